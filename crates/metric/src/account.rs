@@ -1,0 +1,48 @@
+//! Where a worker's time went.
+
+use crate::cell::Cell;
+
+/// What a worker is doing. That, not CPU percent, says who was the limit.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum TimeState {
+    /// Nothing is due: it waits for its schedule.
+    Ahead,
+    /// Something is due and the peer does not take it, or has not answered.
+    Blocked,
+    /// It runs.
+    Running,
+    /// Something was due, nothing was in the way, and it did not run.
+    Late,
+}
+
+impl TimeState {
+    /// All of them, in the order of [`AccountCells`].
+    pub const ALL: [Self; 4] = [Self::Ahead, Self::Blocked, Self::Running, Self::Late];
+}
+
+/// Nanoseconds that a worker spent in each [`TimeState`], as its shard shows
+/// them.
+#[derive(Debug, Default)]
+pub struct AccountCells {
+    /// Waiting for the schedule.
+    pub ahead: Cell,
+    /// Waiting for the peer.
+    pub blocked: Cell,
+    /// Running.
+    pub running: Cell,
+    /// Overslept.
+    pub late: Cell,
+}
+
+impl AccountCells {
+    /// The cell of `state`.
+    #[must_use]
+    pub const fn of(&self, state: TimeState) -> &Cell {
+        match state {
+            TimeState::Ahead => &self.ahead,
+            TimeState::Blocked => &self.blocked,
+            TimeState::Running => &self.running,
+            TimeState::Late => &self.late,
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Every metric of our own: name, unit, kind, meaning.
+//!
+//! Names follow lading where lading has one. Series scraped from the subject
+//! are named by [`crate::SeriesName::scraped`].
+
+/// One kind of thing that is recorded.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Metric {
+    /// The name in captures, files and reports.
+    pub name: &'static str,
+    /// What one counts.
+    pub unit: Unit,
+    /// How its values behave.
+    pub kind: Kind,
+    /// One sentence for readers.
+    pub meaning: &'static str,
+}
+
+/// What one of a metric is.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Unit {
+    /// Bytes.
+    Bytes,
+    /// Things: events, requests, processes.
+    Count,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// A share of one.
+    Ratio,
+    /// Whatever the subject says.
+    Unknown,
+}
+
+impl Unit {
+    /// The unit in captures and reports.
+    #[must_use]
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::Bytes => "B",
+            Self::Count => "1",
+            Self::Nanoseconds => "ns",
+            Self::Ratio => "ratio",
+            Self::Unknown => "",
+        }
+    }
+}
+
+/// How a metric's values behave.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Kind {
+    /// A total since the part started; it never falls.
+    Counter,
+    /// A value of the moment.
+    Gauge,
+    /// The values of one interval.
+    Histogram,
+}
+
+impl Kind {
+    /// The word in captures.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+
+    /// The kind with this word in captures.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "counter" => Some(Self::Counter),
+            "gauge" => Some(Self::Gauge),
+            "histogram" => Some(Self::Histogram),
+            _ => None,
+        }
+    }
+}
+
+macro_rules! catalogue {
+    ($($constant:ident = $name:literal, $unit:ident, $kind:ident, $meaning:literal;)*) => {
+        $(
+            #[doc = $meaning]
+            pub const $constant: Metric = Metric {
+                name: $name,
+                unit: Unit::$unit,
+                kind: Kind::$kind,
+                meaning: $meaning,
+            };
+        )*
+
+        /// All of them, in the order in which data travels.
+        pub const ALL: &[Metric] = &[$($constant),*];
+    };
+}
+
+catalogue! {
+    // Generators, labelled component=generator, component_name, id, worker.
+    BYTES_WRITTEN = "bytes_written", Bytes, Counter, "Payload bytes that generators handed to the kernel.";
+    EVENTS_WRITTEN = "events_written", Count, Counter, "Whole events that generators handed to the kernel.";
+    BLOCKS_WRITTEN = "blocks_written", Count, Counter, "Whole blocks that generators handed to the kernel.";
+    ASKED_UNITS = "asked_units", Count, Counter, "Units that the schedule asked a generator for; absent at full speed.";
+    SENT_UNITS = "sent_units", Count, Counter, "Units of the schedule that a generator sent.";
+    REQUESTS_SENT = "requests_sent", Count, Counter, "Requests, datagrams or writes begun.";
+    OUTCOMES = "outcomes", Count, Counter, "How requests, datagrams and connections ended, labelled outcome.";
+    CONNECTIONS_OPENED = "connections_opened", Count, Counter, "Connections that a generator opened.";
+    LATENESS = "lateness", Nanoseconds, Histogram, "Sent time less intended time of each send.";
+    RESPONSE_TIME = "response_time", Nanoseconds, Histogram, "End of the answer less the intended time of its request.";
+    SERVICE_TIME = "service_time", Nanoseconds, Histogram, "End of the answer less the sent time of its request.";
+    // Workers of both kinds.
+    WORKER_AHEAD = "worker_ahead", Nanoseconds, Counter, "Time in which a worker waited for its schedule.";
+    WORKER_BLOCKED = "worker_blocked", Nanoseconds, Counter, "Time in which a worker waited for its peer.";
+    WORKER_RUNNING = "worker_running", Nanoseconds, Counter, "Time in which a worker ran.";
+    WORKER_LATE = "worker_late", Nanoseconds, Counter, "Time in which a worker had something to do, nothing in its way, and did not run.";
+    WORKER_CPU = "worker_cpu", Nanoseconds, Counter, "CPU time of one of our own threads.";
+    WORKER_RUN_DELAY = "worker_run_delay", Nanoseconds, Counter, "Time in which one of our own threads was runnable and had no CPU.";
+    // Sinks, labelled component=sink, component_name, id, worker.
+    BYTES_RECEIVED = "bytes_received", Bytes, Counter, "Payload bytes that sinks received, as they came over the wire.";
+    TOTAL_BYTES_RECEIVED = "total_bytes_received", Bytes, Counter, "Payload bytes that all sinks received.";
+    EVENTS_RECEIVED = "events_received", Count, Counter, "Events that sinks received.";
+    MESSAGES_RECEIVED = "messages_received", Count, Counter, "Datagrams or requests that sinks received.";
+    CONNECTIONS_ACCEPTED = "connections_accepted", Count, Counter, "Connections that sinks accepted.";
+    SINK_ERRORS = "sink_errors", Count, Counter, "Connections that a sink gave up because of what it received.";
+    // The subject: totals over its process tree.
+    SUBJECT_CPU = "subject_cpu", Nanoseconds, Counter, "CPU time of the subject's process tree.";
+    SUBJECT_CPU_USER = "subject_cpu_user", Nanoseconds, Counter, "CPU time of the subject's process tree in user mode.";
+    SUBJECT_CPU_SYSTEM = "subject_cpu_system", Nanoseconds, Counter, "CPU time of the subject's process tree in the kernel.";
+    SUBJECT_RSS = "total_rss_bytes", Bytes, Gauge, "Resident memory, summed over the subject's process tree.";
+    SUBJECT_PSS = "total_pss_bytes", Bytes, Gauge, "Proportional share of memory, summed over the subject's process tree.";
+    SUBJECT_RSS_PEAK = "subject_rss_peak", Bytes, Gauge, "Largest resident memory that the kernel noted, summed over the tree.";
+    SUBJECT_PROCESSES = "processes_found", Count, Gauge, "Processes in the subject's tree.";
+    SUBJECT_THREADS = "subject_threads", Count, Gauge, "Threads in the subject's tree.";
+    SUBJECT_FDS = "subject_fds", Count, Gauge, "Open file descriptors in the subject's tree.";
+    SUBJECT_SWITCHES_VOLUNTARY = "subject_context_switches_voluntary", Count, Counter, "Context switches because the subject waited.";
+    SUBJECT_SWITCHES_FORCED = "subject_context_switches_forced", Count, Counter, "Context switches because the scheduler took the CPU away.";
+    SUBJECT_FAULTS_MINOR = "subject_page_faults_minor", Count, Counter, "Page faults that needed no disk.";
+    SUBJECT_FAULTS_MAJOR = "subject_page_faults_major", Count, Counter, "Page faults that needed a disk.";
+    SUBJECT_READ_BYTES = "subject_disk_read_bytes", Bytes, Counter, "Bytes that the subject had read from storage.";
+    SUBJECT_WRITE_BYTES = "subject_disk_write_bytes", Bytes, Counter, "Bytes that the subject sent to storage.";
+    SUBJECT_OOM_KILLS = "subject_oom_kills", Count, Counter, "Processes of the subject's cgroup that the kernel killed for memory.";
+    CGROUP_MEMORY = "cgroup_memory_bytes", Bytes, Gauge, "Memory charged to the subject's cgroup.";
+    CGROUP_MEMORY_PEAK = "cgroup_memory_peak_bytes", Bytes, Gauge, "Largest memory charged to the subject's cgroup.";
+    CGROUP_THROTTLED = "cgroup_throttled", Nanoseconds, Counter, "Time in which the subject's cgroup was held back by its CPU quota.";
+    // The host.
+    HOST_CPU_BUSY = "host_cpu_busy", Nanoseconds, Counter, "CPU time that the host spent on anything, over all CPUs.";
+    HOST_CPU_STEAL = "host_cpu_steal", Nanoseconds, Counter, "CPU time that the hypervisor gave to others, over all CPUs.";
+    HOST_CPU_FOREIGN = "host_cpu_foreign", Nanoseconds, Counter, "Host busy less ours less the subject's.";
+    OWN_CPU = "own_cpu", Nanoseconds, Counter, "CPU time of this process.";
+    HOST_LOAD = "host_load1", Count, Gauge, "Load average over one minute.";
+    HOST_MEMORY_AVAILABLE = "host_memory_available_bytes", Bytes, Gauge, "Memory that the host could still give.";
+    HOST_PRESSURE_CPU = "host_pressure_cpu", Nanoseconds, Counter, "Time in which some task of the host waited for a CPU.";
+    HOST_PRESSURE_MEMORY = "host_pressure_memory", Nanoseconds, Counter, "Time in which some task of the host waited for memory.";
+    HOST_PRESSURE_IO = "host_pressure_io", Nanoseconds, Counter, "Time in which some task of the host waited for storage.";
+    HOST_NET_RECEIVE_BYTES = "host_net_receive_bytes", Bytes, Counter, "Bytes that the run's network interfaces received.";
+    HOST_NET_SEND_BYTES = "host_net_send_bytes", Bytes, Counter, "Bytes that the run's network interfaces sent.";
+    HOST_NET_DROPS = "host_net_drops", Count, Counter, "Packets that the run's network interfaces dropped, UDP receive errors included.";
+    HOST_DISK_READ_BYTES = "host_disk_read_bytes", Bytes, Counter, "Bytes that the host's disks read.";
+    HOST_DISK_WRITE_BYTES = "host_disk_write_bytes", Bytes, Counter, "Bytes that the host's disks wrote.";
+    // The sampler itself.
+    SAMPLER_DELAY = "sampler_delay", Nanoseconds, Gauge, "How late this beat was.";
+    SCRAPE_OK = "scrape_ok", Count, Counter, "Scrapes of the subject's metrics that succeeded, labelled url.";
+    SCRAPE_FAILED = "scrape_failed", Count, Counter, "Scrapes of the subject's metrics that failed, labelled url.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_plain() {
+        for (index, metric) in ALL.iter().enumerate() {
+            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            assert!(metric.name.chars().all(plain), "{}", metric.name);
+            assert!(metric.meaning.ends_with('.'), "{}", metric.name);
+            let again = ALL[index + 1..]
+                .iter()
+                .any(|other| other.name == metric.name);
+            assert!(!again, "{} stands twice", metric.name);
+        }
+    }
+
+    #[test]
+    fn kinds_read_back() {
+        for kind in [Kind::Counter, Kind::Gauge, Kind::Histogram] {
+            assert_eq!(Kind::from_name(kind.name()), Some(kind));
+        }
+    }
+}

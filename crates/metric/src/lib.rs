@@ -1,0 +1,29 @@
+//! Everything that is recorded: its names, units and kinds, and how workers
+//! record it without slowing down.
+//!
+//! * [`catalogue`]: every metric of our own, once; no other crate spells a name.
+//! * [`Outcome`]: the closed list of ways in which one send can end.
+//! * [`GeneratorShard`] and [`SinkShard`]: one per worker, written by that
+//!   worker alone and read by the sampler once a beat. No lock, no hash, no
+//!   shared cache line on the hot path.
+//! * [`Recorder`] and [`Intervals`]: histograms that a worker fills and the
+//!   sampler takes away, one per interval; they merge exactly.
+//! * [`Sample`]: one value of one series, on its way into a capture.
+//!
+//! There is no global registry: two runs live in one process.
+
+mod account;
+pub mod catalogue;
+mod cell;
+mod outcome;
+mod recorder;
+mod sample;
+mod shard;
+
+pub use account::{AccountCells, TimeState};
+pub use catalogue::{Kind, Metric, Unit};
+pub use cell::Cell;
+pub use outcome::Outcome;
+pub use recorder::{Intervals, Recorder, decode_histogram, empty_histogram, encode_histogram};
+pub use sample::{Beat, Labels, Sample, SeriesName, Value};
+pub use shard::{GeneratorShard, Shard, SinkShard};

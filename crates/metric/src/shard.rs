@@ -1,0 +1,200 @@
+//! What one worker counts.
+
+use crate::account::AccountCells;
+use crate::catalogue as metric;
+use crate::cell::Cell;
+use crate::outcome::Outcome;
+use crate::recorder::{Intervals, encode_histogram};
+use crate::sample::{Labels, Sample, Value};
+
+/// Something that the sampler reads once a beat.
+pub trait Shard: Send + Sync {
+    /// Adds a sample of everything that this shard counts.
+    fn sample(&self, samples: &mut Vec<Sample>);
+}
+
+/// What one generator worker counts.
+#[derive(Debug)]
+pub struct GeneratorShard {
+    labels: Labels,
+    /// Payload bytes handed to the kernel.
+    pub bytes: Cell,
+    /// Whole events handed to the kernel.
+    pub events: Cell,
+    /// Whole blocks handed to the kernel.
+    pub blocks: Cell,
+    /// Units that the schedule asked for; stays 0 at full speed.
+    pub asked_units: Cell,
+    /// Units of the schedule that were sent.
+    pub sent_units: Cell,
+    /// Requests, datagrams or writes begun.
+    pub requests: Cell,
+    /// Connections opened.
+    pub connections: Cell,
+    /// How sends ended.
+    pub outcomes: [Cell; Outcome::ALL.len()],
+    /// Where the worker's time went.
+    pub account: AccountCells,
+    lateness: Intervals,
+    response_time: Intervals,
+    service_time: Intervals,
+}
+
+impl GeneratorShard {
+    /// A shard that shows `labels`, and the sampler's ends of the worker's
+    /// recorders: of lateness, of response time, of service time.
+    #[must_use]
+    pub fn new(
+        labels: Labels,
+        lateness: Intervals,
+        response_time: Intervals,
+        service_time: Intervals,
+    ) -> Self {
+        Self {
+            labels,
+            bytes: Cell::default(),
+            events: Cell::default(),
+            blocks: Cell::default(),
+            asked_units: Cell::default(),
+            sent_units: Cell::default(),
+            requests: Cell::default(),
+            connections: Cell::default(),
+            outcomes: Default::default(),
+            account: AccountCells::default(),
+            lateness,
+            response_time,
+            service_time,
+        }
+    }
+
+    /// Counts one more of `outcome`.
+    pub fn count(&self, outcome: Outcome) {
+        self.outcomes[outcome.index()].add(1);
+    }
+}
+
+impl Shard for GeneratorShard {
+    fn sample(&self, samples: &mut Vec<Sample>) {
+        let counters = [
+            (metric::BYTES_WRITTEN, &self.bytes),
+            (metric::EVENTS_WRITTEN, &self.events),
+            (metric::BLOCKS_WRITTEN, &self.blocks),
+            (metric::ASKED_UNITS, &self.asked_units),
+            (metric::SENT_UNITS, &self.sent_units),
+            (metric::REQUESTS_SENT, &self.requests),
+            (metric::CONNECTIONS_OPENED, &self.connections),
+        ];
+        for (metric, cell) in counters {
+            samples.push(Sample::int(metric, &self.labels, cell.total()));
+        }
+        for outcome in Outcome::ALL {
+            let total = self.outcomes[outcome.index()].total();
+            if total > 0 {
+                let labels = self.labels.clone().with("outcome", outcome.name());
+                samples.push(Sample::int(metric::OUTCOMES, &labels, total));
+            }
+        }
+        sample_account(&self.account, &self.labels, samples);
+        let histograms = [
+            (metric::LATENESS, &self.lateness),
+            (metric::RESPONSE_TIME, &self.response_time),
+            (metric::SERVICE_TIME, &self.service_time),
+        ];
+        for (metric, intervals) in histograms {
+            if let Some(histogram) = intervals.take().filter(|h| !h.is_empty()) {
+                let value = Value::Histogram(encode_histogram(&histogram));
+                samples.push(Sample::new(metric, &self.labels, value));
+            }
+        }
+    }
+}
+
+/// What one sink worker counts.
+#[derive(Debug)]
+pub struct SinkShard {
+    labels: Labels,
+    /// Payload bytes as they came over the wire.
+    pub bytes: Cell,
+    /// Events.
+    pub events: Cell,
+    /// Datagrams or requests.
+    pub messages: Cell,
+    /// Connections accepted.
+    pub connections: Cell,
+    /// Connections given up because of what they sent.
+    pub errors: Cell,
+    /// Where the worker's time went.
+    pub account: AccountCells,
+}
+
+impl SinkShard {
+    /// A shard that shows `labels`.
+    #[must_use]
+    pub fn new(labels: Labels) -> Self {
+        Self {
+            labels,
+            bytes: Cell::default(),
+            events: Cell::default(),
+            messages: Cell::default(),
+            connections: Cell::default(),
+            errors: Cell::default(),
+            account: AccountCells::default(),
+        }
+    }
+}
+
+impl Shard for SinkShard {
+    fn sample(&self, samples: &mut Vec<Sample>) {
+        let counters = [
+            (metric::BYTES_RECEIVED, &self.bytes),
+            (metric::EVENTS_RECEIVED, &self.events),
+            (metric::MESSAGES_RECEIVED, &self.messages),
+            (metric::CONNECTIONS_ACCEPTED, &self.connections),
+            (metric::SINK_ERRORS, &self.errors),
+        ];
+        for (metric, cell) in counters {
+            samples.push(Sample::int(metric, &self.labels, cell.total()));
+        }
+        sample_account(&self.account, &self.labels, samples);
+    }
+}
+
+fn sample_account(account: &AccountCells, labels: &Labels, samples: &mut Vec<Sample>) {
+    let counters = [
+        (metric::WORKER_AHEAD, &account.ahead),
+        (metric::WORKER_BLOCKED, &account.blocked),
+        (metric::WORKER_RUNNING, &account.running),
+        (metric::WORKER_LATE, &account.late),
+    ];
+    for (metric, cell) in counters {
+        samples.push(Sample::int(metric, labels, cell.total()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::Recorder;
+
+    #[test]
+    fn a_shard_shows_what_its_worker_counted() {
+        let (mut recorder, lateness) = Recorder::pair();
+        let (_, response) = Recorder::pair();
+        let (_, service) = Recorder::pair();
+        let labels = Labels::none().with("id", "one");
+        let shard = GeneratorShard::new(labels, lateness, response, service);
+        shard.bytes.add(10);
+        shard.bytes.add(5);
+        shard.count(Outcome::ConnectRefused);
+        recorder.record(stillwell_units::Nanos::new(50));
+        recorder.flush();
+        let mut samples = Vec::new();
+        shard.sample(&mut samples);
+        let find = |metric: metric::Metric| samples.iter().find(|s| s.name == metric.into());
+        assert_eq!(find(metric::BYTES_WRITTEN).unwrap().value, Value::Int(15));
+        let refused = find(metric::OUTCOMES).unwrap();
+        assert_eq!(refused.labels.value("outcome"), Some("connect_refused"));
+        assert!(find(metric::LATENESS).is_some());
+        assert!(find(metric::RESPONSE_TIME).is_none());
+    }
+}

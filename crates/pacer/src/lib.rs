@@ -1,0 +1,41 @@
+//! When the next send is due.
+//!
+//! A [`Schedule`] says, from `(now, sent)` alone, how many units are due and at
+//! which moment the next one is. Units are bytes, events, requests or blocks:
+//! the pacer does not care. The schedule is absolute, counted from its start, so
+//! that nothing drifts however long it runs and however unevenly it is asked.
+//!
+//! Several workers divide one schedule by [`Share`]; together they send exactly
+//! what one worker would have sent, interleaved and never at the top of each
+//! second. [`CatchUp`] says what becomes of units that are long overdue,
+//! [`Termination`] when sending ends, and [`TimeAccount`] where a worker's time
+//! went.
+//!
+//! This crate reads no clock and never waits: `now` is an argument.
+//!
+//! ```
+//! use stillwell_pacer::{Schedule, Shape, Share};
+//! use stillwell_units::{Moment, Nanos};
+//!
+//! let start = Moment::new(1_000);
+//! let shape = Shape::Constant { per_second: 1_000.0 };
+//! let mut schedule = Schedule::new(shape, Share::WHOLE, start);
+//! assert_eq!(schedule.next_due(start), start + Nanos::from_millis(1));
+//! let now = start + Nanos::from_millis(3);
+//! assert_eq!(schedule.due(now), 3);
+//! schedule.advance(3);
+//! assert_eq!(schedule.due(now), 0);
+//! assert_eq!(schedule.next_due(now), start + Nanos::from_millis(4));
+//! ```
+
+mod account;
+mod curve;
+mod schedule;
+mod share;
+mod termination;
+
+pub use account::{State, TimeAccount};
+pub use curve::Shape;
+pub use schedule::{CatchUp, Schedule};
+pub use share::{Share, ShareError};
+pub use termination::{Termination, lateness};

@@ -1,0 +1,148 @@
+//! The absolute schedule of one worker.
+
+#[cfg(test)]
+mod tests;
+
+use stillwell_units::{Moment, Nanos};
+
+use crate::curve::Curve;
+use crate::{Shape, Share};
+
+/// What becomes of units that are long overdue.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum CatchUp {
+    /// They are all sent, as fast as the peer takes them.
+    #[default]
+    Full,
+    /// Those overdue by more than this are dropped, and counted.
+    Bounded(Nanos),
+}
+
+/// Says when a worker's units are due: the first once the shape has asked for
+/// one whole unit (not at the start), and so on.
+///
+/// What is due is a function of the start, the time and the number of units
+/// alone; no rounding gathers. Nothing here allocates, and every call takes the
+/// same time however far the schedule has come.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    curve: Curve,
+    share: Share,
+    catch_up: CatchUp,
+    start: Moment,
+    /// Units sent or given up: the number, in this share, of the next one.
+    position: u64,
+    given_up: u64,
+    /// When the unit at `position` is due; kept because it is asked most often.
+    next: Moment,
+}
+
+impl Schedule {
+    /// This share of the schedule of `shape` that begins at `start`, with
+    /// [`CatchUp::Full`].
+    #[must_use]
+    pub fn new(shape: Shape, share: Share, start: Moment) -> Self {
+        let curve = Curve::new(shape);
+        Self {
+            curve,
+            share,
+            catch_up: CatchUp::Full,
+            start,
+            position: 0,
+            given_up: 0,
+            next: curve.moment_of(share.total_at(0), start),
+        }
+    }
+
+    /// The same schedule with another way to treat what is overdue.
+    #[must_use]
+    pub const fn with_catch_up(self, catch_up: CatchUp) -> Self {
+        Self { catch_up, ..self }
+    }
+
+    /// The intended moment of the unit that would be sent next; for
+    /// [`Shape::Max`] that is `now`. A moment of `u64::MAX` is never.
+    #[must_use]
+    pub const fn next_due(&self, now: Moment) -> Moment {
+        if self.curve.is_max() { now } else { self.next }
+    }
+
+    /// The intended moment of the last of the next `units` units: when a block
+    /// of that many is due as a whole. Zero units are due like one.
+    #[must_use]
+    pub fn due_as_a_whole(&self, units: u64, now: Moment) -> Moment {
+        match units {
+            _ if self.curve.is_max() => now,
+            0 | 1 => self.next,
+            _ => self.moment_of(self.position.saturating_add(units - 1)),
+        }
+    }
+
+    /// Units due at `now` and neither sent nor given up; for [`Shape::Max`]
+    /// always `u64::MAX`.
+    #[must_use]
+    pub fn due(&self, now: Moment) -> u64 {
+        if self.curve.is_max() {
+            return u64::MAX;
+        }
+        if now < self.next {
+            return 0;
+        }
+        self.asked_whole(now).saturating_sub(self.position)
+    }
+
+    /// Records `units` as sent, due or not.
+    pub fn advance(&mut self, units: u64) {
+        self.position = self.position.saturating_add(units);
+        self.next = self.moment_of(self.position);
+    }
+
+    /// Under [`CatchUp::Bounded`], drops the units that are overdue by more than
+    /// the bound, and returns how many. Otherwise drops none.
+    pub fn give_up(&mut self, now: Moment) -> u64 {
+        let CatchUp::Bounded(bound) = self.catch_up else {
+            return 0;
+        };
+        if self.curve.is_max() || now.since(self.next) <= bound {
+            return 0;
+        }
+        // Overdue by more than the bound is what was due a nanosecond before it.
+        let dropped = self
+            .asked_whole(now - bound - Nanos::new(1))
+            .saturating_sub(self.position);
+        self.advance(dropped);
+        self.given_up = self.given_up.saturating_add(dropped);
+        dropped
+    }
+
+    /// Units that this share asked for from the start until `now`, with the
+    /// part of a unit that is under way: the asked rate times the time. Infinite
+    /// for [`Shape::Max`].
+    #[must_use]
+    pub fn asked_until(&self, now: Moment) -> f64 {
+        self.curve.asked_at(now.since(self.start).as_u64()) / f64::from(self.share.of())
+    }
+
+    /// Units recorded as sent.
+    #[must_use]
+    pub const fn sent(&self) -> u64 {
+        self.position.saturating_sub(self.given_up)
+    }
+
+    /// Units dropped by [`Self::give_up`] so far.
+    #[must_use]
+    pub const fn given_up(&self) -> u64 {
+        self.given_up
+    }
+
+    /// Whole units of this share asked for until `now`.
+    fn asked_whole(&self, now: Moment) -> u64 {
+        let total = self.curve.total_at(now.since(self.start).as_u64());
+        self.share.of_total(total)
+    }
+
+    fn moment_of(&self, position: u64) -> Moment {
+        self.curve
+            .moment_of(self.share.total_at(position), self.start)
+    }
+}

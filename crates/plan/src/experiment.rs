@@ -1,0 +1,155 @@
+//! One comparison, and several.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use stillwell_units::{Nanos, Seed};
+
+use crate::{GoalPlan, MountPlan, RigPlan, SubjectKind, SubjectPlan};
+
+/// A workload, a subject in two variants or more, goals and checks.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ExperimentPlan {
+    /// Unique in its lab.
+    pub name: String,
+    /// The first line of prose of its README or its description.
+    pub summary: Option<String>,
+    /// The folder that it was read from.
+    pub folder: PathBuf,
+    /// What every run of it looks like, save what variants change.
+    pub rig: RigPlan,
+    /// What is compared; the first is the baseline. At least two.
+    pub variants: Vec<VariantPlan>,
+    /// What is compared by; the first is the primary goal. At least one.
+    pub goals: Vec<GoalPlan>,
+    /// Pairs of runs, at least one; verdicts need at least four.
+    pub pairs: u32,
+    /// At which rate.
+    pub operating_point: OperatingPoint,
+    /// Links that reports carry.
+    pub report_links: Vec<ReportLink>,
+    /// Whether its verdicts are shown but never gate.
+    pub erratic: bool,
+}
+
+impl ExperimentPlan {
+    /// The subject of `variant`, whose binary lies at `binary` if it was built
+    /// or given.
+    #[must_use]
+    pub fn subject_of(&self, variant: &VariantPlan, binary: Option<&Path>) -> SubjectPlan {
+        let mut subject = self.rig.subject.clone();
+        if let SubjectKind::Child(child) = &mut subject.kind {
+            if let Some([program, arguments @ ..]) = variant.command.as_deref() {
+                child.program = program.into();
+                child.arguments = arguments.to_vec();
+            }
+            if let Some(binary) = binary {
+                child.program = binary.to_path_buf();
+            }
+            child.arguments.extend(variant.arguments.iter().cloned());
+            child
+                .environment
+                .variables
+                .extend(variant.environment.clone());
+            child.mounts.extend(variant.mounts.iter().cloned());
+        }
+        subject
+    }
+}
+
+/// One build or configuration of the subject.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct VariantPlan {
+    /// `baseline`, `comparison` or any other name.
+    pub name: String,
+    /// Where its executable comes from.
+    pub binary: BinarySource,
+    /// A whole command in place of the subject's.
+    pub command: Option<Vec<String>>,
+    /// Arguments added behind the command's.
+    pub arguments: Vec<String>,
+    /// Environment variables added to the subject's.
+    pub environment: BTreeMap<String, String>,
+    /// The folder that `{files}` stands for.
+    pub files: Option<PathBuf>,
+    /// Folders shown to this variant alone.
+    pub mounts: Vec<MountPlan>,
+}
+
+impl VariantPlan {
+    /// A variant that changes nothing.
+    #[must_use]
+    pub const fn unchanged(name: String) -> Self {
+        Self {
+            name,
+            binary: BinarySource::AsPlanned,
+            command: None,
+            arguments: Vec::new(),
+            environment: BTreeMap::new(),
+            files: None,
+            mounts: Vec::new(),
+        }
+    }
+}
+
+/// Where a variant's executable comes from.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BinarySource {
+    /// The subject's own program.
+    AsPlanned,
+    /// This file.
+    Path(PathBuf),
+    /// Built from a revision.
+    Git(GitSource),
+}
+
+/// A revision of a repository and how it becomes an executable.
+#[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct GitSource {
+    /// The repository: a folder on this host.
+    pub repository: PathBuf,
+    /// Anything that `git rev-parse` understands.
+    pub revision: String,
+    /// A shell command, run in the root of the revision's own worktree.
+    pub build: String,
+    /// The executable that the build leaves, relative to that root.
+    pub output: PathBuf,
+}
+
+/// At which rate an experiment runs.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OperatingPoint {
+    /// At the rates that its generators state.
+    Stated,
+    /// As fast as the subject takes it.
+    Max,
+    /// At the rate at which the subject is busy for `share` of what it has,
+    /// found by a run of the baseline at full speed for `length`.
+    Probe {
+        /// Above 0 and below 1.
+        share: f64,
+        /// How long the probe measures.
+        length: Nanos,
+    },
+}
+
+/// A link that reports carry.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ReportLink {
+    /// What is shown.
+    pub text: String,
+    /// Where it leads.
+    pub link: String,
+}
+
+/// A set of experiments.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct LabPlan {
+    /// What is run, in this order.
+    pub experiments: Vec<ExperimentPlan>,
+    /// From which the order within pairs follows.
+    pub seed: Seed,
+}

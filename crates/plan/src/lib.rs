@@ -1,0 +1,41 @@
+//! What will be done: validated, data only.
+//!
+//! A plan is what the configuration door lets through. It cannot be wrong in a
+//! way that a look at the text could have told; it holds no handle, reads no
+//! clock and does nothing. The running half carries a [`RigPlan`] out, the
+//! capture keeps it word for word, and the reading half reads it again, so
+//! every type here serialises.
+//!
+//! * one observed run: [`RigPlan`] of [`GeneratorPlan`]s, [`SinkPlan`]s, one
+//!   [`SubjectPlan`], an [`ObserverPlan`], [`PhasesPlan`] and [`StepPlan`]s;
+//! * one comparison: [`ExperimentPlan`] of a rig, [`VariantPlan`]s,
+//!   [`GoalPlan`]s and [`CheckPlan`]s;
+//! * several: [`LabPlan`].
+
+mod check;
+mod experiment;
+mod generator;
+mod goal;
+mod observer;
+mod payload;
+mod phases;
+mod placement;
+mod rig;
+mod sink;
+mod subject;
+
+pub use check::{Aggregation, CheckPlan, SeriesSelector};
+pub use experiment::{
+    BinarySource, ExperimentPlan, GitSource, LabPlan, OperatingPoint, ReportLink, VariantPlan,
+};
+pub use generator::{GeneratorPlan, RatePlan, RateShape, RateUnit, TransportPlan};
+pub use goal::{Direction, GoalMetric, GoalPlan};
+pub use observer::{ObserverPlan, ScrapePlan};
+pub use payload::{BlockShape, PayloadFormat, PayloadPlan};
+pub use phases::{PhasesPlan, StepAction, StepPlan, SubjectSignal};
+pub use placement::{CpuChoice, IsolationPlan, PlacementPlan, Wanted};
+pub use rig::RigPlan;
+pub use sink::{SinkBody, SinkPlan, SinkProtocol};
+pub use subject::{
+    ChildPlan, EnvironmentPlan, MountPlan, Places, ReadyProbe, StopPlan, SubjectKind, SubjectPlan,
+};

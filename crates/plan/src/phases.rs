@@ -1,0 +1,81 @@
+//! How long a run takes, and what happens in the middle of it.
+
+use serde::{Deserialize, Serialize};
+use stillwell_units::Nanos;
+
+/// Lengths and deadlines of a run's phases.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct PhasesPlan {
+    /// Deadline for building payloads and binding sinks.
+    pub prepare: Nanos,
+    /// Deadline for the subject to be ready.
+    pub ready: Nanos,
+    /// Length of load that is not measured.
+    pub warmup: Nanos,
+    /// Length of load that is measured.
+    pub measure: Nanos,
+    /// Deadline for the subject to send on what it still holds; ends as soon as
+    /// sinks have been quiet for `quiet`.
+    pub drain: Nanos,
+    /// How long sinks must receive nothing for the drain to be over.
+    pub quiet: Nanos,
+    /// Deadline for sinks, observers and capture to close.
+    pub close: Nanos,
+}
+
+impl Default for PhasesPlan {
+    fn default() -> Self {
+        Self {
+            prepare: Nanos::from_secs(120),
+            ready: Nanos::from_secs(30),
+            warmup: Nanos::from_secs(5),
+            measure: Nanos::from_secs(20),
+            drain: Nanos::from_secs(10),
+            quiet: Nanos::from_millis(500),
+            close: Nanos::from_secs(10),
+        }
+    }
+}
+
+/// Something that happens at a set time.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct StepPlan {
+    /// Time after the start of the measured phase.
+    pub at: Nanos,
+    /// What happens.
+    pub action: StepAction,
+}
+
+/// What a step does.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepAction {
+    /// Writes a note into the capture.
+    Note(String),
+    /// Sends the subject a signal; a subject that ends by it has died.
+    Signal(SubjectSignal),
+}
+
+/// A signal that a subject can be sent.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum SubjectSignal {
+    /// Continue after a stop.
+    Cont,
+    /// Hang up: by custom, read the configuration again.
+    Hup,
+    /// Interrupt.
+    Int,
+    /// End at once.
+    Kill,
+    /// Quit.
+    Quit,
+    /// Stop until continued.
+    Stop,
+    /// End.
+    Term,
+    /// First of the program's own.
+    Usr1,
+    /// Second of the program's own.
+    Usr2,
+}

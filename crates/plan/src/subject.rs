@@ -1,0 +1,188 @@
+//! The program being measured.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use stillwell_units::{ByteSize, Nanos};
+
+use crate::{CpuChoice, SubjectSignal};
+
+/// The program being measured, and how it is started, known ready and stopped.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct SubjectPlan {
+    /// What reports call it.
+    pub name: String,
+    /// Where it comes from.
+    pub kind: SubjectKind,
+    /// How it is known to be ready for load.
+    pub ready: ReadyProbe,
+    /// The CPUs that it may use.
+    pub cpus: CpuChoice,
+    /// The memory that it may use, where a cgroup can hold it to that.
+    pub memory: Option<ByteSize>,
+    /// How it is stopped.
+    pub stop: StopPlan,
+}
+
+/// Where the subject comes from.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SubjectKind {
+    /// A program that we start and stop.
+    Child(ChildPlan),
+    /// A process that runs already; it is watched, never signalled.
+    Pid(u32),
+    /// Nothing: load goes from generators straight to whatever listens.
+    None,
+}
+
+/// A program that we start and stop.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ChildPlan {
+    /// The executable; a bare name is looked up in `PATH`.
+    pub program: PathBuf,
+    /// Its arguments. See [`Places`] for what is replaced in them.
+    pub arguments: Vec<String>,
+    /// Its environment.
+    pub environment: EnvironmentPlan,
+    /// Its working directory; the run's state folder if none.
+    pub directory: Option<PathBuf>,
+    /// Folders to show it at fixed places, where namespaces permit.
+    pub mounts: Vec<MountPlan>,
+}
+
+/// The environment of a child.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct EnvironmentPlan {
+    /// Whether our own environment is passed on. `PATH` always is.
+    pub inherit: bool,
+    /// Variables set besides. Values know the same [`Places`] as arguments.
+    pub variables: BTreeMap<String, String>,
+}
+
+/// A folder shown read-only to the subject at a fixed place.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct MountPlan {
+    /// The folder.
+    pub source: PathBuf,
+    /// Where the subject sees it: an absolute path, such as `/etc/vector`.
+    pub at: PathBuf,
+}
+
+/// How the subject is known to be ready for load.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadyProbe {
+    /// At once.
+    Immediately,
+    /// It accepts a TCP connection.
+    Tcp {
+        /// `host:port`.
+        address: String,
+    },
+    /// It answers a GET with a status from 200 to 299.
+    Http {
+        /// `http://host:port/path`.
+        url: String,
+    },
+    /// It has written a line that contains this text to stdout or stderr.
+    LogLine {
+        /// The text.
+        contains: String,
+    },
+    /// A file or socket exists.
+    File {
+        /// Its path; knows the same [`Places`] as arguments.
+        path: String,
+    },
+    /// It has run for so long.
+    Delay {
+        /// How long.
+        length: Nanos,
+    },
+}
+
+/// How the subject is stopped: `signal`, then SIGKILL once `grace` is over.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct StopPlan {
+    /// The first signal.
+    pub signal: SubjectSignal,
+    /// How long it may take to end by itself.
+    pub grace: Nanos,
+}
+
+/// Folders and files that are known only when a run starts. They replace
+/// `{self}`, `{state}`, `{files}` and `{experiment}` in a subject's command,
+/// environment and probe.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Places {
+    /// `{self}`: the running stillwell executable.
+    pub stillwell: PathBuf,
+    /// `{state}`: an empty folder made for this run alone.
+    pub state: PathBuf,
+    /// `{files}`: the variant's set of files, if it has one.
+    pub files: Option<PathBuf>,
+    /// `{experiment}`: the folder of the experiment.
+    pub experiment: PathBuf,
+}
+
+impl Places {
+    /// `text` with every place filled in.
+    #[must_use]
+    pub fn fill(&self, text: &str) -> String {
+        let show = |path: &Path| path.to_string_lossy().into_owned();
+        let mut filled = text
+            .replace("{self}", &show(&self.stillwell))
+            .replace("{state}", &show(&self.state))
+            .replace("{experiment}", &show(&self.experiment));
+        if let Some(files) = &self.files {
+            filled = filled.replace("{files}", &show(files));
+        }
+        filled
+    }
+}
+
+impl SubjectPlan {
+    /// The same subject with every place filled in.
+    #[must_use]
+    pub fn filled(&self, places: &Places) -> Self {
+        let mut subject = self.clone();
+        if let SubjectKind::Child(child) = &mut subject.kind {
+            child.program = places.fill(&child.program.to_string_lossy()).into();
+            for argument in &mut child.arguments {
+                *argument = places.fill(argument);
+            }
+            for value in child.environment.variables.values_mut() {
+                *value = places.fill(value);
+            }
+        }
+        match &mut subject.ready {
+            ReadyProbe::File { path: text }
+            | ReadyProbe::LogLine { contains: text }
+            | ReadyProbe::Tcp { address: text }
+            | ReadyProbe::Http { url: text } => *text = places.fill(text),
+            ReadyProbe::Immediately | ReadyProbe::Delay { .. } => {}
+        }
+        subject
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_filled_in() {
+        let places = Places {
+            stillwell: "/bin/stillwell".into(),
+            state: "/state".into(),
+            files: None,
+            experiment: "/lab/one".into(),
+        };
+        assert_eq!(
+            places.fill("{self} --data {state} {files} {experiment}"),
+            "/bin/stillwell --data /state {files} /lab/one"
+        );
+    }
+}

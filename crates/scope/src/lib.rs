@@ -1,0 +1,24 @@
+//! Owns threads and tasks: the only place that starts any.
+//!
+//! A [`Scope`] owns the threads of one run (or of one part of it). Every thread
+//! has a [`Place`] (CPUs and network namespace), a name, a CPU clock and the
+//! scope's [`Token`]; how each ended is a [`PartEnd`], collected by
+//! [`Scope::close`] under a deadline. A part that fails cancels nothing by
+//! itself: whoever conducts hears of it through [`Scope::ends`] and decides, so
+//! that no part dies alone and none takes evidence with it.
+//!
+//! A *worker* is a thread with a current-thread runtime of its own, on which it
+//! runs `!Send` futures; [`Tasks`] bounds those that it starts per connection.
+//!
+//! [`clock`] is the one clock of a process.
+
+pub mod clock;
+mod place;
+mod tasks;
+mod thread;
+
+pub use place::{NetworkNamespace, Place, PlaceError};
+pub use tasks::Tasks;
+pub use thread::{PartEnd, PartError, PartFailure, Scope, ThreadInfo};
+/// Asks parts to end; cloning it shares it.
+pub use tokio_util::sync::CancellationToken as Token;

@@ -1,0 +1,81 @@
+//! Where a thread stands: its CPUs and its network namespace.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::thread::{CpuSet, LinkNameSpaceType, move_into_link_name_space, sched_setaffinity};
+
+/// A network namespace; it lives as long as something holds it.
+#[derive(Clone, Debug)]
+pub struct NetworkNamespace(Arc<OwnedFd>);
+
+impl NetworkNamespace {
+    /// The namespace that `file` (such as `/proc/self/ns/net`) stands for.
+    #[must_use]
+    pub fn new(file: OwnedFd) -> Self {
+        Self(Arc::new(file))
+    }
+
+    /// Moves the calling thread into the namespace.
+    ///
+    /// # Errors
+    /// [`PlaceError::Namespace`] where the kernel refuses.
+    pub fn enter(&self) -> Result<(), PlaceError> {
+        move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network)).map_err(
+            |errno| PlaceError::Namespace {
+                source: errno.into(),
+            },
+        )
+    }
+}
+
+/// Where a thread stands.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// The CPUs it may use; `None` for any.
+    pub cpus: Option<Vec<u16>>,
+    /// Its network namespace; `None` for the one of whoever starts it.
+    pub network: Option<NetworkNamespace>,
+}
+
+/// Why a thread could not be placed.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// The kernel refused the CPUs.
+    #[error("pin a thread to CPUs {cpus:?}")]
+    Cpus {
+        /// The CPUs asked for.
+        cpus: Vec<u16>,
+        /// The kernel's answer.
+        source: std::io::Error,
+    },
+    /// The kernel refused the namespace.
+    #[error("enter the run's network namespace")]
+    Namespace {
+        /// The kernel's answer.
+        source: std::io::Error,
+    },
+}
+
+impl Place {
+    /// Moves the calling thread there.
+    ///
+    /// # Errors
+    /// [`PlaceError`] with the kernel's answer.
+    pub fn occupy(&self) -> Result<(), PlaceError> {
+        if let Some(network) = &self.network {
+            network.enter()?;
+        }
+        if let Some(cpus) = &self.cpus {
+            let mut set = CpuSet::new();
+            for cpu in cpus {
+                set.set(usize::from(*cpu));
+            }
+            sched_setaffinity(None, &set).map_err(|errno| PlaceError::Cpus {
+                cpus: cpus.clone(),
+                source: errno.into(),
+            })?;
+        }
+        Ok(())
+    }
+}

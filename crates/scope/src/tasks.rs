@@ -1,0 +1,70 @@
+//! Tasks of one worker, such as one per connection.
+
+use std::future::Future;
+
+use tokio::task::JoinSet;
+
+/// The tasks that one worker has started, at most `limit` at a time. Dropping it
+/// ends them all.
+#[derive(Debug)]
+pub struct Tasks {
+    set: JoinSet<()>,
+    limit: usize,
+}
+
+impl Tasks {
+    /// No tasks yet, and never more than `limit` at a time.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        Self {
+            set: JoinSet::new(),
+            limit,
+        }
+    }
+
+    /// Whether one more may be started.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.set.len() < self.limit
+    }
+
+    /// How many have not been seen to end.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.set.len()
+    }
+
+    /// Whether none is left.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty()
+    }
+
+    /// Starts `task` on the calling worker's thread.
+    ///
+    /// # Panics
+    /// If called outside a worker of a [`crate::Scope`].
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the place that the others are sent to"
+    )]
+    pub fn spawn(&mut self, task: impl Future<Output = ()> + 'static) {
+        self.set.spawn_local(task);
+    }
+
+    /// Waits until one has ended; at once if there is none. Cancel-safe.
+    pub async fn next_end(&mut self) {
+        if let Some(Err(error)) = self.set.join_next().await
+            && error.is_panic()
+        {
+            std::panic::resume_unwind(error.into_panic());
+        }
+    }
+
+    /// Waits until all have ended. Cancel-safe.
+    pub async fn all_ended(&mut self) {
+        while !self.set.is_empty() {
+            self.next_end().await;
+        }
+    }
+}

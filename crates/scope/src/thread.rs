@@ -1,0 +1,260 @@
+//! Threads, and how they ended.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use stillwell_units::Nanos;
+use tokio::runtime::Builder;
+use tokio::task::LocalSet;
+
+use crate::{Place, Token, clock};
+
+/// Why a part ended before its time; whatever error it likes.
+pub type PartError = Box<dyn Error + Send + Sync>;
+
+/// How many ends wait to be looked at; more block the threads that end, which
+/// harms nobody.
+const ENDS_WAITING_MAX: usize = 1024;
+
+/// The threads of one run.
+pub struct Scope {
+    token: Token,
+    running: BTreeMap<String, thread::JoinHandle<()>>,
+    infos: Arc<Mutex<Vec<ThreadInfo>>>,
+    sender: SyncSender<PartEnd>,
+    ends: Receiver<PartEnd>,
+}
+
+/// A thread that runs.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ThreadInfo {
+    /// Its name, unique in its scope.
+    pub name: String,
+    /// The kernel's number of it.
+    pub id: u32,
+}
+
+/// How a part ended.
+#[derive(Debug)]
+pub struct PartEnd {
+    /// The name of its thread.
+    pub name: String,
+    /// Whether it did what it was there for.
+    pub result: Result<(), PartFailure>,
+    /// The CPU time that it used.
+    pub cpu: Nanos,
+}
+
+/// What went wrong with a part.
+#[derive(Debug, thiserror::Error)]
+pub enum PartFailure {
+    /// It said so.
+    #[error(transparent)]
+    Failed(PartError),
+    /// It panicked: a defect of ours.
+    #[error("panicked: {message}")]
+    Panicked {
+        /// What it said.
+        message: String,
+    },
+    /// It had not ended when the deadline came.
+    #[error("did not end within {deadline}")]
+    Overdue {
+        /// The deadline.
+        deadline: Nanos,
+    },
+}
+
+impl Scope {
+    /// A scope whose token is a child of `parent`.
+    #[must_use]
+    pub fn new(parent: &Token) -> Self {
+        let (sender, ends) = sync_channel(ENDS_WAITING_MAX);
+        Self {
+            token: parent.child_token(),
+            running: BTreeMap::new(),
+            infos: Arc::default(),
+            sender,
+            ends,
+        }
+    }
+
+    /// The token that asks this scope's parts to end.
+    #[must_use]
+    pub const fn token(&self) -> &Token {
+        &self.token
+    }
+
+    /// The threads that run now.
+    #[must_use]
+    pub fn threads(&self) -> Vec<ThreadInfo> {
+        lock(&self.infos).clone()
+    }
+
+    /// A view of [`Scope::threads`] for another thread.
+    pub fn watch(&self) -> impl Fn() -> Vec<ThreadInfo> + Send + Sync + 'static {
+        let infos = Arc::clone(&self.infos);
+        move || lock(&infos).clone()
+    }
+
+    /// Starts a thread that runs `body` at `place`. `name` must be unique in the
+    /// scope; the kernel shows its first 15 bytes.
+    ///
+    /// # Errors
+    /// The kernel's answer where it starts no more threads.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the place that the others are sent to"
+    )]
+    pub fn thread(
+        &mut self,
+        place: Place,
+        name: &str,
+        body: impl FnOnce(&Token) -> Result<(), PartError> + Send + 'static,
+    ) -> std::io::Result<()> {
+        let (token, sender) = (self.token.clone(), self.sender.clone());
+        let infos = Arc::clone(&self.infos);
+        let own_name = name.to_owned();
+        let handle = thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || {
+                let id = rustix::thread::gettid()
+                    .as_raw_nonzero()
+                    .get()
+                    .unsigned_abs();
+                let info = ThreadInfo {
+                    name: own_name.clone(),
+                    id,
+                };
+                lock(&infos).push(info.clone());
+                let result = run_body(&place, &token, body);
+                lock(&infos).retain(|other| *other != info);
+                let end = PartEnd {
+                    name: own_name,
+                    result,
+                    cpu: clock::thread_cpu(),
+                };
+                // Nobody listens only where the scope itself is gone.
+                drop(sender.send(end));
+            })?;
+        self.running.insert(name.to_owned(), handle);
+        Ok(())
+    }
+
+    /// Starts a worker: a thread at `place` with a current-thread runtime on
+    /// which the future made by `body` runs; the future need not be `Send`.
+    ///
+    /// # Errors
+    /// The kernel's answer where it starts no more threads.
+    pub fn worker<F>(
+        &mut self,
+        place: Place,
+        name: &str,
+        body: impl FnOnce(Token) -> F + Send + 'static,
+    ) -> std::io::Result<()>
+    where
+        F: Future<Output = Result<(), PartError>>,
+    {
+        self.thread(place, name, move |token| {
+            let runtime = Builder::new_current_thread().enable_all().build()?;
+            let tasks = LocalSet::new();
+            let result = tasks.block_on(&runtime, body(token.clone()));
+            // Tasks that are left are dropped here, on their own thread.
+            drop(tasks);
+            result
+        })
+    }
+
+    /// Parts that have ended since the last call, without waiting.
+    pub fn ends(&mut self) -> Vec<PartEnd> {
+        let ended: Vec<PartEnd> = self.ends.try_iter().collect();
+        for end in &ended {
+            self.join(&end.name);
+        }
+        ended
+    }
+
+    /// Asks all parts to end and waits until they have, but not longer than
+    /// `deadline`. Those that have not are reported as overdue and left behind.
+    pub fn close(mut self, deadline: Nanos) -> Vec<PartEnd> {
+        self.token.cancel();
+        let until = clock::now() + deadline;
+        let mut ended = self.ends();
+        while !self.running.is_empty() {
+            let left = until.since(clock::now());
+            match self.ends.recv_timeout(left.as_duration()) {
+                Ok(end) => {
+                    self.join(&end.name);
+                    ended.push(end);
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        ended.extend(self.running.keys().map(|name| PartEnd {
+            name: name.clone(),
+            result: Err(PartFailure::Overdue { deadline }),
+            cpu: Nanos::ZERO,
+        }));
+        ended
+    }
+
+    fn join(&mut self, name: &str) {
+        if let Some(handle) = self.running.remove(name) {
+            // Panics were caught inside and are in the part's end.
+            drop(handle.join());
+        }
+    }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        self.token.cancel();
+    }
+}
+
+impl fmt::Debug for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope")
+            .field("running", &self.running.keys())
+            .finish_non_exhaustive()
+    }
+}
+
+fn run_body(
+    place: &Place,
+    token: &Token,
+    body: impl FnOnce(&Token) -> Result<(), PartError>,
+) -> Result<(), PartFailure> {
+    place
+        .occupy()
+        .map_err(|error| PartFailure::Failed(error.into()))?;
+    match catch_unwind(AssertUnwindSafe(|| body(token))) {
+        Ok(result) => result.map_err(PartFailure::Failed),
+        Err(panic) => Err(PartFailure::Panicked {
+            message: panic_message(&*panic),
+        }),
+    }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message")
+        .to_owned()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

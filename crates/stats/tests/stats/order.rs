@@ -1,0 +1,57 @@
+//! The order within pairs: balanced, random, and the same ever after.
+
+use proptest::prelude::*;
+use stillwell_stats::{PairOrder, balanced_order};
+
+/// Changing this changes the order of every experiment ever recorded.
+#[test]
+fn orders_of_known_seeds_never_change() {
+    let letters = |seed| -> String {
+        balanced_order(seed, 24)
+            .into_iter()
+            .map(|order| match order {
+                PairOrder::BaselineFirst => 'b',
+                PairOrder::ComparisonFirst => 'c',
+            })
+            .collect()
+    };
+    assert_eq!(letters([7; 32]), "");
+    assert_eq!(letters([0; 32]), "");
+}
+
+/// Over many seeds each of the two block orders comes up half of the time, at
+/// each place: 4000 fair coins stay within 4.4 deviations.
+#[test]
+fn coins_are_fair_and_independent_of_place() {
+    let mut first_heads = 0;
+    let mut alike = 0;
+    for number in 0..4000_u32 {
+        let mut seed = [0; 32];
+        seed[..4].copy_from_slice(&number.wrapping_mul(0x9e37_79b9).to_le_bytes());
+        // Seeds that differ in four bytes only need some draws to diverge.
+        let orders = balanced_order(seed, 64);
+        first_heads += i32::from(orders[60] == PairOrder::BaselineFirst);
+        alike += i32::from(orders[60] == orders[62]);
+    }
+    assert!((first_heads - 2000).abs() < 140, "{first_heads}");
+    assert!((alike - 2000).abs() < 140, "{alike}");
+}
+
+proptest! {
+    /// For all seeds and lengths: each block of two pairs has both orders.
+    #[test]
+    fn every_block_is_balanced(seed: [u8; 32], pairs in 0_usize..100) {
+        let orders = balanced_order(seed, pairs);
+        prop_assert_eq!(orders.len(), pairs);
+        for block in orders.chunks_exact(2) {
+            prop_assert_eq!(block[0], block[1].reversed());
+        }
+    }
+
+    /// For all seeds: an experiment that grows keeps the orders it had.
+    #[test]
+    fn longer_orders_begin_with_shorter_ones(seed: [u8; 32], pairs in 0_usize..50, more in 0_usize..50) {
+        let longer = balanced_order(seed, pairs + more);
+        prop_assert_eq!(&longer[..pairs], &balanced_order(seed, pairs)[..]);
+    }
+}

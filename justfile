@@ -1,0 +1,48 @@
+# The front door. The logic is in cargo, in xtask and in .ci/run.
+
+# List the recipes.
+default:
+    @just --list
+
+# Every test. Tests that lack a program say so and are skipped.
+test:
+    cargo test --workspace
+
+# Form, lints, house rules and documentation.
+lint:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+    cargo xtask tidy
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+# All that CI checks.
+ci:
+    bash .ci/run
+
+# The first command of the README.
+quickstart:
+    cargo run --release -- run examples/quickstart
+
+# TCP all-out, beside a plain-syscall loop and iperf3.
+bench-tcp:
+    cargo bench -p stillwell-benches --bench tcp
+
+# HTTP POST, beside a plain-syscall client.
+bench-http:
+    cargo bench -p stillwell-benches --bench http
+
+# Payload bytes per CPU second, for each format.
+bench-payload:
+    cargo bench -p stillwell-benches --bench payload
+
+# How late a send is, with a reserved core and without.
+bench-pacing:
+    cargo bench -p stillwell-benches --bench pacing
+
+# What it costs to watch a tree of processes.
+bench-observer:
+    cargo bench -p stillwell-benches --bench observer
+
+# Accept what the snapshot tests see now. Read the diff before you commit it.
+bless:
+    INSTA_UPDATE=always cargo test --workspace

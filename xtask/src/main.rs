@@ -1,0 +1,81 @@
+//! Checks and chores of this repository.
+//!
+//! `cargo xtask tidy` holds the house rules that no compiler knows: which crate
+//! may depend on which, what must be absent from which folder, and that the
+//! documents point at things that exist. `cargo xtask ci-skips LOG` fails when a
+//! test run skipped something.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a chore speaks to the person who runs it"
+)]
+
+mod ci_skips;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+
+const USAGE: &str = "usage: cargo xtask tidy | cargo xtask ci-skips LOGFILE";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match arguments.as_slice() {
+        ["tidy"] => run_tidy(),
+        ["ci-skips", log] => run_ci_skips(Path::new(log)),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run_tidy() -> anyhow::Result<()> {
+    let report = tidy::check(&repository_root()?)?;
+    for problem in &report.problems {
+        println!("{problem}");
+    }
+    if !report.problems.is_empty() {
+        bail!("tidy: {} problems", report.problems.len());
+    }
+    println!(
+        "tidy: {} files, {} crates, no problems",
+        report.files, report.crates
+    );
+    Ok(())
+}
+
+fn run_ci_skips(log: &Path) -> anyhow::Result<()> {
+    // Test programs may print bytes that are not UTF-8.
+    let bytes = std::fs::read(log).with_context(|| format!("read {}", log.display()))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let skipped = ci_skips::skipped_tests(&text);
+    for line in &skipped {
+        println!("{line}");
+    }
+    if !skipped.is_empty() {
+        bail!("{} tests were skipped", skipped.len());
+    }
+    println!("no test was skipped");
+    Ok(())
+}
+
+/// The folder that holds this package's folder.
+fn repository_root() -> anyhow::Result<PathBuf> {
+    let own = std::env::var_os("CARGO_MANIFEST_DIR").context("run this as `cargo xtask`")?;
+    let root = Path::new(&own)
+        .parent()
+        .context("the xtask package lies at the root of the file system")?;
+    Ok(root.to_path_buf())
+}

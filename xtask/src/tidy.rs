@@ -1,0 +1,94 @@
+//! The house rules. Every check is a pure function over text; this file reads
+//! the repository, hands each check what it needs and collects all problems.
+
+mod documents;
+mod files;
+mod manifests;
+mod rust;
+mod scan;
+mod table;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use self::files::SourceFile;
+
+/// What the checks found.
+#[derive(Debug)]
+pub(crate) struct Report {
+    /// Text files that were read.
+    pub(crate) files: usize,
+    /// Members of the workspace.
+    pub(crate) crates: usize,
+    /// Everything that is wrong, by path and line.
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// One broken rule. Printed as `path:line: message`.
+#[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Problem {
+    path: String,
+    line: usize,
+    message: String,
+}
+
+impl Problem {
+    /// `line` counts from 1.
+    fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
+        Self {
+            path: path.to_owned(),
+            line,
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}: {}", self.path, self.line, self.message)
+    }
+}
+
+/// Checks the repository at `root`.
+///
+/// # Errors
+/// When the repository cannot be read, or `cargo metadata` fails.
+pub(crate) fn check(root: &Path) -> anyhow::Result<Report> {
+    let sources = files::read_all(root)?;
+    let metadata = manifests::load(root)?;
+    let root_manifest = std::fs::read_to_string(root.join("Cargo.toml"))
+        .context("read the workspace's Cargo.toml")?;
+
+    let mut problems = metadata.check(&root_manifest);
+    let paths: BTreeSet<&str> = sources.iter().map(|file| file.path.as_str()).collect();
+    for file in &sources {
+        problems.extend(check_file(root, file));
+    }
+    problems.extend(rust::check_unsafe_table(&sources));
+    problems.extend(documents::check_index(&sources, &paths));
+    problems.sort();
+    problems.dedup();
+    Ok(Report {
+        files: sources.len(),
+        crates: metadata.crates(),
+        problems,
+    })
+}
+
+fn check_file(root: &Path, file: &SourceFile) -> Vec<Problem> {
+    let mut problems = files::check_machine_paths(&file.path, &file.text);
+    if file.path.ends_with(".rs") {
+        problems.extend(rust::check(&file.path, &file.text));
+    }
+    if file.path.ends_with("Cargo.toml") && file.path != "Cargo.toml" {
+        problems.extend(manifests::check_lints(&file.path, &file.text));
+    }
+    if documents::is_document(&file.path) {
+        let exists = |path: &str| root.join(path).exists();
+        problems.extend(documents::check(&file.path, &file.text, exists));
+    }
+    problems
+}

@@ -1,0 +1,210 @@
+use super::{CRATES, Dependency, Metadata, Package, check_lints};
+
+const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+fn package(name: &str, dependencies: Vec<Dependency>) -> Package {
+    Package {
+        id: name.to_owned(),
+        name: name.to_owned(),
+        manifest_path: format!("/repository/crates/{name}/Cargo.toml"),
+        dependencies,
+    }
+}
+
+fn published(name: &str) -> Dependency {
+    Dependency {
+        name: name.to_owned(),
+        source: Some(REGISTRY.to_owned()),
+        kind: None,
+        path: None,
+    }
+}
+
+fn member(name: &str) -> Dependency {
+    Dependency {
+        name: name.to_owned(),
+        source: None,
+        kind: None,
+        path: Some(format!("/repository/crates/{name}")),
+    }
+}
+
+fn for_tests(dependency: Dependency) -> Dependency {
+    Dependency {
+        kind: Some("dev".to_owned()),
+        ..dependency
+    }
+}
+
+/// The workspace of the table, in which one package has these dependencies.
+fn workspace(name: &str, mut dependencies: Vec<Dependency>) -> Metadata {
+    let names = CRATES.iter().map(|entry| match entry.name {
+        "cli" => "stillwell".to_owned(),
+        "xtask" => "xtask".to_owned(),
+        other => format!("stillwell-{other}"),
+    });
+    let packages: Vec<Package> = names
+        .map(|other| {
+            let own = other == name;
+            package(
+                &other,
+                if own {
+                    std::mem::take(&mut dependencies)
+                } else {
+                    Vec::new()
+                },
+            )
+        })
+        .collect();
+    Metadata {
+        workspace_members: packages.iter().map(|package| package.id.clone()).collect(),
+        packages,
+        workspace_root: "/repository".to_owned(),
+    }
+}
+
+fn messages(metadata: &Metadata) -> Vec<String> {
+    let problems = metadata.check("[workspace]\nmembers = [\n]\n");
+    problems
+        .into_iter()
+        .map(|problem| problem.message)
+        .collect()
+}
+
+#[test]
+fn the_permitted_directions_pass() {
+    let dependencies = vec![
+        member("stillwell-units"),
+        member("stillwell-scope"),
+        published("tokio"),
+    ];
+    assert_eq!(
+        messages(&workspace("stillwell-wire", dependencies)),
+        [""; 0]
+    );
+    let anything = vec![
+        member("stillwell-run"),
+        member("stillwell-relay"),
+        published("clap"),
+    ];
+    assert_eq!(messages(&workspace("stillwell", anything)), [""; 0]);
+}
+
+#[test]
+fn a_direction_outside_the_table_is_a_problem() {
+    let found = messages(&workspace(
+        "stillwell-sink",
+        vec![member("stillwell-generator")],
+    ));
+    assert_eq!(found, ["crate `sink` must not depend on `generator`"]);
+}
+
+#[test]
+fn tests_may_use_more_but_not_everything() {
+    let helpers = vec![
+        for_tests(member("stillwell-testkit")),
+        for_tests(member("stillwell-payload")),
+        for_tests(published("tokio")),
+    ];
+    assert_eq!(messages(&workspace("stillwell-http", helpers)), [""; 0]);
+    let found = messages(&workspace(
+        "stillwell-http",
+        vec![for_tests(member("stillwell-run"))],
+    ));
+    assert_eq!(found, ["tests of crate `http` must not depend on `run`"]);
+}
+
+#[test]
+fn a_pure_crate_opens_no_door_to_the_outside() {
+    let found = messages(&workspace("stillwell-payload", vec![published("rustix")]));
+    assert_eq!(found, ["pure crate `payload` must not depend on `rustix`"]);
+}
+
+#[test]
+fn some_external_crates_have_owners() {
+    let found = messages(&workspace(
+        "stillwell-report",
+        vec![published("serde-saphyr")],
+    ));
+    assert_eq!(
+        found,
+        ["crate `report` must not depend on `serde-saphyr`: only legacy, config may"]
+    );
+}
+
+#[test]
+fn a_dependency_comes_from_the_registry_or_the_workspace() {
+    let git = Dependency {
+        source: Some("git+https://example.com/fork".to_owned()),
+        ..published("bytes")
+    };
+    let outside = Dependency {
+        path: Some("/elsewhere/bytes".to_owned()),
+        ..member("bytes")
+    };
+    let found = messages(&workspace("stillwell-wire", vec![git, outside]));
+    assert_eq!(
+        found,
+        [
+            "`bytes` comes from git+https://example.com/fork, not from the public registry",
+            "`bytes` lies outside the workspace",
+        ]
+    );
+}
+
+#[test]
+fn an_unknown_package_is_a_problem() {
+    let mut metadata = workspace("stillwell", Vec::new());
+    metadata
+        .packages
+        .push(package("stillwell-misc", Vec::new()));
+    assert_eq!(
+        messages(&metadata),
+        ["package `stillwell-misc` is not in the table of crates"]
+    );
+}
+
+#[test]
+fn members_stand_in_the_order_of_the_table() {
+    let mut metadata = workspace("stillwell", Vec::new());
+    metadata.workspace_members.swap(0, 1);
+    let found = metadata.check("[workspace]\nmembers = [\n]\n");
+    let [problem] = found.as_slice() else {
+        panic!("one problem, not {found:?}");
+    };
+    assert_eq!(
+        problem.to_string(),
+        "Cargo.toml:2: member `metric` stands before `units`: the order is that of the data"
+    );
+}
+
+#[test]
+fn a_member_that_is_gone_is_a_problem() {
+    let mut metadata = workspace("stillwell", Vec::new());
+    metadata
+        .workspace_members
+        .retain(|id| id != "stillwell-pacer");
+    assert_eq!(
+        messages(&metadata),
+        ["`pacer` is in the table of crates but not a member"]
+    );
+}
+
+#[test]
+fn lints_are_inherited() {
+    assert_eq!(
+        check_lints("Cargo.toml", "[package]\n[lints]\nworkspace = true\n"),
+        None
+    );
+    let lacking = [
+        "[package]\n",
+        "[lints]\n[dependencies]\nworkspace = true\n",
+        "[lints]\nworkspace = false\n",
+    ];
+    for manifest in lacking {
+        assert!(
+            check_lints("Cargo.toml", manifest).is_some(),
+            "{manifest:?}"
+        );
+    }
+}

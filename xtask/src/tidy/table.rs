@@ -1,0 +1,151 @@
+//! The tables that the checks hold the tree against. A change of direction in
+//! the house is a change here, and wants a decision record.
+
+/// What one crate may use.
+pub(super) struct Entry {
+    /// The package's name without the prefix `stillwell-`; `cli` is package `stillwell`.
+    pub(super) name: &'static str,
+    /// The workspace crates that it may depend on.
+    pub(super) permitted: Permitted,
+    /// Pure: no clock, socket, file, thread or runtime outside its tests.
+    pub(super) pure: bool,
+}
+
+/// Which workspace crates are permitted.
+pub(super) enum Permitted {
+    /// All of them: a face or a benchmark.
+    Any,
+    /// Only these.
+    Only(&'static [&'static str]),
+}
+
+const fn pure(name: &'static str, permitted: &'static [&'static str]) -> Entry {
+    Entry {
+        name,
+        permitted: Permitted::Only(permitted),
+        pure: true,
+    }
+}
+
+const fn edge(name: &'static str, permitted: &'static [&'static str]) -> Entry {
+    Entry {
+        name,
+        permitted: Permitted::Only(permitted),
+        pure: false,
+    }
+}
+
+const fn face(name: &'static str) -> Entry {
+    Entry {
+        name,
+        permitted: Permitted::Any,
+        pure: false,
+    }
+}
+
+/// Every member of the workspace, in the order in which data travels.
+#[rustfmt::skip]
+pub(super) const CRATES: &[Entry] = &[
+    pure("units", &[]),
+    pure("metric", &["units"]),
+    pure("plan", &["units", "metric"]),
+    pure("legacy", &["units", "metric", "plan"]),
+    pure("config", &["units", "metric", "plan", "legacy"]),
+    pure("payload", &["units", "metric", "plan"]),
+    pure("pacer", &["units", "plan"]),
+    pure("http", &["units"]),
+    edge("scope", &["units", "metric"]),
+    edge("wire", &["units", "metric", "plan", "scope"]),
+    edge("generator", &["units", "metric", "plan", "payload", "pacer", "http", "scope", "wire"]),
+    edge("subject", &["units", "metric", "plan", "scope"]),
+    edge("observer", &["units", "metric", "plan", "scope", "wire", "http"]),
+    edge("sink", &["units", "metric", "plan", "http", "scope", "wire"]),
+    edge("capture", &["units", "metric", "plan"]),
+    pure("stats", &[]),
+    pure("verdict", &["units", "metric", "plan", "capture", "stats"]),
+    edge("run", &[
+        "units", "metric", "plan", "payload", "pacer", "http", "scope", "wire",
+        "generator", "subject", "observer", "sink", "capture",
+    ]),
+    edge("lab", &["units", "metric", "plan", "config", "scope", "run", "capture", "stats", "verdict"]),
+    pure("report", &["units", "metric", "plan", "verdict", "stats"]),
+    edge("relay", &["units", "metric", "plan", "http", "scope", "wire"]),
+    face("cli"),
+    edge("testkit", &[]),
+    face("benches"),
+    edge("xtask", &[]),
+];
+
+/// Workspace crates that any crate's tests may use, besides what the crate may use itself.
+pub(super) const PERMITTED_IN_TESTS: &[&str] = &["testkit", "payload", "pacer", "units"];
+
+/// External crates that a pure crate must not link: each one opens a door to the outside.
+pub(super) const FORBIDDEN_IN_PURE: &[&str] =
+    &["tokio", "tokio-util", "rustix", "libc", "socket2", "procfs"];
+
+/// External crates that only the named crates may link.
+pub(super) const OWNED: &[(&str, &[&str])] = &[
+    ("anyhow", &["cli", "benches", "xtask"]),
+    ("clap", &["cli"]),
+    ("parquet", &["capture"]),
+    ("procfs", &["observer"]),
+    ("serde-saphyr", &["legacy", "config"]),
+];
+
+/// The only files that may contain `unsafe`, each with the reason why safe code cannot do it.
+pub(super) const UNSAFE_FILES: &[(&str, &str)] = &[];
+
+/// The entry of a crate, by its name without prefix.
+pub(super) fn entry(name: &str) -> Option<&'static Entry> {
+    CRATES.iter().find(|entry| entry.name == name)
+}
+
+/// The name in the table for a package: `stillwell-wire` is `wire`, `stillwell` is `cli`.
+pub(super) fn table_name(package: &str) -> &str {
+    if package == "stillwell" {
+        return "cli";
+    }
+    package.strip_prefix("stillwell-").unwrap_or(package)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CRATES, Permitted, entry, table_name};
+
+    #[test]
+    fn every_direction_points_to_an_earlier_crate() {
+        for (index, entry) in CRATES.iter().enumerate() {
+            let Permitted::Only(permitted) = &entry.permitted else {
+                continue;
+            };
+            for name in *permitted {
+                let position = CRATES.iter().position(|other| other.name == *name);
+                assert!(
+                    position.is_some_and(|position| position < index),
+                    "{} may use {name}, which does not stand before it",
+                    entry.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_pure_crate_uses_pure_crates_and_the_capture_only() {
+        for own in CRATES.iter().filter(|entry| entry.pure) {
+            let Permitted::Only(permitted) = &own.permitted else {
+                panic!("{} is pure and may use anything", own.name);
+            };
+            for name in *permitted {
+                let pure = entry(name).is_some_and(|entry| entry.pure);
+                assert!(pure || *name == "capture", "{} uses {name}", own.name);
+            }
+        }
+    }
+
+    #[test]
+    fn packages_are_known_by_their_folder() {
+        assert_eq!(table_name("stillwell"), "cli");
+        assert_eq!(table_name("stillwell-wire"), "wire");
+        assert_eq!(table_name("xtask"), "xtask");
+    }
+}
