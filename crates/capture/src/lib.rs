@@ -1,1 +1,32 @@
-//! Placeholder.
+//! The record of one run: the only bridge between the half that runs and the
+//! half that reads.
+//!
+//! A capture is a folder:
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `manifest.json` | [`Manifest`]: plan, host, phases, outcome |
+//! | `series.parquet` | one row per metric, labels and beat ([`schema`]) |
+//! | `series.jsonl` | the same, line by line, while the run goes on; gone once the Parquet file is whole |
+//! | `events.jsonl` | [`EventRecord`]s: what happened, and when |
+//! | `subject.stdout.log`, `subject.stderr.log` | what the subject said |
+//!
+//! [`CaptureWriter`] writes one and [`Capture::open`] reads one, also one whose
+//! writer was killed. Nothing that a report shows lives anywhere else. This
+//! crate is synchronous and does not know how samples are made.
+
+mod journal;
+mod manifest;
+mod parquet;
+mod read;
+pub mod schema;
+mod series;
+mod write;
+
+pub use manifest::{
+    EventRecord, MANIFEST_SCHEMA, Manifest, Note, PartNote, PhaseMark, RunIdentity, RunOutcome,
+    SubjectEnd,
+};
+pub use read::{Capture, OpenError};
+pub use series::{Point, Series, SeriesTable};
+pub use write::{CaptureError, CaptureWriter};

@@ -1,1 +1,29 @@
-//! Placeholder.
+//! Text becomes a plan: the only door for user input.
+//!
+//! [`load_rig`] reads one observed run, [`load_lab`] experiments. Both take
+//! native files, `lading.yaml` and SMP cases, check everything that can be
+//! checked by looking, and return either a plan that is right or every mistake
+//! at once, each with its place, what is accepted and the nearest name.
+//!
+//! Each element of the native format is one file in `spec`: the table of its
+//! keys, from which unknown keys are found and [`schema`] is made, and the
+//! function that reads it. The module `files` is the only one that touches the
+//! file system, behind a trait.
+
+mod discover;
+mod files;
+mod load;
+mod overrides;
+mod schema;
+mod smp;
+mod spec;
+
+pub use load::{FileKind, Loaded, load_lab, load_rig};
+pub use overrides::{LabOverrides, RigOverrides, TargetOverride, VariantArgument};
+pub use overrides::{ProgramOverride, VariantArgumentError};
+pub use schema::schema;
+pub use stillwell_legacy::code::explain;
+pub use stillwell_legacy::{Diagnostic, Diagnostics, Place, Position, Severity, Source, Span};
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,57 @@
-//! Placeholder.
+//! HTTP framing without I/O: bytes in, events out.
+//!
+//! The client side of a load generator, the server side of a counting sink and
+//! both sides of a relay use the same few types:
+//!
+//! * [`RequestTemplate`] writes request heads, [`ResponseParser`] reads what is
+//!   answered;
+//! * [`RequestParser`] reads requests, [`write_response`] and
+//!   [`PreparedResponse`] answer them;
+//! * [`OneShot`] asks once and collects the answer: scrapes and probes;
+//! * [`Target`] is where requests go, as typed in a URL.
+//!
+//! Parsers are fed whatever was read, cut anywhere, and give the same events
+//! however it was cut. A parser takes all of its input before it asks for more,
+//! so callers keep no unread bytes. Bodies come as slices of that input; a head
+//! is copied only where it arrives in parts. Nothing allocates otherwise.
+//!
+//! Framing that two programs could read differently is refused, never guessed:
+//! lines end in CR LF, lengths do not contradict each other, and heads have at
+//! most 64 KiB and 100 headers. There is no code here for TLS, for upgrades or
+//! for undoing content codings, and nothing here reads a socket or a clock.
+//!
+//! HTTP/1.1 lives in its own module; other versions will stand beside it.
+//!
+//! ```
+//! use stillwell_http::{RequestEvent, RequestParser, RequestTemplate};
+//!
+//! let template = RequestTemplate::new("POST", "/in", "127.0.0.1:8080", &[])?;
+//! let mut bytes = Vec::new();
+//! template.write_head(5, &mut bytes);
+//! bytes.extend_from_slice(b"hello");
+//!
+//! let mut parser = RequestParser::new();
+//! let (mut read, mut body) = (0, Vec::new());
+//! loop {
+//!     let (consumed, event) = parser.advance(&bytes[read..])?;
+//!     read += consumed;
+//!     match event {
+//!         Some(RequestEvent::Head(head)) => assert_eq!(head.target, "/in"),
+//!         Some(RequestEvent::Body(part)) => body.extend_from_slice(part),
+//!         Some(RequestEvent::End) => {}
+//!         None => break,
+//!     }
+//! }
+//! assert_eq!((read, body.as_slice()), (bytes.len(), b"hello".as_slice()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod h1;
+mod target;
+
+pub use h1::{
+    CONTINUE, HeadError, OneShot, OneShotError, ParseError, PreparedResponse, RequestEvent,
+    RequestHead, RequestParser, RequestTemplate, Response, ResponseEvent, ResponseHead,
+    ResponseParser, write_response,
+};
+pub use target::{Scheme, Target, TargetError};

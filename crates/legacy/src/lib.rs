@@ -1,1 +1,34 @@
-//! Placeholder.
+//! Shapes of other tools: lading and SMP YAML, read into plans.
+//!
+//! Everything here is pure: text goes in, plan pieces and [`Diagnostics`] come
+//! out. A reader never stops at its first error; it collects all of them, each
+//! with its place in the file, and goes on with what it could understand.
+//!
+//! * [`Source`], [`Place`], [`Diagnostic`]: what was wrong, and where;
+//! * [`Node`], [`parse`]: YAML as a tree in which everything knows its place;
+//! * [`Reader`], [`MapReader`]: typed reading of that tree;
+//! * [`lading`]: `lading.yaml`, list and map shape;
+//! * [`smp`]: `experiment.yaml` and `config.yaml` of SMP cases.
+//!
+//! The native formats of the configuration door stand on the same reader, so
+//! that every message of every format looks alike.
+
+pub mod code;
+mod command;
+mod diagnostic;
+pub mod lading;
+mod network;
+mod node;
+mod reader;
+mod render;
+mod rules;
+pub mod smp;
+mod source;
+
+pub use command::split_command;
+pub use diagnostic::{Diagnostic, Diagnostics, Severity};
+pub use network::{check_address, check_url, ready_probe_of};
+pub use node::{Entry, Key, Node, Value, parse};
+pub use reader::{Keys, MapReader, Reader, nearest};
+pub use rules::{Ids, Placed, check_past_subject, check_sink_addresses};
+pub use source::{Place, Position, Source, Span};

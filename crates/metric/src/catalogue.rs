@@ -113,7 +113,7 @@ catalogue! {
     WORKER_AHEAD = "worker_ahead", Nanoseconds, Counter, "Time in which a worker waited for its schedule.";
     WORKER_BLOCKED = "worker_blocked", Nanoseconds, Counter, "Time in which a worker waited for its peer.";
     WORKER_RUNNING = "worker_running", Nanoseconds, Counter, "Time in which a worker ran.";
-    WORKER_LATE = "worker_late", Nanoseconds, Counter, "Time in which a worker had something to do, nothing in its way, and did not run.";
+    WORKER_LATE = "worker_late", Nanoseconds, Counter, "Time in which a worker was due, free to run, and did not.";
     WORKER_CPU = "worker_cpu", Nanoseconds, Counter, "CPU time of one of our own threads.";
     WORKER_RUN_DELAY = "worker_run_delay", Nanoseconds, Counter, "Time in which one of our own threads was runnable and had no CPU.";
     // Sinks, labelled component=sink, component_name, id, worker.

@@ -1,1 +1,44 @@
-//! Placeholder.
+//! Bytes from a seed, in blocks that know their events.
+//!
+//! A [`BlockSet`] is all that one worker sends, built before the run from a
+//! [`PayloadPlan`](stillwell_plan::PayloadPlan) and a seed: the same plan, seed
+//! and version give the same bytes on every machine. A [`Block`] is what goes
+//! out as one datagram, one body or one write, with the end of each of its
+//! events and, where asked for, a fixed-width slot in each event's message text
+//! for a stamp. A [`Cursor`] walks the set over and over.
+//!
+//! This crate reads no clock, file or socket: times inside events follow from
+//! the seed, and the bytes of a file are handed in. It never sends anything and
+//! never changes a set once built.
+//!
+//! ```
+//! use stillwell_payload::{BlockSet, Cursor, Limit};
+//! use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan};
+//! use stillwell_units::{ByteSize, Seed};
+//!
+//! let plan = PayloadPlan {
+//!     format: PayloadFormat::Syslog5424,
+//!     blocks: BlockShape::UpTo { maximum: ByteSize::kib(8) },
+//!     cache: ByteSize::kib(256),
+//! };
+//! let set = BlockSet::build(&plan, plan.cache, Seed::from_number(42), None)?;
+//! let mut cursor = Cursor::new(&set);
+//! let block = cursor.take(&set, Limit::bytes(8192));
+//! assert_eq!(block.event_ends().last(), Some(block.bytes.len()));
+//! # Ok::<(), stillwell_payload::BuildError>(())
+//! ```
+
+mod block;
+mod catalogue;
+mod cursor;
+mod fill;
+mod fingerprint;
+mod format;
+mod random;
+mod set;
+mod text;
+
+pub use block::{Block, Counts, SLOT_PLACEHOLDER, SLOT_WIDTH, Slot};
+pub use cursor::{Cursor, Limit};
+pub use fingerprint::Fingerprint;
+pub use set::{BlockSet, BuildError, SlotUse};

@@ -32,7 +32,7 @@ pub use generator::{GeneratorPlan, RatePlan, RateShape, RateUnit, TransportPlan}
 pub use goal::{Direction, GoalMetric, GoalPlan};
 pub use observer::{ObserverPlan, ScrapePlan};
 pub use payload::{BlockShape, PayloadFormat, PayloadPlan};
-pub use phases::{PhasesPlan, StepAction, StepPlan, SubjectSignal};
+pub use phases::{Phase, PhasesPlan, StepAction, StepPlan, SubjectSignal};
 pub use placement::{CpuChoice, IsolationPlan, PlacementPlan, Wanted};
 pub use rig::RigPlan;
 pub use sink::{SinkBody, SinkPlan, SinkProtocol};

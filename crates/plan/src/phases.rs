@@ -3,6 +3,63 @@
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
 
+/// The phases of a run, in their order.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Payloads are built and sinks bound.
+    Prepare,
+    /// The subject is started.
+    Start,
+    /// The subject is waited for.
+    Ready,
+    /// Load that is not measured.
+    Warmup,
+    /// Load that is measured.
+    Measure,
+    /// The subject sends on what it still holds.
+    Drain,
+    /// The subject is stopped.
+    Stop,
+    /// Sinks, observers and capture are closed.
+    Close,
+}
+
+impl Phase {
+    /// All of them, in their order.
+    pub const ALL: [Self; 8] = [
+        Self::Prepare,
+        Self::Start,
+        Self::Ready,
+        Self::Warmup,
+        Self::Measure,
+        Self::Drain,
+        Self::Stop,
+        Self::Close,
+    ];
+
+    /// The word in captures and progress.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Prepare => "prepare",
+            Self::Start => "start",
+            Self::Ready => "ready",
+            Self::Warmup => "warmup",
+            Self::Measure => "measure",
+            Self::Drain => "drain",
+            Self::Stop => "stop",
+            Self::Close => "close",
+        }
+    }
+
+    /// The phase with this word.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|phase| phase.name() == name)
+    }
+}
+
 /// Lengths and deadlines of a run's phases.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct PhasesPlan {

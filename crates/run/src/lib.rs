@@ -1,1 +1,3 @@
-//! Placeholder.
+//! One run.
+mod machine;
+pub use machine::{Action,Event,Machine};

@@ -1,1 +1,39 @@
-//! Placeholder.
+//! Receives what the subject sends on, counts it, answers as told.
+//!
+//! [`bind`] turns a plan into a [`BoundSink`], whose sockets take connections
+//! from then on; [`BoundSink::start`] starts its workers in a scope. What they
+//! count stands in one [`SinkShard`](stillwell_metric::SinkShard) each.
+//!
+//! There are two loops: one accepts connections (TCP, Unix streams, HTTP), one
+//! takes datagrams (UDP, Unix datagrams). What counts as what:
+//!
+//! | protocol | bytes | messages | events |
+//! | --- | --- | --- | --- |
+//! | TCP, Unix stream | all | none | lines; an unfinished last one too once the peer has closed |
+//! | UDP, Unix datagram | all | datagrams | lines in each datagram, at least one |
+//! | HTTP | bodies, as encoded | requests | lines of each body, or elements where the body is a JSON array |
+//!
+//! A body is a JSON array where it says `application/json` and begins with `[`.
+//! Bodies with a content coding are never decoded: their bytes and requests
+//! count and their events do not. Requests count, with their events, once they
+//! are whole.
+//!
+//! Connections that break off within a request or a line, and requests that
+//! cannot be framed, count as errors. Nothing that is received can stop a sink;
+//! a listener that fails for good ends its worker with an error.
+//!
+//! Asked to end, a worker takes what its sockets hold already, for at most a
+//! tenth of a second, and ends. A Unix socket's file goes with its sink.
+
+mod accept;
+mod account;
+mod bind;
+mod datagram;
+mod events;
+mod http;
+mod lines;
+mod stopping;
+mod stream;
+mod worker;
+
+pub use bind::{BindError, BoundSink, bind};

@@ -98,8 +98,8 @@ impl PairedEffect {
     }
 
     /// The smallest relative change that this many pairs with this noise would
-    /// have told from none in four of five experiments: half width plus 0.84
-    /// standard errors.
+    /// have told from none in about four of five experiments: half width plus
+    /// 0.84 standard errors. [`paired_power`](crate::paired_power) is exact.
     #[must_use]
     pub fn smallest_visible(&self) -> f64 {
         let margin = normal::quantile(VISIBLE_POWER) * self.log_standard_error();
@@ -145,7 +145,7 @@ impl LogRatios {
     /// Their mean with its t interval.
     ///
     /// # Errors
-    /// [`PairedError::TooManyPairs`] above a million pairs.
+    /// [`PairedError::TooManyPairs`] above 100 001 pairs.
     pub fn effect(&self, level: Level) -> Result<PairedEffect, PairedError> {
         let pairs = self.values.len();
         let too_few = PairedError::TooFewPairs { found: pairs };
@@ -218,7 +218,7 @@ impl fmt::Display for Half {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PairedError {
     /// One pair says nothing about noise.
-    #[error("{found} pairs where at least 2 are needed")]
+    #[error("too few pairs: {found}, at least 2 are needed")]
     TooFewPairs {
         /// How many there are.
         found: usize,

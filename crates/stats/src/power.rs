@@ -97,36 +97,54 @@ fn power_at(pairs: usize, noise_to_change: f64, level: Level) -> Result<f64, Pow
         Ok(student) if pairs <= PAIRS_MAX => student,
         _ => return Err(PowerError::Pairs { found: pairs }),
     };
-    let critical = student.critical(level);
     let centre = float(pairs).sqrt() / noise_to_change;
+    if centre.is_infinite() {
+        return Ok(1.0);
+    }
+    let critical = student.critical(level);
     let exceeded = |deviation: f64| {
         normal::upper_tail(critical * deviation - centre)
             + normal::upper_tail(critical * deviation + centre)
     };
-    Ok(mean_over_deviations(student.degrees(), exceeded).clamp(0.0, 1.0))
+    // Where the probability falls from one to nothing, which may be narrow.
+    let steep = [(centre - 8.0) / critical, (centre + 8.0) / critical];
+    Ok(mean_over_deviations(student.degrees(), steep, exceeded).clamp(0.0, 1.0))
 }
 
 /// The mean of `value` over the distribution of s / σ with these degrees of
-/// freedom: the square root of chi squared over its degrees.
-fn mean_over_deviations(degrees: f64, value: impl Fn(f64) -> f64) -> f64 {
-    const PANELS: usize = 60;
+/// freedom: the square root of chi squared over its degrees. `value` changes
+/// fast only within `steep`.
+fn mean_over_deviations(degrees: f64, steep: [f64; 2], value: impl Fn(f64) -> f64) -> f64 {
     let half = 0.5 * degrees;
     let ln_scale = std::f64::consts::LN_2 + half * half.ln() - ln_gamma(half);
-    let density = |deviation: f64| {
-        (ln_scale + (degrees - 1.0) * deviation.ln() - half * deviation.powi(2)).exp()
+    let weighted = |deviation: f64| {
+        let ln_density = ln_scale + (degrees - 1.0) * deviation.ln() - half * deviation.powi(2);
+        ln_density.exp() * value(deviation)
     };
-    let reach = 9.0 / (2.0 * degrees).sqrt();
-    let start = (1.0 - reach).max(0.0);
-    let radius = 0.5 * (1.0 + reach - start) / float(PANELS);
+    let reach = 12.0 / (2.0 * degrees).sqrt();
+    let (start, end) = ((1.0 - reach).max(0.0), 1.0 + reach);
+    let [from, to] = steep.map(|place| place.clamp(start, end));
+    [(start, from), (from, to), (to, end)]
+        .into_iter()
+        .map(|(start, end)| integral(start, end, &weighted))
+        .sum()
+}
+
+/// The integral from `start` to `end`, of which neither end is asked for.
+fn integral(start: f64, end: f64, value: &impl Fn(f64) -> f64) -> f64 {
+    const PANELS: usize = 30;
+    let radius = 0.5 * (end - start) / float(PANELS);
+    if radius <= 0.0 {
+        return 0.0;
+    }
     let mut total = 0.0;
     for panel in 0..PANELS {
         let middle = start + radius * (2.0 * float(panel) + 1.0);
         for (place, weight) in GAUSS_LEGENDRE {
-            let deviation = middle + radius * place;
-            total += weight * radius * density(deviation) * value(deviation);
+            total += weight * value(middle + radius * place);
         }
     }
-    total
+    total * radius
 }
 
 /// Why a number of pairs, or their power, cannot be given.

@@ -171,7 +171,7 @@ impl Sorted {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SampleError {
     /// Too few numbers for what is asked of them.
-    #[error("{found} values where at least {needed} are needed")]
+    #[error("too few values: {found}, at least {needed} are needed")]
     TooFew {
         /// How many there are.
         found: usize,

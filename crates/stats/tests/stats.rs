@@ -1,5 +1,11 @@
 //! Every test of this crate that needs only its public face.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(
+    clippy::float_cmp,
+    reason = "what is exact by definition is compared exactly"
+)]
+
 #[path = "stats/calibrate.rs"]
 mod calibrate;
 #[path = "stats/golden.rs"]

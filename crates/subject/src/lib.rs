@@ -1,1 +1,45 @@
-//! Placeholder.
+//! The program being measured: started, known ready, limited, stopped.
+//!
+//! A [`Subject`] is a program that we start ([`start`]), a process that runs
+//! already, or nothing at all. What it is kept in, each where it can be had and
+//! with a [`Note`] where it cannot:
+//!
+//! * a network namespace: [`prepare_privileges`] first thing in a process,
+//!   [`new_network`] once a run;
+//! * a [`Cgroup`], in whichever hierarchies the host has;
+//! * its CPUs: [`divide`] says whose are whose;
+//! * folders shown at fixed places: `mounts` in its plan.
+//!
+//! [`wait_ready`] says when it may be loaded, [`Subject::stop`] ends it with all
+//! that it has started, and [`Exit`] says how it ended.
+//!
+//! This crate never reads metrics of a subject; that is `stillwell-observer`'s.
+//! All calls that the compiler cannot check are in the module `kernel`.
+
+mod cgroup;
+mod child;
+mod cpus;
+mod exit;
+mod kernel;
+mod logs;
+mod mounts;
+mod namespace;
+mod note;
+mod pause;
+mod program;
+mod ready;
+mod stop;
+mod subject;
+mod tree;
+
+pub use cgroup::{Cgroup, CgroupFolders, Limits};
+pub use child::{StartError, StartOptions, start};
+pub use cpus::{Division, divide, online};
+pub use exit::Exit;
+pub use mounts::MountError;
+pub use namespace::{NetworkError, Privileges, new_network, prepare_privileges};
+pub use note::Note;
+pub use program::ProgramError;
+pub use ready::{NotReady, wait_ready, wait_ready_blocking};
+pub use stop::Stopped;
+pub use subject::{SignalError, Subject};

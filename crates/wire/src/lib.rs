@@ -1,1 +1,23 @@
-//! Placeholder.
+//! Sockets, dialers, listeners and the pacing clock.
+//!
+//! * [`Timer`]: waits for a moment as exactly as the kernel can; the runtime's
+//!   own timer counts in milliseconds and never paces.
+//! * [`dial`]: opens connections; what goes wrong is a [`DialError`], which
+//!   says which [`Outcome`](stillwell_metric::Outcome) it counts as.
+//! * [`listen`]: binds sockets of the standard library, so that whoever prepares
+//!   a run learns that an address is taken before any worker starts. A worker
+//!   makes them the runtime's own by tokio's `from_std`.
+//! * [`Stream`]: a connection of either kind, for loops that do not care.
+//!
+//! Nothing here retries, spawns or looks at bytes. No wait here has an end of
+//! its own: callers wait under their token.
+
+pub mod dial;
+pub mod listen;
+mod stream;
+mod timer;
+
+pub use dial::DialError;
+pub use listen::ListenError;
+pub use stream::Stream;
+pub use timer::Timer;

@@ -61,7 +61,7 @@ fn t_quantiles_and_tails_agree() {
         let [degrees, tail, value] = [number(row[0]), number(row[1]), number(row[2])];
         let student = StudentT::try_new(degrees).unwrap();
         let what = format!("{degrees} degrees, tail {tail:e}");
-        assert_close(-student.quantile(tail), value, 0.0, &what);
+        assert_close(-student.quantile(tail), value, 1.0, &what);
         assert_close(student.upper_tail(value), tail, 0.0, &what);
         assert_close(student.two_sided(-value), 2.0 * tail, 0.0, &what);
         cases += 1;
@@ -111,7 +111,7 @@ fn power_agrees() {
         let level = Level::try_new(number(row[3])).unwrap();
         let change = number(row[2]).exp_m1();
         let power = paired_power(pairs, number(row[1]), change, level).unwrap();
-        assert_close(power, number(row[4]), 1.0, &row.join(" "));
+        assert_close(power, number(row[4]), 0.0, &row.join(" "));
         cases += 1;
     }
     assert!(cases >= 30, "{cases} cases");

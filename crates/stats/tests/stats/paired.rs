@@ -22,7 +22,7 @@ fn one_pair_is_too_few() {
     assert_eq!(error(&[]), PairedError::TooFewPairs { found: 0 });
     assert_eq!(
         error(&[(1.0, 2.0)]).to_string(),
-        "1 pairs where at least 2 are needed"
+        "too few pairs: 1, at least 2 are needed"
     );
 }
 

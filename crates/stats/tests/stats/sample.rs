@@ -14,7 +14,7 @@ fn too_few_values_are_refused() {
     assert_eq!(found(&[], 0), none);
     assert_eq!(
         found(&[1.0, 2.0], 3).to_string(),
-        "2 values where at least 3 are needed"
+        "too few values: 2, at least 3 are needed"
     );
 }
 

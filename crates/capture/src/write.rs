@@ -1,0 +1,139 @@
+//! Writes a capture.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use stillwell_metric::{Beat, Sample};
+use stillwell_plan::Phase;
+
+use crate::journal::{self, Row};
+use crate::manifest::{EventRecord, Manifest};
+use crate::parquet::SeriesFile;
+
+pub(crate) const MANIFEST: &str = "manifest.json";
+pub(crate) const SERIES: &str = "series.parquet";
+pub(crate) const JOURNAL: &str = "series.jsonl";
+pub(crate) const EVENTS: &str = "events.jsonl";
+
+/// A capture could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("write {}", path.display())]
+pub struct CaptureError {
+    /// The file.
+    pub path: PathBuf,
+    /// The kernel's answer.
+    pub source: io::Error,
+}
+
+/// Writes the capture of one run.
+///
+/// Every beat goes to the journal at once, so that a run whose writer is killed
+/// keeps all but its last beat; the Parquet file becomes whole in
+/// [`CaptureWriter::close`], which then removes the journal.
+#[derive(Debug)]
+pub struct CaptureWriter {
+    folder: PathBuf,
+    run: String,
+    journal: BufWriter<File>,
+    events: BufWriter<File>,
+    series: SeriesFile,
+}
+
+impl CaptureWriter {
+    /// Makes `folder` and begins a capture in it. What an earlier capture left
+    /// there is replaced.
+    ///
+    /// # Errors
+    /// [`CaptureError`] with the file and the kernel's answer.
+    pub fn create(folder: &Path, manifest: &Manifest) -> Result<Self, CaptureError> {
+        fs::create_dir_all(folder).map_err(at(folder))?;
+        write_manifest(folder, manifest)?;
+        let open = |name: &str| {
+            let path = folder.join(name);
+            File::create(&path).map(BufWriter::new).map_err(at(&path))
+        };
+        let series_path = folder.join(SERIES);
+        Ok(Self {
+            run: manifest.run.to_string(),
+            journal: open(JOURNAL)?,
+            events: open(EVENTS)?,
+            series: SeriesFile::create(&series_path).map_err(at(&series_path))?,
+            folder: folder.to_path_buf(),
+        })
+    }
+
+    /// Where the capture is.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Writes all samples of a beat.
+    ///
+    /// # Errors
+    /// [`CaptureError`]; what was written before stays readable.
+    pub fn beat(
+        &mut self,
+        beat: &Beat,
+        phase: Phase,
+        samples: &[Sample],
+    ) -> Result<(), CaptureError> {
+        let path = self.folder.join(JOURNAL);
+        for sample in samples {
+            let row = Row::new(beat, phase, sample);
+            journal::write(&mut self.journal, &self.run, &row).map_err(at(&path))?;
+            self.series.push(row);
+        }
+        self.journal.flush().map_err(at(&path))?;
+        let run = &self.run;
+        let path = self.folder.join(SERIES);
+        self.series.flush_if_full(run).map_err(at(&path))
+    }
+
+    /// Writes down that something happened.
+    ///
+    /// # Errors
+    /// [`CaptureError`]; what was written before stays readable.
+    pub fn event(&mut self, event: &EventRecord) -> Result<(), CaptureError> {
+        let path = self.folder.join(EVENTS);
+        let line = serde_json::to_string(event).map_err(io::Error::from);
+        line.and_then(|line| writeln!(self.events, "{line}"))
+            .and_then(|()| self.events.flush())
+            .map_err(at(&path))
+    }
+
+    /// Makes the capture whole with the run's last word.
+    ///
+    /// # Errors
+    /// [`CaptureError`]; the journal then stays and is read instead.
+    pub fn close(self, manifest: &Manifest) -> Result<(), CaptureError> {
+        write_manifest(&self.folder, manifest)?;
+        let path = self.folder.join(SERIES);
+        self.series.close(&self.run).map_err(at(&path))?;
+        let path = self.folder.join(JOURNAL);
+        fs::remove_file(&path).map_err(at(&path))
+    }
+}
+
+/// Replaces the manifest in one step, so that a reader sees the old or the new
+/// one and never half of it.
+fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<(), CaptureError> {
+    let path = folder.join(MANIFEST);
+    let new = folder.join("manifest.json.new");
+    let write = || {
+        let mut file = File::create(&new)?;
+        serde_json::to_writer_pretty(&mut file, manifest)?;
+        file.write_all(b"\n")?;
+        file.sync_all()?;
+        fs::rename(&new, &path)
+    };
+    write().map_err(at(&path))
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> CaptureError + '_ {
+    |source| CaptureError {
+        path: path.to_path_buf(),
+        source,
+    }
+}

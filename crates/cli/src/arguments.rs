@@ -1,0 +1,299 @@
+//! What can be typed. Help texts live beside what they describe.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use stillwell_config::VariantArgument;
+use stillwell_relay::{Endpoint, Format, Rewrite, Stall, WorkAmount};
+use stillwell_units::{ByteSize, Nanos, Seed};
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold());
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0        every gate held
+  1        a regression, or a failed check
+  2        usage or configuration
+  3        could not run: port taken, build failed, subject never ready
+  4        a run or lab is invalid: subject died, a part failed, disk full later;
+           inconclusive under --gate strict
+  130 143  interrupted by SIGINT or SIGTERM";
+
+/// Puts load through a program, watches what it costs, and says honestly
+/// whether a change made it better or worse.
+#[derive(Debug, Parser)]
+#[command(name = "stillwell", version, styles = STYLES, after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// When to colour what is printed.
+    #[arg(long, global = true, value_enum, default_value_t = ColorWhen::Auto)]
+    pub(crate) color: ColorWhen,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Compare variants of a program: runs the experiments under each PATH
+    Run(RunArguments),
+    /// Make one observed run under generated load
+    Rig(RigArguments),
+    /// Check configuration files and list what they would run; runs nothing
+    Check(CheckArguments),
+    /// Print the reports of results again, in any format
+    Report(ReportArguments),
+    /// Print the JSON Schema of configuration files
+    Schema,
+    /// Relay events: the embedded subject, with switches that make it slower or
+    /// hungrier by a known amount
+    Relay(RelayArguments),
+}
+
+/// When to colour what is printed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum ColorWhen {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// `stillwell run`.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct RunArguments {
+    /// Experiment folders, experiment.yaml files, or folders with any number of
+    /// experiments below them (Stillwell's own or SMP's cases/NAME layout)
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) select: SelectArguments,
+    /// Where results go [default: .stillwell/results/TIME-NAME]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) results: Option<PathBuf>,
+    /// Go on where an interrupted run stopped: with --results DIR there, else
+    /// in the newest results of the same lab
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Whether inconclusive experiments fail
+    #[arg(long, value_enum, default_value_t = Gate::Normal)]
+    pub(crate) gate: Gate,
+    /// Exit with 0 whatever the verdicts say
+    #[arg(long)]
+    pub(crate) exit_zero: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+    /// Where builds of git:REV variants are kept
+    /// [default: $XDG_CACHE_HOME/stillwell or ~/.cache/stillwell]
+    #[arg(long, value_name = "DIR", env = "STILLWELL_CACHE")]
+    pub(crate) cache: Option<PathBuf>,
+}
+
+/// Which experiments, and what is different from their files.
+#[derive(Args, Debug, Default)]
+pub(crate) struct SelectArguments {
+    /// What the baseline is: git:REV, bin:PATH, cmd:WORDS, args:WORDS,
+    /// env:K=V[,K=V], files:DIR or same
+    #[arg(long, value_name = "VARIANT")]
+    pub(crate) baseline: Option<VariantArgument>,
+    /// What is compared with it, in the same words
+    #[arg(long, value_name = "VARIANT")]
+    pub(crate) comparison: Option<VariantArgument>,
+    /// Repository of git:REV variants
+    #[arg(long, value_name = "DIR")]
+    pub(crate) repo: Option<PathBuf>,
+    /// Shell command that builds a git:REV variant in its own worktree
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) build: Option<String>,
+    /// The executable that the build leaves, relative to the worktree
+    #[arg(long, value_name = "PATH")]
+    pub(crate) build_output: Option<PathBuf>,
+    /// Only experiments with this name; `*` stands for any text; repeatable
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Vec<String>,
+    /// Pairs of runs for each experiment
+    #[arg(long, value_name = "N")]
+    pub(crate) pairs: Option<u32>,
+    /// Length of load before it is measured
+    #[arg(long, value_name = "TIME")]
+    pub(crate) warmup: Option<Nanos>,
+    /// Length of load that is measured
+    #[arg(long, value_name = "TIME", visible_alias = "duration")]
+    pub(crate) measure: Option<Nanos>,
+    /// Seed of everything random: a whole number
+    #[arg(long)]
+    pub(crate) seed: Option<Seed>,
+    /// The primary goal: ingress_throughput, egress_throughput, cpu_per_event,
+    /// cpu or memory
+    #[arg(long)]
+    pub(crate) goal: Option<String>,
+    /// Rate of every generator: `10 MiB/s`, `5k/s` or `max`
+    #[arg(long)]
+    pub(crate) rate: Option<String>,
+}
+
+/// Where reports go.
+#[derive(Args, Debug)]
+pub(crate) struct OutputArguments {
+    /// What is printed on standard output
+    #[arg(long, value_enum, default_value_t = OutputFormat::Terminal)]
+    pub(crate) format: OutputFormat,
+    /// Also write a report to FILE, in the format of its ending (.md, .json,
+    /// .txt); repeatable
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Vec<PathBuf>,
+    /// No progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// The format of a report.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// For people.
+    Terminal,
+    /// For pull requests.
+    Markdown,
+    /// For programs.
+    Json,
+}
+
+/// Whether inconclusive experiments fail.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Gate {
+    /// Only regressions, failed checks and invalid experiments fail.
+    Normal,
+    /// Inconclusive ones fail, too.
+    Strict,
+}
+
+/// `stillwell rig`.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct RigArguments {
+    /// A rig or experiment file of Stillwell, or a lading.yaml
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Watch this process instead of starting one
+    #[arg(long, value_name = "PID", conflicts_with_all = ["no_target", "target"])]
+    pub(crate) target_pid: Option<u32>,
+    /// Start nothing: send to whatever listens
+    #[arg(long, conflicts_with = "target")]
+    pub(crate) no_target: bool,
+    /// Environment variable of the program; repeatable
+    #[arg(long, value_name = "K=V")]
+    pub(crate) environment: Vec<String>,
+    /// Pass our environment on to the program
+    #[arg(long)]
+    pub(crate) inherit_environment: bool,
+    /// Length of load before it is measured
+    #[arg(long, value_name = "TIME")]
+    pub(crate) warmup: Option<Nanos>,
+    /// Length of load that is measured
+    #[arg(long, value_name = "TIME", visible_alias = "duration")]
+    pub(crate) measure: Option<Nanos>,
+    /// Seed of everything random: a whole number
+    #[arg(long)]
+    pub(crate) seed: Option<Seed>,
+    /// Where the capture goes [default: .stillwell/rigs/TIME-NAME]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) results: Option<PathBuf>,
+    /// No progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The program that is measured, and its arguments
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub(crate) target: Vec<String>,
+}
+
+/// `stillwell check`.
+#[derive(Args, Debug)]
+pub(crate) struct CheckArguments {
+    /// Files or folders, as `run` or `rig` take them
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) select: SelectArguments,
+    /// Print the plan in full, as JSON
+    #[arg(long)]
+    pub(crate) plan: bool,
+}
+
+/// `stillwell report`.
+#[derive(Args, Debug)]
+pub(crate) struct ReportArguments {
+    /// A results folder of `run`, or a capture of `rig`
+    #[arg(value_name = "DIR")]
+    pub(crate) results: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+    /// Whether inconclusive experiments fail
+    #[arg(long, value_enum, default_value_t = Gate::Normal)]
+    pub(crate) gate: Gate,
+    /// Exit with 0 whatever the verdicts say
+    #[arg(long)]
+    pub(crate) exit_zero: bool,
+}
+
+/// `stillwell relay`.
+#[derive(Args, Debug)]
+pub(crate) struct RelayArguments {
+    /// Where events come in: tcp://HOST:PORT, udp://HOST:PORT, unix:///PATH,
+    /// unixgram:///PATH or http://HOST:PORT/PATH
+    #[arg(long = "in", value_name = "ENDPOINT")]
+    pub(crate) input: Endpoint,
+    /// Where events go: tcp, udp or http as above, or discard:
+    #[arg(long = "out", value_name = "ENDPOINT", default_value = "discard:")]
+    pub(crate) output: Endpoint,
+    /// What an event is: lines or json
+    #[arg(long, default_value = "lines")]
+    pub(crate) events: Format,
+    /// Parse every event; those that do not parse are counted and passed on
+    #[arg(long)]
+    pub(crate) parse: bool,
+    /// Set FIELD to VALUE in every event; repeatable
+    #[arg(long, value_name = "FIELD=VALUE")]
+    pub(crate) rewrite: Vec<Rewrite>,
+    /// Events held in memory at most
+    #[arg(long, value_name = "N", default_value_t = 4096)]
+    pub(crate) buffer_events: usize,
+    /// Serve Prometheus metrics here
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Burn so much CPU for each event: a time such as `300ns`, or an exact
+    /// amount of work such as `120rounds`
+    #[arg(long, value_name = "AMOUNT", default_value = "0rounds")]
+    pub(crate) work_per_event: WorkAmount,
+    /// Keep so much memory for each event, of the last 100,000 events
+    #[arg(long, value_name = "SIZE", default_value = "0 B")]
+    pub(crate) hoard_per_event: ByteSize,
+    /// Never give back what is hoarded
+    #[arg(long)]
+    pub(crate) leak: bool,
+    /// Stop for a time, again and again: `50ms@10s`
+    #[arg(long, value_name = "LENGTH@EVERY")]
+    pub(crate) stall: Option<Stall>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

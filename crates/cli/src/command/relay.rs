@@ -1,0 +1,34 @@
+//! `stillwell relay`.
+
+use stillwell_relay::RelayOptions;
+use stillwell_scope::Token;
+use stillwell_units::Nanos;
+
+use crate::arguments::RelayArguments;
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+use crate::signals;
+
+pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
+    let options = RelayOptions {
+        input: arguments.input.clone(),
+        output: arguments.output.clone(),
+        format: arguments.events,
+        parse: arguments.parse,
+        rewrite: arguments.rewrite.clone(),
+        buffer_events: arguments.buffer_events,
+        metrics: arguments.metrics,
+        work_per_event: arguments.work_per_event,
+        hoard_per_event: arguments.hoard_per_event,
+        leak: arguments.leak,
+        stall: arguments.stall,
+    };
+    let failed = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let stop = Token::new();
+    let raised = stop.clone();
+    let signals = signals::listen(move |_| raised.cancel()).map_err(|e| failed(e.into()))?;
+    let report = stillwell_relay::run(options, &stop).map_err(|e| failed(e.into()))?;
+    signals.close(Nanos::SECOND);
+    Paint::say(&format!("stillwell relay: {report}"));
+    Ok(Exit::Held)
+}

@@ -1,0 +1,102 @@
+//! Exit codes, and errors that carry one.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// How the process ends. The numbers are part of the interface.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Exit {
+    /// Every gate held.
+    Held,
+    /// A regression, or a failed check.
+    Failed,
+    /// Usage or configuration.
+    Usage,
+    /// Could not run.
+    CouldNotRun,
+    /// A run or lab is invalid.
+    Invalid,
+    /// Ended by this signal.
+    Interrupted(i32),
+}
+
+impl Exit {
+    /// The exit with this number; any unknown one is invalid.
+    pub(crate) const fn from_code(code: u8) -> Self {
+        match code {
+            0 => Self::Held,
+            1 => Self::Failed,
+            2 => Self::Usage,
+            3 => Self::CouldNotRun,
+            _ => Self::Invalid,
+        }
+    }
+
+    /// The number.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Held => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::CouldNotRun => 3,
+            Self::Invalid => 4,
+            Self::Interrupted(signal) => {
+                128_u8.saturating_add(u8::try_from(signal).unwrap_or(0))
+            }
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        exit.code().into()
+    }
+}
+
+/// Why a command could not do what it was asked.
+#[derive(Debug)]
+pub(crate) struct CommandError {
+    /// The exit code.
+    pub(crate) exit: Exit,
+    /// What went wrong, cause after cause.
+    pub(crate) error: anyhow::Error,
+    /// What the user could do about it.
+    pub(crate) hint: Option<String>,
+}
+
+impl CommandError {
+    pub(crate) fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
+        Self {
+            exit,
+            error: error.into(),
+            hint: None,
+        }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_what_the_help_says() {
+        let exits = [Exit::Held, Exit::Failed, Exit::Usage, Exit::CouldNotRun, Exit::Invalid];
+        for (code, exit) in (0..).zip(exits) {
+            assert_eq!(exit.code(), code);
+            assert_eq!(Exit::from_code(code), exit);
+        }
+        assert_eq!(Exit::Interrupted(2).code(), 130);
+        assert_eq!(Exit::Interrupted(15).code(), 143);
+    }
+}

@@ -1,0 +1,196 @@
+//! What a command line says beside a file, or instead of it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use stillwell_legacy::split_command;
+use stillwell_units::{Nanos, Seed};
+
+/// What a command line says about one observed run.
+#[derive(Clone, Debug, Default)]
+pub struct RigOverrides {
+    /// What is measured.
+    pub target: TargetOverride,
+    /// Length of load that is not measured.
+    pub warmup: Option<Nanos>,
+    /// Length of load that is measured.
+    pub measure: Option<Nanos>,
+    /// From which everything random follows.
+    pub seed: Option<Seed>,
+    /// The rate of the only generator: `10 MiB/s`, `5k/s` or `max`.
+    pub rate: Option<String>,
+}
+
+/// What is measured, whatever the file says.
+#[derive(Clone, Debug, Default)]
+pub enum TargetOverride {
+    /// What the file names; a file of lading names nothing.
+    #[default]
+    FromFile,
+    /// This program.
+    Path(ProgramOverride),
+    /// This process, which runs already.
+    Pid(u32),
+    /// Nothing.
+    None,
+}
+
+/// A program given on the command line.
+#[derive(Clone, Debug, Default)]
+pub struct ProgramOverride {
+    /// The executable; a bare name is looked up in `PATH`.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Its environment.
+    pub environment: BTreeMap<String, String>,
+    /// Whether our own environment is passed on.
+    pub inherit: bool,
+}
+
+/// What a command line says about experiments.
+#[derive(Clone, Debug, Default)]
+pub struct LabOverrides {
+    /// Names, or patterns with `*`, of the experiments to run; all if none.
+    pub only: Vec<String>,
+    /// Pairs of runs.
+    pub pairs: Option<u32>,
+    /// Length of load that is not measured.
+    pub warmup: Option<Nanos>,
+    /// Length of load that is measured.
+    pub measure: Option<Nanos>,
+    /// From which everything random follows.
+    pub seed: Option<Seed>,
+    /// The first variant.
+    pub baseline: Option<VariantArgument>,
+    /// The second variant.
+    pub comparison: Option<VariantArgument>,
+    /// The repository of `git:` variants.
+    pub repository: Option<PathBuf>,
+    /// The build command of `git:` variants.
+    pub build: Option<String>,
+    /// The executable that the build leaves.
+    pub build_output: Option<PathBuf>,
+    /// The primary goal: a metric, or `METRIC:TOLERANCE`.
+    pub goal: Option<String>,
+    /// `max`, `probe`, or the rate of the only generator.
+    pub rate: Option<String>,
+}
+
+/// What a variant is, as typed on a command line.
+///
+/// `git:`, `bin:` and `cmd:` say where the executable comes from and leave the
+/// variant's arguments, environment and files as the file has them. `args:`,
+/// `env:` and `files:` say these in place of the file, and leave the executable.
+/// `same` takes everything away that the file says about the variant.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum VariantArgument {
+    /// `args:WORDS`: arguments behind the command's.
+    Arguments(Vec<String>),
+    /// `bin:PATH`: this executable.
+    Binary(PathBuf),
+    /// `cmd:WORDS`: a whole command.
+    Command(Vec<String>),
+    /// `env:K=V,K=V`: environment variables.
+    Environment(BTreeMap<String, String>),
+    /// `files:DIR`: a set of files.
+    Files(PathBuf),
+    /// `git:REV`: built from a revision.
+    Git(String),
+    /// `same`: just as the subject is.
+    Same,
+}
+
+/// Why a variant was not understood.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct VariantArgumentError {
+    text: String,
+    reason: &'static str,
+}
+
+impl std::fmt::Display for VariantArgumentError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "`{}` is not a variant: {}; write `git:REV`, `bin:PATH`, `cmd:WORDS`, `args:WORDS`, \
+             `env:K=V,K=V`, `files:DIR` or `same`",
+            self.text, self.reason
+        )
+    }
+}
+
+impl std::error::Error for VariantArgumentError {}
+
+impl FromStr for VariantArgument {
+    type Err = VariantArgumentError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        parse_variant(text).map_err(|reason| VariantArgumentError {
+            text: text.to_owned(),
+            reason,
+        })
+    }
+}
+
+fn parse_variant(text: &str) -> Result<VariantArgument, &'static str> {
+    if text == "same" {
+        return Ok(VariantArgument::Same);
+    }
+    let (kind, rest) = text.split_once(':').ok_or("its kind is missing")?;
+    if rest.trim().is_empty() {
+        return Err("nothing stands behind the colon");
+    }
+    Ok(match kind {
+        "git" if rest.starts_with('-') => return Err("a revision does not begin with a dash"),
+        "git" => VariantArgument::Git(rest.to_owned()),
+        "bin" => VariantArgument::Binary(rest.into()),
+        "cmd" => VariantArgument::Command(split_command(rest)?),
+        "args" => VariantArgument::Arguments(split_command(rest)?),
+        "env" => VariantArgument::Environment(parse_environment(rest)?),
+        "files" => VariantArgument::Files(rest.into()),
+        _ => return Err("its kind is unknown"),
+    })
+}
+
+fn parse_environment(text: &str) -> Result<BTreeMap<String, String>, &'static str> {
+    text.split(',')
+        .map(|pair| match pair.split_once('=') {
+            Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+            _ => Err("a variable is written `NAME=VALUE`"),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variants_read_as_typed() {
+        use VariantArgument as V;
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        for (text, variant) in [
+            ("same", V::Same),
+            ("git:v1.0~2", V::Git("v1.0~2".to_owned())),
+            ("bin:./a b", V::Binary("./a b".into())),
+            ("cmd:a 'b c'", V::Command(words(&["a", "b c"]))),
+            ("args:--x 1", V::Arguments(words(&["--x", "1"]))),
+            (
+                "env:A=1,B=x=y",
+                V::Environment(
+                    [("A", "1"), ("B", "x=y")]
+                        .map(|(k, v)| (k.to_owned(), v.to_owned()))
+                        .into(),
+                ),
+            ),
+            ("files:conf", V::Files("conf".into())),
+        ] {
+            assert_eq!(text.parse(), Ok(variant), "{text}");
+        }
+        for text in ["", "main", "git:", "tag:x", "env:A", "cmd:'a", "git:--upload-pack=x"] {
+            let error = text.parse::<VariantArgument>().unwrap_err().to_string();
+            assert!(error.contains("git:REV"), "{error}");
+        }
+    }
+}

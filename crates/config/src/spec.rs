@@ -1,0 +1,147 @@
+//! The native format: one file for each element, with the table of its keys
+//! and the function that reads it.
+
+use std::path::{Path, PathBuf};
+
+use stillwell_legacy::{Node, Reader, Value, check_address, check_url, code, split_command};
+
+use crate::files::{EntryKind, Files, resolve};
+
+mod check;
+mod experiment;
+mod generator;
+mod goal;
+mod observe;
+mod operating_point;
+mod payload;
+mod phases;
+mod placement;
+mod rate;
+mod sink;
+mod subject;
+mod timeline;
+mod variant;
+
+pub(crate) use experiment::{EXPERIMENT, ExperimentSpec, read_experiment};
+pub(crate) use goal::{default_goals, parse_goal};
+pub(crate) use operating_point::{PROBE_DEFAULT, parse_share};
+pub(crate) use rate::{RateError, parse_rate};
+pub(crate) use subject::name_of_program;
+pub(crate) use variant::check_variants;
+
+/// What reading an element needs.
+pub(crate) struct Door<'d> {
+    pub(crate) reader: &'d Reader,
+    pub(crate) files: &'d dyn Files,
+    /// The folder of the file; relative paths count from it.
+    pub(crate) folder: &'d Path,
+}
+
+impl Door<'_> {
+    /// A path, made absolute.
+    fn path(&self, node: &Node) -> Option<PathBuf> {
+        let text = self.filled(node)?;
+        Some(resolve(self.folder, text))
+    }
+
+    /// A path to something that must be there already.
+    fn existing(&self, node: &Node, wanted: EntryKind) -> Option<PathBuf> {
+        let path = self.path(node)?;
+        if path.to_string_lossy().contains('{') {
+            return Some(path);
+        }
+        let found = self.files.kind(&path);
+        if found == Some(wanted) {
+            return Some(path);
+        }
+        let what = match wanted {
+            EntryKind::File => "file",
+            EntryKind::Folder => "folder",
+        };
+        let message = format!("there is no {what} {}", path.display());
+        let error = self.reader.error(code::UNREADABLE, node.span, message);
+        self.reader.report(match found {
+            Some(EntryKind::Folder) => error.label("this is a folder"),
+            Some(EntryKind::File) => error.label("this is a file"),
+            None => error.label("paths count from the folder of this file"),
+        });
+        None
+    }
+
+    /// A text that is not empty.
+    fn filled<'n>(&self, node: &'n Node) -> Option<&'n str> {
+        let text = self.reader.text(node)?;
+        if text.trim().is_empty() {
+            let error = self.reader.error(code::BAD_VALUE, node.span, "an empty text");
+            self.reader.report(error.label("something must stand here"));
+            return None;
+        }
+        Some(text)
+    }
+
+    /// `host:port`.
+    fn address(&self, node: &Node) -> Option<String> {
+        let text = self.reader.text(node)?;
+        if text.contains('{') {
+            return Some(text.to_owned());
+        }
+        match check_address(text) {
+            Ok(_) => Some(text.to_owned()),
+            Err(reason) => {
+                let message = format!("`{text}` is not an address");
+                let error = self.reader.error(code::BAD_VALUE, node.span, message);
+                self.reader.report(error.label(reason));
+                None
+            }
+        }
+    }
+
+    /// `http://host:port/path`.
+    fn url(&self, node: &Node) -> Option<String> {
+        let text = self.reader.text(node)?;
+        match check_url(text) {
+            Ok(_) => Some(text.to_owned()),
+            Err(reason) => {
+                let message = format!("`{text}` cannot be connected to");
+                let error = self.reader.error(code::BAD_VALUE, node.span, message);
+                self.reader.report(error.label(reason));
+                None
+            }
+        }
+    }
+
+    /// A command as a list of words, or as one text split like a shell's.
+    fn command(&self, node: &Node) -> Option<Vec<String>> {
+        let words = match &node.value {
+            Value::List(_) => Ok(self.reader.texts(node)),
+            _ => split_command(self.reader.text(node)?),
+        };
+        match words {
+            Ok(words) if words.first().is_some_and(|program| !program.is_empty()) => Some(words),
+            Ok(_) => {
+                let message = "a command needs a program";
+                let error = self.reader.error(code::BAD_VALUE, node.span, message);
+                self.reader.report(error.label("write `[program, argument, …]`"));
+                None
+            }
+            Err(reason) => {
+                let message = "this is not a command";
+                let error = self.reader.error(code::BAD_VALUE, node.span, message);
+                self.reader.report(error.label(reason));
+                None
+            }
+        }
+    }
+
+    /// A command whose program, if it is a relative path, counts from the
+    /// folder of the file.
+    fn program(&self, node: &Node) -> Option<Vec<String>> {
+        let mut words = self.command(node)?;
+        if let Some(program) = words.first_mut()
+            && program.contains('/')
+        {
+            *program = resolve(self.folder, program).to_string_lossy().into_owned();
+        }
+        Some(words)
+    }
+}

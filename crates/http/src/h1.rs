@@ -1,0 +1,76 @@
+//! HTTP/1.1 (RFC 9112).
+
+mod body;
+mod build;
+mod head;
+mod one_shot;
+mod reply;
+mod request_parser;
+mod request_template;
+mod response_parser;
+#[cfg(test)]
+mod tests;
+
+pub use build::HeadError;
+pub use one_shot::{OneShot, OneShotError, Response};
+pub use reply::{CONTINUE, PreparedResponse, write_response};
+pub use request_parser::{RequestEvent, RequestHead, RequestParser};
+pub use request_template::RequestTemplate;
+pub use response_parser::{ResponseEvent, ResponseHead, ResponseParser};
+
+/// Why bytes are not a message that can be framed without guessing. A parser
+/// that has failed stays failed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum ParseError {
+    /// A line that does not end in CR LF.
+    #[error("a line of the head ends without a carriage return")]
+    BareLineFeed,
+    /// A head whose end is not within its first 64 KiB.
+    #[error("the head exceeds 64 KiB")]
+    HeadTooLarge,
+    /// A head with over 100 headers.
+    #[error("the head has more than 100 headers")]
+    TooManyHeaders,
+    /// A head that does not follow the grammar.
+    #[error("malformed {part} in the head")]
+    Malformed {
+        /// What was being read.
+        part: &'static str,
+    },
+    /// A `Content-Length` that is not a decimal number of at most 64 bits.
+    #[error("content-length is not a number")]
+    ContentLength,
+    /// Two `Content-Length` headers that differ.
+    #[error("two content-length headers differ")]
+    ContentLengthsDiffer,
+    /// Both `Content-Length` and `Transfer-Encoding`.
+    #[error("both content-length and transfer-encoding are given")]
+    BothLengths,
+    /// A `Transfer-Encoding` other than `chunked` alone.
+    #[error("the transfer-encoding is not `chunked` alone")]
+    TransferEncoding,
+    /// A header that may be given once only is given again.
+    #[error("the header {name} is given more than once")]
+    HeaderRepeated {
+        /// Its name, in lower case.
+        name: &'static str,
+    },
+    /// A header that the sink reads is not UTF-8.
+    #[error("the header {name} is not text")]
+    HeaderNotText {
+        /// Its name, in lower case.
+        name: &'static str,
+    },
+    /// A chunk that does not follow the grammar.
+    #[error("malformed chunk")]
+    Chunk,
+    /// Chunk extensions or trailers above 64 KiB.
+    #[error("chunk extensions or trailers exceed 64 KiB")]
+    ChunkOverhead,
+    /// The answer `101 Switching Protocols`, which nothing asked for.
+    #[error("the protocol was switched without being asked")]
+    Upgrade,
+    /// The connection ended within a message.
+    #[error("the connection ended within a message")]
+    Truncated,
+}

@@ -1,0 +1,136 @@
+//! What may stand in a head that we write.
+
+/// Why a head would not mean what was asked for.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum HeadError {
+    /// A method that is not a token.
+    #[error("`{method}` is not a method: write letters only, such as `POST`")]
+    Method {
+        /// What was given.
+        method: String,
+    },
+    /// A path and query that would not arrive as one target.
+    #[error(
+        "`{path_and_query}` is not a path: it starts with `/` and holds printable ASCII \
+         without spaces"
+    )]
+    Path {
+        /// What was given.
+        path_and_query: String,
+    },
+    /// An authority that would not arrive as one `Host`.
+    #[error("`{authority}` is not a host with or without a port")]
+    Authority {
+        /// What was given.
+        authority: String,
+    },
+    /// A header's name that is not a token.
+    #[error("`{name}` is not a header name: it holds letters, digits and `-`")]
+    HeaderName {
+        /// What was given.
+        name: String,
+    },
+    /// A header's value with a line end or another control character.
+    #[error("the value of header `{name}` holds a line end or another control character")]
+    HeaderValue {
+        /// The header.
+        name: String,
+    },
+    /// A header that is written here and so cannot be given.
+    #[error("header `{name}` is set by the framing and cannot be given")]
+    HeaderReserved {
+        /// The header.
+        name: String,
+    },
+    /// More headers than a parser of ours takes.
+    #[error("{count} headers are given, and at most 90 can be")]
+    TooManyHeaders {
+        /// How many were given.
+        count: usize,
+    },
+    /// A status that does not end an exchange.
+    #[error("{status} is not a status to answer with: those are 200 to 599")]
+    Status {
+        /// What was given.
+        status: u16,
+    },
+    /// A body with a status that has none.
+    #[error("status {status} has no body")]
+    BodyNotAllowed {
+        /// What was given.
+        status: u16,
+    },
+}
+
+/// Headers that our side writes itself.
+const RESERVED: [&str; 3] = ["content-length", "transfer-encoding", "host"];
+
+const HEADERS_MAX: usize = 90;
+
+/// Appends `headers`, each on its line.
+pub(super) fn write_headers(headers: &[(&str, &str)], out: &mut Vec<u8>) -> Result<(), HeadError> {
+    check_headers(headers)?;
+    for (name, value) in headers {
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b": ");
+        out.extend_from_slice(value.as_bytes());
+        out.extend_from_slice(b"\r\n");
+    }
+    Ok(())
+}
+
+fn check_headers(headers: &[(&str, &str)]) -> Result<(), HeadError> {
+    if headers.len() > HEADERS_MAX {
+        let count = headers.len();
+        return Err(HeadError::TooManyHeaders { count });
+    }
+    for (name, value) in headers {
+        let owned = || (*name).to_owned();
+        if !is_token(name) {
+            return Err(HeadError::HeaderName { name: owned() });
+        }
+        if RESERVED
+            .iter()
+            .any(|other| name.eq_ignore_ascii_case(other))
+        {
+            return Err(HeadError::HeaderReserved { name: owned() });
+        }
+        if !value.bytes().all(is_value_byte) {
+            return Err(HeadError::HeaderValue { name: owned() });
+        }
+    }
+    Ok(())
+}
+
+/// RFC 9110, 5.6.2.
+pub(super) fn is_token(text: &str) -> bool {
+    let is_token_byte =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_token_byte)
+}
+
+const fn is_value_byte(byte: u8) -> bool {
+    matches!(byte, b'\t' | b' '..=b'~' | 0x80..)
+}
+
+/// `content-length: N` and the line end, without allocation once `out` has room.
+pub(super) fn write_content_length(content_length: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"content-length: ");
+    write_decimal(content_length, out);
+    out.extend_from_slice(b"\r\n");
+}
+
+pub(super) fn write_decimal(mut value: u64, out: &mut Vec<u8>) {
+    // 2⁶⁴ has twenty digits.
+    let mut digits = [b'0'; 20];
+    let mut start = digits.len();
+    for (index, digit) in digits.iter_mut().enumerate().rev() {
+        *digit = b"0123456789"[usize::try_from(value % 10).unwrap_or(0)];
+        value /= 10;
+        start = index;
+        if value == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[start..]);
+}

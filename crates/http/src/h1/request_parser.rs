@@ -1,0 +1,232 @@
+//! What a client asks.
+
+use std::mem::MaybeUninit;
+
+use super::ParseError;
+use super::body::{Body, BodyEvent, Chunks};
+use super::head::{Framing, HEADERS_MAX, HeadBuffer, whole};
+
+/// Reads the requests of one connection, one after another.
+///
+/// [`Self::advance`] is called with what was read until it gives no event, and
+/// [`Self::finish`] once when the connection has ended.
+#[derive(Debug, Default)]
+pub struct RequestParser {
+    head: HeadBuffer,
+    state: State,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Head,
+    Body(Body),
+    Failed(ParseError),
+}
+
+/// What comes next in a request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RequestEvent<'a> {
+    /// A request begins.
+    Head(RequestHead<'a>),
+    /// The next part of its body, without framing; never empty.
+    Body(&'a [u8]),
+    /// It is whole and can be answered; the next may follow.
+    End,
+}
+
+/// What matters of a request's head.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct RequestHead<'a> {
+    /// The method, such as `POST`; case matters.
+    pub method: &'a str,
+    /// The target as it was sent: path and query, as a rule.
+    pub target: &'a str,
+    /// The body's length in bytes, where the head says it; neither this nor
+    /// `chunked` means no body.
+    pub content_length: Option<u64>,
+    /// Whether the body comes in chunks.
+    pub chunked: bool,
+    /// Whether the client waits for [`CONTINUE`](super::CONTINUE) before it
+    /// sends the body.
+    pub expect_continue: bool,
+    /// `Content-Type`, as it was sent.
+    pub content_type: Option<&'a str>,
+    /// `Content-Encoding`, as it was sent; the body is passed on encoded.
+    pub content_encoding: Option<&'a str>,
+    /// Whether another request may follow on this connection.
+    pub keep_alive: bool,
+    /// The whole head, checked to follow the grammar.
+    bytes: &'a [u8],
+}
+
+impl RequestParser {
+    /// At the start of a connection.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many bytes of `input` were taken, and what they completed. Without an
+    /// event all of `input` was taken; `End` may take none.
+    ///
+    /// # Errors
+    /// [`ParseError`] where the request cannot be framed, and ever after: answer
+    /// 400 and close.
+    pub fn advance<'a>(
+        &'a mut self,
+        input: &'a [u8],
+    ) -> Result<(usize, Option<RequestEvent<'a>>), ParseError> {
+        let step = match &mut self.state {
+            State::Head => advance_head(&mut self.head, input).map(|(consumed, found)| {
+                let event = found.map(|(head, body)| {
+                    self.state = State::Body(body);
+                    RequestEvent::Head(head)
+                });
+                (consumed, event)
+            }),
+            State::Body(body) => match body.advance(input) {
+                Ok((consumed, Some(BodyEvent::End))) => {
+                    self.state = State::Head;
+                    Ok((consumed, Some(RequestEvent::End)))
+                }
+                Ok((consumed, Some(BodyEvent::Part(part)))) => {
+                    Ok((consumed, Some(RequestEvent::Body(part))))
+                }
+                Ok((consumed, None)) => Ok((consumed, None)),
+                Err(error) => Err(error),
+            },
+            State::Failed(error) => Err(*error),
+        };
+        if let Err(error) = &step {
+            self.state = State::Failed(*error);
+        }
+        step
+    }
+
+    /// The connection has ended.
+    ///
+    /// # Errors
+    /// [`ParseError::Truncated`] within a request.
+    pub fn finish(&mut self) -> Result<(), ParseError> {
+        match self.state {
+            State::Failed(error) => Err(error),
+            _ if self.is_idle() => Ok(()),
+            State::Head | State::Body(_) => {
+                self.state = State::Failed(ParseError::Truncated);
+                Err(ParseError::Truncated)
+            }
+        }
+    }
+
+    /// Whether no request is under way.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        matches!(self.state, State::Head) && self.head.is_idle()
+    }
+}
+
+impl<'a> RequestHead<'a> {
+    /// The value of the first header called `name`, in any case. Looked up in
+    /// the head each time: not for what every request needs.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&'a [u8]> {
+        self.headers()
+            .find(|(other, _)| other.eq_ignore_ascii_case(name.as_bytes()))
+            .map(|(_, value)| value)
+    }
+
+    /// Names and values of all headers, in order, without surrounding space.
+    pub fn headers(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
+        self.bytes
+            .split(|byte| *byte == b'\n')
+            .map(<[u8]>::trim_ascii)
+            .filter(|line| !line.is_empty())
+            // The request line.
+            .skip(1)
+            .filter_map(|line| {
+                let colon = line.iter().position(|byte| *byte == b':')?;
+                Some((&line[..colon], line[colon + 1..].trim_ascii()))
+            })
+    }
+}
+
+fn advance_head<'a>(
+    head: &'a mut HeadBuffer,
+    input: &'a [u8],
+) -> Result<(usize, Option<(RequestHead<'a>, Body)>), ParseError> {
+    let (consumed, bytes) = head.take(input)?;
+    let found = bytes.map(parse_head).transpose()?;
+    Ok((consumed, found))
+}
+
+/// A whole head and the body that it announces.
+fn parse_head(bytes: &[u8]) -> Result<(RequestHead<'_>, Body), ParseError> {
+    // Not cleared first: that would cost more than parsing.
+    let mut room = [const { MaybeUninit::uninit() }; HEADERS_MAX];
+    let mut request = httparse::Request::new(&mut []);
+    let config = httparse::ParserConfig::default();
+    let parsed = config.parse_request_with_uninit_headers(&mut request, bytes, &mut room);
+    whole(parsed, bytes)?;
+    let malformed = ParseError::Malformed { part: "start line" };
+    let mut head = RequestHead {
+        method: request.method.ok_or(malformed)?,
+        target: request.path.ok_or(malformed)?,
+        content_length: None,
+        chunked: false,
+        expect_continue: false,
+        content_type: None,
+        content_encoding: None,
+        keep_alive: false,
+        bytes,
+    };
+    let mut framing = Framing::default();
+    for header in request.headers.iter() {
+        if !framing.read(header.name, header.value)? {
+            read_header(&mut head, header.name, header.value)?;
+        }
+    }
+    framing.check(request.version)?;
+    head.content_length = framing.content_length;
+    head.chunked = framing.chunked;
+    head.keep_alive = framing.keeps_alive(request.version);
+    let body = if framing.chunked {
+        Body::Chunked(Chunks::new())
+    } else {
+        Body::Length(framing.content_length.unwrap_or(0))
+    };
+    Ok((head, body))
+}
+
+/// Takes in a header that has nothing to do with framing.
+fn read_header<'a>(
+    head: &mut RequestHead<'a>,
+    name: &str,
+    value: &'a [u8],
+) -> Result<(), ParseError> {
+    match name.len() {
+        6 if name.eq_ignore_ascii_case("expect") => {
+            head.expect_continue |= value.eq_ignore_ascii_case(b"100-continue");
+        }
+        12 if name.eq_ignore_ascii_case("content-type") => {
+            set_text(&mut head.content_type, "content-type", value)?;
+        }
+        16 if name.eq_ignore_ascii_case("content-encoding") => {
+            set_text(&mut head.content_encoding, "content-encoding", value)?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn set_text<'a>(
+    slot: &mut Option<&'a str>,
+    name: &'static str,
+    value: &'a [u8],
+) -> Result<(), ParseError> {
+    let text = str::from_utf8(value).map_err(|_| ParseError::HeaderNotText { name })?;
+    if slot.replace(text).is_some() {
+        return Err(ParseError::HeaderRepeated { name });
+    }
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! What a server answers.
+
+use std::mem::MaybeUninit;
+
+use super::ParseError;
+use super::body::{Body, BodyEvent, Chunks};
+use super::head::{Framing, HEADERS_MAX, HeadBuffer, whole};
+
+/// Reads the responses of one connection, one after another.
+///
+/// [`Self::advance`] is called with what was read until it gives no event, and
+/// [`Self::finish`] once when the connection has ended. Interim (1xx) responses
+/// are passed over. Requests by `HEAD` and `CONNECT`, whose responses are framed
+/// otherwise, are not for this parser.
+#[derive(Debug, Default)]
+pub struct ResponseParser {
+    head: HeadBuffer,
+    state: State,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Head,
+    Body(Body),
+    Failed(ParseError),
+}
+
+/// What comes next in a response.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ResponseEvent<'i> {
+    /// A final response begins.
+    Head(ResponseHead),
+    /// The next part of its body, without framing; never empty.
+    Body(&'i [u8]),
+    /// It is whole; the next may follow.
+    End,
+}
+
+/// What matters of a response's head.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ResponseHead {
+    /// The status code, such as 200.
+    pub status: u16,
+    /// Whether another request may follow on this connection.
+    pub keep_alive: bool,
+    /// The body's length in bytes, where the head says it.
+    pub content_length: Option<u64>,
+}
+
+impl ResponseParser {
+    /// At the start of a connection.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many bytes of `input` were taken, and what they completed. Without an
+    /// event all of `input` was taken; `End` may take none.
+    ///
+    /// # Errors
+    /// [`ParseError`] where the response cannot be framed, and ever after.
+    pub fn advance<'i>(
+        &mut self,
+        input: &'i [u8],
+    ) -> Result<(usize, Option<ResponseEvent<'i>>), ParseError> {
+        let step = match &mut self.state {
+            State::Head => self.advance_head(input),
+            State::Body(body) => match body.advance(input) {
+                Ok((consumed, Some(BodyEvent::End))) => {
+                    self.state = State::Head;
+                    Ok((consumed, Some(ResponseEvent::End)))
+                }
+                Ok((consumed, Some(BodyEvent::Part(part)))) => {
+                    Ok((consumed, Some(ResponseEvent::Body(part))))
+                }
+                Ok((consumed, None)) => Ok((consumed, None)),
+                Err(error) => Err(error),
+            },
+            State::Failed(error) => Err(*error),
+        };
+        if let Err(error) = step {
+            self.state = State::Failed(error);
+        }
+        step
+    }
+
+    /// The connection has ended: `End` where that ends a response, nothing where
+    /// none was under way.
+    ///
+    /// # Errors
+    /// [`ParseError::Truncated`] within a response.
+    pub fn finish(&mut self) -> Result<Option<ResponseEvent<'static>>, ParseError> {
+        match &self.state {
+            State::Head if self.head.is_idle() => Ok(None),
+            State::Body(Body::UntilClose | Body::Length(0)) => {
+                self.state = State::Head;
+                Ok(Some(ResponseEvent::End))
+            }
+            State::Head | State::Body(_) => {
+                self.state = State::Failed(ParseError::Truncated);
+                Err(ParseError::Truncated)
+            }
+            State::Failed(error) => Err(*error),
+        }
+    }
+
+    /// Whether no response is under way.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        matches!(self.state, State::Head) && self.head.is_idle()
+    }
+
+    fn advance_head<'i>(
+        &mut self,
+        input: &'i [u8],
+    ) -> Result<(usize, Option<ResponseEvent<'i>>), ParseError> {
+        let mut consumed = 0;
+        loop {
+            let (taken, bytes) = self.head.take(&input[consumed..])?;
+            consumed += taken;
+            let Some(bytes) = bytes else {
+                return Ok((consumed, None));
+            };
+            if let Some((head, body)) = parse_head(bytes)? {
+                self.state = State::Body(body);
+                return Ok((consumed, Some(ResponseEvent::Head(head))));
+            }
+        }
+    }
+}
+
+/// A whole head and the body that it announces; none for an interim response.
+fn parse_head(bytes: &[u8]) -> Result<Option<(ResponseHead, Body)>, ParseError> {
+    // Not cleared first: that would cost more than parsing.
+    let mut room = [const { MaybeUninit::uninit() }; HEADERS_MAX];
+    let mut response = httparse::Response::new(&mut []);
+    let config = httparse::ParserConfig::default();
+    let parsed = config.parse_response_with_uninit_headers(&mut response, bytes, &mut room);
+    whole(parsed, bytes)?;
+    let malformed = ParseError::Malformed { part: "status" };
+    let status = response.code.ok_or(malformed)?;
+    match status {
+        101 => return Err(ParseError::Upgrade),
+        100..200 => return Ok(None),
+        200.. => {}
+        _ => return Err(malformed),
+    }
+    let mut framing = Framing::default();
+    for header in response.headers.iter() {
+        framing.read(header.name, header.value)?;
+    }
+    framing.check(response.version)?;
+    let body = match (status, framing.content_length) {
+        (204 | 304, _) => Body::Length(0),
+        _ if framing.chunked => Body::Chunked(Chunks::new()),
+        (_, Some(length)) => Body::Length(length),
+        (_, None) => Body::UntilClose,
+    };
+    let head = ResponseHead {
+        status,
+        keep_alive: framing.keeps_alive(response.version) && !matches!(body, Body::UntilClose),
+        content_length: framing.content_length,
+    };
+    Ok(Some((head, body)))
+}

@@ -1,0 +1,188 @@
+use super::*;
+
+fn check_response(text: &str, expected: &[Seen]) {
+    check::<ResponseParser>(text.as_bytes(), expected);
+}
+
+#[test]
+fn bodies_are_framed_as_their_heads_say() {
+    for (text, expected) in [
+        ("", vec![]),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+            vec![head("200 5B"), body("hello"), Seen::End],
+        ),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
+            vec![head("200 0B"), Seen::End],
+        ),
+        (
+            "HTTP/1.1 200\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx",
+            vec![head("200 1B"), body("x"), Seen::End],
+        ),
+        (
+            "HTTP/1.1 200 OK\r\n\r\nuntil the end",
+            vec![head("200 close"), body("until the end"), Seen::End],
+        ),
+        (
+            "HTTP/1.0 200 OK\r\n\r\n",
+            vec![head("200 close"), Seen::End],
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n\
+             5;a=b\r\nhello\r\n0A \r\n, and more\r\n00\r\nTrailer: x\r\n\r\n",
+            vec![head("200"), body("hello, and more"), Seen::End],
+        ),
+    ] {
+        check_response(text, &expected);
+    }
+}
+
+#[test]
+fn statuses_without_a_body_have_none() {
+    for status in ["204", "304"] {
+        let text = format!("HTTP/1.1 {status} x\r\nContent-Length: 7\r\n\r\n");
+        let expected = [head(&format!("{status} 7B")), Seen::End];
+        check_response(&text, &expected);
+        let text = format!("HTTP/1.1 {status} x\r\n\r\n");
+        check_response(&text, &[head(status), Seen::End]);
+    }
+}
+
+#[test]
+fn responses_follow_each_other_and_interim_ones_are_passed_over() {
+    check_response(
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nLink: x\r\n\r\n\
+         HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok\
+         \r\nHTTP/1.1 503 x\r\nContent-Length: 0\r\n\r\n\
+         HTTP/1.1 429 x\r\nContent-Length: 0\r\nConnection: Keep-Alive, Close\r\n\r\n\r\n",
+        &[
+            head("200 2B"),
+            body("ok"),
+            Seen::End,
+            head("503 0B"),
+            Seen::End,
+            head("429 0B close"),
+            Seen::End,
+        ],
+    );
+}
+
+#[test]
+fn old_connections_stay_open_only_if_they_say_so() {
+    for (connection, expected) in [
+        ("", "200 0B close"),
+        ("Connection: keep-alive\r\n", "200 0B"),
+    ] {
+        let text = format!("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n{connection}\r\n");
+        check_response(&text, &[head(expected), Seen::End]);
+    }
+}
+
+#[test]
+fn what_cannot_be_framed_is_refused() {
+    use ParseError::{
+        BareLineFeed, BothLengths, ContentLength, ContentLengthsDiffer, Malformed,
+        TransferEncoding, Truncated, Upgrade,
+    };
+    let header = |line: &str| format!("HTTP/1.1 200 OK\r\n{line}\r\n\r\n");
+    for (text, error) in [
+        ("HTTP/1.1 200 OK\n\n".to_owned(), BareLineFeed),
+        ("garbage\r\n\r\n".to_owned(), Malformed { part: "version" }),
+        (
+            "HTTP/1.1 2x0\r\n\r\n".to_owned(),
+            Malformed { part: "status" },
+        ),
+        (
+            "HTTP/1.1 099\r\n\r\n".to_owned(),
+            Malformed { part: "status" },
+        ),
+        ("HTTP/1.1 101 x\r\n\r\n".to_owned(), Upgrade),
+        ("HTTP/1.1 200 OK\r\n".to_owned(), Truncated),
+        (
+            header("a b: c"),
+            Malformed {
+                part: "header name",
+            },
+        ),
+        (
+            header("a: b\0"),
+            Malformed {
+                part: "header value",
+            },
+        ),
+        (header("Content-Length: -1"), ContentLength),
+        (header("Content-Length: +1"), ContentLength),
+        (header("Content-Length:"), ContentLength),
+        (header("Content-Length: 5, 5"), ContentLength),
+        (
+            header("Content-Length: 18446744073709551616"),
+            ContentLength,
+        ),
+        (
+            header("Content-Length: 1\r\nContent-Length: 2"),
+            ContentLengthsDiffer,
+        ),
+        (header("Transfer-Encoding: gzip, chunked"), TransferEncoding),
+        (
+            header("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked"),
+            TransferEncoding,
+        ),
+        (
+            header("Transfer-Encoding: chunked\r\nContent-Length: 1"),
+            BothLengths,
+        ),
+        (
+            "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(),
+            TransferEncoding,
+        ),
+    ] {
+        check_response(&text, &[Seen::Failed(error)]);
+    }
+    check_response(
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell",
+        &[head("200 5B"), body("hell"), Seen::Failed(Truncated)],
+    );
+}
+
+#[test]
+fn malformed_chunks_are_refused() {
+    for chunk in [
+        "\r\n",
+        "g\r\n",
+        ";\r\n",
+        "1\n",
+        "1;\n",
+        "-1\r\n",
+        "00000000000000001\r\n",
+    ] {
+        let text = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{chunk}");
+        check_response(&text, &[head("200"), Seen::Failed(ParseError::Chunk)]);
+    }
+    for after in ["x\r\n", "\n", "\rx"] {
+        let text = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx{after}");
+        let expected = [head("200"), body("x"), Seen::Failed(ParseError::Chunk)];
+        check_response(&text, &expected);
+    }
+    let text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\na: b\n\r\n";
+    check_response(text, &[head("200"), Seen::Failed(ParseError::Chunk)]);
+}
+
+#[test]
+fn everything_has_a_limit() {
+    let value = "v".repeat(64 << 10);
+    let text = format!("HTTP/1.1 200 OK\r\na: {value}\r\n\r\n");
+    check_response(&text, &[Seen::Failed(ParseError::HeadTooLarge)]);
+    let text = format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(101));
+    check_response(&text, &[Seen::Failed(ParseError::TooManyHeaders)]);
+    let lines = "a: b\r\n".repeat(99);
+    let text = format!("HTTP/1.1 200 OK\r\n{lines}Content-Length: 0\r\n\r\n");
+    check_response(&text, &[head("200 0B"), Seen::End]);
+    for overhead in [format!("1;{value}"), format!("0\r\na:{value}")] {
+        let text = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{overhead}");
+        check_response(
+            &text,
+            &[head("200"), Seen::Failed(ParseError::ChunkOverhead)],
+        );
+    }
+}

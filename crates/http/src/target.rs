@@ -1,0 +1,263 @@
+//! Where requests go.
+
+use std::fmt;
+use std::net::Ipv6Addr;
+use std::str::FromStr;
+
+const ACCEPTED: &str = "write `http://HOST[:PORT][/PATH]`, such as `http://127.0.0.1:8080/in` or \
+                        `http://[::1]:8080/`";
+
+/// An address that load or a probe is sent to, from a URL: what to dial and what
+/// to ask for. A fragment (`#…`) is never sent and so is left out.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Target {
+    scheme: Scheme,
+    host: String,
+    port: u16,
+    path_and_query: String,
+}
+
+/// How a target is spoken to.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Scheme {
+    /// HTTP/1.1 without encryption.
+    Http,
+}
+
+/// Why a URL was not understood. The message says what is accepted.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum TargetError {
+    /// A URL that asks for TLS.
+    #[error("`{found}` needs TLS, which is not supported here: write `http://…`")]
+    HttpsUnsupported {
+        /// What was typed.
+        found: String,
+    },
+    /// No scheme, or an unknown one.
+    #[error("`{found}` does not start with `http://`: {ACCEPTED}")]
+    Scheme {
+        /// What was typed.
+        found: String,
+    },
+    /// A user name or password, which would end up in results.
+    #[error("`{found}` holds a user name: give credentials as a header instead")]
+    UserInfo {
+        /// What was typed.
+        found: String,
+    },
+    /// A host that is missing or is neither a name nor an address.
+    #[error("`{found}` has no host that is a name or an address: {ACCEPTED}")]
+    Host {
+        /// What was typed.
+        found: String,
+    },
+    /// A port that is not a number from 1 to 65535.
+    #[error("the port in `{found}` is not a number from 1 to 65535: {ACCEPTED}")]
+    Port {
+        /// What was typed.
+        found: String,
+    },
+    /// A path with characters that cannot be sent.
+    #[error("the path in `{found}` holds spaces or characters beyond ASCII: write them as `%20`")]
+    Path {
+        /// What was typed.
+        found: String,
+    },
+}
+
+impl Target {
+    /// How it is spoken to.
+    #[must_use]
+    pub const fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// The name or address to dial; an IPv6 address without its brackets.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port to dial: 80 where none was given.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// What to ask for; starts with `/`.
+    #[must_use]
+    pub fn path_and_query(&self) -> &str {
+        &self.path_and_query
+    }
+
+    /// What stands in `Host`: the port only where it is not 80.
+    #[must_use]
+    pub fn authority(&self) -> String {
+        let (open, close) = if self.host.contains(':') {
+            ("[", "]")
+        } else {
+            ("", "")
+        };
+        match self.port {
+            80 => format!("{open}{}{close}", self.host),
+            port => format!("{open}{}{close}:{port}", self.host),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Scheme::Http = self.scheme;
+        write!(f, "http://{}{}", self.authority(), self.path_and_query)
+    }
+}
+
+impl FromStr for Target {
+    type Err = TargetError;
+
+    fn from_str(text: &str) -> Result<Self, TargetError> {
+        let found = || text.to_owned();
+        let (scheme, rest) = text
+            .trim()
+            .split_once("://")
+            .ok_or_else(|| TargetError::Scheme { found: found() })?;
+        if scheme.eq_ignore_ascii_case("https") {
+            return Err(TargetError::HttpsUnsupported { found: found() });
+        }
+        if !scheme.eq_ignore_ascii_case("http") {
+            return Err(TargetError::Scheme { found: found() });
+        }
+        let rest = rest.split_once('#').map_or(rest, |(rest, _)| rest);
+        let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        if authority.contains('@') {
+            return Err(TargetError::UserInfo { found: found() });
+        }
+        if !path.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(TargetError::Path { found: found() });
+        }
+        let (host, port) =
+            split_authority(authority).ok_or_else(|| TargetError::Host { found: found() })?;
+        let port = match port {
+            None => 80,
+            Some(digits) => {
+                parse_port(digits).ok_or_else(|| TargetError::Port { found: found() })?
+            }
+        };
+        let slash = if path.starts_with('/') { "" } else { "/" };
+        Ok(Self {
+            scheme: Scheme::Http,
+            host: host.to_owned(),
+            port,
+            path_and_query: format!("{slash}{path}"),
+        })
+    }
+}
+
+/// Host without brackets, and what follows the colon.
+fn split_authority(authority: &str) -> Option<(&str, Option<&str>)> {
+    if let Some(rest) = authority.strip_prefix('[') {
+        let (host, after) = rest.split_once(']')?;
+        host.parse::<Ipv6Addr>().ok()?;
+        return match after.strip_prefix(':') {
+            None if !after.is_empty() => None,
+            port => Some((host, port)),
+        };
+    }
+    let (host, port) = match authority.split_once(':') {
+        Some((host, port)) => (host, Some(port)),
+        None => (authority, None),
+    };
+    let is_host_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    (!host.is_empty() && host.bytes().all(is_host_byte)).then_some((host, port))
+}
+
+/// Digits alone: `+80` is not a port.
+fn parse_port(digits: &str) -> Option<u16> {
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse().ok().filter(|port| *port != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn targets_read_as_written() {
+        for (text, host, port, path, authority) in [
+            ("http://localhost", "localhost", 80, "/", "localhost"),
+            ("HTTP://a.b:80/x", "a.b", 80, "/x", "a.b"),
+            (
+                "http://127.0.0.1:8080/in?a=b#c",
+                "127.0.0.1",
+                8080,
+                "/in?a=b",
+                "127.0.0.1:8080",
+            ),
+            ("http://h?q=/", "h", 80, "/?q=/", "h"),
+            ("http://[::1]:9/", "::1", 9, "/", "[::1]:9"),
+            ("http://[fe80::1]", "fe80::1", 80, "/", "[fe80::1]"),
+        ] {
+            let target: Target = text.parse().unwrap();
+            assert_eq!((target.host(), target.port()), (host, port), "{text}");
+            assert_eq!(target.path_and_query(), path, "{text}");
+            assert_eq!(target.authority(), authority, "{text}");
+            assert_eq!(target.to_string().parse(), Ok(target));
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_target_is_named() {
+        fn kind(text: &str) -> &'static str {
+            match text.parse::<Target>().unwrap_err() {
+                TargetError::HttpsUnsupported { .. } => "https",
+                TargetError::Scheme { .. } => "scheme",
+                TargetError::UserInfo { .. } => "user",
+                TargetError::Host { .. } => "host",
+                TargetError::Port { .. } => "port",
+                TargetError::Path { .. } => "path",
+            }
+        }
+        for (text, expected) in [
+            ("https://a/", "https"),
+            ("localhost:80", "scheme"),
+            ("ftp://a", "scheme"),
+            ("", "scheme"),
+            ("http://user:word@a/", "user"),
+            ("http://", "host"),
+            ("http://:80", "host"),
+            ("http://a b/", "host"),
+            ("http://::1/", "host"),
+            ("http://[::1", "host"),
+            ("http://[::1]80", "host"),
+            ("http://[fe80::1%25eth0]/", "host"),
+            ("http://a\r\nx/", "host"),
+            ("http://a:", "port"),
+            ("http://a:0", "port"),
+            ("http://a:+80", "port"),
+            ("http://a:65536", "port"),
+            ("http://a/ä", "path"),
+            ("http://a/x y", "path"),
+        ] {
+            assert_eq!(kind(text), expected, "{text}");
+        }
+        assert_eq!(
+            "localhost".parse::<Target>().unwrap_err().to_string(),
+            "`localhost` does not start with `http://`: write `http://HOST[:PORT][/PATH]`, such \
+             as `http://127.0.0.1:8080/in` or `http://[::1]:8080/`"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn for_all_texts_nothing_panics_and_what_parses_reads_back(text in "(http://)?\\PC{0,40}") {
+            if let Ok(target) = text.parse::<Target>() {
+                prop_assert_eq!(target.to_string().parse::<Target>(), Ok(target));
+            }
+        }
+    }
+}

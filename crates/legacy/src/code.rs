@@ -1,0 +1,102 @@
+//! The codes of diagnostics, and what each stands for.
+//!
+//! `W1..` are about shape, `W2..` about meaning, `W4..` are remarks on files of
+//! other tools. Codes are kept for good: a code is never given a new meaning.
+
+macro_rules! codes {
+    ($($(#[doc = $doc:literal])+ $name:ident = $code:literal;)+) => {
+        $($(#[doc = $doc])+ pub const $name: &str = $code;)+
+
+        /// Every code with its explanation, in the order of codes.
+        pub const ALL: &[(&str, &str)] = &[$(($code, concat!($($doc, "\n"),+))),+];
+    };
+}
+
+codes! {
+    /// The text is not YAML.
+    SYNTAX = "W100";
+    /// A key that means nothing here. Keys are never ignored silently: a
+    /// misspelt key would otherwise measure something else than was asked for.
+    UNKNOWN_KEY = "W101";
+    /// A key that must be there is not.
+    MISSING_KEY = "W102";
+    /// A map, list or value stands where another shape is expected.
+    WRONG_SHAPE = "W103";
+    /// A key stands twice in one map.
+    DUPLICATE_KEY = "W104";
+    /// Exactly one of several keys must be there.
+    ONE_OF_KEYS = "W105";
+    /// A key of another tool that is understood, but whose thing is not built.
+    NOT_BUILT = "W106";
+    /// A file or folder cannot be read.
+    UNREADABLE = "W107";
+    /// A word that is not among those accepted.
+    UNKNOWN_WORD = "W110";
+    /// A value that is not understood.
+    BAD_VALUE = "W111";
+    /// A value whose unit would have to be guessed.
+    UNIT_MISSING = "W112";
+    /// A value outside its bounds.
+    OUT_OF_RANGE = "W113";
+    /// A key that is accepted but was never read: a defect of Stillwell.
+    UNREAD_KEY = "W199";
+    /// Two things of one kind carry the same name.
+    SAME_NAME = "W201";
+    /// Two sinks listen at the same place.
+    SAME_ADDRESS = "W202";
+    /// Nothing would be measured.
+    NOTHING_MEASURED = "W203";
+    /// A block larger than its transport carries.
+    BLOCK_TOO_LARGE = "W204";
+    /// A goal that this workload can never reach.
+    GOAL_WITHOUT_LOAD = "W205";
+    /// A check without a bound, or whose bounds exclude each other.
+    BAD_BOUNDS = "W206";
+    /// The ends of a ramp count different things.
+    MIXED_UNITS = "W207";
+    /// A path that must be absolute is not.
+    RELATIVE_PATH = "W208";
+    /// Load goes straight into our own sink, past the subject.
+    PAST_SUBJECT = "W209";
+    /// There is no program to measure.
+    NO_SUBJECT = "W210";
+    /// The variants do not differ, or differ in more than one way.
+    VARIANTS = "W211";
+    /// A variant built from a revision lacks its build command or output.
+    BUILD_INCOMPLETE = "W212";
+    /// Nothing to run was found, or nothing that was asked for.
+    NOTHING_FOUND = "W213";
+    /// The rate or operating point contradicts the workload.
+    OPERATING_POINT = "W214";
+    /// A size in bits: readers disagree whether `Mb` means bits or bytes.
+    BITS = "W401";
+    /// A key that is accepted and has no effect here.
+    NO_EFFECT = "W402";
+    /// An address that would listen on every interface was moved to loopback.
+    LOOPBACK = "W403";
+    /// A meaning that differs between versions or tools.
+    MEANING = "W404";
+}
+
+/// What `code` stands for, in sentences.
+#[must_use]
+pub fn explain(code: &str) -> Option<&'static str> {
+    ALL.iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(code))
+        .map(|(_, text)| *text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_and_explained() {
+        for (index, (code, text)) in ALL.iter().enumerate() {
+            assert!(!text.trim().is_empty());
+            assert!(ALL[index + 1..].iter().all(|(other, _)| other != code));
+        }
+        assert!(explain("w101").unwrap().contains("silently"));
+        assert_eq!(explain("W999"), None);
+    }
+}

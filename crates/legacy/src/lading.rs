@@ -1,0 +1,168 @@
+//! `lading.yaml` as lading 0.33 reads it, list and map shape.
+//!
+//! What is built here becomes plan pieces. What lading knows and Stillwell has
+//! not built is an error that names the key; what means nothing to lading either
+//! is an error that names the nearest key. Where lading's own reading surprises
+//! people (`500 Mb` is megabit) it is followed, and said.
+
+use std::sync::Arc;
+
+use stillwell_plan::{GeneratorPlan, ObserverPlan, ScrapePlan, SinkPlan};
+use stillwell_units::{Nanos, Seed};
+
+use crate::code;
+use crate::diagnostic::Diagnostics;
+use crate::node::{Node, Value};
+use crate::reader::{Keys, Reader};
+use crate::rules::{Placed, check_past_subject, check_sink_addresses};
+use crate::source::Source;
+
+mod generator;
+mod payload;
+mod sink;
+mod size;
+mod throttle;
+
+pub use size::{Size, parse_size};
+
+/// The keys at the top of a `lading.yaml`.
+pub const KEYS: &[&str] = &[
+    "generator",
+    "blackhole",
+    "observer",
+    "sample_period_milliseconds",
+    "target_metrics",
+    "telemetry",
+];
+
+/// What a `lading.yaml` says: everything of a rig but the subject and the times.
+#[derive(Clone, Debug)]
+pub struct LadingRig {
+    /// The seed of the first generator, or that of number 0.
+    pub seed: Seed,
+    /// Its generators.
+    pub generators: Vec<GeneratorPlan>,
+    /// Its blackholes.
+    pub sinks: Vec<SinkPlan>,
+    /// Its observer and target metrics.
+    pub observer: ObserverPlan,
+}
+
+/// Reads `source`. `has_subject` says whether a program stands between
+/// generators and sinks. What could be understood is returned even where there
+/// are errors; only a plan without errors may be run.
+#[must_use]
+pub fn read(source: &Arc<Source>, has_subject: bool) -> (Option<LadingRig>, Diagnostics) {
+    let reader = Reader::new(Arc::clone(source));
+    let rig = reader
+        .parse()
+        .and_then(|root| read_root(&reader, &root, has_subject));
+    (rig, reader.finish())
+}
+
+fn read_root(reader: &Reader, root: &Node, has_subject: bool) -> Option<LadingRig> {
+    let keys = Keys::new("lading file", KEYS).known(&["inspector"]);
+    let map = reader.map(root, &keys)?;
+    let generators = match map.take("generator") {
+        Some(node) => generator::read_all(reader, &one_or_many(node)),
+        None => Vec::new(),
+    };
+    let sinks = match map.take("blackhole") {
+        Some(node) => sink::read_all(reader, &one_or_many(node)),
+        None => Vec::new(),
+    };
+    check_sink_addresses(reader, &sinks);
+    if has_subject {
+        check_past_subject(reader, &generators, &sinks);
+    }
+    let mut observer = ObserverPlan::default();
+    if let Some(node) = map.take("sample_period_milliseconds")
+        && let Some(milliseconds) = reader.whole(node, 1, 3_600_000_u64)
+    {
+        observer.period = Nanos::from_millis(milliseconds);
+        // lading reads smaps at every tenth tick.
+        observer.detail_period = Nanos::from_millis(milliseconds * 10);
+    }
+    if let Some(node) = map.take("observer") {
+        read_observer(reader, node);
+    }
+    if let Some(node) = map.take("target_metrics") {
+        let items = reader.list(node).unwrap_or_default();
+        observer.scrapes = items
+            .iter()
+            .filter_map(|item| read_target_metrics(reader, item))
+            .collect();
+    }
+    if let Some(node) = map.take("telemetry") {
+        read_telemetry(reader, node);
+    }
+    let first_seed = generators.first().map(|generator| generator.value.seed);
+    Some(LadingRig {
+        seed: first_seed.unwrap_or_else(|| Seed::from_number(0)),
+        generators: values(generators),
+        sinks: values(sinks),
+        observer,
+    })
+}
+
+fn values<T>(placed: Vec<Placed<T>>) -> Vec<T> {
+    placed.into_iter().map(|placed| placed.value).collect()
+}
+
+/// The items of a list, or the one item that a map is (before lading 0.10).
+fn one_or_many(node: &Node) -> Vec<&Node> {
+    match &node.value {
+        Value::List(items) => items.iter().collect(),
+        Value::Null | Value::Scalar { .. } | Value::Map(_) => vec![node],
+    }
+}
+
+fn read_observer(reader: &Reader, node: &Node) {
+    let keys = Keys::new("observer", &["enable_smaps", "enable_smaps_rollup"]);
+    let Some(map) = reader.map(node, &keys) else {
+        return;
+    };
+    for key in ["enable_smaps", "enable_smaps_rollup"] {
+        if let Some(value) = map.take(key)
+            && reader.boolean(value) == Some(false)
+        {
+            let message = format!("`{key}` has no effect: proportional memory is read rarely");
+            reader.report(reader.note(code::NO_EFFECT, value.span, message));
+        }
+    }
+}
+
+fn read_target_metrics(reader: &Reader, node: &Node) -> Option<ScrapePlan> {
+    let keys = Keys::new("target_metrics entry", &["prometheus"]).known(&["expvar"]);
+    let map = reader.map(node, &keys)?;
+    let (_, node) = map.one_of(&["prometheus"])?;
+    let keys = Keys::new("prometheus scrape", &["uri", "metrics", "tags"]);
+    let map = reader.map(node, &keys)?;
+    let names = map.take("metrics").map(|node| reader.texts(node));
+    let labels = map
+        .take("tags")
+        .map(|node| reader.text_map(node))
+        .unwrap_or_default();
+    let uri = map.required("uri")?;
+    Some(ScrapePlan {
+        url: generator::read_url(reader, uri)?,
+        names,
+        labels,
+    })
+}
+
+/// Captures are always written, so that lading's own are accepted and ignored.
+fn read_telemetry(reader: &Reader, node: &Node) {
+    const ACCEPTED: [&str; 5] = ["addr", "path", "global_labels", "expiration", "format"];
+    let Some(map) = reader.map(node, &Keys::new("telemetry", &ACCEPTED)) else {
+        return;
+    };
+    for key in ACCEPTED {
+        map.ignore(key);
+    }
+    let message = "`telemetry` has no effect: every run writes its own capture";
+    reader.report(reader.note(code::NO_EFFECT, node.span, message));
+}
+
+#[cfg(test)]
+mod tests;

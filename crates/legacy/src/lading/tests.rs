@@ -1,0 +1,267 @@
+use super::*;
+
+fn rig(text: &str) -> (LadingRig, Diagnostics) {
+    let (rig, found) = read(&Source::new("lading.yaml", text), true);
+    (rig.expect("a root that is a map"), found)
+}
+
+fn mistakes(text: &str) -> String {
+    let (_, found) = read(&Source::new("lading.yaml", text), true);
+    assert!(found.has_errors());
+    found.to_string()
+}
+
+fn seed() -> String {
+    let numbers: Vec<String> = (0..32).map(|number| number.to_string()).collect();
+    format!("[{}]", numbers.join(", "))
+}
+
+/// A generator of `kind` with `body` besides what it must have.
+fn generator(kind: &str, body: &str) -> String {
+    format!(
+        "generator:
+  - {kind}:
+      seed: {}
+      variant: ascii
+      maximum_prebuild_cache_size_bytes: 8 MiB
+      {body}
+",
+        seed()
+    )
+}
+
+#[test]
+fn the_first_published_shape_is_read() {
+    let text = format!(
+        r#"
+generator:
+  http:
+    seed: {}
+    headers:
+      dd-api-key: "DEADBEEF"
+    target_uri: "http://localhost:8282/v1/input"
+    bytes_per_second: "500 Mb"
+    parallel_connections: 10
+    method:
+      post:
+        variant: "datadog_log"
+        maximum_prebuild_cache_size_bytes: "256 Mb"
+blackhole:
+  http:
+    binding_addr: "0.0.0.0:8080"
+"#,
+        seed()
+    );
+    let (rig, found) = rig(&text);
+    insta::assert_debug_snapshot!(rig);
+    insta::assert_snapshot!("the_first_published_shape_is_read_remarks", found);
+}
+
+#[test]
+fn list_and_map_shape_are_the_same() {
+    let list = generator("tcp", "addr: 127.0.0.1:1");
+    let map = list.replace("\n  - tcp", "\n    tcp");
+    assert_ne!(list, map);
+    let (list, map) = (rig(&list).0, rig(&map).0);
+    assert_eq!(list.generators, map.generators);
+}
+
+#[test]
+fn rates_read_in_every_spelling() {
+    for (body, rate) in [
+        ("throttle: all_out", "Max"),
+        ("throttle: {all_out: {}}", "Max"),
+        ("bytes_per_second: 1 MB", "Bytes Constant 1000000"),
+        ("bytes_per_second: 1000", "Bytes Constant 1000"),
+        (
+            "throttle: {stable: {bytes_per_second: 1 kB, timeout_millis: 0}}",
+            "Bytes Constant 1000",
+        ),
+        (
+            "throttle: {stable: {blocks_per_second: 7}}",
+            "Blocks Constant 7",
+        ),
+        (
+            "throttle: {linear: {initial: 1 kB, maximum: 9 kB, rate_of_change: 2 kB}}",
+            "Bytes Ramp 1000 9000 2000",
+        ),
+        (
+            "throttle: {linear: {initial_bytes_per_second: 1 kB, maximum_bytes_per_second: 9 kB, rate_of_change: {bytes_per_second: 2 kB}}}",
+            "Bytes Ramp 1000 9000 2000",
+        ),
+        (
+            "throttle: {linear: {initial: {blocks_per_second: 1}, maximum: {blocks_per_second: 3}, rate_of_change: {blocks_per_second: 1}}}",
+            "Blocks Ramp 1 3 1",
+        ),
+    ] {
+        let (rig, found) = rig(&generator(
+            "tcp",
+            &format!("addr: 127.0.0.1:1\n      {body}"),
+        ));
+        assert!(!found.has_errors(), "{found}");
+        assert_eq!(spell(rig.generators[0].rate), rate, "{body}");
+    }
+}
+
+fn spell(rate: stillwell_plan::RatePlan) -> String {
+    use stillwell_plan::RateShape;
+    match rate.shape {
+        RateShape::Max => "Max".to_owned(),
+        RateShape::Constant { per_second } => format!("{:?} Constant {per_second}", rate.unit),
+        RateShape::Ramp {
+            initial_per_second,
+            maximum_per_second,
+            change_per_second,
+        } => format!(
+            "{:?} Ramp {initial_per_second} {maximum_per_second} {change_per_second}",
+            rate.unit
+        ),
+    }
+}
+
+#[test]
+fn unix_rates_are_each_connections_own() {
+    for kind in ["unix_stream", "unix_datagram"] {
+        let body = "path: /tmp/s\n      bytes_per_second: 1 kB\n      parallel_connections: 3";
+        let (rig, found) = rig(&generator(kind, body));
+        assert!(!found.has_errors(), "{found}");
+        assert_eq!(spell(rig.generators[0].rate), "Bytes Constant 3000");
+    }
+    let (rig, _) = rig(&generator(
+        "tcp",
+        "addr: 127.0.0.1:1\n      bytes_per_second: 1 kB\n      parallel_connections: 3",
+    ));
+    assert_eq!(spell(rig.generators[0].rate), "Bytes Constant 1000");
+}
+
+#[test]
+fn an_idle_file_is_read() {
+    let (rig, found) = rig("generator: []\nblackhole: []\ntelemetry: {addr: '0.0.0.0:9000'}\n");
+    assert!(!found.has_errors(), "{found}");
+    assert!(rig.generators.is_empty() && rig.sinks.is_empty());
+}
+
+#[test]
+fn everything_else_at_the_top_is_read() {
+    let (rig, found) = rig("
+blackhole:
+  - id: intake
+    http:
+      binding_addr: localhost:8080
+      body_variant: {static: hello}
+      status: 202
+      headers: {a: b}
+      response_delay_millis: 75
+      concurrent_requests_max: 9
+  - http: {binding_addr: '127.0.0.1:8081', body_variant: raw_bytes, raw_bytes: [1, 2]}
+  - udp: {binding_addr: '127.0.0.1:8080'}
+  - unix_stream: {path: /tmp/a}
+  - unix_datagram: {path: /tmp/b}
+observer: {enable_smaps: true, enable_smaps_rollup: false}
+sample_period_milliseconds: 500
+target_metrics:
+  - prometheus: {uri: 'http://0.0.0.0:9090/metrics', metrics: [a, b], tags: {k: v}}
+telemetry: {path: /tmp/x.jsonl, global_labels: {a: b}, expiration: {secs: 1, nanos: 0}, format: {jsonl: {flush_seconds: 60}}}
+");
+    assert!(!found.has_errors(), "{found}");
+    insta::assert_debug_snapshot!(rig);
+}
+
+#[test]
+fn what_is_known_but_not_built_is_named() {
+    insta::assert_snapshot!(mistakes(&format!(
+        "generator:
+  - file_gen:
+      traditional: {{path_template: /tmp/%NNN%}}
+  - tcp:
+      seed: {}
+      addr: 0.0.0.0:8282
+      variant: {{dogstatsd: {{}}}}
+      maximum_prebuild_cache_size_bytes: 256 MB
+blackhole:
+  - otlp: {{grpc_addr: 127.0.0.1:4317}}
+  - http: {{binding_addr: 127.0.0.1:1, body_variant: aws_kinesis}}
+target_metrics:
+  - expvar: {{uri: 'https://127.0.0.1:5000/debug/vars', vars: [/a]}}
+inspector: {{command: /usr/bin/perf}}
+",
+        seed()
+    )));
+}
+
+#[test]
+fn mistakes_are_shown_all_at_once() {
+    insta::assert_snapshot!(mistakes(
+        "generators: []
+generator:
+  - tcp:
+      seed: [1, 2, 300]
+      address: 127.0.0.1:1
+      variant: acsii
+      bytes_per_second: fast
+      maximum_prebuild_cache_size_bytes: 8 MiB
+      throttle: {stable: {bytes_per_second: 1 MB, blocks_per_second: 1}}
+    id: one
+  - id: one
+    udp:
+      seed: [1, 2]
+      addr: '9100'
+      variant: ascii
+      maximum_block_size: 1 MiB
+      maximum_prebuild_cache_size_bytes: 0 B
+blackhole:
+  - tcp: {binding_addr: 127.0.0.1:8080}
+  - http: {binding_addr: 127.0.0.1:8080, status: 1000}
+"
+    ));
+}
+
+#[test]
+fn load_past_the_subject_is_a_warning() {
+    let text = generator("tcp", "addr: 0.0.0.0:8080")
+        + "blackhole: [{tcp: {binding_addr: 0.0.0.0:8080}}]\n";
+    let past = |has_subject| {
+        let (_, found) = read(&Source::new("lading.yaml", text.as_str()), has_subject);
+        found.iter().any(|one| one.code == code::PAST_SUBJECT)
+    };
+    assert!(past(true));
+    assert!(!past(false));
+}
+
+#[test]
+fn block_sizes_and_cache_methods_are_remarked_on() {
+    let (rig, found) = rig(&generator(
+        "unix_datagram",
+        "path: /tmp/s\n      block_sizes: [1Kb, 4KiB]\n      block_cache_method: Streaming",
+    ));
+    assert!(!found.has_errors(), "{found}");
+    let maximum = rig.generators[0].payload.blocks.maximum();
+    assert_eq!(maximum.bytes(), 4096);
+    let codes: Vec<&str> = found.iter().map(|one| one.code).collect();
+    assert_eq!(codes, [code::MEANING, code::BITS, code::NO_EFFECT]);
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn nothing_panics_and_every_place_lies_in_the_file(
+        at in 0..400_usize,
+        length in 0..12_usize,
+        text in "[-{}\\[\\]:,'\" \n\ta-z0-9é&*!|>#%]{0,12}",
+    ) {
+        let whole = generator("tcp", "addr: 0.0.0.0:8080") + "blackhole: [{tcp: {binding_addr: 0.0.0.0:8080}}]\n";
+        let mut characters: Vec<char> = whole.chars().collect();
+        let start = at.min(characters.len());
+        let end = (start + length).min(characters.len());
+        characters.splice(start..end, text.chars());
+        let mutated: String = characters.into_iter().collect();
+        let source = Source::new("lading.yaml", mutated);
+        let (_, found) = read(&source, true);
+        for one in &found {
+            let place = one.place.as_ref().expect("a place");
+            assert!(place.span.end <= source.text().len());
+        }
+        assert_eq!(found.render(true).is_empty(), found.is_empty());
+    }
+}

@@ -1,0 +1,134 @@
+//! Addresses and URLs as people write them.
+
+use std::path::Path;
+
+use stillwell_plan::{GeneratorPlan, ReadyProbe, TransportPlan};
+use stillwell_units::Nanos;
+
+/// `text` as `host:port`, with a host and a port from 1 to 65535.
+///
+/// # Errors
+/// What is wrong with it, as a fragment.
+pub fn check_address(text: &str) -> Result<(&str, u16), &'static str> {
+    let (host, port) = text
+        .rsplit_once(':')
+        .ok_or("it has no port: write `host:port`")?;
+    if host.is_empty() {
+        return Err("it has no host: write `host:port`");
+    }
+    let bracketed = host.starts_with('[') && host.ends_with(']');
+    if host.contains(['/', ' ', '@']) || (host.contains(':') && !bracketed) {
+        return Err("it is not `host:port`; an IPv6 address stands in brackets");
+    }
+    let port = port
+        .parse()
+        .map_err(|_| "its port is not a number from 0 to 65535")?;
+    Ok((host, port))
+}
+
+/// The `host:port` of an `http://` URL; the port is 80 if none is given.
+///
+/// # Errors
+/// What is wrong with it, as a fragment.
+pub fn check_url(text: &str) -> Result<String, &'static str> {
+    if text.starts_with("https://") {
+        return Err("TLS is known but not built yet: write an `http://` URL");
+    }
+    let rest = text
+        .strip_prefix("http://")
+        .ok_or("it does not begin with `http://`")?;
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let authority = &rest[..end];
+    if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Err("it holds a blank");
+    }
+    if authority.contains('@') {
+        return Err("it holds a user name, which is not supported");
+    }
+    let has_port = authority
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| !port.contains(']'));
+    let address = if has_port {
+        authority.to_owned()
+    } else {
+        format!("{authority}:80")
+    };
+    check_address(&address)?;
+    Ok(address)
+}
+
+/// How a subject that `generators` load is known to be ready, where nobody
+/// said: it accepts a connection where the first of them connects.
+#[must_use]
+pub fn ready_probe_of(generators: &[GeneratorPlan]) -> ReadyProbe {
+    let probe = |generator: &GeneratorPlan| match &generator.transport {
+        TransportPlan::Tcp { address } => Some(ReadyProbe::Tcp {
+            address: address.clone(),
+        }),
+        TransportPlan::Http { url, .. } => Some(ReadyProbe::Tcp {
+            address: check_url(url).ok()?,
+        }),
+        TransportPlan::UnixStream { path } | TransportPlan::UnixDatagram { path } => {
+            Some(file_probe(path))
+        }
+        TransportPlan::Udp { .. } => None,
+    };
+    generators.iter().find_map(probe).unwrap_or({
+        if generators.is_empty() {
+            ReadyProbe::Immediately
+        } else {
+            // Nothing tells from outside that a UDP socket is bound.
+            ReadyProbe::Delay {
+                length: Nanos::SECOND,
+            }
+        }
+    })
+}
+
+fn file_probe(path: &Path) -> ReadyProbe {
+    ReadyProbe::File {
+        path: path.to_string_lossy().into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_need_host_and_port() {
+        for text in [
+            "127.0.0.1:80",
+            "localhost:8080",
+            "[::1]:9",
+            "host.example:1",
+        ] {
+            assert!(check_address(text).is_ok(), "{text}");
+        }
+        for text in ["", "9100", ":9100", "a:b", "a:70000", "::1:9", "http://a:1"] {
+            assert!(check_address(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn urls_become_addresses() {
+        for (text, address) in [
+            ("http://localhost:8282/v1/input", "localhost:8282"),
+            ("http://a/b:c", "a:80"),
+            ("http://[::1]/x", "[::1]:80"),
+            ("http://[::1]:9/x", "[::1]:9"),
+        ] {
+            assert_eq!(check_url(text).unwrap(), address);
+        }
+        for text in [
+            "",
+            "a:1",
+            "https://a",
+            "http://",
+            "http://a b/",
+            "http://u@h/",
+        ] {
+            assert!(check_url(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! YAML as a tree in which everything knows its place.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use granit_parser::{Event, Parser, ScalarStyle, StrInput};
+
+use crate::code;
+use crate::diagnostic::Diagnostic;
+use crate::source::{Place, Source, Span};
+
+/// Nodes that one file may hold, aliases counted as often as they are used: a
+/// few lines of aliases of aliases would otherwise fill the memory.
+const NODES_MAX: usize = 200_000;
+
+/// One value and its place.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// What a message about the whole value points at: a scalar itself, the key
+    /// or first line of a collection.
+    pub span: Span,
+    /// The value.
+    pub value: Value,
+}
+
+/// What stands in a place.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// Nothing, `~` or `null`.
+    Null,
+    /// A text, as it reads after YAML's own escapes.
+    Scalar {
+        /// The text.
+        text: String,
+        /// Whether it was quoted, or a block: never a number then.
+        quoted: bool,
+    },
+    /// A list.
+    List(Vec<Node>),
+    /// A map, in the order of the file. Keys are unique.
+    Map(Vec<Entry>),
+}
+
+/// One key of a map and its value.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The key.
+    pub key: Key,
+    /// Its value.
+    pub value: Node,
+}
+
+/// A key and its place.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// The key.
+    pub text: String,
+    /// Its place.
+    pub span: Span,
+}
+
+impl Node {
+    /// How messages call what is there.
+    #[must_use]
+    pub fn shape(&self) -> &'static str {
+        match &self.value {
+            Value::Null => "nothing",
+            Value::Scalar { .. } => "a single value",
+            Value::List(_) => "a list",
+            Value::Map(_) => "a map",
+        }
+    }
+
+    /// The entries, if it is a map.
+    #[must_use]
+    pub fn entries(&self) -> Option<&[Entry]> {
+        match &self.value {
+            Value::Map(entries) => Some(entries),
+            Value::Null | Value::Scalar { .. } | Value::List(_) => None,
+        }
+    }
+
+    /// The value of `key`, if it is a map that has it.
+    #[must_use]
+    pub fn entry(&self, key: &str) -> Option<&Self> {
+        let entry = self.entries()?.iter().find(|entry| entry.key.text == key)?;
+        Some(&entry.value)
+    }
+}
+
+/// The tree of `source`: one document, and what was wrong with it besides. An
+/// empty text is [`Value::Null`].
+///
+/// # Errors
+/// A [`Diagnostic`] with the place where the text stops being YAML.
+pub fn parse(source: &Arc<Source>) -> Result<(Node, Vec<Diagnostic>), Diagnostic> {
+    let options = granit_parser::options! { emit_comments: false };
+    let parser = Parser::new_from_str_with_options(source.text(), options);
+    let mut tree = Tree::new(source);
+    tree.build(parser)?;
+    let root = tree.root.unwrap_or(Node {
+        span: Span::default(),
+        value: Value::Null,
+    });
+    Ok((root, tree.found))
+}
+
+/// A tree while it grows.
+struct Tree<'s> {
+    source: &'s Arc<Source>,
+    open: Vec<Open>,
+    anchors: HashMap<usize, (Node, usize)>,
+    nodes: usize,
+    root: Option<Node>,
+    found: Vec<Diagnostic>,
+}
+
+/// A collection whose end has not come yet.
+struct Open {
+    anchor: usize,
+    span: Span,
+    nodes_before: usize,
+    content: Content,
+}
+
+enum Content {
+    List(Vec<Node>),
+    Map {
+        entries: Vec<Entry>,
+        key: Option<Key>,
+    },
+}
+
+impl<'s> Tree<'s> {
+    fn new(source: &'s Arc<Source>) -> Self {
+        Self {
+            source,
+            open: Vec::new(),
+            anchors: HashMap::new(),
+            nodes: 0,
+            root: None,
+            found: Vec::new(),
+        }
+    }
+
+    fn build<'t>(&mut self, parser: Parser<'t, StrInput<'t>>) -> Result<(), Diagnostic> {
+        for next in parser {
+            let (event, span) = next.map_err(|error| self.syntax_error(&error))?;
+            let span = Span {
+                start: span.start.byte_offset().unwrap_or(0),
+                end: span.end.byte_offset().unwrap_or(0),
+            };
+            match event {
+                Event::DocumentStart(..) if self.root.is_some() => {
+                    return Err(self.error(span, "a second document begins in the same file"));
+                }
+                Event::Scalar(text, style, anchor, _) => {
+                    let value = scalar(text.into_owned(), style);
+                    self.place(Node { span, value }, anchor, 1, 1)?;
+                }
+                Event::SequenceStart(_, anchor, _) => {
+                    self.open(anchor, span, Content::List(Vec::new()));
+                }
+                Event::MappingStart(_, anchor, _) => {
+                    let (entries, key) = (Vec::new(), None);
+                    self.open(anchor, span, Content::Map { entries, key });
+                }
+                Event::SequenceEnd | Event::MappingEnd => self.close(span)?,
+                Event::Alias(anchor) => {
+                    let Some((node, nodes)) = self.anchors.get(&anchor).cloned() else {
+                        return Err(self.error(span, "an alias of what it stands in"));
+                    };
+                    self.place(node, 0, nodes, nodes)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, anchor: usize, span: Span, content: Content) {
+        self.open.push(Open {
+            anchor,
+            span,
+            nodes_before: self.nodes,
+            content,
+        });
+    }
+
+    fn close(&mut self, end: Span) -> Result<(), Diagnostic> {
+        let Some(open) = self.open.pop() else {
+            return Ok(());
+        };
+        let whole = Span {
+            start: open.span.start,
+            end: end.end,
+        };
+        let span = self.source.first_line(whole);
+        let value = match open.content {
+            Content::List(nodes) => Value::List(nodes),
+            Content::Map { entries, .. } => Value::Map(entries),
+        };
+        let nodes = self.nodes - open.nodes_before + 1;
+        // The inner nodes were counted when they came.
+        self.place(Node { span, value }, open.anchor, nodes, 1)
+    }
+
+    /// Puts `node`, which holds `nodes` nodes of which `uncounted` are new,
+    /// where it belongs.
+    fn place(
+        &mut self,
+        node: Node,
+        anchor: usize,
+        nodes: usize,
+        uncounted: usize,
+    ) -> Result<(), Diagnostic> {
+        self.nodes += uncounted;
+        if self.nodes > NODES_MAX {
+            let message = format!("more than {NODES_MAX} values, aliases included");
+            return Err(self.error(node.span, message));
+        }
+        if anchor > 0 {
+            self.anchors.insert(anchor, (node.clone(), nodes));
+        }
+        match self.open.last_mut().map(|open| &mut open.content) {
+            None => self.root = Some(node),
+            Some(Content::List(list)) => list.push(node),
+            Some(Content::Map { entries, key }) => match key.take() {
+                None => *key = Some(key_of(node, self.source, &mut self.found)),
+                Some(key) => {
+                    let entry = entry(key, node);
+                    push_entry(entries, entry, self.source, &mut self.found);
+                }
+            },
+        }
+        Ok(())
+    }
+
+    fn syntax_error(&self, error: &granit_parser::ScanError) -> Diagnostic {
+        let byte = error.marker().byte_offset().unwrap_or(0);
+        let span = Span {
+            start: byte,
+            end: byte,
+        };
+        self.error(span, "this is not YAML").label(error.info())
+    }
+
+    fn error(&self, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(code::SYNTAX, message).at(Place::new(self.source, span))
+    }
+}
+
+fn scalar(text: String, style: ScalarStyle) -> Value {
+    let quoted = style != ScalarStyle::Plain;
+    if !quoted && matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL") {
+        Value::Null
+    } else {
+        Value::Scalar { text, quoted }
+    }
+}
+
+/// A key from the node that stands in its place.
+fn key_of(node: Node, source: &Arc<Source>, found: &mut Vec<Diagnostic>) -> Key {
+    let text = match node.value {
+        Value::Scalar { text, .. } => text,
+        Value::Null => "null".to_owned(),
+        Value::List(_) | Value::Map(_) => {
+            let error = Diagnostic::error(code::WRONG_SHAPE, "a key must be a single word");
+            found.push(error.at(Place::new(source, node.span)));
+            String::new()
+        }
+    };
+    Key {
+        text,
+        span: node.span,
+    }
+}
+
+/// Collections are pointed at by their key, and so is what is not there.
+fn entry(key: Key, mut value: Node) -> Entry {
+    if !matches!(value.value, Value::Scalar { .. }) {
+        value.span = key.span;
+    }
+    Entry { key, value }
+}
+
+fn push_entry(
+    entries: &mut Vec<Entry>,
+    entry: Entry,
+    source: &Arc<Source>,
+    found: &mut Vec<Diagnostic>,
+) {
+    if let Some(first) = entries
+        .iter()
+        .find(|other| other.key.text == entry.key.text)
+    {
+        found.push(
+            Diagnostic::error(
+                code::DUPLICATE_KEY,
+                format!("`{}` stands twice in the same map", entry.key.text),
+            )
+            .at(Place::new(source, entry.key.span))
+            .label("the second")
+            .context(Place::new(source, first.key.span), "the first"),
+        );
+    } else {
+        entries.push(entry);
+    }
+}
+
+#[cfg(test)]
+mod tests;

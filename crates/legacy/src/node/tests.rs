@@ -1,0 +1,71 @@
+use super::*;
+
+fn tree(text: &str) -> Node {
+    let (node, found) = parse(&Source::new("a.yaml", text)).unwrap();
+    assert!(found.is_empty(), "{found:?}");
+    node
+}
+
+#[test]
+fn everything_knows_its_place() {
+    let text = "é:\n  b: [1, 'two']\n";
+    let root = tree(text);
+    let slice = |span: Span| &text[span.start..span.end];
+    let inner = root.entry("é").unwrap();
+    assert_eq!(slice(inner.span), "é");
+    let Value::List(list) = &inner.entry("b").unwrap().value else {
+        panic!("a list");
+    };
+    assert_eq!(slice(list[0].span), "1");
+    assert_eq!(slice(list[1].span), "'two'");
+    assert!(matches!(&list[1].value, Value::Scalar { text, quoted: true } if text == "two"));
+}
+
+#[test]
+fn aliases_are_copies() {
+    let root = tree("a: &x {n: 1}\nb: *x\n");
+    assert!(root.entry("b").unwrap().entry("n").is_some());
+}
+
+#[test]
+fn nothing_is_null() {
+    assert!(matches!(tree("").value, Value::Null));
+    assert!(matches!(tree("# only words\n").value, Value::Null));
+    assert!(matches!(
+        tree("a:\n").entry("a").unwrap().value,
+        Value::Null
+    ));
+}
+
+#[test]
+fn a_key_that_stands_twice_is_found() {
+    let (_, found) = parse(&Source::new("a.yaml", "a: 1\nb: 2\na: 3\n")).unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].place.as_ref().unwrap().start().line, 3);
+}
+
+#[test]
+fn what_is_not_yaml_has_a_place() {
+    for text in [
+        "a: [1,\n",
+        "a: b: c\n",
+        "a: 1\n---\nb: 2\n",
+        "*x\n",
+        "a: \"\\q\"",
+    ] {
+        let error = parse(&Source::new("a.yaml", text)).unwrap_err();
+        let place = error.place.unwrap();
+        assert!(place.span.end <= text.len(), "{text:?}");
+    }
+}
+
+#[test]
+fn aliases_of_aliases_do_not_fill_the_memory() {
+    let mut text = "a0: &a0 [1,1,1,1,1,1,1,1,1,1]\n".to_owned();
+    for level in 1..12 {
+        let aliases = vec![format!("*a{}", level - 1); 10].join(",");
+        text.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
+    }
+    let error = parse(&Source::new("a.yaml", text)).unwrap_err();
+    assert!(error.message.contains("aliases included"));
+}

@@ -1,0 +1,315 @@
+//! Typed reading of a tree, collecting everything that is wrong.
+
+use std::cell::RefCell;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use stillwell_units::ParseError;
+
+use crate::code;
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::node::{Node, Value};
+use crate::source::{Place, Source, Span};
+
+mod map;
+
+pub use map::{Keys, MapReader};
+
+/// Reads the values of one source. What it cannot read it reports, and returns
+/// nothing for it, so that its caller goes on with the rest.
+#[derive(Debug)]
+pub struct Reader {
+    source: Arc<Source>,
+    found: RefCell<Vec<Diagnostic>>,
+}
+
+impl Reader {
+    /// A reader of `source`.
+    #[must_use]
+    pub const fn new(source: Arc<Source>) -> Self {
+        Self {
+            source,
+            found: RefCell::new(Vec::new()),
+        }
+    }
+
+    /// What it reads.
+    #[must_use]
+    pub const fn source(&self) -> &Arc<Source> {
+        &self.source
+    }
+
+    /// `span` of its source.
+    #[must_use]
+    pub fn place(&self, span: Span) -> Place {
+        Place::new(&self.source, span)
+    }
+
+    /// Keeps `diagnostic`.
+    pub fn report(&self, diagnostic: Diagnostic) {
+        self.found.borrow_mut().push(diagnostic);
+    }
+
+    /// An error at `span`, not yet kept.
+    #[must_use]
+    pub fn error(&self, code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(code, message).at(self.place(span))
+    }
+
+    /// A warning at `span`, not yet kept.
+    #[must_use]
+    pub fn warning(
+        &self,
+        code: &'static str,
+        span: Span,
+        message: impl Into<String>,
+    ) -> Diagnostic {
+        Diagnostic::warning(code, message).at(self.place(span))
+    }
+
+    /// A note at `span`, not yet kept.
+    #[must_use]
+    pub fn note(&self, code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::note(code, message).at(self.place(span))
+    }
+
+    /// Whether an error was kept.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        let found = self.found.borrow();
+        found.iter().any(|one| one.severity == Severity::Error)
+    }
+
+    /// What was found, in the order of the file.
+    #[must_use]
+    pub fn finish(self) -> Diagnostics {
+        let found: Diagnostics = self.found.into_inner().into_iter().collect();
+        found.sorted()
+    }
+
+    /// The tree of its source; what is wrong with it is kept.
+    #[must_use]
+    pub fn parse(&self) -> Option<Node> {
+        match crate::node::parse(&self.source) {
+            Ok((node, found)) => {
+                self.found.borrow_mut().extend(found);
+                Some(node)
+            }
+            Err(error) => {
+                self.report(error);
+                None
+            }
+        }
+    }
+
+    /// Says that `node` is not what is expected: "a list", say.
+    pub fn wrong_shape(&self, node: &Node, expected: &str) {
+        let message = format!("expected {expected}, found {}", node.shape());
+        self.report(
+            self.error(code::WRONG_SHAPE, node.span, message)
+                .label(format!("{expected} belongs here")),
+        );
+    }
+
+    /// A single value as it is written.
+    #[must_use]
+    pub fn text<'n>(&self, node: &'n Node) -> Option<&'n str> {
+        match &node.value {
+            Value::Scalar { text, .. } => Some(text),
+            Value::Null | Value::List(_) | Value::Map(_) => {
+                self.wrong_shape(node, "a single value");
+                None
+            }
+        }
+    }
+
+    /// A single value of a unit type.
+    #[must_use]
+    pub fn parsed<T: FromStr<Err = ParseError>>(&self, node: &Node) -> Option<T> {
+        let text = self.text(node)?;
+        match text.parse() {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.report(self.parse_error(node.span, &error));
+                None
+            }
+        }
+    }
+
+    /// Why a typed value at `span` was not understood.
+    #[must_use]
+    pub fn parse_error(&self, span: Span, error: &ParseError) -> Diagnostic {
+        match error {
+            ParseError::Shape {
+                found,
+                kind,
+                accepted,
+            } => self
+                .error(code::BAD_VALUE, span, format!("`{found}` is not a {kind}"))
+                .label(format!("write {accepted}")),
+            ParseError::UnitMissing {
+                found,
+                kind,
+                example,
+            } => self
+                .error(code::UNIT_MISSING, span, format!("a {kind} needs a unit"))
+                .label(format!("write `{found}{example}`")),
+            ParseError::Range {
+                found,
+                kind,
+                bounds,
+            } => self
+                .error(
+                    code::OUT_OF_RANGE,
+                    span,
+                    format!("{kind} `{found}` is out of range"),
+                )
+                .label((*bounds).to_owned()),
+        }
+    }
+
+    /// A whole number from `minimum` to `maximum`.
+    #[must_use]
+    pub fn whole<T>(&self, node: &Node, minimum: T, maximum: T) -> Option<T>
+    where
+        T: std::fmt::Display + FromStr + PartialOrd,
+    {
+        let text = self.text(node)?.replace('_', "");
+        let bounds = format!("a whole number from {minimum} to {maximum}");
+        match text.parse::<T>() {
+            Ok(value) if value >= minimum && value <= maximum => Some(value),
+            _ => {
+                let (code, message) = if text.parse::<f64>().is_ok() {
+                    (code::OUT_OF_RANGE, format!("`{text}` is out of range"))
+                } else {
+                    (code::BAD_VALUE, format!("`{text}` is not a whole number"))
+                };
+                let error = self.error(code, node.span, message);
+                self.report(error.label(format!("write {bounds}")));
+                None
+            }
+        }
+    }
+
+    /// `true` or `false`.
+    #[must_use]
+    pub fn boolean(&self, node: &Node) -> Option<bool> {
+        match self.text(node)? {
+            "true" | "True" | "TRUE" => Some(true),
+            "false" | "False" | "FALSE" => Some(false),
+            text => {
+                let message = format!("`{text}` is neither `true` nor `false`");
+                let error = self.error(code::BAD_VALUE, node.span, message);
+                self.report(error.label("write `true` or `false`"));
+                None
+            }
+        }
+    }
+
+    /// The items of a list.
+    #[must_use]
+    pub fn list<'n>(&self, node: &'n Node) -> Option<&'n [Node]> {
+        if let Value::List(items) = &node.value {
+            return Some(items);
+        }
+        self.wrong_shape(node, "a list");
+        None
+    }
+
+    /// A list of single values; what is not one is left out.
+    #[must_use]
+    pub fn texts(&self, node: &Node) -> Vec<String> {
+        let items = self.list(node).unwrap_or_default();
+        let texts = items.iter().filter_map(|item| self.text(item));
+        texts.map(str::to_owned).collect()
+    }
+
+    /// A map of single values, in the order of the file.
+    #[must_use]
+    pub fn text_map(&self, node: &Node) -> Vec<(String, String)> {
+        let Some(entries) = node.entries() else {
+            self.wrong_shape(node, "a map of names and values");
+            return Vec::new();
+        };
+        entries
+            .iter()
+            .filter_map(|entry| match &entry.value.value {
+                Value::Null => Some((entry.key.text.clone(), String::new())),
+                _ => Some((entry.key.text.clone(), self.text(&entry.value)?.to_owned())),
+            })
+            .collect()
+    }
+
+    /// One of several words. `what` says what they are: "signal", say.
+    #[must_use]
+    pub fn word<T: Copy>(&self, node: &Node, what: &str, words: &[(&str, T)]) -> Option<T> {
+        let text = self.text(node)?;
+        if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
+            return Some(*value);
+        }
+        self.unknown_word(node.span, what, text, words.iter().map(|(word, _)| *word));
+        None
+    }
+
+    /// Says that `text` at `span` is not one of `words`.
+    pub fn unknown_word<'w>(
+        &self,
+        span: Span,
+        what: &str,
+        text: &str,
+        words: impl Iterator<Item = &'w str>,
+    ) {
+        let words: Vec<&str> = words.collect();
+        let mut error = self.error(code::UNKNOWN_WORD, span, format!("unknown {what} `{text}`"));
+        if let Some(near) = nearest(text, words.iter().copied()) {
+            error = error.label(format!("did you mean `{near}`?"));
+        }
+        self.report(error.help(format!("accepted here: {}", words.join(", "))));
+    }
+
+    /// Says that `text` at `span` is known elsewhere but not built here.
+    pub fn not_built(&self, span: Span, what: &str, text: &str, help: Option<&str>) {
+        let message = format!("{what} `{text}` is known but not built yet");
+        let mut error = self.error(code::NOT_BUILT, span, message);
+        if let Some(help) = help {
+            error = error.help(help);
+        }
+        self.report(error);
+    }
+}
+
+/// The one of `words` that `text` was most likely meant to be.
+pub fn nearest<'w>(text: &str, words: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
+    let text = text.to_lowercase();
+    words
+        .into_iter()
+        .filter_map(|word| {
+            let distance = strsim::damerau_levenshtein(&text, &word.to_lowercase());
+            let longer = text.len().max(word.len());
+            let shorter = text.len().min(word.len());
+            let part = shorter >= 3 && (text.contains(word) || word.contains(text.as_str()));
+            // A third of the letters may be wrong, or one word be part of the other.
+            (distance * 3 <= longer || part).then_some((distance, word))
+        })
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, word)| word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_is_found() {
+        let words = ["rate", "retries", "connections", "workers"];
+        for (text, near) in [
+            ("rate_limit", Some("rate")),
+            ("conections", Some("connections")),
+            ("Worker", Some("workers")),
+            ("zebra", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(text, words), near, "{text}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Rules that hold for rigs of every format.
+
+use stillwell_plan::{GeneratorPlan, SinkPlan, SinkProtocol, TransportPlan};
+
+use crate::code;
+use crate::network::{check_address, check_url};
+use crate::reader::Reader;
+use crate::source::Span;
+
+/// A value that knows where it stands.
+#[derive(Clone, Debug)]
+pub struct Placed<T> {
+    /// The value.
+    pub value: T,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// Gives out names that are unique among things of one kind.
+#[derive(Debug)]
+pub struct Ids<'r> {
+    reader: &'r Reader,
+    what: &'static str,
+    taken: Vec<(String, Option<Span>)>,
+}
+
+impl<'r> Ids<'r> {
+    /// None given out yet; `what` is "generator" or "sink".
+    #[must_use]
+    pub const fn new(reader: &'r Reader, what: &'static str) -> Self {
+        Self {
+            reader,
+            what,
+            taken: Vec::new(),
+        }
+    }
+
+    /// Reserves the ids that were `given`; a second one of a name is reported.
+    pub fn reserve<'i>(&mut self, given: impl Iterator<Item = (&'i str, Span)>) {
+        for (id, span) in given {
+            let first = self.taken.iter().find(|(taken, _)| taken == id);
+            if let Some((_, Some(first))) = first {
+                let message = format!("two {}s are called `{id}`", self.what);
+                self.reader.report(
+                    self.reader
+                        .error(code::SAME_NAME, span, message)
+                        .label("the second")
+                        .context(self.reader.place(*first), "the first"),
+                );
+            }
+            self.taken.push((id.to_owned(), Some(span)));
+        }
+    }
+
+    /// A name for a thing without one: `kind`, or `kind-2` and so on.
+    pub fn free(&mut self, kind: &str) -> String {
+        let mut id = kind.to_owned();
+        let mut count = 1;
+        while self.taken.iter().any(|(taken, _)| *taken == id) {
+            count += 1;
+            id = format!("{kind}-{count}");
+        }
+        self.taken.push((id.clone(), None));
+        id
+    }
+}
+
+/// Reports sinks that listen at the same place.
+pub fn check_sink_addresses(reader: &Reader, sinks: &[Placed<SinkPlan>]) {
+    for (index, sink) in sinks.iter().enumerate() {
+        let place = listening_place(&sink.value.protocol);
+        let first = sinks[..index]
+            .iter()
+            .find(|other| listening_place(&other.value.protocol) == place);
+        if let Some(first) = first {
+            let message = format!("two sinks listen at {}", place.1);
+            reader.report(
+                reader
+                    .error(code::SAME_ADDRESS, sink.span, message)
+                    .label("the second")
+                    .context(reader.place(first.span), "the first"),
+            );
+        }
+    }
+}
+
+/// What a socket of `protocol` occupies.
+fn listening_place(protocol: &SinkProtocol) -> (&'static str, String) {
+    match protocol {
+        SinkProtocol::Tcp { address } | SinkProtocol::Http { address, .. } => {
+            ("tcp", address.to_string())
+        }
+        SinkProtocol::Udp { address } => ("udp", address.to_string()),
+        SinkProtocol::UnixStream { path } | SinkProtocol::UnixDatagram { path } => {
+            ("unix", path.display().to_string())
+        }
+    }
+}
+
+/// Warns of generators that send straight into a sink of the same rig, past the
+/// subject. Without a subject that is what is wanted.
+pub fn check_past_subject(
+    reader: &Reader,
+    generators: &[Placed<GeneratorPlan>],
+    sinks: &[Placed<SinkPlan>],
+) {
+    for generator in generators {
+        let Some(target) = target_place(&generator.value.transport) else {
+            continue;
+        };
+        let sink = sinks
+            .iter()
+            .find(|sink| same_place(&target, &listening_place(&sink.value.protocol)));
+        if let Some(sink) = sink {
+            let message = format!(
+                "generator `{}` sends straight into sink `{}`, past the subject",
+                generator.value.id, sink.value.id
+            );
+            reader.report(
+                reader
+                    .warning(code::PAST_SUBJECT, generator.span, message)
+                    .label(format!("goes to {}", target.1))
+                    .context(reader.place(sink.span), "listens there"),
+            );
+        }
+    }
+}
+
+fn target_place(transport: &TransportPlan) -> Option<(&'static str, String)> {
+    Some(match transport {
+        TransportPlan::Tcp { address } => ("tcp", address.clone()),
+        TransportPlan::Http { url, .. } => ("tcp", check_url(url).ok()?),
+        TransportPlan::Udp { address, .. } => ("udp", address.clone()),
+        TransportPlan::UnixStream { path } | TransportPlan::UnixDatagram { path } => {
+            ("unix", path.display().to_string())
+        }
+    })
+}
+
+fn same_place(target: &(&str, String), sink: &(&str, String)) -> bool {
+    let local = |text: &str| match check_address(text) {
+        Ok(("localhost", port)) => format!("127.0.0.1:{port}"),
+        _ => text.to_owned(),
+    };
+    target.0 == sink.0 && local(&target.1) == local(&sink.1)
+}

@@ -1,0 +1,104 @@
+//! What is sent at once.
+
+/// Width of a stamp slot, in bytes.
+pub const SLOT_WIDTH: usize = 64;
+
+/// What stands in a slot that holds no stamp.
+pub const SLOT_PLACEHOLDER: [u8; SLOT_WIDTH] = [b'x'; SLOT_WIDTH];
+
+/// One block, or several neighbours as one, borrowed from a
+/// [`BlockSet`](crate::BlockSet). Holds whole events only.
+#[derive(Clone, Copy, Debug)]
+pub struct Block<'a> {
+    /// What is sent.
+    pub bytes: &'a [u8],
+    /// Where `bytes` begins in the set.
+    start: u32,
+    /// Ends of the events, in the set.
+    event_ends: &'a [u32],
+    /// Beginnings of the slots, in the set.
+    slots: &'a [u32],
+    /// Log records and the like.
+    units: u64,
+}
+
+impl<'a> Block<'a> {
+    /// Puts a block together; offsets count from the beginning of the set, in
+    /// which `bytes` begins at `start`.
+    pub(crate) const fn new(
+        bytes: &'a [u8],
+        start: u32,
+        event_ends: &'a [u32],
+        slots: &'a [u32],
+        units: u64,
+    ) -> Self {
+        Self {
+            bytes,
+            start,
+            event_ends,
+            slots,
+            units,
+        }
+    }
+
+    /// What is in the block.
+    #[must_use]
+    pub const fn counts(&self) -> Counts {
+        Counts {
+            events: self.event_ends.len() as u64,
+            units: self.units,
+            bytes: self.bytes.len() as u64,
+        }
+    }
+
+    /// Where each event ends, in bytes from the beginning of the block; the
+    /// last one is the block's length. What frames an event, such as a line
+    /// feed or the brackets of an array, belongs to the event beside it.
+    pub fn event_ends(&self) -> impl ExactSizeIterator<Item = usize> + use<'a> {
+        relative(self.event_ends, self.start)
+    }
+
+    /// The stamp slots in the order of their events; empty unless they were
+    /// asked for.
+    pub fn slots(&self) -> impl ExactSizeIterator<Item = Slot> + use<'a> {
+        relative(self.slots, self.start).map(|offset| Slot { offset })
+    }
+
+    /// How many events lie whole in the first `bytes` bytes.
+    #[must_use]
+    pub fn events_within(&self, bytes: usize) -> u32 {
+        let whole = self
+            .event_ends
+            .partition_point(|end| as_usize(end - self.start) <= bytes);
+        u32::try_from(whole).expect("a set holds fewer than 2^32 events")
+    }
+}
+
+/// What a block or a set holds.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Counts {
+    /// Events.
+    pub events: u64,
+    /// Log records, metrics or spans; for text formats one an event.
+    pub units: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// A place of [`SLOT_WIDTH`] bytes in an event's message text, kept free for a
+/// stamp. Until one is written it holds [`SLOT_PLACEHOLDER`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Slot {
+    /// Where it begins, in bytes from the beginning of the block.
+    pub offset: usize,
+}
+
+/// Offsets in the set as offsets from `start`.
+fn relative(offsets: &[u32], start: u32) -> impl ExactSizeIterator<Item = usize> {
+    offsets.iter().map(move |offset| as_usize(offset - start))
+}
+
+/// A set's offset as an index.
+pub(crate) fn as_usize(offset: u32) -> usize {
+    usize::try_from(offset).expect("an address is at least 32 bits wide")
+}

@@ -1,0 +1,82 @@
+//! What tells whether bytes are still the same bytes.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+use stillwell_units::float_from_u64;
+
+/// SHA-256 and Shannon entropy of bytes. Prints as
+/// `<64 hexadecimal digits> entropy=<bits a byte, four decimals>`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fingerprint {
+    sha256: [u8; 32],
+    entropy: f64,
+}
+
+impl Fingerprint {
+    /// The fingerprint of `bytes`.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self {
+            sha256: Sha256::digest(bytes).into(),
+            entropy: entropy(bytes),
+        }
+    }
+
+    /// The SHA-256 of the bytes.
+    #[must_use]
+    pub const fn sha256(&self) -> &[u8; 32] {
+        &self.sha256
+    }
+
+    /// Bits a byte, from 0 (one value only) to 8 (all values alike).
+    #[must_use]
+    pub const fn entropy(&self) -> f64 {
+        self.entropy
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for byte in self.sha256 {
+            write!(f, "{byte:02x}")?;
+        }
+        write!(f, " entropy={:.4}", self.entropy)
+    }
+}
+
+/// Shannon entropy of single bytes: -sum p log2 p. Knows nothing of order.
+fn entropy(bytes: &[u8]) -> f64 {
+    let mut counts = [0_u64; 256];
+    for byte in bytes {
+        counts[usize::from(*byte)] += 1;
+    }
+    let total = float_from_u64(bytes.len() as u64);
+    counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(|count| float_from_u64(*count) / total)
+        .map(|share| -share * share.log2())
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_bytes_have_their_known_fingerprint() {
+        // The published SHA-256 of "abc" (FIPS 180-4); three values alike carry log2 3 bits.
+        assert_eq!(
+            Fingerprint::of(b"abc").to_string(),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad entropy=1.5850"
+        );
+        let all: Vec<u8> = (0..=255).collect();
+        assert_eq!(format!("{:.4}", Fingerprint::of(&all).entropy()), "8.0000");
+        assert_eq!(format!("{:.4}", Fingerprint::of(b"").entropy()), "0.0000");
+        assert_eq!(
+            format!("{:.4}", Fingerprint::of(b"zz").entropy().abs()),
+            "0.0000"
+        );
+    }
+}

@@ -1,0 +1,107 @@
+//! One line of an Apache common log.
+
+use stillwell_units::Seed;
+
+use super::{Event, Writer};
+use crate::SlotUse;
+use crate::random::Random;
+use crate::text::{Clock, Fragment, Pen, Vocabulary, address, path};
+
+/// No line whose path is one slash is longer, with its line feed.
+pub(crate) const FLOOR: usize = 128;
+
+pub(crate) fn writer(seed: Seed, event_max: usize, slots: SlotUse) -> Box<dyn Writer> {
+    let mut random = Random::new(seed.derive("values", 0));
+    Box::new(ApacheCommon {
+        clock: Clock::new(&mut random),
+        random,
+        vocabulary: Vocabulary::new(seed.derive("names", 0)),
+        pen: Pen::new(),
+        event_max,
+        slots,
+    })
+}
+
+/// `HOST IDENT USER [TIME] "METHOD PATH PROTOCOL" STATUS BYTES`
+#[derive(Debug)]
+struct ApacheCommon {
+    random: Random,
+    clock: Clock,
+    vocabulary: Vocabulary,
+    pen: Pen,
+    event_max: usize,
+    slots: SlotUse,
+}
+
+/// Bytes after the path, at most: protocol, status, size and line feed.
+const TAIL_MAX: usize = r#" HTTP/1.1" 200 123456789"#.len() + 1;
+
+impl Writer for ApacheCommon {
+    fn next(&mut self) -> Option<Event<'_>> {
+        let Self {
+            random,
+            clock,
+            vocabulary,
+            pen,
+            ..
+        } = self;
+        pen.clear();
+        clock.advance(random);
+        address(pen, random);
+        pen.fixed(b" - ");
+        let user = vocabulary.user(random);
+        pen.fragment(if random.seldom(1) { &ANONYMOUS } else { user });
+        pen.fixed(b" [");
+        clock.common_log(pen);
+        pen.fixed(br#"] ""#);
+        pen.fragment(random.choose(&METHODS));
+        pen.fixed(b" ");
+        let slot = target(pen, random, self.event_max - TAIL_MAX, self.slots);
+        pen.fragment(random.choose(&PROTOCOLS));
+        pen.fragment(random.choose(&STATUSES));
+        pen.random_number(random);
+        pen.fixed(b"\n");
+        Some(pen.event(slot))
+    }
+}
+
+/// Writes what was asked for, cut at `end`; a slot is its first segment.
+fn target(pen: &mut Pen, random: &mut Random, end: usize, slots: SlotUse) -> Option<usize> {
+    let slot = match slots {
+        SlotUse::None => None,
+        SlotUse::Every => {
+            pen.fixed(b"/");
+            let slot = pen.slot(slots);
+            pen.cut(pen.len() - 1);
+            slot
+        }
+    };
+    path(pen, random);
+    if random.seldom(2) {
+        pen.fixed(b"?page=");
+        pen.random_number(random);
+    }
+    pen.cut(end);
+    slot
+}
+
+static ANONYMOUS: Fragment = Fragment::new("-");
+
+#[rustfmt::skip]
+static METHODS: [Fragment; 16] = Fragment::all([
+    "GET", "GET", "GET", "GET", "GET", "GET", "GET", "GET",
+    "POST", "POST", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS",
+]);
+
+#[rustfmt::skip]
+static PROTOCOLS: [Fragment; 4] = Fragment::all([
+    " HTTP/1.1\" ", " HTTP/1.1\" ", " HTTP/1.0\" ", " HTTP/2.0\" ",
+]);
+
+#[rustfmt::skip]
+static STATUSES: [Fragment; 32] = Fragment::all([
+    "200 ", "200 ", "200 ", "200 ", "200 ", "200 ", "200 ", "200 ",
+    "200 ", "200 ", "200 ", "200 ", "201 ", "201 ", "202 ", "206 ",
+    "301 ", "302 ", "304 ", "304 ", "307 ", "400 ", "401 ", "403 ",
+    "404 ", "404 ", "409 ", "422 ", "429 ", "500 ", "502 ", "503 ",
+]);

@@ -1,0 +1,77 @@
+//! Lines of random printable ASCII.
+//!
+//! Lengths are drawn evenly from 2 to 6144 bytes with the line feed, about
+//! 3 KiB on average; smaller blocks draw from 2 to their maximum. Characters are
+//! drawn from the 95 printable ones.
+
+use stillwell_units::Seed;
+
+use super::{Event, Writer};
+use crate::SlotUse;
+use crate::random::Random;
+use crate::text::Pen;
+
+/// One character and the line feed.
+pub(crate) const FLOOR: usize = 2;
+
+/// The longest line, with its line feed.
+const LINE_MAX: usize = 6144;
+
+pub(crate) fn writer(seed: Seed, event_max: usize, slots: SlotUse) -> Box<dyn Writer> {
+    Box::new(Ascii {
+        random: Random::new(seed),
+        pen: Pen::new(),
+        event_max: event_max.min(LINE_MAX),
+        slots,
+    })
+}
+
+#[derive(Debug)]
+struct Ascii {
+    random: Random,
+    pen: Pen,
+    event_max: usize,
+    slots: SlotUse,
+}
+
+impl Writer for Ascii {
+    fn next(&mut self) -> Option<Event<'_>> {
+        let Self { random, pen, .. } = self;
+        pen.clear();
+        let slot = pen.slot(self.slots);
+        let room = self.event_max - pen.len() - 1;
+        let length = random.between(1, room as u64);
+        let end = pen.len() + usize::try_from(length).unwrap_or(room);
+        while pen.len() < end {
+            pen.fixed(&printable(random.word()).to_le_bytes());
+        }
+        pen.cut(end);
+        pen.fixed(b"\n");
+        Some(pen.event(slot))
+    }
+}
+
+/// Eight random bytes as eight printable characters. Each byte becomes
+/// 32 + byte × 95 / 256; four bytes share one multiplication, each in a lane of
+/// 16 bits that it cannot leave.
+const fn printable(word: u64) -> u64 {
+    const LOW: u64 = 0x00ff_00ff_00ff_00ff;
+    let even = (((word & LOW) * 95) >> 8) & LOW;
+    let odd = (((word >> 8) & LOW) * 95) & !LOW;
+    (even | odd) + 0x2020_2020_2020_2020
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_becomes_its_printable_character_in_every_lane() {
+        for byte in 0..=255_u8 {
+            let expected = 32 + u8::try_from(u32::from(byte) * 95 / 256).unwrap();
+            assert!((b' '..=b'~').contains(&expected));
+            let word = printable(u64::from_le_bytes([byte; 8]));
+            assert_eq!(word.to_le_bytes(), [expected; 8]);
+        }
+    }
+}

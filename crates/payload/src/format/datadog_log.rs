@@ -1,0 +1,95 @@
+//! Log objects as Datadog's intake takes them, one JSON array a block.
+
+use stillwell_units::Seed;
+
+use super::{Event, Writer};
+use crate::SlotUse;
+use crate::random::Random;
+use crate::text::{Clock, Fragment, Messages, Pen, application};
+
+/// No object whose message has one character is longer.
+pub(crate) const FLOOR: usize = 256;
+
+pub(crate) fn writer(seed: Seed, event_max: usize, slots: SlotUse) -> Box<dyn Writer> {
+    let mut random = Random::new(seed.derive("values", 0));
+    Box::new(DatadogLog {
+        clock: Clock::new(&mut random),
+        random,
+        messages: Messages::new(seed),
+        pen: Pen::new(),
+        event_max,
+        slots,
+    })
+}
+
+/// `{"message":…,"status":…,"timestamp":…,"hostname":…,"service":…,"ddsource":…,"ddtags":…}`
+///
+/// What the other fields leave at the least is the room of the message.
+#[derive(Debug)]
+struct DatadogLog {
+    random: Random,
+    clock: Clock,
+    messages: Messages,
+    pen: Pen,
+    event_max: usize,
+    slots: SlotUse,
+}
+
+impl Writer for DatadogLog {
+    fn next(&mut self) -> Option<Event<'_>> {
+        let Self {
+            random,
+            clock,
+            messages,
+            pen,
+            ..
+        } = self;
+        pen.clear();
+        clock.advance(random);
+        pen.fixed(br#"{"message":""#);
+        let room = self.event_max - (FLOOR - 1);
+        let slot = messages.write(pen, random, room, self.slots);
+        pen.fixed(br#"","status":""#);
+        pen.fragment(random.choose(&STATUSES));
+        pen.fixed(br#"","timestamp":"#);
+        clock.epoch_milliseconds(pen);
+        pen.fixed(br#","hostname":""#);
+        pen.fragment(messages.vocabulary.host(random));
+        pen.fixed(br#"","service":""#);
+        pen.fragment(application(random));
+        pen.fixed(br#"","ddsource":""#);
+        pen.fragment(random.choose(&SOURCES));
+        pen.fixed(br#"","ddtags":"env:"#);
+        pen.fragment(random.choose(&ENVIRONMENTS));
+        pen.fixed(b",team:");
+        pen.fragment(random.choose(&TEAMS));
+        pen.fixed(b",version:");
+        pen.number(random.bits(4));
+        pen.fixed(b".");
+        pen.number(random.bits(6));
+        pen.fixed(b".");
+        pen.number(random.bits(8));
+        pen.fixed(br#""}"#);
+        Some(pen.event(slot))
+    }
+}
+
+#[rustfmt::skip]
+static STATUSES: [Fragment; 16] = Fragment::all([
+    "info", "info", "info", "info", "info", "info", "info", "debug",
+    "debug", "debug", "notice", "warning", "warning", "error", "error", "critical",
+]);
+
+#[rustfmt::skip]
+static SOURCES: [Fragment; 16] = Fragment::all([
+    "apache", "consul", "csharp", "go", "haproxy", "java", "kafka", "mysql",
+    "nginx", "nodejs", "postgresql", "python", "rabbitmq", "redis", "ruby", "rust",
+]);
+
+static ENVIRONMENTS: [Fragment; 4] = Fragment::all(["prod", "staging", "canary", "dev"]);
+
+#[rustfmt::skip]
+static TEAMS: [Fragment; 16] = Fragment::all([
+    "access", "basin", "cobalt", "delivery", "evergreen", "finance", "growth", "harbour",
+    "insight", "kiosk", "logistics", "mobile", "network", "platform", "retail", "storage",
+]);

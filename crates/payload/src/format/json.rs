@@ -1,0 +1,67 @@
+//! One JSON object a line: a number, a name, a seed and a list of bytes.
+
+use stillwell_units::Seed;
+
+use super::{Event, Writer};
+use crate::SlotUse;
+use crate::random::Random;
+use crate::text::{Pen, Vocabulary};
+
+/// No object whose list of bytes has one entry is longer, with its line feed.
+pub(crate) const FLOOR: usize = 112;
+
+/// Most entries in the list of bytes.
+const PARADE_MAX: u16 = 63;
+
+/// Most digits and comma that one entry takes.
+const ENTRY_MAX: usize = 4;
+
+pub(crate) fn writer(seed: Seed, event_max: usize, slots: SlotUse) -> Box<dyn Writer> {
+    Box::new(Json {
+        random: Random::new(seed.derive("values", 0)),
+        vocabulary: Vocabulary::new(seed.derive("names", 0)),
+        pen: Pen::new(),
+        event_max,
+        slots,
+    })
+}
+
+/// `{"id":…,"name":"…","seed":…,"byte_parade":[…]}`
+#[derive(Debug)]
+struct Json {
+    random: Random,
+    vocabulary: Vocabulary,
+    pen: Pen,
+    event_max: usize,
+    slots: SlotUse,
+}
+
+impl Writer for Json {
+    fn next(&mut self) -> Option<Event<'_>> {
+        let Self {
+            random,
+            vocabulary,
+            pen,
+            ..
+        } = self;
+        pen.clear();
+        pen.fixed(br#"{"id":"#);
+        pen.random_number(random);
+        pen.fixed(br#","name":""#);
+        let slot = pen.slot(self.slots);
+        pen.fragment(vocabulary.user(random));
+        pen.fixed(b" ");
+        pen.fragment(vocabulary.user(random));
+        pen.fixed(br#"","seed":"#);
+        pen.random_number(random);
+        pen.fixed(br#","byte_parade":["#);
+        let room = self.event_max - pen.len() - b"]}\n".len();
+        let drawn = usize::from(1 + random.below(PARADE_MAX));
+        for _ in 0..drawn.min(room / ENTRY_MAX) {
+            pen.byte_and_comma(random.byte());
+        }
+        pen.cut(pen.len() - 1);
+        pen.fixed(b"]}\n");
+        Some(pen.event(slot))
+    }
+}

@@ -1,0 +1,96 @@
+//! One RFC 5424 syslog message a line.
+
+use stillwell_units::Seed;
+
+use super::{Event, Writer};
+use crate::SlotUse;
+use crate::random::Random;
+use crate::text::{Clock, Messages, Pen, application};
+
+/// No header without structured data is longer, with a message of one character
+/// and the line feed.
+pub(crate) const FLOOR: usize = 112;
+
+/// No structured data is longer, beyond the `-` that stands for none.
+const STRUCTURED_MAX: usize = 128;
+
+/// Facilities times severities.
+const PRIORITIES: u16 = 192;
+
+pub(crate) fn writer(seed: Seed, event_max: usize, slots: SlotUse) -> Box<dyn Writer> {
+    let mut random = Random::new(seed.derive("values", 0));
+    Box::new(Syslog5424 {
+        clock: Clock::new(&mut random),
+        random,
+        messages: Messages::new(seed),
+        pen: Pen::new(),
+        event_max,
+        slots,
+    })
+}
+
+/// `<PRI>1 TIMESTAMP HOSTNAME APP-NAME PROCID MSGID STRUCTURED-DATA MSG`
+#[derive(Debug)]
+struct Syslog5424 {
+    random: Random,
+    clock: Clock,
+    messages: Messages,
+    pen: Pen,
+    event_max: usize,
+    slots: SlotUse,
+}
+
+impl Writer for Syslog5424 {
+    fn next(&mut self) -> Option<Event<'_>> {
+        let Self {
+            random,
+            clock,
+            messages,
+            pen,
+            ..
+        } = self;
+        pen.clear();
+        clock.advance(random);
+        pen.fixed(b"<");
+        pen.number(random.below(PRIORITIES));
+        pen.fixed(b">1 ");
+        clock.rfc3339(pen);
+        pen.fixed(b" ");
+        pen.fragment(messages.vocabulary.host(random));
+        pen.fixed(b" ");
+        pen.fragment(application(random));
+        pen.fixed(b" ");
+        pen.number(1 + random.below(999));
+        pen.number_2(random.below(100));
+        pen.fixed(b" ID");
+        pen.number_3(random.below(1000));
+        let may_be_structured = self.event_max >= FLOOR + STRUCTURED_MAX + 128;
+        if may_be_structured && random.seldom(1) {
+            structured_data(messages, pen, random);
+        } else {
+            pen.fixed(b" - ");
+        }
+        let room = self.event_max - pen.len() - 1;
+        let slot = messages.write(pen, random, room, self.slots);
+        pen.fixed(b"\n");
+        Some(pen.event(slot))
+    }
+}
+
+/// One or two elements, under the enterprise number that is kept for examples.
+fn structured_data(messages: &Messages, pen: &mut Pen, random: &mut Random) {
+    pen.fixed(br#" [trace@32473 id=""#);
+    pen.random_hexadecimal(random);
+    pen.random_hexadecimal(random);
+    pen.fixed(br#"" shard=""#);
+    pen.number(random.below(1000));
+    pen.fixed(br#""]"#);
+    if random.seldom(1) {
+        pen.fixed(br#"[origin@32473 user=""#);
+        pen.fragment(messages.vocabulary.user(random));
+        pen.fixed(br#"" part=""#);
+        pen.number_2(random.below(100));
+        pen.fixed(br#""]"#);
+    }
+    pen.fixed(b" ");
+}

@@ -1,0 +1,235 @@
+//! All that one worker sends.
+
+use stillwell_plan::{PayloadFormat, PayloadPlan, RateUnit};
+use stillwell_units::{ByteSize, Seed};
+
+use crate::block::as_usize;
+use crate::fill::{Layout, Mark, Sizes, fill};
+use crate::format::{Frame, lines};
+use crate::{Block, Counts, Fingerprint, Limit, SLOT_WIDTH, catalogue};
+
+/// All that one worker sends, built before the run. The blocks lie one after
+/// the other in one buffer, so that several that are due together are one
+/// slice. Beside it stand the end of each event, the beginning of each slot and
+/// one mark a block: four bytes an event and twelve a block more.
+#[derive(Debug)]
+pub struct BlockSet {
+    layout: Layout,
+}
+
+/// Whether events keep room for a stamp.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum SlotUse {
+    /// No event does.
+    #[default]
+    None,
+    /// Every event does, in its message text.
+    Every,
+}
+
+impl BlockSet {
+    /// Builds about `cache` bytes of what `plan` asks for, without slots.
+    ///
+    /// `cache` is this worker's share of `plan.cache`. It is not exceeded, save
+    /// by a first block that is larger by itself. The lines of a file are
+    /// always held whole, as often as they fit but at least once, so that the
+    /// set ends where the file ends. `seed` is the worker's own; `source` is the
+    /// content of the file for [`PayloadFormat::Lines`] and is otherwise not
+    /// looked at.
+    ///
+    /// # Errors
+    /// When no event of the format fits the largest block, when the file is
+    /// missing or empty, and when the set would exceed 4 GiB or the memory.
+    pub fn build(
+        plan: &PayloadPlan,
+        cache: ByteSize,
+        seed: Seed,
+        source: Option<&[u8]>,
+    ) -> Result<Self, BuildError> {
+        Self::build_with(plan, cache, seed, source, SlotUse::None)
+    }
+
+    /// As [`BlockSet::build`], with slots where `slots` asks for them.
+    ///
+    /// # Errors
+    /// As [`BlockSet::build`], and when slots are asked for in the lines of a
+    /// file, which are sent as they are.
+    pub fn build_with(
+        plan: &PayloadPlan,
+        cache: ByteSize,
+        seed: Seed,
+        source: Option<&[u8]>,
+        slots: SlotUse,
+    ) -> Result<Self, BuildError> {
+        let sizes = Sizes::new(plan.blocks, seed.derive("payload-blocks", 0));
+        let layout = if matches!(plan.format, PayloadFormat::Lines { .. }) {
+            let source = source.ok_or(BuildError::SourceMissing)?;
+            if slots == SlotUse::Every {
+                return Err(BuildError::Unstampable);
+            }
+            let mut lines = lines::Lines::new(source, cache).ok_or(BuildError::SourceEmpty)?;
+            fill(&mut lines, Frame::Lines, sizes, lines::size(source, cache))?
+        } else {
+            let name = plan.format.name();
+            let entry = catalogue::find(name).ok_or(BuildError::Unknown { name })?;
+            let maximum = plan.blocks.maximum();
+            let slot = match slots {
+                SlotUse::None => 0,
+                SlotUse::Every => SLOT_WIDTH + 1,
+            };
+            let smallest = entry.event_floor + slot + entry.frame.overhead();
+            if maximum.as_usize() < smallest {
+                return Err(BuildError::MaximumTooSmall {
+                    name,
+                    maximum,
+                    smallest: ByteSize::new(smallest as u64),
+                });
+            }
+            let event_max = maximum.as_usize() - entry.frame.overhead();
+            let mut writer = (entry.writer)(seed.derive(name, 0), event_max, slots);
+            fill(writer.as_mut(), entry.frame, sizes, cache)?
+        };
+        Ok(Self { layout })
+    }
+
+    /// How many blocks there are, at least one.
+    #[must_use]
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "a set is never empty, and a question with one answer misleads"
+    )]
+    pub fn len(&self) -> usize {
+        self.layout.marks.len() - 1
+    }
+
+    /// Block number `index`, from 0. Panics where there is none.
+    #[must_use]
+    pub fn block(&self, index: usize) -> Block<'_> {
+        self.run(index, index + 1)
+    }
+
+    /// All bytes, block after block.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.layout.bytes
+    }
+
+    /// The blocks `first` to `last_exclusive` - 1 as one. Panics where one of
+    /// them is not there.
+    #[must_use]
+    pub fn run(&self, first: usize, last_exclusive: usize) -> Block<'_> {
+        let layout = &self.layout;
+        let (from, to) = (layout.marks[first], layout.marks[last_exclusive]);
+        let slots: &[u32] = if layout.slots.is_empty() {
+            &[]
+        } else {
+            &layout.slots[as_usize(from.events)..as_usize(to.events)]
+        };
+        Block::new(
+            &layout.bytes[as_usize(from.bytes)..as_usize(to.bytes)],
+            from.bytes,
+            &layout.event_ends[as_usize(from.events)..as_usize(to.events)],
+            slots,
+            u64::from(to.units - from.units),
+        )
+    }
+
+    /// The fingerprint of [`BlockSet::bytes`], taken with empty slots. Reads
+    /// them all: some tenths of a second for each GiB.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(self.bytes())
+    }
+
+    /// What the whole set holds.
+    #[must_use]
+    pub fn total(&self) -> Counts {
+        self.run(0, self.len()).counts()
+    }
+
+    /// Bytes of the largest block. Under a transport with a largest datagram it
+    /// must not exceed that one; only a line of a file can make it exceed the
+    /// plan's maximum.
+    #[must_use]
+    pub fn largest_block(&self) -> usize {
+        let ends = self.layout.marks.windows(2);
+        ends.map(|pair| as_usize(pair[1].bytes - pair[0].bytes))
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// One beyond the last block that stays within `limit` when taking begins
+    /// at `first`; at least `first` + 1.
+    pub(crate) fn run_end(&self, first: usize, limit: Limit) -> usize {
+        let marks = &self.layout.marks;
+        let from = marks[first];
+        let within = |mark: &Mark| {
+            let bytes = mark.bytes - from.bytes;
+            let units = match limit.unit {
+                RateUnit::Bytes => u64::from(bytes),
+                RateUnit::Events => u64::from(mark.events - from.events),
+                RateUnit::Blocks => 0,
+            };
+            as_usize(bytes) <= limit.bytes_max && units <= limit.units_max
+        };
+        let after = &marks[first + 1..];
+        let after = match limit.unit {
+            RateUnit::Blocks => {
+                let most = usize::try_from(limit.units_max).unwrap_or(usize::MAX);
+                &after[..after.len().min(most)]
+            }
+            RateUnit::Bytes | RateUnit::Events => after,
+        };
+        // Mostly one or two blocks are due: look at the near ones first.
+        let mut count = 0;
+        let mut step = 1;
+        while count + step <= after.len() && within(&after[count + step - 1]) {
+            count += step;
+            step *= 2;
+        }
+        let near = &after[count..after.len().min(count + step)];
+        first + (count + near.partition_point(within)).max(1)
+    }
+}
+
+/// Why a set could not be built.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum BuildError {
+    /// No event of the format surely fits into the largest block.
+    #[error("blocks of {name} need a maximum of at least {} bytes, not {}", smallest.bytes(), maximum.bytes())]
+    MaximumTooSmall {
+        /// The format.
+        name: &'static str,
+        /// What was asked for.
+        maximum: ByteSize,
+        /// The least that works.
+        smallest: ByteSize,
+    },
+    /// Offsets in a set are 32 bits wide.
+    #[error("{asked} are more than the 4 GiB that one worker's payload may have")]
+    TooLarge {
+        /// What was asked for.
+        asked: ByteSize,
+    },
+    /// The memory for the set could not be had.
+    #[error("no memory for {asked} of payload")]
+    NoMemory {
+        /// What was asked for.
+        asked: ByteSize,
+    },
+    /// Lines of a file were asked for, but no file was handed in.
+    #[error("the lines of a file were asked for without its content")]
+    SourceMissing,
+    /// The file whose lines were asked for has none.
+    #[error("the file holds no lines")]
+    SourceEmpty,
+    /// Stamp slots were asked for in the lines of a file.
+    #[error("the lines of a file are sent as they are and cannot carry stamps")]
+    Unstampable,
+    /// The plan names a format that this crate does not have.
+    #[error("no payload format is called `{name}`")]
+    Unknown {
+        /// The name.
+        name: &'static str,
+    },
+}

@@ -1,0 +1,189 @@
+//! Times inside events. They follow from the seed and have nothing to do with
+//! when a run takes place.
+
+use super::Pen;
+use super::digits::{PAIRS, TRIPLES};
+use crate::random::Random;
+
+/// 2021-01-01T00:00:00Z, in seconds since 1970.
+const EARLIEST_SECONDS: u64 = 1_609_459_200;
+
+/// Eight years. With the 2^32 events that a set can hold at most, 31 ms apart,
+/// no time passes 2034: seconds keep ten digits and years four.
+const SPREAD_SECONDS: u64 = 8 * 365 * 86_400;
+
+#[rustfmt::skip]
+const MONTHS: [[u8; 3]; 12] = [
+    *b"Jan", *b"Feb", *b"Mar", *b"Apr", *b"May", *b"Jun",
+    *b"Jul", *b"Aug", *b"Sep", *b"Oct", *b"Nov", *b"Dec",
+];
+
+/// A time that moves on by 0 to 31 ms from event to event, with its texts.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    seconds: u64,
+    milliseconds: u16,
+    /// `2021-02-03T04:05:06.`
+    rfc3339: [u8; 20],
+    /// `03/Feb/2021:04:05:06 +0000`
+    common_log: [u8; 26],
+    /// `1612325106`
+    epoch: [u8; 10],
+}
+
+impl Clock {
+    /// A time drawn from eight years.
+    pub(crate) fn new(random: &mut Random) -> Self {
+        let seconds = EARLIEST_SECONDS + random.between(0, SPREAD_SECONDS);
+        Self::at(seconds)
+    }
+
+    fn at(seconds: u64) -> Self {
+        let mut clock = Self {
+            seconds,
+            milliseconds: 0,
+            rfc3339: *b"0000-00-00T00:00:00.",
+            common_log: *b"00/Jan/0000:00:00:00 +0000",
+            epoch: [b'0'; 10],
+        };
+        clock.render();
+        clock
+    }
+
+    /// Moves on to the next event.
+    #[inline]
+    pub(crate) fn advance(&mut self, random: &mut Random) {
+        self.milliseconds += random.bits(5);
+        if self.milliseconds >= 1000 {
+            self.milliseconds -= 1000;
+            self.seconds += 1;
+            self.render();
+        }
+    }
+
+    /// `2021-02-03T04:05:06.789Z`
+    pub(crate) fn rfc3339(&self, pen: &mut Pen) {
+        pen.fixed(&self.rfc3339);
+        pen.number_3(self.milliseconds);
+        pen.fixed(b"Z");
+    }
+
+    /// `03/Feb/2021:04:05:06 +0000`
+    pub(crate) fn common_log(&self, pen: &mut Pen) {
+        pen.fixed(&self.common_log);
+    }
+
+    /// `1612325106789`
+    pub(crate) fn epoch_milliseconds(&self, pen: &mut Pen) {
+        pen.fixed(&self.epoch);
+        pen.number_3(self.milliseconds);
+    }
+
+    /// Writes the whole second into each text.
+    fn render(&mut self) {
+        let (year, month, day) = civil_from_days(self.seconds / 86_400);
+        let of_day = self.seconds % 86_400;
+        let hour = pair(of_day / 3600);
+        let minute = pair(of_day / 60 % 60);
+        let second = pair(of_day % 60);
+        let (century, of_century) = (pair(year / 100), pair(year % 100));
+
+        self.rfc3339[0..2].copy_from_slice(&century);
+        self.rfc3339[2..4].copy_from_slice(&of_century);
+        self.rfc3339[5..7].copy_from_slice(&pair(month));
+        self.rfc3339[8..10].copy_from_slice(&pair(day));
+        self.rfc3339[11..13].copy_from_slice(&hour);
+        self.rfc3339[14..16].copy_from_slice(&minute);
+        self.rfc3339[17..19].copy_from_slice(&second);
+
+        self.common_log[0..2].copy_from_slice(&pair(day));
+        self.common_log[3..6].copy_from_slice(&MONTHS[index((month + 11) % 12)]);
+        self.common_log[7..9].copy_from_slice(&century);
+        self.common_log[9..11].copy_from_slice(&of_century);
+        self.common_log[12..14].copy_from_slice(&hour);
+        self.common_log[15..17].copy_from_slice(&minute);
+        self.common_log[18..20].copy_from_slice(&second);
+
+        self.epoch[0..1]
+            .copy_from_slice(&TRIPLES[index(self.seconds / 1_000_000_000 % 10)].padded[2..]);
+        self.epoch[1..4].copy_from_slice(&TRIPLES[index(self.seconds / 1_000_000 % 1000)].padded);
+        self.epoch[4..7].copy_from_slice(&TRIPLES[index(self.seconds / 1000 % 1000)].padded);
+        self.epoch[7..10].copy_from_slice(&TRIPLES[index(self.seconds % 1000)].padded);
+    }
+}
+
+/// The lowest two decimal digits of `value`.
+fn pair(value: u64) -> [u8; 2] {
+    PAIRS[index(value % 100)]
+}
+
+/// A number below 1000 as an index.
+fn index(value: u64) -> usize {
+    usize::try_from(value).expect("callers keep it below 1000")
+}
+
+/// Year, month and day of the day `days` after 1970-01-01: the years are
+/// counted in eras of 400 from a first of March, so that leap days come last.
+const fn civil_from_days(days: u64) -> (u64, u64, u64) {
+    const DAYS_BEFORE_1970: u64 = 719_468;
+    const DAYS_PER_ERA: u64 = 146_097;
+    let days = days + DAYS_BEFORE_1970;
+    let (era, day_of_era) = (days / DAYS_PER_ERA, days % DAYS_PER_ERA);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = (month_from_march + 2) % 12 + 1;
+    let year = era * 400 + year_of_era + (month <= 2) as u64;
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(seconds: u64) -> [String; 3] {
+        let clock = Clock::at(seconds);
+        let write = |text: fn(&Clock, &mut Pen)| {
+            let mut pen = Pen::new();
+            text(&clock, &mut pen);
+            String::from_utf8(pen.event(None).bytes.to_vec()).unwrap()
+        };
+        [
+            write(Clock::rfc3339),
+            write(Clock::common_log),
+            write(Clock::epoch_milliseconds),
+        ]
+    }
+
+    #[test]
+    fn known_seconds_have_their_known_dates() {
+        assert_eq!(
+            texts(1_709_210_096),
+            [
+                "2024-02-29T12:34:56.000Z",
+                "29/Feb/2024:12:34:56 +0000",
+                "1709210096000"
+            ]
+        );
+        assert_eq!(texts(EARLIEST_SECONDS)[0], "2021-01-01T00:00:00.000Z");
+        assert_eq!(texts(1_000_000_000)[1], "09/Sep/2001:01:46:40 +0000");
+        assert_eq!(texts(951_868_800)[0], "2000-03-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn days_follow_one_another() {
+        let mut before = civil_from_days(0);
+        assert_eq!(before, (1970, 1, 1));
+        for day in 1..40_000 {
+            let after = civil_from_days(day);
+            let (year, month, day) = before;
+            let is_next = after == (year, month, day + 1)
+                || (after == (year, month + 1, 1) && day >= 28)
+                || (after == (year + 1, 1, 1) && (month, day) == (12, 31));
+            assert!(is_next, "{before:?} {after:?}");
+            before = after;
+        }
+    }
+}

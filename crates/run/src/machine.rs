@@ -1,0 +1,294 @@
+//! The life of one run as a pure machine: `Event` → [`Machine::next`] →
+//! [`Action`]s.
+//!
+//! ```text
+//! prepare → start → ready → warmup → measure → drain → stop → close
+//!    │        │       │        │        │                      ▲
+//!    └────────┴───────┴────────┴────────┴── anything wrong ────┘
+//! ```
+//!
+//! Whatever goes wrong, and whoever asks for the end, the run goes on to `stop`
+//! and `close`, so that nothing is left running and the capture stays readable;
+//! the first thing that went wrong is the run's outcome. Every phase has a
+//! deadline. The machine reads no clock: `now` is an argument, and
+//! [`Machine::deadline`] says when it wants to be asked again.
+
+use stillwell_capture::RunOutcome;
+use stillwell_plan::{Phase, PhasesPlan, StepAction, StepPlan};
+use stillwell_units::{Moment, Nanos};
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// Payloads are built and sinks bound.
+    Prepared,
+    /// They could not be.
+    PrepareFailed(String),
+    /// The subject runs.
+    Started,
+    /// It could not be started.
+    StartFailed(String),
+    /// The subject is ready for load.
+    Ready,
+    /// It will not be.
+    NotReady(String),
+    /// The subject ended.
+    SubjectExited,
+    /// A part of ours failed.
+    PartFailed {
+        /// The part.
+        part: String,
+        /// What it said.
+        reason: String,
+    },
+    /// The capture could not be written.
+    StorageFailed(String),
+    /// Somebody asked for the end.
+    Interrupted(i32),
+    /// Generators have ended and sinks have been quiet for long enough.
+    Quiet,
+    /// The subject is gone, and all that it left.
+    Stopped,
+    /// All parts of ours have ended.
+    Closed,
+    /// Time has passed.
+    Tick,
+}
+
+/// What the shell is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Mark the beginning of a phase.
+    Enter(Phase),
+    /// Build payloads, bind sinks.
+    Prepare,
+    /// Start the subject.
+    StartSubject,
+    /// Find out when the subject is ready.
+    AwaitReady,
+    /// Start to send.
+    StartLoad,
+    /// Do what the timeline says.
+    Step(StepAction),
+    /// Send no more.
+    StopLoad,
+    /// Find out when sinks are quiet.
+    AwaitQuiet,
+    /// Stop the subject.
+    StopSubject,
+    /// End sinks, observers and all that is left.
+    Close,
+    /// The run is over.
+    Finish(RunOutcome),
+}
+
+/// What one run goes through.
+#[derive(Debug)]
+pub struct Machine {
+    plan: PhasesPlan,
+    stop_deadline: Nanos,
+    steps: Vec<StepPlan>,
+    phase: Phase,
+    entered: Moment,
+    outcome: Option<RunOutcome>,
+    finished: bool,
+}
+
+impl Machine {
+    /// A run that has not begun. `stop_deadline` is how long stopping the
+    /// subject may take, its grace included.
+    #[must_use]
+    pub fn new(plan: PhasesPlan, steps: &[StepPlan], stop_deadline: Nanos) -> Self {
+        let mut steps = steps.to_vec();
+        // Taken from the back, the earliest first.
+        steps.sort_by_key(|step| std::cmp::Reverse(step.at));
+        Self {
+            plan,
+            stop_deadline,
+            steps,
+            phase: Phase::Prepare,
+            entered: Moment::default(),
+            outcome: None,
+            finished: false,
+        }
+    }
+
+    /// The run's first actions.
+    pub fn begin(&mut self, now: Moment) -> Vec<Action> {
+        self.entered = now;
+        vec![Action::Enter(Phase::Prepare), Action::Prepare]
+    }
+
+    /// The phase that the run is in.
+    #[must_use]
+    pub const fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Whether [`Action::Finish`] has been given.
+    #[must_use]
+    pub const fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// When [`Event::Tick`] is wanted at the latest.
+    #[must_use]
+    pub fn deadline(&self) -> Moment {
+        let end = self.phase_end();
+        match self.steps.last() {
+            Some(step) if self.phase == Phase::Measure => end.min(self.entered + step.at),
+            _ => end,
+        }
+    }
+
+    /// When the phase ends, or must have ended.
+    #[must_use]
+    pub fn phase_end(&self) -> Moment {
+        let length = match self.phase {
+            Phase::Prepare | Phase::Start => self.plan.prepare,
+            Phase::Ready => self.plan.ready,
+            Phase::Warmup => self.plan.warmup,
+            Phase::Measure => self.plan.measure,
+            Phase::Drain => self.plan.drain,
+            Phase::Stop => self.stop_deadline,
+            Phase::Close => self.plan.close,
+        };
+        self.entered + length
+    }
+
+    /// What is to be done now that `event` has happened.
+    pub fn next(&mut self, now: Moment, event: Event) -> Vec<Action> {
+        if self.finished {
+            return Vec::new();
+        }
+        match event {
+            Event::Tick => self.tick(now),
+            Event::Prepared if self.phase == Phase::Prepare => {
+                self.enter(now, Phase::Start, [Action::StartSubject])
+            }
+            Event::Started if self.phase == Phase::Start => {
+                self.enter(now, Phase::Ready, [Action::AwaitReady])
+            }
+            Event::Ready if self.phase == Phase::Ready => {
+                self.enter(now, Phase::Warmup, [Action::StartLoad])
+            }
+            Event::Quiet if self.phase == Phase::Drain => self.stop(now),
+            Event::Stopped if self.phase == Phase::Stop => {
+                self.enter(now, Phase::Close, [Action::Close])
+            }
+            Event::Closed if self.phase == Phase::Close => self.finish(),
+            Event::SubjectExited => self.subject_exited(now),
+            // Answers to a question that is no longer asked.
+            Event::Prepared
+            | Event::Started
+            | Event::Ready
+            | Event::Quiet
+            | Event::Stopped
+            | Event::Closed => Vec::new(),
+            failure => self.fail(now, outcome_of(failure)),
+        }
+    }
+
+    fn tick(&mut self, now: Moment) -> Vec<Action> {
+        if self.phase == Phase::Measure
+            && let Some(step) = self.steps.pop_if(|step| now >= self.entered + step.at)
+        {
+            return vec![Action::Step(step.action)];
+        }
+        if now < self.phase_end() {
+            return Vec::new();
+        }
+        match self.phase {
+            Phase::Warmup => self.enter(now, Phase::Measure, []),
+            Phase::Measure => {
+                self.enter(now, Phase::Drain, [Action::StopLoad, Action::AwaitQuiet])
+            }
+            // A subject that still sends when the drain is over has had its time.
+            Phase::Drain => self.stop(now),
+            Phase::Close => {
+                self.record(RunOutcome::Overdue { phase: Phase::Close });
+                self.finish()
+            }
+            Phase::Stop => {
+                self.record(RunOutcome::Overdue { phase: Phase::Stop });
+                self.enter(now, Phase::Close, [Action::Close])
+            }
+            Phase::Ready => {
+                let reason = format!("it was not ready within {}", self.plan.ready);
+                self.fail(now, RunOutcome::NeverReady { reason })
+            }
+            phase @ (Phase::Prepare | Phase::Start) => {
+                self.fail(now, RunOutcome::Overdue { phase })
+            }
+        }
+    }
+
+    fn subject_exited(&mut self, now: Moment) -> Vec<Action> {
+        match self.phase {
+            Phase::Stop | Phase::Close => Vec::new(),
+            Phase::Prepare | Phase::Start | Phase::Ready => {
+                let reason = "it ended before it was ready".to_owned();
+                self.fail(now, RunOutcome::NeverReady { reason })
+            }
+            phase => self.fail(now, RunOutcome::SubjectDied { phase }),
+        }
+    }
+
+    /// Keeps the first thing that went wrong and goes on to the end.
+    fn fail(&mut self, now: Moment, outcome: RunOutcome) -> Vec<Action> {
+        self.record(outcome);
+        match self.phase {
+            Phase::Stop | Phase::Close => Vec::new(),
+            Phase::Warmup | Phase::Measure => {
+                let mut actions = vec![Action::StopLoad];
+                actions.extend(self.stop(now));
+                actions
+            }
+            _ => self.stop(now),
+        }
+    }
+
+    fn stop(&mut self, now: Moment) -> Vec<Action> {
+        self.enter(now, Phase::Stop, [Action::StopSubject])
+    }
+
+    fn finish(&mut self) -> Vec<Action> {
+        self.finished = true;
+        let outcome = self.outcome.take().unwrap_or(RunOutcome::Completed);
+        vec![Action::Finish(outcome)]
+    }
+
+    fn record(&mut self, outcome: RunOutcome) {
+        self.outcome.get_or_insert(outcome);
+    }
+
+    fn enter<const N: usize>(
+        &mut self,
+        now: Moment,
+        phase: Phase,
+        actions: [Action; N],
+    ) -> Vec<Action> {
+        self.phase = phase;
+        self.entered = now;
+        let mut all = vec![Action::Enter(phase)];
+        all.extend(actions);
+        all
+    }
+}
+
+/// The outcome of a run in which the first thing that went wrong is `event`.
+fn outcome_of(event: Event) -> RunOutcome {
+    match event {
+        Event::PrepareFailed(reason) | Event::StartFailed(reason) => {
+            RunOutcome::CouldNotStart { reason }
+        }
+        Event::NotReady(reason) => RunOutcome::NeverReady { reason },
+        Event::PartFailed { part, reason } => RunOutcome::PartFailed { part, reason },
+        Event::StorageFailed(reason) => RunOutcome::StorageFailed { reason },
+        Event::Interrupted(signal) => RunOutcome::Interrupted { signal },
+        _ => RunOutcome::Unfinished,
+    }
+}
+
+#[cfg(test)]
+mod tests;

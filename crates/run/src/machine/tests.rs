@@ -1,0 +1,204 @@
+use proptest::prelude::*;
+use stillwell_plan::SubjectSignal;
+
+use super::*;
+
+const SECOND: u64 = 1_000_000_000;
+
+fn at(seconds: u64) -> Moment {
+    Moment::new(seconds * SECOND)
+}
+
+fn machine(steps: &[StepPlan]) -> Machine {
+    let plan = PhasesPlan {
+        prepare: Nanos::from_secs(10),
+        ready: Nanos::from_secs(10),
+        warmup: Nanos::from_secs(2),
+        measure: Nanos::from_secs(5),
+        drain: Nanos::from_secs(3),
+        quiet: Nanos::from_millis(500),
+        close: Nanos::from_secs(4),
+    };
+    let mut machine = Machine::new(plan, steps, Nanos::from_secs(6));
+    machine.begin(at(0));
+    machine
+}
+
+/// Feeds events, each at its second, and collects what was to be done.
+fn play(machine: &mut Machine, events: &[(u64, Event)]) -> Vec<Action> {
+    events
+        .iter()
+        .flat_map(|(second, event)| machine.next(at(*second), event.clone()))
+        .collect()
+}
+
+fn up_to_measure() -> Vec<(u64, Event)> {
+    vec![
+        (1, Event::Prepared),
+        (1, Event::Started),
+        (2, Event::Ready),
+        (4, Event::Tick),
+    ]
+}
+
+#[test]
+fn a_run_goes_through_its_phases() {
+    let mut machine = machine(&[]);
+    let mut events = up_to_measure();
+    events.extend([
+        (8, Event::Tick),
+        (9, Event::Tick),
+        (10, Event::Quiet),
+        (10, Event::SubjectExited),
+        (11, Event::Stopped),
+        (11, Event::Closed),
+    ]);
+    let actions = play(&mut machine, &events);
+    use Action::*;
+    let expected = [
+        Enter(Phase::Start),
+        StartSubject,
+        Enter(Phase::Ready),
+        AwaitReady,
+        Enter(Phase::Warmup),
+        StartLoad,
+        Enter(Phase::Measure),
+        Enter(Phase::Drain),
+        StopLoad,
+        AwaitQuiet,
+        Enter(Phase::Stop),
+        StopSubject,
+        Enter(Phase::Close),
+        Close,
+        Finish(RunOutcome::Completed),
+    ];
+    assert_eq!(actions, expected);
+    assert!(machine.is_finished());
+}
+
+#[test]
+fn whatever_goes_wrong_the_run_stops_and_closes_and_keeps_the_first_reason() {
+    let died = RunOutcome::SubjectDied { phase: Phase::Measure };
+    let part = |part: &str| Event::PartFailed { part: part.into(), reason: "gone".into() };
+    let table = [
+        (Event::SubjectExited, died),
+        (Event::Interrupted(15), RunOutcome::Interrupted { signal: 15 }),
+        (
+            Event::StorageFailed("full".into()),
+            RunOutcome::StorageFailed { reason: "full".into() },
+        ),
+        (
+            part("sink"),
+            RunOutcome::PartFailed { part: "sink".into(), reason: "gone".into() },
+        ),
+    ];
+    for (event, outcome) in table {
+        let mut machine = machine(&[]);
+        play(&mut machine, &up_to_measure());
+        let actions = play(
+            &mut machine,
+            &[
+                (5, event),
+                (5, part("generator")),
+                (6, Event::Stopped),
+                (6, Event::Closed),
+            ],
+        );
+        let expected = [
+            Action::StopLoad,
+            Action::Enter(Phase::Stop),
+            Action::StopSubject,
+            Action::Enter(Phase::Close),
+            Action::Close,
+            Action::Finish(outcome),
+        ];
+        assert_eq!(actions, expected);
+    }
+}
+
+#[test]
+fn a_subject_that_never_listens_is_given_up_at_the_deadline() {
+    let mut machine = machine(&[]);
+    play(&mut machine, &[(1, Event::Prepared), (1, Event::Started)]);
+    assert_eq!(machine.deadline(), at(11));
+    let actions = play(
+        &mut machine,
+        &[(11, Event::Tick), (12, Event::Stopped), (12, Event::Closed)],
+    );
+    let reason = "it was not ready within 10s".to_owned();
+    assert_eq!(
+        actions.last(),
+        Some(&Action::Finish(RunOutcome::NeverReady { reason }))
+    );
+}
+
+#[test]
+fn steps_happen_at_their_time_and_in_order() {
+    let step = |seconds, signal| StepPlan {
+        at: Nanos::from_secs(seconds),
+        action: StepAction::Signal(signal),
+    };
+    let mut machine = machine(&[step(3, SubjectSignal::Cont), step(1, SubjectSignal::Stop)]);
+    play(&mut machine, &up_to_measure());
+    assert_eq!(machine.deadline(), at(5));
+    let actions = play(
+        &mut machine,
+        &[(5, Event::Tick), (6, Event::Tick), (7, Event::Tick)],
+    );
+    assert_eq!(
+        actions,
+        [
+            Action::Step(StepAction::Signal(SubjectSignal::Stop)),
+            Action::Step(StepAction::Signal(SubjectSignal::Cont)),
+        ]
+    );
+    assert_eq!(machine.deadline(), at(9));
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        Just(Event::Prepared),
+        Just(Event::PrepareFailed("p".into())),
+        Just(Event::Started),
+        Just(Event::StartFailed("s".into())),
+        Just(Event::Ready),
+        Just(Event::NotReady("n".into())),
+        Just(Event::SubjectExited),
+        Just(Event::PartFailed { part: "a".into(), reason: "b".into() }),
+        Just(Event::StorageFailed("f".into())),
+        Just(Event::Interrupted(2)),
+        Just(Event::Quiet),
+        Just(Event::Stopped),
+        Just(Event::Closed),
+        Just(Event::Tick),
+    ]
+}
+
+proptest! {
+    /// For all sequences of events: once only deadlines pass, the run finishes,
+    /// having stopped the subject before it closed, once each.
+    #[test]
+    fn every_run_ends(events in prop::collection::vec((0_u64..3, any_event()), 0..40)) {
+        let mut machine = machine(&[]);
+        let (mut now, mut actions) = (at(0), Vec::new());
+        for (wait, event) in events {
+            now = now + Nanos::from_secs(wait);
+            actions.extend(machine.next(now, event));
+        }
+        for _ in 0..20 {
+            now = now.max(machine.deadline());
+            actions.extend(machine.next(now, Event::Tick));
+        }
+        prop_assert!(machine.is_finished());
+        let places = |wanted: &Action| -> Vec<usize> {
+            (0..actions.len()).filter(|at| actions[*at] == *wanted).collect()
+        };
+        let (stops, closes) = (places(&Action::StopSubject), places(&Action::Close));
+        prop_assert_eq!((stops.len(), closes.len()), (1, 1));
+        prop_assert!(stops[0] < closes[0]);
+        prop_assert!(matches!(actions.last(), Some(Action::Finish(_))));
+        if !places(&Action::StartLoad).is_empty() {
+            prop_assert_eq!(places(&Action::StopLoad).len(), 1);
+        }
+    }
+}

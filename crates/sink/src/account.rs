@@ -1,0 +1,49 @@
+//! Where a worker's time goes.
+
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+
+use stillwell_metric::{AccountCells, TimeState};
+use stillwell_scope::clock;
+use stillwell_units::Moment;
+
+use crate::worker::Worker;
+
+/// The time of one worker up to its last look at the clock: while one of its
+/// futures is polled it runs, else it waits for data.
+#[derive(Debug)]
+pub(crate) struct Account {
+    until: Cell<Moment>,
+}
+
+impl Account {
+    /// Begins now.
+    pub(crate) fn begin() -> Self {
+        Self {
+            until: Cell::new(clock::now()),
+        }
+    }
+
+    /// The time since the last look belongs to `state`.
+    fn pass(&self, state: TimeState, cells: &AccountCells) {
+        let now = clock::now();
+        cells.of(state).add(now.since(self.until.get()).as_u64());
+        self.until.set(now);
+    }
+}
+
+/// `future`, with the time in which it is polled accounted as running. To be
+/// put around each of a worker's tasks, never around a part of one.
+pub(crate) async fn accounted<T>(worker: Rc<Worker>, future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        let cells = &worker.shard.account;
+        worker.account.pass(TimeState::Ahead, cells);
+        let polled = future.as_mut().poll(context);
+        worker.account.pass(TimeState::Running, cells);
+        polled
+    })
+    .await
+}

@@ -1,0 +1,326 @@
+//! From a plan to bound sockets, and from those to workers.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::{UnixDatagram, UnixListener};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use stillwell_http::HeadError;
+use stillwell_metric::{Labels, SinkShard};
+use stillwell_plan::{SinkPlan, SinkProtocol};
+use stillwell_scope::{Place, Scope};
+use stillwell_wire::{ListenError, Stream, listen};
+
+use crate::accept::accept;
+use crate::account::accounted;
+use crate::http::{self, Answers};
+use crate::worker::Worker;
+use crate::{datagram, stream};
+
+/// Connections that only send, served at once by one worker; more wait in the
+/// backlog.
+const STREAMS_MAX: usize = 4096;
+
+/// Why a sink cannot start. The source says what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// Its address cannot be had.
+    #[error("bind sink `{id}`")]
+    Listen {
+        /// The sink.
+        id: String,
+        /// The address, and what is the matter with it.
+        source: ListenError,
+    },
+    /// Its answer is no HTTP response.
+    #[error("lay out the answer of sink `{id}`")]
+    Answer {
+        /// The sink.
+        id: String,
+        /// What is the matter with it.
+        source: HeadError,
+    },
+    /// The kernel has no descriptor for one more worker.
+    #[error("share the socket of sink `{id}` among {workers} workers")]
+    Share {
+        /// The sink.
+        id: String,
+        /// How many it was to have.
+        workers: u16,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+/// A sink whose sockets are bound and whose workers are not started.
+#[derive(Debug)]
+pub struct BoundSink {
+    id: String,
+    address: Option<SocketAddr>,
+    workers: Vec<(Arc<SinkShard>, Receiver)>,
+}
+
+/// Binds the sockets of `plan` now, so that a taken address is known before
+/// anything starts. Connections and datagrams wait in the kernel from here on.
+///
+/// # Errors
+/// [`BindError`] with the sink's id.
+pub fn bind(plan: &SinkPlan) -> Result<BoundSink, BindError> {
+    let first = Receiver::bind(plan)?;
+    let address = first.address();
+    let mut receivers = Vec::with_capacity(usize::from(plan.workers));
+    for _ in 1..plan.workers {
+        receivers.push(first.share().map_err(|source| BindError::Share {
+            id: plan.id.clone(),
+            workers: plan.workers,
+            source,
+        })?);
+    }
+    receivers.push(first);
+    let shard_of = |worker: usize| {
+        let labels = Labels::none()
+            .with("component", "sink")
+            .with("component_name", plan.protocol.name())
+            .with("id", plan.id.as_str())
+            .with("worker", worker.to_string());
+        Arc::new(SinkShard::new(labels))
+    };
+    let workers = receivers
+        .into_iter()
+        .enumerate()
+        .map(|(worker, receiver)| (shard_of(worker), receiver))
+        .collect();
+    Ok(BoundSink {
+        id: plan.id.clone(),
+        address,
+        workers,
+    })
+}
+
+impl BoundSink {
+    /// What its workers will count, in the order of their numbers.
+    #[must_use]
+    pub fn shards(&self) -> Vec<Arc<SinkShard>> {
+        self.workers
+            .iter()
+            .map(|(shard, _)| Arc::clone(shard))
+            .collect()
+    }
+
+    /// The address that it listens on, with the port that the kernel chose where
+    /// the plan says 0; `None` for Unix sockets.
+    #[must_use]
+    pub const fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    /// Starts its workers in `scope` at `place`, called `sink-ID-NUMBER`.
+    ///
+    /// # Errors
+    /// The kernel's answer where it starts no more threads; those that were
+    /// started end with the scope.
+    pub fn start(self, scope: &mut Scope, place: &Place) -> io::Result<()> {
+        for (number, (shard, receiver)) in self.workers.into_iter().enumerate() {
+            let name = format!("sink-{}-{number}", self.id);
+            scope.worker(place.clone(), &name, move |token| async move {
+                let worker = Rc::new(Worker::new(shard, token));
+                accounted(Rc::clone(&worker), receiver.run(worker)).await
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// What one worker receives from.
+#[derive(Debug)]
+enum Receiver {
+    Stream(StreamListener),
+    Http {
+        listener: StreamListener,
+        connections_max: usize,
+        answers: Arc<Answers>,
+    },
+    Datagram {
+        socket: DatagramSocket,
+        file: Option<Arc<SocketFile>>,
+    },
+}
+
+/// A listener, and the file that goes with it.
+#[derive(Debug)]
+pub(crate) struct StreamListener {
+    pub(crate) socket: ListenerSocket,
+    pub(crate) file: Option<Arc<SocketFile>>,
+}
+
+#[derive(Debug)]
+pub(crate) enum ListenerSocket {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+#[derive(Debug)]
+pub(crate) enum DatagramSocket {
+    Udp(UdpSocket),
+    Unix(UnixDatagram),
+}
+
+impl Receiver {
+    fn bind(plan: &SinkPlan) -> Result<Self, BindError> {
+        let refused = |source| BindError::Listen {
+            id: plan.id.clone(),
+            source,
+        };
+        Ok(match &plan.protocol {
+            SinkProtocol::Tcp { address } => {
+                Self::Stream(StreamListener::tcp(*address).map_err(refused)?)
+            }
+            SinkProtocol::UnixStream { path } => Self::Stream(StreamListener {
+                socket: ListenerSocket::Unix(listen::unix_stream(path).map_err(refused)?),
+                file: SocketFile::at(path),
+            }),
+            SinkProtocol::Udp { address } => Self::Datagram {
+                socket: DatagramSocket::Udp(listen::udp(*address).map_err(refused)?),
+                file: None,
+            },
+            SinkProtocol::UnixDatagram { path } => Self::Datagram {
+                socket: DatagramSocket::Unix(listen::unix_datagram(path).map_err(refused)?),
+                file: SocketFile::at(path),
+            },
+            SinkProtocol::Http {
+                address,
+                status,
+                headers,
+                body,
+                delay,
+                connections_max,
+            } => {
+                let answers = Answers::new(*status, headers, body, *delay);
+                let answers = answers.map_err(|source| BindError::Answer {
+                    id: plan.id.clone(),
+                    source,
+                })?;
+                Self::Http {
+                    listener: StreamListener::tcp(*address).map_err(refused)?,
+                    connections_max: usize::try_from(*connections_max).unwrap_or(usize::MAX),
+                    answers: Arc::new(answers),
+                }
+            }
+        })
+    }
+
+    /// A receiver for one more worker, from the same socket.
+    fn share(&self) -> io::Result<Self> {
+        Ok(match self {
+            Self::Stream(listener) => Self::Stream(listener.share()?),
+            Self::Http {
+                listener,
+                connections_max,
+                answers,
+            } => Self::Http {
+                listener: listener.share()?,
+                connections_max: *connections_max,
+                answers: Arc::clone(answers),
+            },
+            Self::Datagram { socket, file } => Self::Datagram {
+                socket: match socket {
+                    DatagramSocket::Udp(socket) => DatagramSocket::Udp(socket.try_clone()?),
+                    DatagramSocket::Unix(socket) => DatagramSocket::Unix(socket.try_clone()?),
+                },
+                file: file.clone(),
+            },
+        })
+    }
+
+    fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Stream(listener) | Self::Http { listener, .. } => match &listener.socket {
+                ListenerSocket::Tcp(socket) => socket.local_addr().ok(),
+                ListenerSocket::Unix(_) => None,
+            },
+            Self::Datagram { socket, .. } => match socket {
+                DatagramSocket::Udp(socket) => socket.local_addr().ok(),
+                DatagramSocket::Unix(_) => None,
+            },
+        }
+    }
+
+    async fn run(self, worker: Rc<Worker>) -> Result<(), stillwell_scope::PartError> {
+        match self {
+            Self::Stream(listener) => accept(worker, listener, STREAMS_MAX, stream::count).await,
+            Self::Http {
+                listener,
+                connections_max,
+                answers,
+            } => {
+                let serve = |worker: Rc<Worker>, stream: Stream| {
+                    http::serve(worker, Arc::clone(&answers), stream)
+                };
+                accept(worker, listener, connections_max, serve).await
+            }
+            Self::Datagram { socket, file } => {
+                let received = datagram::receive(worker, socket).await;
+                drop(file);
+                received
+            }
+        }
+    }
+}
+
+impl StreamListener {
+    fn tcp(address: SocketAddr) -> Result<Self, ListenError> {
+        Ok(Self {
+            socket: ListenerSocket::Tcp(listen::tcp(address)?),
+            file: None,
+        })
+    }
+
+    fn share(&self) -> io::Result<Self> {
+        let socket = match &self.socket {
+            ListenerSocket::Tcp(socket) => ListenerSocket::Tcp(socket.try_clone()?),
+            ListenerSocket::Unix(socket) => ListenerSocket::Unix(socket.try_clone()?),
+        };
+        Ok(Self {
+            socket,
+            file: self.file.clone(),
+        })
+    }
+}
+
+/// The file of a Unix socket; dropping it removes the file, unless another has
+/// taken its place.
+#[derive(Debug)]
+pub(crate) struct SocketFile {
+    path: PathBuf,
+    identity: (u64, u64),
+}
+
+impl SocketFile {
+    /// `None` where the file has gone already.
+    fn at(path: &Path) -> Option<Arc<Self>> {
+        identity(path).map(|identity| {
+            Arc::new(Self {
+                path: path.to_owned(),
+                identity,
+            })
+        })
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if identity(&self.path) == Some(self.identity) {
+            // A file that stays is replaced by the next sink there.
+            std::fs::remove_file(&self.path).unwrap_or_default();
+        }
+    }
+}
+
+/// Device and number of the file at `path`.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let metadata = path.symlink_metadata().ok()?;
+    Some((metadata.dev(), metadata.ino()))
+}

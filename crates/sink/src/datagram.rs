@@ -1,0 +1,101 @@
+//! The one loop that takes datagrams.
+
+use std::io::{self, ErrorKind};
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use stillwell_metric::SinkShard;
+use stillwell_scope::PartError;
+use tokio::io::ReadBuf;
+use tokio::net::{UdpSocket, UnixDatagram};
+use tokio::select;
+use tokio::time::sleep;
+
+use crate::bind::DatagramSocket;
+use crate::lines::Lines;
+use crate::stopping::Stopping;
+use crate::worker::{Worker, account_ticks};
+
+/// Between tries where the kernel has no memory.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// A datagram socket that its runtime watches.
+#[derive(Debug)]
+enum Socket {
+    Udp(UdpSocket),
+    Unix(UnixDatagram),
+}
+
+/// Why a worker that takes datagrams ended.
+#[derive(Debug, thiserror::Error)]
+#[error("take datagrams")]
+struct ReceiveError {
+    source: io::Error,
+}
+
+/// Counts every datagram that the kernel gives, until the worker is to end.
+pub(crate) async fn receive(worker: Rc<Worker>, socket: DatagramSocket) -> Result<(), PartError> {
+    let socket = match socket {
+        DatagramSocket::Udp(socket) => Socket::Udp(UdpSocket::from_std(socket)?),
+        DatagramSocket::Unix(socket) => Socket::Unix(UnixDatagram::from_std(socket)?),
+    };
+    let mut stopping = Stopping::new(&worker.token);
+    let mut ticks = account_ticks();
+    loop {
+        let poll = |context: &mut Context<'_>| {
+            let take = |bytes: &[u8]| count(bytes, &worker.shard);
+            worker.poll_datagram(|read| socket.poll_receive(context, read), take)
+        };
+        // Both arms are cancel-safe: a datagram that was taken was counted.
+        let received = select! {
+            biased;
+            received = stopping.next(poll) => received,
+            _ = ticks.tick() => continue,
+        };
+        match received {
+            Some(Ok(())) => {}
+            Some(Err(error)) if is_passing(&error) => {
+                worker.shard.errors.add(1);
+                select! {
+                    () = worker.token.cancelled() => {}
+                    () = sleep(PAUSE) => {}
+                }
+            }
+            Some(Err(source)) => return Err(ReceiveError { source }.into()),
+            None => return Ok(()),
+        }
+    }
+}
+
+impl Socket {
+    fn poll_receive(
+        &self,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self {
+            Self::Udp(socket) => socket.poll_recv(context, buffer),
+            Self::Unix(socket) => socket.poll_recv(context, buffer),
+        }
+    }
+}
+
+fn count(datagram: &[u8], shard: &SinkShard) {
+    let mut lines = Lines::default();
+    let events = lines.take(datagram) + lines.finish();
+    shard.messages.add(1);
+    shard.bytes.add(datagram.len() as u64);
+    shard.events.add(events.max(1));
+}
+
+/// Whether the socket can go on after `error`.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ConnectionRefused
+            | ErrorKind::ConnectionReset
+            | ErrorKind::Interrupted
+            | ErrorKind::OutOfMemory
+    )
+}

@@ -1,0 +1,162 @@
+//! HTTP/1.1 connections: count every request, answer each alike.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use stillwell_http::{CONTINUE, HeadError, PreparedResponse};
+use stillwell_plan::SinkBody;
+use stillwell_scope::clock;
+use stillwell_units::{Moment, Nanos};
+use stillwell_wire::{Stream, Timer};
+use tokio::io::AsyncWriteExt;
+use tokio::time::timeout;
+
+use crate::stopping::Stopping;
+use crate::worker::Worker;
+
+mod exchange;
+
+use exchange::{Exchange, Reply};
+
+/// Pipelined answers are written together up to about this length.
+const WRITE_BYTES: usize = 64 << 10;
+
+/// So long a client may go on sending after a request that was refused, so that
+/// it reads the refusal rather than a reset.
+const LINGER_MAX: Duration = Duration::from_millis(100);
+
+/// What a sink answers, laid out once.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    keep_alive: PreparedResponse,
+    last: PreparedResponse,
+    refusal: PreparedResponse,
+    delay: Nanos,
+}
+
+impl Answers {
+    pub(crate) fn new(
+        status: u16,
+        headers: &[(String, String)],
+        body: &SinkBody,
+        delay: Nanos,
+    ) -> Result<Self, HeadError> {
+        let body = match body {
+            SinkBody::Empty => [].as_slice(),
+            SinkBody::Static(bytes) => bytes,
+        };
+        let close = ("connection", "close");
+        let mut headers: Vec<(&str, &str)> = headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        let keep_alive = PreparedResponse::new(status, &headers, body)?;
+        if !headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case(close.0))
+        {
+            headers.push(close);
+        }
+        Ok(Self {
+            keep_alive,
+            last: PreparedResponse::new(status, &headers, body)?,
+            refusal: PreparedResponse::new(400, &[close], b"")?,
+            delay,
+        })
+    }
+
+    fn bytes(&self, reply: Reply) -> &[u8] {
+        match reply {
+            Reply::Continue => CONTINUE,
+            Reply::Refuse => self.refusal.bytes(),
+            Reply::Answer { head_only, last } => {
+                let response = if last { &self.last } else { &self.keep_alive };
+                if head_only {
+                    response.head()
+                } else {
+                    response.bytes()
+                }
+            }
+        }
+    }
+}
+
+/// Counts and answers the requests of `stream` until either side closes it or
+/// the worker ends. What arrives together is answered together, the delay after
+/// it came; what comes in the meantime waits in the kernel.
+pub(crate) async fn serve(worker: Rc<Worker>, answers: Arc<Answers>, mut stream: Stream) {
+    let mut exchange = Exchange::default();
+    let mut stopping = Stopping::new(&worker.token);
+    let mut writer = Writer::default();
+    loop {
+        let take = |bytes: &[u8]| exchange.take(bytes, &worker.shard);
+        match worker.receive(&mut stream, &mut stopping, take).await {
+            Some(Ok(1..)) => {}
+            Some(Ok(0) | Err(_)) => return exchange.finish(&worker.shard),
+            None => return,
+        }
+        let replies = exchange.replies();
+        let written = writer.answer(&mut stream, &answers, &replies).await;
+        if written.is_err() || replies.iter().any(|reply| reply.is_last()) {
+            break;
+        }
+        exchange.reuse(replies);
+    }
+    if exchange.is_refused() {
+        linger(&worker, &mut stream, &mut stopping).await;
+    }
+}
+
+/// Writes answers when they are due.
+#[derive(Debug, Default)]
+struct Writer {
+    timer: Option<Timer>,
+    together: Vec<u8>,
+}
+
+impl Writer {
+    async fn answer(
+        &mut self,
+        stream: &mut Stream,
+        answers: &Answers,
+        replies: &[Reply],
+    ) -> io::Result<()> {
+        let is_delayed = |reply: &Reply| matches!(reply, Reply::Answer { .. });
+        if answers.delay > Nanos::ZERO && replies.iter().any(is_delayed) {
+            self.wait(clock::now() + answers.delay).await?;
+        }
+        if let [reply] = replies {
+            return stream.write_all(answers.bytes(*reply)).await;
+        }
+        for (index, reply) in replies.iter().enumerate() {
+            self.together.extend_from_slice(answers.bytes(*reply));
+            if self.together.len() >= WRITE_BYTES || index + 1 == replies.len() {
+                stream.write_all(&self.together).await?;
+                self.together.clear();
+            }
+        }
+        Ok(())
+    }
+
+    async fn wait(&mut self, due: Moment) -> io::Result<()> {
+        let timer = match self.timer.take() {
+            Some(timer) => timer,
+            None => Timer::new()?,
+        };
+        self.timer.insert(timer).until(due).await;
+        Ok(())
+    }
+}
+
+/// Closes our side and reads on until the peer has closed its own, so that what
+/// it still sends does not destroy the answer.
+async fn linger(worker: &Worker, stream: &mut Stream, stopping: &mut Stopping) {
+    if stream.shutdown().await.is_err() {
+        return;
+    }
+    let read_all =
+        async { while let Some(Ok(1..)) = worker.receive(stream, stopping, |_| {}).await {} };
+    timeout(LINGER_MAX, read_all).await.unwrap_or_default();
+}

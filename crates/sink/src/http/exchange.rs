@@ -1,0 +1,135 @@
+//! One connection's requests, without I/O: bytes in, replies out.
+
+use stillwell_http::{ParseError, RequestEvent, RequestHead, RequestParser};
+use stillwell_metric::SinkShard;
+
+use crate::events::BodyEvents;
+
+/// What is to be sent next.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Reply {
+    /// The client waits before it sends its body.
+    Continue,
+    /// The sink's answer.
+    Answer {
+        /// Without the body, which `HEAD` does not get.
+        head_only: bool,
+        /// Whether the connection is to be closed after it.
+        last: bool,
+    },
+    /// The request cannot be framed; the connection is to be closed after this.
+    Refuse,
+}
+
+impl Reply {
+    pub(super) const fn is_last(self) -> bool {
+        matches!(self, Self::Refuse | Self::Answer { last: true, .. })
+    }
+}
+
+/// Reads requests, counts them, and says what to reply.
+#[derive(Debug, Default)]
+pub(super) struct Exchange {
+    parser: RequestParser,
+    request: Option<Request>,
+    /// At most one and a half for every 16 bytes of what was taken in.
+    replies: Vec<Reply>,
+    refused: bool,
+    ended: bool,
+}
+
+/// The request that is being read.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    head_only: bool,
+    last: bool,
+    events: BodyEvents,
+}
+
+impl Exchange {
+    /// Takes in what was read; what follows the last request is passed over.
+    pub(super) fn take(&mut self, input: &[u8], shard: &SinkShard) {
+        let mut read = 0;
+        while !self.ended {
+            match self.step(&input[read..], shard) {
+                Ok(Some(consumed)) => read += consumed,
+                Ok(None) => return,
+                Err(_) => {
+                    shard.errors.add(1);
+                    self.replies.push(Reply::Refuse);
+                    self.refused = true;
+                    self.ended = true;
+                }
+            }
+        }
+    }
+
+    /// The replies to what was taken in since the last call, in order.
+    pub(super) fn replies(&mut self) -> Vec<Reply> {
+        std::mem::take(&mut self.replies)
+    }
+
+    /// Gives the room that [`Self::replies`] came in back.
+    pub(super) fn reuse(&mut self, mut replies: Vec<Reply>) {
+        replies.clear();
+        self.replies = replies;
+    }
+
+    /// The peer has closed the connection.
+    pub(super) fn finish(&mut self, shard: &SinkShard) {
+        if !self.ended && self.parser.finish().is_err() {
+            shard.errors.add(1);
+        }
+    }
+
+    /// Whether a request could not be framed.
+    pub(super) const fn is_refused(&self) -> bool {
+        self.refused
+    }
+
+    /// One event of the parser: the bytes it took, `None` where it needs more.
+    fn step(&mut self, input: &[u8], shard: &SinkShard) -> Result<Option<usize>, ParseError> {
+        let (consumed, event) = self.parser.advance(input)?;
+        match event {
+            Some(RequestEvent::Head(head)) => {
+                if head.expect_continue {
+                    self.replies.push(Reply::Continue);
+                }
+                self.request = Some(Request::of(&head));
+            }
+            Some(RequestEvent::Body(part)) => {
+                shard.bytes.add(part.len() as u64);
+                if let Some(request) = &mut self.request {
+                    request.events.take(part);
+                }
+            }
+            Some(RequestEvent::End) => {
+                if let Some(request) = self.request.take() {
+                    shard.messages.add(1);
+                    shard.events.add(request.events.finish());
+                    self.replies.push(request.reply());
+                    self.ended = request.last;
+                }
+            }
+            None => return Ok(None),
+        }
+        Ok(Some(consumed))
+    }
+}
+
+impl Request {
+    fn of(head: &RequestHead<'_>) -> Self {
+        Self {
+            head_only: head.method == "HEAD",
+            last: !head.keep_alive,
+            events: BodyEvents::new(head.content_type, head.content_encoding),
+        }
+    }
+
+    const fn reply(&self) -> Reply {
+        Reply::Answer {
+            head_only: self.head_only,
+            last: self.last,
+        }
+    }
+}

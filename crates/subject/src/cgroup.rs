@@ -1,0 +1,233 @@
+//! A control group for the subject, in whichever hierarchies the host has.
+//!
+//! A host may have the one v2 hierarchy, several v1 hierarchies, or both; each
+//! of them gives something, so one subject may stand in several groups. All lie
+//! in a folder `stillwell` below our own group (or beside it, where v2 permits
+//! limits only there).
+
+mod locate;
+mod make;
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Pid, Signal, kill_process};
+use stillwell_scope::clock;
+use stillwell_units::{ByteSize, Nanos, RunId};
+
+use crate::Note;
+use crate::pause::pause;
+
+/// How long to wait between looks at a group that empties.
+const LOOK_AGAIN: Nanos = Nanos::from_millis(5);
+/// How long an emptied group may stay busy before it is left to a later sweep.
+const REMOVE_MAX: Nanos = Nanos::SECOND;
+
+/// What the subject is held to.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Limits {
+    /// Its memory, swap included.
+    pub memory: Option<ByteSize>,
+    /// Its CPUs, also against its own will.
+    pub cpus: Option<Vec<u16>>,
+}
+
+/// The subject's groups. Dropping it kills what is still in them and removes
+/// them.
+#[derive(Debug)]
+pub struct Cgroup {
+    folders: CgroupFolders,
+    /// Every group made, whether or not it is read.
+    made: Vec<PathBuf>,
+}
+
+/// The groups' folders, for whoever reads their files. Some may be missing.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct CgroupFolders {
+    /// In the v2 hierarchy.
+    pub unified: Option<PathBuf>,
+    /// In the v1 hierarchy with the controller `cpuacct`.
+    pub cpuacct: Option<PathBuf>,
+    /// In the v1 hierarchy with the controller `memory`.
+    pub memory: Option<PathBuf>,
+    /// In the v1 hierarchy with the controller `cpuset`.
+    pub cpuset: Option<PathBuf>,
+}
+
+impl Cgroup {
+    /// Makes the groups of the run named `run`, with `limits`, and removes empty
+    /// ones that earlier runs left. `None` where there can be no group at all;
+    /// the notes say what is missing.
+    #[must_use]
+    pub fn create(run: RunId, limits: &Limits) -> (Option<Self>, Vec<Note>) {
+        make::make(&run.to_string(), limits)
+    }
+
+    /// The groups' folders.
+    #[must_use]
+    pub const fn folders(&self) -> &CgroupFolders {
+        &self.folders
+    }
+
+    /// Moves a process into the groups. Children started with this group are in
+    /// it from the first instruction of their program, without this.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn add(&self, pid: u32) -> io::Result<()> {
+        for folder in &self.made {
+            fs::write(folder.join("cgroup.procs"), pid.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// The processes in the groups.
+    #[must_use]
+    pub fn pids(&self) -> Vec<u32> {
+        let mut pids: Vec<u32> = self.made.iter().flat_map(|folder| pids_in(folder)).collect();
+        pids.sort_unstable();
+        pids.dedup();
+        pids
+    }
+
+    /// CPU time used in the groups, in nanoseconds (exact to one with `cpuacct`,
+    /// else to a microsecond).
+    #[must_use]
+    pub fn cpu_nanos(&self) -> Option<u64> {
+        let exact = self.folders.cpuacct.as_deref();
+        let exact = exact.and_then(|folder| read_number(&folder.join("cpuacct.usage")));
+        exact.or_else(|| Some(self.unified_value("cpu.stat", "usage_usec")? * 1000))
+    }
+
+    /// CPU time in user mode, in nanoseconds.
+    #[must_use]
+    pub fn cpu_user_nanos(&self) -> Option<u64> {
+        let exact = self.folders.cpuacct.as_deref();
+        let exact = exact.and_then(|folder| read_number(&folder.join("cpuacct.usage_user")));
+        exact.or_else(|| Some(self.unified_value("cpu.stat", "user_usec")? * 1000))
+    }
+
+    /// CPU time in the kernel, in nanoseconds.
+    #[must_use]
+    pub fn cpu_system_nanos(&self) -> Option<u64> {
+        let exact = self.folders.cpuacct.as_deref();
+        let exact = exact.and_then(|folder| read_number(&folder.join("cpuacct.usage_sys")));
+        exact.or_else(|| Some(self.unified_value("cpu.stat", "system_usec")? * 1000))
+    }
+
+    /// Memory charged to the groups now, in bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> Option<u64> {
+        self.memory_number("memory.usage_in_bytes", "memory.current")
+    }
+
+    /// The largest that it has been.
+    #[must_use]
+    pub fn memory_peak_bytes(&self) -> Option<u64> {
+        self.memory_number("memory.max_usage_in_bytes", "memory.peak")
+    }
+
+    /// Processes that the kernel killed for want of memory.
+    #[must_use]
+    pub fn oom_kills(&self) -> Option<u64> {
+        let old = self.folders.memory.as_deref();
+        let old = old.and_then(|folder| read_value(&folder.join("memory.oom_control"), "oom_kill"));
+        old.or_else(|| self.unified_value("memory.events", "oom_kill"))
+    }
+
+    /// Time for which the groups were held back by a CPU quota, in nanoseconds.
+    #[must_use]
+    pub fn throttled_nanos(&self) -> Option<u64> {
+        Some(self.unified_value("cpu.stat", "throttled_usec")? * 1000)
+    }
+
+    /// Kills all that is in the groups, and waits until the kernel has taken
+    /// them out but not longer than `deadline`. Whether nothing is left. The
+    /// killed who are our children stay as zombies until they are waited for.
+    #[must_use]
+    pub fn kill_all(&self, deadline: Nanos) -> bool {
+        let until = clock::now() + deadline;
+        loop {
+            let at_once = self.folders.unified.as_ref();
+            let at_once = at_once.is_some_and(|f| fs::write(f.join("cgroup.kill"), "1").is_ok());
+            let left: Vec<u32> = self.pids().into_iter().filter(|pid| is_alive(*pid)).collect();
+            if left.is_empty() {
+                return true;
+            }
+            if !at_once {
+                left.into_iter().filter_map(as_pid).for_each(|pid| {
+                    // It may have ended since.
+                    drop(kill_process(pid, Signal::KILL));
+                });
+            }
+            if clock::now() >= until {
+                return false;
+            }
+            pause(LOOK_AGAIN);
+        }
+    }
+
+    /// `cgroup.procs` of every group, open for writing.
+    pub(crate) fn doors(&self) -> io::Result<Vec<OwnedFd>> {
+        let open = |folder: &PathBuf| {
+            let file = OpenOptions::new().write(true).open(folder.join("cgroup.procs"))?;
+            Ok(file.into())
+        };
+        self.made.iter().map(open).collect()
+    }
+
+    fn memory_number(&self, old: &str, unified: &str) -> Option<u64> {
+        let number = |folder: &Option<PathBuf>, name| read_number(&folder.as_ref()?.join(name));
+        number(&self.folders.memory, old).or_else(|| number(&self.folders.unified, unified))
+    }
+
+    fn unified_value(&self, file: &str, key: &str) -> Option<u64> {
+        read_value(&self.folders.unified.as_ref()?.join(file), key)
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // What cannot be killed or removed now, a later run sweeps.
+        let _ = self.kill_all(REMOVE_MAX);
+        let until = clock::now() + REMOVE_MAX;
+        for folder in &self.made {
+            while fs::remove_dir(folder).is_err() && folder.exists() && clock::now() < until {
+                pause(LOOK_AGAIN);
+            }
+            if let Some(parent) = folder.parent() {
+                // Fails while another run has a group there, which is right.
+                drop(fs::remove_dir(parent));
+            }
+        }
+    }
+}
+
+/// The processes in the group `folder`.
+fn pids_in(folder: &Path) -> Vec<u32> {
+    let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+/// Whether `pid` is there and no zombie.
+fn is_alive(pid: u32) -> bool {
+    crate::tree::Stat::read(pid).is_some_and(|stat| !stat.is_zombie())
+}
+
+fn as_pid(pid: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(pid).ok()?)
+}
+
+fn read_number(path: &Path) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// The number after `key` on its line.
+fn read_value(path: &Path, key: &str) -> Option<u64> {
+    let text = fs::read_to_string(path).ok()?;
+    text.lines()
+        .find_map(|line| line.strip_prefix(key)?.strip_prefix(' '))
+        .and_then(|value| value.trim().parse().ok())
+}

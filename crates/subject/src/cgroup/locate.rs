@@ -1,0 +1,108 @@
+//! Where the hierarchies are, and where in them we stand.
+
+use std::path::{Path, PathBuf};
+
+/// Our own group in one hierarchy.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Own {
+    /// The controllers of a v1 hierarchy; empty for v2.
+    pub(crate) controllers: Vec<String>,
+    /// Its folder.
+    pub(crate) folder: PathBuf,
+    /// Where the hierarchy is mounted; nothing of ours lies above.
+    pub(crate) mount: PathBuf,
+}
+
+/// Our group in every hierarchy that is mounted, from the texts of
+/// `/proc/self/mountinfo` and `/proc/self/cgroup`.
+pub(crate) fn own_groups(mountinfo: &str, cgroup: &str) -> Vec<Own> {
+    mountinfo
+        .lines()
+        .filter_map(|line| own_group(line, cgroup))
+        .collect()
+}
+
+fn own_group(mount_line: &str, cgroup: &str) -> Option<Own> {
+    let (left, right) = mount_line.split_once(" - ")?;
+    let mut fields = left.split(' ').skip(3);
+    let (root, mount) = (fields.next()?, fields.next()?);
+    let mut fields = right.split(' ');
+    let (kind, options) = (fields.next()?, fields.nth(1)?);
+    let (is_ours, controllers): (Box<dyn Fn(&str) -> bool>, _) = match kind {
+        "cgroup2" => (Box::new(str::is_empty), Vec::new()),
+        "cgroup" => {
+            let named: Vec<String> = options.split(',').map(str::to_owned).collect();
+            let list = named.clone();
+            let is_ours = move |text: &str| {
+                !text.is_empty() && text.split(',').all(|one| list.iter().any(|c| c == one))
+            };
+            (Box::new(is_ours), named)
+        }
+        _ => return None,
+    };
+    let path = cgroup.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+        is_ours(controllers).then_some(path)
+    })?;
+    let below = Path::new(path).strip_prefix(root).ok()?;
+    // A path that leaves the namespace cannot be reached.
+    if below.components().any(|part| part.as_os_str() == "..") {
+        return None;
+    }
+    let mount = PathBuf::from(unescaped(mount));
+    Some(Own {
+        controllers,
+        folder: mount.join(below),
+        mount,
+    })
+}
+
+/// Spaces and their like are octal in `mountinfo`.
+fn unescaped(text: &str) -> String {
+    text.replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn our_groups_are_found() {
+        let mountinfo = "\
+31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
+32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct
+35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory
+40 31 0:37 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,name=systemd
+41 31 0:38 /docker/one /sys/fs/cgroup/uni\\040fied rw - cgroup2 cgroup2 rw
+";
+        let cgroup = "\
+4:memory:/a/b
+2:cpu,cpuacct:/
+1:name=systemd:/../c
+0::/docker/one/two
+";
+        let own = own_groups(mountinfo, cgroup);
+        let folders: Vec<&str> = own.iter().filter_map(|o| o.folder.to_str()).collect();
+        assert_eq!(
+            folders,
+            [
+                "/sys/fs/cgroup/cpu,cpuacct/",
+                "/sys/fs/cgroup/memory/a/b",
+                "/sys/fs/cgroup/uni fied/two"
+            ]
+        );
+        assert!(own[0].controllers.iter().any(|name| name == "cpuacct"));
+        assert!(own[2].controllers.is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn for_all_texts_nothing_panics(a in "[a-z0-9/:, -]{0,80}", b in "[0-9:/a-z,.\n]{0,80}") {
+            let mount = format!("1 2 3 {a} - cgroup2 c rw");
+            own_groups(&mount, &b);
+        }
+    }
+}

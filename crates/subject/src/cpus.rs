@@ -1,0 +1,160 @@
+//! Whose CPUs are whose.
+
+use stillwell_plan::CpuChoice;
+
+use crate::Note;
+
+/// Who gets which CPUs; `None` for any.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Division {
+    /// The subject's.
+    pub subject: Option<Vec<u16>>,
+    /// Those of generators, sinks and observers.
+    pub ours: Option<Vec<u16>>,
+    /// What could not be done as it was asked for.
+    pub notes: Vec<Note>,
+}
+
+/// The CPUs that this process may use, in rising order.
+#[must_use]
+pub fn online() -> Vec<u16> {
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else {
+        return vec![0];
+    };
+    (0..u16::try_from(rustix::thread::CpuSet::MAX_CPU).unwrap_or(u16::MAX))
+        .filter(|cpu| set.is_set(usize::from(*cpu)))
+        .collect()
+}
+
+/// Divides the CPUs in `online` (as [`online`] gives them) as was asked for.
+///
+/// Two [`CpuChoice::Auto`] halve them: the subject gets the upper half, we the
+/// rest, and with an odd number we get the odd one. `Auto` beside a choice gets
+/// what that leaves over. A single CPU is shared. [`CpuChoice::Count`] takes the
+/// highest for the subject and the lowest for us.
+#[must_use]
+pub fn divide(online: &[u16], subject: &CpuChoice, ours: &CpuChoice) -> Division {
+    let mut notes = Vec::new();
+    let chosen_subject = choose(online, subject, Side::Subject, &mut notes);
+    let chosen_ours = choose(online, ours, Side::Ours, &mut notes);
+    let half = online.len() / 2;
+    let upper = || online[online.len() - half..].to_vec();
+    let lower = || online[..online.len() - half].to_vec();
+    let mut shared = || {
+        notes.push(Note::new(
+            "a CPU for the subject alone",
+            "there are too few CPUs: the subject shares with generators and sinks",
+        ));
+        Some(online.to_vec())
+    };
+    let mut rest = |taken: Option<&Vec<u16>>, half: Vec<u16>| {
+        let left: Vec<u16> = match taken {
+            None => half,
+            Some(taken) => online.iter().copied().filter(|cpu| !taken.contains(cpu)).collect(),
+        };
+        if left.is_empty() { shared() } else { Some(left) }
+    };
+    let is_auto = |choice: &CpuChoice| matches!(choice, CpuChoice::Auto);
+    let (subject, ours) = match (is_auto(subject), is_auto(ours)) {
+        (true, true) if half == 0 => (shared(), Some(online.to_vec())),
+        (true, true) => (Some(upper()), Some(lower())),
+        (true, false) => (rest(chosen_ours.as_ref(), upper()), chosen_ours),
+        (false, true) => {
+            let ours = rest(chosen_subject.as_ref(), lower());
+            (chosen_subject, ours)
+        }
+        (false, false) => (chosen_subject, chosen_ours),
+    };
+    Division {
+        subject,
+        ours,
+        notes,
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Side {
+    Subject,
+    Ours,
+}
+
+/// What `choice` names by itself; `None` for [`CpuChoice::Any`] and for
+/// [`CpuChoice::Auto`], which depends on the other side.
+fn choose(
+    online: &[u16],
+    choice: &CpuChoice,
+    side: Side,
+    notes: &mut Vec<Note>,
+) -> Option<Vec<u16>> {
+    match choice {
+        CpuChoice::Auto | CpuChoice::Any => None,
+        CpuChoice::Count(count) => {
+            let wanted = usize::from(*count).max(1);
+            let given = wanted.min(online.len());
+            if given < wanted {
+                let why = format!("this process may use {given}");
+                notes.push(Note::new(format!("{wanted} CPUs"), why));
+            }
+            Some(match side {
+                Side::Subject => online[online.len() - given..].to_vec(),
+                Side::Ours => online[..given].to_vec(),
+            })
+        }
+        CpuChoice::List(list) => {
+            let (given, missing): (Vec<u16>, Vec<u16>) =
+                list.iter().partition(|cpu| online.contains(cpu));
+            if !missing.is_empty() {
+                let why = "this process may not use them";
+                notes.push(Note::new(format!("CPUs {missing:?}"), why));
+            }
+            (!given.is_empty()).then_some(given)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn cpus_are_divided() {
+        use CpuChoice::{Any, Auto, Count, List};
+        type Row<'a> = (u16, CpuChoice, CpuChoice, Option<&'a [u16]>, Option<&'a [u16]>, usize);
+        let rows: [Row<'_>; 12] = [
+            (1, Auto, Auto, Some(&[0]), Some(&[0]), 1),
+            (2, Auto, Auto, Some(&[1]), Some(&[0]), 0),
+            (3, Auto, Auto, Some(&[2]), Some(&[0, 1]), 0),
+            (4, Auto, Auto, Some(&[2, 3]), Some(&[0, 1]), 0),
+            (4, Count(1), Auto, Some(&[3]), Some(&[0, 1, 2]), 0),
+            (4, Auto, Count(1), Some(&[1, 2, 3]), Some(&[0]), 0),
+            (2, Count(8), Auto, Some(&[0, 1]), Some(&[0, 1]), 2),
+            (2, Any, Any, None, None, 0),
+            (2, Any, Auto, None, Some(&[0]), 0),
+            (4, List(vec![0]), Auto, Some(&[0]), Some(&[1, 2, 3]), 0),
+            (2, List(vec![7]), Count(1), None, Some(&[0]), 1),
+            (2, Count(0), Any, Some(&[1]), None, 0),
+        ];
+        for (count, subject, ours, expected_subject, expected_ours, notes) in rows {
+            let online: Vec<u16> = (0..count).collect();
+            let division = divide(&online, &subject, &ours);
+            let what = format!("{count} {subject:?} {ours:?}");
+            assert_eq!(division.subject.as_deref(), expected_subject, "{what}");
+            assert_eq!(division.ours.as_deref(), expected_ours, "{what}");
+            assert_eq!(division.notes.len(), notes, "{what}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn for_all_hosts_automatic_halves_never_overlap(count in 2_u16..300) {
+            let online: Vec<u16> = (0..count).map(|cpu| cpu * 2).collect();
+            let division = divide(&online, &CpuChoice::Auto, &CpuChoice::Auto);
+            let (subject, mut ours) = (division.subject.unwrap(), division.ours.unwrap());
+            prop_assert!(!subject.is_empty() && ours.len() >= subject.len());
+            ours.extend(subject);
+            prop_assert_eq!(ours, online);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! How a process ended.
+
+use serde::{Deserialize, Serialize};
+
+/// How a process ended, and what it had used by then.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Exit {
+    /// Its exit code, if it ended by itself.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Whether it left a core file.
+    pub core: bool,
+    /// CPU time in user mode of it and of the children that it waited for, in
+    /// microseconds.
+    pub cpu_user_micros: u64,
+    /// The same in the kernel.
+    pub cpu_system_micros: u64,
+    /// Its largest resident memory, in bytes.
+    pub rss_peak_bytes: u64,
+}
+
+impl Exit {
+    /// Whether it ended by itself with code 0.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        self.code == Some(0)
+    }
+}
+
+impl std::fmt::Display for Exit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.code, self.signal) {
+            (Some(code), _) => write!(f, "exit code {code}"),
+            (None, Some(signal)) => {
+                let core = if self.core { " with a core file" } else { "" };
+                write!(f, "ended by signal {signal}{core}")
+            }
+            (None, None) => f.write_str("ended, nobody knows how"),
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! The calls that the compiler cannot check; nowhere else is there `unsafe`.
+#![expect(unsafe_code, reason = "system calls that have no safe wrapper")]
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::fs::OFlags;
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change};
+use rustix::process::{Pid, Signal, chdir, getppid, set_parent_process_death_signal, setsid};
+use rustix::thread::{CpuSet, UnshareFlags, sched_setaffinity, unshare_unsafe};
+
+use crate::Exit;
+
+/// Gives the calling thread (for a user namespace: the process, which must have
+/// one thread) a new namespace.
+pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
+    debug_assert!(!flags.contains(UnshareFlags::FILES));
+    // SAFETY: the call is unsafe only because `FILES` gives a thread its own table
+    // of descriptors; no caller passes it.
+    unsafe { unshare_unsafe(flags) }.map_err(Into::into)
+}
+
+/// Brings up the loopback interface of the calling thread's network namespace.
+pub(crate) fn raise_loopback() -> io::Result<()> {
+    let socket = rustix_socket()?;
+    // SAFETY: an all-zero `ifreq` is valid: it holds integers and arrays of them.
+    let mut request: libc::ifreq = unsafe { MaybeUninit::zeroed().assume_init() };
+    for (to, from) in request.ifr_name.iter_mut().zip(c"lo".to_bytes()) {
+        *to = libc::c_char::from_ne_bytes([*from]);
+    }
+    // SAFETY: `socket` is open and `request` is a live `ifreq`, which is what both
+    // requests read and write.
+    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the request above succeeded, so the flags are what the union holds.
+    let flags = unsafe { request.ifr_ifru.ifru_flags };
+    let up = libc::c_short::try_from(libc::IFF_UP).unwrap_or(1);
+    request.ifr_ifru.ifru_flags = flags | up;
+    // SAFETY: as above.
+    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+fn rustix_socket() -> io::Result<OwnedFd> {
+    // Any socket of the namespace will do; the standard library opens one with
+    // the close-on-exec flag.
+    Ok(std::net::UdpSocket::bind(("0.0.0.0", 0))?.into())
+}
+
+/// How the child `pid` ended, if it has; it is gone afterwards. `Ok(None)` while
+/// it runs.
+pub(crate) fn reap(pid: Pid) -> io::Result<Option<Exit>> {
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: both pointers are to live values of the types that the call fills.
+    let answer = unsafe {
+        libc::wait4(
+            pid.as_raw_pid(),
+            &raw mut status,
+            libc::WNOHANG,
+            usage.as_mut_ptr(),
+        )
+    };
+    match answer {
+        0 => return Ok(None),
+        -1 => return Err(io::Error::last_os_error()),
+        _ => {}
+    }
+    // SAFETY: zeroed is a valid `rusage` (integers only) and the call has filled it.
+    let usage = unsafe { usage.assume_init() };
+    Ok(Some(Exit {
+        code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
+        signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
+        core: libc::WIFSIGNALED(status) && libc::WCOREDUMP(status),
+        cpu_user_micros: micros(usage.ru_utime),
+        cpu_system_micros: micros(usage.ru_stime),
+        rss_peak_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
+    }))
+}
+
+fn micros(time: libc::timeval) -> u64 {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let rest = u64::try_from(time.tv_usec).unwrap_or(0);
+    seconds * 1_000_000 + rest
+}
+
+/// What a child does between its birth and its program. Everything that takes
+/// memory is made before.
+#[derive(Debug)]
+pub(crate) struct Birth {
+    /// Its parent's number; it ends at once where that is gone already.
+    pub(crate) parent: Pid,
+    /// `cgroup.procs` of each of its groups, open for writing.
+    pub(crate) groups: Vec<OwnedFd>,
+    /// The CPUs that it may use.
+    pub(crate) cpus: Option<CpuSet>,
+    /// What it sees at other places than we do.
+    pub(crate) mounts: Vec<MountStep>,
+    /// Its working directory.
+    pub(crate) directory: CString,
+    /// Where it says which step failed: one byte, see [`BirthStep`].
+    pub(crate) report: OwnedFd,
+}
+
+/// One call of `mount`.
+#[derive(Debug)]
+pub(crate) enum MountStep {
+    /// Show `source` read-only at `at`, which exists.
+    Bind { source: CString, at: CString },
+    /// Lay a read-only overlay over `at`; `data` names its layers.
+    Overlay { at: CString, data: CString },
+}
+
+/// The steps of a birth, in their order.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum BirthStep {
+    Session,
+    Cgroup,
+    Cpus,
+    /// A mount namespace.
+    MountNamespace,
+    /// The mount with this index.
+    Mount(u8),
+    Directory,
+}
+
+impl BirthStep {
+    const MOUNT_FIRST: u8 = 16;
+
+    const fn byte(self) -> u8 {
+        match self {
+            Self::Session => 0,
+            Self::Cgroup => 1,
+            Self::Cpus => 2,
+            Self::MountNamespace => 3,
+            Self::Directory => 4,
+            Self::Mount(index) => Self::MOUNT_FIRST.saturating_add(index),
+        }
+    }
+
+    pub(crate) const fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::Session),
+            1 => Some(Self::Cgroup),
+            2 => Some(Self::Cpus),
+            3 => Some(Self::MountNamespace),
+            4 => Some(Self::Directory),
+            Self::MOUNT_FIRST.. => Some(Self::Mount(byte - Self::MOUNT_FIRST)),
+            _ => None,
+        }
+    }
+}
+
+/// Has every child that `command` starts carry out `birth`.
+pub(crate) fn at_birth(command: &mut Command, birth: Birth) {
+    let steps = move || {
+        carry_out(&birth).map_err(|(step, error)| {
+            // Nobody else can be told: the parent finds the byte, or only the error.
+            drop(rustix::io::write(&birth.report, &[step.byte()]));
+            io::Error::from(error)
+        })
+    };
+    // SAFETY: the closure runs in a child that `fork` made of a process with
+    // threads, so it may only do what is safe in a signal handler. It makes plain
+    // system calls on memory and descriptors that were made before the fork, takes
+    // no lock, allocates nothing (paths and data are `CStr`s, which `rustix` passes
+    // on as they are), drops nothing and cannot panic.
+    unsafe {
+        command.pre_exec(steps);
+    }
+}
+
+fn carry_out(birth: &Birth) -> Result<(), (BirthStep, rustix::io::Errno)> {
+    let at = |step: BirthStep| move |error| (step, error);
+    setsid().map_err(at(BirthStep::Session))?;
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(at(BirthStep::Session))?;
+    if getppid() != Some(birth.parent) {
+        // Our parent died before it could be tied to us.
+        return Err((BirthStep::Session, rustix::io::Errno::SRCH));
+    }
+    for group in &birth.groups {
+        // Zero stands for whoever writes it.
+        rustix::io::write(group.as_fd(), b"0").map_err(at(BirthStep::Cgroup))?;
+    }
+    if let Some(cpus) = &birth.cpus {
+        sched_setaffinity(None, cpus).map_err(at(BirthStep::Cpus))?;
+    }
+    if !birth.mounts.is_empty() {
+        enter_mount_namespace().map_err(at(BirthStep::MountNamespace))?;
+    }
+    let mut index = 0_u8;
+    for step in &birth.mounts {
+        carry_out_mount(step).map_err(at(BirthStep::Mount(index)))?;
+        index = index.saturating_add(1);
+    }
+    chdir(birth.directory.as_c_str()).map_err(at(BirthStep::Directory))
+}
+
+fn enter_mount_namespace() -> rustix::io::Result<()> {
+    // SAFETY: see [`unshare`]; this one keeps its error as a number.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
+    mount_change(
+        c"/",
+        MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
+    )
+}
+
+fn carry_out_mount(step: &MountStep) -> rustix::io::Result<()> {
+    match step {
+        MountStep::Bind { source, at } => {
+            mount_bind_recursive(source.as_c_str(), at.as_c_str())?;
+            make_read_only(at)
+        }
+        MountStep::Overlay { at, data } => mount(
+            c"overlay",
+            at.as_c_str(),
+            c"overlay",
+            MountFlags::RDONLY,
+            data.as_c_str(),
+        ),
+    }
+}
+
+/// The kernel's `struct mount_attr`.
+#[repr(C)]
+struct MountAttributes {
+    set: u64,
+    clear: u64,
+    propagation: u64,
+    user_namespace: u64,
+}
+
+/// `MOUNT_ATTR_RDONLY`.
+const READ_ONLY: u64 = 1;
+
+/// Makes the mount at `at`, and all below it, read-only. Unlike a remount this
+/// leaves flags alone that a user namespace may not clear.
+fn make_read_only(at: &CStr) -> rustix::io::Result<()> {
+    let attributes = MountAttributes {
+        set: READ_ONLY,
+        clear: 0,
+        propagation: 0,
+        user_namespace: 0,
+    };
+    // SAFETY: the path ends with a zero byte, the structure lives across the call
+    // and its length is given.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            libc::AT_FDCWD,
+            at.as_ptr(),
+            libc::AT_RECURSIVE,
+            &raw const attributes,
+            size_of::<MountAttributes>(),
+        )
+    };
+    if answer < 0 {
+        // SAFETY: the location of this thread's error number is always valid.
+        let number = unsafe { *libc::__errno_location() };
+        return Err(rustix::io::Errno::from_raw_os_error(number));
+    }
+    Ok(())
+}
+
+/// A pipe whose ends close when a program starts; its reading end never waits.
+pub(crate) fn report_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    rustix::fs::fcntl_setfl(&reader, OFlags::NONBLOCK)?;
+    Ok((reader, writer))
+}

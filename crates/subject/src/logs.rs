@@ -1,0 +1,105 @@
+//! The ends of what a subject wrote.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// How much of a log's end is looked at.
+const TAIL_BYTES: u64 = 64 * 1024;
+
+/// At most the last `count` lines of the file, from its last 64 KiB; nothing if
+/// it cannot be read.
+pub(crate) fn last_lines(path: &Path, count: usize) -> Vec<String> {
+    let Ok(tail) = read_tail(path) else {
+        return Vec::new();
+    };
+    let text = String::from_utf8_lossy(&tail);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(count)..]
+        .iter()
+        .map(|line| (*line).to_owned())
+        .collect()
+}
+
+fn read_tail(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+    let mut tail = Vec::new();
+    file.take(TAIL_BYTES).read_to_end(&mut tail)?;
+    Ok(tail)
+}
+
+/// Looks for a text in a file that grows.
+#[derive(Debug, Default)]
+pub(crate) struct Follower {
+    position: u64,
+    /// The last line, which has no end yet.
+    unfinished: Vec<u8>,
+}
+
+impl Follower {
+    /// How much of one line is kept: a program that writes no line ends must not
+    /// fill our memory.
+    const LINE_BYTES_MAX: usize = 64 * 1024;
+
+    /// Whether a line with `text` has come since the last look. A line counts as
+    /// soon as the text is there, even if its end is not.
+    pub(crate) fn has_line(&mut self, path: &Path, text: &str) -> std::io::Result<bool> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(self.position))?;
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            let length = file.read(&mut buffer)?;
+            if length == 0 {
+                return Ok(false);
+            }
+            self.position += u64::try_from(length).unwrap_or(u64::MAX);
+            for line in buffer[..length].split_inclusive(|byte| *byte == b'\n') {
+                self.unfinished.extend_from_slice(line);
+                if contains(&self.unfinished, text.as_bytes()) {
+                    return Ok(true);
+                }
+                if line.ends_with(b"\n") {
+                    self.unfinished.clear();
+                } else if self.unfinished.len() > Self::LINE_BYTES_MAX {
+                    let surplus = self.unfinished.len() - text.len();
+                    self.unfinished.drain(..surplus);
+                }
+            }
+        }
+    }
+}
+
+fn contains(line: &[u8], text: &[u8]) -> bool {
+    text.is_empty() || line.windows(text.len()).any(|window| window == text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_those_at_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        assert!(last_lines(&path, 3).is_empty());
+        let text: String = (0..20_000).map(|line| format!("line {line}\n")).collect();
+        std::fs::write(&path, text).unwrap();
+        assert_eq!(last_lines(&path, 2), ["line 19998", "line 19999"]);
+    }
+
+    #[test]
+    fn a_line_is_seen_though_it_comes_in_parts() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let mut file = File::create(&path).unwrap();
+        let mut follower = Follower::default();
+        for (part, seen) in [("is it rea", false), ("dy\nno", false), ("w: re", false), ("ady!", true)] {
+            file.write_all(part.as_bytes()).unwrap();
+            assert_eq!(follower.has_line(&path, "w: ready").unwrap(), seen, "{part}");
+        }
+    }
+}

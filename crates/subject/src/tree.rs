@@ -1,0 +1,118 @@
+//! Which processes belong to a subject, without a cgroup.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+/// What is read of `/proc/PID/stat`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Stat {
+    state: u8,
+    pub(crate) parent: u32,
+    pub(crate) session: u32,
+}
+
+impl Stat {
+    pub(crate) fn read(pid: u32) -> Option<Self> {
+        Self::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    pub(crate) const fn is_zombie(self) -> bool {
+        matches!(self.state, b'Z' | b'X')
+    }
+
+    fn parse(line: &[u8]) -> Option<Self> {
+        // The name may hold anything, even brackets: what follows the last one counts.
+        let after = line.iter().rposition(|byte| *byte == b')')? + 1;
+        let text = std::str::from_utf8(line.get(after..)?).ok()?;
+        let mut fields = text.split_ascii_whitespace();
+        let state = *fields.next()?.as_bytes().first()?;
+        let parent = fields.next()?.parse().ok()?;
+        let session = fields.nth(1)?.parse().ok()?;
+        Some(Self {
+            state,
+            parent,
+            session,
+        })
+    }
+}
+
+/// Marks a subject's processes wherever they go: an environment variable, which
+/// children inherit.
+pub(crate) const MARK: &str = "STILLWELL_SUBJECT";
+
+/// The living processes of the subject with the number `root` and the mark
+/// `mark`: its descendants, all in its session, and those of our own children
+/// that carry the mark (descendants whose parents have died come to us).
+/// Zombies of its session that came to us are given apart.
+pub(crate) fn members(root: u32, mark: &str, ourselves: u32) -> Members {
+    let stats: BTreeMap<u32, Stat> = processes()
+        .filter_map(|pid| Some((pid, Stat::read(pid)?)))
+        .collect();
+    let is_marked = |pid: u32| {
+        let entry = format!("{MARK}={mark}");
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|one| one == entry.as_bytes())
+    };
+    let mut alive: BTreeSet<u32> = BTreeSet::new();
+    let mut zombies = Vec::new();
+    for (pid, stat) in &stats {
+        let came_to_us = stat.parent == ourselves && *pid != root;
+        if stat.is_zombie() {
+            if came_to_us && stat.session == root {
+                zombies.push(*pid);
+            }
+        } else if *pid == root || stat.session == root || (came_to_us && is_marked(*pid)) {
+            alive.insert(*pid);
+        }
+    }
+    // A child may have a lower number than its parent: look until nobody is new.
+    loop {
+        let is_new = |pid: &u32, stat: &Stat| {
+            let is_below = stat.parent == root || alive.contains(&stat.parent);
+            is_below && !alive.contains(pid) && !stat.is_zombie() && *pid != ourselves
+        };
+        let found = stats.iter().filter(|(pid, stat)| is_new(pid, stat));
+        let found: Vec<u32> = found.map(|(pid, _)| *pid).collect();
+        if found.is_empty() {
+            break;
+        }
+        alive.extend(found);
+    }
+    Members {
+        alive: alive.into_iter().collect(),
+        zombies,
+    }
+}
+
+/// See [`members`].
+#[derive(Debug)]
+pub(crate) struct Members {
+    pub(crate) alive: Vec<u32>,
+    pub(crate) zombies: Vec<u32>,
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_brackets() {
+        let stat = Stat::parse(b"7 (a) Z 1 (b) S 3 7 5 0 -1").unwrap();
+        assert_eq!((stat.parent, stat.session, stat.is_zombie()), (3, 5, false));
+        assert!(Stat::parse(b"7 (a) Z 3 7 5").unwrap().is_zombie());
+    }
+
+    proptest! {
+        #[test]
+        fn for_all_bytes_nothing_panics(line in proptest::collection::vec(any::<u8>(), 0..80)) {
+            Stat::parse(&line);
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Programs that a test needs and the machine may lack.
+
+use std::path::PathBuf;
+
+/// The executable called `name`, in `PATH` or where daemons live.
+#[must_use]
+pub fn find_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin".into(), "/sbin".into(), "/usr/local/sbin".into()])
+        .map(|folder| folder.join(name))
+        .find(|file| file.is_file())
+}
+
+/// The executable called `name`; where it is missing, says that `test` is
+/// skipped, in the words that `cargo xtask ci-skips` looks for.
+#[must_use]
+pub fn program_or_skip(test: &str, name: &str) -> Option<PathBuf> {
+    let found = find_program(name);
+    if found.is_none() {
+        println!("SKIPPED: {test}: {name} is not installed");
+    }
+    found
+}

@@ -1,0 +1,89 @@
+//! Opens connections.
+//!
+//! Everything here is to be called within a worker, and may wait as long as the
+//! kernel or a name server likes: callers wait under their token.
+
+use std::io;
+use std::path::Path;
+
+use stillwell_metric::Outcome;
+use tokio::net::{TcpStream, UdpSocket, UnixDatagram, UnixStream};
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+#[error("connect to {address}")]
+pub struct DialError {
+    /// `host:port` or the path of a socket.
+    pub address: String,
+    /// The kernel's answer, or the resolver's; of several addresses that of the
+    /// last one.
+    pub source: io::Error,
+}
+
+impl DialError {
+    /// What it counts as.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        match self.source.kind() {
+            // A Unix socket that is not there yet is one where nobody listens.
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => Outcome::ConnectRefused,
+            _ => Outcome::ConnectFailed,
+        }
+    }
+
+    fn at(address: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self {
+            address: address.into(),
+            source,
+        }
+    }
+}
+
+/// A TCP connection to `host:port`, without delay for small writes. Where a
+/// name has several addresses they are tried in the resolver's order.
+///
+/// # Errors
+/// [`DialError`] where none of them answers, or the name has none.
+pub async fn tcp(address: &str) -> Result<TcpStream, DialError> {
+    let stream = TcpStream::connect(address)
+        .await
+        .map_err(DialError::at(address))?;
+    stream.set_nodelay(true).map_err(DialError::at(address))?;
+    Ok(stream)
+}
+
+/// A UDP socket on the local `host:port` in `bind` that sends to `host:port` in
+/// `to`. Succeeds whether or not anybody listens there.
+///
+/// # Errors
+/// [`DialError`] where `bind` cannot be had or `to` cannot be reached from it.
+pub async fn udp(bind: &str, to: &str) -> Result<UdpSocket, DialError> {
+    let socket = UdpSocket::bind(bind).await.map_err(DialError::at(bind))?;
+    socket.connect(to).await.map_err(DialError::at(to))?;
+    Ok(socket)
+}
+
+/// A stream connection to the Unix socket at `path`.
+///
+/// # Errors
+/// [`DialError`] where nobody listens there.
+pub async fn unix_stream(path: &Path) -> Result<UnixStream, DialError> {
+    UnixStream::connect(path)
+        .await
+        .map_err(DialError::at(path.to_string_lossy()))
+}
+
+/// A nameless Unix datagram socket that sends to the one at `path`.
+///
+/// # Errors
+/// [`DialError`] where nobody has bound that.
+#[expect(
+    clippy::unused_async,
+    reason = "all dialers are called alike; this one happens not to wait"
+)]
+pub async fn unix_datagram(path: &Path) -> Result<UnixDatagram, DialError> {
+    let failed = |source| DialError::at(path.to_string_lossy())(source);
+    let socket = UnixDatagram::unbound().map_err(failed)?;
+    socket.connect(path).map_err(failed)?;
+    Ok(socket)
+}

@@ -1,0 +1,27 @@
+//! Against the kernel itself.
+
+#[path = "wire/dial.rs"]
+mod dial;
+#[path = "wire/listen.rs"]
+mod listen;
+#[path = "wire/timer.rs"]
+mod timer;
+
+use std::future::Future;
+
+use stillwell_scope::{PartError, Place, Scope, Token};
+use stillwell_units::Nanos;
+
+/// Runs `body` on a worker and fails as it fails.
+fn on_worker<F>(body: impl FnOnce() -> F + Send + 'static)
+where
+    F: Future<Output = Result<(), PartError>>,
+{
+    let mut scope = Scope::new(&Token::new());
+    scope
+        .worker(Place::default(), "test", |_| body())
+        .expect("a thread can be started");
+    for end in scope.close(Nanos::from_secs(60)) {
+        end.result.expect("nothing in the body fails");
+    }
+}
