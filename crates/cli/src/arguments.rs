@@ -93,7 +93,7 @@ pub(crate) struct RunArguments {
     pub(crate) output: OutputArguments,
     /// Where builds of git:REV variants are kept
     /// [default: $XDG_CACHE_HOME/stillwell or ~/.cache/stillwell]
-    #[arg(long, value_name = "DIR", env = "STILLWELL_CACHE")]
+    #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
 }
 

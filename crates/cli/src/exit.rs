@@ -40,9 +40,7 @@ impl Exit {
             Self::Usage => 2,
             Self::CouldNotRun => 3,
             Self::Invalid => 4,
-            Self::Interrupted(signal) => {
-                128_u8.saturating_add(u8::try_from(signal).unwrap_or(0))
-            }
+            Self::Interrupted(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)),
         }
     }
 }
@@ -91,7 +89,13 @@ mod tests {
 
     #[test]
     fn codes_are_what_the_help_says() {
-        let exits = [Exit::Held, Exit::Failed, Exit::Usage, Exit::CouldNotRun, Exit::Invalid];
+        let exits = [
+            Exit::Held,
+            Exit::Failed,
+            Exit::Usage,
+            Exit::CouldNotRun,
+            Exit::Invalid,
+        ];
         for (code, exit) in (0..).zip(exits) {
             assert_eq!(exit.code(), code);
             assert_eq!(Exit::from_code(code), exit);

@@ -13,7 +13,6 @@ use clap::Parser;
 use stillwell_subject::prepare_privileges;
 
 use crate::arguments::{Arguments, Command};
-use crate::exit::Exit;
 use crate::paint::Paint;
 
 fn main() -> ExitCode {

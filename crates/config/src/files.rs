@@ -57,13 +57,13 @@ impl Files for Disk {
 }
 
 /// The file at `path`, or why it cannot be read.
-pub(crate) fn read_source(files: &dyn Files, path: &Path) -> Result<Arc<Source>, Diagnostic> {
+pub(crate) fn read_source(files: &dyn Files, path: &Path) -> Result<Arc<Source>, Box<Diagnostic>> {
     match files.read(path) {
         Ok(text) => Ok(Source::new(shown(path), text)),
-        Err(error) => Err(Diagnostic::error(
-            code::UNREADABLE,
-            format!("cannot read {}: {error}", shown(path).display()),
-        )),
+        Err(error) => {
+            let message = format!("cannot read {}: {error}", shown(path).display());
+            Err(Box::new(Diagnostic::error(code::UNREADABLE, message)))
+        }
     }
 }
 

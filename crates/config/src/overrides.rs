@@ -1,6 +1,7 @@
 //! What a command line says beside a file, or instead of it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -102,6 +103,26 @@ pub enum VariantArgument {
     Same,
 }
 
+impl fmt::Display for VariantArgument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Arguments(words) => write!(f, "args:{}", words.join(" ")),
+            Self::Binary(path) => write!(f, "bin:{}", path.display()),
+            Self::Command(words) => write!(f, "cmd:{}", words.join(" ")),
+            Self::Environment(variables) => {
+                let pairs: Vec<String> = variables
+                    .iter()
+                    .map(|(name, value)| format!("{name}={value}"))
+                    .collect();
+                write!(f, "env:{}", pairs.join(","))
+            }
+            Self::Files(path) => write!(f, "files:{}", path.display()),
+            Self::Git(revision) => write!(f, "git:{revision}"),
+            Self::Same => f.write_str("same"),
+        }
+    }
+}
+
 /// Why a variant was not understood.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct VariantArgumentError {
@@ -109,8 +130,8 @@ pub struct VariantArgumentError {
     reason: &'static str,
 }
 
-impl std::fmt::Display for VariantArgumentError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for VariantArgumentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
             "`{}` is not a variant: {}; write `git:REV`, `bin:PATH`, `cmd:WORDS`, `args:WORDS`, \
@@ -188,7 +209,15 @@ mod tests {
         ] {
             assert_eq!(text.parse(), Ok(variant), "{text}");
         }
-        for text in ["", "main", "git:", "tag:x", "env:A", "cmd:'a", "git:--upload-pack=x"] {
+        for text in [
+            "",
+            "main",
+            "git:",
+            "tag:x",
+            "env:A",
+            "cmd:'a",
+            "git:--upload-pack=x",
+        ] {
             let error = text.parse::<VariantArgument>().unwrap_err().to_string();
             assert!(error.contains("git:REV"), "{error}");
         }

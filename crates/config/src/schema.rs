@@ -52,11 +52,8 @@ pub(crate) enum Shape {
 /// A list of texts.
 pub(crate) const TEXTS: Shape = Shape::List(&Shape::Text);
 /// Names and texts.
-pub(crate) const TEXT_MAP: Shape = Shape::Map(&Shape::Any(&[
-    Shape::Text,
-    Shape::Number,
-    Shape::Boolean,
-]));
+pub(crate) const TEXT_MAP: Shape =
+    Shape::Map(&Shape::Any(&[Shape::Text, Shape::Number, Shape::Boolean]));
 /// A length of time.
 pub(crate) const DURATION: Shape = Shape::Like("10s");
 /// A size in bytes.
@@ -102,7 +99,7 @@ pub fn schema() -> Value {
     let definitions: Map<String, Value> = definitions.into_iter().collect();
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "https://stillwell.dev/schema/experiment-1.json",
+        "$id": "stillwell/experiment/v1",
         "title": "Stillwell experiment or rig",
         "$ref": format!("#/$defs/{}", EXPERIMENT.id()),
         "$defs": definitions,
@@ -134,7 +131,10 @@ fn define(element: &Element, definitions: &mut BTreeMap<String, Value>) {
         definition["required"] = json!(required);
     }
     if !element.one_of.is_empty() {
-        let choices = element.one_of.iter().map(|key| json!({ "required": [key] }));
+        let choices = element
+            .one_of
+            .iter()
+            .map(|key| json!({ "required": [key] }));
         definition["oneOf"] = choices.collect();
     }
     definitions.insert(element.id(), definition);

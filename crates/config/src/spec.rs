@@ -22,12 +22,17 @@ mod subject;
 mod timeline;
 mod variant;
 
-pub(crate) use experiment::{EXPERIMENT, ExperimentSpec, read_experiment};
-pub(crate) use goal::{default_goals, parse_goal};
+pub(crate) use experiment::{
+    EXPERIMENT, ExperimentSpec, PAIRS_DEFAULT, no_subject, read_experiment,
+};
+pub(crate) use goal::{default_goals, goal_of, parse_goal};
 pub(crate) use operating_point::{PROBE_DEFAULT, parse_share};
-pub(crate) use rate::{RateError, parse_rate};
-pub(crate) use subject::name_of_program;
+pub(crate) use rate::parse_rate;
+pub(crate) use subject::{STOP_DEFAULT, name_of_program};
 pub(crate) use variant::check_variants;
+
+/// `sun_path` holds 108 bytes, one of them the end.
+const SOCKET_PATH_MAX: usize = 107;
 
 /// What reading an element needs.
 pub(crate) struct Door<'d> {
@@ -72,19 +77,42 @@ impl Door<'_> {
     fn filled<'n>(&self, node: &'n Node) -> Option<&'n str> {
         let text = self.reader.text(node)?;
         if text.trim().is_empty() {
-            let error = self.reader.error(code::BAD_VALUE, node.span, "an empty text");
+            let error = self
+                .reader
+                .error(code::BAD_VALUE, node.span, "an empty text");
             self.reader.report(error.label("something must stand here"));
             return None;
         }
         Some(text)
     }
 
-    /// `host:port`.
-    fn address(&self, node: &Node) -> Option<String> {
-        let text = self.reader.text(node)?;
-        if text.contains('{') {
-            return Some(text.to_owned());
+    /// The path of a Unix socket, which the kernel limits in length.
+    fn socket(&self, node: &Node) -> Option<PathBuf> {
+        let path = self.path(node)?;
+        let length = path.as_os_str().len();
+        if length > SOCKET_PATH_MAX {
+            let message = format!("a socket path of {length} bytes is too long");
+            let error = self.reader.error(code::OUT_OF_RANGE, node.span, message);
+            let limit = format!("at most {SOCKET_PATH_MAX} bytes, the folder included");
+            self.reader.report(error.label(limit));
         }
+        Some(path)
+    }
+
+    /// `host:port` to connect to.
+    fn address(&self, node: &Node) -> Option<String> {
+        let address = self.bind_address(node)?;
+        if address.ends_with(":0") {
+            let message = "nothing listens at port 0";
+            let error = self.reader.error(code::OUT_OF_RANGE, node.span, message);
+            self.reader.report(error.label("a port from 1 to 65535"));
+        }
+        Some(address)
+    }
+
+    /// `host:port` to send from; port 0 is any.
+    fn bind_address(&self, node: &Node) -> Option<String> {
+        let text = self.reader.text(node)?;
         match check_address(text) {
             Ok(_) => Some(text.to_owned()),
             Err(reason) => {
@@ -121,7 +149,8 @@ impl Door<'_> {
             Ok(_) => {
                 let message = "a command needs a program";
                 let error = self.reader.error(code::BAD_VALUE, node.span, message);
-                self.reader.report(error.label("write `[program, argument, …]`"));
+                self.reader
+                    .report(error.label("write `[program, argument, …]`"));
                 None
             }
             Err(reason) => {

@@ -1,1 +1,41 @@
-//! Placeholder.
+//! Payload by pacer by transport, to outcomes.
+//!
+//! [`prepare`] builds everything that one [`GeneratorPlan`](stillwell_plan::GeneratorPlan)
+//! sends before the run begins; [`Prepared::start`] then starts its workers. A
+//! worker is a thread of its own with its own connections, its own share of the
+//! schedule, its own blocks, its own counts and recorders: workers share
+//! nothing, and nothing on the way of a block allocates, copies or locks.
+//!
+//! * *When*: the schedule is absolute and one for all connections of a worker.
+//!   Connections take turns; whoever has the turn waits until something is due,
+//!   takes it and passes the turn on before sending. A block is due once the
+//!   schedule has asked for all units before it, so no more than one block is
+//!   ever ahead of the schedule.
+//! * *How*: push transports write whatever neighbouring blocks are due as one
+//!   slice (a datagram is always one block); `http` sends a block a request and
+//!   has one request in flight on each connection. Every push connection walks
+//!   all of its worker's blocks in order, over and over; the requests of one
+//!   worker walk them together.
+//! * *Until when*: until stopped. The block under way is then written whole and
+//!   the request under way answered, if the peer does its part within
+//!   [`GRACE`]; nothing further is begun.
+//! * *What came of it*: a refusal, a loss, a bad answer is an
+//!   [`Outcome`](stillwell_metric::Outcome) and counted, never an error.
+//!   Connections that fail are opened again, after a pause that grows from
+//!   10 ms to 1 s.
+//!
+//! Time is accounted by worker: *running* while anything of it runs; else
+//! *ahead* while nothing is due, *blocked* while something is due or half
+//! written and every connection waits for its peer, and *late* for what a sleep
+//! took beyond its end, where that was more than 1 ms.
+
+mod backoff;
+mod drive;
+mod exchange;
+mod prepare;
+mod slice;
+mod transport;
+mod worker;
+
+pub use prepare::{PrepareError, Prepared, prepare};
+pub use worker::GRACE;

@@ -93,12 +93,12 @@ impl Node {
 ///
 /// # Errors
 /// A [`Diagnostic`] with the place where the text stops being YAML.
-pub fn parse(source: &Arc<Source>) -> Result<(Node, Vec<Diagnostic>), Diagnostic> {
+pub fn parse(source: &Arc<Source>) -> Result<(Node, Vec<Diagnostic>), Box<Diagnostic>> {
     let options = granit_parser::options! { emit_comments: false };
     let parser = Parser::new_from_str_with_options(source.text(), options);
     let mut tree = Tree::new(source);
     tree.build(parser)?;
-    let root = tree.root.unwrap_or(Node {
+    let root = tree.root.unwrap_or_else(|| Node {
         span: Span::default(),
         value: Value::Null,
     });
@@ -143,16 +143,18 @@ impl<'s> Tree<'s> {
         }
     }
 
-    fn build<'t>(&mut self, parser: Parser<'t, StrInput<'t>>) -> Result<(), Diagnostic> {
+    fn build<'t>(&mut self, parser: Parser<'t, StrInput<'t>>) -> Result<(), Box<Diagnostic>> {
         for next in parser {
-            let (event, span) = next.map_err(|error| self.syntax_error(&error))?;
+            let (event, span) = next.map_err(|error| Box::new(self.syntax_error(&error)))?;
             let span = Span {
                 start: span.start.byte_offset().unwrap_or(0),
                 end: span.end.byte_offset().unwrap_or(0),
             };
             match event {
                 Event::DocumentStart(..) if self.root.is_some() => {
-                    return Err(self.error(span, "a second document begins in the same file"));
+                    return Err(Box::new(
+                        self.error(span, "a second document begins in the same file"),
+                    ));
                 }
                 Event::Scalar(text, style, anchor, _) => {
                     let value = scalar(text.into_owned(), style);
@@ -168,7 +170,7 @@ impl<'s> Tree<'s> {
                 Event::SequenceEnd | Event::MappingEnd => self.close(span)?,
                 Event::Alias(anchor) => {
                     let Some((node, nodes)) = self.anchors.get(&anchor).cloned() else {
-                        return Err(self.error(span, "an alias of what it stands in"));
+                        return Err(Box::new(self.error(span, "an alias of what it stands in")));
                     };
                     self.place(node, 0, nodes, nodes)?;
                 }
@@ -187,7 +189,7 @@ impl<'s> Tree<'s> {
         });
     }
 
-    fn close(&mut self, end: Span) -> Result<(), Diagnostic> {
+    fn close(&mut self, end: Span) -> Result<(), Box<Diagnostic>> {
         let Some(open) = self.open.pop() else {
             return Ok(());
         };
@@ -213,11 +215,11 @@ impl<'s> Tree<'s> {
         anchor: usize,
         nodes: usize,
         uncounted: usize,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<(), Box<Diagnostic>> {
         self.nodes += uncounted;
         if self.nodes > NODES_MAX {
             let message = format!("more than {NODES_MAX} values, aliases included");
-            return Err(self.error(node.span, message));
+            return Err(Box::new(self.error(node.span, message)));
         }
         if anchor > 0 {
             self.anchors.insert(anchor, (node.clone(), nodes));

@@ -96,7 +96,7 @@ impl Reader {
                 Some(node)
             }
             Err(error) => {
-                self.report(error);
+                self.report(*error);
                 None
             }
         }
@@ -240,6 +240,34 @@ impl Reader {
             .collect()
     }
 
+    /// A map of HTTP headers, in the order of the file; what would break a
+    /// message is reported.
+    #[must_use]
+    pub fn headers(&self, node: &Node) -> Vec<(String, String)> {
+        for entry in node.entries().unwrap_or_default() {
+            let name = &entry.key.text;
+            if !is_header_name(name) {
+                let message = format!("`{name}` is not the name of a header");
+                self.report(self.error(code::BAD_VALUE, entry.key.span, message));
+            }
+            if let Value::Scalar { text, .. } = &entry.value.value
+                && text.chars().any(|c| c.is_control() && c != '\t')
+            {
+                let message = format!("the value of header `{name}` breaks the line");
+                self.report(self.error(code::BAD_VALUE, entry.value.span, message));
+            }
+            if ["host", "content-length", "transfer-encoding"]
+                .iter()
+                .any(|own| name.eq_ignore_ascii_case(own))
+            {
+                let message = format!("`{name}` is written by Stillwell itself");
+                let error = self.error(code::BAD_VALUE, entry.key.span, message);
+                self.report(error.label("leave it out"));
+            }
+        }
+        self.text_map(node)
+    }
+
     /// One of several words. `what` says what they are: "signal", say.
     #[must_use]
     pub fn word<T: Copy>(&self, node: &Node, what: &str, words: &[(&str, T)]) -> Option<T> {
@@ -278,16 +306,23 @@ impl Reader {
     }
 }
 
+/// Whether `name` is a token of RFC 9110.
+fn is_header_name(name: &str) -> bool {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !name.is_empty() && name.bytes().all(is_token)
+}
+
 /// The one of `words` that `text` was most likely meant to be.
 pub fn nearest<'w>(text: &str, words: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
     let text = text.to_lowercase();
     words
         .into_iter()
         .filter_map(|word| {
-            let distance = strsim::damerau_levenshtein(&text, &word.to_lowercase());
-            let longer = text.len().max(word.len());
-            let shorter = text.len().min(word.len());
-            let part = shorter >= 3 && (text.contains(word) || word.contains(text.as_str()));
+            let lower = word.to_lowercase();
+            let distance = strsim::damerau_levenshtein(&text, &lower);
+            let longer = text.len().max(lower.len());
+            let shorter = text.len().min(lower.len());
+            let part = shorter >= 3 && (text.contains(&lower) || lower.contains(&text));
             // A third of the letters may be wrong, or one word be part of the other.
             (distance * 3 <= longer || part).then_some((distance, word))
         })
@@ -301,11 +336,12 @@ mod tests {
 
     #[test]
     fn the_nearest_word_is_found() {
-        let words = ["rate", "retries", "connections", "workers"];
+        let words = ["rate", "retries", "connections", "workers", "TERM"];
         for (text, near) in [
             ("rate_limit", Some("rate")),
             ("conections", Some("connections")),
             ("Worker", Some("workers")),
+            ("SIGTERM", Some("TERM")),
             ("zebra", None),
             ("", None),
         ] {

@@ -22,8 +22,7 @@ use stillwell_payload::{BlockSet, SlotUse};
 use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan};
 use stillwell_units::{ByteSize, Seed};
 
-/// Every format whose events come from a seed, with the largest frame that it
-/// may be given at the least.
+/// Every format whose events come from a seed.
 const SEEDED: [PayloadFormat; 5] = [
     PayloadFormat::Ascii,
     PayloadFormat::Json,

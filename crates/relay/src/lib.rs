@@ -1,1 +1,64 @@
-//! Placeholder.
+//! The embedded subject: a small, real event relay.
+//!
+//! A relay takes events in (TCP, UDP, Unix sockets, HTTP), works on them (parse,
+//! rewrite, burn CPU, hoard memory, stall), keeps them in a bounded buffer and
+//! sends them on. It is something to measure out of the box, and something whose
+//! cost is known, so that tests can tell whether the measuring is true.
+//!
+//! [`run`] runs it on one thread until its token asks it to end; [`bind`] comes
+//! first where the addresses that the kernel chose are of interest.
+//!
+//! * An event is a line without its end. Lines longer than a mebibyte are
+//!   dropped; a last line without an end is an event once its peer has closed.
+//! * TCP and Unix streams are not read while the buffer is full. Datagrams are
+//!   read and dropped. An HTTP request is taken whole or not at all: 503 where
+//!   the buffer has no room for a second, 413 where it can never have.
+//! * What is sent on arrives at least once over a stream that does not break.
+//!   Over one that does, sending resumes with the first event that was not
+//!   handed over whole; what the kernel held is lost, as in any relay without
+//!   acknowledgements. Over HTTP every batch is acknowledged, and sent again
+//!   where that fails.
+//! * Asked to end, it accepts nothing more, takes in what has arrived for at most
+//!   a second, and sends on what it holds for at most five.
+//! * Every event taken in is sent on or counted as dropped: once a relay has
+//!   ended, in = out + dropped.
+//!
+//! The text at `/metrics` is Prometheus' (version 0.0.4); see [`RelayReport`].
+//!
+//! ```
+//! use std::io::Write;
+//! use stillwell_relay::{RelayOptions, bind};
+//! use stillwell_scope::Token;
+//!
+//! let mut options = RelayOptions::new("tcp://127.0.0.1:0".parse()?, "discard:".parse()?);
+//! options.work_per_event = "300ns".parse()?;
+//! let relay = bind(options)?;
+//! let address = relay.input_address().ok_or("TCP has an address")?;
+//! let mut stream = std::net::TcpStream::connect(address)?;
+//! stream.write_all(b"one\ntwo\n")?;
+//! let stop = Token::new();
+//! stop.cancel();
+//! assert_eq!(relay.run(&stop)?.events_out, 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod buffer;
+mod core;
+mod counters;
+mod endpoint;
+mod input;
+mod metrics;
+mod options;
+mod output;
+mod run;
+mod server;
+mod split;
+mod stall;
+mod transform;
+mod work;
+
+pub use counters::RelayReport;
+pub use endpoint::Endpoint;
+pub use options::{Format, RelayOptions, Rewrite, Stall};
+pub use run::{BoundRelay, RelayError, bind, run};
+pub use work::{WorkAmount, spin};

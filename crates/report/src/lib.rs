@@ -1,1 +1,124 @@
-//! Placeholder.
+//! Verdicts to bytes: for a terminal, for a pull request, for a machine.
+//!
+//! A [`LabReport`] holds all that is told; [`render`] tells it in one of the
+//! [`Format`]s, and [`run_terminal`] tells of a single observed run. Nothing is
+//! written here: whoever calls gets text.
+//!
+//! All formats keep the same order: the answer first, then how large the change
+//! is and how sure, then what to doubt, then how it was measured. Every number
+//! has its unit, and every verdict is said by a word; colours and symbols only
+//! repeat it.
+
+mod forest;
+mod json;
+mod markdown;
+mod run;
+mod style;
+mod terminal;
+mod words;
+
+use std::fmt;
+use std::str::FromStr;
+
+use stillwell_units::Nanos;
+use stillwell_verdict::ExperimentVerdict;
+
+pub use json::{REPORT_SCHEMA, json};
+pub use markdown::{LENGTH_MAX, MARKER, markdown};
+pub use run::run_terminal;
+pub use style::Style;
+pub use terminal::terminal;
+
+/// All that is told of a lab.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LabReport {
+    /// What was run, such as the lab's folder.
+    pub title: String,
+    /// What the baseline is, such as a revision or a path.
+    pub baseline: String,
+    /// What is compared with it.
+    pub comparison: String,
+    /// The verdicts, in the order of the plan.
+    pub experiments: Vec<ExperimentVerdict>,
+    /// Where the captures lie.
+    pub results_folder: String,
+    /// The command that gives these results again.
+    pub command: String,
+    /// The lab's seed, as it can be typed.
+    pub seed: String,
+    /// Version of Stillwell.
+    pub version: String,
+    /// Facts about the host, by name, for readers.
+    pub host: Vec<(String, String)>,
+    /// How long it all took.
+    pub elapsed: Nanos,
+    /// What to type next, best first.
+    pub next: Vec<String>,
+}
+
+/// In which form a report is told.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Format {
+    /// For readers at a terminal.
+    Terminal,
+    /// For a comment on a pull request.
+    Markdown,
+    /// For programs.
+    Json,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Terminal, Self::Markdown, Self::Json];
+
+    /// The name under which it is asked for.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Terminal => "terminal",
+            Self::Markdown => "markdown",
+            Self::Json => "json",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = FormatError;
+
+    fn from_str(text: &str) -> Result<Self, FormatError> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|format| format.name() == text)
+            .ok_or_else(|| FormatError {
+                found: text.to_owned(),
+            })
+    }
+}
+
+/// A form that is not known.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("`{found}` is not a report format: write terminal, markdown or json")]
+pub struct FormatError {
+    /// What was typed.
+    pub found: String,
+}
+
+/// The report in this form; `style` is for terminals.
+#[must_use]
+pub fn render(report: &LabReport, format: Format, style: Style) -> String {
+    match format {
+        Format::Terminal => terminal(report, style),
+        Format::Markdown => markdown(report),
+        Format::Json => json(report),
+    }
+}
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod tests;

@@ -1,3 +1,26 @@
-//! One run.
-mod machine;
-pub use machine::{Action,Event,Machine};
+//! One run: the lifecycle machine and its shell.
+//!
+//! [`conduct`] carries a [`RigPlan`](stillwell_plan::RigPlan) out: it builds
+//! payloads and binds sinks, starts the subject, waits until it is ready, sends,
+//! observes, drains, stops and closes, and leaves a capture behind, whatever
+//! happens on the way. What is to happen is decided by the pure [`machine`];
+//! the shell around it only waits and performs.
+//!
+//! Where it is permitted the run has a network namespace and a cgroup of its
+//! own. The whole run then happens on threads inside that namespace; what could
+//! not be had stands in the manifest's notes.
+//!
+//! A run knows nothing of experiments, pairs or verdicts.
+
+mod conduct;
+mod interrupt;
+pub mod machine;
+mod parts;
+mod record;
+mod request;
+mod shell;
+mod subject;
+
+pub use conduct::{ConductError, conduct};
+pub use interrupt::Interrupt;
+pub use request::{Progress, RunRequest};

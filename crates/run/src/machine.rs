@@ -200,13 +200,13 @@ impl Machine {
         }
         match self.phase {
             Phase::Warmup => self.enter(now, Phase::Measure, []),
-            Phase::Measure => {
-                self.enter(now, Phase::Drain, [Action::StopLoad, Action::AwaitQuiet])
-            }
+            Phase::Measure => self.enter(now, Phase::Drain, [Action::StopLoad, Action::AwaitQuiet]),
             // A subject that still sends when the drain is over has had its time.
             Phase::Drain => self.stop(now),
             Phase::Close => {
-                self.record(RunOutcome::Overdue { phase: Phase::Close });
+                self.record(RunOutcome::Overdue {
+                    phase: Phase::Close,
+                });
                 self.finish()
             }
             Phase::Stop => {

@@ -21,9 +21,9 @@ use crate::worker::{Worker, account_ticks};
 /// gives some back.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Connections end by themselves long before that, unless a peer does not take
-/// its answer.
-const END_MAX: Duration = Duration::from_millis(250);
+/// Connections end by themselves long before that, unless an answer is far from
+/// due or a peer does not take it.
+const END_MAX: Duration = Duration::from_secs(1);
 
 /// A listener that its runtime watches.
 #[derive(Debug)]

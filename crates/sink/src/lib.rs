@@ -22,8 +22,31 @@
 //! cannot be framed, count as errors. Nothing that is received can stop a sink;
 //! a listener that fails for good ends its worker with an error.
 //!
-//! Asked to end, a worker takes what its sockets hold already, for at most a
-//! tenth of a second, and ends. A Unix socket's file goes with its sink.
+//! Asked to end, a worker closes its listener, takes what its sockets hold
+//! already (for a tenth of a second, where they are filled all the time) and
+//! ends. A Unix socket's file goes with its sink.
+//!
+//! ```
+//! use std::io::Write;
+//! use stillwell_plan::{SinkPlan, SinkProtocol};
+//! use stillwell_scope::{Place, Scope, Token};
+//! use stillwell_units::Nanos;
+//!
+//! let address = "127.0.0.1:0".parse()?;
+//! let sink = stillwell_sink::bind(&SinkPlan {
+//!     id: "intake".to_owned(),
+//!     protocol: SinkProtocol::Tcp { address },
+//!     workers: 1,
+//! })?;
+//! let address = sink.address().ok_or("TCP has an address")?;
+//! let shards = sink.shards();
+//! let mut scope = Scope::new(&Token::new());
+//! sink.start(&mut scope, &Place::default())?;
+//! std::net::TcpStream::connect(address)?.write_all(b"one\ntwo")?;
+//! scope.close(Nanos::from_secs(5));
+//! assert_eq!(shards[0].events.total(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod accept;
 mod account;

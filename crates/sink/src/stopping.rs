@@ -9,17 +9,20 @@ use stillwell_units::{Moment, Nanos};
 use tokio::task::yield_now;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-/// So long a loop goes on taking what its socket already holds.
+/// So long a loop goes on taking what its socket holds already,
 const DRAIN_MAX: Nanos = Nanos::from_millis(100);
+/// and so much, where it was off its CPU for all of that time.
+const DRAIN_ITEMS: u32 = 1024;
 
 /// Ends a loop over a socket once its token asks for that and the socket holds
-/// nothing more, at the latest [`DRAIN_MAX`] after it was asked.
+/// nothing more, or once it has had [`DRAIN_MAX`] and [`DRAIN_ITEMS`] since.
 #[derive(Debug)]
 pub(crate) struct Stopping {
     token: Token,
     cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
     /// Set when the loop first hears that it is to end.
     drained_by: Option<Moment>,
+    drained_items: u32,
     /// Whether the kernel was asked since anything last came.
     asked: bool,
 }
@@ -30,6 +33,7 @@ impl Stopping {
             token: token.clone(),
             cancelled: Box::pin(token.clone().cancelled_owned()),
             drained_by: None,
+            drained_items: 0,
             asked: false,
         }
     }
@@ -64,7 +68,9 @@ impl Stopping {
             return false;
         }
         let now = clock::now();
-        now > *self.drained_by.get_or_insert(now + DRAIN_MAX)
+        let drained_by = *self.drained_by.get_or_insert(now + DRAIN_MAX);
+        self.drained_items = self.drained_items.saturating_add(1);
+        self.drained_items > DRAIN_ITEMS && now > drained_by
     }
 }
 

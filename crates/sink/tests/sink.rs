@@ -2,7 +2,6 @@
 //! workers, exact counts.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-#![expect(clippy::panic, reason = "a test that cannot go on has failed")]
 
 #[path = "sink/bind.rs"]
 mod bind;

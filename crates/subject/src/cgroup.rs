@@ -86,7 +86,11 @@ impl Cgroup {
     /// The processes in the groups.
     #[must_use]
     pub fn pids(&self) -> Vec<u32> {
-        let mut pids: Vec<u32> = self.made.iter().flat_map(|folder| pids_in(folder)).collect();
+        let mut pids: Vec<u32> = self
+            .made
+            .iter()
+            .flat_map(|folder| pids_in(folder))
+            .collect();
         pids.sort_unstable();
         pids.dedup();
         pids
@@ -146,20 +150,23 @@ impl Cgroup {
     /// Kills all that is in the groups, and waits until the kernel has taken
     /// them out but not longer than `deadline`. Whether nothing is left. The
     /// killed who are our children stay as zombies until they are waited for.
-    #[must_use]
     pub fn kill_all(&self, deadline: Nanos) -> bool {
         let until = clock::now() + deadline;
         loop {
             let at_once = self.folders.unified.as_ref();
             let at_once = at_once.is_some_and(|f| fs::write(f.join("cgroup.kill"), "1").is_ok());
-            let left: Vec<u32> = self.pids().into_iter().filter(|pid| is_alive(*pid)).collect();
+            let left: Vec<u32> = self
+                .pids()
+                .into_iter()
+                .filter(|pid| is_alive(*pid))
+                .collect();
             if left.is_empty() {
                 return true;
             }
             if !at_once {
                 left.into_iter().filter_map(as_pid).for_each(|pid| {
                     // It may have ended since.
-                    drop(kill_process(pid, Signal::KILL));
+                    kill_process(pid, Signal::KILL).ok();
                 });
             }
             if clock::now() >= until {
@@ -172,7 +179,9 @@ impl Cgroup {
     /// `cgroup.procs` of every group, open for writing.
     pub(crate) fn doors(&self) -> io::Result<Vec<OwnedFd>> {
         let open = |folder: &PathBuf| {
-            let file = OpenOptions::new().write(true).open(folder.join("cgroup.procs"))?;
+            let file = OpenOptions::new()
+                .write(true)
+                .open(folder.join("cgroup.procs"))?;
             Ok(file.into())
         };
         self.made.iter().map(open).collect()
@@ -191,7 +200,7 @@ impl Cgroup {
 impl Drop for Cgroup {
     fn drop(&mut self) {
         // What cannot be killed or removed now, a later run sweeps.
-        let _ = self.kill_all(REMOVE_MAX);
+        self.kill_all(REMOVE_MAX);
         let until = clock::now() + REMOVE_MAX;
         for folder in &self.made {
             while fs::remove_dir(folder).is_err() && folder.exists() && clock::now() < until {

@@ -50,9 +50,17 @@ pub fn divide(online: &[u16], subject: &CpuChoice, ours: &CpuChoice) -> Division
     let mut rest = |taken: Option<&Vec<u16>>, half: Vec<u16>| {
         let left: Vec<u16> = match taken {
             None => half,
-            Some(taken) => online.iter().copied().filter(|cpu| !taken.contains(cpu)).collect(),
+            Some(taken) => online
+                .iter()
+                .copied()
+                .filter(|cpu| !taken.contains(cpu))
+                .collect(),
         };
-        if left.is_empty() { shared() } else { Some(left) }
+        if left.is_empty() {
+            shared()
+        } else {
+            Some(left)
+        }
     };
     let is_auto = |choice: &CpuChoice| matches!(choice, CpuChoice::Auto);
     let (subject, ours) = match (is_auto(subject), is_auto(ours)) {
@@ -121,7 +129,14 @@ mod tests {
     #[test]
     fn cpus_are_divided() {
         use CpuChoice::{Any, Auto, Count, List};
-        type Row<'a> = (u16, CpuChoice, CpuChoice, Option<&'a [u16]>, Option<&'a [u16]>, usize);
+        type Row<'a> = (
+            u16,
+            CpuChoice,
+            CpuChoice,
+            Option<&'a [u16]>,
+            Option<&'a [u16]>,
+            usize,
+        );
         let rows: [Row<'_>; 12] = [
             (1, Auto, Auto, Some(&[0]), Some(&[0]), 1),
             (2, Auto, Auto, Some(&[1]), Some(&[0]), 0),

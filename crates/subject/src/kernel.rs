@@ -12,6 +12,8 @@ use rustix::fs::OFlags;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change};
 use rustix::process::{Pid, Signal, chdir, getppid, set_parent_process_death_signal, setsid};
 use rustix::thread::{CpuSet, UnshareFlags, sched_setaffinity, unshare_unsafe};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 use crate::Exit;
 
@@ -26,7 +28,7 @@ pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
 
 /// Brings up the loopback interface of the calling thread's network namespace.
 pub(crate) fn raise_loopback() -> io::Result<()> {
-    let socket = rustix_socket()?;
+    let socket = any_socket()?;
     // SAFETY: an all-zero `ifreq` is valid: it holds integers and arrays of them.
     let mut request: libc::ifreq = unsafe { MaybeUninit::zeroed().assume_init() };
     for (to, from) in request.ifr_name.iter_mut().zip(c"lo".to_bytes()) {
@@ -50,10 +52,18 @@ pub(crate) fn raise_loopback() -> io::Result<()> {
     Ok(())
 }
 
-fn rustix_socket() -> io::Result<OwnedFd> {
+fn any_socket() -> io::Result<OwnedFd> {
     // Any socket of the namespace will do; the standard library opens one with
     // the close-on-exec flag.
     Ok(std::net::UdpSocket::bind(("0.0.0.0", 0))?.into())
+}
+
+/// `descriptor`, watched by the calling worker's runtime.
+pub(crate) fn watched(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an `OwnedFd` is open and stays the same one until it is dropped;
+    // nothing takes it out of the `AsyncFd` before that.
+    let watched = unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }?;
+    Ok(watched)
 }
 
 /// How the child `pid` ended, if it has; it is gone afterwards. `Ok(None)` while
@@ -165,7 +175,7 @@ pub(crate) fn at_birth(command: &mut Command, birth: Birth) {
     let steps = move || {
         carry_out(&birth).map_err(|(step, error)| {
             // Nobody else can be told: the parent finds the byte, or only the error.
-            drop(rustix::io::write(&birth.report, &[step.byte()]));
+            rustix::io::write(&birth.report, &[step.byte()]).ok();
             io::Error::from(error)
         })
     };

@@ -15,6 +15,13 @@
 //!
 //! This crate never reads metrics of a subject; that is `stillwell-observer`'s.
 //! All calls that the compiler cannot check are in the module `kernel`.
+//!
+//! ```
+//! use stillwell_plan::CpuChoice;
+//! let division = stillwell_subject::divide(&[0, 1], &CpuChoice::Auto, &CpuChoice::Auto);
+//! assert_eq!(division.subject, Some(vec![1]));
+//! assert_eq!(division.ours, Some(vec![0]));
+//! ```
 
 mod cgroup;
 mod child;

@@ -97,9 +97,18 @@ mod tests {
         let path = folder.path().join("log");
         let mut file = File::create(&path).unwrap();
         let mut follower = Follower::default();
-        for (part, seen) in [("is it rea", false), ("dy\nno", false), ("w: re", false), ("ady!", true)] {
+        for (part, seen) in [
+            ("is it rea", false),
+            ("dy\nno", false),
+            ("w: re", false),
+            ("ady!", true),
+        ] {
             file.write_all(part.as_bytes()).unwrap();
-            assert_eq!(follower.has_line(&path, "w: ready").unwrap(), seen, "{part}");
+            assert_eq!(
+                follower.has_line(&path, "w: ready").unwrap(),
+                seen,
+                "{part}"
+            );
         }
     }
 }

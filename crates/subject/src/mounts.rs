@@ -141,7 +141,13 @@ fn stage(
 }
 
 fn overlay(plan: &MountPlan, parent: &Path, folder: &Path) -> Result<MountStep, MountError> {
-    let layers = [b"lowerdir=".as_slice(), &escaped(folder), b":", &escaped(parent)].concat();
+    let layers = [
+        b"lowerdir=".as_slice(),
+        &escaped(folder),
+        b":",
+        &escaped(parent),
+    ]
+    .concat();
     Ok(MountStep::Overlay {
         at: path_text(parent, plan)?,
         data: CString::new(layers).map_err(|_| MountError::Place {

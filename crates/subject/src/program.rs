@@ -73,9 +73,15 @@ mod tests {
         assert!(shell.is_absolute() && shell.ends_with("sh"));
         assert_eq!(find(&shell).unwrap(), shell);
         let missing = find(Path::new("/nowhere/at/all")).unwrap_err();
-        assert_eq!(missing.to_string(), "there is no program at /nowhere/at/all");
+        assert_eq!(
+            missing.to_string(),
+            "there is no program at /nowhere/at/all"
+        );
         let plain = find(Path::new("/etc/passwd")).unwrap_err();
-        assert!(matches!(plain, ProgramError::NotExecutable { .. }), "{plain}");
+        assert!(
+            matches!(plain, ProgramError::NotExecutable { .. }),
+            "{plain}"
+        );
         let unknown = find(Path::new("no-such-program-here")).unwrap_err();
         let path = env::var("PATH").unwrap();
         assert!(unknown.to_string().contains(&path), "{unknown}");

@@ -20,6 +20,10 @@ impl Stat {
         matches!(self.state, b'Z' | b'X')
     }
 
+    pub(crate) const fn is_stopped(self) -> bool {
+        self.state == b'T'
+    }
+
     fn parse(line: &[u8]) -> Option<Self> {
         // The name may hold anything, even brackets: what follows the last one counts.
         let after = line.iter().rposition(|byte| *byte == b')')? + 1;
@@ -42,16 +46,19 @@ pub(crate) const MARK: &str = "STILLWELL_SUBJECT";
 
 /// The living processes of the subject with the number `root` and the mark
 /// `mark`: its descendants, all in its session, and those of our own children
-/// that carry the mark (descendants whose parents have died come to us).
+/// that carry the mark (descendants whose parents have died come to us). Once the
+/// subject itself `is_reaped` its number may be another's, and only the mark counts.
 /// Zombies of its session that came to us are given apart.
-pub(crate) fn members(root: u32, mark: &str, ourselves: u32) -> Members {
+pub(crate) fn members(root: u32, is_reaped: bool, mark: &str, ourselves: u32) -> Members {
     let stats: BTreeMap<u32, Stat> = processes()
         .filter_map(|pid| Some((pid, Stat::read(pid)?)))
         .collect();
     let is_marked = |pid: u32| {
         let entry = format!("{MARK}={mark}");
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|one| one == entry.as_bytes())
+        environment
+            .split(|byte| *byte == 0)
+            .any(|one| one == entry.as_bytes())
     };
     let mut alive: BTreeSet<u32> = BTreeSet::new();
     let mut zombies = Vec::new();
@@ -61,14 +68,22 @@ pub(crate) fn members(root: u32, mark: &str, ourselves: u32) -> Members {
             if came_to_us && stat.session == root {
                 zombies.push(*pid);
             }
-        } else if *pid == root || stat.session == root || (came_to_us && is_marked(*pid)) {
+            continue;
+        }
+        let is_of_number = *pid == root || stat.session == root;
+        let is_member = if is_of_number && !is_reaped {
+            true
+        } else {
+            (is_of_number || came_to_us) && is_marked(*pid)
+        };
+        if is_member {
             alive.insert(*pid);
         }
     }
     // A child may have a lower number than its parent: look until nobody is new.
     loop {
         let is_new = |pid: &u32, stat: &Stat| {
-            let is_below = stat.parent == root || alive.contains(&stat.parent);
+            let is_below = alive.contains(&stat.parent);
             is_below && !alive.contains(pid) && !stat.is_zombie() && *pid != ourselves
         };
         let found = stats.iter().filter(|(pid, stat)| is_new(pid, stat));

@@ -29,6 +29,9 @@ pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
     let signals = signals::listen(move |_| raised.cancel()).map_err(|e| failed(e.into()))?;
     let report = stillwell_relay::run(options, &stop).map_err(|e| failed(e.into()))?;
     signals.close(Nanos::SECOND);
-    Paint::say(&format!("stillwell relay: {report}"));
+    Paint::say(&format!(
+        "stillwell relay: {} events in, {} out, {} dropped, {} parse errors",
+        report.events_in, report.events_out, report.events_dropped, report.parse_errors
+    ));
     Ok(Exit::Held)
 }

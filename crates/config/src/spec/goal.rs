@@ -20,7 +20,11 @@ pub(super) const GOAL: Element = Element {
     about: "What variants are compared by.",
     fields: &[
         required("metric", METRICS, "One number a run."),
-        optional("tolerance", Shape::Like("3%"), "How large a change must be to matter."),
+        optional(
+            "tolerance",
+            Shape::Like("3%"),
+            "How large a change must be to matter.",
+        ),
     ],
     one_of: &[],
 };
@@ -57,14 +61,18 @@ pub(crate) fn parse_goal(text: &str) -> Result<GoalPlan, String> {
         Some((name, tolerance)) => (name, Some(tolerance)),
         None => (text, None),
     };
-    let metric = GoalMetric::ALL.into_iter().find(|metric| metric.name() == name);
+    let metric = GoalMetric::ALL
+        .into_iter()
+        .find(|metric| metric.name() == name);
     let Some(metric) = metric else {
         let names = GoalMetric::ALL.map(GoalMetric::name).join(", ");
         return Err(format!("unknown goal `{name}`; accepted: {names}"));
     };
     let mut goal = goal_of(metric);
     if let Some(tolerance) = tolerance {
-        goal.tolerance = tolerance.parse().map_err(|error: stillwell_units::ParseError| error.to_string())?;
+        goal.tolerance = tolerance
+            .parse()
+            .map_err(|error: stillwell_units::ParseError| error.to_string())?;
     }
     Ok(goal)
 }

@@ -11,7 +11,11 @@ const SCRAPE: Element = Element {
     name: "prometheus page",
     about: "A page of the subject's own metrics.",
     fields: &[
-        required("url", Shape::Like("http://127.0.0.1:9090/metrics"), "Where it is."),
+        required(
+            "url",
+            Shape::Like("http://127.0.0.1:9090/metrics"),
+            "Where it is.",
+        ),
         optional("names", TEXTS, "Only these metrics; all if left out."),
         optional("labels", TEXT_MAP, "Labels added to every series."),
     ],
@@ -23,7 +27,11 @@ pub(super) const OBSERVE: Element = Element {
     about: "What is watched, and how often.",
     fields: &[
         optional("period", DURATION, "Time between samples."),
-        optional("detail_period", DURATION, "Time between samples of what is dear to read."),
+        optional(
+            "detail_period",
+            DURATION,
+            "Time between samples of what is dear to read.",
+        ),
         optional(
             "prometheus",
             Shape::List(&Shape::Element(&SCRAPE)),

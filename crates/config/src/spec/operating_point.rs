@@ -11,7 +11,11 @@ const PROBE: Element = Element {
     name: "probe",
     about: "A run of the baseline at full speed, from which the rate follows.",
     fields: &[
-        optional("share", Shape::Like("60%"), "How busy the subject shall be."),
+        optional(
+            "share",
+            Shape::Like("60%"),
+            "How busy the subject shall be.",
+        ),
         optional("length", DURATION, "How long the probe measures."),
     ],
     one_of: &[],
@@ -20,7 +24,11 @@ const PROBE: Element = Element {
 const PROBED: Element = Element {
     name: "operating point",
     about: "At which rate an experiment runs.",
-    fields: &[optional("probe", Shape::Element(&PROBE), "At a share of what a probe finds.")],
+    fields: &[optional(
+        "probe",
+        Shape::Element(&PROBE),
+        "At a share of what a probe finds.",
+    )],
     one_of: &["probe"],
 };
 
@@ -38,10 +46,7 @@ pub(crate) const PROBE_DEFAULT: OperatingPoint = OperatingPoint::Probe {
 };
 
 /// What a file says, and where.
-pub(super) fn read_operating_point(
-    door: &Door<'_>,
-    node: &Node,
-) -> Option<(OperatingPoint, Span)> {
+pub(super) fn read_operating_point(door: &Door<'_>, node: &Node) -> Option<(OperatingPoint, Span)> {
     let reader = door.reader;
     if matches!(node.value, Value::Scalar { .. }) {
         let words = [

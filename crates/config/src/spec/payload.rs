@@ -7,7 +7,13 @@ use super::Door;
 use crate::files::EntryKind;
 use crate::schema::{Element, Shape, required};
 
-const WORDS: &[&str] = &["ascii", "json", "syslog5424", "apache_common", "datadog_log"];
+const WORDS: &[&str] = &[
+    "ascii",
+    "json",
+    "syslog5424",
+    "apache_common",
+    "datadog_log",
+];
 
 const FILE: Element = Element {
     name: "lines payload",

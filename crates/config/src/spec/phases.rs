@@ -11,13 +11,25 @@ pub(super) const PHASES: Element = Element {
     name: "phases",
     about: "Lengths and deadlines of a run's phases.",
     fields: &[
-        optional("prepare", DURATION, "Deadline for building payloads and binding sinks."),
+        optional(
+            "prepare",
+            DURATION,
+            "Deadline for building payloads and binding sinks.",
+        ),
         optional("ready", DURATION, "Deadline for the subject to be ready."),
         optional("warmup", DURATION, "Length of load that is not measured."),
         optional("measure", DURATION, "Length of load that is measured."),
-        optional("drain", DURATION, "Deadline for the subject to send on what it holds."),
+        optional(
+            "drain",
+            DURATION,
+            "Deadline for the subject to send on what it holds.",
+        ),
         optional("quiet", DURATION, "Silence of sinks that ends the drain."),
-        optional("close", DURATION, "Deadline for sinks, observers and capture to close."),
+        optional(
+            "close",
+            DURATION,
+            "Deadline for sinks, observers and capture to close.",
+        ),
     ],
     one_of: &[],
 };

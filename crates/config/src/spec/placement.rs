@@ -23,7 +23,11 @@ pub(super) const PLACEMENT: Element = Element {
     about: "Which CPUs are whose.",
     fields: &[
         optional("ours", CPUS, "CPUs of generators, sinks and observers."),
-        optional("reserved", Shape::Boolean, "Whether a generator worker may spin on its CPU."),
+        optional(
+            "reserved",
+            Shape::Boolean,
+            "Whether a generator worker may spin on its CPU.",
+        ),
     ],
     one_of: &[],
 };

@@ -25,9 +25,9 @@ pub(super) const SHAPE: Shape = Shape::Any(&[TEXT, Shape::Element(&RAMP)]);
 
 /// Why a rate was not understood.
 pub(crate) enum RateError {
-    /// It is not a rate at all, or lacks its unit.
+    /// It lacks its unit; what to write.
     Unit(String),
-    /// It has the shape of a rate, but is none.
+    /// It is not understood, or out of bounds.
     Value(ParseError),
 }
 
@@ -45,6 +45,13 @@ pub(crate) fn parse_rate(text: &str) -> Result<RatePlan, RateError> {
     let text = text.trim();
     if text == "max" {
         return Ok(RatePlan::MAX);
+    }
+    if !text.starts_with(|c: char| c.is_ascii_digit()) {
+        return Err(RateError::Value(ParseError::Shape {
+            found: text.to_owned(),
+            kind: "rate",
+            accepted: "`10 MiB/s`, `5k/s` or `max`",
+        }));
     }
     let Some((amount, _)) = text.split_once('/') else {
         let hint = match text.trim_end_matches(|c: char| c.is_ascii_alphabetic()) {
@@ -168,6 +175,7 @@ mod tests {
             ("500", "`500/s` for events"),
             ("0/s", "out of range"),
             ("500 Mb/s", "not a size"),
+            ("fast", "`5k/s` or `max`"),
         ] {
             let error = parse_rate(text).err().unwrap().to_string();
             assert!(error.contains(hint), "{error}");

@@ -28,7 +28,11 @@ pub(super) const STEP: Element = Element {
     name: "timeline step",
     about: "Something that happens at a set time.",
     fields: &[
-        required("at", DURATION, "Time after the start of the measured phase."),
+        required(
+            "at",
+            DURATION,
+            "Time after the start of the measured phase.",
+        ),
         optional("signal", SIGNAL, "Sends the subject a signal."),
         optional("note", Shape::Text, "Writes a note into the capture."),
     ],
@@ -42,7 +46,9 @@ pub(super) fn read_signal(door: &Door<'_>, node: &Node) -> Option<SubjectSignal>
 /// The steps in the order of time; one behind the end of `measure` never comes.
 pub(super) fn read_timeline(door: &Door<'_>, node: &Node, measure: Nanos) -> Vec<StepPlan> {
     let items = door.reader.list(node).unwrap_or_default();
-    let steps = items.iter().filter_map(|item| read_step(door, item, measure));
+    let steps = items
+        .iter()
+        .filter_map(|item| read_step(door, item, measure));
     let mut steps: Vec<StepPlan> = steps.collect();
     steps.sort_by_key(|step| step.at);
     steps
@@ -62,7 +68,9 @@ fn read_step(door: &Door<'_>, node: &Node, measure: Nanos) -> Option<StepPlan> {
     }
     let action = match map.one_of(STEP.one_of)? {
         ("signal", node) => read_signal(door, node).map(StepAction::Signal),
-        (_, node) => reader.text(node).map(|text| StepAction::Note(text.to_owned())),
+        (_, node) => reader
+            .text(node)
+            .map(|text| StepAction::Note(text.to_owned())),
     };
     Some(StepPlan {
         at: at?,

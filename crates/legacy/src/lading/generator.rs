@@ -94,7 +94,9 @@ fn read(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
             "the rate is that of each of {} connections, as lading has it",
             plan.connections
         );
-        let span = map.key_span("parallel_connections").unwrap_or(map.span());
+        let span = map
+            .key_span("parallel_connections")
+            .unwrap_or_else(|| map.span());
         reader.report(reader.note(code::MEANING, span, message));
     }
     Some(plan)
@@ -142,7 +144,7 @@ fn read_http(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
         .and_then(|node| read_url(reader, node));
     let headers = map
         .take("headers")
-        .map(|node| reader.text_map(node))
+        .map(|node| reader.headers(node))
         .unwrap_or_default();
     let maximum = payload::read_maximum(reader, &map, ByteSize::mib(1), None);
     let payload = map
@@ -171,7 +173,12 @@ fn read_udp(reader: &Reader, map: &MapReader<'_, '_>) -> Option<TransportPlan> {
 }
 
 fn read_target(reader: &Reader, map: &MapReader<'_, '_>) -> Option<String> {
-    let address = read_address(reader, map.required("addr")?)?;
+    let node = map.required("addr")?;
+    let address = read_address(reader, node)?;
+    if address.ends_with(":0") {
+        let error = reader.error(code::OUT_OF_RANGE, node.span, "nothing listens at port 0");
+        reader.report(error.label("a port from 1 to 65535"));
+    }
     Some(reachable(&address))
 }
 

@@ -141,7 +141,7 @@ fn read_http(reader: &Reader, node: &Node) -> Option<Placed<SinkProtocol>> {
         None => Some(100),
     };
     let headers = match map.take("headers") {
-        Some(node) => reader.text_map(node),
+        Some(node) => reader.headers(node),
         None => vec![("content-type".to_owned(), "application/json".to_owned())],
     };
     let status = match map.take("status") {

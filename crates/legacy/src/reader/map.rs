@@ -214,3 +214,27 @@ fn article(word: &str) -> String {
         format!("a {word}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Source;
+
+    #[test]
+    fn a_key_that_nobody_reads_is_a_defect() {
+        let codes = |take_both: bool| {
+            let reader = Reader::new(Source::new("a.yaml", "a: 1\nb: 2\n"));
+            let root = reader.parse().unwrap();
+            let map = reader.map(&root, &Keys::new("thing", &["a", "b"])).unwrap();
+            map.ignore("a");
+            if take_both {
+                assert!(map.take("b").is_some());
+            }
+            drop(map);
+            let found = reader.finish();
+            found.iter().map(|one| one.code).collect::<Vec<_>>()
+        };
+        assert_eq!(codes(false), [code::UNREAD_KEY]);
+        assert!(codes(true).is_empty());
+    }
+}

@@ -41,11 +41,8 @@ impl Writer for Ascii {
         let slot = pen.slot(self.slots);
         let room = self.event_max - pen.len() - 1;
         let length = random.between(1, room as u64);
-        let end = pen.len() + usize::try_from(length).unwrap_or(room);
-        while pen.len() < end {
-            pen.fixed(&printable(random.word()).to_le_bytes());
-        }
-        pen.cut(end);
+        let length = usize::try_from(length).unwrap_or(room);
+        pen.words(length, || printable(random.word()).to_le_bytes());
         pen.fixed(b"\n");
         Some(pen.event(slot))
     }

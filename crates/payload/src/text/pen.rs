@@ -57,6 +57,15 @@ impl Pen {
         self.at += N;
     }
 
+    /// `len` bytes, eight from each call of `next`.
+    pub(crate) fn words(&mut self, len: usize, mut next: impl FnMut() -> [u8; 8]) {
+        let room = &mut self.buffer[self.at..][..len.next_multiple_of(8)];
+        for word in room.chunks_exact_mut(8) {
+            word.copy_from_slice(&next());
+        }
+        self.at += len;
+    }
+
     #[inline]
     pub(crate) fn fragment(&mut self, fragment: &Fragment) {
         self.buffer[self.at..][..FRAGMENT_MAX].copy_from_slice(&fragment.bytes);

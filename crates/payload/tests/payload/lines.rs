@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use stillwell_payload::{BlockSet, BuildError, SlotUse};
 use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan};
-use stillwell_units::{ByteSize, Seed};
+use stillwell_units::Seed;
 
 use crate::{events, plan, up_to};
 
@@ -26,7 +26,7 @@ proptest! {
     ) {
         let plan = lines(up_to(maximum), cache);
         let set = build(&plan, &source).unwrap();
-        let mut pass = source.clone();
+        let mut pass = source;
         if !pass.ends_with(b"\n") {
             pass.push(b'\n');
         }

@@ -2,8 +2,6 @@
 
 use serde_json::Value;
 
-type Read<T> = Result<T, String>;
-
 /// A syslog message by RFC 5424, section 6.
 pub(crate) struct Syslog<'t> {
     pub(crate) priority: &'t str,
@@ -15,7 +13,7 @@ pub(crate) struct Syslog<'t> {
 }
 
 /// Reads one message and the line feed that ends it.
-pub(crate) fn syslog5424(line: &str) -> Read<Syslog<'_>> {
+pub(crate) fn syslog5424(line: &str) -> Result<Syslog<'_>, String> {
     let text = line.strip_suffix('\n').ok_or("no line feed")?;
     let text = text.strip_prefix('<').ok_or("no priority")?;
     let (priority, text) = text.split_once('>').ok_or("priority has no end")?;
@@ -50,7 +48,7 @@ pub(crate) fn syslog5424(line: &str) -> Read<Syslog<'_>> {
 }
 
 /// The length of `-` or of one or more `[id name="value" ...]`.
-fn structured_data(text: &str) -> Read<usize> {
+fn structured_data(text: &str) -> Result<usize, String> {
     if text.starts_with('-') {
         return Ok(1);
     }
@@ -76,12 +74,14 @@ fn structured_data(text: &str) -> Read<usize> {
     }
 }
 
-fn structured_name(name: &str) -> Read<()> {
+fn structured_name(name: &str) -> Result<(), String> {
     let is_valid = (1..=32).contains(&name.len())
         && name
             .bytes()
             .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'=' | b']' | b'"'));
-    is_valid.then_some(()).ok_or(format!("name {name:?}"))
+    is_valid
+        .then_some(())
+        .ok_or_else(|| format!("name {name:?}"))
 }
 
 /// A line of an Apache common log: `%h %l %u %t "%r" %>s %b`.
@@ -89,7 +89,7 @@ pub(crate) struct Apache<'t> {
     pub(crate) target: &'t str,
 }
 
-pub(crate) fn apache_common(line: &str) -> Read<Apache<'_>> {
+pub(crate) fn apache_common(line: &str) -> Result<Apache<'_>, String> {
     let text = line.strip_suffix('\n').ok_or("no line feed")?;
     let (host, text) = token(text)?;
     host.parse::<std::net::Ipv4Addr>()
@@ -121,7 +121,7 @@ pub(crate) fn apache_common(line: &str) -> Read<Apache<'_>> {
 }
 
 /// `10/Oct/2000:13:55:36 +0000`
-fn common_log_time(time: &str) -> Read<()> {
+fn common_log_time(time: &str) -> Result<(), String> {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
     let wrong = || format!("time {time}");
     let parts: Vec<&str> = time.split(['/', ':', ' ']).collect();
@@ -140,7 +140,7 @@ fn common_log_time(time: &str) -> Read<()> {
 }
 
 /// `2003-10-11T22:14:15.003Z`
-fn rfc3339(time: &str) -> Read<()> {
+fn rfc3339(time: &str) -> Result<(), String> {
     let wrong = || format!("time {time}");
     let shape: String = time
         .chars()
@@ -165,7 +165,7 @@ fn rfc3339(time: &str) -> Read<()> {
 }
 
 /// One object of `{id, name, seed, byte_parade}` on a line of its own.
-pub(crate) fn json(line: &str) -> Read<()> {
+pub(crate) fn json(line: &str) -> Result<(), String> {
     let text = line.strip_suffix('\n').ok_or("no line feed")?;
     text_line(text)?;
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
@@ -178,11 +178,13 @@ pub(crate) fn json(line: &str) -> Read<()> {
         .iter()
         .all(|entry| entry.as_u64().is_some_and(|byte| byte < 256));
     let is_valid = object.len() == 4 && !name.is_empty() && !parade.is_empty() && are_bytes;
-    is_valid.then_some(()).ok_or(format!("object {text}"))
+    is_valid
+        .then_some(())
+        .ok_or_else(|| format!("object {text}"))
 }
 
 /// A body for Datadog's log intake; gives the number of its logs.
-pub(crate) fn datadog_log(body: &[u8]) -> Read<usize> {
+pub(crate) fn datadog_log(body: &[u8]) -> Result<usize, String> {
     const TEXTS: [&str; 6] = [
         "message", "status", "hostname", "service", "ddsource", "ddtags",
     ];
@@ -214,28 +216,30 @@ pub(crate) fn json_string(text: &str, field: &str) -> String {
 }
 
 /// What stands before the next space, and what after it.
-fn token(text: &str) -> Read<(&str, &str)> {
+fn token(text: &str) -> Result<(&str, &str), String> {
     let found = text.split_once(' ').ok_or("text ends early")?;
     Ok(found)
 }
 
 /// A token of 1 to `most` visible characters.
-fn printable(text: &str, most: usize) -> Read<(&str, &str)> {
+fn printable(text: &str, most: usize) -> Result<(&str, &str), String> {
     let (token, rest) = token(text)?;
     let is_valid =
         (1..=most).contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic());
     is_valid
         .then_some((token, rest))
-        .ok_or(format!("token {token:?}"))
+        .ok_or_else(|| format!("token {token:?}"))
 }
 
 /// One line of visible text, not empty.
-fn text_line(text: &str) -> Read<()> {
+fn text_line(text: &str) -> Result<(), String> {
     let is_valid = !text.is_empty() && text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-    is_valid.then_some(()).ok_or(format!("text {text:?}"))
+    is_valid
+        .then_some(())
+        .ok_or_else(|| format!("text {text:?}"))
 }
 
-fn number_of(text: &str, digits: usize, least: u64, most: u64) -> Read<u64> {
+fn number_of(text: &str, digits: usize, least: u64, most: u64) -> Result<u64, String> {
     if text.len() != digits || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!("number {text}"));
     }
@@ -243,13 +247,56 @@ fn number_of(text: &str, digits: usize, least: u64, most: u64) -> Read<u64> {
     (least..=most)
         .contains(&value)
         .then_some(value)
-        .ok_or(format!("number {text}"))
+        .ok_or_else(|| format!("number {text}"))
 }
 
 /// A number without leading zeros.
-fn number(text: &str, least: u64, most: u64) -> Read<u64> {
+fn number(text: &str, least: u64, most: u64) -> Result<u64, String> {
     if text.len() > 1 && text.starts_with('0') {
         return Err(format!("leading zero in {text}"));
     }
     number_of(text, text.len(), least, most)
+}
+
+/// A reader that takes anything would prove nothing.
+#[test]
+fn readers_refuse_what_is_wrong() {
+    const GOOD: &str =
+        "<34>1 2024-02-03T04:05:06.789Z host app 12 ID123 [a@1 b=\"c\"][d@1 e=\"f\"] text\n";
+    assert!(syslog5424(GOOD).is_ok());
+    for (from, to) in [
+        ("<34>", "<192>"),
+        ("<34>", "<034>"),
+        (">1 ", ">2 "),
+        ("02-03", "13-03"),
+        ("06.789Z", "06.789"),
+        ("host app", "host  app"),
+        ("ID123", "ID12"),
+        ("[a@1", "[a=1"),
+        ("\"c\"]", "\"c]\"]"),
+        ("\"f\"]", "\"f\""),
+        ("text", ""),
+        ("\n", ""),
+        ("text", "te\nxt"),
+    ] {
+        let bad = GOOD.replacen(from, to, 1);
+        assert!(syslog5424(&bad).is_err(), "{bad}");
+    }
+    const LINE: &str = "1.2.3.4 - ann [03/Feb/2024:04:05:06 +0000] \"GET /a HTTP/1.1\" 200 17\n";
+    assert!(apache_common(LINE).is_ok());
+    for (from, to) in [
+        ("1.2.3.4", "1.2.3.256"),
+        ("Feb", "ebM"),
+        ("04:05", "24:05"),
+        ("GET", "get"),
+        ("/a", "a"),
+        ("1.1\"", "1.1"),
+        ("200", "99"),
+        ("17", "017"),
+    ] {
+        let bad = LINE.replacen(from, to, 1);
+        assert!(apache_common(&bad).is_err(), "{bad}");
+    }
+    assert!(json("{\"id\":1,\"name\":\"a\",\"seed\":1,\"byte_parade\":[256]}\n").is_err());
+    assert!(datadog_log(b"[{\"message\":\"a\"}]").is_err());
 }

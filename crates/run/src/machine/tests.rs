@@ -78,18 +78,31 @@ fn a_run_goes_through_its_phases() {
 
 #[test]
 fn whatever_goes_wrong_the_run_stops_and_closes_and_keeps_the_first_reason() {
-    let died = RunOutcome::SubjectDied { phase: Phase::Measure };
-    let part = |part: &str| Event::PartFailed { part: part.into(), reason: "gone".into() };
+    let died = RunOutcome::SubjectDied {
+        phase: Phase::Measure,
+    };
+    let part = |part: &str| Event::PartFailed {
+        part: part.into(),
+        reason: "gone".into(),
+    };
     let table = [
         (Event::SubjectExited, died),
-        (Event::Interrupted(15), RunOutcome::Interrupted { signal: 15 }),
+        (
+            Event::Interrupted(15),
+            RunOutcome::Interrupted { signal: 15 },
+        ),
         (
             Event::StorageFailed("full".into()),
-            RunOutcome::StorageFailed { reason: "full".into() },
+            RunOutcome::StorageFailed {
+                reason: "full".into(),
+            },
         ),
         (
             part("sink"),
-            RunOutcome::PartFailed { part: "sink".into(), reason: "gone".into() },
+            RunOutcome::PartFailed {
+                part: "sink".into(),
+                reason: "gone".into(),
+            },
         ),
     ];
     for (event, outcome) in table {
@@ -164,7 +177,10 @@ fn any_event() -> impl Strategy<Value = Event> {
         Just(Event::Ready),
         Just(Event::NotReady("n".into())),
         Just(Event::SubjectExited),
-        Just(Event::PartFailed { part: "a".into(), reason: "b".into() }),
+        Just(Event::PartFailed {
+            part: "a".into(),
+            reason: "b".into()
+        }),
         Just(Event::StorageFailed("f".into())),
         Just(Event::Interrupted(2)),
         Just(Event::Quiet),

@@ -28,22 +28,21 @@ fn own_group(mount_line: &str, cgroup: &str) -> Option<Own> {
     let (root, mount) = (fields.next()?, fields.next()?);
     let mut fields = right.split(' ');
     let (kind, options) = (fields.next()?, fields.nth(1)?);
-    let (is_ours, controllers): (Box<dyn Fn(&str) -> bool>, _) = match kind {
-        "cgroup2" => (Box::new(str::is_empty), Vec::new()),
-        "cgroup" => {
-            let named: Vec<String> = options.split(',').map(str::to_owned).collect();
-            let list = named.clone();
-            let is_ours = move |text: &str| {
-                !text.is_empty() && text.split(',').all(|one| list.iter().any(|c| c == one))
-            };
-            (Box::new(is_ours), named)
-        }
+    let controllers: Vec<String> = match kind {
+        "cgroup2" => Vec::new(),
+        "cgroup" => options.split(',').map(str::to_owned).collect(),
         _ => return None,
+    };
+    let is_this = |names: &str| match names {
+        "" => controllers.is_empty(),
+        names => names
+            .split(',')
+            .all(|name| controllers.iter().any(|c| c == name)),
     };
     let path = cgroup.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
-        let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
-        is_ours(controllers).then_some(path)
+        let (_, names, path) = (fields.next()?, fields.next()?, fields.next()?);
+        is_this(names).then_some(path)
     })?;
     let below = Path::new(path).strip_prefix(root).ok()?;
     // A path that leaves the namespace cannot be reached.
@@ -60,7 +59,9 @@ fn own_group(mount_line: &str, cgroup: &str) -> Option<Own> {
 
 /// Spaces and their like are octal in `mountinfo`.
 fn unescaped(text: &str) -> String {
-    text.replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
+    text.replace("\\040", " ")
+        .replace("\\011", "\t")
+        .replace("\\134", "\\")
 }
 
 #[cfg(test)]

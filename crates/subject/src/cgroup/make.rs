@@ -86,7 +86,11 @@ impl Maker<'_> {
         }
         let wanted = |is_wanted: bool| is_wanted.then(|| folder.clone());
         self.folders.unified = self.folders.unified.take().or_else(|| wanted(is_unified));
-        self.folders.cpuacct = self.folders.cpuacct.take().or_else(|| wanted(has("cpuacct")));
+        self.folders.cpuacct = self
+            .folders
+            .cpuacct
+            .take()
+            .or_else(|| wanted(has("cpuacct")));
         self.folders.memory = self.folders.memory.take().or_else(|| wanted(has("memory")));
         self.folders.cpuset = self.folders.cpuset.take().or_else(|| wanted(has("cpuset")));
         self.made.push(folder);
@@ -141,7 +145,12 @@ impl Maker<'_> {
         if let Some(memory) = limits.memory {
             let bytes = memory.bytes().to_string();
             let file = match (&self.folders.memory, &self.folders.unified) {
-                (Some(old), _) => Some((old, "memory.limit_in_bytes", "memory.memsw.limit_in_bytes", &*bytes)),
+                (Some(old), _) => Some((
+                    old,
+                    "memory.limit_in_bytes",
+                    "memory.memsw.limit_in_bytes",
+                    &*bytes,
+                )),
                 (None, Some(unified)) => Some((unified, "memory.max", "memory.swap.max", "0")),
                 (None, None) => None,
             };

@@ -1,0 +1,162 @@
+//! `stillwell rig`.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use stillwell_capture::{Capture, RunOutcome};
+use stillwell_config::{ProgramOverride, RigOverrides, TargetOverride};
+use stillwell_plan::{Places, RigPlan};
+use stillwell_report::run_terminal;
+use stillwell_run::{Interrupt, RunRequest, conduct};
+use stillwell_subject::Privileges;
+use stillwell_units::{Nanos, RunId};
+use stillwell_verdict::{CheckPassed, RunSummary, summarise};
+
+use crate::arguments::RigArguments;
+use crate::command::{output, places, select};
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+use crate::progress::Teller;
+use crate::signals;
+
+pub(crate) fn run(
+    arguments: &RigArguments,
+    paint: &Paint,
+    privileges: &Privileges,
+) -> Result<Exit, CommandError> {
+    let overrides = overrides(arguments)?;
+    let loaded = stillwell_config::load_rig(&arguments.file, &overrides)
+        .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
+    select::warn(&loaded.warnings, paint);
+    output::tell_privileges(privileges, arguments.quiet);
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let folder = arguments
+        .results
+        .clone()
+        .unwrap_or_else(|| places::fresh("rigs", &places::name_of(&arguments.file)));
+    let request = request(loaded.plan, folder.clone(), &arguments.file).map_err(could_not)?;
+    let state = request.places.state.clone();
+    let interrupt = Interrupt::new();
+    let raised = interrupt.clone();
+    let signals = signals::listen(move |signal| raised.raise(signal))
+        .map_err(|error| could_not(error.into()))?;
+    let mut teller = Teller::new(paint, arguments.quiet);
+    let conducted = conduct(request, &interrupt, &mut |progress| teller.run(&progress));
+    teller.clear();
+    signals.close(Nanos::SECOND);
+    // What is left of it is nothing that anybody needs.
+    std::fs::remove_dir_all(state.parent().unwrap_or(&state)).ok();
+    conducted.map_err(|error| could_not(error.into()))?;
+    let capture =
+        Capture::open(&folder).map_err(|error| CommandError::new(Exit::Invalid, error))?;
+    let summary = summarise(&capture);
+    tell(&summary, &capture, arguments.json, &folder, paint).map_err(could_not)?;
+    Ok(exit_of(&summary))
+}
+
+fn overrides(arguments: &RigArguments) -> Result<RigOverrides, CommandError> {
+    let target = match (arguments.target.as_slice(), arguments.target_pid) {
+        ([program, rest @ ..], _) => {
+            let mut environment = std::collections::BTreeMap::new();
+            for pair in &arguments.environment {
+                let Some((key, value)) = pair.split_once('=') else {
+                    let error = anyhow::anyhow!("`{pair}` is no environment variable");
+                    return Err(CommandError::new(Exit::Usage, error).hint("write K=V"));
+                };
+                environment.insert(key.to_owned(), value.to_owned());
+            }
+            TargetOverride::Path(ProgramOverride {
+                program: program.into(),
+                arguments: rest.to_vec(),
+                environment,
+                inherit: arguments.inherit_environment,
+            })
+        }
+        ([], Some(pid)) => TargetOverride::Pid(pid),
+        ([], None) if arguments.no_target => TargetOverride::None,
+        ([], None) => TargetOverride::FromFile,
+    };
+    Ok(RigOverrides {
+        target,
+        warmup: arguments.warmup,
+        measure: arguments.measure,
+        seed: arguments.seed,
+        rate: None,
+    })
+}
+
+fn request(plan: RigPlan, folder: PathBuf, file: &Path) -> anyhow::Result<RunRequest> {
+    let experiment = std::path::absolute(file)?;
+    let places = Places {
+        stillwell: std::env::current_exe()?,
+        state: places::state_root().join("rig"),
+        files: None,
+        experiment: experiment
+            .parent()
+            .map(Path::to_path_buf)
+            .unwrap_or_default(),
+    };
+    let mut name = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut name)?;
+    Ok(RunRequest {
+        plan,
+        places,
+        folder: std::path::absolute(folder)?,
+        identity: None,
+        command: std::env::args().collect(),
+        run: RunId::from_bytes(name),
+    })
+}
+
+fn tell(
+    summary: &RunSummary,
+    capture: &Capture,
+    json: bool,
+    folder: &Path,
+    paint: &Paint,
+) -> anyhow::Result<()> {
+    let kept = serde_json::to_string_pretty(summary)?;
+    std::fs::write(folder.join("summary.json"), &kept)?;
+    if json {
+        Paint::data(&format!("{kept}\n"))?;
+    } else {
+        Paint::data(&run_terminal(summary, output::styled(paint)))?;
+    }
+    if !matches!(
+        summary.outcome,
+        RunOutcome::Completed | RunOutcome::Interrupted { .. }
+    ) {
+        let lines = capture
+            .manifest
+            .subject
+            .as_ref()
+            .map(|end| end.last_lines.as_slice());
+        for line in lines.unwrap_or_default() {
+            Paint::say(&format!("  subject: {line}"));
+        }
+    }
+    Paint::say(&format!("capture: {}", output::show_path(folder)));
+    Ok(())
+}
+
+fn exit_of(summary: &RunSummary) -> Exit {
+    match summary.outcome {
+        RunOutcome::CouldNotStart { .. } | RunOutcome::NeverReady { .. } => Exit::CouldNotRun,
+        RunOutcome::Interrupted { signal } => Exit::Interrupted(signal),
+        RunOutcome::Completed => {
+            if summary
+                .checks
+                .iter()
+                .any(|check| check.passed == CheckPassed::Fail)
+            {
+                Exit::Failed
+            } else if summary.doubts.is_empty() {
+                Exit::Held
+            } else {
+                Exit::Invalid
+            }
+        }
+        _ => Exit::Invalid,
+    }
+}

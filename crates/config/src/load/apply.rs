@@ -1,0 +1,326 @@
+//! What a command line says, laid over what a file says.
+
+use std::path::Path;
+
+use stillwell_legacy::{Diagnostic, Diagnostics, Place, code};
+use stillwell_plan::{
+    BinarySource, ExperimentPlan, GeneratorPlan, GitSource, OperatingPoint, PhasesPlan, RigPlan,
+    VariantPlan,
+};
+use stillwell_units::{Nanos, Seed};
+
+use super::{FileKind, subject_from_override};
+use crate::overrides::{LabOverrides, RigOverrides, VariantArgument};
+use crate::spec::{PROBE_DEFAULT, check_variants, parse_goal, parse_rate, parse_share};
+
+pub(super) fn to_rig(
+    rig: &mut RigPlan,
+    overrides: &RigOverrides,
+    kind: FileKind,
+    found: &mut Diagnostics,
+) {
+    times(&mut rig.phases, overrides.warmup, overrides.measure, found);
+    if let Some(seed) = overrides.seed {
+        reseed(rig, seed);
+    }
+    if let Some(rate) = &overrides.rate {
+        set_rate(&mut rig.generators, rate, found);
+    }
+    match subject_from_override(&overrides.target, rig) {
+        Some(subject) => rig.subject = subject,
+        None if kind == FileKind::Lading => {
+            let message = "no program was named: load goes straight to whatever listens";
+            let warning = Diagnostic::warning(code::NO_SUBJECT, message);
+            found.push(warning.help("a lading file never names one; name it on the command line"));
+        }
+        None => {}
+    }
+}
+
+/// What a file says at all, be it wrong.
+pub(super) struct Given {
+    /// Its subject has a program.
+    pub(super) program: bool,
+    /// It has a subject.
+    pub(super) subject: bool,
+    /// It has variants.
+    pub(super) variants: bool,
+    /// Where what is missing would stand.
+    pub(super) place: Option<Place>,
+}
+
+pub(super) fn to_experiment(
+    plan: &mut ExperimentPlan,
+    overrides: &LabOverrides,
+    given: &Given,
+    found: &mut Diagnostics,
+) {
+    times(
+        &mut plan.rig.phases,
+        overrides.warmup,
+        overrides.measure,
+        found,
+    );
+    if let Some(seed) = overrides.seed {
+        reseed(&mut plan.rig, seed);
+    }
+    if let Some(pairs) = overrides.pairs {
+        plan.pairs = pairs;
+        if pairs == 0 {
+            found.push(Diagnostic::error(
+                code::OUT_OF_RANGE,
+                "`--pairs 0` compares nothing",
+            ));
+        }
+    }
+    if let Some(goal) = &overrides.goal {
+        set_goal(plan, goal, found);
+    }
+    if let Some(rate) = &overrides.rate {
+        set_operating_point(plan, rate, found);
+    }
+    set_variants(plan, overrides, given, found);
+    check_program(plan, given, found);
+    // Mistakes are told without remarks about what may come of them.
+    let is_odd = check_variants(&plan.variants).filter(|_| !found.has_errors());
+    if let Some(odd) = is_odd {
+        let message = format!("{}: {odd}", plan.name);
+        found.push(Diagnostic::note(code::VARIANTS, message));
+    }
+}
+
+fn times(
+    phases: &mut PhasesPlan,
+    warmup: Option<Nanos>,
+    measure: Option<Nanos>,
+    found: &mut Diagnostics,
+) {
+    if let Some(warmup) = warmup {
+        phases.warmup = warmup;
+    }
+    if let Some(measure) = measure {
+        phases.measure = measure;
+        if measure == Nanos::ZERO {
+            let message = "nothing would be measured: the measured phase has no length";
+            found.push(Diagnostic::error(code::NOTHING_MEASURED, message));
+        }
+    }
+}
+
+fn reseed(rig: &mut RigPlan, seed: Seed) {
+    rig.seed = seed;
+    for (index, generator) in (0..).zip(&mut rig.generators) {
+        generator.seed = seed.derive("payload", index);
+    }
+}
+
+/// The rate of the only generator.
+fn set_rate(generators: &mut [GeneratorPlan], text: &str, found: &mut Diagnostics) -> bool {
+    let rate = match parse_rate(text) {
+        Ok(rate) => rate,
+        Err(error) => {
+            let message = format!("`--rate {text}`: {error}");
+            found.push(Diagnostic::error(code::BAD_VALUE, message));
+            return false;
+        }
+    };
+    match generators {
+        [generator] => generator.rate = rate,
+        generators if rate.is_max() => {
+            for generator in generators {
+                generator.rate = rate;
+            }
+        }
+        generators => {
+            let message = format!(
+                "`--rate {text}` means one generator, there are {}",
+                generators.len()
+            );
+            let error = Diagnostic::error(code::OPERATING_POINT, message);
+            found.push(error.help("write the rates of several generators into the file"));
+            return false;
+        }
+    }
+    true
+}
+
+fn set_operating_point(plan: &mut ExperimentPlan, text: &str, found: &mut Diagnostics) {
+    if let Some(rest) = text.strip_prefix("probe") {
+        let share = match rest.strip_prefix(':') {
+            Some(share) => parse_share(share),
+            None if rest.is_empty() => Some(0.6),
+            None => None,
+        };
+        plan.operating_point = match (share, PROBE_DEFAULT) {
+            (Some(share), OperatingPoint::Probe { length, .. }) => {
+                OperatingPoint::Probe { share, length }
+            }
+            _ => {
+                let message = format!("`--rate {text}`: write `probe` or `probe:60%`");
+                found.push(Diagnostic::error(code::BAD_VALUE, message));
+                return;
+            }
+        };
+    } else if set_rate(&mut plan.rig.generators, text, found) {
+        plan.operating_point = if text == "max" {
+            OperatingPoint::Max
+        } else {
+            OperatingPoint::Stated
+        };
+    }
+}
+
+/// Puts a goal first; its tolerance in the file stays if none is typed.
+fn set_goal(plan: &mut ExperimentPlan, text: &str, found: &mut Diagnostics) {
+    let mut goal = match parse_goal(text) {
+        Ok(goal) => goal,
+        Err(reason) => {
+            let message = format!("`--goal {text}`: {reason}");
+            found.push(Diagnostic::error(code::UNKNOWN_WORD, message));
+            return;
+        }
+    };
+    let there = plan
+        .goals
+        .iter()
+        .position(|other| other.metric == goal.metric);
+    if let Some(index) = there {
+        let old = plan.goals.remove(index);
+        if !text.contains(':') {
+            goal = old;
+        }
+    }
+    plan.goals.insert(0, goal);
+}
+
+fn set_variants(
+    plan: &mut ExperimentPlan,
+    overrides: &LabOverrides,
+    given: &Given,
+    found: &mut Diagnostics,
+) {
+    if plan.variants.is_empty() && given.variants {
+        return;
+    }
+    if plan.variants.is_empty() {
+        if overrides.baseline.is_none() && overrides.comparison.is_none() {
+            let mut error = Diagnostic::error(code::MISSING_KEY, "an experiment needs `variants`")
+                .label("nothing to compare")
+                .help(
+                    "list two under `variants`, or name them with `--baseline` and `--comparison`",
+                );
+            error.place.clone_from(&given.place);
+            found.push(error);
+            return;
+        }
+        let names = ["baseline", "comparison"];
+        plan.variants = names
+            .map(|name| VariantPlan::unchanged(name.to_owned()))
+            .to_vec();
+    }
+    if let Some(argument) = &overrides.baseline {
+        set_variant(plan, 0, argument, overrides, found);
+    }
+    if let Some(argument) = &overrides.comparison {
+        let named = plan
+            .variants
+            .iter()
+            .position(|one| one.name == "comparison");
+        set_variant(plan, named.unwrap_or(1), argument, overrides, found);
+    }
+}
+
+fn set_variant(
+    plan: &mut ExperimentPlan,
+    index: usize,
+    argument: &VariantArgument,
+    overrides: &LabOverrides,
+    found: &mut Diagnostics,
+) {
+    let known = plan
+        .variants
+        .iter()
+        .find_map(|variant| match &variant.binary {
+            BinarySource::Git(git) => Some(git.clone()),
+            BinarySource::AsPlanned | BinarySource::Path(_) => None,
+        });
+    let Some(variant) = plan.variants.get_mut(index) else {
+        return;
+    };
+    match argument {
+        VariantArgument::Arguments(arguments) => variant.arguments.clone_from(arguments),
+        VariantArgument::Environment(variables) => variant.environment.clone_from(variables),
+        VariantArgument::Files(folder) => variant.files = Some(absolute(folder)),
+        VariantArgument::Same => *variant = VariantPlan::unchanged(variant.name.clone()),
+        VariantArgument::Binary(path) => {
+            variant.binary = BinarySource::Path(absolute(path));
+            variant.command = None;
+        }
+        VariantArgument::Command(words) => {
+            variant.binary = BinarySource::AsPlanned;
+            variant.command = Some(words.clone());
+        }
+        VariantArgument::Git(revision) => {
+            variant.command = None;
+            match git_source(revision, known, overrides) {
+                Some(source) => variant.binary = BinarySource::Git(source),
+                None => {
+                    let message = format!("`git:{revision}` needs a build command and its output");
+                    found.push(Diagnostic::error(code::BUILD_INCOMPLETE, message).help(
+                        "e.g. `--build 'cargo build --release' --build-output target/release/x`",
+                    ));
+                }
+            }
+        }
+    }
+}
+
+/// `revision` of what the command line says, else of what the file says.
+fn git_source(
+    revision: &str,
+    known: Option<GitSource>,
+    overrides: &LabOverrides,
+) -> Option<GitSource> {
+    let known = known.as_ref();
+    let repository = overrides.repository.as_deref().map(absolute);
+    let repository = repository.or_else(|| known.map(|git| git.repository.clone()));
+    let build = overrides.build.clone();
+    let output = overrides.build_output.clone();
+    Some(GitSource {
+        repository: repository.unwrap_or_else(|| absolute(Path::new("."))),
+        revision: revision.to_owned(),
+        build: build.or_else(|| known.map(|git| git.build.clone()))?,
+        output: output.or_else(|| known.map(|git| git.output.clone()))?,
+    })
+}
+
+fn absolute(path: &Path) -> std::path::PathBuf {
+    super::absolute(path)
+}
+
+/// Every variant must come to a program.
+fn check_program(plan: &ExperimentPlan, given: &Given, found: &mut Diagnostics) {
+    if !given.subject {
+        let mut error = Diagnostic::error(code::MISSING_KEY, "an experiment needs a `subject`")
+            .label("nothing to measure")
+            .help("e.g. `subject: {command: [./program, --flag]}`");
+        error.place.clone_from(&given.place);
+        found.push(error);
+        return;
+    }
+    if given.program {
+        return;
+    }
+    for variant in &plan.variants {
+        if variant.binary == BinarySource::AsPlanned && variant.command.is_none() {
+            let message = format!(
+                "{}: its target names no `command`, so that variant `{}` has no program",
+                plan.name, variant.name
+            );
+            let flag = format!("--{}", variant.name);
+            found.push(Diagnostic::error(code::NO_SUBJECT, message).help(format!(
+                "name one, e.g. `{flag} bin:PATH` or `{flag} cmd:'PATH ARGUMENTS'`"
+            )));
+        }
+    }
+}

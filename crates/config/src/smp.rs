@@ -1,0 +1,219 @@
+//! SMP cases: `experiment.yaml`, `lading/lading.yaml` and folders to show.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use std::sync::Arc;
+use stillwell_legacy::lading::{self, LadingRig};
+use stillwell_legacy::smp::{self, SmpExperiment, SmpGoal, SmpTarget};
+use stillwell_legacy::{Diagnostic, Diagnostics, ready_probe_of};
+use stillwell_legacy::{Place, Source, code};
+use stillwell_plan::{
+    ChildPlan, CpuChoice, EnvironmentPlan, ExperimentPlan, GoalMetric, IsolationPlan, MountPlan,
+    OperatingPoint, PhasesPlan, PlacementPlan, RigPlan, SubjectKind, SubjectPlan, VariantPlan,
+};
+
+use crate::discover::Case;
+use crate::files::{EntryKind, Files, read_source};
+use crate::spec::{PAIRS_DEFAULT, STOP_DEFAULT, default_goals, goal_of};
+
+/// An SMP case, and whether it names a program.
+pub(crate) struct SmpCase {
+    pub(crate) plan: ExperimentPlan,
+    pub(crate) has_program: bool,
+}
+
+/// Reads a case; what is wrong with it goes to `found`.
+pub(crate) fn read_case(
+    files: &dyn Files,
+    case: &Case,
+    found: &mut Diagnostics,
+) -> Option<SmpCase> {
+    let (experiment, source) = read_experiment(files, case, found)?;
+    let rig = read_load(files, &case.folder.join("lading/lading.yaml"), true, found)?;
+    let target = experiment.target.clone().unwrap_or_default();
+    let has_program = target.command.is_some();
+    let operating_point = operating_point_of(&rig);
+    let goals = goals_of(&experiment, &rig, source.as_ref(), found);
+    let variants = ["baseline", "comparison"].map(|name| VariantPlan {
+        environment: environment_of(&experiment, name),
+        ..VariantPlan::unchanged(name.to_owned())
+    });
+    let subject = subject_of(files, &case.folder, target, &rig);
+    let mut plan_rig = rig_of(rig, subject);
+    plan_rig.checks = experiment.checks;
+    Some(SmpCase {
+        plan: ExperimentPlan {
+            name: case.name.clone(),
+            summary: experiment.description,
+            folder: case.folder.clone(),
+            rig: plan_rig,
+            variants: variants.to_vec(),
+            goals,
+            pairs: PAIRS_DEFAULT,
+            operating_point,
+            report_links: experiment.report_links,
+            // Without a goal only the checks gate.
+            erratic: experiment.erratic || experiment.goal == SmpGoal::None,
+        },
+        has_program,
+    })
+}
+
+fn read_experiment(
+    files: &dyn Files,
+    case: &Case,
+    found: &mut Diagnostics,
+) -> Option<(SmpExperiment, Option<Arc<Source>>)> {
+    let Some(file) = &case.file else {
+        let message = format!("{} has no `experiment.yaml`", case.folder.display());
+        found.push(
+            Diagnostic::warning(code::UNREADABLE, message)
+                .help("usual goals are used, and the program must be given on the command line"),
+        );
+        return Some((SmpExperiment::default(), None));
+    };
+    match read_source(files, file) {
+        Ok(source) => {
+            let (experiment, remarks) = smp::read(&source, &case.name);
+            found.append(remarks);
+            Some((experiment?, Some(source)))
+        }
+        Err(error) => {
+            found.push(*error);
+            None
+        }
+    }
+}
+
+/// Reads a `lading.yaml`.
+pub(crate) fn read_load(
+    files: &dyn Files,
+    path: &Path,
+    has_subject: bool,
+    found: &mut Diagnostics,
+) -> Option<LadingRig> {
+    match read_source(files, path) {
+        Ok(source) => {
+            let (rig, remarks) = lading::read(&source, has_subject);
+            found.append(remarks);
+            rig
+        }
+        Err(error) => {
+            found.push(*error);
+            None
+        }
+    }
+}
+
+/// The rig of a `lading.yaml` around `subject`.
+pub(crate) fn rig_of(load: LadingRig, subject: SubjectPlan) -> RigPlan {
+    RigPlan {
+        seed: load.seed,
+        generators: load.generators,
+        sinks: load.sinks,
+        subject,
+        observer: load.observer,
+        phases: PhasesPlan::default(),
+        timeline: Vec::new(),
+        isolation: IsolationPlan::default(),
+        placement: PlacementPlan::default(),
+        checks: Vec::new(),
+    }
+}
+
+/// Rates that stand there are kept; a load without any is as fast as can be.
+fn operating_point_of(rig: &LadingRig) -> OperatingPoint {
+    let mut rates = rig.generators.iter().map(|generator| generator.rate);
+    if !rig.generators.is_empty() && rates.all(|rate| rate.is_max()) {
+        OperatingPoint::Max
+    } else {
+        OperatingPoint::Stated
+    }
+}
+
+fn goals_of(
+    experiment: &SmpExperiment,
+    rig: &LadingRig,
+    source: Option<&Arc<Source>>,
+    found: &mut Diagnostics,
+) -> Vec<stillwell_plan::GoalPlan> {
+    let has_generators = !rig.generators.is_empty();
+    let SmpGoal::Metric(metric) = experiment.goal else {
+        return default_goals(has_generators);
+    };
+    let missing = match metric {
+        GoalMetric::IngressThroughput if !has_generators => Some("generator"),
+        GoalMetric::EgressThroughput if rig.sinks.is_empty() => Some("blackhole"),
+        _ => None,
+    };
+    // A load with mistakes may have lost its parts to them.
+    if let (Some(missing), false) = (missing, found.has_errors()) {
+        let message = format!("`{}` can never be measured here", metric.name());
+        let mut error = Diagnostic::error(code::GOAL_WITHOUT_LOAD, message)
+            .label(format!("the load has no {missing}"));
+        if let (Some(source), Some(span)) = (source, experiment.goal_span) {
+            error = error.at(Place::new(source, span));
+        }
+        found.push(error);
+    }
+    let mut goals = vec![goal_of(metric)];
+    if has_generators && metric != GoalMetric::CpuPerEvent {
+        goals.push(goal_of(GoalMetric::CpuPerEvent));
+    }
+    goals
+}
+
+fn environment_of(experiment: &SmpExperiment, variant: &str) -> BTreeMap<String, String> {
+    let environment = experiment.config_only.get(variant);
+    environment.cloned().unwrap_or_default()
+}
+
+fn subject_of(
+    files: &dyn Files,
+    folder: &Path,
+    target: SmpTarget,
+    load: &LadingRig,
+) -> SubjectPlan {
+    let name = if target.name.is_empty() {
+        "target".to_owned()
+    } else {
+        target.name
+    };
+    let mut words = target
+        .command
+        .unwrap_or_else(|| vec![name.clone()])
+        .into_iter();
+    let program: PathBuf = words.next().unwrap_or_else(|| name.clone()).into();
+    let shown = [
+        (name.as_str(), format!("/etc/{name}")),
+        ("lading", "/etc/lading".to_owned()),
+        ("data", "/data".to_owned()),
+    ];
+    let mounts = shown
+        .into_iter()
+        .map(|(source, at)| (folder.join(source), at))
+        .filter(|(source, _)| files.kind(source) == Some(EntryKind::Folder))
+        .map(|(source, at)| MountPlan {
+            source,
+            at: at.into(),
+        })
+        .collect();
+    SubjectPlan {
+        kind: SubjectKind::Child(ChildPlan {
+            program,
+            arguments: words.collect(),
+            environment: EnvironmentPlan {
+                inherit: false,
+                variables: target.environment,
+            },
+            directory: None,
+            mounts,
+        }),
+        ready: ready_probe_of(&load.generators),
+        cpus: target.cpus.map_or(CpuChoice::Auto, CpuChoice::Count),
+        memory: target.memory,
+        name,
+        stop: STOP_DEFAULT,
+    }
+}

@@ -1,0 +1,362 @@
+//! The whole file: an experiment, or a rig where there is nothing to compare.
+
+use stillwell_legacy::{
+    MapReader, Node, Placed, Reader, Span, Value, check_past_subject, check_sink_addresses, code,
+    ready_probe_of,
+};
+use stillwell_plan::{
+    CheckPlan, GoalPlan, IsolationPlan, ObserverPlan, OperatingPoint, PlacementPlan, ReadyProbe,
+    ReportLink, RigPlan, SinkPlan, StepPlan, StopPlan, SubjectKind, SubjectPlan, VariantPlan,
+};
+use stillwell_units::{Nanos, Seed};
+
+use super::generator::{self, GeneratorSpec};
+use super::subject::{self, STOP_DEFAULT, SubjectSpec};
+use super::{
+    Door, PROBE_DEFAULT, check, goal, observe, operating_point, phases, placement, sink, timeline,
+    variant,
+};
+use crate::schema::{Element, Shape, optional, required};
+
+const WORKLOAD: Element = Element {
+    name: "workload",
+    about: "What is sent, and who receives it in the end.",
+    fields: &[
+        optional(
+            "generators",
+            Shape::List(&Shape::Element(&generator::GENERATOR)),
+            "Sources of load; none for an idle run.",
+        ),
+        optional(
+            "sinks",
+            Shape::List(&Shape::Element(&sink::SINK)),
+            "Receivers of what the subject sends on.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const LINK: Element = Element {
+    name: "report link",
+    about: "A link that reports carry.",
+    fields: &[
+        required("text", Shape::Text, "What is shown."),
+        required("link", Shape::Text, "Where it leads."),
+    ],
+    one_of: &[],
+};
+
+/// The top of a native file.
+pub(crate) const EXPERIMENT: Element = Element {
+    name: "experiment",
+    about: "An experiment; without variants, a rig.",
+    fields: &[
+        optional(
+            "description",
+            Shape::Text,
+            "One line; else the first prose of README.md.",
+        ),
+        optional(
+            "seed",
+            Shape::Any(&[Shape::Whole, Shape::Text]),
+            "From which everything random follows.",
+        ),
+        optional(
+            "subject",
+            Shape::Element(&subject::SUBJECT),
+            "The program being measured.",
+        ),
+        optional(
+            "variants",
+            Shape::Map(&Shape::Element(&variant::VARIANT)),
+            "Two or more; the first, or the one called baseline, is the baseline.",
+        ),
+        optional(
+            "workload",
+            Shape::Element(&WORKLOAD),
+            "What is sent, and who receives it.",
+        ),
+        optional(
+            "operating_point",
+            operating_point::SHAPE,
+            "At which rate it runs.",
+        ),
+        optional(
+            "phases",
+            Shape::Element(&phases::PHASES),
+            "How long everything takes.",
+        ),
+        optional(
+            "observe",
+            Shape::Element(&observe::OBSERVE),
+            "What is watched.",
+        ),
+        optional(
+            "timeline",
+            Shape::List(&Shape::Element(&timeline::STEP)),
+            "What happens in the middle.",
+        ),
+        optional(
+            "isolation",
+            Shape::Element(&placement::ISOLATION),
+            "What it is kept from.",
+        ),
+        optional(
+            "placement",
+            Shape::Element(&placement::PLACEMENT),
+            "Which CPUs are whose.",
+        ),
+        optional(
+            "goals",
+            Shape::List(&goal::SHAPE),
+            "What is compared; the first is primary.",
+        ),
+        optional(
+            "checks",
+            Shape::List(&Shape::Element(&check::CHECK)),
+            "Bounds to keep.",
+        ),
+        optional(
+            "pairs",
+            Shape::Whole,
+            "Pairs of runs; verdicts need at least four.",
+        ),
+        optional(
+            "report_links",
+            Shape::List(&Shape::Element(&LINK)),
+            "Links in reports.",
+        ),
+        optional(
+            "erratic",
+            Shape::Boolean,
+            "Whether verdicts are shown but never gate.",
+        ),
+    ],
+    one_of: &[],
+};
+
+/// A native file, as far as it could be understood.
+#[derive(Debug)]
+pub(crate) struct ExperimentSpec {
+    pub(crate) description: Option<String>,
+    pub(crate) rig: RigPlan,
+    /// Empty where the file compares nothing.
+    pub(crate) variants: Vec<VariantPlan>,
+    pub(crate) goals: Vec<GoalPlan>,
+    pub(crate) operating_point: OperatingPoint,
+    pub(crate) pairs: u32,
+    pub(crate) report_links: Vec<ReportLink>,
+    pub(crate) erratic: bool,
+    /// Where a missing key would stand.
+    pub(crate) span: Span,
+    /// Whether there is a `subject`, be it wrong.
+    pub(crate) has_subject: bool,
+    /// Whether there are `variants`, be they wrong.
+    pub(crate) has_variants: bool,
+}
+
+/// Pairs where nothing is said: enough for a verdict with some room.
+pub(crate) const PAIRS_DEFAULT: u32 = 6;
+
+/// Reads the file. What it returns may be run only if its reader has no errors.
+pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<ExperimentSpec> {
+    let reader = door.reader;
+    let map = reader.map(root, &EXPERIMENT.keys())?;
+    let description = map.take("description").and_then(|node| door.filled(node));
+    let seed = map.take("seed").and_then(|node| reader.parsed(node));
+    let seed = seed.unwrap_or_else(|| Seed::from_number(0));
+    let subject = map.take("subject");
+    let subject = subject.map(|node| subject::read_subject(door, node));
+    let variants = map.take("variants");
+    let variants = variants.map(|node| variant::read_variants(door, node));
+    let workload = map.take("workload");
+    let workload = workload.and_then(|node| read_workload(door, node, &seed));
+    let (generators, sinks) = workload.unwrap_or_default();
+    if subject.is_some() {
+        let placed: Vec<_> = generators.iter().map(|spec| spec.plan.clone()).collect();
+        check_past_subject(reader, &placed, &sinks);
+    }
+    let operating_point = read_operating_point(door, &map, &generators);
+    let goals = read_goals(door, &map);
+    let phases = map.take("phases");
+    let phases = phases.and_then(|node| phases::read_phases(door, node));
+    let phases = phases.unwrap_or_default();
+    let parts = Parts::read(door, &map, phases.measure);
+    let pairs = map.take("pairs");
+    let pairs = pairs.and_then(|node| reader.whole(node, 1, 10_000));
+    let erratic = map.take("erratic").and_then(|node| reader.boolean(node));
+    let report_links = read_links(reader, &map);
+    let generators: Vec<_> = generators.into_iter().map(|spec| spec.plan.value).collect();
+    let ready = ready_probe_of(&generators);
+    Some(ExperimentSpec {
+        description: description.map(str::to_owned),
+        rig: RigPlan {
+            seed,
+            generators,
+            sinks: sinks.into_iter().map(|sink| sink.value).collect(),
+            subject: finish_subject(subject.flatten(), ready),
+            observer: parts.observer,
+            phases,
+            timeline: parts.timeline,
+            isolation: parts.isolation,
+            placement: parts.placement,
+            checks: parts.checks,
+        },
+        variants: variants.unwrap_or_default(),
+        goals,
+        operating_point,
+        pairs: pairs.unwrap_or(PAIRS_DEFAULT),
+        report_links,
+        erratic: erratic.unwrap_or(false),
+        span: map.span(),
+        has_subject: map.key_span("subject").is_some(),
+        has_variants: map.key_span("variants").is_some(),
+    })
+}
+
+/// What stands for itself in a file.
+#[derive(Default)]
+struct Parts {
+    observer: ObserverPlan,
+    timeline: Vec<StepPlan>,
+    isolation: IsolationPlan,
+    placement: PlacementPlan,
+    checks: Vec<CheckPlan>,
+}
+
+impl Parts {
+    fn read(door: &Door<'_>, map: &MapReader<'_, '_>, measure: Nanos) -> Self {
+        let mut parts = Self::default();
+        if let Some(node) = map.take("observe") {
+            parts.observer = observe::read_observe(door, node).unwrap_or_default();
+        }
+        if let Some(node) = map.take("timeline") {
+            parts.timeline = timeline::read_timeline(door, node, measure);
+        }
+        if let Some(node) = map.take("isolation") {
+            parts.isolation = placement::read_isolation(door, node).unwrap_or_default();
+        }
+        if let Some(node) = map.take("placement") {
+            parts.placement = placement::read_placement(door, node).unwrap_or_default();
+        }
+        if let Some(node) = map.take("checks") {
+            let items = door.reader.list(node).unwrap_or_default();
+            let checks = items
+                .iter()
+                .filter_map(|item| check::read_check(door, item));
+            parts.checks = checks.collect();
+        }
+        parts
+    }
+}
+
+fn read_workload(
+    door: &Door<'_>,
+    node: &Node,
+    seed: &Seed,
+) -> Option<(Vec<GeneratorSpec>, Vec<Placed<SinkPlan>>)> {
+    let map = door.reader.map(node, &WORKLOAD.keys())?;
+    let generators = map.take("generators");
+    let generators = generators.map(|node| generator::read_generators(door, node, seed));
+    let sinks = map.take("sinks").map(|node| sink::read_sinks(door, node));
+    let sinks = sinks.unwrap_or_default();
+    check_sink_addresses(door.reader, &sinks);
+    Some((generators.unwrap_or_default(), sinks))
+}
+
+/// What was asked for; else the rates that stand there, if they all do.
+fn read_operating_point(
+    door: &Door<'_>,
+    map: &MapReader<'_, '_>,
+    generators: &[GeneratorSpec],
+) -> OperatingPoint {
+    let all_stated = generators.iter().all(|spec| spec.has_rate);
+    let all_max = generators.iter().all(|spec| spec.plan.value.rate.is_max());
+    let given = map
+        .take("operating_point")
+        .and_then(|node| operating_point::read_operating_point(door, node));
+    let reader = door.reader;
+    match given {
+        Some((OperatingPoint::Stated, span)) if !all_stated => {
+            let message = "the operating point is `stated`, but not every generator states a rate";
+            let missing = generators.iter().find(|spec| !spec.has_rate);
+            let mut error = reader.error(code::OPERATING_POINT, span, message);
+            if let Some(spec) = missing {
+                error = error.context(reader.place(spec.plan.span), "this one has no `rate`");
+            }
+            reader.report(error);
+            OperatingPoint::Stated
+        }
+        Some((OperatingPoint::Max, span)) if all_stated && !all_max => {
+            let message = "the operating point is `max`: the rates of generators are not kept";
+            reader.report(reader.warning(code::OPERATING_POINT, span, message));
+            OperatingPoint::Max
+        }
+        Some((OperatingPoint::Probe { .. }, span)) if generators.is_empty() => {
+            let message = "a probe needs a generator";
+            reader.report(reader.error(code::OPERATING_POINT, span, message));
+            OperatingPoint::Stated
+        }
+        Some((point, _)) => point,
+        None if generators.is_empty() => OperatingPoint::Stated,
+        None if all_stated && all_max => OperatingPoint::Max,
+        None if all_stated => OperatingPoint::Stated,
+        None => PROBE_DEFAULT,
+    }
+}
+
+/// Goals are held against what the file lists, not against what of it could be
+/// understood: one mistake must not cause another.
+fn read_goals(door: &Door<'_>, map: &MapReader<'_, '_>) -> Vec<GoalPlan> {
+    let workload = map.take("workload");
+    let lists = |key| {
+        let items = workload.and_then(|node| node.entry(key));
+        items.is_some_and(|node| matches!(&node.value, Value::List(items) if !items.is_empty()))
+    };
+    let (has_generators, has_sinks) = (lists("generators"), lists("sinks"));
+    let Some(node) = map.take("goals") else {
+        return goal::default_goals(has_generators);
+    };
+    let goals = goal::read_goals(door, node);
+    goal::check_goals(door.reader, &goals, has_generators, has_sinks);
+    goals.into_iter().map(|(goal, _)| goal).collect()
+}
+
+fn read_links(reader: &Reader, map: &MapReader<'_, '_>) -> Vec<ReportLink> {
+    let Some(node) = map.take("report_links") else {
+        return Vec::new();
+    };
+    let items = reader.list(node).unwrap_or_default();
+    items
+        .iter()
+        .filter_map(|item| {
+            let map = reader.map(item, &LINK.keys())?;
+            let text = map.required("text").and_then(|node| reader.text(node));
+            let link = map.required("link").and_then(|node| reader.text(node));
+            Some(ReportLink {
+                text: text?.to_owned(),
+                link: link?.to_owned(),
+            })
+        })
+        .collect()
+}
+
+fn finish_subject(subject: Option<SubjectSpec>, ready: ReadyProbe) -> SubjectPlan {
+    match subject {
+        Some(spec) if spec.has_probe => spec.plan,
+        Some(spec) => SubjectPlan { ready, ..spec.plan },
+        None => no_subject(),
+    }
+}
+
+/// Nothing between generators and whatever listens.
+pub(crate) fn no_subject() -> SubjectPlan {
+    SubjectPlan {
+        name: "none".to_owned(),
+        kind: SubjectKind::None,
+        ready: ReadyProbe::Immediately,
+        cpus: stillwell_plan::CpuChoice::Auto,
+        memory: None,
+        stop: StopPlan { ..STOP_DEFAULT },
+    }
+}

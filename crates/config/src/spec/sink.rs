@@ -1,0 +1,233 @@
+//! `workload.sinks`.
+
+use std::net::SocketAddr;
+
+use stillwell_legacy::{Ids, Node, Placed, Value, code};
+use stillwell_plan::{SinkBody, SinkPlan, SinkProtocol};
+use stillwell_units::Nanos;
+
+use super::Door;
+use crate::schema::{DURATION, Element, Shape, TEXT_MAP, optional, required};
+
+const ADDRESS: Shape = Shape::Like("127.0.0.1:9200");
+
+const SOCKET: Element = Element {
+    name: "socket sink",
+    about: "Reads and counts.",
+    fields: &[required("address", ADDRESS, "Where it listens.")],
+    one_of: &[],
+};
+
+const UNIX: Element = Element {
+    name: "unix sink",
+    about: "Reads and counts.",
+    fields: &[required(
+        "path",
+        Shape::Text,
+        "Its socket; a stale one is replaced.",
+    )],
+    one_of: &[],
+};
+
+const HTTP: Element = Element {
+    name: "http sink",
+    about: "Answers every HTTP/1.1 request.",
+    fields: &[
+        required("address", ADDRESS, "Where it listens."),
+        optional("status", Shape::Whole, "Status of every answer."),
+        optional("headers", TEXT_MAP, "Headers of every answer."),
+        optional("body", Shape::Text, "Body of every answer."),
+        optional("delay", DURATION, "Time between request and answer."),
+        optional(
+            "connections_max",
+            Shape::Whole,
+            "Connections served at once.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const KINDS: &[&str] = &["tcp", "udp", "unix_stream", "unix_datagram", "http"];
+
+pub(super) const SINK: Element = Element {
+    name: "sink",
+    about: "Receives what the subject sends on.",
+    fields: &[
+        optional(
+            "tcp",
+            Shape::Any(&[ADDRESS, Shape::Element(&SOCKET)]),
+            "A TCP listener.",
+        ),
+        optional(
+            "udp",
+            Shape::Any(&[ADDRESS, Shape::Element(&SOCKET)]),
+            "A UDP socket.",
+        ),
+        optional(
+            "unix_stream",
+            Shape::Any(&[Shape::Text, Shape::Element(&UNIX)]),
+            "A Unix stream listener.",
+        ),
+        optional(
+            "unix_datagram",
+            Shape::Any(&[Shape::Text, Shape::Element(&UNIX)]),
+            "A Unix datagram socket.",
+        ),
+        optional(
+            "http",
+            Shape::Any(&[ADDRESS, Shape::Element(&HTTP)]),
+            "An HTTP server.",
+        ),
+        optional("id", Shape::Text, "Its name; else that of its protocol."),
+        optional("workers", Shape::Whole, "Its threads."),
+    ],
+    one_of: KINDS,
+};
+
+pub(super) fn read_sinks(door: &Door<'_>, node: &Node) -> Vec<Placed<SinkPlan>> {
+    let items = door.reader.list(node).unwrap_or_default();
+    let mut ids = Ids::new(door.reader, "sink");
+    let found: Vec<_> = items
+        .iter()
+        .map(|item| (read_sink(door, item), item.entry("id")))
+        .collect();
+    ids.reserve(found.iter().filter_map(|(_, id)| {
+        let id = id.as_ref()?;
+        Some((door.reader.text(id)?, id.span))
+    }));
+    found
+        .into_iter()
+        .filter_map(|(sink, id)| {
+            let mut sink = sink?;
+            if id.is_none() {
+                sink.value.id = ids.free(sink.value.protocol.name());
+            }
+            Some(sink)
+        })
+        .collect()
+}
+
+fn read_sink(door: &Door<'_>, node: &Node) -> Option<Placed<SinkPlan>> {
+    let map = door.reader.map(node, &SINK.keys())?;
+    let id = map.take("id").and_then(|node| door.filled(node));
+    let workers = match map.take("workers") {
+        Some(node) => door.reader.whole(node, 1, 1024),
+        None => Some(1),
+    };
+    let (kind, body) = map.one_of(KINDS)?;
+    let protocol = read_protocol(door, kind, body)?;
+    let value = SinkPlan {
+        id: id.unwrap_or_default().to_owned(),
+        protocol: protocol.value,
+        workers: workers?,
+    };
+    Some(Placed {
+        value,
+        span: protocol.span,
+    })
+}
+
+fn read_protocol(door: &Door<'_>, kind: &str, node: &Node) -> Option<Placed<SinkProtocol>> {
+    let is_short = matches!(node.value, Value::Scalar { .. });
+    if kind == "http" && !is_short {
+        return read_http(door, node);
+    }
+    let (element, key) = if kind.starts_with("unix") {
+        (&UNIX, "path")
+    } else {
+        (&SOCKET, "address")
+    };
+    let place = if is_short {
+        node
+    } else {
+        door.reader.map(node, &element.keys())?.required(key)?
+    };
+    let value = match kind {
+        "tcp" => SinkProtocol::Tcp {
+            address: read_address(door, place)?,
+        },
+        "udp" => SinkProtocol::Udp {
+            address: read_address(door, place)?,
+        },
+        "unix_stream" => SinkProtocol::UnixStream {
+            path: door.socket(place)?,
+        },
+        "unix_datagram" => SinkProtocol::UnixDatagram {
+            path: door.socket(place)?,
+        },
+        _ => http(read_address(door, place)?),
+    };
+    Some(Placed {
+        value,
+        span: place.span,
+    })
+}
+
+/// An HTTP sink with everything left out.
+const fn http(address: SocketAddr) -> SinkProtocol {
+    SinkProtocol::Http {
+        address,
+        status: 200,
+        headers: Vec::new(),
+        body: SinkBody::Empty,
+        delay: Nanos::ZERO,
+        connections_max: 1024,
+    }
+}
+
+fn read_http(door: &Door<'_>, node: &Node) -> Option<Placed<SinkProtocol>> {
+    let reader = door.reader;
+    let map = reader.map(node, &HTTP.keys())?;
+    let place = map.required("address");
+    let address = place.and_then(|node| read_address(door, node));
+    let status = match map.take("status") {
+        Some(node) => reader.whole(node, 200, 599),
+        None => Some(200),
+    };
+    let headers = map.take("headers").map(|node| reader.headers(node));
+    let body = match map.take("body") {
+        Some(node) => reader.text(node).map(|text| SinkBody::Static(text.into())),
+        None => Some(SinkBody::Empty),
+    };
+    let delay = match map.take("delay") {
+        Some(node) => reader.parsed(node),
+        None => Some(Nanos::ZERO),
+    };
+    let connections_max = match map.take("connections_max") {
+        Some(node) => reader.whole(node, 1, 1_000_000),
+        None => Some(1024),
+    };
+    Some(Placed {
+        value: SinkProtocol::Http {
+            address: address?,
+            status: status?,
+            headers: headers.unwrap_or_default(),
+            body: body?,
+            delay: delay?,
+            connections_max: connections_max?,
+        },
+        span: place?.span,
+    })
+}
+
+/// Where a sink listens; `localhost` is 127.0.0.1.
+fn read_address(door: &Door<'_>, node: &Node) -> Option<SocketAddr> {
+    let text = door.reader.text(node)?;
+    let address = text.replacen("localhost:", "127.0.0.1:", 1);
+    match address.parse::<SocketAddr>() {
+        Ok(address) if address.port() > 0 => Some(address),
+        Ok(_) => {
+            let message = "a subject cannot know port 0";
+            let error = door.reader.error(code::OUT_OF_RANGE, node.span, message);
+            door.reader.report(error.label("a port from 1 to 65535"));
+            None
+        }
+        Err(_) => {
+            let message = format!("`{text}` is not an address to listen at");
+            let error = door.reader.error(code::BAD_VALUE, node.span, message);
+            door.reader
+                .report(error.label("write an IP address and a port, such as `127.0.0.1:9200`"));
+            None
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Files that use everything.
+
+use serde_json::Value;
+use stillwell_legacy::{Node, Source, parse};
+
+use super::{experiment, rig};
+use crate::schema;
+
+/// Every key of the native format stands here.
+pub(super) const EVERYTHING: &str = include_str!("everything.yaml");
+
+/// The least that is an experiment.
+pub(super) const LEAST: &str = "\
+subject: {command: ./relay --in 127.0.0.1:9100}
+variants: {baseline: {}, comparison: {arguments: [--slow]}}
+workload:
+  generators: [{tcp: 127.0.0.1:9100, payload: ascii}]
+";
+
+/// Every readiness probe: a subject has only one.
+const PROBES: [(&str, &str); 6] = [
+    ("immediately", "Immediately"),
+    ("{tcp: '127.0.0.1:1'}", "Tcp { address: \"127.0.0.1:1\" }"),
+    ("{http: 'http://a/b'}", "Http { url: \"http://a/b\" }"),
+    ("{log_line: up}", "LogLine { contains: \"up\" }"),
+    ("{file: '{state}/up'}", "File { path: \"{state}/up\" }"),
+    ("{delay: 2s}", "Delay { length: Nanos(2000000000) }"),
+];
+
+#[test]
+fn every_readiness_probe_is_read() {
+    for (text, plan) in PROBES {
+        let text = LEAST.replace("subject: {", &format!("subject: {{ready: {text}, "));
+        let loaded = experiment(&text).unwrap_or_else(|found| panic!("{found}"));
+        let ready = &loaded.plan.experiments[0].rig.subject.ready;
+        assert_eq!(format!("{ready:?}"), plan);
+    }
+}
+
+#[test]
+fn choices_of_cpus_are_read() {
+    for (text, plan) in [
+        ("auto", "Auto"),
+        ("any", "Any"),
+        ("3", "Count(3)"),
+        ("[3, 1, 3]", "List([1, 3])"),
+    ] {
+        let text = LEAST.replace("subject: {", &format!("subject: {{cpus: {text}, "));
+        let loaded = experiment(&text).unwrap_or_else(|found| panic!("{found}"));
+        let cpus = &loaded.plan.experiments[0].rig.subject.cpus;
+        assert_eq!(format!("{cpus:?}"), plan);
+    }
+}
+
+#[test]
+fn everything_becomes_a_plan() {
+    let loaded = experiment(EVERYTHING).unwrap_or_else(|found| panic!("{found}"));
+    insta::assert_snapshot!(super::json(&loaded.plan));
+    assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
+}
+
+#[test]
+fn the_least_has_sensible_defaults() {
+    let loaded = experiment(LEAST).unwrap_or_else(|found| panic!("{found}"));
+    assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
+    insta::assert_snapshot!(super::json(&loaded.plan));
+}
+
+#[test]
+fn a_rig_needs_no_subject_and_no_variants() {
+    let loaded = rig("workload: {generators: [{udp: '127.0.0.1:1', payload: ascii, rate: 10/s}]}");
+    let plan = loaded.unwrap().plan;
+    assert!(matches!(
+        plan.subject.kind,
+        stillwell_plan::SubjectKind::None
+    ));
+}
+
+/// The tables of keys are both the reader's and the schema's; that no key of
+/// them was forgotten in the file above makes the two tests one.
+#[test]
+fn the_file_with_everything_uses_every_key_of_the_schema() {
+    let mut used = Vec::new();
+    let probes: String = PROBES
+        .iter()
+        .map(|(text, _)| format!("- {text}\n"))
+        .collect();
+    for text in [EVERYTHING, probes.as_str()] {
+        let (root, _) = parse(&Source::new("a.yaml", text)).unwrap();
+        collect_keys(&root, &mut used);
+    }
+    let schema = schema();
+    for (name, definition) in schema["$defs"].as_object().unwrap() {
+        for key in definition["properties"].as_object().unwrap().keys() {
+            assert!(used.contains(key), "{name}.{key} is not in everything.yaml");
+        }
+    }
+}
+
+fn collect_keys(node: &Node, used: &mut Vec<String>) {
+    match &node.value {
+        stillwell_legacy::Value::List(items) => {
+            items.iter().for_each(|item| collect_keys(item, used));
+        }
+        stillwell_legacy::Value::Map(entries) => {
+            for entry in entries {
+                used.push(entry.key.text.clone());
+                collect_keys(&entry.value, used);
+            }
+        }
+        stillwell_legacy::Value::Null | stillwell_legacy::Value::Scalar { .. } => {}
+    }
+}
+
+#[test]
+fn every_reference_of_the_schema_is_defined() {
+    let schema = schema();
+    let definitions = schema["$defs"].as_object().unwrap();
+    let mut references = Vec::new();
+    collect_references(&schema, &mut references);
+    assert!(references.len() > 10);
+    for reference in references {
+        let name = reference.strip_prefix("#/$defs/").unwrap();
+        assert!(definitions[name].is_object(), "{name}");
+    }
+}
+
+fn collect_references(value: &Value, references: &mut Vec<String>) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                match value {
+                    Value::String(text) if key == "$ref" => references.push(text.clone()),
+                    value => collect_references(value, references),
+                }
+            }
+        }
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| collect_references(item, references)),
+        _ => {}
+    }
+}
+
+/// Words of the schema are read: what the tables offer, the reader takes.
+#[test]
+fn every_word_of_the_schema_is_accepted() {
+    let schema = schema();
+    let words = |pointer: &str| -> Vec<String> {
+        let found = schema.pointer(pointer).and_then(Value::as_array);
+        let found = found.unwrap_or_else(|| panic!("{pointer}"));
+        found
+            .iter()
+            .map(|word| word.as_str().unwrap().to_owned())
+            .collect()
+    };
+    for payload in words("/$defs/generator/properties/payload/anyOf/0/enum") {
+        let text = super::golden::LEAST.replace("payload: ascii", &format!("payload: {payload}"));
+        assert!(experiment(&text).is_ok(), "{payload}");
+    }
+    for goal in words("/$defs/goal/properties/metric/enum") {
+        let text = format!("{LEAST}  sinks: [{{tcp: '127.0.0.1:2'}}]\ngoals: [{goal}]\n");
+        assert!(experiment(&text).is_ok(), "{goal}");
+    }
+    for signal in words("/$defs/timeline_step/properties/signal/enum") {
+        let text = format!("{LEAST}timeline: [{{at: 1s, signal: {signal}}}]\n");
+        assert!(experiment(&text).is_ok(), "{signal}");
+    }
+    for wanted in words("/$defs/isolation/properties/network/enum") {
+        let text = format!("{LEAST}isolation: {{network: {wanted}}}\n");
+        assert!(experiment(&text).is_ok(), "{wanted}");
+    }
+    for point in words("/$defs/experiment/properties/operating_point/anyOf/0/enum") {
+        let text = format!(
+            "{}operating_point: {point}\n",
+            LEAST.replace("ascii", "ascii, rate: 1 MB/s")
+        );
+        assert!(experiment(&text).is_ok(), "{point}");
+    }
+}

@@ -1,0 +1,327 @@
+//! Labs, SMP cases and what a command line says.
+
+use std::path::Path;
+
+use stillwell_plan::{
+    BinarySource, GoalMetric, OperatingPoint, RateShape, SubjectKind, VariantPlan,
+};
+use stillwell_units::{Nanos, Seed};
+
+use super::golden::LEAST;
+use super::{Memory, experiment, experiment_with, rig_with};
+use crate::load::{load_lab_from, load_rig_from};
+use crate::{Diagnostics, FileKind, LabOverrides, ProgramOverride, RigOverrides, TargetOverride};
+
+const LADING: &str = "
+generator:
+  - tcp:
+      seed: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]
+      addr: 0.0.0.0:8282
+      variant: syslog5424
+      bytes_per_second: 62 MB
+      maximum_prebuild_cache_size_bytes: 32 MB
+blackhole:
+  - tcp: {binding_addr: 127.0.0.1:8080}
+";
+
+const SMP: &str = "
+optimization_goal: egress_throughput
+target: {name: vector, command: /usr/bin/vector, cpu_allotment: 6, memory_allotment: 8GiB, environment: {A: 1}}
+config_only: {baseline: {B: 1}, comparison: {B: 2}}
+";
+
+fn lab() -> Memory {
+    Memory::with([
+        ("/lab/readme.md", ""),
+        ("/lab/native/experiment.yaml", LEAST),
+        ("/lab/native/README.md", "# Native\n\nWhat it measures.\n"),
+        ("/lab/cases/smp/experiment.yaml", SMP),
+        ("/lab/cases/smp/lading/lading.yaml", LADING),
+        ("/lab/cases/smp/vector/vector.yaml", ""),
+        ("/lab/cases/smp/data/big.bin", ""),
+        ("/lab/target/deep/experiment.yaml", "never: read"),
+        ("/lab/.git/experiment.yaml", "never: read"),
+    ])
+}
+
+fn names(files: &Memory, paths: &[&str], only: &[&str]) -> Result<Vec<String>, Diagnostics> {
+    let paths: Vec<_> = paths.iter().map(Into::into).collect();
+    let overrides = LabOverrides {
+        only: only.iter().map(|name| (*name).to_owned()).collect(),
+        ..LabOverrides::default()
+    };
+    let loaded = load_lab_from(files, &paths, &overrides)?;
+    let experiments = loaded.plan.experiments.into_iter();
+    Ok(experiments.map(|experiment| experiment.name).collect())
+}
+
+#[test]
+fn experiments_are_found_below_a_lab() {
+    let files = lab();
+    assert_eq!(names(&files, &["/lab"], &[]).unwrap(), ["smp", "native"]);
+    assert_eq!(names(&files, &["/lab"], &["nat*"]).unwrap(), ["native"]);
+    for path in ["/lab/native", "/lab/native/experiment.yaml"] {
+        assert_eq!(names(&files, &[path], &[]).unwrap(), ["native"]);
+    }
+    let twice = ["/lab/native", "/lab"];
+    assert_eq!(names(&files, &twice, &[]).unwrap(), ["native", "smp"]);
+}
+
+#[test]
+fn paths_that_mean_nothing_are_errors() {
+    let files = lab();
+    insta::assert_snapshot!(names(&files, &["/lab"], &["natve"]).unwrap_err());
+    for path in [
+        "/gone",
+        "/lab/cases/smp/data",
+        "/lab/cases/smp/lading/lading.yaml",
+    ] {
+        assert!(names(&files, &[path], &[]).is_err(), "{path}");
+    }
+    assert!(names(&files, &[], &[]).is_err());
+    let mut files = lab();
+    files
+        .0
+        .insert("/two/native/experiment.yaml".into(), LEAST.to_owned());
+    let found = names(&files, &["/lab", "/two"], &[]).unwrap_err();
+    assert!(
+        found
+            .to_string()
+            .contains("two experiments are called `native`")
+    );
+}
+
+#[test]
+fn an_smp_case_becomes_a_plan() {
+    let loaded = load_lab_from(&lab(), &["/lab/cases/smp".into()], &LabOverrides::default());
+    let loaded = loaded.unwrap_or_else(|found| panic!("{found}"));
+    assert_eq!(loaded.kind, FileKind::Smp);
+    insta::assert_snapshot!(super::json(&loaded.plan));
+}
+
+#[test]
+fn an_smp_case_without_a_command_needs_one() {
+    let mut files = lab();
+    let text = SMP.replace("command: /usr/bin/vector, ", "");
+    files
+        .0
+        .insert("/lab/cases/smp/experiment.yaml".into(), text);
+    let load =
+        |overrides: &LabOverrides| load_lab_from(&files, &["/lab/cases/smp".into()], overrides);
+    let found = load(&LabOverrides::default()).unwrap_err();
+    insta::assert_snapshot!(found);
+    let overrides = LabOverrides {
+        baseline: Some("bin:/a".parse().unwrap()),
+        comparison: Some("cmd:/b --x".parse().unwrap()),
+        ..LabOverrides::default()
+    };
+    let plan = load(&overrides).unwrap().plan;
+    let variants = &plan.experiments[0].variants;
+    assert_eq!(variants[0].binary, BinarySource::Path("/a".into()));
+    assert_eq!(variants[1].command.as_ref().unwrap()[1], "--x");
+    // What the case itself compares stays.
+    assert_eq!(variants[1].environment["B"], "2");
+    let rig = load_rig_from(
+        &files,
+        Path::new("/lab/cases/smp"),
+        &RigOverrides::default(),
+    );
+    assert!(rig.is_err());
+}
+
+#[test]
+fn the_readme_gives_the_summary() {
+    let loaded = load_lab_from(&lab(), &["/lab/native".into()], &LabOverrides::default());
+    let plan = loaded.unwrap().plan;
+    assert_eq!(
+        plan.experiments[0].summary.as_deref(),
+        Some("What it measures.")
+    );
+}
+
+fn overridden(overrides: &LabOverrides) -> stillwell_plan::ExperimentPlan {
+    let loaded = experiment_with(LEAST, overrides).unwrap_or_else(|found| panic!("{found}"));
+    loaded.plan.experiments.into_iter().next().unwrap()
+}
+
+#[test]
+fn the_command_line_wins() {
+    let plan = overridden(&LabOverrides {
+        pairs: Some(9),
+        warmup: Some(Nanos::from_secs(1)),
+        measure: Some(Nanos::from_secs(2)),
+        seed: Some(Seed::from_number(7)),
+        goal: Some("memory:10%".to_owned()),
+        rate: Some("5 MB/s".to_owned()),
+        ..LabOverrides::default()
+    });
+    assert_eq!(plan.pairs, 9);
+    assert_eq!(plan.rig.phases.warmup, Nanos::from_secs(1));
+    assert_eq!(plan.rig.phases.measure, Nanos::from_secs(2));
+    assert_eq!(plan.rig.seed, Seed::from_number(7));
+    assert_eq!(
+        plan.rig.generators[0].seed,
+        Seed::from_number(7).derive("payload", 0)
+    );
+    assert_eq!(plan.goals[0].metric, GoalMetric::Memory);
+    assert_eq!(plan.goals[0].tolerance.to_string(), "10%");
+    assert_eq!(plan.goals.len(), 3);
+    assert_eq!(plan.operating_point, OperatingPoint::Stated);
+    let shape = plan.rig.generators[0].rate.shape;
+    assert_eq!(shape, RateShape::Constant { per_second: 5e6 });
+}
+
+#[test]
+fn variants_of_the_command_line_change_one_thing() {
+    let git = LabOverrides {
+        baseline: Some("git:v1".parse().unwrap()),
+        comparison: Some("git:v2".parse().unwrap()),
+        repository: Some("/src".into()),
+        build: Some("make".to_owned()),
+        build_output: Some("out/x".into()),
+        ..LabOverrides::default()
+    };
+    let plan = overridden(&git);
+    let BinarySource::Git(source) = &plan.variants[1].binary else {
+        panic!("built from a revision");
+    };
+    assert_eq!(
+        (source.revision.as_str(), source.build.as_str()),
+        ("v2", "make")
+    );
+    assert_eq!(source.repository, Path::new("/src"));
+    // What the file says beside the executable stays.
+    assert_eq!(plan.variants[1].arguments, ["--slow"]);
+    let same = overridden(&LabOverrides {
+        comparison: Some("same".parse().unwrap()),
+        ..LabOverrides::default()
+    });
+    assert_eq!(
+        same.variants[1],
+        VariantPlan::unchanged("comparison".to_owned())
+    );
+}
+
+#[test]
+fn variants_may_come_from_the_command_line_alone() {
+    let text = LEAST.replace(
+        "variants: {baseline: {}, comparison: {arguments: [--slow]}}\n",
+        "",
+    );
+    let found = experiment(&text).unwrap_err();
+    assert!(found.to_string().contains("needs `variants`"));
+    let overrides = LabOverrides {
+        comparison: Some("args:--slow".parse().unwrap()),
+        ..LabOverrides::default()
+    };
+    let plan = experiment_with(&text, &overrides).unwrap().plan;
+    assert_eq!(plan.experiments[0].variants.len(), 2);
+}
+
+#[test]
+fn wrong_flags_are_errors() {
+    for (overrides, said) in [
+        (
+            LabOverrides {
+                goal: Some("speed".to_owned()),
+                ..LabOverrides::default()
+            },
+            "unknown goal",
+        ),
+        (
+            LabOverrides {
+                rate: Some("5".to_owned()),
+                ..LabOverrides::default()
+            },
+            "`5/s`",
+        ),
+        (
+            LabOverrides {
+                rate: Some("probe:2".to_owned()),
+                ..LabOverrides::default()
+            },
+            "probe:60%",
+        ),
+        (
+            LabOverrides {
+                pairs: Some(0),
+                ..LabOverrides::default()
+            },
+            "compares nothing",
+        ),
+        (
+            LabOverrides {
+                measure: Some(Nanos::ZERO),
+                ..LabOverrides::default()
+            },
+            "nothing would",
+        ),
+        (
+            LabOverrides {
+                baseline: Some("git:a".parse().unwrap()),
+                ..LabOverrides::default()
+            },
+            "build command",
+        ),
+    ] {
+        let found = experiment_with(LEAST, &overrides).unwrap_err().to_string();
+        assert!(found.contains(said), "{found}");
+    }
+}
+
+#[test]
+fn a_lading_file_is_a_rig() {
+    let load = |target| {
+        rig_with(
+            LADING,
+            &RigOverrides {
+                target,
+                ..RigOverrides::default()
+            },
+        )
+    };
+    let loaded = load(TargetOverride::FromFile).unwrap();
+    assert_eq!(loaded.kind, FileKind::Lading);
+    assert!(loaded.warnings.to_string().contains("no program was named"));
+    let program = ProgramOverride {
+        program: "./relay".into(),
+        arguments: vec!["--in".to_owned()],
+        ..ProgramOverride::default()
+    };
+    let plan = load(TargetOverride::Path(program)).unwrap().plan;
+    assert_eq!(plan.subject.name, "relay");
+    insta::assert_debug_snapshot!(plan.subject.ready, @r#"
+    Tcp {
+        address: "127.0.0.1:8282",
+    }
+    "#);
+    assert!(matches!(
+        load(TargetOverride::Pid(7)).unwrap().plan.subject.kind,
+        SubjectKind::Pid(7)
+    ));
+    assert!(load(TargetOverride::None).unwrap().warnings.is_empty());
+}
+
+#[test]
+fn the_rig_of_an_experiment_is_its_baseline() {
+    let files = lab();
+    for path in ["/lab/native", "/lab/native/experiment.yaml"] {
+        let loaded = load_rig_from(&files, Path::new(path), &RigOverrides::default()).unwrap();
+        let SubjectKind::Child(child) = loaded.plan.subject.kind else {
+            panic!("a program");
+        };
+        assert_eq!(child.program, Path::new("/lab/native/relay"));
+        assert_eq!(child.arguments, ["--in", "127.0.0.1:9100"]);
+    }
+    let smp = load_rig_from(
+        &files,
+        Path::new("/lab/cases/smp"),
+        &RigOverrides::default(),
+    )
+    .unwrap();
+    let SubjectKind::Child(child) = smp.plan.subject.kind else {
+        panic!("a program");
+    };
+    assert_eq!(child.environment.variables["B"], "1");
+    assert!(load_rig_from(&files, Path::new("/lab"), &RigOverrides::default()).is_err());
+}

@@ -1,0 +1,110 @@
+//! The loop of push transports.
+
+use std::cell::Cell;
+use std::io::ErrorKind;
+use std::rc::Rc;
+
+use stillwell_metric::Outcome;
+
+use crate::backoff::Backoff;
+use crate::slice::{Sending, Slice};
+use crate::transport::{Failure, Transport};
+use crate::worker::{Wait, Worker};
+
+/// What leaves in one write at most. Larger ones were no faster, and a slice is
+/// written whole before its connection asks again.
+const SLICE_BYTES_MAX: usize = 512 << 10;
+
+/// One connection, opened again whenever it is lost, until the worker ends.
+pub(crate) async fn drive<T: Transport>(worker: Rc<Worker>, transport: Rc<T>) {
+    let mut feed = Feed {
+        next: Cell::new(0),
+        left: None,
+    };
+    let mut backoff = Backoff::new();
+    while let Some(connection) = worker.connect(&mut backoff, || transport.connect()).await {
+        let Err(failure) = push::<T>(&worker, &connection, &mut feed, &mut backoff).await else {
+            if !T::IS_MESSAGES {
+                worker.shard.count(Outcome::Ok);
+            }
+            return;
+        };
+        worker.shard.count(failure.outcome);
+        if worker.pause(&mut backoff).await.is_none() {
+            return;
+        }
+    }
+}
+
+/// What one connection sends next, whatever becomes of the socket under it.
+#[derive(Debug)]
+struct Feed {
+    next: Cell<usize>,
+    /// Taken and not begun when the connection was lost.
+    left: Option<Slice>,
+}
+
+/// Sends what is due until the worker ends or the connection is lost. A block
+/// that was cut by the loss is not sent again: part of it has arrived.
+async fn push<T: Transport>(
+    worker: &Worker,
+    connection: &T::Connection,
+    feed: &mut Feed,
+    backoff: &mut Backoff,
+) -> Result<(), Failure> {
+    let bytes_max = if T::IS_MESSAGES { 0 } else { SLICE_BYTES_MAX };
+    loop {
+        let slice = match feed.left.take() {
+            Some(slice) => slice,
+            None => match worker.ask(&feed.next, bytes_max).await {
+                Some(slice) => slice,
+                None => return Ok(()),
+            },
+        };
+        let mut sending = worker.sending(slice);
+        if let Err(failure) = send::<T>(worker, connection, &mut sending).await {
+            feed.left = sending.untouched();
+            return Err(failure);
+        }
+        if worker.is_ending() {
+            return Ok(());
+        }
+        backoff.reset();
+    }
+}
+
+/// Sends all of it, or once the worker is to end the block under way.
+async fn send<T: Transport>(
+    worker: &Worker,
+    connection: &T::Connection,
+    sending: &mut Sending<'_>,
+) -> Result<(), Failure> {
+    while !sending.rest().is_empty() {
+        match T::try_send(connection, sending.rest()) {
+            Ok(bytes) => {
+                sending.wrote(bytes);
+                if T::IS_MESSAGES {
+                    worker.shard.count(Outcome::Ok);
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                let is_block_cut = sending.is_block_cut();
+                let room = worker.room(T::writable(connection), is_block_cut);
+                let ready = worker.wait(Wait::Room, room).await;
+                ready.map_err(|error| T::failure(&error))?;
+                if worker.is_ending() {
+                    sending.stop_at_block_end();
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => {
+                let failure = T::failure(&error);
+                if !failure.is_good {
+                    return Err(failure);
+                }
+                worker.shard.count(failure.outcome);
+            }
+        }
+    }
+    Ok(())
+}

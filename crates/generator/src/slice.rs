@@ -1,0 +1,173 @@
+//! Neighbouring blocks that leave together, and how far they have left.
+
+#[cfg(test)]
+mod tests;
+
+use std::cell::Cell;
+
+use stillwell_metric::GeneratorShard;
+use stillwell_payload::{Block, BlockSet};
+use stillwell_plan::RateUnit;
+use stillwell_units::Moment;
+
+/// The blocks `first` to `last` - 1 of a set, due together.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Slice {
+    pub(crate) first: usize,
+    pub(crate) last: usize,
+    /// The intended time of the first block.
+    pub(crate) intended: Moment,
+}
+
+/// How much may leave together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    /// Bytes at most, save that one block may always leave.
+    pub(crate) bytes_max: usize,
+    /// Blocks before which this many units or more come are not due.
+    pub(crate) due: u64,
+    pub(crate) unit: RateUnit,
+}
+
+/// One beyond the last block that is within `reach` when taking begins at
+/// `first`; at least `first` + 1, at most the end of the set.
+pub(crate) fn last_within(set: &BlockSet, first: usize, reach: Reach) -> usize {
+    let is_within = |last: usize| {
+        set.run(first, last).bytes.len() <= reach.bytes_max
+            && units(set, first, last - 1, reach.unit) < reach.due
+    };
+    // Mostly one or two blocks are due: look at the near ones first.
+    let (mut within, mut step) = (first + 1, 1);
+    while within + step <= set.len() && is_within(within + step) {
+        within += step;
+        step *= 2;
+    }
+    let mut beyond = (within + step).min(set.len() + 1);
+    while beyond - within > 1 {
+        let middle = within.midpoint(beyond);
+        if is_within(middle) {
+            within = middle;
+        } else {
+            beyond = middle;
+        }
+    }
+    within
+}
+
+/// How many of `unit` the blocks `first` to `last` - 1 hold.
+pub(crate) fn units(set: &BlockSet, first: usize, last: usize, unit: RateUnit) -> u64 {
+    let counts = set.run(first, last).counts();
+    match unit {
+        RateUnit::Bytes => counts.bytes,
+        RateUnit::Events => counts.events,
+        RateUnit::Blocks => (last - first) as u64,
+    }
+}
+
+/// Moves `next` beyond `last`, back to the first block after the end.
+pub(crate) fn pass(set: &BlockSet, next: &Cell<usize>, last: usize) {
+    next.set(if last < set.len() { last } else { 0 });
+}
+
+/// A slice on its way out. What the kernel has taken is counted at once, so
+/// that nothing is lost to the counts wherever the sending ends.
+#[derive(Debug)]
+pub(crate) struct Sending<'a> {
+    set: &'a BlockSet,
+    shard: &'a GeneratorShard,
+    unit: RateUnit,
+    slice: Slice,
+    run: Block<'a>,
+    written: usize,
+    events: u64,
+    blocks: u64,
+}
+
+impl<'a> Sending<'a> {
+    pub(crate) fn new(
+        set: &'a BlockSet,
+        shard: &'a GeneratorShard,
+        unit: RateUnit,
+        slice: Slice,
+    ) -> Self {
+        Self {
+            set,
+            shard,
+            unit,
+            slice,
+            run: set.run(slice.first, slice.last),
+            written: 0,
+            events: 0,
+            blocks: 0,
+        }
+    }
+
+    /// What is still to be written; empty once all is.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        &self.run.bytes[self.written..]
+    }
+
+    /// The kernel has taken `bytes` more.
+    pub(crate) fn wrote(&mut self, bytes: usize) {
+        self.written += bytes;
+        let events = u64::from(self.run.events_within(self.written));
+        let blocks = (self.whole_until() - self.slice.first) as u64;
+        let (new_events, new_blocks) = (events - self.events, blocks - self.blocks);
+        (self.events, self.blocks) = (events, blocks);
+        self.shard.bytes.add(bytes as u64);
+        self.shard.events.add(new_events);
+        self.shard.blocks.add(new_blocks);
+        self.shard.sent_units.add(match self.unit {
+            RateUnit::Bytes => bytes as u64,
+            RateUnit::Events => new_events,
+            RateUnit::Blocks => new_blocks,
+        });
+    }
+
+    /// Leaves out every block of which nothing has been written yet.
+    pub(crate) fn stop_at_block_end(&mut self) {
+        let last = self.first_untouched();
+        self.slice.last = last;
+        self.run = self.set.run(self.slice.first, last);
+    }
+
+    /// The blocks of which nothing has been written yet, if there are any.
+    pub(crate) fn untouched(&self) -> Option<Slice> {
+        let first = self.first_untouched();
+        (first < self.slice.last).then_some(Slice {
+            first,
+            ..self.slice
+        })
+    }
+
+    /// Whether a block has been begun and is not whole.
+    pub(crate) fn is_block_cut(&self) -> bool {
+        self.bytes_until(self.whole_until()) < self.written
+    }
+
+    fn first_untouched(&self) -> usize {
+        self.whole_until() + usize::from(self.is_block_cut())
+    }
+
+    /// One beyond the last block that is written whole.
+    fn whole_until(&self) -> usize {
+        if self.written == self.run.bytes.len() {
+            return self.slice.last;
+        }
+        // The largest whose end is within what is written.
+        let (mut whole, mut beyond) = (self.slice.first, self.slice.last);
+        while beyond - whole > 1 {
+            let middle = whole.midpoint(beyond);
+            if self.bytes_until(middle) <= self.written {
+                whole = middle;
+            } else {
+                beyond = middle;
+            }
+        }
+        whole
+    }
+
+    fn bytes_until(&self, block: usize) -> usize {
+        self.set.run(self.slice.first, block).bytes.len()
+    }
+}

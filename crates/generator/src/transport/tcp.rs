@@ -1,0 +1,46 @@
+//! A TCP stream of blocks, nothing between them.
+
+use std::io;
+
+use stillwell_wire::{DialError, dial};
+use tokio::net::TcpStream;
+
+use super::{Failure, Transport, stream_outcome};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Tcp {
+    address: String,
+}
+
+impl Tcp {
+    pub(super) fn new(address: &str) -> Self {
+        Self {
+            address: address.to_owned(),
+        }
+    }
+}
+
+impl Transport for Tcp {
+    type Connection = TcpStream;
+
+    const IS_MESSAGES: bool = false;
+
+    async fn connect(&self) -> Result<TcpStream, DialError> {
+        dial::tcp(&self.address).await
+    }
+
+    fn try_send(connection: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+        connection.try_write(bytes)
+    }
+
+    async fn writable(connection: &TcpStream) -> io::Result<()> {
+        connection.writable().await
+    }
+
+    fn failure(error: &io::Error) -> Failure {
+        Failure {
+            outcome: stream_outcome(error),
+            is_good: false,
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! What a worker knows of its schedule and its time. Reads no clock.
+
+#[cfg(test)]
+mod tests;
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use stillwell_metric::{GeneratorShard, Recorder};
+use stillwell_pacer::{Schedule, State as Doing, TimeAccount, lateness};
+use stillwell_payload::BlockSet;
+use stillwell_plan::RateUnit;
+use stillwell_units::{Moment, Nanos, floor_to_u64};
+
+use crate::slice::{Reach, Slice, last_within, pass, units};
+
+/// A sleep that took no longer than this beyond its end was not late.
+const OVERSLEPT_MIN: Nanos = Nanos::from_millis(1);
+
+/// Where the next send is nearer than this, a worker that shares its CPU does
+/// not wake for it alone…
+const COALESCE_BELOW: Nanos = Nanos::new(100_000);
+/// …but for all that is due after this.
+const COALESCE_TO: Nanos = Nanos::new(200_000);
+
+/// How often the shard's account is brought up to date under load.
+const PUBLISH_EVERY: Nanos = Nanos::from_millis(10);
+
+/// Lateness is recorded for each block of a slice of at most this many, and for
+/// the first, which is the latest, of a larger one.
+const LATENESS_EACH_MAX: usize = 64;
+
+/// What a part of the worker waits for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Wait {
+    /// For the schedule, until then.
+    Schedule(Moment),
+    /// For room to write the rest of what was begun.
+    Room,
+    /// For anything else: an answer, a connection, its turn.
+    Other,
+}
+
+/// What there is to do now.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Next {
+    /// To send this.
+    Send(Slice),
+    /// Nothing before then.
+    SleepUntil(Moment),
+}
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) schedule: Schedule,
+    pub(crate) unit: RateUnit,
+    pub(crate) is_max: bool,
+    pub(crate) reserved: bool,
+    /// Nothing is sent earlier, however fast.
+    pub(crate) start: Moment,
+    pub(crate) shard: Arc<GeneratorShard>,
+    pub(crate) lateness: Recorder,
+    pub(crate) response_time: Recorder,
+    pub(crate) service_time: Recorder,
+    pub(crate) account: TimeAccount,
+    /// Where somebody waits for the schedule: until when.
+    pub(crate) asleep_until: Option<Moment>,
+    /// How many wait with something half written.
+    pub(crate) half_written: u32,
+    pub(crate) published_at: Moment,
+    /// Once stopped, nothing more is asked for.
+    pub(crate) stopped: bool,
+}
+
+impl State {
+    /// Takes what is due from the blocks at `next`, at most `bytes_max` bytes or
+    /// one block.
+    pub(crate) fn take(
+        &mut self,
+        set: &BlockSet,
+        next: &Cell<usize>,
+        bytes_max: usize,
+        now: Moment,
+    ) -> Next {
+        if now < self.start {
+            return Next::SleepUntil(self.start);
+        }
+        let due = self.schedule.due(now);
+        let intended = self.schedule.next_due(now);
+        if due == 0 {
+            return Next::SleepUntil(self.wake_at(intended, now));
+        }
+        let unit = self.unit;
+        let first = next.get();
+        let reach = Reach {
+            bytes_max,
+            due,
+            unit,
+        };
+        let last = last_within(set, first, reach);
+        let slice = Slice {
+            first,
+            last,
+            intended,
+        };
+        self.record_lateness(set, slice, now);
+        self.schedule.advance(units(set, first, last, unit));
+        pass(set, next, last);
+        Next::Send(slice)
+    }
+
+    fn wake_at(&self, due: Moment, now: Moment) -> Moment {
+        if !self.reserved && due.since(now) < COALESCE_BELOW {
+            now + COALESCE_TO
+        } else {
+            due
+        }
+    }
+
+    /// At full speed nothing is late: there is no schedule.
+    fn record_lateness(&mut self, set: &BlockSet, slice: Slice, now: Moment) {
+        if self.is_max {
+            return;
+        }
+        if slice.last - slice.first > LATENESS_EACH_MAX {
+            self.lateness.record(lateness(slice.intended, now));
+            return;
+        }
+        for block in slice.first..slice.last {
+            let before = units(set, slice.first, block, self.unit);
+            let intended = self.schedule.due_as_a_whole(before + 1, now);
+            self.lateness.record(lateness(intended, now));
+        }
+    }
+
+    /// An answer came at `now` to what was sent at `sent`.
+    pub(crate) fn record_answer(&mut self, intended: Moment, sent: Moment, now: Moment) {
+        self.response_time.record(now.since(intended));
+        self.service_time.record(now.since(sent));
+    }
+
+    /// A part of the worker begins to wait.
+    pub(crate) fn suspend(&mut self, wait: Wait, now: Moment) {
+        match wait {
+            Wait::Schedule(until) => self.asleep_until = Some(until),
+            Wait::Room => self.half_written += 1,
+            Wait::Other => {}
+        }
+        self.idle(now);
+    }
+
+    /// It waits no longer.
+    pub(crate) fn resume(&mut self, wait: Wait, now: Moment) {
+        self.settle(now);
+        self.account.switch(now, Doing::Running);
+        match wait {
+            Wait::Schedule(_) => self.asleep_until = None,
+            Wait::Room => self.half_written -= 1,
+            Wait::Other => {}
+        }
+    }
+
+    /// Brings the shard up to date, and hands over what was recorded.
+    pub(crate) fn publish(&mut self, now: Moment) {
+        self.settle(now);
+        self.published_at = now;
+        let account = &self.shard.account;
+        let cells = [
+            &account.ahead,
+            &account.blocked,
+            &account.running,
+            &account.late,
+        ];
+        for (cell, total) in cells.into_iter().zip(self.account.totals(now)) {
+            cell.set(total.as_u64());
+        }
+        if !self.is_max && !self.stopped {
+            let asked = floor_to_u64(self.schedule.asked_until(now));
+            self.shard.asked_units.set(asked);
+        }
+        self.lateness.hand_over();
+        self.response_time.hand_over();
+        self.service_time.hand_over();
+    }
+
+    /// Hands over all that was recorded, asked for or not: nobody will later.
+    pub(crate) fn flush(&mut self) {
+        self.lateness.flush();
+        self.response_time.flush();
+        self.service_time.flush();
+    }
+
+    /// Whether it is time for [`State::publish`].
+    pub(crate) fn is_publish_due(&self, now: Moment) -> bool {
+        now.since(self.published_at) >= PUBLISH_EVERY
+    }
+
+    /// The worker does nothing from `now` on, unless another part of it goes on
+    /// at once.
+    fn idle(&mut self, now: Moment) {
+        let doing = if self.asleep_until.is_some() {
+            Doing::Ahead
+        } else if self.half_written > 0 || self.next_due(now) <= now {
+            Doing::Blocked
+        } else {
+            // Becomes blocked when the next is due: see `settle`.
+            Doing::Ahead
+        };
+        self.account.switch(now, doing);
+    }
+
+    /// Books time that began as ahead and became late or blocked since.
+    fn settle(&mut self, now: Moment) {
+        if self.account.state() != Doing::Ahead {
+            return;
+        }
+        match self.asleep_until {
+            Some(until) => {
+                if now.since(until) > OVERSLEPT_MIN {
+                    self.account.switch(until, Doing::Late);
+                }
+            }
+            None => {
+                let due = self.next_due(now);
+                if due < now {
+                    self.account.switch(due, Doing::Blocked);
+                }
+            }
+        }
+    }
+
+    /// When the next is due, were there somebody to send it.
+    fn next_due(&self, now: Moment) -> Moment {
+        if self.is_max {
+            self.start
+        } else {
+            self.schedule.next_due(now).max(self.start)
+        }
+    }
+}

@@ -1,0 +1,122 @@
+use std::net::UdpSocket;
+use std::os::unix::net::UnixDatagram;
+
+use stillwell_metric::Outcome;
+use stillwell_plan::{RatePlan, RateShape, RateUnit, TransportPlan};
+
+use crate::{LONG, Rig, blocks, plan, wait_until};
+
+const DATAGRAMS: usize = 500;
+
+/// Slow enough for a default receive buffer.
+fn udp(address: String) -> stillwell_plan::GeneratorPlan {
+    let bind = "127.0.0.1:0".to_owned();
+    let mut plan = plan(TransportPlan::Udp { address, bind });
+    plan.rate = RatePlan {
+        unit: RateUnit::Blocks,
+        shape: RateShape::Constant {
+            per_second: 5_000.0,
+        },
+    };
+    plan
+}
+
+#[test]
+fn udp_delivers_a_block_a_datagram() {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(LONG)).unwrap();
+    let plan = udp(socket.local_addr().unwrap().to_string());
+    let mut rig = Rig::start(&plan);
+    let received = rig.beside("peer", move |stop| {
+        let mut received = Vec::new();
+        let mut room = vec![0; 65_536];
+        for _ in 0..DATAGRAMS {
+            let length = socket.recv(&mut room)?;
+            received.push(room[..length].to_vec());
+        }
+        stop.cancel();
+        Ok((received, socket))
+    });
+    let (received, _socket) = received.recv_timeout(LONG).unwrap();
+    let shards = rig.finish();
+    let set = blocks(&plan, 0);
+    for (index, datagram) in received.iter().enumerate() {
+        assert!(datagram == set.block(index % set.len()).bytes, "{index}");
+    }
+    let sent = shards[0].blocks.total();
+    assert!(sent >= DATAGRAMS as u64);
+    assert_eq!(shards[0].sent_units.total(), sent);
+    assert!(sent <= shards[0].asked_units.total());
+    assert_eq!(shards[0].outcomes[Outcome::Ok.index()].total(), sent);
+    assert_eq!(shards[0].requests.total(), sent);
+}
+
+#[test]
+fn unix_datagrams_deliver_a_block_each_and_none_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("datagrams");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(LONG)).unwrap();
+    let plan = plan(TransportPlan::UnixDatagram { path });
+    let mut rig = Rig::start(&plan);
+    let received = rig.beside("peer", move |stop| {
+        let mut received = Vec::new();
+        let mut room = vec![0; 65_536];
+        for _ in 0..DATAGRAMS {
+            let length = socket.recv(&mut room)?;
+            received.push(room[..length].to_vec());
+        }
+        stop.cancel();
+        Ok((received, socket))
+    });
+    let (mut received, socket) = received.recv_timeout(LONG).unwrap();
+    let shards = rig.finish();
+    socket.set_nonblocking(true).unwrap();
+    let mut room = vec![0; 65_536];
+    while let Ok(length) = socket.recv(&mut room) {
+        received.push(room[..length].to_vec());
+    }
+    let set = blocks(&plan, 0);
+    for (index, datagram) in received.iter().enumerate() {
+        assert!(datagram == set.block(index % set.len()).bytes, "{index}");
+    }
+    assert_eq!(shards[0].blocks.total(), received.len() as u64);
+    let bytes: usize = received.iter().map(Vec::len).sum();
+    assert_eq!(shards[0].bytes.total(), bytes as u64);
+}
+
+#[test]
+fn udp_that_nobody_takes_is_counted_and_goes_on() {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let plan = udp(socket.local_addr().unwrap().to_string());
+    drop(socket);
+    let rig = Rig::start(&plan);
+    wait_until(|| rig.outcomes(Outcome::ConnectRefused) >= 3 && rig.outcomes(Outcome::Ok) >= 10);
+    let shards = rig.finish();
+    assert_eq!(shards[0].connections.total(), 1);
+}
+
+#[test]
+fn a_datagram_socket_that_is_bound_again_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("datagrams");
+    let first = UnixDatagram::bind(&path).unwrap();
+    let mut plan = plan(TransportPlan::UnixDatagram { path: path.clone() });
+    plan.rate = RatePlan {
+        unit: RateUnit::Blocks,
+        shape: RateShape::Constant {
+            per_second: 1_000.0,
+        },
+    };
+    let rig = Rig::start(&plan);
+    first.set_read_timeout(Some(LONG)).unwrap();
+    first.recv(&mut [0; 65_536]).unwrap();
+    drop(first);
+    std::fs::remove_file(&path).unwrap();
+    wait_until(|| rig.outcomes(Outcome::PeerClosed) >= 1);
+    let second = UnixDatagram::bind(&path).unwrap();
+    second.set_read_timeout(Some(LONG)).unwrap();
+    second.recv(&mut [0; 65_536]).unwrap();
+    let shards = rig.finish();
+    assert_eq!(shards[0].connections.total(), 2);
+}

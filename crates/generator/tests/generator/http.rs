@@ -1,0 +1,257 @@
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::mpsc::Receiver;
+
+use stillwell_http::{RequestEvent, RequestParser};
+use stillwell_metric::{Outcome, Shard, Value, catalogue, decode_histogram};
+use stillwell_plan::{GeneratorPlan, RatePlan, RateShape, RateUnit, TransportPlan};
+use stillwell_scope::{PartError, Token};
+
+use crate::{LONG, Rig, blocks, plan, wait_until};
+
+const REQUESTS: usize = 200;
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+
+fn http() -> (TcpListener, GeneratorPlan) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let plan = plan(TransportPlan::Http {
+        url: format!("http://{address}/in?a=b"),
+        headers: vec![("x-one".to_owned(), "two".to_owned())],
+    });
+    (listener, plan)
+}
+
+/// Answers every request with `answer`, on one connection after the other, and
+/// stops the generator after so many; returns the bodies. With `close` every
+/// answer is a connection's last.
+fn serve(
+    listener: &TcpListener,
+    answer: &[u8],
+    close: bool,
+    requests: usize,
+    stop: &Token,
+) -> Result<Vec<Vec<u8>>, PartError> {
+    let mut bodies = Vec::new();
+    while !stop.is_cancelled() {
+        let (mut peer, _) = listener.accept()?;
+        peer.set_read_timeout(Some(LONG))?;
+        let mut parser = RequestParser::new();
+        while let Some(body) = read_request(&mut peer, &mut parser)? {
+            bodies.push(body);
+            if bodies.len() == requests {
+                stop.cancel();
+            }
+            peer.write_all(answer)?;
+            if close {
+                break;
+            }
+        }
+    }
+    Ok(bodies)
+}
+
+/// One request's body; `None` where the client has left.
+fn read_request(
+    peer: &mut TcpStream,
+    parser: &mut RequestParser,
+) -> Result<Option<Vec<u8>>, PartError> {
+    let mut body = Vec::new();
+    let mut room = vec![0; 65_536];
+    loop {
+        let length = match peer.read(&mut room) {
+            Ok(length) => length,
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => 0,
+            Err(error) => return Err(error.into()),
+        };
+        if length == 0 {
+            return Ok(None);
+        }
+        let mut input = &room[..length];
+        loop {
+            let (consumed, event) = parser.advance(input)?;
+            input = &input[consumed..];
+            match event {
+                Some(RequestEvent::Head(head)) => {
+                    let is_ours = head.method == "POST"
+                        && head.target == "/in?a=b"
+                        && head.header("x-one") == Some(b"two");
+                    assert!(is_ours, "{head:?}");
+                }
+                Some(RequestEvent::Body(part)) => body.extend_from_slice(part),
+                Some(RequestEvent::End) => return Ok(Some(body)),
+                None => break,
+            }
+        }
+    }
+}
+
+fn served(
+    rig: &mut Rig,
+    listener: TcpListener,
+    answer: &'static [u8],
+    close: bool,
+) -> Vec<Vec<u8>> {
+    let bodies: Receiver<Vec<Vec<u8>>> = rig.beside("server", move |stop| {
+        serve(&listener, answer, close, REQUESTS, &stop)
+    });
+    bodies.recv_timeout(LONG).unwrap()
+}
+
+#[test]
+fn every_body_is_a_block_in_order_and_every_answer_is_counted() {
+    let (listener, plan) = http();
+    let mut rig = Rig::start(&plan);
+    let bodies = served(&mut rig, listener, OK, false);
+    let shards = rig.finish();
+    let set = blocks(&plan, 0);
+    for (index, body) in bodies.iter().enumerate() {
+        assert!(body == set.block(index % set.len()).bytes, "{index}");
+    }
+    let requests = bodies.len() as u64;
+    assert!(requests >= REQUESTS as u64);
+    let bytes: usize = bodies.iter().map(Vec::len).sum();
+    assert_eq!(shards[0].bytes.total(), bytes as u64);
+    assert_eq!(shards[0].blocks.total(), requests);
+    assert_eq!(shards[0].requests.total(), requests);
+    assert_eq!(shards[0].connections.total(), 1);
+    assert_eq!(shards[0].outcomes[Outcome::Ok.index()].total(), requests);
+    let mut samples = Vec::new();
+    shards[0].sample(&mut samples);
+    for metric in [catalogue::RESPONSE_TIME, catalogue::SERVICE_TIME] {
+        let sample = samples.iter().find(|sample| sample.name == metric.into());
+        let Some(Value::Histogram(bytes)) = sample.map(|sample| &sample.value) else {
+            panic!("no {}", metric.name);
+        };
+        assert_eq!(decode_histogram(bytes).unwrap().len(), requests);
+    }
+}
+
+#[test]
+fn answers_are_told_apart() {
+    let cases: [(&'static [u8], bool, Outcome); 8] = [
+        (
+            b"HTTP/1.1 404 No\r\ncontent-length: 0\r\n\r\n",
+            false,
+            Outcome::Status4xx,
+        ),
+        (
+            b"HTTP/1.1 500 No\r\ntransfer-encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n",
+            false,
+            Outcome::Status5xx,
+        ),
+        (
+            b"HTTP/1.1 302 No\r\ncontent-length: 0\r\n\r\n",
+            false,
+            Outcome::Status3xx,
+        ),
+        (
+            b"HTTP/1.1 100 Go on\r\n\r\nHTTP/1.1 204 No\r\n\r\n",
+            false,
+            Outcome::Ok,
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
+            true,
+            Outcome::Ok,
+        ),
+        (b"HTTP/1.1 200 OK\r\n\r\nuntil the end", true, Outcome::Ok),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok",
+            true,
+            Outcome::PeerClosed,
+        ),
+        (
+            b"\x16\x03\x01 this is not it\r\n\r\n",
+            true,
+            Outcome::Malformed,
+        ),
+    ];
+    for (answer, close, outcome) in cases {
+        let (listener, plan) = http();
+        let address = listener.local_addr().unwrap();
+        let mut rig = Rig::start(&plan);
+        let many = rig.beside("server", move |stop| {
+            serve(&listener, answer, close, usize::MAX, &stop)
+        });
+        wait_until(|| rig.outcomes(outcome) >= 3);
+        let all: u64 = Outcome::ALL
+            .into_iter()
+            .map(|other| rig.outcomes(other))
+            .sum();
+        // One more of the same may have come between the two looks.
+        assert!(all <= rig.outcomes(outcome), "{outcome:?}");
+        rig.stop.cancel();
+        // The server may wait for one more to come.
+        drop(TcpStream::connect(address));
+        many.recv_timeout(LONG).unwrap();
+        rig.finish();
+    }
+}
+
+#[test]
+fn a_server_that_closes_after_each_answer_gets_a_new_connection_each_time() {
+    let (listener, plan) = http();
+    let mut rig = Rig::start(&plan);
+    let answer = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+    let bodies = served(&mut rig, listener, answer, true);
+    let shards = rig.finish();
+    let set = blocks(&plan, 0);
+    for (index, body) in bodies.iter().enumerate() {
+        assert!(body == set.block(index % set.len()).bytes, "{index}");
+    }
+    let ok = shards[0].outcomes[Outcome::Ok.index()].total();
+    assert_eq!(ok, bodies.len() as u64);
+    assert!(shards[0].connections.total() >= ok);
+}
+
+#[test]
+fn a_connection_that_was_closed_while_idle_costs_no_request() {
+    let (listener, mut plan) = http();
+    plan.rate = RatePlan {
+        unit: RateUnit::Blocks,
+        shape: RateShape::Constant { per_second: 100.0 },
+    };
+    let mut rig = Rig::start(&plan);
+    let served = rig.beside("server", move |stop| {
+        for _ in 0..10 {
+            let (mut peer, _) = listener.accept()?;
+            peer.set_read_timeout(Some(LONG))?;
+            read_request(&mut peer, &mut RequestParser::new())?.ok_or("no request")?;
+            // Says that more may follow, and closes.
+            peer.write_all(OK)?;
+            peer.shutdown(Shutdown::Both)?;
+        }
+        stop.cancel();
+        Ok(())
+    });
+    served.recv_timeout(LONG).unwrap();
+    let shards = rig.finish();
+    let count = |outcome: Outcome| shards[0].outcomes[outcome.index()].total();
+    assert!(count(Outcome::Ok) >= 9);
+    // On a busy machine the close may come after the next request now and then.
+    assert!(count(Outcome::PeerClosed) <= 5);
+}
+
+#[test]
+fn a_server_that_never_answers_does_not_hold_up_the_end() {
+    let (listener, plan) = http();
+    let mut rig = Rig::start(&plan);
+    let got = rig.beside("server", move |stop| {
+        let (mut peer, _) = listener.accept()?;
+        let body = read_request(&mut peer, &mut RequestParser::new())?;
+        stop.cancel();
+        Ok((body, peer))
+    });
+    let (body, _peer) = got.recv_timeout(LONG).unwrap();
+    let shards = rig.finish();
+    assert_eq!(shards[0].bytes.total(), body.unwrap().len() as u64);
+    assert_eq!(shards[0].requests.total(), 1);
+    assert!(
+        shards[0]
+            .outcomes
+            .iter()
+            .all(|outcome| outcome.total() == 0)
+    );
+}

@@ -1,0 +1,254 @@
+use std::io::{self, Read};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Barrier};
+
+use stillwell_metric::Outcome;
+use stillwell_plan::{RatePlan, RateShape, RateUnit, TransportPlan};
+use stillwell_scope::{PartError, Token};
+
+use crate::{LONG, Rig, blocks, is_walk, is_whole_walk, lines, plan, wait_until};
+
+fn tcp() -> (TcpListener, TransportPlan) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    (listener, TransportPlan::Tcp { address })
+}
+
+/// Reads `length` bytes, asks the generator to stop, and reads to the end.
+fn take_all(peer: impl Read, length: usize, stop: &Token) -> Result<Vec<u8>, PartError> {
+    take_all_together(peer, length, &Barrier::new(1), stop)
+}
+
+/// As [`take_all`], but stops it only when all peers have read so much.
+fn take_all_together(
+    mut peer: impl Read,
+    length: usize,
+    all: &Barrier,
+    stop: &Token,
+) -> Result<Vec<u8>, PartError> {
+    let mut bytes = vec![0; length];
+    peer.read_exact(&mut bytes)?;
+    all.wait();
+    stop.cancel();
+    peer.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
+    let (peer, _) = listener.accept()?;
+    peer.set_read_timeout(Some(LONG))?;
+    Ok(peer)
+}
+
+fn accept_unix(listener: &UnixListener) -> io::Result<UnixStream> {
+    let (peer, _) = listener.accept()?;
+    peer.set_read_timeout(Some(LONG))?;
+    Ok(peer)
+}
+
+#[test]
+fn tcp_delivers_its_blocks_in_order_and_ends_after_a_whole_one() {
+    let (listener, transport) = tcp();
+    let plan = plan(transport);
+    let mut rig = Rig::start(&plan);
+    let received = rig.beside("peer", move |stop| {
+        take_all(accept(&listener)?, 3_000_000, &stop)
+    });
+    let received = received.recv_timeout(LONG).unwrap();
+    let shards = rig.finish();
+    let set = blocks(&plan, 0);
+    assert!(is_whole_walk(&set, 0, &received));
+    assert_eq!(shards[0].bytes.total(), received.len() as u64);
+    assert_eq!(shards[0].events.total(), lines(&received));
+    assert_eq!(shards[0].sent_units.total(), received.len() as u64);
+    assert_eq!(shards[0].asked_units.total(), 0);
+    assert_eq!(shards[0].connections.total(), 1);
+    assert_eq!(shards[0].outcomes[Outcome::Ok.index()].total(), 1);
+}
+
+#[test]
+fn unix_streams_deliver_their_blocks_in_order_and_end_after_a_whole_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stream");
+    let listener = UnixListener::bind(&path).unwrap();
+    let plan = plan(TransportPlan::UnixStream { path });
+    let mut rig = Rig::start(&plan);
+    let received = rig.beside("peer", move |stop| {
+        take_all(accept_unix(&listener)?, 3_000_000, &stop)
+    });
+    let received = received.recv_timeout(LONG).unwrap();
+    let shards = rig.finish();
+    let set = blocks(&plan, 0);
+    assert!(is_whole_walk(&set, 0, &received));
+    assert_eq!(shards[0].bytes.total(), received.len() as u64);
+    assert_eq!(shards[0].events.total(), lines(&received));
+}
+
+#[test]
+fn every_connection_walks_all_of_its_workers_blocks() {
+    let (listener, transport) = tcp();
+    let mut plan = plan(transport);
+    (plan.connections, plan.workers) = (5, 2);
+    let mut rig = Rig::start(&plan);
+    let mut peers: Vec<Receiver<Vec<u8>>> = Vec::new();
+    let all = Arc::new(Barrier::new(5));
+    for index in 0..5 {
+        let all = Arc::clone(&all);
+        let listener = listener.try_clone().unwrap();
+        peers.push(rig.beside(&format!("peer-{index}"), move |stop| {
+            take_all_together(accept(&listener)?, 200_000, &all, &stop)
+        }));
+    }
+    let received: Vec<Vec<u8>> = peers
+        .iter()
+        .map(|peer| peer.recv_timeout(LONG).unwrap())
+        .collect();
+    let shards = rig.finish();
+    let mut connections = [0; 2];
+    let mut bytes = [0; 2];
+    for received in &received {
+        let is_from = |worker: &usize| is_whole_walk(&blocks(&plan, *worker as u64), 0, received);
+        let worker = (0..2).find(is_from).unwrap();
+        connections[worker] += 1;
+        bytes[worker] += received.len() as u64;
+    }
+    assert_eq!(connections, [3, 2]);
+    for (shard, bytes) in shards.iter().zip(bytes) {
+        assert_eq!(shard.bytes.total(), bytes);
+    }
+}
+
+#[test]
+fn a_rate_is_kept_to_within_a_block_in_every_unit() {
+    for (unit, per_second, reserved) in [
+        (RateUnit::Bytes, 20_000_000.0, false),
+        (RateUnit::Events, 100_000.0, false),
+        (RateUnit::Blocks, 5_000.0, false),
+        (RateUnit::Blocks, 5_000.0, true),
+    ] {
+        let (listener, transport) = tcp();
+        let mut plan = plan(transport);
+        (plan.connections, plan.workers) = (2, 1);
+        let shape = RateShape::Constant { per_second };
+        plan.rate = RatePlan { unit, shape };
+        let mut rig = Rig::start_with(&plan, reserved);
+        let second = listener.try_clone().unwrap();
+        let all = Arc::new(Barrier::new(2));
+        let peers = [listener, second].map(|listener| {
+            let name = format!("peer-{listener:?}");
+            let all = Arc::clone(&all);
+            rig.beside(&name, move |stop| {
+                take_all_together(accept(&listener)?, 300_000, &all, &stop)
+            })
+        });
+        let received = peers.map(|peer| peer.recv_timeout(LONG).unwrap());
+        let shards = rig.finish();
+        let set = blocks(&plan, 0);
+        let (sent, asked) = (shards[0].sent_units.total(), shards[0].asked_units.total());
+        let block_max = match unit {
+            RateUnit::Bytes => set.largest_block() as u64,
+            RateUnit::Events => (0..set.len())
+                .map(|block| set.block(block).counts().events)
+                .max()
+                .unwrap(),
+            RateUnit::Blocks => 1,
+        };
+        // The last of what was asked for may have come after the last look.
+        assert!(sent < asked + block_max, "{unit:?}: {sent} of {asked}");
+        let bytes: usize = received.iter().map(Vec::len).sum();
+        let events: u64 = received.iter().map(|received| lines(received)).sum();
+        let expected = match unit {
+            RateUnit::Bytes => bytes as u64,
+            RateUnit::Events => events,
+            RateUnit::Blocks => shards[0].blocks.total(),
+        };
+        assert_eq!(sent, expected);
+    }
+}
+
+#[test]
+fn a_stop_while_the_peer_takes_nothing_ends_after_the_block_under_way() {
+    let (listener, transport) = tcp();
+    let plan = plan(transport);
+    let mut rig = Rig::start(&plan);
+    let peer = accept(&listener).unwrap();
+    wait_until(|| rig.total(|shard| &shard.account.blocked) > 0);
+    let received = rig.beside("peer", move |stop| take_all(peer, 1, &stop));
+    let received = received.recv_timeout(LONG).unwrap();
+    let shards = rig.finish();
+    let set = blocks(&plan, 0);
+    assert!(is_whole_walk(&set, 0, &received));
+    assert_eq!(shards[0].bytes.total(), received.len() as u64);
+}
+
+#[test]
+fn what_a_deaf_peer_cuts_is_counted_to_the_last_whole_event() {
+    let (listener, transport) = tcp();
+    let plan = plan(transport);
+    let rig = Rig::start(&plan);
+    let mut peer = accept(&listener).unwrap();
+    wait_until(|| rig.total(|shard| &shard.account.blocked) > 0);
+    let shards = rig.finish();
+    let mut received = Vec::new();
+    peer.read_to_end(&mut received).unwrap();
+    let set = blocks(&plan, 0);
+    assert!(is_walk(&set, 0, &received));
+    assert_eq!(shards[0].bytes.total(), received.len() as u64);
+    assert_eq!(shards[0].events.total(), lines(&received));
+}
+
+#[test]
+fn where_nobody_listens_refusals_are_counted_and_a_stop_still_ends_it() {
+    let (listener, transport) = tcp();
+    drop(listener);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("nobody");
+    for transport in [
+        transport,
+        TransportPlan::UnixStream { path: path.clone() },
+        TransportPlan::UnixDatagram { path },
+    ] {
+        let rig = Rig::start(&plan(transport));
+        wait_until(|| rig.outcomes(Outcome::ConnectRefused) >= 3);
+        let shards = rig.finish();
+        assert_eq!(shards[0].bytes.total(), 0);
+        assert_eq!(shards[0].connections.total(), 0);
+    }
+}
+
+#[test]
+fn a_target_that_comes_late_is_found() {
+    let (listener, transport) = tcp();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let mut rig = Rig::start(&plan(transport));
+    wait_until(|| rig.outcomes(Outcome::ConnectRefused) >= 1);
+    let listener = TcpListener::bind(address).unwrap();
+    let received = rig.beside("peer", move |stop| {
+        take_all(accept(&listener)?, 100_000, &stop)
+    });
+    assert!(received.recv_timeout(LONG).unwrap().len() >= 100_000);
+    rig.finish();
+}
+
+#[test]
+fn after_a_peer_has_closed_the_walk_goes_on_with_a_whole_block() {
+    let (listener, transport) = tcp();
+    let plan = plan(transport);
+    let mut rig = Rig::start(&plan);
+    let received = rig.beside("peer", move |stop| {
+        for _ in 0..3 {
+            accept(&listener)?.read_exact(&mut [0; 100_000])?;
+        }
+        take_all(accept(&listener)?, 100_000, &stop)
+    });
+    let received = received.recv_timeout(LONG).unwrap();
+    assert_eq!(rig.outcomes(Outcome::PeerClosed), 3);
+    let shards = rig.finish();
+    assert_eq!(shards[0].connections.total(), 4);
+    let set = blocks(&plan, 0);
+    let resumed = (0..set.len()).find(|first| is_whole_walk(&set, *first, &received));
+    assert!(resumed.is_some());
+}

@@ -1,0 +1,142 @@
+//! Which executables a lab compares.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+use serde::{Deserialize, Serialize};
+use stillwell_plan::{
+    BinarySource, ExperimentPlan, LabPlan, Places, SubjectKind, SubjectPlan, VariantPlan,
+};
+
+use crate::build::Builds;
+use crate::files::sha256_of_file;
+use crate::{LabError, LabOptions, LabProgress};
+
+/// Which executable a variant is.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct BinaryIdentity {
+    /// The experiment.
+    pub experiment: String,
+    /// The variant.
+    pub variant: String,
+    /// The executable, if the subject is a child whose program was found.
+    pub path: Option<PathBuf>,
+    /// The commit that it was built from, in full, if it was.
+    pub revision: Option<String>,
+    /// SHA-256 of its bytes, in hexadecimal digits.
+    pub sha256: Option<String>,
+}
+
+/// The subject of every variant of one experiment, in the plan's order.
+#[derive(Debug)]
+pub(crate) struct Subjects(pub(crate) Vec<SubjectPlan>);
+
+/// All that has to be there before the first run.
+#[derive(Debug, Default)]
+pub(crate) struct Prepared {
+    /// One for each experiment, in the plan's order.
+    pub(crate) subjects: Vec<Subjects>,
+    /// One for each variant of each experiment.
+    pub(crate) binaries: Vec<BinaryIdentity>,
+}
+
+/// The subjects of all experiments, built where they have to be, and what they
+/// are; `None` if the builds were interrupted.
+pub(crate) fn prepare(
+    plan: &LabPlan,
+    options: &LabOptions,
+    builds: &mut Builds<'_>,
+    progress: &mut dyn FnMut(LabProgress<'_>),
+) -> Result<Option<Prepared>, LabError> {
+    let mut hashes = Hashes::default();
+    let mut prepared = Prepared::default();
+    for experiment in &plan.experiments {
+        let mut own = Vec::new();
+        for variant in &experiment.variants {
+            let (binary, revision) = match &variant.binary {
+                BinarySource::AsPlanned => (None, None),
+                BinarySource::Path(path) => {
+                    check_executable(experiment, variant, path)?;
+                    (Some(path.clone()), None)
+                }
+                BinarySource::Git(source) => match builds.build(source, progress)? {
+                    Some(built) => (Some(built.binary), Some(built.revision)),
+                    None => return Ok(None),
+                },
+            };
+            let subject = experiment.subject_of(variant, binary.as_deref());
+            let path = program(&subject, experiment, variant, options);
+            prepared.binaries.push(BinaryIdentity {
+                experiment: experiment.name.clone(),
+                variant: variant.name.clone(),
+                sha256: path.as_deref().and_then(|path| hashes.of(path)),
+                path,
+                revision,
+            });
+            own.push(subject);
+        }
+        prepared.subjects.push(Subjects(own));
+    }
+    Ok(Some(prepared))
+}
+
+fn check_executable(
+    experiment: &ExperimentPlan,
+    variant: &VariantPlan,
+    path: &Path,
+) -> Result<(), LabError> {
+    let refuse = |reason: String| LabError::Binary {
+        experiment: experiment.name.clone(),
+        variant: variant.name.clone(),
+        path: path.to_path_buf(),
+        reason,
+    };
+    let about = fs::metadata(path).map_err(|error| refuse(error.to_string()))?;
+    if !about.is_file() {
+        return Err(refuse("it is not a file".to_owned()));
+    }
+    access(path, Access::EXEC_OK).map_err(|_| refuse("it is not executable".to_owned()))
+}
+
+/// The file that will be executed, if it can be told beforehand. One that is not
+/// there is the run's to complain about.
+fn program(
+    subject: &SubjectPlan,
+    experiment: &ExperimentPlan,
+    variant: &VariantPlan,
+    options: &LabOptions,
+) -> Option<PathBuf> {
+    let places = Places {
+        stillwell: options.stillwell.clone(),
+        state: PathBuf::new(),
+        files: variant.files.clone(),
+        experiment: experiment.folder.clone(),
+    };
+    let SubjectKind::Child(child) = subject.filled(&places).kind else {
+        return None;
+    };
+    if child.program.components().count() > 1 {
+        return Some(child.program).filter(|path| path.is_file());
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(&child.program))
+        .find(|path| path.is_file() && access(path, Access::EXEC_OK).is_ok())
+}
+
+/// Hashes of files, each taken once.
+#[derive(Debug, Default)]
+struct Hashes(BTreeMap<PathBuf, Option<String>>);
+
+impl Hashes {
+    fn of(&mut self, path: &Path) -> Option<String> {
+        if let Some(known) = self.0.get(path) {
+            return known.clone();
+        }
+        let hash = sha256_of_file(path).ok();
+        self.0.insert(path.to_path_buf(), hash.clone());
+        hash
+    }
+}

@@ -1,0 +1,333 @@
+//! Executables from revisions.
+//!
+//! Each revision is built once, in a worktree of its own, and kept in a cache:
+//!
+//! ```text
+//! builds/KEY/bin/NAME     the executable, under its own name
+//! builds/KEY/source.json  what it was built from
+//! builds/KEY/build.log    what the build said
+//! builds/KEY.tmp-PID/     a build that goes on
+//! builds/KEY.lock         held by whoever builds
+//! builds/KEY.failed.log   what the last build said, if it failed
+//! ```
+//!
+//! `KEY` is a hash of the repository, the full commit, the build command and its
+//! output. A build becomes visible by one rename, so that none is ever half.
+
+mod command;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use stillwell_plan::GitSource;
+use stillwell_run::Interrupt;
+
+use self::command::{Commands, Ended};
+use crate::files::{remove_folder, sha256, sha256_of_file, write_json};
+use crate::{LabError, LabProgress};
+
+/// How many bytes of a failed build's log are shown.
+const LOG_TAIL_MAX: usize = 2048;
+
+/// An executable that was built, now or earlier.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Built {
+    /// The executable.
+    pub binary: PathBuf,
+    /// The commit, in full.
+    pub revision: String,
+}
+
+/// Builds revisions, each once.
+#[derive(Debug)]
+pub(crate) struct Builds<'a> {
+    folder: PathBuf,
+    commands: Commands<'a>,
+    built: BTreeMap<GitSource, Built>,
+}
+
+/// What a build is made from.
+#[derive(Debug, Serialize)]
+struct Origin<'a> {
+    repository: &'a Path,
+    revision: &'a str,
+    build: &'a str,
+    output: &'a Path,
+    sha256: Option<String>,
+}
+
+impl<'a> Builds<'a> {
+    /// Builds are kept in the folder `builds` of `cache`.
+    pub(crate) fn new(cache: &Path, interrupt: &'a Interrupt) -> Result<Self, LabError> {
+        Ok(Self {
+            folder: cache.join("builds"),
+            commands: Commands::new(interrupt)?,
+            built: BTreeMap::new(),
+        })
+    }
+
+    /// The executable of `source`; `None` if the build was interrupted.
+    pub(crate) fn build(
+        &mut self,
+        source: &GitSource,
+        progress: &mut dyn FnMut(LabProgress<'_>),
+    ) -> Result<Option<Built>, LabError> {
+        if let Some(built) = self.built.get(source) {
+            return Ok(Some(built.clone()));
+        }
+        let Some(revision) = self.resolve(source)? else {
+            return Ok(None);
+        };
+        let job = Job::new(&self.folder, source, revision)?;
+        let cached = job.built();
+        progress(LabProgress::Building {
+            source,
+            revision: &job.revision,
+            cached: cached.is_some(),
+        });
+        let built = match cached {
+            Some(built) => built,
+            None => match job.make(&self.commands)? {
+                Some(built) => built,
+                None => return Ok(None),
+            },
+        };
+        progress(LabProgress::Built {
+            source,
+            built: &built,
+        });
+        self.built.insert(source.clone(), built.clone());
+        Ok(Some(built))
+    }
+
+    /// The full name of the commit.
+    fn resolve(&self, source: &GitSource) -> Result<Option<String>, LabError> {
+        let refuse = |reason: String| LabError::Revision {
+            repository: source.repository.clone(),
+            revision: source.revision.clone(),
+            reason,
+        };
+        if source.revision.starts_with('-') {
+            return Err(refuse("a revision does not begin with `-`".to_owned()));
+        }
+        let commit = format!("{}^{{commit}}", source.revision);
+        let arguments = ["rev-parse", "--verify", commit.as_str()];
+        let Some(said) = self.commands.git(&source.repository, arguments)? else {
+            return Ok(None);
+        };
+        said.map(Some).map_err(refuse)
+    }
+}
+
+/// One build.
+#[derive(Debug)]
+struct Job<'a> {
+    source: &'a GitSource,
+    repository: PathBuf,
+    revision: String,
+    /// `builds/KEY`.
+    entry: PathBuf,
+    key: String,
+}
+
+impl<'a> Job<'a> {
+    fn new(folder: &Path, source: &'a GitSource, revision: String) -> Result<Self, LabError> {
+        let repository = source
+            .repository
+            .canonicalize()
+            .map_err(|error| LabError::Read {
+                path: source.repository.clone(),
+                source: error,
+            })?;
+        let mut identity = Vec::new();
+        for part in [
+            repository.as_os_str().as_encoded_bytes(),
+            revision.as_bytes(),
+            source.build.as_bytes(),
+            source.output.as_os_str().as_encoded_bytes(),
+        ] {
+            identity.extend_from_slice(part);
+            identity.push(0);
+        }
+        let key = sha256(&identity)[..32].to_owned();
+        Ok(Self {
+            source,
+            repository,
+            revision,
+            entry: folder.join(&key),
+            key,
+        })
+    }
+
+    fn built(&self) -> Option<Built> {
+        let binary = self.binary_in(&self.entry);
+        binary.is_file().then(|| Built {
+            binary,
+            revision: self.revision.clone(),
+        })
+    }
+
+    fn binary_in(&self, entry: &Path) -> PathBuf {
+        let name = self.source.output.file_name().unwrap_or_default();
+        entry.join("bin").join(name)
+    }
+
+    /// Builds, unless somebody else did while we waited for them.
+    fn make(&self, commands: &Commands<'_>) -> Result<Option<Built>, LabError> {
+        let folder = self.entry.parent().unwrap_or(&self.entry);
+        fs::create_dir_all(folder).map_err(at(folder))?;
+        let lock_path = self.beside("lock");
+        let lock = File::create(&lock_path).map_err(at(&lock_path))?;
+        while let Err(error) = lock.try_lock() {
+            match error {
+                TryLockError::WouldBlock if commands.pause() => {}
+                TryLockError::WouldBlock => return Ok(None),
+                TryLockError::Error(error) => return Err(at(&lock_path)(error)),
+            }
+        }
+        if let Some(built) = self.built() {
+            return Ok(Some(built));
+        }
+        self.remove_leftovers(folder, commands)?;
+        let temporary = self.beside(&format!("tmp-{}", std::process::id()));
+        fs::create_dir_all(&temporary).map_err(at(&temporary))?;
+        let built = self.make_in(&temporary, commands);
+        // On success the folder has its new name, and this finds nothing.
+        let cleaned = remove_folder(&temporary).map_err(at(&temporary));
+        commands.git_tidy(&self.repository, ["worktree", "prune"]);
+        let built = built?;
+        cleaned?;
+        Ok(built)
+    }
+
+    fn make_in(
+        &self,
+        temporary: &Path,
+        commands: &Commands<'_>,
+    ) -> Result<Option<Built>, LabError> {
+        let tree = temporary.join("tree");
+        let Some(tree_text) = tree.to_str() else {
+            return Err(self.refuse("the cache's path is not UTF-8".to_owned()));
+        };
+        let add = [
+            "worktree",
+            "add",
+            "--quiet",
+            "--force",
+            "--detach",
+            tree_text,
+            &self.revision,
+        ];
+        match commands.git(&self.repository, add)? {
+            None => return Ok(None),
+            Some(Err(reason)) => return Err(self.refuse(reason)),
+            Some(Ok(_)) => {}
+        }
+        let log = temporary.join("build.log");
+        let ended = commands.build(&self.source.build, &tree, &self.revision, &log)?;
+        let made = match ended {
+            Ended::Interrupted => Ok(None),
+            Ended::Failed(reason) => Err(self.failure(reason, &log)),
+            Ended::Well => self.keep(temporary, &tree, &log).map(Some),
+        };
+        // Where git refuses, the folder is removed and git's list pruned below.
+        let remove = ["worktree", "remove", "--force", tree_text];
+        commands.git_tidy(&self.repository, remove);
+        if made.as_ref().is_ok_and(Option::is_some) {
+            remove_folder(&tree).map_err(at(&tree))?;
+            fs::rename(temporary, &self.entry).map_err(at(&self.entry))?;
+            sync_folder(self.entry.parent().unwrap_or(&self.entry)).map_err(at(&self.entry))?;
+        }
+        made
+    }
+
+    /// Copies the executable out of the worktree.
+    fn keep(&self, temporary: &Path, tree: &Path, log: &Path) -> Result<Built, LabError> {
+        let output = tree.join(&self.source.output);
+        if !output.is_file() {
+            let reason = format!("it left no file {}", self.source.output.display());
+            return Err(self.failure(reason, log));
+        }
+        let binary = self.binary_in(temporary);
+        let folder = binary.parent().unwrap_or(temporary);
+        fs::create_dir_all(folder).map_err(at(folder))?;
+        // Copies the permissions too.
+        fs::copy(&output, &binary)
+            .and_then(|_| File::open(&binary)?.sync_all())
+            .and_then(|()| sync_folder(folder))
+            .map_err(at(&binary))?;
+        let origin = Origin {
+            repository: &self.repository,
+            revision: &self.revision,
+            build: &self.source.build,
+            output: &self.source.output,
+            sha256: sha256_of_file(&binary).ok(),
+        };
+        write_json(&temporary.join("source.json"), &origin)?;
+        Ok(Built {
+            binary: self.binary_in(&self.entry),
+            revision: self.revision.clone(),
+        })
+    }
+
+    /// What earlier builders of this entry left when they were killed, and an
+    /// entry without its executable. The lock is ours, so nobody uses them.
+    fn remove_leftovers(&self, folder: &Path, commands: &Commands<'_>) -> Result<(), LabError> {
+        let prefix = format!("{}.tmp-", self.key);
+        for entry in fs::read_dir(folder).map_err(at(folder))? {
+            let entry = entry.map_err(at(folder))?;
+            if entry.file_name().to_string_lossy().starts_with(&prefix) {
+                let path = entry.path();
+                remove_folder(&path).map_err(at(&path))?;
+            }
+        }
+        remove_folder(&self.entry).map_err(at(&self.entry))?;
+        // A worktree whose folder is gone would be in the way of a new one.
+        commands.git_tidy(&self.repository, ["worktree", "prune"]);
+        Ok(())
+    }
+
+    fn failure(&self, reason: String, log: &Path) -> LabError {
+        let kept = self.beside("failed.log");
+        let whole = fs::read(log).unwrap_or_default();
+        let tail = &whole[whole.len().saturating_sub(LOG_TAIL_MAX)..];
+        let log = match fs::copy(log, &kept) {
+            Ok(_) => kept,
+            Err(_) => log.to_path_buf(),
+        };
+        LabError::Build {
+            revision: self.source.revision.clone(),
+            reason,
+            log_tail: String::from_utf8_lossy(tail).trim_end().to_owned(),
+            log,
+        }
+    }
+
+    fn refuse(&self, reason: String) -> LabError {
+        LabError::Revision {
+            repository: self.repository.clone(),
+            revision: self.source.revision.clone(),
+            reason,
+        }
+    }
+
+    /// `builds/KEY.suffix`.
+    fn beside(&self, suffix: &str) -> PathBuf {
+        self.entry.with_file_name(format!("{}.{suffix}", self.key))
+    }
+}
+
+/// Makes the names in a folder outlive a power cut.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> LabError + '_ {
+    |source| LabError::Write {
+        path: path.to_path_buf(),
+        source,
+    }
+}

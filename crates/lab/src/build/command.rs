@@ -1,0 +1,210 @@
+//! Commands of a build, each ended by the interrupt.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process_group};
+use stillwell_run::Interrupt;
+use tokio::process::{Child, Command};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::LabError;
+
+/// How long a build that is asked to end may take before it is killed.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long git may take to tidy up.
+const GIT_TIDY_MAX: Duration = Duration::from_secs(20);
+/// Time between looks at a lock that somebody else holds.
+const PAUSE: Duration = Duration::from_millis(100);
+/// What a hook's environment would make git do: work on another repository.
+const GIT_VARIABLES: [&str; 5] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+];
+
+/// Starts commands and waits for them.
+#[derive(Debug)]
+pub(super) struct Commands<'a> {
+    runtime: Runtime,
+    interrupt: &'a Interrupt,
+}
+
+/// How a build command ended.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// With exit code 0.
+    Well,
+    /// In any other way of its own, said here.
+    Failed(String),
+    /// Because it was asked to.
+    Interrupted,
+}
+
+impl<'a> Commands<'a> {
+    pub(super) fn new(interrupt: &'a Interrupt) -> Result<Self, LabError> {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|source| LabError::Program {
+                program: "sh",
+                source,
+            })?;
+        Ok(Self { runtime, interrupt })
+    }
+
+    /// What git said to these arguments, or its complaint; `None` if it was
+    /// interrupted.
+    pub(super) fn git<'b>(
+        &self,
+        repository: &Path,
+        arguments: impl IntoIterator<Item = &'b str>,
+    ) -> Result<Option<Result<String, String>>, LabError> {
+        let mut command = git(repository, arguments);
+        let output = self.runtime.block_on(async {
+            // Both arms are cancel-safe: git dies with its future.
+            tokio::select! {
+                biased;
+                () = self.interrupt.token().cancelled() => Ok(None),
+                output = command.output() => output.map(Some),
+            }
+        });
+        let output = output.map_err(|source| LabError::Program {
+            program: "git",
+            source,
+        })?;
+        Ok(output.map(|output| {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+            if output.status.success() {
+                Ok(text(&output.stdout))
+            } else {
+                Err(text(&output.stderr))
+            }
+        }))
+    }
+
+    /// Has git tidy up after a build, also after one that was interrupted. What
+    /// it cannot do now it does at the next build.
+    pub(super) fn git_tidy<'b>(
+        &self,
+        repository: &Path,
+        arguments: impl IntoIterator<Item = &'b str>,
+    ) {
+        let mut command = git(repository, arguments);
+        drop(
+            self.runtime
+                .block_on(async { tokio::time::timeout(GIT_TIDY_MAX, command.output()).await }),
+        );
+    }
+
+    /// Runs `build` in `tree`; all that it says goes to `log`.
+    pub(super) fn build(
+        &self,
+        build: &str,
+        tree: &Path,
+        revision: &str,
+        log: &Path,
+    ) -> Result<Ended, LabError> {
+        let unwritable = |source| LabError::Write {
+            path: log.to_path_buf(),
+            source,
+        };
+        let output = File::create(log).map_err(unwritable)?;
+        let errors = output.try_clone().map_err(unwritable)?;
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", build])
+            .current_dir(tree)
+            .env("STILLWELL_REVISION", revision)
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(errors)
+            // Of its own, so that all that it starts can be ended with it.
+            .process_group(0)
+            .kill_on_drop(true);
+        for variable in GIT_VARIABLES {
+            command.env_remove(variable);
+        }
+        let ended = self.runtime.block_on(async {
+            let mut child = command.spawn()?;
+            // Both arms are cancel-safe: `wait` can be called again.
+            tokio::select! {
+                status = child.wait() => status.map(describe),
+                () = self.interrupt.token().cancelled() => {
+                    end_group(&mut child).await?;
+                    Ok(Ended::Interrupted)
+                }
+            }
+        });
+        ended.map_err(|source| LabError::Program {
+            program: "sh",
+            source,
+        })
+    }
+
+    /// Waits a little; `false` if interrupted meanwhile.
+    pub(super) fn pause(&self) -> bool {
+        self.runtime.block_on(async {
+            // Both arms are cancel-safe.
+            tokio::select! {
+                () = tokio::time::sleep(PAUSE) => true,
+                () = self.interrupt.token().cancelled() => false,
+            }
+        })
+    }
+}
+
+fn git<'b>(repository: &Path, arguments: impl IntoIterator<Item = &'b str>) -> Command {
+    let mut command = Command::new("git");
+    command
+        .arg("-C")
+        .arg(repository)
+        .args(arguments)
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .stdin(Stdio::null())
+        .process_group(0)
+        .kill_on_drop(true);
+    for variable in GIT_VARIABLES {
+        command.env_remove(variable);
+    }
+    command
+}
+
+async fn end_group(child: &mut Child) -> io::Result<()> {
+    let group = child
+        .id()
+        .and_then(|id| i32::try_from(id).ok())
+        .and_then(Pid::from_raw);
+    let Some(group) = group else {
+        return Ok(());
+    };
+    send(group, Signal::TERM)?;
+    let waited = tokio::time::timeout(GRACE, child.wait()).await;
+    send(group, Signal::KILL)?;
+    if waited.is_err() {
+        child.wait().await?;
+    }
+    Ok(())
+}
+
+fn send(group: Pid, signal: Signal) -> io::Result<()> {
+    match kill_process_group(group, signal) {
+        // A group that is gone already is what is wanted.
+        Ok(()) | Err(Errno::SRCH) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn describe(status: ExitStatus) -> Ended {
+    if status.success() {
+        Ended::Well
+    } else {
+        Ended::Failed(status.to_string())
+    }
+}

@@ -1,0 +1,94 @@
+//! Why a lab could not be begun.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a lab could not be begun. What goes wrong once it has begun stands in its
+/// outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The folder holds results that nobody asked to go on with.
+    #[error("{} holds results already: resume them or name another folder", results.display())]
+    AlreadyThere {
+        /// The folder.
+        results: PathBuf,
+    },
+    /// The folder to go on with holds no results.
+    #[error("{} holds no results to resume", results.display())]
+    NothingToResume {
+        /// The folder.
+        results: PathBuf,
+    },
+    /// Another process writes into the folder.
+    #[error("another process works on {}", results.display())]
+    InUse {
+        /// The folder.
+        results: PathBuf,
+    },
+    /// The folder to go on with holds results of something else.
+    #[error("the plan is not the one that {} was begun with: `{pointer}` differs", results.display())]
+    PlanChanged {
+        /// The folder.
+        results: PathBuf,
+        /// The first field that differs, as a JSON pointer into `lab.json`.
+        pointer: String,
+    },
+    /// A file could not be read.
+    #[error("read {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What was wrong.
+        source: io::Error,
+    },
+    /// A file or folder could not be written.
+    #[error("write {}", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// A variant's executable is not there.
+    #[error("use {} for variant `{variant}` of `{experiment}`: {reason}", path.display())]
+    Binary {
+        /// The experiment.
+        experiment: String,
+        /// The variant.
+        variant: String,
+        /// The executable.
+        path: PathBuf,
+        /// Why it cannot be used.
+        reason: String,
+    },
+    /// A program that builds need could not be started.
+    #[error("start `{program}`")]
+    Program {
+        /// The program.
+        program: &'static str,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// Git could not do what a build needs.
+    #[error("take revision `{revision}` of {}: {reason}", repository.display())]
+    Revision {
+        /// The repository.
+        repository: PathBuf,
+        /// What was asked for.
+        revision: String,
+        /// What git said.
+        reason: String,
+    },
+    /// A revision was not built.
+    #[error("build revision `{revision}`: {reason}; the log is {}\n{log_tail}", log.display())]
+    Build {
+        /// What was asked for.
+        revision: String,
+        /// How the build failed.
+        reason: String,
+        /// The last lines of its log.
+        log_tail: String,
+        /// The whole log.
+        log: PathBuf,
+    },
+}

@@ -1,0 +1,83 @@
+//! Small files, written in one step.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+
+use crate::LabError;
+
+/// Replaces `path` in one step, so that a reader sees the old or the new file
+/// and never half of it; makes its folder if it is not there.
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), LabError> {
+    let new = with_suffix(path, ".new");
+    let write = || {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let mut file = File::create(&new)?;
+        serde_json::to_writer_pretty(&mut file, value)?;
+        file.write_all(b"\n")?;
+        file.sync_all()?;
+        fs::rename(&new, path)
+    };
+    write().map_err(|source| LabError::Write {
+        path: path.to_path_buf(),
+        source,
+    })
+}
+
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, LabError> {
+    fs::read(path)
+        .and_then(|bytes| serde_json::from_slice(&bytes).map_err(io::Error::from))
+        .map_err(|source| LabError::Read {
+            path: path.to_path_buf(),
+            source,
+        })
+}
+
+/// SHA-256 of a file's bytes, in hexadecimal digits.
+pub(crate) fn sha256_of_file(path: &Path) -> io::Result<String> {
+    const PART: usize = 1 << 16;
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut part = vec![0; PART];
+    loop {
+        match file.read(&mut part)? {
+            0 => return Ok(hexadecimal(&hash.finalize())),
+            length => hash.update(&part[..length]),
+        }
+    }
+}
+
+/// SHA-256 of `bytes`, in hexadecimal digits.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+/// `path` with `suffix` behind its last name.
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Removes a folder and all that is in it; it need not be there.
+pub(crate) fn remove_folder(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut digits, byte| {
+        // Writing to a string cannot fail.
+        write!(digits, "{byte:02x}").unwrap_or_default();
+        digits
+    })
+}

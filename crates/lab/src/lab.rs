@@ -1,0 +1,92 @@
+//! The front door.
+
+use std::path::PathBuf;
+
+use stillwell_plan::LabPlan;
+use stillwell_run::Interrupt;
+use stillwell_scope::clock;
+use stillwell_units::Nanos;
+
+use crate::binary;
+use crate::build::Builds;
+use crate::results::Results;
+use crate::session::Session;
+use crate::{Executor, LabError, LabOutcome, LabProgress};
+
+/// Where a lab's things lie, and how it is begun.
+#[derive(Clone, Debug)]
+pub struct LabOptions {
+    /// The results folder.
+    pub results: PathBuf,
+    /// Whether to go on with what is in it.
+    pub resume: bool,
+    /// The command line, for the record.
+    pub command: Vec<String>,
+    /// The running executable: `{self}`.
+    pub stillwell: PathBuf,
+    /// Where builds are kept.
+    pub cache: PathBuf,
+    /// Where runs get their state folders; keep it short, and for this process
+    /// alone.
+    pub state_root: PathBuf,
+    /// Whether state folders stay when their runs have ended.
+    pub keep_state: bool,
+}
+
+/// Carries `plan` out and tells `progress` how it goes.
+///
+/// Everything is built before the first run. A run that fails costs its pair; an
+/// experiment that cannot start, or has lost two pairs, is given up, and the
+/// next follows; a results folder that takes no more, and `interrupt`, end the
+/// lab. Every pair that was finished is kept and judged.
+///
+/// # Errors
+/// [`LabError`] where it could not be begun. What goes wrong later stands in the
+/// outcome.
+pub fn run_lab(
+    plan: &LabPlan,
+    options: &LabOptions,
+    executor: &mut dyn Executor,
+    interrupt: &Interrupt,
+    progress: &mut dyn FnMut(LabProgress<'_>),
+) -> Result<LabOutcome, LabError> {
+    let started = clock::now();
+    let results = Results::new(options.results.clone());
+    let record = results.open(options.resume)?;
+    if let Some(record) = &record {
+        results.check_plan(record, plan)?;
+    }
+    let mut builds = Builds::new(&options.cache, interrupt)?;
+    let Some(prepared) = binary::prepare(plan, options, &mut builds, progress)? else {
+        return Ok(LabOutcome {
+            verdicts: Vec::new(),
+            interrupted: interrupt.signal(),
+            problems: Vec::new(),
+            elapsed: clock::now().since(started),
+        });
+    };
+    match &record {
+        Some(record) => results.check_binaries(record, &prepared.binaries)?,
+        None => {
+            let wall_millis = clock::wall().as_u64() / Nanos::from_millis(1).as_u64();
+            results.write_record(plan, &options.command, wall_millis, &prepared.binaries)?;
+        }
+    }
+    let lock = results.lock()?;
+    let session = Session::new(
+        plan,
+        options,
+        &results,
+        &prepared.subjects,
+        executor,
+        interrupt,
+    );
+    let (verdicts, problems) = session.run(progress);
+    drop(lock);
+    Ok(LabOutcome {
+        verdicts,
+        interrupted: interrupt.signal(),
+        problems,
+        elapsed: clock::now().since(started),
+    })
+}

@@ -1,0 +1,280 @@
+//! At which rate an experiment runs.
+//!
+//! A probe runs the baseline as fast as it goes. What it reached is the capacity
+//! of the rig, whoever limited it; the experiment then runs at a share of that,
+//! where the subject is busy and not saturated.
+
+use serde::{Deserialize, Serialize};
+use stillwell_plan::{ExperimentPlan, RatePlan, RateShape, RateUnit};
+use stillwell_units::Nanos;
+use stillwell_verdict::RunSummary;
+use stillwell_verdict::limits::LIGHT_LOAD_SHARE;
+
+/// Names the shape of [`OperatingPointFound`].
+pub const OPERATING_POINT_SCHEMA: &str = "stillwell/operating-point/v1";
+
+/// Share of its CPUs from which on the subject was the probe's limit.
+const SUBJECT_LIMIT_SHARE: f64 = 0.85;
+/// How far above a light load an experiment is kept: load varies around the
+/// rate that was aimed at.
+const LIGHT_LOAD_MARGIN: f64 = 1.2;
+/// How near to a limit other than the subject an experiment may come for that.
+const OTHER_LIMIT_SHARE: f64 = 0.8;
+/// Longest warm-up of a probe.
+const PROBE_WARMUP: Nanos = Nanos::SECOND;
+
+/// What a probe reached.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// Each generator's id and the events that it sent each second.
+    pub generators: Vec<(String, f64)>,
+    /// CPU seconds of the subject for each second, if it was watched.
+    pub subject_cpu_share: Option<f64>,
+    /// The same as a share of the CPUs that it may use, if these are known.
+    pub subject_core_share: Option<f64>,
+}
+
+/// The rate at which an experiment runs, and why.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct OperatingPointFound {
+    /// [`OPERATING_POINT_SCHEMA`].
+    pub schema: String,
+    /// The share that was asked for.
+    pub share: f64,
+    /// The share of what the probe reached at which the experiment runs.
+    pub factor: f64,
+    /// CPU seconds of the subject for each second of the probe.
+    pub subject_cpu_share: Option<f64>,
+    /// The same as a share of the CPUs that it may use.
+    pub subject_core_share: Option<f64>,
+    /// One for each generator, in the plan's order.
+    pub generators: Vec<GeneratorPoint>,
+    /// How the rate was found, in one sentence for readers.
+    pub reason: String,
+}
+
+/// The rate at which one generator runs.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct GeneratorPoint {
+    /// The generator.
+    pub id: String,
+    /// Events that it sent each second of the probe.
+    pub achieved_per_second: f64,
+    /// Events that it sends each second of a run.
+    pub events_per_second: f64,
+}
+
+/// A probe did not find a rate.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum OperatingPointError {
+    /// A generator sent nothing.
+    #[error("generator `{id}` sent no events in the probe")]
+    NothingSent {
+        /// The generator.
+        id: String,
+    },
+}
+
+impl Reading {
+    /// What a probe reached, from its summary.
+    #[must_use]
+    pub fn of(probe: &RunSummary) -> Self {
+        let generators = probe.figures.generators.iter();
+        Self {
+            generators: generators
+                .map(|own| (own.id.clone(), own.achieved_per_second.unwrap_or(0.0)))
+                .collect(),
+            subject_cpu_share: probe.figures.subject_cpu_share,
+            subject_core_share: probe.figures.subject_core_share,
+        }
+    }
+}
+
+/// The rate at which the subject is busy for about `share` of its CPUs.
+///
+/// * Where the subject used 85 % of its CPUs or more it was the limit: the rate
+///   is `share` of what was reached.
+/// * Where something else was, the rate is the same share all the same, and
+///   lower still where the subject spread over more than its CPUs: a rig close
+///   to a limit of its own is late, and its runs are invalid.
+/// * If the subject then used less CPU than any verdict on CPU needs (a quarter
+///   of a core and a margin), the rate goes up to where it does, but not above
+///   80 % of what was reached.
+///
+/// # Errors
+/// [`OperatingPointError`] for a generator that sent nothing.
+pub fn settle(share: f64, reading: &Reading) -> Result<OperatingPointFound, OperatingPointError> {
+    let (factor, reason) = factor(share, reading);
+    let generators = reading.generators.iter().map(|(id, achieved)| {
+        if !(achieved.is_finite() && *achieved > 0.0) {
+            return Err(OperatingPointError::NothingSent { id: id.clone() });
+        }
+        Ok(GeneratorPoint {
+            id: id.clone(),
+            achieved_per_second: *achieved,
+            events_per_second: achieved * factor,
+        })
+    });
+    let generators: Vec<GeneratorPoint> = generators.collect::<Result<_, _>>()?;
+    let achieved: f64 = generators.iter().map(|own| own.achieved_per_second).sum();
+    let rate: f64 = generators.iter().map(|own| own.events_per_second).sum();
+    let reason = format!(
+        "{rate:.0} events/s: {percent:.0} % of the {achieved:.0} events/s that the probe reached, {reason}",
+        percent = factor * 100.0,
+    );
+    Ok(OperatingPointFound {
+        schema: OPERATING_POINT_SCHEMA.to_owned(),
+        share,
+        factor,
+        subject_cpu_share: reading.subject_cpu_share,
+        subject_core_share: reading.subject_core_share,
+        generators,
+        reason,
+    })
+}
+
+/// The share of what was reached, and why.
+fn factor(share: f64, reading: &Reading) -> (f64, String) {
+    let Some(core_share) = reading.subject_core_share.or(reading.subject_cpu_share) else {
+        return (
+            share,
+            "where the subject's CPU time is not known".to_owned(),
+        );
+    };
+    let percent = core_share * 100.0;
+    if core_share >= SUBJECT_LIMIT_SHARE {
+        let reason =
+            format!("where the subject, busy for {percent:.0} % of its CPUs, was the limit");
+        return (share, reason);
+    }
+    let conservative = share.min(share / core_share);
+    let used = reading.subject_cpu_share.unwrap_or(core_share);
+    let least = LIGHT_LOAD_SHARE * LIGHT_LOAD_MARGIN;
+    if used > 0.0 && used * conservative < least {
+        let raised = (least / used).min(OTHER_LIMIT_SHARE).max(conservative);
+        let reason = format!(
+            "where the subject was busy for {percent:.0} % of its CPUs and something else was the limit; \
+             a lower rate would leave the subject too idle to judge its CPU time"
+        );
+        return (raised, reason);
+    }
+    let reason = format!(
+        "where the subject was busy for {percent:.0} % of its CPUs and something else was the limit"
+    );
+    (conservative, reason)
+}
+
+/// What a probe of `experiment` looks like.
+pub(crate) fn probing(experiment: &ExperimentPlan, length: Nanos) -> ExperimentPlan {
+    let mut probing = at_full_speed(experiment);
+    for generator in &mut probing.rig.generators {
+        generator.rate.unit = RateUnit::Events;
+    }
+    let phases = &mut probing.rig.phases;
+    phases.warmup = phases.warmup.min(PROBE_WARMUP);
+    phases.measure = length;
+    // Steps and bounds are meant for the measured runs.
+    probing.rig.timeline.clear();
+    probing.rig.checks.clear();
+    probing
+}
+
+/// `experiment` with no schedule holding any generator back. What its rates count
+/// stays, so that what was reached is told in the user's own unit.
+pub(crate) fn at_full_speed(experiment: &ExperimentPlan) -> ExperimentPlan {
+    let mut fast = experiment.clone();
+    for generator in &mut fast.rig.generators {
+        generator.rate.shape = RateShape::Max;
+    }
+    fast
+}
+
+/// `experiment` at the rate that was found.
+pub(crate) fn at(experiment: &ExperimentPlan, found: &OperatingPointFound) -> ExperimentPlan {
+    let mut settled = experiment.clone();
+    for generator in &mut settled.rig.generators {
+        if let Some(point) = found.generators.iter().find(|own| own.id == generator.id) {
+            generator.rate = RatePlan {
+                unit: RateUnit::Events,
+                shape: RateShape::Constant {
+                    per_second: point.events_per_second,
+                },
+            };
+        }
+    }
+    settled
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn reading(cpu: Option<f64>, core: Option<f64>) -> Reading {
+        Reading {
+            generators: vec![("a".to_owned(), 3000.0), ("b".to_owned(), 1000.0)],
+            subject_cpu_share: cpu,
+            subject_core_share: core,
+        }
+    }
+
+    #[test]
+    fn rates_follow_from_what_was_the_limit() {
+        for (cpu, core, factor, said) in [
+            (Some(0.97), Some(0.97), 0.6, "was the limit"),
+            (Some(0.85), Some(0.85), 0.6, "was the limit"),
+            (Some(0.7), Some(0.7), 0.6, "something else was the limit"),
+            // A fifth of a large machine: the rig was the limit.
+            (Some(1.6), Some(0.2), 0.6, "something else was the limit"),
+            // 0.6 of it would be 0.24 of a core.
+            (Some(0.4), Some(0.4), 0.75, "too idle"),
+            (Some(0.1), Some(0.1), 0.8, "too idle"),
+            (Some(0.0), Some(0.0), 0.6, "something else was the limit"),
+            (None, None, 0.6, "not known"),
+        ] {
+            let found = settle(0.6, &reading(cpu, core)).unwrap();
+            assert!((found.factor - factor).abs() < 1e-9, "{cpu:?}: {found:?}");
+            assert!(found.reason.contains(said), "{}", found.reason);
+            let rates: Vec<f64> = found
+                .generators
+                .iter()
+                .map(|own| own.events_per_second)
+                .collect();
+            assert!((rates[0] - 3000.0 * factor).abs() < 1e-6);
+            assert!((rates[1] - 1000.0 * factor).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn the_reason_reads_well() {
+        let found = settle(0.6, &reading(Some(0.97), Some(0.97))).unwrap();
+        assert_eq!(
+            found.reason,
+            "2400 events/s: 60 % of the 4000 events/s that the probe reached, where the subject, \
+             busy for 97 % of its CPUs, was the limit"
+        );
+    }
+
+    #[test]
+    fn a_generator_that_sent_nothing_has_no_rate() {
+        let mut silent = reading(Some(0.9), Some(0.9));
+        silent.generators[1].1 = 0.0;
+        let error = settle(0.6, &silent).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "generator `b` sent no events in the probe"
+        );
+    }
+
+    proptest! {
+        /// For all readings: the rate is below what was reached, and never below
+        /// the share that was asked for unless the subject exceeded its CPUs.
+        #[test]
+        fn rates_stay_within_what_was_reached(share in 0.01_f64..0.99, cpu in 0.0_f64..1.0) {
+            let found = settle(share, &reading(Some(cpu), Some(cpu))).unwrap();
+            prop_assert!(found.factor < 1.0);
+            prop_assert!(found.factor >= share - 1e-12);
+        }
+    }
+}

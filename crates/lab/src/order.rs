@@ -1,0 +1,69 @@
+//! In which order the variants of a pair run.
+
+use stillwell_stats::{Orders, PairOrder};
+use stillwell_units::Seed;
+
+/// The variants of `pair` (from 1), by their places in the plan, in the order in
+/// which they run.
+///
+/// Random and balanced: within each block of two pairs the second runs in the
+/// order opposite to the first's. It depends on the lab's seed, the experiment's
+/// name and the number of the pair alone, so that a lab that is resumed keeps its
+/// orders.
+#[must_use]
+pub fn order_within(lab: &Seed, experiment: &str, variants: usize, pair: u32) -> Vec<usize> {
+    let seed = lab.derive("order", 0).derive(experiment, 0);
+    let index = pair.saturating_sub(1);
+    if variants == 2 {
+        let place = usize::try_from(index).unwrap_or(usize::MAX);
+        return match Orders::new(*seed.bytes()).nth(place) {
+            Some(PairOrder::ComparisonFirst) => vec![1, 0],
+            Some(PairOrder::BaselineFirst) | None => vec![0, 1],
+        };
+    }
+    // With more variants, a shuffle for each block of two.
+    let block = seed.derive("block", u64::from(index / 2));
+    let mut keyed: Vec<([u8; 32], usize)> = (0u64..)
+        .zip(0..variants)
+        .map(|(key, variant)| (*block.derive("variant", key).bytes(), variant))
+        .collect();
+    keyed.sort_unstable();
+    if !index.is_multiple_of(2) {
+        keyed.reverse();
+    }
+    keyed.into_iter().map(|(_, variant)| variant).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// For all seeds and numbers of variants: every pair holds each variant
+        /// once, and a block of two holds an order and its reverse.
+        #[test]
+        fn orders_are_balanced(seed: u64, variants in 2_usize..6, block in 0_u32..20) {
+            let seed = Seed::from_number(seed);
+            let order = |pair| order_within(&seed, "one", variants, pair);
+            let first = order(2 * block + 1);
+            let mut second = order(2 * block + 2);
+            second.reverse();
+            prop_assert_eq!(&first, &second);
+            second.sort_unstable();
+            prop_assert_eq!(second, (0..variants).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn experiments_have_orders_of_their_own() {
+        let orders = |name: &str| -> Vec<Vec<usize>> {
+            (1..=64)
+                .map(|pair| order_within(&Seed::from_number(1), name, 2, pair))
+                .collect()
+        };
+        assert_ne!(orders("one"), orders("two"));
+        assert_eq!(orders("one"), orders("one"));
+    }
+}

@@ -1,0 +1,60 @@
+//! What a lab came to.
+
+use stillwell_units::Nanos;
+use stillwell_verdict::ExperimentVerdict;
+
+/// What a lab came to.
+#[derive(Debug)]
+pub struct LabOutcome {
+    /// One for each experiment of which there is any run, in the plan's order.
+    pub verdicts: Vec<ExperimentVerdict>,
+    /// The signal that ended it before its time, if one did. Finished pairs are
+    /// kept and judged.
+    pub interrupted: Option<i32>,
+    /// What went wrong besides what verdicts say.
+    pub problems: Vec<Problem>,
+    /// How long it took, builds included.
+    pub elapsed: Nanos,
+}
+
+impl LabOutcome {
+    /// The gravest problem, if there is any.
+    #[must_use]
+    pub fn gravest(&self) -> Option<&Problem> {
+        self.problems.iter().max_by_key(|problem| problem.kind)
+    }
+}
+
+/// Something that went wrong.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Problem {
+    /// The experiment.
+    pub experiment: String,
+    /// What kind of thing.
+    pub kind: ProblemKind,
+    /// What exactly, for readers.
+    pub reason: String,
+}
+
+/// What went wrong, the gravest last.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum ProblemKind {
+    /// The experiment was given up because too many of its pairs were lost: it
+    /// is invalid.
+    GivenUp,
+    /// Results could not be written after a pair had been finished: the lab is
+    /// invalid.
+    Storage,
+    /// The experiment's first run, or its probe, could not be made.
+    CouldNotStart,
+    /// Results could not be written before any pair was finished.
+    StorageAtStart,
+}
+
+impl ProblemKind {
+    /// Whether nothing could be run, as opposed to what was run being invalid.
+    #[must_use]
+    pub const fn is_about_starting(self) -> bool {
+        matches!(self, Self::CouldNotStart | Self::StorageAtStart)
+    }
+}

@@ -1,0 +1,107 @@
+//! What the end of a run means for the rest of the lab.
+
+use stillwell_capture::RunOutcome;
+
+/// After so many lost pairs an experiment is given up.
+const LOST_PAIRS_MAX: u32 = 2;
+
+/// What the end of a run means for the rest of the lab.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Consequence {
+    /// The run counts; the next one follows.
+    GoOn,
+    /// Its pair is lost; the next pair follows.
+    LosePair,
+    /// Its experiment cannot be run at all; the next experiment follows.
+    CannotStart,
+    /// Too many pairs of its experiment are lost; the next experiment follows.
+    GiveUp,
+    /// Nothing more can be written: the lab ends.
+    StorageFull,
+    /// Nothing more is wanted: the lab ends.
+    Interrupted,
+}
+
+/// What `outcome` means, where `finished` and `lost` pairs of the same experiment
+/// came before.
+#[must_use]
+pub const fn consequence(outcome: &RunOutcome, finished: u32, lost: u32) -> Consequence {
+    match outcome {
+        RunOutcome::Completed => Consequence::GoOn,
+        RunOutcome::Interrupted { .. } => Consequence::Interrupted,
+        RunOutcome::StorageFailed { .. } => Consequence::StorageFull,
+        // What never worked will not work the next time; what worked before may.
+        RunOutcome::CouldNotStart { .. } | RunOutcome::NeverReady { .. }
+            if finished == 0 && lost == 0 =>
+        {
+            Consequence::CannotStart
+        }
+        RunOutcome::CouldNotStart { .. }
+        | RunOutcome::NeverReady { .. }
+        | RunOutcome::Unfinished
+        | RunOutcome::SubjectDied { .. }
+        | RunOutcome::PartFailed { .. }
+        | RunOutcome::Overdue { .. } => {
+            if lost + 1 >= LOST_PAIRS_MAX {
+                Consequence::GiveUp
+            } else {
+                Consequence::LosePair
+            }
+        }
+    }
+}
+
+/// `outcome` in a few words, for progress and problems.
+pub(crate) fn told(outcome: &RunOutcome) -> String {
+    match outcome {
+        RunOutcome::Unfinished => "the run did not end".to_owned(),
+        RunOutcome::Completed => "completed".to_owned(),
+        RunOutcome::CouldNotStart { reason } => format!("could not start: {reason}"),
+        RunOutcome::NeverReady { reason } => format!("the subject was never ready: {reason}"),
+        RunOutcome::SubjectDied { phase } => format!("the subject died in {}", phase.name()),
+        RunOutcome::PartFailed { part, reason } => format!("{part} failed: {reason}"),
+        RunOutcome::Interrupted { signal } => format!("interrupted by signal {signal}"),
+        RunOutcome::StorageFailed { reason } => {
+            format!("the capture could not be written: {reason}")
+        }
+        RunOutcome::Overdue { phase } => format!("{} did not end in time", phase.name()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_plan::Phase;
+
+    use super::*;
+
+    #[test]
+    fn every_end_has_its_consequence() {
+        let reason = || "port taken".to_owned();
+        let died = RunOutcome::SubjectDied {
+            phase: Phase::Measure,
+        };
+        let not_started = RunOutcome::CouldNotStart { reason: reason() };
+        let full = RunOutcome::StorageFailed { reason: reason() };
+        for (outcome, finished, lost, expected) in [
+            (&RunOutcome::Completed, 0, 1, Consequence::GoOn),
+            (&not_started, 0, 0, Consequence::CannotStart),
+            (&not_started, 1, 0, Consequence::LosePair),
+            (&not_started, 1, 1, Consequence::GiveUp),
+            (&died, 0, 0, Consequence::LosePair),
+            (&died, 5, 1, Consequence::GiveUp),
+            (&full, 0, 0, Consequence::StorageFull),
+            (
+                &RunOutcome::Interrupted { signal: 2 },
+                3,
+                1,
+                Consequence::Interrupted,
+            ),
+        ] {
+            assert_eq!(
+                consequence(outcome, finished, lost),
+                expected,
+                "{outcome:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What one run of an experiment looks like.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use sha2::{Digest, Sha256};
+use stillwell_capture::RunIdentity;
+use stillwell_plan::{ExperimentPlan, Places, RigPlan, SubjectKind, SubjectPlan};
+use stillwell_run::RunRequest;
+use stillwell_scope::clock;
+use stillwell_units::{RunId, Seed};
+
+use crate::LabOptions;
+
+/// The variable that moves the subject's stack. Programs ignore it.
+const PADDING: &str = "STILLWELL_PADDING";
+/// Longest padding in bytes: one page.
+const PADDING_MAX: u64 = 4096;
+
+/// What a run needs to know besides its plan.
+#[derive(Debug)]
+pub(crate) struct Circumstances<'a> {
+    pub(crate) options: &'a LabOptions,
+    pub(crate) experiment: &'a ExperimentPlan,
+    /// The experiment's place in the lab.
+    pub(crate) index: usize,
+    /// The variant's place in the experiment.
+    pub(crate) variant: usize,
+    pub(crate) subject: &'a SubjectPlan,
+}
+
+/// The run of `identity`, whose capture goes to `folder`.
+pub(crate) fn request(
+    about: &Circumstances<'_>,
+    identity: RunIdentity,
+    folder: PathBuf,
+) -> RunRequest {
+    let variant = about.experiment.variants.get(about.variant);
+    // Short, since Unix sockets may lie in it: their paths end at 108 bytes.
+    let state = format!("{:02}-{:03}-{}", about.index, identity.pair, about.variant);
+    RunRequest {
+        plan: plan_of(about, identity.pair),
+        places: Places {
+            stillwell: about.options.stillwell.clone(),
+            state: about.options.state_root.join(state),
+            files: variant.and_then(|variant| variant.files.clone()),
+            experiment: about.experiment.folder.clone(),
+        },
+        folder,
+        run: new_run_id(&identity),
+        identity: Some(identity),
+        command: about.options.command.clone(),
+    }
+}
+
+/// All runs of a pair have the same seeds, so that every variant gets the same
+/// bytes; every pair has others, so that a verdict does not hang on one draw.
+fn plan_of(about: &Circumstances<'_>, pair: u32) -> RigPlan {
+    let mut rig = about.experiment.rig.clone();
+    let of_pair = |seed: Seed| seed.derive("pair", u64::from(pair));
+    let padding_seed = of_pair(rig.seed).derive(PADDING, about.variant as u64);
+    rig.seed = of_pair(rig.seed);
+    for generator in &mut rig.generators {
+        generator.seed = of_pair(generator.seed);
+    }
+    rig.subject = about.subject.clone();
+    if let SubjectKind::Child(child) = &mut rig.subject.kind {
+        let variables = &mut child.environment.variables;
+        variables
+            .entry(PADDING.to_owned())
+            .or_insert_with(|| padding(&padding_seed));
+    }
+    rig
+}
+
+/// The size of the environment moves the stack, and with it what shares a cache
+/// line: a different length for each run turns that bias into noise, which more
+/// pairs average away (Mytkowicz et al., "Producing wrong data without doing
+/// anything obviously wrong!", ASPLOS 2009).
+fn padding(seed: &Seed) -> String {
+    let [first, second, ..] = *seed.bytes();
+    let length = u64::from(u16::from_le_bytes([first, second])) % (PADDING_MAX + 1);
+    (0..length).map(|_| 'x').collect()
+}
+
+/// A name that no other run has: not in this process, and not on any other host
+/// or at any other time as far as a hash can tell them apart.
+fn new_run_id(identity: &RunIdentity) -> RunId {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let mut hash = Sha256::new();
+    hash.update(clock::wall().as_u64().to_le_bytes());
+    hash.update(clock::now().as_u64().to_le_bytes());
+    hash.update(std::process::id().to_le_bytes());
+    hash.update(COUNT.fetch_add(1, Ordering::Relaxed).to_le_bytes());
+    hash.update(identity.experiment.as_bytes());
+    hash.update([0]);
+    hash.update(identity.variant.as_bytes());
+    hash.update(identity.pair.to_le_bytes());
+    let mut bytes = [0; 16];
+    for (to, from) in bytes.iter_mut().zip(hash.finalize()) {
+        *to = from;
+    }
+    RunId::from_bytes(bytes)
+}

@@ -1,0 +1,324 @@
+//! The results folder.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use stillwell_plan::LabPlan;
+use stillwell_verdict::RunSummary;
+
+use crate::files::{read_json, remove_folder, sha256, write_json};
+use crate::fingerprint::{fingerprint, first_difference};
+use crate::{BinaryIdentity, LabError};
+
+/// Names the shape of [`LabRecord`]; keys are added within a version and never
+/// removed.
+pub const LAB_SCHEMA: &str = "stillwell/lab/v1";
+
+const LAB: &str = "lab.json";
+const SUMMARY: &str = "summary.json";
+
+/// What was asked for: `lab.json`.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct LabRecord {
+    /// [`LAB_SCHEMA`].
+    pub schema: String,
+    /// Version of Stillwell.
+    pub version: String,
+    /// The command line, as it was typed.
+    pub command: Vec<String>,
+    /// Wall clock at the start: milliseconds since 1970.
+    pub started_wall_millis: u64,
+    /// SHA-256 of `plan`.
+    pub fingerprint: String,
+    /// Which executable each variant is.
+    pub binaries: Vec<BinaryIdentity>,
+    /// What was to be done.
+    pub plan: LabPlan,
+}
+
+/// Where everything lies in a results folder.
+#[derive(Clone, Debug)]
+pub struct Results {
+    root: PathBuf,
+}
+
+impl Results {
+    /// The results in `root`, which need not be there.
+    #[must_use]
+    pub const fn new(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// The folder itself.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// What was asked for: a [`LabRecord`].
+    #[must_use]
+    pub fn lab(&self) -> PathBuf {
+        self.root.join(LAB)
+    }
+
+    /// All results of an experiment.
+    #[must_use]
+    pub fn experiment(&self, experiment: &str) -> PathBuf {
+        self.root.join(folder_name(experiment))
+    }
+
+    /// The capture of the probe.
+    #[must_use]
+    pub fn probe(&self, experiment: &str) -> PathBuf {
+        self.experiment(experiment).join("probe")
+    }
+
+    /// At which rate: an [`OperatingPointFound`](crate::OperatingPointFound).
+    #[must_use]
+    pub fn operating_point(&self, experiment: &str) -> PathBuf {
+        self.experiment(experiment).join("operating_point.json")
+    }
+
+    /// The runs of a pair, counted from 1.
+    #[must_use]
+    pub fn pair(&self, experiment: &str, pair: u32) -> PathBuf {
+        self.experiment(experiment).join(format!("pair-{pair:03}"))
+    }
+
+    /// The capture of one run.
+    #[must_use]
+    pub fn run(&self, experiment: &str, pair: u32, variant: &str) -> PathBuf {
+        self.pair(experiment, pair).join(folder_name(variant))
+    }
+
+    /// What an experiment came to.
+    #[must_use]
+    pub fn verdict(&self, experiment: &str) -> PathBuf {
+        self.experiment(experiment).join("verdict.json")
+    }
+
+    /// What was asked for.
+    ///
+    /// # Errors
+    /// [`LabError::Read`] where it is not there or not readable.
+    pub fn record(&self) -> Result<LabRecord, LabError> {
+        read_json(&self.lab())
+    }
+
+    /// The summaries of a finished pair, in the order of `variants`; `None` if
+    /// one is missing, not readable, of another run, or of a run that did not
+    /// complete.
+    pub(crate) fn finished_pair<'a>(
+        &self,
+        experiment: &str,
+        pair: u32,
+        variants: impl Iterator<Item = &'a str>,
+    ) -> Option<Vec<RunSummary>> {
+        variants
+            .map(|variant| {
+                let path = summary_of(&self.run(experiment, pair, variant));
+                let summary: RunSummary = read_json(&path).ok()?;
+                let identity = summary.identity.as_ref()?;
+                let here = identity.experiment == experiment
+                    && identity.variant == variant
+                    && identity.pair == pair;
+                (here && summary.outcome.is_completed()).then_some(summary)
+            })
+            .collect()
+    }
+
+    /// Moves what an unfinished pair left out of the way of its next attempt.
+    pub(crate) fn set_aside(&self, experiment: &str, pair: u32) -> Result<(), LabError> {
+        let old = self.pair(experiment, pair);
+        if !old.exists() {
+            return Ok(());
+        }
+        let discarded = self.experiment(experiment).join("discarded");
+        let free = (1_u32..)
+            .map(|attempt| discarded.join(format!("pair-{pair:03}-{attempt}")))
+            .find(|path| !path.exists());
+        let moved = match free {
+            Some(free) => fs::create_dir_all(&discarded).and_then(|()| fs::rename(&old, free)),
+            None => remove_folder(&old),
+        };
+        moved.map_err(|source| LabError::Write { path: old, source })
+    }
+
+    /// The record to go on with; `None` for a new lab.
+    pub(crate) fn open(&self, resume: bool) -> Result<Option<Value>, LabError> {
+        match (resume, self.lab().exists()) {
+            (false, false) => Ok(None),
+            (true, true) => read_json(&self.lab()).map(Some),
+            (false, true) => Err(LabError::AlreadyThere {
+                results: self.root.clone(),
+            }),
+            (true, false) => Err(LabError::NothingToResume {
+                results: self.root.clone(),
+            }),
+        }
+    }
+
+    /// Keeps other processes away for as long as the file lives.
+    pub(crate) fn lock(&self) -> Result<File, LabError> {
+        let path = self.lab();
+        let failed = |source| LabError::Read {
+            path: path.clone(),
+            source,
+        };
+        let file = File::open(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => Err(LabError::InUse {
+                results: self.root.clone(),
+            }),
+            Err(TryLockError::Error(error)) => Err(failed(error)),
+        }
+    }
+
+    /// Refuses to go on with results of another plan.
+    pub(crate) fn check_plan(&self, old: &Value, plan: &LabPlan) -> Result<(), LabError> {
+        let new = as_json(plan, &self.lab())?;
+        self.check_same(&old["plan"], &new, "/plan")
+    }
+
+    /// Refuses to go on with results of other executables. Where they lie does
+    /// not matter.
+    pub(crate) fn check_binaries(
+        &self,
+        old: &Value,
+        binaries: &[BinaryIdentity],
+    ) -> Result<(), LabError> {
+        let mut old = old["binaries"].clone();
+        let mut new = as_json(&binaries, &self.lab())?;
+        for list in [&mut old, &mut new] {
+            for binary in list.as_array_mut().into_iter().flatten() {
+                binary["path"] = Value::Null;
+            }
+        }
+        self.check_same(&old, &new, "/binaries")
+    }
+
+    fn check_same(&self, old: &Value, new: &Value, place: &str) -> Result<(), LabError> {
+        first_difference(old, new).map_or(Ok(()), |pointer| {
+            Err(LabError::PlanChanged {
+                results: self.root.clone(),
+                pointer: format!("{place}{pointer}"),
+            })
+        })
+    }
+
+    pub(crate) fn write_record(
+        &self,
+        plan: &LabPlan,
+        command: &[String],
+        started_wall_millis: u64,
+        binaries: &[BinaryIdentity],
+    ) -> Result<(), LabError> {
+        let path = self.lab();
+        let fingerprint = fingerprint(plan).map_err(|error| LabError::Write {
+            path: path.clone(),
+            source: error.into(),
+        })?;
+        let record = LabRecord {
+            schema: LAB_SCHEMA.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: command.to_vec(),
+            started_wall_millis,
+            fingerprint,
+            binaries: binaries.to_vec(),
+            plan: plan.clone(),
+        };
+        write_json(&path, &record)
+    }
+}
+
+/// The results that were begun last among the folders in `results_root`; `None`
+/// if there are none, or no such folder.
+///
+/// # Errors
+/// [`LabError::Read`] where the folder cannot be looked into.
+pub fn latest(results_root: &Path) -> Result<Option<PathBuf>, LabError> {
+    #[derive(Deserialize)]
+    struct Started {
+        started_wall_millis: u64,
+    }
+    let unreadable = |source: io::Error| LabError::Read {
+        path: results_root.to_path_buf(),
+        source,
+    };
+    let entries = match fs::read_dir(results_root) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(error)),
+    };
+    let mut latest = None;
+    for entry in entries {
+        let folder = entry.map_err(unreadable)?.path();
+        // Folders of other kinds, and records of other versions, are passed over.
+        if let Ok(started) = read_json::<Started>(&folder.join(LAB)) {
+            let key = (started.started_wall_millis, folder);
+            latest = latest.max(Some(key));
+        }
+    }
+    Ok(latest.map(|(_, folder)| folder))
+}
+
+/// Where the summary of the run whose capture is in `folder` lies.
+pub(crate) fn summary_of(folder: &Path) -> PathBuf {
+    folder.join(SUMMARY)
+}
+
+/// `name` as the name of one folder: itself where that is possible, else made so
+/// and told apart from others by a hash.
+fn folder_name(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+=@".contains(c);
+    let usable = !name.is_empty()
+        && name.len() <= 100
+        && !name.starts_with('.')
+        && name != LAB
+        && name.chars().all(plain);
+    if usable {
+        return name.to_owned();
+    }
+    let shown: String = name
+        .chars()
+        .take(60)
+        .map(|c| if plain(c) && c != '.' { c } else { '_' })
+        .collect();
+    let hash = sha256(name.as_bytes());
+    format!("{shown}-{}", &hash[..8])
+}
+
+fn as_json(value: &impl Serialize, path: &Path) -> Result<Value, LabError> {
+    serde_json::to_value(value).map_err(|error| LabError::Write {
+        path: path.to_path_buf(),
+        source: error.into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// For all names: one folder, not hidden, never outside.
+        #[test]
+        fn any_name_is_a_folder(name in ".{0,150}") {
+            let folder = folder_name(&name);
+            prop_assert!(!folder.is_empty() && folder.len() <= 110);
+            prop_assert!(!folder.contains('/') && !folder.starts_with('.'));
+        }
+    }
+
+    #[test]
+    fn names_stay_apart() {
+        assert_eq!(folder_name("tcp_to_blackhole.v2"), "tcp_to_blackhole.v2");
+        assert_ne!(folder_name("a/b"), folder_name("a_b"));
+        assert_ne!(folder_name("a/b"), folder_name("a?b"));
+    }
+}

@@ -1,0 +1,240 @@
+//! Experiments one after the other.
+
+mod experiment;
+mod probe;
+
+use std::error::Error;
+use std::fs;
+
+use stillwell_capture::RunIdentity;
+use stillwell_plan::{ExperimentPlan, LabPlan, OperatingPoint};
+use stillwell_run::Interrupt;
+use stillwell_scope::clock;
+use stillwell_verdict::{ExperimentVerdict, RunSummary, judge};
+
+use crate::binary::Subjects;
+use crate::files::{remove_folder, write_json};
+use crate::operating;
+use crate::request::{Circumstances, request};
+use crate::results::Results;
+use crate::verdict_file::VerdictRecord;
+use crate::{Executor, Forecast, LabOptions, LabProgress, Problem, ProblemKind};
+
+/// One call of [`run_lab`](crate::run_lab).
+pub(crate) struct Session<'a> {
+    plan: &'a LabPlan,
+    options: &'a LabOptions,
+    results: &'a Results,
+    subjects: &'a [Subjects],
+    executor: &'a mut dyn Executor,
+    interrupt: &'a Interrupt,
+    forecast: Forecast,
+    /// Over all experiments, those of earlier sessions included.
+    pairs_finished: u32,
+    verdicts: Vec<ExperimentVerdict>,
+    problems: Vec<Problem>,
+}
+
+/// Whoever listens.
+type Listener<'l> = dyn FnMut(LabProgress<'_>) + 'l;
+
+/// Whether the next experiment follows.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Next {
+    /// It does.
+    Experiment,
+    /// The lab ends.
+    End,
+}
+
+/// A run ended without a summary.
+#[derive(Debug)]
+enum NoRun {
+    /// It was asked not to be.
+    Interrupted,
+    /// There was nowhere to put it.
+    Storage(String),
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(
+        plan: &'a LabPlan,
+        options: &'a LabOptions,
+        results: &'a Results,
+        subjects: &'a [Subjects],
+        executor: &'a mut dyn Executor,
+        interrupt: &'a Interrupt,
+    ) -> Self {
+        Self {
+            plan,
+            options,
+            results,
+            subjects,
+            executor,
+            interrupt,
+            forecast: Forecast::default(),
+            pairs_finished: 0,
+            verdicts: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Carries all experiments out.
+    pub(crate) fn run(
+        mut self,
+        progress: &mut Listener<'_>,
+    ) -> (Vec<ExperimentVerdict>, Vec<Problem>) {
+        for experiment in &self.plan.experiments {
+            self.expect(experiment);
+        }
+        for (index, experiment) in self.plan.experiments.iter().enumerate() {
+            if self.interrupt.signal().is_some() {
+                break;
+            }
+            progress(LabProgress::ExperimentStarted {
+                experiment: &experiment.name,
+                number: index + 1,
+                of: self.plan.experiments.len(),
+            });
+            if self.experiment(index, experiment, progress) == Next::End {
+                break;
+            }
+        }
+        if !self.options.keep_state {
+            // Only if it is empty: what could not be removed has been told.
+            drop(fs::remove_dir(&self.options.state_root));
+        }
+        (self.verdicts, self.problems)
+    }
+
+    /// Adds what an experiment will take to the forecast.
+    fn expect(&mut self, experiment: &ExperimentPlan) {
+        let variants = experiment.variants.len() as u64;
+        let pairs = u64::from(experiment.pairs);
+        self.forecast
+            .expect(&experiment.rig.phases, pairs.saturating_mul(variants));
+        let (phases, probes) = match experiment.operating_point {
+            OperatingPoint::Probe { length, .. } => {
+                (operating::probing(experiment, length).rig.phases, 1)
+            }
+            OperatingPoint::Stated | OperatingPoint::Max => (experiment.rig.phases, 0),
+        };
+        self.forecast.expect(&phases, probes);
+    }
+
+    /// Carries one run out, in a fresh state folder.
+    fn execute(
+        &mut self,
+        about: &Circumstances<'_>,
+        identity: RunIdentity,
+        progress: &mut Listener<'_>,
+    ) -> Result<RunSummary, NoRun> {
+        if self.interrupt.signal().is_some() {
+            return Err(NoRun::Interrupted);
+        }
+        let folder = if identity.pair == 0 {
+            self.results.probe(&identity.experiment)
+        } else {
+            let variant = &identity.variant;
+            self.results
+                .run(&identity.experiment, identity.pair, variant)
+        };
+        progress(LabProgress::RunStarted {
+            identity: &identity,
+            left: self.forecast.left(),
+        });
+        let request = request(about, identity, folder);
+        let state = request.places.state.clone();
+        remove_folder(&state)
+            .map_err(|error| NoRun::Storage(format!("empty {}: {error}", state.display())))?;
+        let part = match request.identity {
+            Some(RunIdentity { pair: 0, .. }) => probe_part(about.index),
+            _ => pairs_part(about.index),
+        };
+        let started = clock::now();
+        let ended = self.executor.execute(request, self.interrupt, &mut |run| {
+            progress(LabProgress::Run(run));
+        });
+        self.forecast.ran(part, clock::now().since(started));
+        if !self.options.keep_state
+            && let Err(error) = remove_folder(&state)
+        {
+            let note = format!("{} could not be removed: {error}", state.display());
+            progress(LabProgress::Note(note));
+        }
+        let summary = ended.map_err(|error| NoRun::Storage(chain(&error)))?;
+        progress(LabProgress::RunEnded { summary: &summary });
+        Ok(summary)
+    }
+
+    /// Has an experiment judged, and keeps what it came to.
+    fn conclude(
+        &mut self,
+        experiment: &ExperimentPlan,
+        runs: &[RunSummary],
+        progress: &mut Listener<'_>,
+    ) {
+        if runs.is_empty() {
+            return;
+        }
+        let verdict = judge(experiment, runs);
+        let path = self.results.verdict(&experiment.name);
+        if let Err(error) = write_json(&path, &VerdictRecord::new(&verdict)) {
+            self.storage_problem(experiment, chain(&error), progress);
+        }
+        progress(LabProgress::ExperimentEnded { verdict: &verdict });
+        self.verdicts.push(verdict);
+    }
+
+    fn storage_problem(
+        &mut self,
+        experiment: &ExperimentPlan,
+        reason: String,
+        progress: &mut Listener<'_>,
+    ) {
+        let kind = if self.pairs_finished == 0 {
+            ProblemKind::StorageAtStart
+        } else {
+            ProblemKind::Storage
+        };
+        self.problem(experiment, kind, reason, progress);
+    }
+
+    fn problem(
+        &mut self,
+        experiment: &ExperimentPlan,
+        kind: ProblemKind,
+        reason: String,
+        progress: &mut Listener<'_>,
+    ) {
+        let problem = Problem {
+            experiment: experiment.name.clone(),
+            kind,
+            reason,
+        };
+        progress(LabProgress::Problem(&problem));
+        self.problems.push(problem);
+    }
+}
+
+/// The pairs of an experiment, as a part of the forecast.
+const fn pairs_part(index: usize) -> usize {
+    2 * index
+}
+
+/// The probe of an experiment, as a part of the forecast.
+const fn probe_part(index: usize) -> usize {
+    2 * index + 1
+}
+
+/// An error and all its sources, as one line.
+fn chain(error: &dyn Error) -> String {
+    let mut told = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        told.push_str(": ");
+        told.push_str(&error.to_string());
+        source = error.source();
+    }
+    told
+}

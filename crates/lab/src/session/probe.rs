@@ -1,0 +1,127 @@
+//! Finding the rate of an experiment.
+
+use stillwell_capture::{RunIdentity, RunOutcome};
+use stillwell_plan::{ExperimentPlan, OperatingPoint};
+use stillwell_units::Nanos;
+
+use super::{Listener, Next, NoRun, Session, probe_part};
+use crate::files::{read_json, remove_folder, write_json};
+use crate::policy::told;
+use crate::request::Circumstances;
+use crate::{LabError, LabProgress, OperatingPointFound, ProblemKind, Reading, operating, settle};
+
+impl Session<'_> {
+    /// `experiment` at the rate at which its pairs run.
+    pub(super) fn settled(
+        &mut self,
+        index: usize,
+        experiment: &ExperimentPlan,
+        progress: &mut Listener<'_>,
+    ) -> Result<ExperimentPlan, Next> {
+        let (share, length) = match experiment.operating_point {
+            OperatingPoint::Stated => return Ok(experiment.clone()),
+            OperatingPoint::Max => return Ok(operating::at_full_speed(experiment)),
+            OperatingPoint::Probe { share, length } => (share, length),
+        };
+        let probing = operating::probing(experiment, length);
+        if experiment.rig.generators.is_empty() {
+            // Idle: there is no rate to be found.
+            self.forecast.forgo(probe_part(index), 1);
+            return Ok(experiment.clone());
+        }
+        let path = self.results.operating_point(&experiment.name);
+        let taken_over = self.options.resume && path.exists();
+        let found = if taken_over {
+            self.forecast.forgo(probe_part(index), 1);
+            read_json(&path).map_err(|error| self.unusable(experiment, &error, progress))?
+        } else {
+            let found = self.probe(index, &probing, share, length, progress)?;
+            write_json(&path, &found)
+                .map_err(|error| self.unusable(experiment, &error, progress))?;
+            found
+        };
+        progress(LabProgress::OperatingPoint {
+            experiment: &experiment.name,
+            found: &found,
+            taken_over,
+        });
+        Ok(operating::at(experiment, &found))
+    }
+
+    /// Runs the baseline at full speed.
+    fn probe(
+        &mut self,
+        index: usize,
+        probing: &ExperimentPlan,
+        share: f64,
+        length: Nanos,
+        progress: &mut Listener<'_>,
+    ) -> Result<OperatingPointFound, Next> {
+        const BASELINE: usize = 0;
+        let subjects = self.subjects;
+        let both = probing
+            .variants
+            .get(BASELINE)
+            .zip(subjects[index].0.get(BASELINE));
+        let Some((baseline, subject)) = both else {
+            return Err(Next::Experiment);
+        };
+        let identity = RunIdentity {
+            experiment: probing.name.clone(),
+            variant: baseline.name.clone(),
+            pair: 0,
+            position: 0,
+        };
+        progress(LabProgress::Probing {
+            experiment: &probing.name,
+            length,
+        });
+        // What a probe left that was not finished.
+        let folder = self.results.probe(&probing.name);
+        if let Err(error) = remove_folder(&folder) {
+            let reason = format!("remove {}: {error}", folder.display());
+            self.storage_problem(probing, reason, progress);
+            return Err(Next::End);
+        }
+        let about = Circumstances {
+            options: self.options,
+            experiment: probing,
+            index,
+            variant: BASELINE,
+            subject,
+        };
+        let summary = match self.execute(&about, identity, progress) {
+            Ok(summary) => summary,
+            Err(NoRun::Interrupted) => return Err(Next::End),
+            Err(NoRun::Storage(reason)) => {
+                self.storage_problem(probing, reason, progress);
+                return Err(Next::End);
+            }
+        };
+        let failed = match &summary.outcome {
+            RunOutcome::Completed => match settle(share, &Reading::of(&summary)) {
+                Ok(found) => return Ok(found),
+                Err(error) => error.to_string(),
+            },
+            RunOutcome::Interrupted { .. } => return Err(Next::End),
+            RunOutcome::StorageFailed { .. } => {
+                self.storage_problem(probing, told(&summary.outcome), progress);
+                return Err(Next::End);
+            }
+            outcome => told(outcome),
+        };
+        let reason = format!("the probe failed: {failed}");
+        self.problem(probing, ProblemKind::CouldNotStart, reason, progress);
+        Err(Next::Experiment)
+    }
+
+    fn unusable(
+        &mut self,
+        experiment: &ExperimentPlan,
+        error: &LabError,
+        progress: &mut Listener<'_>,
+    ) -> Next {
+        self.storage_problem(experiment, super::chain(error), progress);
+        Next::End
+    }
+}

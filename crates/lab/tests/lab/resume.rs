@@ -1,0 +1,163 @@
+//! Going on after an interruption.
+
+use std::fs;
+use std::path::Path;
+
+use stillwell_capture::{RunIdentity, RunOutcome};
+use stillwell_lab::{LabError, LabProgress, run_lab};
+use stillwell_plan::{BinarySource, LabPlan, OperatingPoint};
+use stillwell_run::Interrupt;
+use stillwell_units::Nanos;
+use stillwell_verdict::Verdict;
+
+use crate::mock::{Mock, dearer, experiment, lab, options, run};
+
+fn six_pairs() -> LabPlan {
+    let mut own = experiment("one", 6);
+    own.operating_point = OperatingPoint::Probe {
+        share: 0.5,
+        length: Nanos::SECOND,
+    };
+    lab([own])
+}
+
+/// Runs until the second run of pair 4 is interrupted.
+fn begin(plan: &LabPlan, folder: &Path) {
+    let interrupt = Interrupt::new();
+    let mut mock = Mock::new(|own: &RunIdentity, interrupt: &Interrupt| {
+        if own.pair == 4 && own.position == 1 {
+            interrupt.raise(2);
+            return (RunOutcome::Interrupted { signal: 2 }, 1.0);
+        }
+        dearer(own, interrupt)
+    });
+    let mut ignore = |_: LabProgress<'_>| {};
+    let options = options(folder, false);
+    run_lab(plan, &options, &mut mock, &interrupt, &mut ignore).unwrap();
+}
+
+#[test]
+fn only_unfinished_pairs_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = six_pairs();
+    begin(&plan, folder.path());
+    let mut mock = Mock::new(dearer);
+    let mut taken_over = Vec::new();
+    let mut listen = |told: LabProgress<'_>| {
+        if let LabProgress::TakenOver { pairs, .. } = told {
+            taken_over.extend_from_slice(pairs);
+        }
+    };
+    let options = options(folder.path(), true);
+    let outcome = run_lab(&plan, &options, &mut mock, &Interrupt::new(), &mut listen).unwrap();
+    assert_eq!(taken_over, [1, 2, 3]);
+    let ran: Vec<u32> = mock.ran().iter().map(|run| run.1).collect();
+    assert_eq!(ran, [4, 4, 5, 5, 6, 6]);
+    assert_eq!(outcome.verdicts[0].pairs_used, 6);
+    assert_eq!(outcome.verdicts[0].verdict, Verdict::Regressed);
+    // The half pair is kept apart.
+    let discarded = folder.path().join("results/one/discarded/pair-004-1");
+    assert_eq!(fs::read_dir(discarded).unwrap().count(), 2);
+}
+
+#[test]
+fn a_resumed_lab_runs_as_an_uninterrupted_one() {
+    let (whole, halves) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let plan = six_pairs();
+    let mut first = Mock::new(dearer);
+    run(&plan, &options(whole.path(), false), &mut first).unwrap();
+    begin(&plan, halves.path());
+    let mut second = Mock::new(dearer);
+    run(&plan, &options(halves.path(), true), &mut second).unwrap();
+    let skipped = first.requests.len() - second.requests.len();
+    assert_eq!(first.ran()[skipped..], second.ran());
+    for (one, other) in first.requests[skipped..].iter().zip(&second.requests) {
+        assert_eq!(one.plan, other.plan);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_not_taken_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = six_pairs();
+    begin(&plan, folder.path());
+    let summary = folder
+        .path()
+        .join("results/one/pair-002/baseline/summary.json");
+    let text = fs::read(&summary).unwrap();
+    fs::write(&summary, &text[..text.len() / 2]).unwrap();
+    let mut mock = Mock::new(dearer);
+    run(&plan, &options(folder.path(), true), &mut mock).unwrap();
+    let ran: Vec<u32> = mock.ran().iter().map(|run| run.1).collect();
+    assert_eq!(ran, [2, 2, 4, 4, 5, 5, 6, 6]);
+}
+
+#[test]
+fn nothing_runs_again_where_all_is_finished() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = six_pairs();
+    run(
+        &plan,
+        &options(folder.path(), false),
+        &mut Mock::new(dearer),
+    )
+    .unwrap();
+    let mut mock = Mock::new(dearer);
+    let outcome = run(&plan, &options(folder.path(), true), &mut mock).unwrap();
+    assert!(mock.requests.is_empty());
+    assert_eq!(outcome.verdicts[0].pairs_used, 6);
+}
+
+#[test]
+fn another_plan_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    begin(&six_pairs(), folder.path());
+    let mut changed = six_pairs();
+    changed.experiments[0].rig.phases.measure = Nanos::from_secs(21);
+    let error = run(
+        &changed,
+        &options(folder.path(), true),
+        &mut Mock::new(dearer),
+    )
+    .unwrap_err();
+    match error {
+        LabError::PlanChanged { pointer, .. } => {
+            assert_eq!(pointer, "/plan/experiments/0/rig/phases/measure");
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn another_executable_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = crate::builds::script(folder.path(), "program", "exit 0");
+    let mut plan = six_pairs();
+    plan.experiments[0].variants[1].binary = BinarySource::Path(program);
+    begin(&plan, folder.path());
+    crate::builds::script(folder.path(), "program", "exit 1");
+    let error = run(&plan, &options(folder.path(), true), &mut Mock::new(dearer)).unwrap_err();
+    match error {
+        LabError::PlanChanged { pointer, .. } => assert_eq!(pointer, "/binaries/1/sha256"),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn results_are_never_overwritten_or_invented() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = six_pairs();
+    let nothing = run(&plan, &options(folder.path(), true), &mut Mock::new(dearer));
+    assert!(matches!(nothing, Err(LabError::NothingToResume { .. })));
+    begin(&plan, folder.path());
+    let there = run(
+        &plan,
+        &options(folder.path(), false),
+        &mut Mock::new(dearer),
+    );
+    assert!(matches!(there, Err(LabError::AlreadyThere { .. })));
+    let held = fs::File::open(folder.path().join("results/lab.json")).unwrap();
+    held.lock().unwrap();
+    let in_use = run(&plan, &options(folder.path(), true), &mut Mock::new(dearer));
+    assert!(matches!(in_use, Err(LabError::InUse { .. })));
+}

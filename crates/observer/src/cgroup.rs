@@ -1,0 +1,146 @@
+//! What a control group counts.
+//!
+//! CPU time: exact to a nanosecond from the v1 controller `cpuacct`, to a
+//! microsecond from v2. The v1 split into user and system is exact as well.
+
+use std::path::PathBuf;
+
+use stillwell_metric::{Labels, Sample, catalogue as metric};
+
+use crate::text;
+
+/// The subject's groups, by the folders of their hierarchies; any may be
+/// missing.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct CgroupFiles {
+    /// In the v2 hierarchy.
+    pub unified: Option<PathBuf>,
+    /// In the v1 hierarchy with the controller `cpuacct`.
+    pub cpuacct: Option<PathBuf>,
+    /// In the v1 hierarchy with the controller `memory`.
+    pub memory: Option<PathBuf>,
+}
+
+/// CPU times in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct CpuTimes {
+    pub(crate) total: u64,
+    pub(crate) user: u64,
+    pub(crate) system: u64,
+}
+
+impl CgroupFiles {
+    /// CPU time of all that was ever in the group.
+    pub(crate) fn cpu(&self, buffer: &mut Vec<u8>) -> Option<CpuTimes> {
+        self.cpu_v1(buffer).or_else(|| self.cpu_v2(buffer))
+    }
+
+    /// The processes in it.
+    pub(crate) fn pids(&self, buffer: &mut Vec<u8>) -> Option<Vec<u32>> {
+        let folders = [&self.unified, &self.cpuacct, &self.memory];
+        let folder = folders.into_iter().flatten().next()?;
+        let text = text::read(&folder.join("cgroup.procs"), buffer)?;
+        let pids = text::lines(text).filter_map(|line| u32::try_from(text::number(line)?).ok());
+        Some(pids.collect())
+    }
+
+    /// Samples of its memory, its kills and its throttling.
+    pub(crate) fn sample(&self, buffer: &mut Vec<u8>, samples: &mut Vec<Sample>) {
+        let none = Labels::none();
+        let mut add = |metric, value: Option<u64>| {
+            samples.extend(value.map(|value| Sample::int(metric, &none, value)));
+        };
+        let old = [
+            "memory.usage_in_bytes",
+            "memory.max_usage_in_bytes",
+            "memory.oom_control",
+        ];
+        let new = ["memory.current", "memory.peak", "memory.events"];
+        let (folder, names) = match (&self.memory, &self.unified) {
+            (Some(folder), _) => (folder, old),
+            (None, Some(folder)) => (folder, new),
+            (None, None) => return,
+        };
+        let mut number = |name: &str| text::number(text::read(&folder.join(name), buffer)?);
+        add(metric::CGROUP_MEMORY, number(names[0]));
+        add(metric::CGROUP_MEMORY_PEAK, number(names[1]));
+        let events = text::read(&folder.join(names[2]), buffer);
+        let kills = events.and_then(|text| text::value(text, b"oom_kill "));
+        add(metric::SUBJECT_OOM_KILLS, kills);
+        let stat = self.unified.as_ref();
+        let stat = stat.and_then(|folder| text::read(&folder.join("cpu.stat"), buffer));
+        let throttled = stat.and_then(|text| text::value(text, b"throttled_usec "));
+        add(
+            metric::CGROUP_THROTTLED,
+            throttled.map(|micros| text::scaled(micros, 1000)),
+        );
+    }
+
+    fn cpu_v1(&self, buffer: &mut Vec<u8>) -> Option<CpuTimes> {
+        let folder = self.cpuacct.as_ref()?;
+        let mut number = |name: &str| text::number(text::read(&folder.join(name), buffer)?);
+        Some(CpuTimes {
+            total: number("cpuacct.usage")?,
+            user: number("cpuacct.usage_user")?,
+            system: number("cpuacct.usage_sys")?,
+        })
+    }
+
+    fn cpu_v2(&self, buffer: &mut Vec<u8>) -> Option<CpuTimes> {
+        let text = text::read(&self.unified.as_ref()?.join("cpu.stat"), buffer)?;
+        let nanos = |key: &[u8]| Some(text::scaled(text::value(text, key)?, 1000));
+        Some(CpuTimes {
+            total: nanos(b"usage_usec ")?,
+            user: nanos(b"user_usec ")?,
+            system: nanos(b"system_usec ")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn either_version_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let write =
+            |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        write(
+            "cpu.stat",
+            "usage_usec 30\nuser_usec 20\nsystem_usec 10\nthrottled_usec 4\n",
+        );
+        write("cgroup.procs", "7\n12\n");
+        write("memory.current", "4096\n");
+        write("memory.events", "low 0\noom 1\noom_kill 2\n");
+        let mut files = CgroupFiles {
+            unified: Some(folder.path().into()),
+            ..CgroupFiles::default()
+        };
+        let mut buffer = Vec::new();
+        let times = |total, user, system| CpuTimes {
+            total,
+            user,
+            system,
+        };
+        assert_eq!(files.cpu(&mut buffer), Some(times(30_000, 20_000, 10_000)));
+        assert_eq!(files.pids(&mut buffer), Some(vec![7, 12]));
+        let mut samples = Vec::new();
+        files.sample(&mut buffer, &mut samples);
+        let names: Vec<&str> = samples.iter().map(|sample| sample.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "cgroup_memory_bytes",
+                "subject_oom_kills",
+                "cgroup_throttled"
+            ]
+        );
+        write("cpuacct.usage", "31\n");
+        write("cpuacct.usage_user", "21\n");
+        write("cpuacct.usage_sys", "10\n");
+        files.cpuacct = files.unified.clone();
+        assert_eq!(files.cpu(&mut buffer), Some(times(31, 21, 10)));
+        assert_eq!(CgroupFiles::default().cpu(&mut buffer), None);
+    }
+}

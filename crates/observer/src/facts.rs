@@ -1,0 +1,146 @@
+//! What a reader of results must know of the host: the reproducibility block.
+//!
+//! Every fact is as the kernel says it, and absent where it does not: inside
+//! containers and virtual machines much is hidden.
+
+mod cpu;
+mod read;
+mod system;
+mod warnings;
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+pub use warnings::warnings;
+
+/// The host on which a run took place, as far as it can be seen.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(default)]
+pub struct HostFacts {
+    /// The kernel's release.
+    pub kernel: Option<String>,
+    /// The kernel's command line, where `isolcpus` and `nohz_full` stand.
+    pub kernel_command_line: Option<String>,
+    /// The distribution's name and version.
+    pub distribution: Option<String>,
+    /// The machine's architecture, such as `x86_64`.
+    pub architecture: String,
+    /// The CPU's model.
+    pub cpu_model: Option<String>,
+    /// The CPU's microcode.
+    pub microcode: Option<String>,
+    /// Every CPU that is online.
+    pub cpus: Vec<CpuFacts>,
+    /// CPUs that this process may use.
+    pub own_cpus: Vec<u16>,
+    /// Whether cores run several threads: `on`, `off`, `notsupported`.
+    pub smt: Option<String>,
+    /// Whether CPUs may run above their nominal frequency.
+    pub boost: Option<bool>,
+    /// Idle states that are not switched off, from the lightest.
+    pub idle_states: Vec<IdleState>,
+    /// What is done against flaws of the CPU, by flaw.
+    pub mitigations: Vec<(String, String)>,
+    /// NUMA nodes and their CPUs.
+    pub numa_nodes: Vec<(String, String)>,
+    /// Memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Memory that could still be given, in bytes.
+    pub memory_available_bytes: Option<u64>,
+    /// Swap space in bytes.
+    pub swap_bytes: Option<u64>,
+    /// How eagerly memory is swapped out.
+    pub swappiness: Option<u64>,
+    /// Whether huge pages come by themselves: `always`, `madvise`, `never`.
+    pub transparent_huge_pages: Option<String>,
+    /// Limits of our own cgroup, by file.
+    pub cgroup_limits: Vec<(String, String)>,
+    /// Load averages over 1, 5 and 15 minutes, as text.
+    pub load: Option<String>,
+    /// Pressure on CPU, memory and storage, as the kernel's `some` lines.
+    pub pressure: Vec<(String, String)>,
+    /// Open files that we may have.
+    pub open_files_max: Option<u64>,
+    /// First and last port given to connections.
+    pub port_range: Option<String>,
+    /// Connections that may wait to be accepted.
+    pub somaxconn: Option<u64>,
+    /// How TCP avoids congestion.
+    pub congestion_control: Option<String>,
+    /// Largest packet over the loopback interface, in bytes.
+    pub loopback_mtu: Option<u64>,
+    /// The hypervisor or container, as far as it can be told.
+    pub virtualisation: Vec<String>,
+    /// The maker's name of the machine.
+    pub machine: Option<String>,
+    /// The kernel's clock source.
+    pub clock_source: Option<String>,
+    /// Whether the kernel randomises addresses: 0, 1 or 2.
+    pub address_randomisation: Option<u64>,
+}
+
+/// One CPU.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(default)]
+pub struct CpuFacts {
+    /// The kernel's number of it.
+    pub number: u16,
+    /// Its socket.
+    pub socket: Option<u64>,
+    /// Its core within the socket.
+    pub core: Option<u64>,
+    /// CPUs that share its core, itself included.
+    pub siblings: Vec<u16>,
+    /// How its frequency is chosen.
+    pub governor: Option<String>,
+    /// Its frequency now, in kHz.
+    pub frequency_khz: Option<u64>,
+    /// Its highest frequency, in kHz.
+    pub frequency_max_khz: Option<u64>,
+    /// How much it does, beside the host's best with 1024.
+    pub capacity: Option<u64>,
+    /// How often it was throttled for heat since boot.
+    pub throttles: Option<u64>,
+}
+
+/// One way in which CPUs idle.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(default)]
+pub struct IdleState {
+    /// Its name, such as `C6`.
+    pub name: String,
+    /// How long it takes to wake up, in microseconds.
+    pub exit_latency_micros: u64,
+}
+
+/// Takes down what can be seen of this host. Reads some hundred small files.
+#[must_use]
+pub fn describe_host() -> HostFacts {
+    describe(Path::new("/"))
+}
+
+/// The host whose `/proc`, `/sys` and `/etc` lie below `root`.
+fn describe(root: &Path) -> HostFacts {
+    let mut facts = HostFacts {
+        architecture: std::env::consts::ARCH.to_owned(),
+        own_cpus: own_cpus(),
+        open_files_max: rustix::process::getrlimit(rustix::process::Resource::Nofile).current,
+        ..HostFacts::default()
+    };
+    cpu::describe(root, &mut facts);
+    system::describe(root, &mut facts);
+    facts
+}
+
+fn own_cpus() -> Vec<u16> {
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else {
+        return Vec::new();
+    };
+    (0..u16::try_from(rustix::thread::CpuSet::MAX_CPU).unwrap_or(u16::MAX))
+        .filter(|cpu| set.is_set(usize::from(*cpu)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

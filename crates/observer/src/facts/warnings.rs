@@ -1,0 +1,91 @@
+//! What makes measurements worse.
+
+use super::{CpuFacts, HostFacts};
+
+/// An idle state that takes longer to leave than this makes short waits long.
+const DEEP_IDLE_MICROS: u64 = 50;
+
+/// What of the host makes measurements worse, each in a sentence that says what
+/// to do. `ours` and `subject` are their CPUs; `None` for any.
+#[must_use]
+pub fn warnings(facts: &HostFacts, ours: Option<&[u16]>, subject: Option<&[u16]>) -> Vec<String> {
+    let used = |cpu: &&CpuFacts| {
+        let is_in = |list: Option<&[u16]>| list.is_none_or(|list| list.contains(&cpu.number));
+        is_in(ours) || is_in(subject)
+    };
+    let used: Vec<&CpuFacts> = facts.cpus.iter().filter(used).collect();
+    let found = [
+        governor(&used),
+        deep_idle(facts),
+        shared_cores(facts, ours, subject),
+        throttled(&used),
+        unlike(&used),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+fn governor(used: &[&CpuFacts]) -> Option<String> {
+    let slow = |cpu: &&&CpuFacts| {
+        cpu.governor
+            .as_deref()
+            .is_some_and(|name| name != "performance")
+    };
+    let cpu = used.iter().find(slow)?;
+    let name = cpu.governor.as_deref().unwrap_or_default();
+    Some(format!(
+        "CPU {} runs under the frequency governor `{name}`, so speed follows load: set it with \
+         `cpupower frequency-set -g performance`",
+        cpu.number
+    ))
+}
+
+fn deep_idle(facts: &HostFacts) -> Option<String> {
+    let deepest = facts.idle_states.last()?;
+    (deepest.exit_latency_micros > DEEP_IDLE_MICROS).then(|| {
+        format!(
+            "CPUs may idle in {}, which takes {} µs to leave and shows in latencies at low load: \
+             switch it off with `cpupower idle-set -D {DEEP_IDLE_MICROS}`",
+            deepest.name, deepest.exit_latency_micros
+        )
+    })
+}
+
+fn shared_cores(
+    facts: &HostFacts,
+    ours: Option<&[u16]>,
+    subject: Option<&[u16]>,
+) -> Option<String> {
+    let (ours, subject) = (ours?, subject?);
+    let (cpu, sibling) = subject.iter().find_map(|number| {
+        let cpu = facts.cpus.iter().find(|cpu| cpu.number == *number)?;
+        let other = |sibling: &&u16| **sibling != *number && ours.contains(sibling);
+        Some((*number, *cpu.siblings.iter().find(other)?))
+    })?;
+    Some(format!(
+        "the subject's CPU {cpu} shares its core with our CPU {sibling}, so each slows the other: \
+         choose CPUs of different cores, or switch SMT off"
+    ))
+}
+
+fn throttled(used: &[&CpuFacts]) -> Option<String> {
+    let cpu = used
+        .iter()
+        .find(|cpu| cpu.throttles.is_some_and(|count| count > 0))?;
+    Some(format!(
+        "CPU {} was throttled for heat {} times since boot: improve its cooling, or lower its \
+         highest frequency until that stops",
+        cpu.number,
+        cpu.throttles.unwrap_or(0)
+    ))
+}
+
+fn unlike(used: &[&CpuFacts]) -> Option<String> {
+    let first = used.first()?;
+    let speed = |cpu: &CpuFacts| (cpu.frequency_max_khz, cpu.capacity);
+    let other = used.iter().find(|cpu| speed(cpu) != speed(first))?;
+    Some(format!(
+        "CPUs {} and {} are not alike, so results depend on who runs where: choose CPUs of one \
+         kind for the subject and for us",
+        first.number, other.number
+    ))
+}

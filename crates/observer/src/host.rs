@@ -1,0 +1,100 @@
+//! What the host does.
+
+mod cpu;
+mod disk;
+mod network;
+mod pressure;
+
+use std::path::{Path, PathBuf};
+
+use stillwell_metric::{Labels, Metric, Sample, Value, catalogue as metric};
+
+use crate::text;
+
+/// Reads the host, beat after beat.
+#[derive(Debug)]
+pub(crate) struct HostReader {
+    proc: PathBuf,
+    foreign: cpu::Foreign,
+}
+
+impl HostReader {
+    /// A reader of `proc`, which is `/proc` but for tests.
+    pub(crate) fn new(proc: &Path) -> Self {
+        Self {
+            proc: proc.to_owned(),
+            foreign: cpu::Foreign::default(),
+        }
+    }
+
+    /// Adds samples of the host. `ours` and `subject` are CPU times so far, in
+    /// nanoseconds.
+    pub(crate) fn sample(
+        &mut self,
+        ours: u64,
+        subject: u64,
+        buffer: &mut Vec<u8>,
+        samples: &mut Vec<Sample>,
+    ) {
+        let none = Labels::none();
+        let mut add = |metric: Metric, value: Option<u64>| {
+            samples.extend(value.map(|value| Sample::int(metric, &none, value)));
+        };
+        let mut read = |name: &str, parse: &dyn Fn(&[u8]) -> Option<[u64; 3]>| {
+            text::read(&self.proc.join(name), buffer).and_then(parse)
+        };
+        if let Some([busy, steal, _]) = read("stat", &cpu::parse) {
+            add(metric::HOST_CPU_BUSY, Some(busy));
+            add(metric::HOST_CPU_STEAL, Some(steal));
+            let foreign = self.foreign.total(busy, ours.saturating_add(subject));
+            add(metric::HOST_CPU_FOREIGN, Some(foreign));
+        }
+        let available = read("meminfo", &|text| {
+            let kilobytes = text::value(text, b"MemAvailable:")?;
+            Some([text::scaled(kilobytes, 1024), 0, 0])
+        });
+        add(
+            metric::HOST_MEMORY_AVAILABLE,
+            available.map(|[bytes, ..]| bytes),
+        );
+        for (name, metric) in [
+            ("pressure/cpu", metric::HOST_PRESSURE_CPU),
+            ("pressure/memory", metric::HOST_PRESSURE_MEMORY),
+            ("pressure/io", metric::HOST_PRESSURE_IO),
+        ] {
+            let waited = read(name, &|text| Some([pressure::parse(text)?, 0, 0]));
+            add(metric, waited.map(|[nanos, ..]| nanos));
+        }
+        // Of the namespace that the sampler's own thread is in.
+        if let Some([received, sent, drops]) = read("thread-self/net/dev", &network::parse_devices)
+        {
+            let errors = read("thread-self/net/snmp", &|t| {
+                Some([network::udp_errors(t)?, 0, 0])
+            });
+            let errors6 = read("thread-self/net/snmp6", &|t| {
+                Some([network::udp6_errors(t)?, 0, 0])
+            });
+            let errors = errors.map_or(0, |[e, ..]| e) + errors6.map_or(0, |[e, ..]| e);
+            add(metric::HOST_NET_RECEIVE_BYTES, Some(received));
+            add(metric::HOST_NET_SEND_BYTES, Some(sent));
+            add(metric::HOST_NET_DROPS, Some(drops.saturating_add(errors)));
+        }
+        if let Some([read_bytes, written, _]) = read("diskstats", &|text| disk::parse(text)) {
+            add(metric::HOST_DISK_READ_BYTES, Some(read_bytes));
+            add(metric::HOST_DISK_WRITE_BYTES, Some(written));
+        }
+        let load = text::read(&self.proc.join("loadavg"), buffer).and_then(parse_load);
+        samples.extend(load.map(|load| Sample::new(metric::HOST_LOAD, &none, Value::Float(load))));
+    }
+}
+
+/// The load average over one minute.
+fn parse_load(text: &[u8]) -> Option<f64> {
+    std::str::from_utf8(text::words(text).next()?)
+        .ok()?
+        .parse()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,40 @@
+//! Bytes and losses of the interfaces of one network namespace.
+
+use crate::text;
+
+/// Bytes received, bytes sent and packets dropped, over all interfaces. What goes
+/// over the loopback interface is both received and sent.
+pub(crate) fn parse_devices(text: &[u8]) -> Option<[u64; 3]> {
+    let mut totals = None;
+    for line in text::lines(text) {
+        // The two lines of headings have no colon.
+        let Some(colon) = line.iter().position(|byte| *byte == b':') else {
+            continue;
+        };
+        let mut fields = [0; 16];
+        for (field, word) in fields.iter_mut().zip(text::words(&line[colon + 1..])) {
+            *field = text::number(word).unwrap_or(0);
+        }
+        let [received, sent, dropped] = totals.unwrap_or([0_u64; 3]);
+        totals = Some([
+            received.saturating_add(fields[0]),
+            sent.saturating_add(fields[8]),
+            dropped.saturating_add(fields[3]).saturating_add(fields[11]),
+        ]);
+    }
+    totals
+}
+
+/// Datagrams that could not be received, those for want of buffer included, from
+/// `snmp`: a line of names and a line of values.
+pub(crate) fn udp_errors(text: &[u8]) -> Option<u64> {
+    let mut lines = text::lines(text).filter_map(|line| line.strip_prefix(b"Udp: "));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let at = text::words(names).position(|name| name == b"InErrors")?;
+    text::number(text::words(values).nth(at)?)
+}
+
+/// The same from `snmp6`: a name and a value on each line.
+pub(crate) fn udp6_errors(text: &[u8]) -> Option<u64> {
+    text::value(text, b"Udp6InErrors")
+}

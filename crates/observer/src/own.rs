@@ -1,0 +1,55 @@
+//! What we use ourselves: CPU clocks of the process and its threads, in
+//! nanoseconds.
+
+use std::path::Path;
+
+use stillwell_metric::{Labels, Sample, catalogue as metric};
+use stillwell_scope::{ThreadInfo, clock};
+
+use crate::text;
+
+/// Adds samples of our process and of `threads`. Gives our CPU time so far.
+pub(crate) fn sample(
+    proc: &Path,
+    threads: &[ThreadInfo],
+    buffer: &mut Vec<u8>,
+    samples: &mut Vec<Sample>,
+) -> u64 {
+    for thread in threads {
+        let path = proc
+            .join("self/task")
+            .join(thread.id.to_string())
+            .join("schedstat");
+        let Some([cpu, delay]) = text::read(&path, buffer).and_then(parse_schedstat) else {
+            // It has ended since it was listed.
+            continue;
+        };
+        let labels = Labels::none().with("worker", thread.name.as_str());
+        samples.push(Sample::int(metric::WORKER_CPU, &labels, cpu));
+        samples.push(Sample::int(metric::WORKER_RUN_DELAY, &labels, delay));
+    }
+    let cpu = clock::process_cpu().as_u64();
+    samples.push(Sample::int(metric::OWN_CPU, &Labels::none(), cpu));
+    cpu
+}
+
+/// Nanoseconds on a CPU, and nanoseconds of waiting for one.
+fn parse_schedstat(text: &[u8]) -> Option<[u64; 2]> {
+    let mut words = text::words(text);
+    Some([text::number(words.next()?)?, text::number(words.next()?)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read() {
+        assert_eq!(
+            parse_schedstat(b"690898 769174 1\n"),
+            Some([690_898, 769_174])
+        );
+        assert_eq!(parse_schedstat(b"690898"), None);
+        assert_eq!(parse_schedstat(b""), None);
+    }
+}

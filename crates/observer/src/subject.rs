@@ -1,0 +1,259 @@
+//! What the subject's process tree uses.
+//!
+//! The tree is the first process, all that were seen below it (also once their
+//! parents have gone), and all in its cgroup.
+//!
+//! CPU time comes from the cgroup where there is one: exact, and complete. Else
+//! it is the sum of the processes' CPU clocks, in nanoseconds, which include
+//! ended threads. Of a process that ended, what it used after its last beat is
+//! missing, unless its parent waited for it: then the kernel has added it to the
+//! parent's count of its children, exact to a tick (10 ms) per living parent. The
+//! larger of both counts. User and system time are in ticks then.
+//!
+//! Context switches, PSS and the peak of RSS are read only when asked for
+//! details: they take a look at every thread or page table.
+
+mod process;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use stillwell_metric::{Labels, Metric, Sample, catalogue as metric};
+
+use crate::carry::{Carry, sums};
+use crate::cgroup::{CgroupFiles, CpuTimes};
+use crate::cpu_clock;
+use crate::text;
+use process::{Process, Stat, numbered, parse_stat};
+
+/// Of how many processes files are kept open; two each.
+const KEPT_OPEN_MAX: usize = 64;
+
+/// Which processes are watched.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct SubjectProbe {
+    /// The subject's first process.
+    pub pid: u32,
+    /// Whether it ran before the run: what it used until it is first looked at is
+    /// then left out of what tells foreign load. It is in none of our groups then,
+    /// so `cgroup` is not looked at.
+    pub ran_before: bool,
+    /// Its groups, if it has any.
+    pub cgroup: CgroupFiles,
+}
+
+/// Reads the subject's tree, beat after beat.
+#[derive(Debug)]
+pub struct SubjectReader {
+    proc: PathBuf,
+    probe: SubjectProbe,
+    processes: BTreeMap<u32, Process>,
+    counters: Carry<(u32, u64), COUNTERS>,
+    switches: Carry<(u32, u64), 2>,
+    cpu_last: CpuTimes,
+    tick_nanos: u64,
+    page_bytes: u64,
+    buffer: Vec<u8>,
+}
+
+/// The counters of one process, in this order: CPU nanoseconds, ticks of user
+/// and system time, page faults (minor, major), bytes read and written.
+const COUNTERS: usize = 7;
+
+/// Sums over the living.
+#[derive(Debug, Default)]
+struct Gauges {
+    processes: u64,
+    threads: u64,
+    rss_bytes: u64,
+    descriptors: u64,
+    children_ticks: u64,
+}
+
+impl SubjectReader {
+    /// A reader of the processes in `proc`, which is `/proc` but for tests.
+    #[must_use]
+    pub fn new(proc: &Path, mut probe: SubjectProbe) -> Self {
+        if probe.ran_before {
+            probe.cgroup = CgroupFiles::default();
+        }
+        let ticks = rustix::param::clock_ticks_per_second().max(1);
+        Self {
+            proc: proc.to_owned(),
+            probe,
+            processes: BTreeMap::new(),
+            counters: Carry::new(),
+            switches: Carry::new(),
+            cpu_last: CpuTimes::default(),
+            tick_nanos: 1_000_000_000 / ticks,
+            page_bytes: u64::try_from(rustix::param::page_size()).unwrap_or(4096),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Adds samples of the tree; those that are dear to read only with
+    /// `is_detailed`. Gives the CPU time so far, in nanoseconds.
+    pub fn sample(&mut self, is_detailed: bool, samples: &mut Vec<Sample>) -> u64 {
+        let living = self.look();
+        let gauges = self.count(&living);
+        let totals = self.counters.end_round();
+        let cpu = self.cpu(totals, &gauges);
+        let [_, _, _, faults_minor, faults_major, read, written] = sums(totals);
+        let none = Labels::none();
+        let mut add = |metric: Metric, value| samples.push(Sample::int(metric, &none, value));
+        add(metric::SUBJECT_CPU, cpu.total);
+        add(metric::SUBJECT_CPU_USER, cpu.user);
+        add(metric::SUBJECT_CPU_SYSTEM, cpu.system);
+        add(metric::SUBJECT_RSS, gauges.rss_bytes);
+        add(metric::SUBJECT_PROCESSES, gauges.processes);
+        add(metric::SUBJECT_THREADS, gauges.threads);
+        add(metric::SUBJECT_FDS, gauges.descriptors);
+        add(metric::SUBJECT_FAULTS_MINOR, faults_minor);
+        add(metric::SUBJECT_FAULTS_MAJOR, faults_major);
+        add(metric::SUBJECT_READ_BYTES, read);
+        add(metric::SUBJECT_WRITE_BYTES, written);
+        if is_detailed {
+            self.sample_details(&living, samples);
+        }
+        self.probe.cgroup.sample(&mut self.buffer, samples);
+        cpu.total
+    }
+
+    /// The living processes of the tree and what their `stat` says.
+    fn look(&mut self) -> BTreeMap<u32, Stat> {
+        let mut waiting: Vec<u32> = self.processes.keys().copied().collect();
+        waiting.push(self.probe.pid);
+        let in_group = self.probe.cgroup.pids(&mut self.buffer);
+        let has_group = in_group.is_some();
+        waiting.extend(in_group.unwrap_or_default());
+        let mut living = BTreeMap::new();
+        let mut looked = BTreeSet::new();
+        let mut is_told = true;
+        while let Some(pid) = waiting.pop() {
+            if !looked.insert(pid) {
+                continue;
+            }
+            let is_kept = self.processes.len() < KEPT_OPEN_MAX;
+            let process = self
+                .processes
+                .entry(pid)
+                .or_insert_with(|| Process::new(&self.proc, pid, is_kept));
+            let Some(stat) = process.stat(&mut self.buffer) else {
+                self.processes.remove(&pid);
+                continue;
+            };
+            living.insert(pid, stat);
+            if !has_group && !stat.is_zombie {
+                is_told &= process.children(&mut self.buffer, &mut waiting);
+            }
+        }
+        if !is_told {
+            self.look_everywhere(&mut living);
+        }
+        living
+    }
+
+    /// Finds the tree where the kernel does not tell a process's children.
+    fn look_everywhere(&mut self, living: &mut BTreeMap<u32, Stat>) {
+        let mut others: BTreeMap<u32, Stat> = numbered(&self.proc)
+            .filter(|pid| !living.contains_key(pid))
+            .filter_map(|pid| {
+                let path = self.proc.join(pid.to_string()).join("stat");
+                Some((pid, parse_stat(text::read(&path, &mut self.buffer)?)?))
+            })
+            .collect();
+        loop {
+            let mut found = others
+                .iter()
+                .filter(|(_, stat)| living.contains_key(&stat.parent));
+            let Some((pid, stat)) = found.next().map(|(pid, stat)| (*pid, *stat)) else {
+                return;
+            };
+            others.remove(&pid);
+            self.processes
+                .insert(pid, Process::new(&self.proc, pid, false));
+            living.insert(pid, stat);
+        }
+    }
+
+    fn count(&mut self, living: &BTreeMap<u32, Stat>) -> Gauges {
+        let mut gauges = Gauges::default();
+        for (pid, stat) in living {
+            let Some(process) = self.processes.get_mut(pid) else {
+                continue;
+            };
+            let io = process.io(&mut self.buffer).unwrap_or_default();
+            let ticks = stat.user_ticks.saturating_add(stat.system_ticks);
+            let nanos = cpu_clock::process_nanos(*pid);
+            let counters = [
+                nanos.unwrap_or_else(|| text::scaled(ticks, self.tick_nanos)),
+                stat.user_ticks,
+                stat.system_ticks,
+                stat.faults_minor,
+                stat.faults_major,
+                io[0],
+                io[1],
+            ];
+            self.counters.see((*pid, stat.start_ticks), counters);
+            gauges.children_ticks += stat.children_ticks;
+            if !stat.is_zombie {
+                gauges.processes += 1;
+                gauges.threads += stat.threads;
+                gauges.rss_bytes += text::scaled(stat.rss_pages, self.page_bytes);
+                gauges.descriptors += process.descriptors().unwrap_or(0);
+            }
+        }
+        gauges
+    }
+
+    fn cpu(&mut self, totals: ([u64; COUNTERS], [u64; COUNTERS]), gauges: &Gauges) -> CpuTimes {
+        let nanos = |ticks| text::scaled(ticks, self.tick_nanos);
+        let [_, user, system, ..] = sums(totals);
+        let summed = || CpuTimes {
+            total: totals.0[0].saturating_add(totals.1[0].max(nanos(gauges.children_ticks))),
+            user: nanos(user),
+            system: nanos(system),
+        };
+        let cpu = self
+            .probe
+            .cgroup
+            .cpu(&mut self.buffer)
+            .unwrap_or_else(summed);
+        // The clocks of a process that ends may be seen a moment apart.
+        let last = self.cpu_last;
+        self.cpu_last = CpuTimes {
+            total: cpu.total.max(last.total),
+            user: cpu.user.max(last.user),
+            system: cpu.system.max(last.system),
+        };
+        self.cpu_last
+    }
+
+    fn sample_details(&mut self, living: &BTreeMap<u32, Stat>, samples: &mut Vec<Sample>) {
+        let (mut pss, mut peak) = (None, None);
+        let add = |total: &mut Option<u64>, value: Option<u64>| {
+            *total = value.map_or(*total, |value| Some(total.unwrap_or(0) + value));
+        };
+        for (pid, stat) in living {
+            let Some(process) = self.processes.get(pid).filter(|_| !stat.is_zombie) else {
+                continue;
+            };
+            add(&mut pss, process.pss(&mut self.buffer));
+            add(&mut peak, process.rss_peak(&mut self.buffer));
+            for (thread, counts) in process.switches(&mut self.buffer) {
+                self.switches.see((thread, stat.start_ticks), counts);
+            }
+        }
+        let [waited, forced] = sums(self.switches.end_round());
+        let values = [
+            (metric::SUBJECT_PSS, pss),
+            (metric::SUBJECT_RSS_PEAK, peak),
+            (metric::SUBJECT_SWITCHES_VOLUNTARY, Some(waited)),
+            (metric::SUBJECT_SWITCHES_FORCED, Some(forced)),
+        ];
+        let none = Labels::none();
+        for (metric, value) in values {
+            samples.extend(value.map(|value| Sample::int(metric, &none, value)));
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What the kernel says of one process.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::text::{self, Watch};
+
+/// What is read of `/proc/PID/stat`. Times are in clock ticks, usually of 10 ms.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Stat {
+    pub(crate) is_zombie: bool,
+    pub(crate) parent: u32,
+    pub(crate) faults_minor: u64,
+    pub(crate) faults_major: u64,
+    pub(crate) user_ticks: u64,
+    pub(crate) system_ticks: u64,
+    /// Of children that it has waited for, theirs included.
+    pub(crate) children_ticks: u64,
+    pub(crate) threads: u64,
+    /// When it started; with its number it names it for ever.
+    pub(crate) start_ticks: u64,
+    /// Kernels from 6.2 count it per CPU and may be up to 32 pages per CPU off.
+    pub(crate) rss_pages: u64,
+}
+
+pub(crate) fn parse_stat(line: &[u8]) -> Option<Stat> {
+    // The name may hold anything, even brackets: what follows the last one counts.
+    let after = line.iter().rposition(|byte| *byte == b')')? + 1;
+    let mut words = text::words(line.get(after..)?);
+    let is_zombie = matches!(words.next()?, b"Z" | b"X");
+    let mut fields = [0; 21];
+    for field in &mut fields {
+        // Priorities and terminals may be negative; none of those is used.
+        *field = text::number(words.next()?).unwrap_or(0);
+    }
+    Some(Stat {
+        is_zombie,
+        parent: u32::try_from(fields[0]).ok()?,
+        faults_minor: fields[6],
+        faults_major: fields[8],
+        user_ticks: fields[10],
+        system_ticks: fields[11],
+        children_ticks: fields[12].saturating_add(fields[13]),
+        threads: fields[16],
+        start_ticks: fields[18],
+        rss_pages: fields[20],
+    })
+}
+
+/// Bytes that a process had read from storage, and sent to it.
+pub(crate) fn parse_io(text: &[u8]) -> Option<[u64; 2]> {
+    let read = text::value(text, b"read_bytes:")?;
+    Some([read, text::value(text, b"write_bytes:")?])
+}
+
+/// Context switches of one thread: because it waited, and because it had to.
+pub(crate) fn parse_switches(status: &[u8]) -> Option<[u64; 2]> {
+    let waited = text::value(status, b"voluntary_ctxt_switches:")?;
+    Some([waited, text::value(status, b"nonvoluntary_ctxt_switches:")?])
+}
+
+/// A process that is read every beat.
+#[derive(Debug)]
+pub(crate) struct Process {
+    folder: PathBuf,
+    stat: Watch,
+    io: Watch,
+}
+
+impl Process {
+    /// `is_kept` keeps its files open from beat to beat.
+    pub(crate) fn new(proc: &Path, pid: u32, is_kept: bool) -> Self {
+        let folder = proc.join(pid.to_string());
+        Self {
+            stat: Watch::new(folder.join("stat"), is_kept),
+            io: Watch::new(folder.join("io"), is_kept),
+            folder,
+        }
+    }
+
+    /// `None` once it is gone.
+    pub(crate) fn stat(&mut self, buffer: &mut Vec<u8>) -> Option<Stat> {
+        parse_stat(self.stat.read(buffer)?)
+    }
+
+    /// `None` where it is another user's.
+    pub(crate) fn io(&mut self, buffer: &mut Vec<u8>) -> Option<[u64; 2]> {
+        parse_io(self.io.read(buffer)?)
+    }
+
+    /// How many descriptors it has open; `None` where it is another user's.
+    pub(crate) fn descriptors(&self) -> Option<u64> {
+        let folder = self.folder.join("fd");
+        // Kernels from 6.2 say the number without being asked for each.
+        match fs::metadata(&folder).ok()?.len() {
+            0 => u64::try_from(fs::read_dir(&folder).ok()?.count()).ok(),
+            count => Some(count),
+        }
+    }
+
+    /// Its share of memory in bytes, each page divided by how many share it.
+    pub(crate) fn pss(&self, buffer: &mut Vec<u8>) -> Option<u64> {
+        let text = text::read(&self.folder.join("smaps_rollup"), buffer)?;
+        Some(text::scaled(text::value(text, b"Pss:")?, 1024))
+    }
+
+    /// The largest resident memory that the kernel noted, in bytes.
+    pub(crate) fn rss_peak(&self, buffer: &mut Vec<u8>) -> Option<u64> {
+        let text = text::read(&self.folder.join("status"), buffer)?;
+        Some(text::scaled(text::value(text, b"VmHWM:")?, 1024))
+    }
+
+    /// Context switches of each of its threads.
+    pub(crate) fn switches(&self, buffer: &mut Vec<u8>) -> Vec<(u32, [u64; 2])> {
+        let mut switches = Vec::new();
+        for thread in self.threads() {
+            let path = self
+                .folder
+                .join("task")
+                .join(thread.to_string())
+                .join("status");
+            let counts = text::read(&path, buffer).and_then(parse_switches);
+            switches.extend(counts.map(|counts| (thread, counts)));
+        }
+        switches
+    }
+
+    /// Adds its children; whether this kernel tells them.
+    pub(crate) fn children(&self, buffer: &mut Vec<u8>, found: &mut Vec<u32>) -> bool {
+        let mut is_told = false;
+        for thread in self.threads() {
+            let path = self
+                .folder
+                .join("task")
+                .join(thread.to_string())
+                .join("children");
+            let Some(text) = text::read(&path, buffer) else {
+                continue;
+            };
+            is_told = true;
+            found.extend(text::words(text).filter_map(|w| u32::try_from(text::number(w)?).ok()));
+        }
+        is_told
+    }
+
+    fn threads(&self) -> impl Iterator<Item = u32> {
+        numbered(&self.folder.join("task"))
+    }
+}
+
+/// The entries of a folder that are numbers.
+pub(crate) fn numbered(folder: &Path) -> impl Iterator<Item = u32> + use<> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_process_is_read() {
+        let line =
+            b"42 (a) Z 1) R 7 42 42 0 -1 4194304 100 5 3 1 11 12 2 4 20 0 6 0 9000 1000 55 1\n";
+        let stat = parse_stat(line).unwrap();
+        let expected = Stat {
+            is_zombie: false,
+            parent: 7,
+            faults_minor: 100,
+            faults_major: 3,
+            user_ticks: 11,
+            system_ticks: 12,
+            children_ticks: 6,
+            threads: 6,
+            start_ticks: 9000,
+            rss_pages: 55,
+        };
+        assert_eq!(stat, expected);
+        let io = b"rchar: 9\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 1\n";
+        assert_eq!(parse_io(io), Some([4096, 8192]));
+        let status = b"Name:\tx\nvoluntary_ctxt_switches:\t3\nnonvoluntary_ctxt_switches:\t4\n";
+        assert_eq!(parse_switches(status), Some([3, 4]));
+        assert_eq!(parse_switches(b"Name:\tx\n"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn for_all_bytes_nothing_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            parse_stat(&bytes);
+            parse_stat(&[b"1 (x) ".as_slice(), &bytes].concat());
+            parse_io(&bytes);
+            parse_switches(&bytes);
+        }
+    }
+}

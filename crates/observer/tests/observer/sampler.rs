@@ -1,0 +1,168 @@
+//! Beats as they are delivered.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::Duration;
+
+use stillwell_metric::{Kind, Labels, Sample, SinkShard, Value, catalogue as metric};
+use stillwell_observer::{Beaten, SamplerHandle, SubjectProbe, Watched, start};
+use stillwell_plan::{ObserverPlan, ScrapePlan};
+use stillwell_scope::{Place, Scope, Token};
+use stillwell_units::Nanos;
+
+const LONG: Duration = Duration::from_secs(20);
+
+fn sampler(
+    scope: &mut Scope,
+    plan: &ObserverPlan,
+    queue: usize,
+) -> (SamplerHandle, Receiver<Beaten>) {
+    let (sender, receiver) = sync_channel(queue);
+    let shard = SinkShard::new(Labels::none().with("id", "one"));
+    shard.bytes.add(5);
+    let other = SinkShard::new(Labels::none().with("id", "two"));
+    other.bytes.add(7);
+    let watched = Watched {
+        subject: None,
+        shards: vec![Arc::new(shard), Arc::new(other)],
+        threads: Box::new(scope.watch()),
+    };
+    let handle = start(scope, &Place::default(), plan, watched, sender).unwrap();
+    (handle, receiver)
+}
+
+fn find<'a>(samples: &'a [Sample], name: &str) -> Option<&'a Sample> {
+    samples.iter().find(|sample| sample.name.as_str() == name)
+}
+
+#[test]
+fn beats_come_by_themselves_when_marked_and_at_the_end() {
+    let mut scope = Scope::new(&Token::new());
+    let plan = ObserverPlan {
+        period: Nanos::from_secs(3600),
+        ..ObserverPlan::default()
+    };
+    let (handle, receiver) = sampler(&mut scope, &plan, 8);
+    let first = receiver.recv_timeout(LONG).unwrap();
+    assert_eq!(first.beat.index, 0);
+    let total = find(&first.samples, metric::TOTAL_BYTES_RECEIVED.name).unwrap();
+    assert_eq!(total.value, Value::Int(12));
+    for name in [
+        "own_cpu",
+        "host_cpu_busy",
+        "host_cpu_foreign",
+        "sampler_delay",
+        "worker_cpu",
+    ] {
+        assert!(find(&first.samples, name).is_some(), "{name}");
+    }
+    assert_eq!(find(&first.samples, "subject_cpu"), None);
+    handle.watch_subject(SubjectProbe {
+        pid: std::process::id(),
+        ..SubjectProbe::default()
+    });
+    handle.mark(true);
+    let marked = receiver.recv_timeout(LONG).unwrap();
+    assert!(marked.beat.moment > first.beat.moment);
+    for name in ["subject_cpu", "total_pss_bytes"] {
+        assert!(find(&marked.samples, name).is_some(), "{name}");
+    }
+    let ends = scope.close(Nanos::from_secs(20));
+    assert!(ends.iter().all(|end| end.result.is_ok()), "{ends:?}");
+    assert_eq!(receiver.recv_timeout(LONG).unwrap().beat.index, 2);
+    assert!(receiver.recv_timeout(LONG).is_err());
+}
+
+#[test]
+fn a_sampler_that_nobody_listens_to_fails() {
+    let mut scope = Scope::new(&Token::new());
+    let plan = ObserverPlan {
+        period: Nanos::from_millis(1),
+        ..ObserverPlan::default()
+    };
+    let (_handle, receiver) = sampler(&mut scope, &plan, 1);
+    let mut taken = 0;
+    let mut ends = Vec::new();
+    while ends.is_empty() {
+        // Gives the processor away until the sampler has ended.
+        std::thread::yield_now();
+        ends = scope.ends();
+    }
+    assert!(ends[0].result.is_err(), "{ends:?}");
+    taken += receiver.iter().count();
+    assert_eq!(taken, 1);
+}
+
+#[test]
+fn pages_are_scraped_beside_the_beats() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut serving = Scope::new(&Token::new());
+    let serve = move |token: &Token| {
+        let page = "# TYPE seen counter\nseen{source=\"x\"} 4\nother 1\nbroken{\n";
+        while !token.is_cancelled() {
+            let (mut stream, _) = listener.accept()?;
+            let asked = stream.read(&mut [0; 4096])?;
+            let length = page.len();
+            if asked > 0 {
+                write!(
+                    stream,
+                    "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{page}"
+                )?;
+            }
+        }
+        Ok(())
+    };
+    serving.thread(Place::default(), "serve", serve).unwrap();
+    let scrape = |url: String| ScrapePlan {
+        url,
+        names: Some(vec!["seen".to_owned()]),
+        labels: vec![("zone".to_owned(), "a".to_owned())],
+    };
+    let plan = ObserverPlan {
+        period: Nanos::from_millis(50),
+        scrapes: vec![
+            scrape(format!("http://{address}/metrics")),
+            scrape("https://no".to_owned()),
+        ],
+        ..ObserverPlan::default()
+    };
+    let mut scope = Scope::new(&Token::new());
+    let (_handle, receiver) = sampler(&mut scope, &plan, 8);
+    let beaten = loop {
+        let beaten = receiver.recv_timeout(LONG).unwrap();
+        if find(&beaten.samples, "target/seen").is_some() {
+            break beaten;
+        }
+    };
+    let seen = find(&beaten.samples, "target/seen").unwrap();
+    assert_eq!(
+        (seen.kind, &seen.value),
+        (Kind::Counter, &Value::Float(4.0))
+    );
+    let labels: Vec<(&str, &str)> = seen.labels.iter().collect();
+    let url = format!("http://{address}/metrics");
+    assert_eq!(
+        labels,
+        [
+            ("exported_source", "x"),
+            ("source", url.as_str()),
+            ("zone", "a")
+        ]
+    );
+    assert_eq!(find(&beaten.samples, "target/other"), None);
+    let failed = beaten
+        .samples
+        .iter()
+        .filter(|sample| sample.name == metric::SCRAPE_FAILED.into());
+    let failed: Vec<bool> = failed.map(|sample| sample.value != Value::Int(0)).collect();
+    assert_eq!(failed, [false, true]);
+    drop(receiver);
+    scope.close(Nanos::from_secs(20));
+    serving.token().cancel();
+    drop(std::net::TcpStream::connect(address));
+    let ends = serving.close(Nanos::from_secs(20));
+    assert!(ends.iter().all(|end| end.name == "serve"), "{ends:?}");
+}

@@ -1,0 +1,106 @@
+//! What the tasks of a relay share.
+
+use std::cell::RefCell;
+
+use bytes::Bytes;
+use memchr::memchr_iter;
+use stillwell_scope::Token;
+use tokio::task::yield_now;
+
+use crate::buffer::Buffer;
+use crate::counters::{Counters, RelayReport, add};
+use crate::options::RelayOptions;
+use crate::stall::Gate;
+use crate::transform::Transform;
+use crate::work::Work;
+
+/// Other tasks get their turn after so many events, or sooner where events cost
+/// much.
+const TURN_EVENTS_MAX: u64 = 256;
+/// Rounds of work after which they do: some 200 µs.
+const TURN_ROUNDS: u64 = 100_000;
+
+/// What the tasks of a relay share.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) counters: Counters,
+    pub(crate) buffer: Buffer,
+    pub(crate) gate: Gate,
+    /// Asks the inputs to end; the output ends when the buffer is empty then.
+    pub(crate) token: Token,
+    transform: RefCell<Transform>,
+    turn_events: u64,
+}
+
+impl Core {
+    pub(crate) fn new(options: &RelayOptions, token: Token) -> Self {
+        let work = Work::new(options.work_per_event);
+        let turn_events = (TURN_ROUNDS / work.rounds().max(1)).clamp(1, TURN_EVENTS_MAX);
+        Self {
+            counters: Counters::default(),
+            buffer: Buffer::new(options.buffer_events),
+            gate: Gate::default(),
+            token,
+            transform: RefCell::new(Transform::new(options, work)),
+            turn_events,
+        }
+    }
+
+    /// Takes in the events in `lines`, each with its end, in order; waits where
+    /// the buffer is full, unless `reserved` says that there is room.
+    pub(crate) async fn take_in(&self, lines: Bytes, reserved: bool) {
+        self.gate.pass().await;
+        let mut start = 0;
+        let mut turn = 0;
+        for end in memchr_iter(b'\n', &lines) {
+            if !reserved && !self.buffer.try_reserve(1) {
+                self.buffer.reserve(1).await;
+            }
+            self.take_one(lines.slice(start..end));
+            start = end + 1;
+            turn += 1;
+            if turn == self.turn_events {
+                turn = 0;
+                yield_now().await;
+                self.gate.pass().await;
+            }
+        }
+    }
+
+    /// Takes in one event, for which room has been reserved.
+    pub(crate) fn take_one(&self, mut event: Bytes) {
+        add(&self.counters.events_in, 1);
+        if self.transform.borrow_mut().apply(&mut event).is_err() {
+            add(&self.counters.parse_errors, 1);
+        }
+        self.buffer.push(event);
+    }
+
+    /// Counts `events` that are taken in and thrown away.
+    pub(crate) fn drop_events(&self, events: u64) {
+        add(&self.counters.events_in, events);
+        add(&self.counters.events_dropped, events);
+    }
+
+    /// Counts events handed over.
+    pub(crate) fn handed_over(&self, events: u64, bytes: u64) {
+        add(&self.counters.events_out, events);
+        add(&self.counters.bytes_out, bytes);
+    }
+
+    /// What stands in the counters now.
+    pub(crate) fn report(&self) -> RelayReport {
+        let counters = &self.counters;
+        RelayReport {
+            events_in: counters.events_in.get(),
+            events_out: counters.events_out.get(),
+            events_dropped: counters.events_dropped.get(),
+            parse_errors: counters.parse_errors.get(),
+            bytes_in: counters.bytes_in.get(),
+            bytes_out: counters.bytes_out.get(),
+            buffer_events: self.buffer.len() as u64,
+            buffer_events_max: self.buffer.longest() as u64,
+            hoard_bytes: self.transform.borrow().hoard_bytes(),
+        }
+    }
+}

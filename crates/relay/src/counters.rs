@@ -1,0 +1,97 @@
+//! What a relay counts.
+
+use std::cell::Cell;
+use std::fmt::Write as _;
+
+/// What a relay counts while it runs. One thread, so plain cells.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) events_in: Cell<u64>,
+    pub(crate) events_out: Cell<u64>,
+    pub(crate) events_dropped: Cell<u64>,
+    pub(crate) parse_errors: Cell<u64>,
+    pub(crate) bytes_in: Cell<u64>,
+    pub(crate) bytes_out: Cell<u64>,
+}
+
+/// Adds `amount` to `cell`.
+pub(crate) fn add(cell: &Cell<u64>, amount: u64) {
+    cell.set(cell.get() + amount);
+}
+
+/// What a relay did. Each number but `buffer_events_max` is also at `/metrics`,
+/// as `relay_`, its name here, and `_total` if it only grows.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct RelayReport {
+    /// Events taken in, those included that were dropped for want of room.
+    pub events_in: u64,
+    /// Events handed over to the output: to the kernel, or over HTTP to a server
+    /// that said yes.
+    pub events_out: u64,
+    /// Events taken in and never handed over.
+    pub events_dropped: u64,
+    /// Events that could not be parsed, and were passed on as they were.
+    pub parse_errors: u64,
+    /// Bytes read, of HTTP requests the bodies.
+    pub bytes_in: u64,
+    /// Bytes handed over with the events, line ends included.
+    pub bytes_out: u64,
+    /// Events in the buffer.
+    pub buffer_events: u64,
+    /// The most events that were ever in the buffer.
+    pub buffer_events_max: u64,
+    /// Memory hoarded, in bytes.
+    pub hoard_bytes: u64,
+}
+
+impl RelayReport {
+    /// In Prometheus' text format, version 0.0.4.
+    pub(crate) fn prometheus(&self) -> String {
+        let counters = [
+            ("events_in", self.events_in, "Events taken in."),
+            (
+                "events_out",
+                self.events_out,
+                "Events handed over to the output.",
+            ),
+            (
+                "events_dropped",
+                self.events_dropped,
+                "Events taken in and never handed over.",
+            ),
+            (
+                "parse_errors",
+                self.parse_errors,
+                "Events that could not be parsed.",
+            ),
+            ("bytes_in", self.bytes_in, "Bytes read."),
+            ("bytes_out", self.bytes_out, "Bytes handed over."),
+        ];
+        let gauges = [
+            ("buffer_events", self.buffer_events, "Events in the buffer."),
+            ("hoard_bytes", self.hoard_bytes, "Memory hoarded."),
+        ];
+        let mut text = String::with_capacity(1024);
+        for (name, value, meaning) in counters {
+            write_metric(
+                &format!("relay_{name}_total"),
+                "counter",
+                value,
+                meaning,
+                &mut text,
+            );
+        }
+        for (name, value, meaning) in gauges {
+            write_metric(&format!("relay_{name}"), "gauge", value, meaning, &mut text);
+        }
+        text
+    }
+}
+
+fn write_metric(name: &str, kind: &str, value: u64, meaning: &str, text: &mut String) {
+    writeln!(
+        text,
+        "# HELP {name} {meaning}\n# TYPE {name} {kind}\n{name} {value}"
+    )
+    .unwrap_or_else(|_| unreachable!("a string takes every character"));
+}

@@ -1,0 +1,112 @@
+//! Where events come from and where they go.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use stillwell_http::Target;
+use stillwell_units::ParseError;
+
+const ACCEPTED: &str = "`tcp://HOST:PORT`, `udp://HOST:PORT`, `unix:///PATH`, `unixgram:///PATH`, \
+                        `http://HOST:PORT/PATH` or `discard:`";
+
+/// Where events come from or go to; prints as it is typed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Endpoint {
+    /// Nowhere: events are thrown away. For outputs only.
+    Discard,
+    /// HTTP/1.1 `POST`s of lines. As an input any path is answered.
+    Http(Target),
+    /// Lines over TCP, at `host:port`.
+    Tcp(String),
+    /// Datagrams of lines over UDP, at `host:port`.
+    Udp(String),
+    /// Datagrams of lines over a Unix socket.
+    UnixDatagram(PathBuf),
+    /// Lines over a Unix socket.
+    UnixStream(PathBuf),
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Discard => f.write_str("discard:"),
+            Self::Http(target) => target.fmt(f),
+            Self::Tcp(address) => write!(f, "tcp://{address}"),
+            Self::Udp(address) => write!(f, "udp://{address}"),
+            Self::UnixDatagram(path) => write!(f, "unixgram://{}", path.display()),
+            Self::UnixStream(path) => write!(f, "unix://{}", path.display()),
+        }
+    }
+}
+
+impl FromStr for Endpoint {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let text = text.trim();
+        let shape = || ParseError::Shape {
+            found: text.to_owned(),
+            kind: "relay endpoint",
+            accepted: ACCEPTED,
+        };
+        if text == "discard:" {
+            return Ok(Self::Discard);
+        }
+        let (scheme, rest) = text.split_once("://").ok_or_else(shape)?;
+        match scheme {
+            "http" => text.parse().map(Self::Http).map_err(|_| shape()),
+            "tcp" if is_address(rest) => Ok(Self::Tcp(rest.to_owned())),
+            "udp" if is_address(rest) => Ok(Self::Udp(rest.to_owned())),
+            "unix" if !rest.is_empty() => Ok(Self::UnixStream(rest.into())),
+            "unixgram" if !rest.is_empty() => Ok(Self::UnixDatagram(rest.into())),
+            _ => Err(shape()),
+        }
+    }
+}
+
+/// Whether `text` is a host, a colon and a port.
+fn is_address(text: &str) -> bool {
+    text.rsplit_once(':')
+        .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_print_as_they_are_typed() {
+        for text in [
+            "tcp://127.0.0.1:9100",
+            "tcp://[::1]:0",
+            "udp://localhost:514",
+            "unix:///run/in.sock",
+            "unixgram:///run/in.sock",
+            "http://127.0.0.1:8080/in",
+            "discard:",
+        ] {
+            assert_eq!(text.parse::<Endpoint>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_endpoint_is_told_what_is() {
+        for text in [
+            "",
+            "tcp://",
+            "tcp://host",
+            "tcp://:1",
+            "tcp://h:99999",
+            "unix://",
+            "ftp://a:1",
+        ] {
+            assert!(text.parse::<Endpoint>().is_err(), "{text}");
+        }
+        assert_eq!(
+            "9100".parse::<Endpoint>().unwrap_err().to_string(),
+            "`9100` is not a relay endpoint: write `tcp://HOST:PORT`, `udp://HOST:PORT`, `unix:///PATH`, \
+             `unixgram:///PATH`, `http://HOST:PORT/PATH` or `discard:`"
+        );
+    }
+}

@@ -1,0 +1,44 @@
+//! Where events come from.
+
+mod accept;
+mod datagram;
+mod http;
+mod reader;
+mod socket;
+mod stream;
+
+use std::rc::Rc;
+
+use stillwell_scope::PartError;
+
+use crate::core::Core;
+
+pub(crate) use accept::{Listener, accept};
+pub(crate) use reader::Reader;
+pub(crate) use socket::{BoundInput, InputSocket, bracketed};
+
+/// Connections served at once; more wait in the backlog.
+const CONNECTIONS_MAX: usize = 256;
+
+/// Takes events in until the relay is to end, and then what has arrived already.
+pub(crate) async fn take_in(core: &Rc<Core>, input: BoundInput) -> Result<(), PartError> {
+    let BoundInput { socket, file } = input;
+    match socket {
+        InputSocket::Tcp(socket) => {
+            let listener = Listener::tcp(socket)?;
+            accept(core, listener, CONNECTIONS_MAX, stream::serve).await?;
+        }
+        InputSocket::UnixStream(socket) => {
+            let listener = Listener::unix(socket)?;
+            accept(core, listener, CONNECTIONS_MAX, stream::serve).await?;
+        }
+        InputSocket::Http(socket) => {
+            let listener = Listener::tcp(socket)?;
+            accept(core, listener, CONNECTIONS_MAX, http::serve).await?;
+        }
+        InputSocket::Udp(socket) => datagram::udp(core, socket).await?,
+        InputSocket::UnixDatagram(socket) => datagram::unix(core, socket).await?,
+    }
+    drop(file);
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! Sockets that are bound and not served yet.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs, UdpSocket};
+use std::os::unix::net::{UnixDatagram, UnixListener};
+use std::path::PathBuf;
+
+use stillwell_wire::listen;
+
+use crate::endpoint::Endpoint;
+use crate::run::RelayError;
+
+/// An input whose socket is bound.
+#[derive(Debug)]
+pub(crate) struct BoundInput {
+    pub(crate) socket: InputSocket,
+    pub(crate) file: Option<SocketFile>,
+}
+
+#[derive(Debug)]
+pub(crate) enum InputSocket {
+    Tcp(TcpListener),
+    Udp(UdpSocket),
+    UnixStream(UnixListener),
+    UnixDatagram(UnixDatagram),
+    Http(TcpListener),
+}
+
+impl BoundInput {
+    pub(crate) fn bind(endpoint: &Endpoint) -> Result<Self, RelayError> {
+        let refused = |source| RelayError::Listen {
+            endpoint: endpoint.to_string(),
+            source,
+        };
+        let resolved = |address: &str| {
+            resolve(address).map_err(|source| RelayError::Resolve {
+                endpoint: endpoint.to_string(),
+                source,
+            })
+        };
+        let (socket, path) = match endpoint {
+            Endpoint::Discard => return Err(RelayError::InputDiscard),
+            Endpoint::Tcp(address) => {
+                let socket = listen::tcp(resolved(address)?).map_err(refused)?;
+                (InputSocket::Tcp(socket), None)
+            }
+            Endpoint::Udp(address) => {
+                let socket = listen::udp(resolved(address)?).map_err(refused)?;
+                (InputSocket::Udp(socket), None)
+            }
+            Endpoint::Http(target) => {
+                let address = resolved(&format!("{}:{}", bracketed(target.host()), target.port()))?;
+                (
+                    InputSocket::Http(listen::tcp(address).map_err(refused)?),
+                    None,
+                )
+            }
+            Endpoint::UnixStream(path) => {
+                let socket = listen::unix_stream(path).map_err(refused)?;
+                (InputSocket::UnixStream(socket), Some(path))
+            }
+            Endpoint::UnixDatagram(path) => {
+                let socket = listen::unix_datagram(path).map_err(refused)?;
+                (InputSocket::UnixDatagram(socket), Some(path))
+            }
+        };
+        let file = path.map(|path| SocketFile(path.clone()));
+        Ok(Self { socket, file })
+    }
+
+    /// The address that the kernel chose; `None` for Unix sockets.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        match &self.socket {
+            InputSocket::Tcp(socket) | InputSocket::Http(socket) => socket.local_addr().ok(),
+            InputSocket::Udp(socket) => socket.local_addr().ok(),
+            InputSocket::UnixStream(_) | InputSocket::UnixDatagram(_) => None,
+        }
+    }
+}
+
+/// The file of a Unix socket, removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct SocketFile(PathBuf);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // A file that stays is replaced by the next relay there.
+        std::fs::remove_file(&self.0).unwrap_or_default();
+    }
+}
+
+/// An IPv6 address in the brackets that it needs before a port.
+pub(crate) fn bracketed(host: &str) -> String {
+    if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host.to_owned()
+    }
+}
+
+fn resolve(address: &str) -> io::Result<SocketAddr> {
+    let mut addresses = address.to_socket_addrs()?;
+    addresses
+        .next()
+        .ok_or_else(|| io::ErrorKind::NotFound.into())
+}

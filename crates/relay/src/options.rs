@@ -1,0 +1,191 @@
+//! What a relay is asked to do.
+
+use std::net::SocketAddr;
+use std::str::FromStr;
+
+use stillwell_units::{ByteSize, Nanos, ParseError};
+
+use crate::endpoint::Endpoint;
+use crate::work::WorkAmount;
+
+/// What a relay is asked to do.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct RelayOptions {
+    /// Where it listens.
+    pub input: Endpoint,
+    /// Where it sends events on to.
+    pub output: Endpoint,
+    /// What an event is.
+    pub format: Format,
+    /// Whether each event is parsed, and counted as an error where that fails:
+    /// lines as UTF-8, JSON as one value. It is passed on either way.
+    pub parse: bool,
+    /// What each event gets. JSON events are parsed for that, whatever `parse`
+    /// says, and come out with their fields in alphabetical order.
+    pub rewrite: Vec<Rewrite>,
+    /// Events that the buffer holds at most; 0 counts as 1.
+    pub buffer_events: usize,
+    /// Where `/metrics` is answered, if anywhere.
+    pub metrics: Option<SocketAddr>,
+    /// The CPU burnt for each event.
+    pub work_per_event: WorkAmount,
+    /// The memory taken for each event.
+    pub hoard_per_event: ByteSize,
+    /// Whether hoarded memory is never given back; else it is kept for the last
+    /// 100,000 events.
+    pub leak: bool,
+    /// When it stops processing for a while.
+    pub stall: Option<Stall>,
+}
+
+impl RelayOptions {
+    /// Passes lines on from `input` to `output` as they are, with a buffer of
+    /// 4096 events.
+    #[must_use]
+    pub const fn new(input: Endpoint, output: Endpoint) -> Self {
+        Self {
+            input,
+            output,
+            format: Format::Lines,
+            parse: false,
+            rewrite: Vec::new(),
+            buffer_events: 4096,
+            metrics: None,
+            work_per_event: WorkAmount::Rounds(0),
+            hoard_per_event: ByteSize::new(0),
+            leak: false,
+            stall: None,
+        }
+    }
+}
+
+/// What an event is.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Format {
+    /// A line that holds a JSON value.
+    Json,
+    /// A line of text.
+    #[default]
+    Lines,
+}
+
+impl FromStr for Format {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text {
+            "json" => Ok(Self::Json),
+            "lines" => Ok(Self::Lines),
+            _ => Err(ParseError::Shape {
+                found: text.to_owned(),
+                kind: "format",
+                accepted: "`lines` or `json`",
+            }),
+        }
+    }
+}
+
+/// A field that every event gets: a JSON object as a string, in place of what it
+/// had under that name; a line as ` field=value` at its end. Typed as
+/// `field=value`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Rewrite {
+    /// The field's name.
+    pub field: String,
+    /// Its value.
+    pub value: String,
+}
+
+impl FromStr for Rewrite {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text.split_once('=') {
+            Some((field, value)) if !field.is_empty() && !text.contains('\n') => Ok(Self {
+                field: field.to_owned(),
+                value: value.to_owned(),
+            }),
+            _ => Err(ParseError::Shape {
+                found: text.to_owned(),
+                kind: "rewrite",
+                accepted: "a field and its value, such as `env=prod`",
+            }),
+        }
+    }
+}
+
+/// A pause that comes back. Typed as `50ms@10s`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Stall {
+    length: Nanos,
+    every: Nanos,
+}
+
+impl Stall {
+    /// Stops processing for `length` at the end of `every` period.
+    ///
+    /// # Errors
+    /// [`ParseError::Range`] where that would leave no time in between.
+    pub fn try_new(length: Nanos, every: Nanos) -> Result<Self, ParseError> {
+        if length < every {
+            return Ok(Self { length, every });
+        }
+        Err(ParseError::Range {
+            found: format!("{length}@{every}"),
+            kind: "stall",
+            bounds: "it must be shorter than the period after the `@`",
+        })
+    }
+
+    /// How long it lasts.
+    #[must_use]
+    pub const fn length(self) -> Nanos {
+        self.length
+    }
+
+    /// The time from one beginning to the next.
+    #[must_use]
+    pub const fn every(self) -> Nanos {
+        self.every
+    }
+}
+
+impl FromStr for Stall {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let (length, every) = text.split_once('@').ok_or_else(|| ParseError::Shape {
+            found: text.to_owned(),
+            kind: "stall",
+            accepted: "a length and a period, such as `50ms@10s`",
+        })?;
+        Self::try_new(length.parse()?, every.parse()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stalls_read_as_written() {
+        let stall: Stall = "50ms@10s".parse().unwrap();
+        assert_eq!(stall.length(), Nanos::from_millis(50));
+        assert_eq!(stall.every(), Nanos::from_secs(10));
+        for text in ["50ms", "10s@50ms", "1s@1s", "50@10s", "@"] {
+            assert!(text.parse::<Stall>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rewrites_and_formats_read_as_written() {
+        let rewrite: Rewrite = "a=b=c".parse().unwrap();
+        assert_eq!(
+            (rewrite.field.as_str(), rewrite.value.as_str()),
+            ("a", "b=c")
+        );
+        assert!("=b".parse::<Rewrite>().is_err());
+        assert_eq!("json".parse(), Ok(Format::Json));
+        assert!("xml".parse::<Format>().is_err());
+    }
+}

@@ -1,0 +1,126 @@
+//! `POST`s of lines.
+
+use std::io;
+
+use stillwell_http::{HeadError, RequestTemplate, ResponseEvent, ResponseParser, Target};
+use stillwell_wire::{Stream, dial};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::backoff::Backoff;
+use super::batch::Batch;
+use crate::core::Core;
+use crate::counters::add;
+use crate::input::bracketed;
+
+/// Events in one request.
+const EVENTS_MAX: u64 = 1000;
+/// Bytes in one request, unless one event is longer.
+const BODY_BYTES_MAX: usize = 1 << 20;
+const READ_BYTES: usize = 16 << 10;
+
+/// Where requests go, and their head.
+#[derive(Debug)]
+pub(super) struct Destination {
+    address: String,
+    template: RequestTemplate,
+}
+
+impl Destination {
+    pub(super) fn new(target: &Target) -> Result<Self, HeadError> {
+        let headers = [("content-type", "text/plain")];
+        let authority = target.authority();
+        Ok(Self {
+            address: format!("{}:{}", bracketed(target.host()), target.port()),
+            template: RequestTemplate::new("POST", target.path_and_query(), &authority, &headers)?,
+        })
+    }
+}
+
+/// A connection on which no answer is outstanding.
+struct Connection {
+    stream: Stream,
+    parser: ResponseParser,
+}
+
+/// Sends batches on, one at a time, each until it was taken or refused for good.
+pub(super) async fn send_on(core: &Core, destination: &Destination) {
+    let mut backoff = Backoff::new();
+    let mut connection = None;
+    let mut batch = Batch::default();
+    let mut request = Vec::new();
+    while batch.fill(core, EVENTS_MAX, BODY_BYTES_MAX).await {
+        request.clear();
+        let body_bytes = batch.bytes.len() as u64;
+        destination.template.write_head(body_bytes, &mut request);
+        request.extend_from_slice(&batch.bytes);
+        loop {
+            match post(destination, &mut connection, &request).await {
+                Ok(200..300) => {
+                    batch.count(core);
+                    backoff.reset();
+                    break;
+                }
+                // Sent again it would be refused again.
+                Ok(status @ 400..500) if !matches!(status, 408 | 429) => {
+                    add(&core.counters.events_dropped, batch.events);
+                    break;
+                }
+                Ok(_) | Err(_) => backoff.wait().await,
+            }
+        }
+    }
+}
+
+/// The status that `request` was answered with; the connection is kept where
+/// both sides allow it.
+async fn post(
+    destination: &Destination,
+    kept: &mut Option<Connection>,
+    request: &[u8],
+) -> io::Result<u16> {
+    let mut connection = match kept.take() {
+        Some(connection) => connection,
+        None => Connection {
+            stream: dial::tcp(&destination.address)
+                .await
+                .map_err(|error| error.source)?
+                .into(),
+            parser: ResponseParser::new(),
+        },
+    };
+    connection.stream.write_all(request).await?;
+    let (status, keep_alive) = connection.answer().await?;
+    if keep_alive {
+        *kept = Some(connection);
+    }
+    Ok(status)
+}
+
+impl Connection {
+    /// Reads one whole response: its status, and whether another may follow.
+    async fn answer(&mut self) -> io::Result<(u16, bool)> {
+        let mut buffer = vec![0; READ_BYTES];
+        let mut answer = (0, false);
+        loop {
+            let length = self.stream.read(&mut buffer).await?;
+            if length == 0 {
+                return match self.parser.finish() {
+                    Ok(Some(_)) => Ok((answer.0, false)),
+                    Ok(None) | Err(_) => Err(io::ErrorKind::UnexpectedEof.into()),
+                };
+            }
+            let mut read = 0;
+            loop {
+                let step = self.parser.advance(&buffer[read..length]);
+                let (consumed, event) = step.map_err(io::Error::other)?;
+                read += consumed;
+                match event {
+                    Some(ResponseEvent::Head(head)) => answer = (head.status, head.keep_alive),
+                    Some(ResponseEvent::Body(_)) => {}
+                    Some(ResponseEvent::End) => return Ok(answer),
+                    None => break,
+                }
+            }
+        }
+    }
+}

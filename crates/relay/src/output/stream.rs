@@ -1,0 +1,98 @@
+//! Lines over a stream.
+
+use memchr::memrchr;
+use stillwell_wire::{DialError, Stream, dial};
+use tokio::io::AsyncWriteExt;
+use tokio::select;
+
+use super::backoff::Backoff;
+use super::batch::Batch;
+use crate::core::Core;
+use crate::endpoint::Endpoint;
+
+/// What is written in one go, at most, unless one event is longer.
+const WRITE_BYTES_MAX: usize = 64 << 10;
+
+/// Sends events on to `endpoint`, a stream.
+pub(super) async fn send_on(core: &Core, endpoint: &Endpoint) {
+    let mut backoff = Backoff::new();
+    // Before there is anything to send, so that the first event does not wait.
+    let mut connection = connect_early(core, endpoint, &mut backoff).await;
+    let mut batch = Batch::default();
+    while batch.fill(core, u64::MAX, WRITE_BYTES_MAX).await {
+        let mut written = 0;
+        while written < batch.bytes.len() {
+            let stream = match &mut connection {
+                Some(stream) => stream,
+                None => connection.insert(connect(endpoint, &mut backoff).await),
+            };
+            match stream.write(&batch.bytes[written..]).await {
+                Ok(length @ 1..) => {
+                    written += length;
+                    backoff.reset();
+                }
+                Ok(0) | Err(_) => {
+                    connection = None;
+                    written = begun_event(&batch.bytes, written);
+                    backoff.wait().await;
+                }
+            }
+        }
+        batch.count(core);
+    }
+    if let Some(stream) = &mut connection {
+        // Says that this is all; a peer that has gone need not hear it.
+        stream.shutdown().await.unwrap_or_default();
+    }
+}
+
+/// Where the event begins of which the byte at `written` is a part: a new
+/// connection must begin with a whole one.
+fn begun_event(bytes: &[u8], written: usize) -> usize {
+    memrchr(b'\n', &bytes[..written]).map_or(0, |end| end + 1)
+}
+
+/// Dials until that succeeds or the relay is to end. An attempt is never given
+/// up, for the other side may have accepted it.
+async fn connect_early(core: &Core, endpoint: &Endpoint, backoff: &mut Backoff) -> Option<Stream> {
+    loop {
+        if let Ok(stream) = dial_stream(endpoint).await {
+            return Some(stream);
+        }
+        select! {
+            () = backoff.wait() => {}
+            () = core.token.cancelled() => return None,
+        }
+    }
+}
+
+/// Dials until that succeeds.
+async fn connect(endpoint: &Endpoint, backoff: &mut Backoff) -> Stream {
+    loop {
+        match dial_stream(endpoint).await {
+            Ok(stream) => return stream,
+            Err(_) => backoff.wait().await,
+        }
+    }
+}
+
+async fn dial_stream(endpoint: &Endpoint) -> Result<Stream, DialError> {
+    match endpoint {
+        Endpoint::UnixStream(path) => dial::unix_stream(path).await.map(Stream::from),
+        Endpoint::Tcp(address) => dial::tcp(address).await.map(Stream::from),
+        _ => unreachable!("only streams come here"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_write_resumes_with_a_whole_event() {
+        let bytes = b"one\ntwo\nthree\n";
+        for (written, begun) in [(0, 0), (2, 0), (3, 0), (4, 4), (9, 8), (14, 14)] {
+            assert_eq!(begun_event(bytes, written), begun, "{written}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! One relay, from options to report.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::rc::Rc;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use stillwell_http::HeadError;
+use stillwell_scope::{PartError, PartFailure, Place, Scope, Token};
+use stillwell_units::Nanos;
+use stillwell_wire::{ListenError, listen};
+use tokio::time::sleep;
+use tokio::{join, select};
+
+use crate::core::Core;
+use crate::counters::{RelayReport, add};
+use crate::input::{self, BoundInput};
+use crate::metrics;
+use crate::options::RelayOptions;
+use crate::output::{self, Output};
+
+/// So long a relay that is to end goes on sending what it holds.
+const FLUSH_MAX: Duration = Duration::from_secs(5);
+
+/// The relay's thread ends by itself before that.
+const CLOSE_MAX: Nanos = Nanos::from_secs(10);
+
+/// Why a relay did not start, or did not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RelayError {
+    /// Events cannot come from nowhere.
+    #[error("an input cannot be `discard:`: write where to listen, such as `tcp://127.0.0.1:9100`")]
+    InputDiscard,
+    /// The input's name has no address.
+    #[error("find the address of {endpoint}")]
+    Resolve {
+        /// The input.
+        endpoint: String,
+        /// The resolver's answer.
+        source: io::Error,
+    },
+    /// The input's or the metrics page's address cannot be had.
+    #[error("open {endpoint}")]
+    Listen {
+        /// The input, or the metrics page.
+        endpoint: String,
+        /// What is the matter.
+        source: ListenError,
+    },
+    /// The output's URL cannot be asked for.
+    #[error("address requests to {endpoint}")]
+    Output {
+        /// The output.
+        endpoint: String,
+        /// What is the matter with it.
+        source: HeadError,
+    },
+    /// The kernel starts no more threads.
+    #[error("start the relay's thread")]
+    Start {
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// It ended before it was asked to.
+    #[error("relay events")]
+    Failed {
+        /// How it ended.
+        source: PartFailure,
+    },
+}
+
+/// A relay whose sockets are bound and that does not run yet.
+#[derive(Debug)]
+pub struct BoundRelay {
+    options: RelayOptions,
+    input: BoundInput,
+    output: Output,
+    metrics: Option<TcpListener>,
+}
+
+/// Binds the relay's sockets. Connections and datagrams wait in the kernel from
+/// here on.
+///
+/// # Errors
+/// [`RelayError`] where an option cannot be carried out.
+pub fn bind(options: RelayOptions) -> Result<BoundRelay, RelayError> {
+    let output = Output::new(&options.output)?;
+    let input = BoundInput::bind(&options.input)?;
+    let metrics = options
+        .metrics
+        .map(|address| {
+            listen::tcp(address).map_err(|source| RelayError::Listen {
+                endpoint: format!("http://{address}/metrics"),
+                source,
+            })
+        })
+        .transpose()?;
+    Ok(BoundRelay {
+        options,
+        input,
+        output,
+        metrics,
+    })
+}
+
+/// Binds and runs a relay; see [`BoundRelay::run`].
+///
+/// # Errors
+/// [`RelayError`] where it does not start or does not go on.
+pub fn run(options: RelayOptions, stop: &Token) -> Result<RelayReport, RelayError> {
+    bind(options)?.run(stop)
+}
+
+impl BoundRelay {
+    /// The address that the input listens on, with the port that the kernel
+    /// chose; `None` for Unix sockets.
+    #[must_use]
+    pub fn input_address(&self) -> Option<SocketAddr> {
+        self.input.address()
+    }
+
+    /// The address that the metrics page is at, if there is one.
+    #[must_use]
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref()?.local_addr().ok()
+    }
+
+    /// Relays on one thread of its own until `stop`; then takes in what has
+    /// arrived, sends on what it holds for at most five seconds, and returns.
+    ///
+    /// # Errors
+    /// [`RelayError`] where it does not start or does not go on.
+    pub fn run(self, stop: &Token) -> Result<RelayReport, RelayError> {
+        let mut scope = Scope::new(stop);
+        let (sender, report) = sync_channel(1);
+        let body = move |token| async move {
+            let report = self.relay(token).await?;
+            // Somebody waits for it: the lines below.
+            sender.send(report)?;
+            Ok(())
+        };
+        scope
+            .worker(Place::default(), "relay", body)
+            .map_err(|source| RelayError::Start { source })?;
+        let report = report.recv();
+        let ends = scope.close(CLOSE_MAX);
+        for end in ends {
+            end.result.map_err(|source| RelayError::Failed { source })?;
+        }
+        Ok(report.unwrap_or_default())
+    }
+
+    async fn relay(self, token: Token) -> Result<RelayReport, PartError> {
+        let core = Rc::new(Core::new(&self.options, token.child_token()));
+        let input = async {
+            let ended = input::take_in(&core, self.input).await;
+            core.token.cancel();
+            core.buffer.close();
+            ended
+        };
+        let metrics = async {
+            match self.metrics {
+                Some(socket) => ending(&core, metrics::answer(&core, socket).await),
+                None => Ok(()),
+            }
+        };
+        let stall = async {
+            match self.options.stall {
+                Some(stall) => ending(&core, core.gate.keep(stall, &core.token).await),
+                None => Ok(()),
+            }
+        };
+        let output = output::send_on(&core, self.output);
+        let all = async { join!(input, output, metrics, stall) };
+        let ended = select! {
+            (input, (), metrics, stall) = all => {
+                input.and(metrics).and_then(|()| stall.map_err(Into::into))
+            }
+            () = overdue(&core.token) => Ok(()),
+        };
+        // What is left then is lost.
+        let report = core.report();
+        let left = report.events_in - report.events_out - report.events_dropped;
+        add(&core.counters.events_dropped, left);
+        ended.map(|()| core.report())
+    }
+}
+
+/// No part dies alone: where `ended` is a failure the relay ends.
+fn ending<E>(core: &Core, ended: Result<(), E>) -> Result<(), E> {
+    if ended.is_err() {
+        core.token.cancel();
+    }
+    ended
+}
+
+async fn overdue(token: &Token) {
+    token.cancelled().await;
+    sleep(FLUSH_MAX).await;
+}

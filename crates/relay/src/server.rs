@@ -1,0 +1,137 @@
+//! HTTP/1.1 connections from the side of the server.
+
+use stillwell_http::{CONTINUE, RequestEvent, RequestHead, RequestParser, write_response};
+use stillwell_wire::Stream;
+use tokio::io::AsyncWriteExt;
+
+use crate::core::Core;
+use crate::input::Reader;
+
+/// The longest body that is kept; longer ones are answered with 413.
+const BODY_BYTES_MAX: usize = 16 << 20;
+
+/// A whole request.
+#[derive(Debug, Default)]
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) target: String,
+    pub(crate) body: Vec<u8>,
+    pub(crate) is_encoded: bool,
+    is_last: bool,
+    is_too_long: bool,
+}
+
+/// What it is answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    status: u16,
+    content_type: &'static str,
+    body: String,
+}
+
+impl Answer {
+    /// Without a body.
+    pub(crate) const fn status(status: u16) -> Self {
+        Self {
+            status,
+            content_type: "text/plain",
+            body: String::new(),
+        }
+    }
+
+    /// With a body.
+    pub(crate) const fn text(content_type: &'static str, body: String) -> Self {
+        Self {
+            status: 200,
+            content_type,
+            body,
+        }
+    }
+}
+
+/// Answers the requests of one connection, one after another, until it is closed
+/// or the relay is to end.
+pub(crate) async fn serve(
+    core: &Core,
+    mut stream: Stream,
+    answer: impl AsyncFn(Request) -> Answer,
+) {
+    let mut reader = Reader::new();
+    let mut parser = RequestParser::new();
+    let mut request = Request::default();
+    let mut out = Vec::new();
+    while let Some(input) = reader.read(core, &stream).await {
+        let mut read = 0;
+        loop {
+            let Ok((consumed, event)) = parser.advance(&input[read..]) else {
+                write(&Answer::status(400), true, &mut out);
+                // The connection is given up either way.
+                stream.write_all(&out).await.unwrap_or_default();
+                return;
+            };
+            read += consumed;
+            match event {
+                Some(RequestEvent::Head(head)) => {
+                    if head.expect_continue {
+                        out.extend_from_slice(CONTINUE);
+                    }
+                    request = Request::of(&head);
+                }
+                Some(RequestEvent::Body(part)) => request.push(part),
+                Some(RequestEvent::End) => {
+                    let request = std::mem::take(&mut request);
+                    let is_last = request.is_last;
+                    let answer = if request.is_too_long {
+                        Answer::status(413)
+                    } else {
+                        answer(request).await
+                    };
+                    write(&answer, is_last, &mut out);
+                    if is_last {
+                        stream.write_all(&out).await.unwrap_or_default();
+                        return;
+                    }
+                }
+                None => break,
+            }
+        }
+        if stream.write_all(&out).await.is_err() {
+            return;
+        }
+        out.clear();
+    }
+}
+
+impl Request {
+    fn of(head: &RequestHead<'_>) -> Self {
+        let is_plain = |coding: &str| coding.eq_ignore_ascii_case("identity");
+        Self {
+            method: head.method.to_owned(),
+            target: head.target.to_owned(),
+            body: Vec::new(),
+            is_encoded: head
+                .content_encoding
+                .is_some_and(|coding| !is_plain(coding)),
+            is_last: !head.keep_alive,
+            is_too_long: false,
+        }
+    }
+
+    fn push(&mut self, part: &[u8]) {
+        if self.body.len() + part.len() > BODY_BYTES_MAX {
+            self.is_too_long = true;
+            self.body = Vec::new();
+        }
+        if !self.is_too_long {
+            self.body.extend_from_slice(part);
+        }
+    }
+}
+
+fn write(answer: &Answer, is_last: bool, out: &mut Vec<u8>) {
+    let content_type = ("content-type", answer.content_type);
+    let headers = [content_type, ("connection", "close")];
+    let headers = if is_last { &headers[..] } else { &headers[..1] };
+    write_response(answer.status, headers, answer.body.as_bytes(), out)
+        .unwrap_or_else(|_| unreachable!("statuses and headers are constants that can be sent"));
+}

@@ -1,0 +1,221 @@
+//! One observed run, for readers at a terminal.
+
+use stillwell_units::float_from_u64;
+use stillwell_verdict::{
+    Component, GeneratorFigures, RunFigures, RunOutcome, RunSummary, TimeQuantiles, Totals,
+};
+
+use crate::Style;
+use crate::words;
+
+/// What one observed run has to tell: whether it can be believed, what was sent
+/// and received, how late, and what the subject cost.
+#[must_use]
+pub fn run_terminal(run: &RunSummary, style: Style) -> String {
+    let mut text = format!("{}\n", headline(run, style));
+    let mut rows = Vec::new();
+    let mut row = |head: &str, told: Option<String>| {
+        rows.extend(told.map(|told| vec![head.to_owned(), told]));
+    };
+    let figures = &run.figures;
+    for generator in &figures.generators {
+        row(&format!("rate of {}", generator.id), rate(generator));
+    }
+    row("sent", volume(run, |t| (t.bytes_sent, t.events_sent)));
+    row(
+        "received",
+        volume(run, |t| (t.bytes_received, t.events_received)),
+    );
+    row("events lost", loss(&figures.whole));
+    row("lateness", figures.lateness.map(times));
+    row("response time", figures.response_time.map(times));
+    row("service time", figures.service_time.map(times));
+    row("sends ended", outcomes(figures));
+    row("subject CPU", cpu(run));
+    row("subject memory", memory(figures));
+    for worker in &figures.workers {
+        let kind = match worker.component {
+            Component::Generator => "generator",
+            Component::Sink => "sink",
+        };
+        let shares = format!(
+            "running {}, blocked {}, ahead {}, late {}",
+            words::percent(worker.running),
+            words::percent(worker.blocked),
+            words::percent(worker.ahead),
+            words::percent(worker.late)
+        );
+        row(
+            &format!("{kind} {}, worker {}", worker.id, worker.worker),
+            Some(shares),
+        );
+    }
+    row("foreign CPU", figures.foreign_cpu_share.map(of_host));
+    row("steal", figures.steal_share.map(of_host));
+    if !rows.is_empty() {
+        text.push('\n');
+        text.push_str(&words::columns(&rows, 2));
+    }
+    text.push_str(&remarks(run, style));
+    text
+}
+
+fn of_host(share: f64) -> String {
+    format!("{} of the host's CPU time", words::percent(share))
+}
+
+fn headline(run: &RunSummary, style: Style) -> String {
+    let subject = &run.subject;
+    let measured = words::nanos(run.measured);
+    if run.doubts.is_empty() {
+        format!("run of {subject} completed, {measured} measured")
+    } else if run.outcome == RunOutcome::Completed {
+        let invalid = style.bad("! invalid");
+        format!("{invalid}: run of {subject}, {measured} measured, must not be believed")
+    } else {
+        let invalid = style.bad("! invalid");
+        format!("{invalid}: run of {subject} did not complete")
+    }
+}
+
+fn rate(generator: &GeneratorFigures) -> Option<String> {
+    let achieved = generator.achieved_per_second?;
+    let sent = words::rate(achieved, generator.unit);
+    Some(match generator.asked_per_second {
+        None => format!("{sent} sent, as fast as it was taken"),
+        Some(asked) => {
+            let share = if asked > 0.0 { achieved / asked } else { 1.0 };
+            format!(
+                "{sent} sent of {} asked ({})",
+                words::rate(asked, generator.unit),
+                words::percent(share)
+            )
+        }
+    })
+}
+
+/// Bytes and events of the measured phase, for each second and in all.
+fn volume(run: &RunSummary, of: fn(&Totals) -> (Option<f64>, Option<f64>)) -> Option<String> {
+    let seconds = run.measured.as_secs_f64();
+    let (bytes, events) = of(&run.figures.measured);
+    let bytes = bytes.filter(|_| seconds > 0.0)?;
+    let mut text = format!("{}/s", words::bytes(bytes / seconds));
+    if let Some(events) = events {
+        text.push_str(&format!(", {} events/s", words::grouped(events / seconds)));
+    }
+    text.push_str(&format!("; {} in all", words::bytes(bytes)));
+    if let Some(events) = events {
+        text.push_str(&format!(", {} events", words::grouped(events)));
+    }
+    Some(text)
+}
+
+/// Over the whole run: what is still on its way at the end of the measured phase
+/// is not lost.
+fn loss(whole: &Totals) -> Option<String> {
+    let (sent, received) = whole.events_sent.zip(whole.events_received)?;
+    if sent <= 0.0 {
+        return None;
+    }
+    let hint = "events may also differ because the subject joins, splits or drops them by design";
+    Some(if received >= sent {
+        let more = received - sent;
+        if more > 0.0 {
+            format!(
+                "none; {} more received than sent ({hint})",
+                words::grouped(more)
+            )
+        } else {
+            format!("none of {} over the whole run", words::grouped(sent))
+        }
+    } else {
+        let lost = sent - received;
+        format!(
+            "{} of {} over the whole run ({}; {hint})",
+            words::grouped(lost),
+            words::grouped(sent),
+            words::percent(lost / sent)
+        )
+    })
+}
+
+fn times(times: TimeQuantiles) -> String {
+    format!(
+        "p50 {}, p99 {}, p99.9 {}, max {}",
+        words::nanos(times.p50),
+        words::nanos(times.p99),
+        words::nanos(times.p999),
+        words::nanos(times.max)
+    )
+}
+
+fn outcomes(figures: &RunFigures) -> Option<String> {
+    let all = figures.outcomes.iter();
+    let all = all.map(|own| {
+        format!(
+            "{} {}",
+            words::grouped(float_from_u64(own.count)),
+            own.outcome
+        )
+    });
+    let all: Vec<String> = all.collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+fn cpu(run: &RunSummary) -> Option<String> {
+    let share = run.figures.subject_cpu_share?;
+    let mut text = format!("{} of one core", words::percent(share));
+    if let Some(core) = run.figures.subject_core_share {
+        let cpus = words::cpus(run.figures.subject_cpus.as_deref());
+        text.push_str(&format!(", {} of its CPUs ({cpus})", words::percent(core)));
+    }
+    let metric = stillwell_plan::GoalMetric::CpuPerEvent;
+    if let Some(value) = run.value(metric) {
+        text.push_str(&format!(", {} per event", words::goal_value(metric, value)));
+    }
+    Some(text)
+}
+
+fn memory(figures: &RunFigures) -> Option<String> {
+    let parts = [
+        ("mean", figures.rss_mean_bytes),
+        ("peak", figures.rss_peak_bytes),
+        ("proportional mean", figures.pss_mean_bytes),
+    ];
+    let known = parts
+        .into_iter()
+        .filter_map(|(word, value)| Some(format!("{word} {}", words::bytes(value?))));
+    let known: Vec<String> = known.collect();
+    (!known.is_empty()).then(|| known.join(", "))
+}
+
+fn remarks(run: &RunSummary, style: Style) -> String {
+    let mut text = String::from("\n");
+    for doubt in &run.doubts {
+        text.push_str(&format!(
+            "  {} {}\n",
+            style.bad("doubt:"),
+            words::plain(&doubt.to_string())
+        ));
+    }
+    for check in &run.checks {
+        use stillwell_verdict::CheckPassed;
+        let word = match check.passed {
+            CheckPassed::Pass => "passed".to_owned(),
+            CheckPassed::Fail => style.bad("failed"),
+            CheckPassed::NotMeasured => style.bad("not measured"),
+        };
+        let observed = check.observed.map_or_else(String::new, |value| {
+            format!(", observed {}", words::check_value(value, &check.unit))
+        });
+        let bounds = words::bounds(check.upper, check.lower, &check.unit);
+        text.push_str(&format!(
+            "  check {} ({bounds}): {word}{observed}\n",
+            check.name
+        ));
+    }
+    for caution in &run.cautions {
+        text.push_str(&format!("  note: {}\n", words::plain(&caution.to_string())));
+    }
+    if text == "\n" { String::new() } else { text }
+}

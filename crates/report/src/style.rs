@@ -1,0 +1,59 @@
+//! How a terminal shows text.
+
+use stillwell_verdict::Verdict;
+
+/// How a terminal shows text.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Style {
+    /// Whether it shows colours and is wanted to.
+    pub color: bool,
+    /// Columns; plots are drawn to fit, tables are not cut.
+    pub width: u16,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self {
+            color: false,
+            width: 100,
+        }
+    }
+}
+
+impl Style {
+    /// `text` in the colour of `verdict`.
+    pub(crate) fn verdict(self, verdict: Verdict, text: &str) -> String {
+        self.paint(
+            match verdict {
+                Verdict::Regressed => "31",
+                Verdict::Improved | Verdict::Equivalent => "32",
+                Verdict::Invalid => "35",
+                Verdict::Different | Verdict::Inconclusive => "33",
+            },
+            text,
+        )
+    }
+
+    /// `text` as what went wrong.
+    pub(crate) fn bad(self, text: &str) -> String {
+        self.paint("31", text)
+    }
+
+    /// `text` as a heading.
+    pub(crate) fn strong(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    /// `text` as what matters less.
+    pub(crate) fn faint(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.color {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+}

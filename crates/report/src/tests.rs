@@ -1,0 +1,330 @@
+use proptest::prelude::*;
+use stillwell_plan::{GoalMetric, RateUnit};
+use stillwell_units::{Nanos, RunId};
+use stillwell_verdict::{
+    Caution, Change, CheckPassed, CheckResult, Component, Doubt, GeneratorFigures, Measured,
+    OutcomeCount, RunFigures, RunOutcome, RunSummary, SUMMARY_SCHEMA, TimeQuantiles, Totals,
+    Verdict, WorkerShares,
+};
+
+use super::*;
+use crate::fixture::{
+    equivalent, erratic, experiment, failed_check, inconclusive, invalid, regressed, report,
+};
+
+fn shown(experiments: Vec<ExperimentVerdict>) -> String {
+    terminal(&report(experiments), Style::default())
+}
+
+fn many() -> Vec<ExperimentVerdict> {
+    vec![
+        equivalent(),
+        regressed(),
+        invalid(),
+        inconclusive(),
+        failed_check(),
+        erratic(),
+        experiment("improved", Verdict::Improved, [-0.08, -0.1, -0.06]),
+        experiment("different", Verdict::Different, [0.02, 0.005, 0.036]),
+    ]
+}
+
+#[test]
+fn terminal_regressed() {
+    insta::assert_snapshot!(shown(vec![regressed()]));
+}
+
+#[test]
+fn terminal_equivalent() {
+    insta::assert_snapshot!(shown(vec![equivalent()]));
+}
+
+#[test]
+fn terminal_invalid() {
+    insta::assert_snapshot!(shown(vec![invalid()]));
+}
+
+#[test]
+fn terminal_inconclusive() {
+    insta::assert_snapshot!(shown(vec![inconclusive()]));
+}
+
+#[test]
+fn terminal_failed_check() {
+    insta::assert_snapshot!(shown(vec![failed_check()]));
+}
+
+#[test]
+fn terminal_many() {
+    insta::assert_snapshot!(shown(many()));
+}
+
+#[test]
+fn terminal_colors() {
+    let style = Style {
+        color: true,
+        width: 60,
+    };
+    insta::assert_snapshot!(terminal(&report(vec![regressed()]), style));
+}
+
+#[test]
+fn markdown_regressed() {
+    insta::assert_snapshot!(markdown(&report(vec![regressed()])));
+}
+
+#[test]
+fn markdown_invalid() {
+    insta::assert_snapshot!(markdown(&report(vec![invalid()])));
+}
+
+#[test]
+fn markdown_equivalent() {
+    insta::assert_snapshot!(markdown(&report(vec![equivalent()])));
+}
+
+#[test]
+fn markdown_many() {
+    insta::assert_snapshot!(markdown(&report(many())));
+}
+
+#[test]
+fn json_of_all() {
+    let mut doubted = invalid();
+    doubted.not_used.truncate(1);
+    let mut checked = failed_check();
+    checked.goals.truncate(1);
+    insta::assert_snapshot!(json(&report(vec![checked, doubted])));
+}
+
+#[test]
+fn nothing_infinite_reaches_json() {
+    let mut wild = inconclusive();
+    wild.goals[0].change = Some(Change {
+        estimate: 0.1,
+        lower: -0.9,
+        upper: f64::INFINITY,
+    });
+    let text = json(&report(vec![wild]));
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["schema"], REPORT_SCHEMA);
+    assert!(value["experiments"][0]["goals"][0]["change"]["upper_share"].is_null());
+}
+
+#[test]
+fn an_inconclusive_answer_is_never_called_no_change() {
+    for format in Format::ALL {
+        let text = render(&report(many()), format, Style::default());
+        assert!(!text.to_lowercase().contains("no change"), "{text}");
+        assert!(!text.to_lowercase().contains("confiden"), "{text}");
+    }
+}
+
+#[test]
+fn colors_only_repeat_what_words_say() {
+    let style = Style {
+        color: true,
+        width: 100,
+    };
+    let colored = terminal(&report(many()), style);
+    let mut plain = String::new();
+    let mut within = false;
+    for character in colored.chars() {
+        match (within, character) {
+            (false, '\u{1b}') => within = true,
+            (true, 'm') => within = false,
+            (true, _) => {}
+            (false, other) => plain.push(other),
+        }
+    }
+    assert_eq!(plain, shown(many()));
+}
+
+#[test]
+fn long_reports_stay_postable() {
+    let mut experiments = Vec::new();
+    for index in 0..600 {
+        let mut own = invalid();
+        own.name = format!("experiment-{index}-{}", "x".repeat(40));
+        experiments.push(own);
+    }
+    let mut long = report(experiments);
+    long.command = "stillwell ".repeat(10_000);
+    let text = markdown(&long);
+    assert!(text.len() < LENGTH_MAX, "{}", text.len());
+    assert!(text.contains("left out"), "{text}");
+    assert!(text.ends_with("</details>\n"));
+    let open = text.matches("<details>").count();
+    assert_eq!(open, text.matches("</details>").count());
+}
+
+proptest! {
+    /// For all texts of others: they end no cell, line, fold or quote.
+    #[test]
+    fn texts_of_others_stay_in_their_cells(text in "[a|`<>/*_\\\\\n\r@-]{0,24}") {
+        let plain = markdown(&report(vec![regressed()]));
+        let mut own = regressed();
+        own.name = text.clone();
+        own.summary = Some(text);
+        let told = markdown(&report(vec![own]));
+        let cells = |text: &str| {
+            let row = text.lines().find(|line| line.starts_with("| ❌")).unwrap();
+            row.replace("\\\\", "").replace("\\|", "").matches('|').count()
+        };
+        prop_assert_eq!(cells(&told), cells(&plain));
+        prop_assert_eq!(told.lines().count(), plain.lines().count());
+        prop_assert_eq!(told.matches("<details>").count(), 2);
+    }
+}
+
+fn run_figures(times: TimeQuantiles) -> RunFigures {
+    RunFigures {
+        measured: Totals {
+            events_sent: Some(3_039_968.0),
+            bytes_sent: Some(425_595_520.0),
+            events_received: Some(3_039_960.0),
+            bytes_received: Some(425_594_400.0),
+        },
+        whole: Totals {
+            events_sent: Some(3_800_000.0),
+            bytes_sent: Some(532_000_000.0),
+            events_received: Some(3_799_900.0),
+            bytes_received: Some(531_986_000.0),
+        },
+        generators: vec![GeneratorFigures {
+            id: "lines".to_owned(),
+            unit: RateUnit::Events,
+            asked_per_second: Some(152_000.0),
+            achieved_per_second: Some(151_998.4),
+        }],
+        lateness: Some(times),
+        subject_cpu_share: Some(0.64),
+        subject_core_share: Some(0.64),
+        rss_mean_bytes: Some(12_582_912.0),
+        rss_peak_bytes: Some(14_680_064.0),
+        pss_mean_bytes: None,
+        workers: vec![WorkerShares {
+            component: Component::Generator,
+            id: "lines".to_owned(),
+            worker: "0".to_owned(),
+            ahead: 0.613,
+            blocked: 0.012,
+            running: 0.37,
+            late: 0.005,
+        }],
+        outcomes: vec![OutcomeCount {
+            outcome: "ok".to_owned(),
+            count: 51_234,
+        }],
+        foreign_cpu_share: Some(0.034),
+        steal_share: Some(0.0),
+        subject_cpus: Some(vec![1]),
+        own_cpus: Some(vec![0]),
+        ..RunFigures::default()
+    }
+}
+
+fn run() -> RunSummary {
+    let times = TimeQuantiles {
+        count: 1000,
+        p50: Nanos::new(11_200),
+        p99: Nanos::new(48_000),
+        p999: Nanos::new(910_000),
+        max: Nanos::new(4_100_000),
+    };
+    RunSummary {
+        schema: SUMMARY_SCHEMA.to_owned(),
+        run: RunId::from_bytes([1; 16]),
+        subject: "relay".to_owned(),
+        identity: None,
+        outcome: RunOutcome::Completed,
+        measured: Nanos::from_secs(20),
+        values: [(GoalMetric::CpuPerEvent, Measured::Value(4210.0))].into(),
+        doubts: Vec::new(),
+        cautions: vec![Caution::NotIsolated {
+            what: "network namespace".to_owned(),
+            why: "not permitted".to_owned(),
+        }],
+        figures: run_figures(times),
+        checks: vec![CheckResult {
+            name: "memory".to_owned(),
+            description: None,
+            observed: Some(14_680_064.0),
+            upper: Some(20_971_520.0),
+            lower: None,
+            unit: "B".to_owned(),
+            passed: CheckPassed::Pass,
+        }],
+    }
+}
+
+#[test]
+fn run_completed() {
+    insta::assert_snapshot!(run_terminal(&run(), Style::default()));
+}
+
+#[test]
+fn run_invalid() {
+    let mut run = run();
+    run.outcome = RunOutcome::NeverReady {
+        reason: "127.0.0.1:9000 refused for 30s".to_owned(),
+    };
+    run.doubts = vec![Doubt::NotCompleted {
+        outcome: run.outcome.clone(),
+    }];
+    run.figures = RunFigures::default();
+    run.values.clear();
+    run.checks[0].passed = CheckPassed::NotMeasured;
+    run.checks[0].observed = None;
+    run.measured = Nanos::ZERO;
+    insta::assert_snapshot!(run_terminal(&run, Style::default()));
+}
+
+#[test]
+fn texts_of_others_cannot_steer_a_terminal() {
+    let mut hostile = invalid();
+    hostile.name = "\u{1b}[2Jname\r".to_owned();
+    hostile.summary = Some("sum\u{7}mary\n".to_owned());
+    hostile.goals[0].reason = Some("last line: \u{1b}[31mred".to_owned());
+    let told = shown(vec![hostile]);
+    let controls = |c: char| c.is_control() && c != '\n';
+    assert!(!told.contains(controls), "{told:?}");
+    assert_eq!(told.lines().count(), shown(vec![invalid()]).lines().count());
+}
+
+#[test]
+fn formats_are_known_by_their_names() {
+    for format in Format::ALL {
+        assert_eq!(format.to_string().parse::<Format>(), Ok(format));
+    }
+    let error = "html".parse::<Format>().unwrap_err().to_string();
+    assert!(error.contains("terminal, markdown or json"), "{error}");
+}
+
+#[test]
+fn numbers_read_well() {
+    use crate::words::{bytes, cpus, percent, signed_percent, time};
+    for (found, wanted) in [
+        (time(950.4), "950 ns"),
+        (time(999.6), "1.00 µs"),
+        (time(4231.0), "4.23 µs"),
+        (time(2.5e6), "2.50 ms"),
+        (time(12e9), "12.0 s"),
+        (bytes(0.0), "0 B"),
+        (bytes(1023.0), "1,023 B"),
+        (bytes(52_428_800.0), "50.0 MiB"),
+        (percent(0.0), "0 %"),
+        (percent(0.000_02), "below 0.01 %"),
+        (percent(0.0004), "0.04 %"),
+        (percent(1.5), "150 %"),
+        (signed_percent(0.0), "0.00 %"),
+        (signed_percent(-0.000_001), "0.00 %"),
+        (signed_percent(0.049), "+4.9 %"),
+        (signed_percent(-0.0312), "-3.1 %"),
+        (signed_percent(f64::INFINITY), "+unbounded %"),
+        (cpus(Some(&[3, 1, 2, 7])), "1-3,7"),
+        (cpus(None), "any"),
+    ] {
+        assert_eq!(found, wanted);
+    }
+}

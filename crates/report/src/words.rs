@@ -1,0 +1,426 @@
+//! Numbers and names as readers know them.
+
+use stillwell_plan::{GoalMetric, RateUnit};
+use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
+use stillwell_verdict::{
+    Change, CheckVerdict, ExperimentVerdict, GoalVerdict, RateFigure, Verdict,
+};
+
+/// Text of others without what would steer a terminal or end a line.
+pub(crate) fn plain(text: &str) -> String {
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().map(clean).collect()
+}
+
+/// What stands where nothing was measured.
+pub(crate) const MISSING: &str = "n/a";
+
+/// What a goal compares, for readers.
+pub(crate) const fn goal_title(metric: GoalMetric) -> &'static str {
+    match metric {
+        GoalMetric::Cpu => "CPU",
+        GoalMetric::CpuPerEvent => "CPU per event",
+        GoalMetric::EgressThroughput => "egress throughput",
+        GoalMetric::IngressThroughput => "ingress throughput",
+        GoalMetric::Memory => "memory",
+    }
+}
+
+/// A goal's number with its unit.
+pub(crate) fn goal_value(metric: GoalMetric, value: f64) -> String {
+    match metric {
+        GoalMetric::Cpu => format!("{} CPU s/s", significant(value)),
+        GoalMetric::CpuPerEvent => time(value),
+        GoalMetric::EgressThroughput | GoalMetric::IngressThroughput => {
+            format!("{}/s", bytes(value))
+        }
+        GoalMetric::Memory => bytes(value),
+    }
+}
+
+/// A difference of a goal's numbers with its unit and sign.
+pub(crate) fn goal_difference(metric: GoalMetric, difference: f64) -> String {
+    let sign = if difference < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", goal_value(metric, difference.abs()))
+}
+
+/// `value`, or a word for its absence.
+pub(crate) fn or_missing(value: Option<String>) -> String {
+    value.unwrap_or_else(|| MISSING.to_owned())
+}
+
+/// Nanoseconds as a time.
+pub(crate) fn time(nanoseconds: f64) -> String {
+    let (scale, unit) = match nanoseconds.abs() {
+        size if size < 999.5 => (1.0, "ns"),
+        size if size < 999.5e3 => (1e3, "µs"),
+        size if size < 999.5e6 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    format!("{} {unit}", significant(nanoseconds / scale))
+}
+
+/// A time.
+pub(crate) fn nanos(time_taken: Nanos) -> String {
+    time(float_from_u64(time_taken.as_u64()))
+}
+
+/// Minutes and seconds for long times.
+pub(crate) fn clock(elapsed: Nanos) -> String {
+    let seconds = floor_to_u64(elapsed.as_secs_f64().round());
+    match (seconds / 3600, seconds % 3600 / 60, seconds % 60) {
+        (0, 0, _) => nanos(elapsed),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+/// Bytes in IEC units.
+pub(crate) fn bytes(value: f64) -> String {
+    let mut scaled = value;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if scaled.abs() < 1023.5 {
+            return format!("{} {unit}", significant(scaled));
+        }
+        scaled /= 1024.0;
+    }
+    format!("{} TiB", significant(scaled))
+}
+
+/// Three digits that matter, more where the number is that long.
+pub(crate) fn significant(value: f64) -> String {
+    if !value.is_finite() {
+        return "unbounded".to_owned();
+    }
+    match value.abs() {
+        size if size < 1e-12 => "0".to_owned(),
+        size if size < 0.0995 => format!("{value:.4}"),
+        size if size < 0.9995 => format!("{value:.3}"),
+        size if size < 9.995 => format!("{value:.2}"),
+        size if size < 99.95 => format!("{value:.1}"),
+        _ => grouped(value),
+    }
+}
+
+/// A whole number with its thousands told apart.
+pub(crate) fn grouped(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::new();
+    if value < 0.0 {
+        text.push('-');
+    }
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A share of one as a percentage.
+pub(crate) fn percent(share: f64) -> String {
+    let size = share.abs();
+    if size < f64::MIN_POSITIVE {
+        "0 %".to_owned()
+    } else if size < 0.000_05 {
+        "below 0.01 %".to_owned()
+    } else {
+        format!("{} %", percent_digits(size))
+    }
+}
+
+/// A change as a percentage with its sign.
+pub(crate) fn signed_percent(share: f64) -> String {
+    format!("{} %", signed_digits(share))
+}
+
+fn signed_digits(share: f64) -> String {
+    let digits = percent_digits(share.abs());
+    let zero = digits.chars().all(|c| matches!(c, '0' | '.'));
+    match (zero, share < 0.0) {
+        (true, _) => digits,
+        (false, true) => format!("-{digits}"),
+        (false, false) => format!("+{digits}"),
+    }
+}
+
+fn percent_digits(share: f64) -> String {
+    let percent = share * 100.0;
+    if !percent.is_finite() {
+        return "unbounded".to_owned();
+    }
+    match percent {
+        size if size < 0.095 => format!("{size:.2}"),
+        size if size < 99.95 => format!("{size:.1}"),
+        size => grouped(size),
+    }
+}
+
+/// The interval of a change: `[+4.5, +5.4]`, in percent.
+pub(crate) fn interval(change: Change) -> String {
+    format!(
+        "[{}, {}]",
+        signed_digits(change.lower),
+        signed_digits(change.upper)
+    )
+}
+
+/// `8 pairs`, `1 pair`.
+pub(crate) fn counted(number: u32, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// The number of pairs, and of planned ones where they differ.
+pub(crate) fn pairs(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> String {
+    if goal.pairs == experiment.pairs_planned {
+        goal.pairs.to_string()
+    } else {
+        format!("{} of {}", goal.pairs, experiment.pairs_planned)
+    }
+}
+
+/// A character that repeats what the word beside it says.
+pub(crate) const fn symbol(verdict: Verdict) -> char {
+    match verdict {
+        Verdict::Regressed => '✗',
+        Verdict::Improved => '✓',
+        Verdict::Equivalent => '=',
+        Verdict::Different => '~',
+        Verdict::Inconclusive => '?',
+        Verdict::Invalid => '!',
+    }
+}
+
+/// The primary goals whose verdict is the experiment's; with two variants one.
+pub(crate) fn deciding(experiment: &ExperimentVerdict) -> Option<&GoalVerdict> {
+    let mut goals = experiment.goals.iter();
+    goals.find(|goal| goal.primary && goal.verdict == experiment.verdict)
+}
+
+/// The experiment's answer about its deciding goal, without its word and name.
+pub(crate) fn finding(experiment: &ExperimentVerdict) -> String {
+    let Some(goal) = deciding(experiment) else {
+        return "no goal was compared".to_owned();
+    };
+    let mut text = goal_name(goal, experiment);
+    if let Some(change) = goal.change {
+        text.push_str(&format!(
+            " {} {}",
+            signed_percent(change.estimate),
+            interval(change)
+        ));
+    }
+    if goal.verdict == Verdict::Invalid {
+        let reason = goal
+            .reason
+            .as_deref()
+            .unwrap_or("its runs cannot be believed");
+        return format!("{text}: {reason}");
+    }
+    let number = pairs(goal, experiment);
+    let word = if number == "1" { "pair" } else { "pairs" };
+    text.push_str(&format!(
+        ", tolerance {}, {number} {word}",
+        goal.tolerance_text()
+    ));
+    match &goal.reason {
+        Some(reason) => format!("{text}: {reason}"),
+        None if goal.verdict == Verdict::Inconclusive => format!("{text}; {}", could_see(goal)),
+        None => text,
+    }
+}
+
+/// A goal's title, and the variant where there are more than one to compare.
+pub(crate) fn goal_name(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> String {
+    let title = goal_title(goal.metric);
+    if experiment.variants.len() > 2 {
+        format!("{title}, {}", goal.comparison)
+    } else {
+        title.to_owned()
+    }
+}
+
+/// What `different` means.
+pub(crate) const DIFFERENT: &str = "there is a change, but it is neither surely within the \
+                                    tolerance nor probably beyond it";
+
+/// What an inconclusive goal could have seen, and what it would take.
+pub(crate) fn could_see(goal: &GoalVerdict) -> String {
+    let seen = goal.smallest_visible.map_or_else(
+        || "the noise is not known".to_owned(),
+        |visible| format!("could have seen {}", percent(visible)),
+    );
+    let needed = goal.pairs_needed.map_or_else(
+        || format!("{} is beyond reach at this noise", goal.tolerance_text()),
+        |pairs| format!("{} needs about {pairs} pairs", goal.tolerance_text()),
+    );
+    format!("{seen}; {needed}")
+}
+
+/// Texts of a goal.
+pub(crate) trait GoalText {
+    /// Its tolerance: `3 %`.
+    fn tolerance_text(&self) -> String;
+}
+
+impl GoalText for GoalVerdict {
+    fn tolerance_text(&self) -> String {
+        format!("{} %", (self.tolerance.share() * 1e6).round() / 1e4)
+    }
+}
+
+/// A value of a check with its unit, by the catalogue's symbol.
+pub(crate) fn check_value(value: f64, unit: &str) -> String {
+    match unit {
+        "B" => bytes(value),
+        "ns" => time(value),
+        "ratio" => percent(value),
+        _ => significant(value),
+    }
+}
+
+/// A check's bounds: `at most 200 MiB`.
+pub(crate) fn bounds(upper: Option<f64>, lower: Option<f64>, unit: &str) -> String {
+    let upper = upper.map(|bound| format!("at most {}", check_value(bound, unit)));
+    let lower = lower.map(|bound| format!("at least {}", check_value(bound, unit)));
+    let both: Vec<String> = [lower, upper].into_iter().flatten().collect();
+    both.join(" and ")
+}
+
+/// A check's answer in a sentence.
+pub(crate) fn check_line(check: &CheckVerdict) -> String {
+    let bounds = bounds(check.upper, check.lower, &check.unit);
+    let runs = counted(check.runs, "run", "runs");
+    let mut text = if check.runs == 0 {
+        format!("check {} ({bounds}): no run completed", check.name)
+    } else if check.failed() > 0 {
+        format!(
+            "check {} ({bounds}): failed in {} of {runs}, by {}",
+            check.name,
+            check.failed(),
+            check.failed_variants.join(" and ")
+        )
+    } else if check.not_measured > 0 {
+        format!(
+            "check {} ({bounds}): not measured in {} of {runs}",
+            check.name, check.not_measured
+        )
+    } else {
+        format!("check {} ({bounds}): passed in {runs}", check.name)
+    };
+    if let Some(worst) = check.worst_observed {
+        text.push_str(&format!(", worst {}", check_value(worst, &check.unit)));
+    }
+    text
+}
+
+/// A rate with its unit.
+pub(crate) fn rate(per_second: f64, unit: RateUnit) -> String {
+    match unit {
+        RateUnit::Bytes => format!("{}/s", bytes(per_second)),
+        RateUnit::Events => format!("{} events/s", grouped(per_second)),
+        RateUnit::Blocks => format!("{} blocks/s", grouped(per_second)),
+    }
+}
+
+/// A generator's rate as it was carried out.
+pub(crate) fn rate_line(figure: &RateFigure) -> String {
+    let achieved = figure.achieved_per_second.map(|own| rate(own, figure.unit));
+    let achieved = achieved.map_or_else(
+        || "what was sent is not known".to_owned(),
+        |rate| format!("sent {rate}"),
+    );
+    match figure.asked_per_second {
+        Some(asked) => format!(
+            "{}: asked {}, {achieved}",
+            figure.id,
+            rate(asked, figure.unit)
+        ),
+        None => format!("{}: as fast as it was taken, {achieved}", figure.id),
+    }
+}
+
+/// CPUs as a list with ranges: `0-3,5`.
+pub(crate) fn cpus(list: Option<&[u16]>) -> String {
+    let Some(list) = list else {
+        return "any".to_owned();
+    };
+    let mut sorted = list.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let mut ranges: Vec<(u16, u16)> = Vec::new();
+    for cpu in sorted {
+        match ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(cpu) => *last = cpu,
+            _ => ranges.push((cpu, cpu)),
+        }
+    }
+    let texts = ranges.into_iter().map(|(first, last)| {
+        if first == last {
+            first.to_string()
+        } else {
+            format!("{first}-{last}")
+        }
+    });
+    let texts: Vec<String> = texts.collect();
+    if texts.is_empty() {
+        "none".to_owned()
+    } else {
+        texts.join(",")
+    }
+}
+
+/// How many experiments have which verdict, gravest first; erratic ones are only
+/// counted, because they never gate.
+pub(crate) fn tally(experiments: &[ExperimentVerdict]) -> String {
+    let order = [
+        Verdict::Regressed,
+        Verdict::Invalid,
+        Verdict::Inconclusive,
+        Verdict::Different,
+        Verdict::Improved,
+        Verdict::Equivalent,
+    ];
+    let gating = || experiments.iter().filter(|own| !own.erratic);
+    let with = |verdict: Verdict| {
+        let own = gating().filter(|own| own.verdict == verdict);
+        (own.count(), verdict.name())
+    };
+    let failed = |own: &&ExperimentVerdict| own.checks.iter().any(|check| check.failed() > 0);
+    let besides = [
+        (gating().filter(failed).count(), "with failed checks"),
+        (experiments.len() - gating().count(), "erratic"),
+    ];
+    let parts = order.into_iter().map(with).chain(besides);
+    let parts = parts.filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    parts.join(", ")
+}
+
+/// Left-aligned columns, two spaces apart, each line indented by `indent`.
+pub(crate) fn columns(rows: &[Vec<String>], indent: usize) -> String {
+    let cell_width =
+        |row: &Vec<String>, at: usize| row.get(at).map_or(0, |cell| cell.chars().count());
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count)
+        .map(|at| {
+            rows.iter()
+                .map(|row| cell_width(row, at))
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = " ".repeat(indent);
+        for (cell, width) in row.iter().zip(&widths) {
+            line.push_str(&format!("{cell:<width$}  "));
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,85 @@
+//! Generators and sinks: built and bound before anything starts.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stillwell_generator::{PrepareError, Prepared};
+use stillwell_metric::Shard;
+use stillwell_plan::{GeneratorPlan, PayloadFormat, RigPlan, SinkPlan};
+use stillwell_sink::{BindError, BoundSink};
+
+/// What is ready to start.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) generators: Vec<Prepared>,
+    pub(crate) sinks: Vec<BoundSink>,
+}
+
+/// Why a part could not be made ready.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PartsError {
+    #[error("bind the sink `{id}`")]
+    Sink { id: String, source: BindError },
+    #[error("read {} for the generator `{id}`", path.display())]
+    Lines {
+        id: String,
+        path: PathBuf,
+        source: io::Error,
+    },
+    #[error("prepare the generator `{id}`")]
+    Generator { id: String, source: PrepareError },
+}
+
+impl Parts {
+    /// Binds every sink, then builds every payload. Sinks first, because a
+    /// taken port is known at once.
+    pub(crate) fn prepare(plan: &RigPlan) -> Result<Self, PartsError> {
+        let sinks = plan.sinks.iter().map(bind).collect::<Result<_, _>>()?;
+        let generators = plan
+            .generators
+            .iter()
+            .map(build)
+            .collect::<Result<_, _>>()?;
+        Ok(Self { generators, sinks })
+    }
+
+    /// What all of them count.
+    pub(crate) fn shards(&self) -> Vec<Arc<dyn Shard>> {
+        let mut shards: Vec<Arc<dyn Shard>> = Vec::new();
+        for generator in &self.generators {
+            shards.extend(generator.shards().into_iter().map(|s| s as Arc<dyn Shard>));
+        }
+        for sink in &self.sinks {
+            shards.extend(sink.shards().into_iter().map(|s| s as Arc<dyn Shard>));
+        }
+        shards
+    }
+}
+
+fn bind(plan: &SinkPlan) -> Result<BoundSink, PartsError> {
+    stillwell_sink::bind(plan).map_err(|source| PartsError::Sink {
+        id: plan.id.clone(),
+        source,
+    })
+}
+
+fn build(plan: &GeneratorPlan) -> Result<Prepared, PartsError> {
+    let source = match &plan.payload.format {
+        PayloadFormat::Lines { path } => Some(read(&plan.id, path)?),
+        _ => None,
+    };
+    stillwell_generator::prepare(plan, source.as_deref()).map_err(|source| PartsError::Generator {
+        id: plan.id.clone(),
+        source,
+    })
+}
+
+fn read(id: &str, path: &Path) -> Result<Vec<u8>, PartsError> {
+    fs::read(path).map_err(|source| PartsError::Lines {
+        id: id.to_owned(),
+        path: path.to_path_buf(),
+        source,
+    })
+}

@@ -1,0 +1,157 @@
+//! Keeps the run's record: capture, manifest, phase marks, events.
+
+use stillwell_capture::{
+    CaptureError, CaptureWriter, EventRecord, MANIFEST_SCHEMA, Manifest, Note, PartNote, PhaseMark,
+    RunOutcome,
+};
+use stillwell_metric::{Beat, Sample};
+use stillwell_observer::HostFacts;
+use stillwell_plan::Phase;
+use stillwell_scope::{PartEnd, clock};
+use stillwell_units::Moment;
+
+use crate::request::RunRequest;
+
+/// The record of a run while it goes on.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) manifest: Manifest,
+    facts: HostFacts,
+    writer: CaptureWriter,
+    /// The first thing that could not be written.
+    failure: Option<CaptureError>,
+}
+
+impl Record {
+    /// Begins the capture of `request`.
+    pub(crate) fn begin(request: &RunRequest) -> Result<Self, CaptureError> {
+        let facts = stillwell_observer::describe_host();
+        let manifest = Manifest {
+            schema: MANIFEST_SCHEMA.to_owned(),
+            run: request.run,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: request.command.clone(),
+            identity: request.identity.clone(),
+            plan: request.plan.clone(),
+            host: serde_json::to_value(&facts).unwrap_or_default(),
+            subject_cpus: None,
+            own_cpus: None,
+            notes: Vec::new(),
+            warnings: Vec::new(),
+            started_wall_millis: wall_millis(),
+            phases: Vec::new(),
+            subject: None,
+            parts: Vec::new(),
+            outcome: RunOutcome::Unfinished,
+        };
+        let writer = CaptureWriter::create(&request.folder, &manifest)?;
+        Ok(Self {
+            manifest,
+            facts,
+            writer,
+            failure: None,
+        })
+    }
+
+    /// Marks the beginning of `phase`.
+    pub(crate) fn enter(&mut self, phase: Phase, moment: Moment) {
+        self.manifest.phases.push(PhaseMark {
+            phase,
+            moment,
+            wall_millis: wall_millis(),
+        });
+    }
+
+    /// Writes down a beat, under the phase in which it was taken.
+    pub(crate) fn beat(&mut self, beat: &Beat, samples: &[Sample]) {
+        let phases = &self.manifest.phases;
+        let begun = phases.iter().rev().find(|mark| mark.moment <= beat.moment);
+        let phase = begun.map_or(Phase::Prepare, |mark| mark.phase);
+        let written = self.writer.beat(beat, phase, samples);
+        self.keep(written);
+    }
+
+    /// Writes down that something happened.
+    pub(crate) fn event(&mut self, phase: Phase, what: String) {
+        let event = EventRecord {
+            moment: clock::now(),
+            wall_millis: wall_millis(),
+            phase,
+            what,
+        };
+        let written = self.writer.event(&event);
+        self.keep(written);
+    }
+
+    pub(crate) fn note(&mut self, what: impl Into<String>, why: impl Into<String>) {
+        self.manifest.notes.push(Note {
+            what: what.into(),
+            why: why.into(),
+        });
+    }
+
+    /// Notes whose CPUs are whose, and what of the host makes that worse.
+    pub(crate) fn placed(&mut self, subject: Option<&[u16]>, ours: Option<&[u16]>) {
+        self.manifest.subject_cpus = subject.map(<[u16]>::to_vec);
+        self.manifest.own_cpus = ours.map(<[u16]>::to_vec);
+        let warnings = stillwell_observer::warnings(&self.facts, ours, subject);
+        self.manifest.warnings.extend(warnings);
+    }
+
+    /// Notes how parts of ours ended.
+    pub(crate) fn parts(&mut self, ends: &[PartEnd]) {
+        let notes = ends.iter().map(|end| PartNote {
+            name: end.name.clone(),
+            cpu: end.cpu,
+            failure: end.result.as_ref().err().map(explain),
+        });
+        self.manifest.parts.extend(notes);
+    }
+
+    /// What could not be written since the last call; told once.
+    pub(crate) fn failure(&mut self) -> Option<String> {
+        self.failure.take().map(|error| explain(&error))
+    }
+
+    /// Makes the capture whole. Where the disk refuses even that, the outcome
+    /// says so, and the journal stays.
+    pub(crate) fn close(mut self, outcome: RunOutcome) -> Manifest {
+        let last = self.manifest.phases.last().map(|mark| mark.phase);
+        self.enter(last.unwrap_or(Phase::Close), clock::now());
+        self.manifest.outcome = outcome;
+        if let Err(error) = self.writer.close(&self.manifest)
+            && self.manifest.outcome.is_completed()
+        {
+            self.manifest.outcome = RunOutcome::StorageFailed {
+                reason: explain(&error),
+            };
+        }
+        self.manifest
+    }
+
+    fn keep(&mut self, written: Result<(), CaptureError>) {
+        if let Err(error) = written
+            && self.failure.is_none()
+        {
+            self.failure = Some(error);
+        }
+    }
+}
+
+/// An error and its causes as one line.
+pub(crate) fn explain(error: &(impl std::error::Error + ?Sized)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        if !text.ends_with(&inner_text) {
+            text = format!("{text}: {inner_text}");
+        }
+        cause = inner.source();
+    }
+    text
+}
+
+fn wall_millis() -> u64 {
+    clock::wall().as_u64() / 1_000_000
+}

@@ -1,0 +1,224 @@
+//! The shell around the machine: waits for what happens and performs what it is
+//! told. It decides nothing.
+
+mod perform;
+mod progress;
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+
+use stillwell_capture::{Manifest, Note, RunOutcome};
+use stillwell_generator::Prepared;
+use stillwell_metric::{Shard, SinkShard};
+use stillwell_observer::{Beaten, SamplerHandle};
+use stillwell_scope::{PartEnd, Scope, Token, clock};
+use stillwell_subject::{Exit, Stopped, Subject};
+use stillwell_units::{Moment, Nanos};
+
+use crate::conduct::ConductError;
+use crate::interrupt::Interrupt;
+use crate::machine::{Action, Event, Machine};
+use crate::parts::Parts;
+use crate::record::{Record, explain};
+use crate::request::{Progress, RunRequest};
+use crate::shell::progress::Totals;
+use crate::subject::{self, Stage};
+
+/// Happenings that wait for the conductor; more hold back whoever tells.
+const EVENTS_WAITING_MAX: usize = 64;
+/// Beats that wait for the conductor; more hold the sampler back.
+pub(crate) const BEATS_WAITING_MAX: usize = 64;
+/// The longest time without a look at signals, beats and parts.
+const LOOK_EVERY: Nanos = Nanos::from_millis(20);
+/// How long stopping may take besides the subject's own grace.
+const STOP_BESIDES: Nanos = Nanos::from_secs(6);
+/// How long a phase mark waits for the sampler.
+const MARK_MAX: Nanos = Nanos::from_secs(2);
+
+/// What the conductor is told by parts of its own.
+#[derive(Debug)]
+pub(crate) enum Told {
+    Prepared(Result<Parts, String>),
+    Ready(Result<Nanos, String>),
+    Exited(Exit),
+    Stopped(Stopped),
+}
+
+/// One run while it goes on.
+pub(crate) struct Shell {
+    request: RunRequest,
+    interrupt: Interrupt,
+    interrupted: bool,
+    machine: Machine,
+    record: Record,
+    scope: Scope,
+    stop_load: Token,
+    stage: Option<Stage>,
+    subject: Subject,
+    exit: Option<Exit>,
+    killed: bool,
+    generators: Vec<Prepared>,
+    shards: Vec<Arc<dyn Shard>>,
+    sinks: Vec<Arc<SinkShard>>,
+    sampler: Option<SamplerHandle>,
+    told: Receiver<Told>,
+    tell: SyncSender<Told>,
+    beats: Receiver<Beaten>,
+    deliver: SyncSender<Beaten>,
+    totals: Totals,
+    progress: SyncSender<Progress>,
+    outcome: Option<RunOutcome>,
+    /// Why the run is refused before it begins.
+    refused: Option<String>,
+    /// When sinks last received something, while that is watched.
+    quiet_since: Option<(Moment, u64)>,
+}
+
+impl Shell {
+    pub(crate) fn new(
+        request: RunRequest,
+        interrupt: Interrupt,
+        progress: SyncSender<Progress>,
+    ) -> Result<Self, ConductError> {
+        let record = Record::begin(&request).map_err(|source| ConductError::Capture { source })?;
+        let plan = &request.plan;
+        let stop_deadline = plan.subject.stop.grace + STOP_BESIDES;
+        let machine = Machine::new(plan.phases, &plan.timeline, stop_deadline);
+        let (tell, told) = sync_channel(EVENTS_WAITING_MAX);
+        let (deliver, beats) = sync_channel(BEATS_WAITING_MAX);
+        Ok(Self {
+            request,
+            interrupt,
+            interrupted: false,
+            machine,
+            record,
+            scope: Scope::new(&Token::new()),
+            stop_load: Token::new(),
+            stage: None,
+            subject: Subject::none(),
+            exit: None,
+            killed: false,
+            generators: Vec::new(),
+            shards: Vec::new(),
+            sinks: Vec::new(),
+            sampler: None,
+            told,
+            tell,
+            beats,
+            deliver,
+            totals: Totals::default(),
+            progress,
+            outcome: None,
+            refused: None,
+            quiet_since: None,
+        })
+    }
+
+    /// Adds notes to the manifest and tells them.
+    pub(crate) fn note(&mut self, notes: Vec<Note>) {
+        for note in notes {
+            self.record.note(note.what, note.why);
+        }
+    }
+
+    /// Makes the run end before it begins.
+    pub(crate) fn refuse(&mut self, reason: String) {
+        self.refused = Some(reason);
+    }
+
+    /// Goes through the run.
+    pub(crate) fn run(mut self) -> Manifest {
+        let actions = self.machine.begin(clock::now());
+        self.perform_all(actions);
+        if let Some(reason) = self.refused.take() {
+            self.happen(Event::PrepareFailed(reason));
+        }
+        while !self.machine.is_finished() {
+            self.look();
+            let wait = self.machine.deadline().since(clock::now()).min(LOOK_EVERY);
+            match self.told.recv_timeout(wait.as_duration()) {
+                Ok(told) => self.hear(told),
+                Err(RecvTimeoutError::Timeout) => {}
+                // Cannot be: we hold a sender ourselves.
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.happen(Event::Tick);
+        }
+        let outcome = self.outcome.take().unwrap_or(RunOutcome::Unfinished);
+        self.record.close(outcome)
+    }
+
+    /// Looks at all that does not speak up by itself.
+    fn look(&mut self) {
+        self.take_beats();
+        if let Some(reason) = self.record.failure() {
+            self.happen(Event::StorageFailed(reason));
+        }
+        if !self.interrupted
+            && let Some(signal) = self.interrupt.signal()
+        {
+            self.interrupted = true;
+            let what = format!("asked to end by signal {signal}");
+            self.record.event(self.machine.phase(), what);
+            self.happen(Event::Interrupted(signal));
+        }
+        let ends = self.scope.ends();
+        self.parts_ended(&ends);
+        self.watch_quiet();
+    }
+
+    fn parts_ended(&mut self, ends: &[PartEnd]) {
+        self.record.parts(ends);
+        for end in ends {
+            if let Err(failure) = &end.result {
+                let reason = explain(failure);
+                let what = format!("{} failed: {reason}", end.name);
+                self.record.event(self.machine.phase(), what);
+                self.happen(Event::PartFailed {
+                    part: end.name.clone(),
+                    reason,
+                });
+            }
+        }
+    }
+
+    fn hear(&mut self, told: Told) {
+        match told {
+            Told::Prepared(Ok(parts)) => self.prepared(parts),
+            Told::Prepared(Err(reason)) => self.happen(Event::PrepareFailed(reason)),
+            Told::Ready(Ok(after)) => {
+                let what = format!("the subject was ready after {after}");
+                self.record.event(self.machine.phase(), what);
+                self.happen(Event::Ready);
+            }
+            Told::Ready(Err(reason)) => self.happen(Event::NotReady(reason)),
+            Told::Exited(exit) => {
+                self.exit = Some(exit);
+                let what = format!("the subject ended: {exit}");
+                self.record.event(self.machine.phase(), what);
+                self.happen(Event::SubjectExited);
+            }
+            Told::Stopped(stopped) => {
+                self.killed = stopped.killed;
+                self.exit = self.exit.or(stopped.exit);
+                if let Some(what) = subject::describe_stop(&stopped) {
+                    self.record.manifest.warnings.push(what.clone());
+                    self.record.event(self.machine.phase(), what);
+                }
+                self.happen(Event::Stopped);
+            }
+        }
+    }
+
+    /// Tells the machine, and performs what it wants.
+    fn happen(&mut self, event: Event) {
+        let actions = self.machine.next(clock::now(), event);
+        self.perform_all(actions);
+    }
+
+    fn perform_all(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            self.perform(action);
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! What the machine wants, done.
+
+use stillwell_capture::SubjectEnd;
+use stillwell_observer::{SubjectProbe, Watched};
+use stillwell_plan::{Phase, StepAction, SubjectKind};
+use stillwell_scope::{Place, clock};
+use stillwell_subject::wait_ready;
+use stillwell_units::{Moment, Nanos};
+
+use crate::machine::{Action, Event};
+use crate::parts::Parts;
+use crate::record::explain;
+use crate::request::Progress;
+use crate::shell::{MARK_MAX, Shell, Told};
+use crate::subject::{self, Stage};
+
+impl Shell {
+    pub(super) fn perform(&mut self, action: Action) {
+        match action {
+            Action::Enter(phase) => self.enter(phase),
+            Action::Prepare => self.prepare(),
+            Action::StartSubject => self.start_subject(),
+            Action::AwaitReady => self.await_ready(),
+            Action::StartLoad => self.start_load(),
+            Action::Step(step) => self.step(&step),
+            Action::StopLoad => self.stop_load.cancel(),
+            Action::AwaitQuiet => self.quiet_since = Some((clock::now(), self.received())),
+            Action::StopSubject => self.stop_subject(),
+            Action::Close => self.close(),
+            Action::Finish(outcome) => self.outcome = Some(outcome),
+        }
+    }
+
+    /// Marks a phase. Where load begins or ends to be measured, waits for the
+    /// sampler, so that what is measured is what was counted between two marks.
+    fn enter(&mut self, phase: Phase) {
+        let moment = clock::now();
+        self.record.enter(phase, moment);
+        self.quiet_since = None;
+        let ends_in = self.machine.phase_end().since(moment);
+        self.tell(Progress::Phase {
+            phase,
+            ends_in: Some(ends_in),
+        });
+        if let Some(sampler) = &self.sampler {
+            let detail = matches!(phase, Phase::Measure | Phase::Drain | Phase::Stop);
+            sampler.mark(detail);
+            if detail {
+                self.await_beat(moment);
+            }
+        }
+    }
+
+    /// Waits for a beat that was taken at `moment` or later.
+    fn await_beat(&mut self, moment: Moment) {
+        let until = clock::now() + MARK_MAX;
+        loop {
+            let left = until.since(clock::now());
+            let Ok(beaten) = self.beats.recv_timeout(left.as_duration()) else {
+                let what = "the sampler did not answer a phase mark in time".to_owned();
+                self.record.event(self.machine.phase(), what);
+                return;
+            };
+            let is_late_enough = beaten.beat.moment >= moment;
+            self.take_beat(&beaten);
+            if is_late_enough {
+                return;
+            }
+        }
+    }
+
+    fn place(&self) -> Place {
+        let division = self.stage.as_ref().map(|stage| &stage.division);
+        Place {
+            cpus: division.and_then(|division| division.ours.clone()),
+            // Threads inherit the conductor's namespace.
+            network: None,
+        }
+    }
+
+    fn prepare(&mut self) {
+        match Stage::set(&self.request, &mut self.record) {
+            Ok(stage) => self.stage = Some(stage),
+            Err(reason) => return self.happen(Event::PrepareFailed(reason)),
+        }
+        let (plan, tell) = (self.request.plan.clone(), self.tell.clone());
+        self.spawn("prepare", move |_| {
+            let parts = Parts::prepare(&plan).map_err(|error| explain(&error));
+            tell.send(Told::Prepared(parts))?;
+            Ok(())
+        });
+    }
+
+    pub(super) fn prepared(&mut self, parts: Parts) {
+        self.shards = parts.shards();
+        self.sinks = parts.sinks.iter().flat_map(|sink| sink.shards()).collect();
+        let place = self.place();
+        for sink in parts.sinks {
+            if let Err(error) = sink.start(&mut self.scope, &place) {
+                return self.happen(Event::PrepareFailed(explain(&error)));
+            }
+        }
+        self.generators = parts.generators;
+        self.happen(Event::Prepared);
+    }
+
+    fn start_subject(&mut self) {
+        let plan = self.request.plan.subject.filled(&self.request.places);
+        let Some(stage) = &self.stage else { return };
+        match stage.start(&plan, &self.request) {
+            Ok(subject) => self.subject = subject,
+            Err(error) => {
+                let reason = subject::describe_start(&error);
+                return self.happen(Event::StartFailed(reason));
+            }
+        }
+        let tell = self.tell.clone();
+        let watched = self.subject.watch(&mut self.scope, move |exit| {
+            // The conductor is gone only where the run is over.
+            drop(tell.send(Told::Exited(exit)));
+        });
+        if let Err(error) = watched.and_then(|()| self.start_sampler()) {
+            return self.happen(Event::StartFailed(explain(&error)));
+        }
+        self.happen(Event::Started);
+    }
+
+    fn start_sampler(&mut self) -> std::io::Result<()> {
+        let cgroup = self.stage.as_ref().and_then(|stage| stage.cgroup.as_ref());
+        let watched = Watched {
+            subject: self.subject.pid().map(|pid| SubjectProbe {
+                ran_before: matches!(self.request.plan.subject.kind, SubjectKind::Pid(_)),
+                pid,
+                cgroup: cgroup.map(subject::cgroup_files).unwrap_or_default(),
+            }),
+            shards: std::mem::take(&mut self.shards),
+            threads: Box::new(self.scope.watch()),
+        };
+        let place = self.place();
+        let sampler = stillwell_observer::start(
+            &mut self.scope,
+            &place,
+            &self.request.plan.observer,
+            watched,
+            self.deliver.clone(),
+        )?;
+        self.sampler = Some(sampler);
+        Ok(())
+    }
+
+    fn await_ready(&mut self) {
+        let plan = self.request.plan.subject.filled(&self.request.places);
+        let (subject, tell) = (self.subject.clone(), self.tell.clone());
+        // The machine has the deadline that counts; this one only ends the probe.
+        let deadline = self.machine.phase_end() + Nanos::SECOND;
+        let place = self.place();
+        let started = self.scope.worker(place, "ready", move |token| async move {
+            let ready = wait_ready(&plan.ready, &subject, deadline, &token).await;
+            // Without the subject's handle: the last one ends it.
+            drop(subject);
+            tell.send(Told::Ready(ready.map_err(|error| explain(&error))))?;
+            Ok(())
+        });
+        if let Err(error) = started {
+            self.happen(Event::NotReady(explain(&error)));
+        }
+    }
+
+    fn start_load(&mut self) {
+        let place = self.place();
+        let reserved = self.request.plan.placement.reserved;
+        let start = clock::now();
+        for generator in std::mem::take(&mut self.generators) {
+            let started =
+                generator.start(&mut self.scope, &place, reserved, start, &self.stop_load);
+            if let Err(error) = started {
+                return self.happen(Event::PartFailed {
+                    part: "generator".to_owned(),
+                    reason: explain(&error),
+                });
+            }
+        }
+    }
+
+    fn step(&mut self, step: &StepAction) {
+        let what = match step {
+            StepAction::Note(text) => text.clone(),
+            StepAction::Signal(signal) => match self.subject.signal(*signal) {
+                Ok(()) => format!("sent {signal:?} to the subject"),
+                Err(error) => format!("could not send {signal:?}: {}", explain(&error)),
+            },
+        };
+        self.record.event(self.machine.phase(), what);
+    }
+
+    fn stop_subject(&mut self) {
+        let (subject, tell) = (self.subject.clone(), self.tell.clone());
+        let plan = self.request.plan.subject.stop;
+        self.spawn("stop", move |_| {
+            let stopped = subject.stop(plan);
+            drop(subject);
+            tell.send(Told::Stopped(stopped))?;
+            Ok(())
+        });
+    }
+
+    /// Ends all parts, then writes down their last words.
+    fn close(&mut self) {
+        let deadline = self.request.plan.phases.close;
+        let scope = std::mem::replace(
+            &mut self.scope,
+            stillwell_scope::Scope::new(&self.stop_load),
+        );
+        self.sampler = None;
+        let ends = scope.close(deadline);
+        self.take_beats();
+        self.parts_ended(&ends);
+        self.record.manifest.subject = self.subject_end();
+        self.stage = None;
+        self.happen(Event::Closed);
+    }
+
+    fn subject_end(&self) -> Option<SubjectEnd> {
+        self.subject.pid()?;
+        let exit = self.exit.or_else(|| self.subject.exited())?;
+        Some(subject::ending(&self.subject, exit, self.killed))
+    }
+
+    /// Starts a thread of the control plane; where the kernel gives none, the run
+    /// ends.
+    fn spawn(
+        &mut self,
+        name: &str,
+        body: impl FnOnce(&stillwell_scope::Token) -> Result<(), stillwell_scope::PartError>
+        + Send
+        + 'static,
+    ) {
+        let place = self.place();
+        if let Err(error) = self.scope.thread(place, name, body) {
+            self.happen(Event::PartFailed {
+                part: name.to_owned(),
+                reason: explain(&error),
+            });
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What is told while a run goes on, and when sinks are quiet.
+
+use stillwell_metric::{Sample, catalogue};
+use stillwell_observer::Beaten;
+use stillwell_scope::clock;
+use stillwell_units::Nanos;
+
+use crate::machine::Event;
+use crate::request::Progress;
+use crate::shell::Shell;
+
+/// Totals of a beat.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals {
+    events_sent: u64,
+    bytes_sent: u64,
+    bytes_received: u64,
+    subject_cpu: Option<Nanos>,
+    rss_bytes: Option<u64>,
+}
+
+impl Totals {
+    fn of(samples: &[Sample]) -> Self {
+        let mut totals = Self::default();
+        for sample in samples {
+            let Some(value) = whole(sample) else { continue };
+            let name = sample.name.as_str();
+            if name == catalogue::EVENTS_WRITTEN.name {
+                totals.events_sent += value;
+            } else if name == catalogue::BYTES_WRITTEN.name {
+                totals.bytes_sent += value;
+            } else if name == catalogue::BYTES_RECEIVED.name {
+                totals.bytes_received += value;
+            } else if name == catalogue::SUBJECT_CPU.name {
+                totals.subject_cpu = Some(Nanos::new(value));
+            } else if name == catalogue::SUBJECT_RSS.name {
+                totals.rss_bytes = Some(value);
+            }
+        }
+        totals
+    }
+}
+
+const fn whole(sample: &Sample) -> Option<u64> {
+    match sample.value {
+        stillwell_metric::Value::Int(value) => Some(value),
+        _ => None,
+    }
+}
+
+impl Shell {
+    /// Writes down the beats that have come.
+    pub(super) fn take_beats(&mut self) {
+        while let Ok(beaten) = self.beats.try_recv() {
+            self.take_beat(&beaten);
+        }
+    }
+
+    pub(super) fn take_beat(&mut self, beaten: &Beaten) {
+        self.record.beat(&beaten.beat, &beaten.samples);
+        self.totals = Totals::of(&beaten.samples);
+        let Totals {
+            events_sent,
+            bytes_sent,
+            bytes_received,
+            subject_cpu,
+            rss_bytes,
+        } = self.totals;
+        self.tell(Progress::Beat {
+            events_sent,
+            bytes_sent,
+            bytes_received,
+            subject_cpu,
+            rss_bytes,
+        });
+    }
+
+    /// Tells whoever listens; a listener that is slow misses it.
+    pub(super) fn tell(&self, progress: Progress) {
+        // Full or gone: progress is talk, and never holds the run back.
+        self.progress.try_send(progress).unwrap_or_default();
+    }
+
+    /// While the subject drains: sees when sinks have been quiet for long enough.
+    pub(super) fn watch_quiet(&mut self) {
+        let Some((since, received)) = self.quiet_since else {
+            return;
+        };
+        let now = clock::now();
+        let received_now = self.received();
+        if received_now != received {
+            self.quiet_since = Some((now, received_now));
+        } else if now.since(since) >= self.request.plan.phases.quiet {
+            self.quiet_since = None;
+            self.happen(Event::Quiet);
+        }
+    }
+
+    /// Bytes that sinks have received, now.
+    pub(super) fn received(&self) -> u64 {
+        self.sinks.iter().map(|shard| shard.bytes.total()).sum()
+    }
+}

@@ -1,0 +1,283 @@
+//! When a subject may be loaded.
+
+use std::cell::RefCell;
+use std::path::Path;
+
+use stillwell_http::{OneShot, Target, TargetError};
+use stillwell_plan::ReadyProbe;
+use stillwell_scope::{Token, clock};
+use stillwell_units::{ByteSize, Moment, Nanos};
+use stillwell_wire::{Timer, dial};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::logs::Follower;
+use crate::{Exit, Subject};
+
+/// Time between two looks.
+const LOOK_AGAIN: Nanos = Nanos::from_millis(20);
+/// How long one connection or answer may take before the next is tried.
+const ATTEMPT_MAX: Nanos = Nanos::SECOND;
+/// Of a page that says `ready` nothing but the status is read.
+const BODY_MAX: ByteSize = ByteSize::mib(4);
+
+/// Why a subject is not ready.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum NotReady {
+    /// It ended instead.
+    #[error("wait until {probe}: the subject ended after {waited} ({exit})")]
+    Died {
+        /// What was waited for.
+        probe: String,
+        /// For how long.
+        waited: Nanos,
+        /// How it ended.
+        exit: Exit,
+    },
+    /// The deadline came first.
+    #[error("wait until {probe}: not within {waited} ({last_error})")]
+    Overdue {
+        /// What was waited for.
+        probe: String,
+        /// For how long.
+        waited: Nanos,
+        /// What the last look showed.
+        last_error: String,
+    },
+    /// The run was given up.
+    #[error("wait until {probe}: given up after {waited}")]
+    Cancelled {
+        /// What was waited for.
+        probe: String,
+        /// For how long.
+        waited: Nanos,
+    },
+    /// The probe cannot work.
+    #[error("wait until {probe}: {reason}")]
+    Impossible {
+        /// What was waited for.
+        probe: String,
+        /// Why it cannot work.
+        reason: String,
+    },
+}
+
+/// [`wait_ready`] for a thread that has no runtime. Must not be called in a
+/// worker of a scope, which has one.
+///
+/// # Errors
+/// [`NotReady`].
+pub fn wait_ready_blocking(
+    probe: &ReadyProbe,
+    subject: &Subject,
+    deadline: Moment,
+    token: &Token,
+) -> Result<Nanos, NotReady> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(|error| NotReady::Impossible {
+        probe: describe(probe),
+        reason: error.to_string(),
+    })?;
+    runtime.block_on(wait_ready(probe, subject, deadline, token))
+}
+
+/// Waits until `subject` is ready as `probe` says (its places filled in), and
+/// gives the time from its start until then. Looks every 20 ms. Cancel-safe.
+///
+/// # Errors
+/// [`NotReady`] where it ends first, `deadline` comes first or `token` is
+/// cancelled.
+pub async fn wait_ready(
+    probe: &ReadyProbe,
+    subject: &Subject,
+    deadline: Moment,
+    token: &Token,
+) -> Result<Nanos, NotReady> {
+    let begun = clock::now();
+    let waited = || clock::now().since(begun);
+    let impossible = |reason: String| NotReady::Impossible {
+        probe: describe(probe),
+        reason,
+    };
+    let mut timer = Timer::new().map_err(|error| impossible(error.to_string()))?;
+    let last_error = RefCell::new("it was not looked at".to_owned());
+    tokio::select! {
+        biased;
+        // Cancel-safe: only looks.
+        () = token.cancelled() => Err(NotReady::Cancelled {
+            probe: describe(probe),
+            waited: waited(),
+        }),
+        // Cancel-safe: waits for a descriptor, then looks.
+        exit = subject.ended() => Err(NotReady::Died {
+            probe: describe(probe),
+            waited: waited(),
+            exit: exit.unwrap_or_default(),
+        }),
+        // A look that is given up leaves nothing behind.
+        ready = until_ready(probe, subject, &last_error) => match ready {
+            Ok(()) => Ok(clock::now().since(subject.start_moment())),
+            Err(reason) => Err(impossible(reason)),
+        },
+        // Cancel-safe.
+        () = timer.until(deadline) => Err(NotReady::Overdue {
+            probe: describe(probe),
+            waited: waited(),
+            last_error: last_error.borrow().clone(),
+        }),
+    }
+}
+
+/// Looks until the subject is ready; an error if it never can be seen to be.
+async fn until_ready(
+    probe: &ReadyProbe,
+    subject: &Subject,
+    last_error: &RefCell<String>,
+) -> Result<(), String> {
+    let mut timer = Timer::new().map_err(|error| error.to_string())?;
+    let mut attempt_timer = Timer::new().map_err(|error| error.to_string())?;
+    let mut looker = Looker::new(probe, subject)?;
+    loop {
+        let next = clock::now() + LOOK_AGAIN;
+        let looked = tokio::select! {
+            looked = looker.look() => looked,
+            () = attempt_timer.until(clock::now() + ATTEMPT_MAX) => {
+                Err(format!("no answer within {ATTEMPT_MAX}"))
+            }
+        };
+        match looked {
+            Ok(()) => return Ok(()),
+            Err(error) => *last_error.borrow_mut() = error,
+        }
+        timer.until(next).await;
+    }
+}
+
+/// One probe, ready to be tried again and again.
+enum Looker<'a> {
+    Ready,
+    Tcp {
+        address: &'a str,
+    },
+    Http {
+        target: Target,
+        request: Vec<u8>,
+    },
+    Log {
+        text: &'a str,
+        logs: Vec<(&'a Path, Follower)>,
+    },
+    File {
+        path: &'a str,
+    },
+    Until {
+        moment: Moment,
+    },
+}
+
+impl<'a> Looker<'a> {
+    fn new(probe: &'a ReadyProbe, subject: &'a Subject) -> Result<Self, String> {
+        Ok(match probe {
+            ReadyProbe::Immediately => Self::Ready,
+            ReadyProbe::Tcp { address } => Self::Tcp { address },
+            ReadyProbe::Http { url } => {
+                let target: Target = url.parse().map_err(|e: TargetError| e.to_string())?;
+                let request = OneShot::request(&target, &[]).map_err(|e| e.to_string())?;
+                Self::Http { target, request }
+            }
+            ReadyProbe::LogLine { contains } => {
+                let logs = [&subject.inner.stdout, &subject.inner.stderr];
+                let logs = logs.into_iter().flatten();
+                let logs: Vec<_> = logs
+                    .map(|log| (log.as_path(), Follower::default()))
+                    .collect();
+                if logs.is_empty() {
+                    return Err("only a subject that is started here has logs".to_owned());
+                }
+                Self::Log {
+                    text: contains,
+                    logs,
+                }
+            }
+            ReadyProbe::File { path } => Self::File { path },
+            ReadyProbe::Delay { length } => Self::Until {
+                moment: subject.start_moment() + *length,
+            },
+        })
+    }
+
+    /// Whether it is ready; if not, what was seen.
+    async fn look(&mut self) -> Result<(), String> {
+        match self {
+            Self::Ready => Ok(()),
+            Self::Tcp { address } => dial::tcp(address).await.map(drop).map_err(with_source),
+            Self::Http { target, request } => ask(target, request).await,
+            Self::Log { text, logs } => {
+                let mut seen = logs.iter_mut();
+                // A log that cannot be read now may be later.
+                let is_seen = seen.any(|(path, log)| log.has_line(path, text).unwrap_or(false));
+                is_seen
+                    .then_some(())
+                    .ok_or_else(|| "no such line yet".to_owned())
+            }
+            Self::File { path } => std::fs::symlink_metadata(path)
+                .map(drop)
+                .map_err(|error| error.to_string()),
+            Self::Until { moment } => {
+                let is_over = clock::now() >= *moment;
+                is_over
+                    .then_some(())
+                    .ok_or_else(|| "it is not time yet".to_owned())
+            }
+        }
+    }
+}
+
+async fn ask(target: &Target, request: &[u8]) -> Result<(), String> {
+    let address = match target.host() {
+        host if host.contains(':') => format!("[{host}]:{}", target.port()),
+        host => format!("{host}:{}", target.port()),
+    };
+    let mut stream = dial::tcp(&address).await.map_err(with_source)?;
+    stream
+        .write_all(request)
+        .await
+        .map_err(|error| error.to_string())?;
+    let mut answer = OneShot::new(BODY_MAX);
+    let mut buffer = vec![0; 16 * 1024];
+    let response = loop {
+        let length = stream
+            .read(&mut buffer)
+            .await
+            .map_err(|error| error.to_string())?;
+        if length == 0 {
+            break answer.finish().map_err(with_source)?;
+        }
+        if let Some(response) = answer.push(&buffer[..length]).map_err(with_source)? {
+            break response;
+        }
+    };
+    match response.status {
+        200..300 => Ok(()),
+        status => Err(format!("it answered with status {status}")),
+    }
+}
+
+fn with_source(error: impl std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+fn describe(probe: &ReadyProbe) -> String {
+    match probe {
+        ReadyProbe::Immediately => "it is started".to_owned(),
+        ReadyProbe::Tcp { address } => format!("{address} accepts connections"),
+        ReadyProbe::Http { url } => format!("{url} answers with a status from 200 to 299"),
+        ReadyProbe::LogLine { contains } => format!("it writes a line with `{contains}`"),
+        ReadyProbe::File { path } => format!("{path} exists"),
+        ReadyProbe::Delay { length } => format!("it has run for {length}"),
+    }
+}

@@ -1,0 +1,142 @@
+//! How a subject is ended, with all that it has started.
+
+use std::os::fd::AsFd;
+
+use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group, pidfd_send_signal};
+use stillwell_plan::StopPlan;
+use stillwell_scope::clock;
+use stillwell_units::{Moment, Nanos};
+
+use crate::pause::{pause, readable_before};
+use crate::subject::{Owned, Process, number};
+use crate::{Exit, Subject, kernel, tree};
+
+/// How long the kernel may take to end what is killed.
+const KILL_MAX: Nanos = Nanos::from_secs(5);
+const LOOK_AGAIN: Nanos = Nanos::from_millis(5);
+
+/// How a stop went.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Stopped {
+    /// How the first process ended; `None` where there is none of ours, or where
+    /// the kernel did not end it.
+    pub exit: Option<Exit>,
+    /// Whether it had to be killed.
+    pub killed: bool,
+    /// How many processes it left behind, which were killed too.
+    pub left_behind: u32,
+}
+
+pub(crate) fn stop(subject: &Subject, plan: StopPlan) -> Stopped {
+    let owned = subject.inner.process.as_ref();
+    let owned = owned.and_then(|process| Some((process, process.owned.as_ref()?)));
+    let Some((process, owned)) = owned else {
+        return Stopped {
+            exit: subject.exited(),
+            killed: false,
+            left_behind: 0,
+        };
+    };
+    if process.exited().is_none() {
+        // It may end between the look and the signal.
+        pidfd_send_signal(&process.descriptor, number(plan.signal)).ok();
+        if tree::Stat::read(process.number()).is_some_and(tree::Stat::is_stopped) {
+            // A stopped process sees no other signal before this one.
+            pidfd_send_signal(&process.descriptor, Signal::CONT).ok();
+        }
+        readable_before(process.descriptor.as_fd(), clock::now() + plan.grace);
+    }
+    let killed = process.exited().is_none();
+    let left_behind = kill_tree(process, owned);
+    Stopped {
+        exit: process.exited(),
+        killed,
+        left_behind,
+    }
+}
+
+/// Kills the whole tree and waits for its end, but not longer than
+/// [`KILL_MAX`]. Gives the number of processes killed besides the first.
+pub(crate) fn kill_tree(process: &Process, owned: &Owned) -> u32 {
+    let until = clock::now() + KILL_MAX;
+    let mut killed: Vec<u32> = Vec::new();
+    loop {
+        // A process that forks faster than we look is caught in the next round,
+        // or at once by the cgroup.
+        let found = survivors(process, owned);
+        for pid in &found {
+            kill(*pid);
+            if !killed.contains(pid) {
+                killed.push(*pid);
+            }
+        }
+        if process.exited().is_none() {
+            kill_process_group(process.pid, Signal::KILL).ok();
+        }
+        if let Some(cgroup) = &owned.cgroup {
+            // Whether it was enough shows in the next round.
+            cgroup.kill_all(Nanos::ZERO);
+        }
+        let is_over = process.exited().is_some() && found.is_empty();
+        if is_over || clock::now() >= until {
+            break;
+        }
+        wait_a_little(process, until);
+        reap_all(&killed, process);
+    }
+    reap_all(&killed, process);
+    let besides = killed.iter().filter(|pid| **pid != process.number());
+    u32::try_from(besides.count()).unwrap_or(u32::MAX)
+}
+
+/// What is alive of the tree.
+fn survivors(process: &Process, owned: &Owned) -> Vec<u32> {
+    let is_reaped = process.exited().is_some();
+    let ourselves = getpid().as_raw_pid().unsigned_abs();
+    let members = tree::members(process.number(), is_reaped, &owned.mark, ourselves);
+    for zombie in members.zombies {
+        reap(zombie);
+    }
+    let mut alive = members.alive;
+    if let Some(cgroup) = &owned.cgroup {
+        let in_group = cgroup.pids().into_iter();
+        alive.extend(in_group.filter(|pid| {
+            *pid != ourselves && tree::Stat::read(*pid).is_some_and(|stat| !stat.is_zombie())
+        }));
+    }
+    alive.sort_unstable();
+    alive.dedup();
+    alive
+}
+
+fn wait_a_little(process: &Process, until: Moment) {
+    let next = (clock::now() + LOOK_AGAIN).min(until);
+    if process.exited().is_some() {
+        pause(next.since(clock::now()));
+    } else {
+        readable_before(process.descriptor.as_fd(), next);
+    }
+}
+
+/// Waits for those of `killed` that have come to us as children.
+fn reap_all(killed: &[u32], process: &Process) {
+    let others = killed.iter().filter(|pid| **pid != process.number());
+    others.for_each(|pid| reap(*pid));
+}
+
+fn reap(pid: u32) {
+    if let Some(pid) = as_pid(pid) {
+        // An error says that it is not our child, or was waited for before.
+        drop(kernel::reap(pid));
+    }
+}
+
+fn kill(pid: u32) {
+    if let Some(pid) = as_pid(pid) {
+        kill_process(pid, Signal::KILL).ok();
+    }
+}
+
+fn as_pid(pid: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(pid).ok()?)
+}

@@ -1,0 +1,249 @@
+//! A subject that runs, or ran.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use stillwell_plan::{StopPlan, SubjectSignal};
+use stillwell_scope::{Place, Scope, clock};
+use stillwell_units::Moment;
+
+use crate::stop::{self, Stopped};
+use crate::{Cgroup, Exit, kernel, logs};
+
+/// A subject that was started, that ran already, or none. Clones are the same
+/// subject. When the last one goes, a subject that we started is killed.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    pub(crate) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) process: Option<Process>,
+    pub(crate) started: Moment,
+    pub(crate) stdout: Option<PathBuf>,
+    pub(crate) stderr: Option<PathBuf>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) pid: Pid,
+    pub(crate) descriptor: OwnedFd,
+    /// Set once it has ended and is gone from the kernel's list.
+    pub(crate) exit: Mutex<Option<Exit>>,
+    pub(crate) owned: Option<Owned>,
+}
+
+/// What only a subject has that we started.
+#[derive(Debug)]
+pub(crate) struct Owned {
+    pub(crate) mark: String,
+    pub(crate) cgroup: Option<Arc<Cgroup>>,
+}
+
+/// Why a signal was not sent.
+#[derive(Debug, thiserror::Error)]
+pub enum SignalError {
+    /// There is no process, or it is not ours: one that ran before us is never
+    /// signalled.
+    #[error("signal a subject that was not started here")]
+    NotOurs,
+    /// The kernel refused.
+    #[error("send {signal:?} to the subject")]
+    Refused {
+        /// The signal.
+        signal: SubjectSignal,
+        /// The kernel's answer; `ESRCH` where it has ended.
+        source: io::Error,
+    },
+}
+
+impl Subject {
+    /// No process at all: load goes straight to whatever listens.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::new(None, None, None)
+    }
+
+    /// A process that runs already.
+    ///
+    /// # Errors
+    /// The kernel's answer, usually that there is no such process.
+    pub(crate) fn attached(pid: u32) -> io::Result<Self> {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let process = Process {
+            pid,
+            descriptor: pidfd_open(pid, PidfdFlags::empty())?,
+            exit: Mutex::new(None),
+            owned: None,
+        };
+        Ok(Self::new(Some(process), None, None))
+    }
+
+    pub(crate) fn new(
+        process: Option<Process>,
+        stdout: Option<PathBuf>,
+        stderr: Option<PathBuf>,
+    ) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                process,
+                started: clock::now(),
+                stdout,
+                stderr,
+            }),
+        }
+    }
+
+    /// The number of its first process.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        let process = self.inner.process.as_ref()?;
+        Some(process.number())
+    }
+
+    /// When it was started, or first watched.
+    #[must_use]
+    pub fn start_moment(&self) -> Moment {
+        self.inner.started
+    }
+
+    /// How it ended, if it has; does not wait. Of a process that ran before us
+    /// nobody tells how it ended, only that it did.
+    #[must_use]
+    pub fn exited(&self) -> Option<Exit> {
+        self.inner.process.as_ref()?.exited()
+    }
+
+    /// Calls `on_exit` when it ends, on a thread of `scope`; never if the scope
+    /// ends first or there is no process.
+    ///
+    /// # Errors
+    /// The kernel's answer where it starts no more threads.
+    pub fn watch(
+        &self,
+        scope: &mut Scope,
+        on_exit: impl FnOnce(Exit) + Send + 'static,
+    ) -> io::Result<()> {
+        if self.inner.process.is_none() {
+            return Ok(());
+        }
+        let subject = self.clone();
+        scope.worker(Place::default(), "subject-watch", move |token| async move {
+            tokio::select! {
+                // Cancel-safe: only looks.
+                () = token.cancelled() => {}
+                // Cancel-safe: waits for a descriptor, then looks.
+                exit = subject.ended() => on_exit(exit?),
+            }
+            Ok(())
+        })
+    }
+
+    /// Waits until it has ended; for ever if there is no process. Cancel-safe.
+    /// For a worker of a [`Scope`].
+    ///
+    /// # Errors
+    /// The kernel's answer where its end cannot be waited for.
+    pub async fn ended(&self) -> io::Result<Exit> {
+        let Some(process) = &self.inner.process else {
+            return std::future::pending().await;
+        };
+        let descriptor = kernel::watched(process.descriptor.try_clone()?)?;
+        loop {
+            let mut ready = descriptor.readable().await?;
+            if let Some(exit) = process.exited() {
+                return Ok(exit);
+            }
+            ready.clear_ready();
+        }
+    }
+
+    /// Sends `signal` to its first process.
+    ///
+    /// # Errors
+    /// [`SignalError`].
+    pub fn signal(&self, signal: SubjectSignal) -> Result<(), SignalError> {
+        let process = self.inner.process.as_ref();
+        let process = process.filter(|process| process.owned.is_some());
+        let process = process.ok_or(SignalError::NotOurs)?;
+        pidfd_send_signal(&process.descriptor, number(signal)).map_err(|errno| {
+            SignalError::Refused {
+                signal,
+                source: errno.into(),
+            }
+        })
+    }
+
+    /// Stops a subject that we started, with all that it has started, and waits
+    /// for that: at most `plan.grace` and five seconds. One that ran before us
+    /// goes on.
+    #[must_use]
+    pub fn stop(&self, plan: StopPlan) -> Stopped {
+        stop::stop(self, plan)
+    }
+
+    /// At most the last `count` lines that it wrote to stderr, then the same of
+    /// stdout, each from the file's last 64 KiB.
+    #[must_use]
+    pub fn last_lines(&self, count: usize) -> Vec<String> {
+        let logs = [&self.inner.stderr, &self.inner.stdout];
+        let logs = logs.into_iter().flatten();
+        logs.flat_map(|path| logs::last_lines(path, count))
+            .collect()
+    }
+}
+
+impl Process {
+    pub(crate) fn number(&self) -> u32 {
+        self.pid.as_raw_pid().unsigned_abs()
+    }
+
+    pub(crate) fn exited(&self) -> Option<Exit> {
+        let mut exit = lock(&self.exit);
+        if exit.is_none() {
+            *exit = match &self.owned {
+                // An error means that somebody else has waited for it.
+                Some(_) => kernel::reap(self.pid).unwrap_or_else(|_| Some(Exit::default())),
+                None => self.has_ended().then(Exit::default),
+            };
+        }
+        *exit
+    }
+
+    fn has_ended(&self) -> bool {
+        crate::pause::readable_before(self.descriptor.as_fd(), Moment::new(0))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(process) = &self.process
+            && let Some(owned) = &process.owned
+        {
+            stop::kill_tree(process, owned);
+        }
+    }
+}
+
+pub(crate) fn number(signal: SubjectSignal) -> Signal {
+    match signal {
+        SubjectSignal::Cont => Signal::CONT,
+        SubjectSignal::Hup => Signal::HUP,
+        SubjectSignal::Int => Signal::INT,
+        SubjectSignal::Kill => Signal::KILL,
+        SubjectSignal::Quit => Signal::QUIT,
+        SubjectSignal::Stop => Signal::STOP,
+        SubjectSignal::Term => Signal::TERM,
+        SubjectSignal::Usr1 => Signal::USR1,
+        SubjectSignal::Usr2 => Signal::USR2,
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,12 @@
+//! Subjects that are real processes.
+#![expect(
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking and says on stdout what it skipped"
+)]
+
+mod life;
+mod place;
+mod ready;
+mod support;

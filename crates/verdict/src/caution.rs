@@ -1,0 +1,184 @@
+//! What readers should know of a run, and what does not make it invalid.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use stillwell_plan::RateUnit;
+use stillwell_units::Nanos;
+
+use crate::doubt::{Percent, unit_word};
+use crate::limits;
+
+/// Something that readers should know. Shares are shares of one.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Caution {
+    /// The subject used less than a quarter of a core: CPU per event is not
+    /// compared.
+    LightLoad {
+        /// Its CPU seconds for each second.
+        cpu_share: f64,
+    },
+    /// The subject did not take the asked rate.
+    SubjectSaturated {
+        /// The generator that it blocked.
+        id: String,
+        /// What the rate counts.
+        unit: RateUnit,
+        /// Asked units for each second.
+        asked_per_second: f64,
+        /// Sent units for each second.
+        achieved_per_second: f64,
+        /// Share of the measured time in which the generator was blocked.
+        blocked_share: f64,
+    },
+    /// A generator woke late at many sends, by little.
+    WakesLate {
+        /// The generator.
+        id: String,
+        /// Share of the measured time, of its worst worker.
+        share: f64,
+        /// How late 99 of 100 sends were at most.
+        #[serde(rename = "lateness_p99_ns")]
+        lateness_p99: Nanos,
+    },
+    /// Sends did not end well.
+    SendsFailed {
+        /// How, as the `outcome` label says it.
+        outcome: String,
+        /// How many.
+        count: u64,
+        /// Share of all.
+        share: f64,
+    },
+    /// The subject's own metrics could not be read.
+    ScrapeNeverAnswered {
+        /// Their page.
+        url: String,
+    },
+    /// Tasks of the host waited for a resource; ours among them.
+    Pressure {
+        /// `CPU`, `memory` or `storage`.
+        resource: String,
+        /// Share of the measured time.
+        share: f64,
+    },
+    /// The subject's cgroup was held back by its CPU quota.
+    Throttled {
+        /// Share of the measured time.
+        share: f64,
+    },
+    /// The host dropped packets.
+    PacketsDropped {
+        /// How many.
+        count: u64,
+    },
+    /// The host's CPUs are not counted in the manifest, so steal and foreign CPU
+    /// were not held against their limits.
+    HostCpusUnknown,
+    /// Something was wanted and could not be had.
+    NotIsolated {
+        /// What.
+        what: String,
+        /// Why not.
+        why: String,
+    },
+    /// What the run said of itself.
+    Warning {
+        /// One sentence.
+        text: String,
+    },
+}
+
+impl Caution {
+    /// Whether `other` says the same with other figures.
+    #[must_use]
+    pub fn is_same_kind(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::SubjectSaturated { id, .. }, Self::SubjectSaturated { id: other, .. })
+            | (Self::WakesLate { id, .. }, Self::WakesLate { id: other, .. }) => id == other,
+            (Self::SendsFailed { outcome, .. }, Self::SendsFailed { outcome: other, .. }) => {
+                outcome == other
+            }
+            (
+                Self::Pressure { resource, .. },
+                Self::Pressure {
+                    resource: other, ..
+                },
+            ) => resource == other,
+            (Self::LightLoad { .. }, Self::LightLoad { .. })
+            | (Self::Throttled { .. }, Self::Throttled { .. })
+            | (Self::PacketsDropped { .. }, Self::PacketsDropped { .. }) => true,
+            _ => self == other,
+        }
+    }
+}
+
+impl fmt::Display for Caution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LightLoad { cpu_share } => write!(
+                f,
+                "light load: the subject used {} of a core; below {} CPU per event is mostly \
+                 wake-ups",
+                Percent(*cpu_share),
+                Percent(limits::LIGHT_LOAD_SHARE)
+            ),
+            Self::SubjectSaturated {
+                id,
+                unit,
+                asked_per_second,
+                achieved_per_second,
+                blocked_share,
+            } => write!(
+                f,
+                "subject saturated: it took {achieved_per_second:.0} of the {asked_per_second:.0} {} \
+                 that generator {id} was asked for each second, and blocked it for {} of the time; \
+                 the variants may not have had the same schedule",
+                unit_word(*unit),
+                Percent(*blocked_share)
+            ),
+            Self::WakesLate {
+                id,
+                share,
+                lateness_p99,
+            } => write!(
+                f,
+                "generator {id} woke late for {} of the time, by at most {lateness_p99} for 99 of \
+                 100 sends",
+                Percent(*share)
+            ),
+            Self::SendsFailed {
+                outcome,
+                count,
+                share,
+            } => write!(
+                f,
+                "sends failed: {count} ended as {outcome} ({} of all)",
+                Percent(*share)
+            ),
+            Self::ScrapeNeverAnswered { url } => {
+                write!(
+                    f,
+                    "the subject's metrics were never read: {url} did not answer"
+                )
+            }
+            Self::Pressure { resource, share } => write!(
+                f,
+                "pressure: tasks waited for {resource} for {} of the time",
+                Percent(*share)
+            ),
+            Self::Throttled { share } => write!(
+                f,
+                "the subject was held back by its CPU quota for {} of the time",
+                Percent(*share)
+            ),
+            Self::PacketsDropped { count } => write!(f, "the host dropped {count} packets"),
+            Self::HostCpusUnknown => {
+                f.write_str("steal and foreign CPU were not judged: the host's CPUs are not known")
+            }
+            Self::NotIsolated { what, why } => write!(f, "not isolated: {what}: {why}"),
+            Self::Warning { text } => f.write_str(text),
+        }
+    }
+}

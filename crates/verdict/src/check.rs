@@ -1,0 +1,118 @@
+//! Whether one run kept its bounds.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use stillwell_capture::SeriesTable;
+use stillwell_metric::catalogue;
+use stillwell_plan::{Aggregation, CheckPlan, SeriesSelector};
+use stillwell_units::Moment;
+
+use crate::window::Window;
+
+/// A check's answer for one run.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct CheckResult {
+    /// What reports call it.
+    pub name: String,
+    /// Why it is there.
+    pub description: Option<String>,
+    /// The value nearest to breaking a bound, or beyond it; `None` if the series
+    /// was not recorded. In `unit`.
+    pub observed: Option<f64>,
+    /// It must not lie above.
+    pub upper: Option<f64>,
+    /// It must not lie below.
+    pub lower: Option<f64>,
+    /// Unit of values and bounds, as the catalogue has it: `B`, `ns`, `1`,
+    /// `ratio`; empty for what the subject named.
+    pub unit: String,
+    /// Whether the bounds were kept.
+    pub passed: CheckPassed,
+}
+
+/// Whether bounds were kept.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckPassed {
+    /// They were.
+    Pass,
+    /// One was broken.
+    Fail,
+    /// There was nothing to hold against them.
+    NotMeasured,
+}
+
+/// Holds what was recorded while measuring against the bounds of `plan`. Series
+/// that differ only by other labels than the wanted one are added up beat by
+/// beat.
+pub(crate) fn check(
+    plan: &CheckPlan,
+    series: &SeriesTable,
+    window: Option<&Window<'_>>,
+) -> CheckResult {
+    let values = window.map_or_else(Vec::new, |window| values(&plan.series, series, window));
+    let (low, high) = extremes(&values, plan.series.aggregation);
+    let above = plan.upper.zip(high).map(|(bound, high)| high - bound);
+    let below = plan.lower.zip(low).map(|(bound, low)| bound - low);
+    let observed = match (above, below) {
+        (Some(above), Some(below)) if below > above => low,
+        (Some(_), _) => high,
+        (None, _) => low,
+    };
+    let broken = [above, below]
+        .into_iter()
+        .flatten()
+        .any(|beyond| beyond > 0.0);
+    CheckResult {
+        name: plan.name.clone(),
+        description: plan.description.clone(),
+        observed,
+        upper: plan.upper,
+        lower: plan.lower,
+        unit: unit_of(&plan.series.metric).to_owned(),
+        passed: match (values.is_empty(), broken) {
+            (true, _) => CheckPassed::NotMeasured,
+            (false, true) => CheckPassed::Fail,
+            (false, false) => CheckPassed::Pass,
+        },
+    }
+}
+
+fn values(selector: &SeriesSelector, series: &SeriesTable, window: &Window<'_>) -> Vec<f64> {
+    let mut by_beat: BTreeMap<Moment, f64> = BTreeMap::new();
+    for (labels, series) in series.named(&selector.metric) {
+        let wanted = selector.id.as_deref();
+        if wanted.is_some_and(|id| labels.value("id") != Some(id)) {
+            continue;
+        }
+        for point in window.points(series) {
+            // A subject may say that a value is no number: nothing to judge.
+            if let Some(value) = point.value.number().filter(|value| !value.is_nan()) {
+                *by_beat.entry(point.moment).or_insert(0.0) += value;
+            }
+        }
+    }
+    by_beat.into_values().collect()
+}
+
+/// What is held against the lower and the upper bound.
+fn extremes(values: &[f64], aggregation: Aggregation) -> (Option<f64>, Option<f64>) {
+    match aggregation {
+        Aggregation::Each => (
+            values.iter().copied().min_by(f64::total_cmp),
+            values.iter().copied().max_by(f64::total_cmp),
+        ),
+        Aggregation::Mean => {
+            let mean = stillwell_stats::Sample::try_new(values, 1)
+                .ok()
+                .map(|s| s.mean());
+            (mean, mean)
+        }
+    }
+}
+
+fn unit_of(metric: &str) -> &'static str {
+    let known = catalogue::ALL.iter().find(|own| own.name == metric);
+    known.map_or("", |metric| metric.unit.symbol())
+}

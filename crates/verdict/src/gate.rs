@@ -1,0 +1,63 @@
+//! What a script is told.
+
+use crate::judge::ExperimentVerdict;
+
+/// What an experiment says to whoever waits for it.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Gate {
+    /// Nothing stands in the way.
+    Held,
+    /// The primary goal regressed.
+    Regressed,
+    /// A run broke a bound.
+    CheckFailed,
+    /// Its runs cannot be believed, or a check was never measured.
+    Invalid,
+    /// Its runs cannot tell.
+    Inconclusive,
+}
+
+impl Gate {
+    /// The word in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Regressed => "regressed",
+            Self::CheckFailed => "check_failed",
+            Self::Invalid => "invalid",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+/// How much a gate lets pass.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum GatePolicy {
+    /// Inconclusive passes.
+    #[default]
+    Normal,
+    /// Inconclusive does not pass.
+    Strict,
+}
+
+/// The exit code: 1 for a regression or a failed check, 4 for an experiment
+/// that is invalid (or, under [`GatePolicy::Strict`], inconclusive), else 0.
+///
+/// A regression that was found has to be told, so 1 goes before 4. Experiments
+/// that are marked erratic never gate.
+#[must_use]
+pub fn exit_code(verdicts: &[ExperimentVerdict], policy: GatePolicy) -> u8 {
+    let any = |wanted: &[Gate]| {
+        let mut gating = verdicts.iter().filter(|verdict| !verdict.erratic);
+        gating.any(|verdict| wanted.contains(&verdict.gate))
+    };
+    if any(&[Gate::Regressed, Gate::CheckFailed]) {
+        1
+    } else if any(&[Gate::Invalid]) || (policy == GatePolicy::Strict && any(&[Gate::Inconclusive]))
+    {
+        4
+    } else {
+        0
+    }
+}

@@ -1,0 +1,142 @@
+//! What readers should know of a run.
+
+use stillwell_capture::Capture;
+use stillwell_metric::{Outcome, catalogue};
+use stillwell_units::{float_from_u64, floor_to_u64};
+
+use super::doubts::{achieved_share, largest, workers_of};
+use super::figures::{host_cpus, is_of};
+use super::{Component, RunFigures};
+use crate::caution::Caution;
+use crate::limits;
+use crate::window::Window;
+
+pub(super) fn cautions(
+    capture: &Capture,
+    window: Option<&Window<'_>>,
+    figures: &RunFigures,
+) -> Vec<Caution> {
+    let manifest = &capture.manifest;
+    let mut cautions = Vec::new();
+    if let Some(window) = window {
+        cautions.extend(of_subject(window, figures));
+        cautions.extend(of_generators(capture, window, figures));
+        cautions.extend(of_host(capture, window));
+    }
+    cautions.extend(of_scrapes(capture));
+    let notes = manifest.notes.iter();
+    cautions.extend(notes.map(|note| Caution::NotIsolated {
+        what: note.what.clone(),
+        why: note.why.clone(),
+    }));
+    let warnings = manifest.warnings.iter();
+    cautions.extend(warnings.map(|text| Caution::Warning { text: text.clone() }));
+    cautions
+}
+
+fn of_subject(window: &Window<'_>, figures: &RunFigures) -> Vec<Caution> {
+    let mut cautions = Vec::new();
+    if let Some(cpu_share) = figures.subject_cpu_share
+        && cpu_share < limits::LIGHT_LOAD_SHARE
+    {
+        cautions.push(Caution::LightLoad { cpu_share });
+    }
+    if let Some(share) = window.share(catalogue::CGROUP_THROTTLED)
+        && share > 0.0
+    {
+        cautions.push(Caution::Throttled { share });
+    }
+    cautions
+}
+
+fn of_generators(capture: &Capture, window: &Window<'_>, figures: &RunFigures) -> Vec<Caution> {
+    let mut cautions = Vec::new();
+    for generator in &figures.generators {
+        let workers = workers_of(figures, Component::Generator, &generator.id);
+        let blocked_share = largest(workers.clone().map(|worker| worker.blocked));
+        let late = largest(workers.map(|worker| worker.late));
+        let behind =
+            achieved_share(generator).is_some_and(|share| share < limits::RATE_ACHIEVED_SHARE);
+        if behind && blocked_share >= limits::BLOCKED_SHARE {
+            cautions.push(Caution::SubjectSaturated {
+                id: generator.id.clone(),
+                unit: generator.unit,
+                asked_per_second: generator.asked_per_second.unwrap_or(0.0),
+                achieved_per_second: generator.achieved_per_second.unwrap_or(0.0),
+                blocked_share,
+            });
+        }
+        let lateness = window.quantiles_where(catalogue::LATENESS, is_of(&generator.id));
+        if let Some(lateness) = lateness
+            && generator.asked_per_second.is_some()
+            && late > limits::GENERATOR_LATE_SHARE
+            && lateness.p99 <= limits::GENERATOR_LATENESS_P99
+        {
+            cautions.push(Caution::WakesLate {
+                id: generator.id.clone(),
+                share: late,
+                lateness_p99: lateness.p99,
+            });
+        }
+    }
+    if capture.manifest.plan.generators.is_empty() {
+        return cautions;
+    }
+    let all: u64 = figures.outcomes.iter().map(|own| own.count).sum();
+    for own in &figures.outcomes {
+        let share = float_from_u64(own.count) / float_from_u64(all.max(1));
+        if own.outcome != Outcome::Ok.name() && share > limits::FAILED_SHARE {
+            cautions.push(Caution::SendsFailed {
+                outcome: own.outcome.clone(),
+                count: own.count,
+                share,
+            });
+        }
+    }
+    cautions
+}
+
+fn of_host(capture: &Capture, window: &Window<'_>) -> Vec<Caution> {
+    let mut cautions = Vec::new();
+    for (metric, resource) in [
+        (catalogue::HOST_PRESSURE_CPU, "CPU"),
+        (catalogue::HOST_PRESSURE_MEMORY, "memory"),
+        (catalogue::HOST_PRESSURE_IO, "storage"),
+    ] {
+        if let Some(share) = window.share(metric)
+            && share > limits::PRESSURE_SHARE
+        {
+            cautions.push(Caution::Pressure {
+                resource: resource.to_owned(),
+                share,
+            });
+        }
+    }
+    if let Some(count) = window.grown(catalogue::HOST_NET_DROPS, |_| true)
+        && count > 0.0
+    {
+        cautions.push(Caution::PacketsDropped {
+            count: floor_to_u64(count),
+        });
+    }
+    if host_cpus(&capture.manifest).is_none() {
+        cautions.push(Caution::HostCpusUnknown);
+    }
+    cautions
+}
+
+fn of_scrapes(capture: &Capture) -> Vec<Caution> {
+    let scrapes = capture.manifest.plan.observer.scrapes.iter();
+    let silent = scrapes.filter(|scrape| {
+        let mut answered = capture.series.of(catalogue::SCRAPE_OK);
+        !answered.any(|(labels, series)| {
+            let last = series.points.last().and_then(|point| point.value.number());
+            labels.value("url") == Some(&scrape.url) && last.is_some_and(|count| count > 0.0)
+        })
+    });
+    silent
+        .map(|scrape| Caution::ScrapeNeverAnswered {
+            url: scrape.url.clone(),
+        })
+        .collect()
+}

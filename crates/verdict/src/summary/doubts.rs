@@ -1,0 +1,270 @@
+//! Why a run must not be believed.
+
+use stillwell_capture::{Capture, Manifest, RunOutcome};
+use stillwell_metric::{Value, catalogue};
+use stillwell_plan::{GeneratorPlan, Phase};
+use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
+
+use super::figures::is_of;
+use super::{Component, GeneratorFigures, RunFigures, WorkerShares};
+use crate::doubt::{Doubt, ShortfallCause};
+use crate::limits;
+use crate::window::{self, Window};
+
+pub(super) fn doubts(
+    capture: &Capture,
+    window: Option<&Window<'_>>,
+    figures: &RunFigures,
+) -> Vec<Doubt> {
+    let manifest = &capture.manifest;
+    let mut doubts = of_outcome(manifest);
+    if let Some(kills) = window::last(&capture.series, catalogue::SUBJECT_OOM_KILLS)
+        && kills > 0.0
+    {
+        doubts.push(Doubt::OutOfMemory {
+            kills: floor_to_u64(kills),
+        });
+    }
+    let Some(window) = window else {
+        if doubts.is_empty() {
+            // It says that it went through all phases and has nothing to show.
+            doubts.push(Doubt::SamplesMissing {
+                gap: manifest.plan.phases.measure,
+                limit: gap_limit(manifest),
+            });
+        }
+        return doubts;
+    };
+    doubts.extend(of_recording(capture, window));
+    doubts.extend(of_host(figures));
+    for (plan, generator) in manifest.plan.generators.iter().zip(&figures.generators) {
+        let lateness = window.quantiles_where(catalogue::LATENESS, is_of(&plan.id));
+        doubts.extend(of_generator(
+            plan,
+            generator,
+            lateness.map(|lateness| lateness.p99),
+            figures,
+        ));
+    }
+    doubts.extend(of_sinks(figures));
+    doubts
+}
+
+fn of_outcome(manifest: &Manifest) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
+    match &manifest.outcome {
+        RunOutcome::Completed => {}
+        RunOutcome::SubjectDied { phase } => {
+            let end = manifest.subject.as_ref();
+            doubts.push(Doubt::SubjectDied {
+                phase: *phase,
+                code: end.and_then(|end| end.code),
+                signal: end.and_then(|end| end.signal),
+                last_lines: end.map_or_else(Vec::new, |end| end.last_lines.clone()),
+            });
+        }
+        RunOutcome::PartFailed { part, reason } => doubts.push(Doubt::PartFailed {
+            part: part.clone(),
+            reason: reason.clone(),
+        }),
+        other => doubts.push(Doubt::NotCompleted {
+            outcome: other.clone(),
+        }),
+    }
+    for part in &manifest.parts {
+        let Some(reason) = &part.failure else {
+            continue;
+        };
+        let doubt = Doubt::PartFailed {
+            part: part.name.clone(),
+            reason: reason.clone(),
+        };
+        if !doubts.contains(&doubt) {
+            doubts.push(doubt);
+        }
+    }
+    doubts
+}
+
+fn gap_limit(manifest: &Manifest) -> Nanos {
+    let period = manifest.plan.observer.period.as_secs_f64();
+    Nanos::from_secs_f64(period * limits::BEAT_GAP_PERIODS)
+}
+
+fn of_recording(capture: &Capture, window: &Window<'_>) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
+    let (gap, limit) = (window.longest_gap(), gap_limit(&capture.manifest));
+    if gap > limit {
+        doubts.push(Doubt::SamplesMissing { gap, limit });
+    }
+    let by = clock_step(capture);
+    if by > limits::CLOCK_STEP {
+        doubts.push(Doubt::ClockStepped {
+            by,
+            limit: limits::CLOCK_STEP,
+        });
+    }
+    let mut cpu = capture.series.of(catalogue::SUBJECT_CPU);
+    let fell = cpu.any(|(_, series)| {
+        let points = window.points(series);
+        points
+            .windows(2)
+            .any(|pair| match (&pair[0].value, &pair[1].value) {
+                (Value::Int(before), Value::Int(after)) => after < before,
+                _ => false,
+            })
+    });
+    if fell {
+        doubts.push(Doubt::SubjectRestarted);
+    }
+    doubts
+}
+
+/// By how much the wall clock's idea of the time since the start of the measured
+/// phase left the monotonic clock's, at its end or at an event within.
+fn clock_step(capture: &Capture) -> Nanos {
+    let phases = &capture.manifest.phases;
+    let Some(at) = phases.iter().position(|mark| mark.phase == Phase::Measure) else {
+        return Nanos::ZERO;
+    };
+    let start = &phases[at];
+    let end = phases
+        .get(at + 1)
+        .map(|mark| (mark.moment, mark.wall_millis));
+    let events = capture.events.iter();
+    let events = events
+        .filter(|event| event.moment >= start.moment)
+        .filter(|event| end.is_some_and(|(end, _)| event.moment <= end))
+        .map(|event| (event.moment, event.wall_millis));
+    let steps = events.chain(end).map(|(moment, wall_millis)| {
+        let monotonic = float_from_u64(moment.since(start.moment).as_u64()) / 1e6;
+        let wall = float_from_u64(wall_millis) - float_from_u64(start.wall_millis);
+        Nanos::from_secs_f64((wall - monotonic).abs() / 1e3)
+    });
+    steps.max().unwrap_or(Nanos::ZERO)
+}
+
+fn of_host(figures: &RunFigures) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
+    if let Some(share) = figures.steal_share
+        && share > limits::STEAL_SHARE
+    {
+        doubts.push(Doubt::Steal {
+            share,
+            limit: limits::STEAL_SHARE,
+        });
+    }
+    if let Some(share) = figures.foreign_cpu_share
+        && share > limits::FOREIGN_CPU_SHARE_WALL
+    {
+        let limit = if share > limits::FOREIGN_CPU_SHARE {
+            limits::FOREIGN_CPU_SHARE
+        } else {
+            limits::FOREIGN_CPU_SHARE_WALL
+        };
+        doubts.push(Doubt::ForeignCpu { share, limit });
+    }
+    doubts
+}
+
+/// The workers of a generator or sink.
+pub(super) fn workers_of<'f>(
+    figures: &'f RunFigures,
+    component: Component,
+    id: &'f str,
+) -> impl Iterator<Item = &'f WorkerShares> + Clone {
+    let all = figures.workers.iter();
+    all.filter(move |worker| worker.component == component && worker.id == id)
+}
+
+/// The largest of some shares, or zero.
+pub(super) fn largest(shares: impl Iterator<Item = f64>) -> f64 {
+    shares.fold(0.0, f64::max)
+}
+
+/// How much of what was asked was sent, if something was.
+pub(super) fn achieved_share(generator: &GeneratorFigures) -> Option<f64> {
+    let asked = generator.asked_per_second.filter(|asked| *asked > 0.0)?;
+    Some(generator.achieved_per_second? / asked)
+}
+
+fn of_generator(
+    plan: &GeneratorPlan,
+    generator: &GeneratorFigures,
+    lateness_p99: Option<Nanos>,
+    figures: &RunFigures,
+) -> Vec<Doubt> {
+    let workers = workers_of(figures, Component::Generator, &plan.id);
+    let blocked = largest(workers.clone().map(|worker| worker.blocked));
+    let busy = workers.clone().map(|worker| worker.running + worker.late);
+    let busy = busy.min_by(f64::total_cmp).unwrap_or(0.0);
+    let late = largest(workers.map(|worker| worker.late));
+    let id = plan.id.clone();
+    if plan.rate.is_max() {
+        let limit = limits::GENERATOR_BUSY_SHARE;
+        let is_limit = busy > limit && blocked < limits::BLOCKED_SHARE;
+        let doubt = Doubt::GeneratorLimit {
+            id,
+            share: busy,
+            limit,
+        };
+        return is_limit.then_some(doubt).into_iter().collect();
+    }
+    let mut doubts = Vec::new();
+    let limit = limits::GENERATOR_LATE_SHARE;
+    let harms = lateness_p99.is_none_or(|lateness| lateness > limits::GENERATOR_LATENESS_P99);
+    if late > limit && harms {
+        doubts.push(Doubt::GeneratorLate {
+            id: id.clone(),
+            share: late,
+            limit,
+        });
+    }
+    if achieved_share(generator).is_some_and(|share| share < limits::RATE_ACHIEVED_SHARE)
+        && blocked < limits::BLOCKED_SHARE
+    {
+        doubts.push(Doubt::RateNotReached {
+            id,
+            unit: generator.unit,
+            asked_per_second: generator.asked_per_second.unwrap_or(0.0),
+            achieved_per_second: generator.achieved_per_second.unwrap_or(0.0),
+            because: shortfall_cause(late, busy, figures),
+        });
+    }
+    doubts
+}
+
+fn shortfall_cause(late: f64, busy: f64, figures: &RunFigures) -> ShortfallCause {
+    let connections = ["connect_refused", "connect_failed", "peer_closed"];
+    let mut outcomes = figures.outcomes.iter();
+    if late > limits::GENERATOR_LATE_SHARE {
+        ShortfallCause::GeneratorLate
+    } else if busy > limits::GENERATOR_BUSY_SHARE {
+        ShortfallCause::GeneratorBusy
+    } else if outcomes.any(|own| connections.contains(&own.outcome.as_str())) {
+        ShortfallCause::ConnectionsFailed
+    } else {
+        ShortfallCause::Unknown
+    }
+}
+
+fn of_sinks(figures: &RunFigures) -> Vec<Doubt> {
+    let saturated = figures.subject_core_share;
+    if saturated.is_some_and(|share| share >= limits::SUBJECT_SATURATED_SHARE) {
+        return Vec::new();
+    }
+    let mut doubts: Vec<Doubt> = Vec::new();
+    let sinks = figures.workers.iter();
+    for worker in sinks.filter(|worker| worker.component == Component::Sink) {
+        let told =
+            |doubt: &Doubt| matches!(doubt, Doubt::SinkSaturated { id, .. } if *id == worker.id);
+        if worker.running > limits::SINK_RUNNING_SHARE && !doubts.iter().any(told) {
+            doubts.push(Doubt::SinkSaturated {
+                id: worker.id.clone(),
+                share: worker.running,
+                limit: limits::SINK_RUNNING_SHARE,
+            });
+        }
+    }
+    doubts
+}

@@ -1,0 +1,160 @@
+//! What happened in a run, in figures.
+
+use std::collections::BTreeSet;
+
+use stillwell_capture::{Capture, Manifest, SeriesTable};
+use stillwell_metric::{Labels, Metric, catalogue};
+use stillwell_units::{float_from_u64, floor_to_u64};
+
+use super::{Component, GeneratorFigures, OutcomeCount, RunFigures, Totals, WorkerShares};
+use crate::window::{self, Window};
+
+pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigures {
+    let manifest = &capture.manifest;
+    let mut figures = RunFigures {
+        whole: whole(&capture.series),
+        rss_peak_bytes: window::last(&capture.series, catalogue::SUBJECT_RSS_PEAK),
+        subject_cpus: manifest.subject_cpus.clone(),
+        own_cpus: manifest.own_cpus.clone(),
+        ..RunFigures::default()
+    };
+    let Some(window) = window else {
+        return figures;
+    };
+    figures.measured = measured(window);
+    let generators = manifest.plan.generators.iter();
+    figures.generators = generators
+        .map(|plan| GeneratorFigures {
+            id: plan.id.clone(),
+            unit: plan.rate.unit,
+            asked_per_second: if plan.rate.is_max() {
+                None
+            } else {
+                window.per_second(catalogue::ASKED_UNITS, is_of(&plan.id))
+            },
+            achieved_per_second: window.per_second(catalogue::SENT_UNITS, is_of(&plan.id)),
+        })
+        .collect();
+    figures.lateness = window.quantiles(catalogue::LATENESS);
+    figures.response_time = window.quantiles(catalogue::RESPONSE_TIME);
+    figures.service_time = window.quantiles(catalogue::SERVICE_TIME);
+    figures.subject_cpu_share = window.share(catalogue::SUBJECT_CPU);
+    figures.subject_core_share = figures.subject_cpu_share.and_then(|share| {
+        let cpus = manifest.subject_cpus.as_ref()?.len();
+        (cpus > 0).then(|| share / count(cpus))
+    });
+    figures.rss_mean_bytes = window.mean(catalogue::SUBJECT_RSS);
+    figures.rss_peak_bytes = figures
+        .rss_peak_bytes
+        .or_else(|| window.largest(catalogue::SUBJECT_RSS));
+    figures.pss_mean_bytes = window.mean(catalogue::SUBJECT_PSS);
+    figures.workers = workers(&capture.series, window);
+    figures.outcomes = outcomes(&capture.series, window);
+    if let Some(cpus) = host_cpus(manifest) {
+        let of_host = |metric| Some(window.share(metric)? / cpus);
+        figures.steal_share = of_host(catalogue::HOST_CPU_STEAL);
+        figures.foreign_cpu_share = of_host(catalogue::HOST_CPU_FOREIGN);
+    }
+    figures
+}
+
+/// Whether labels are those of the generator or sink `id`.
+pub(super) fn is_of(id: &str) -> impl Fn(&Labels) -> bool {
+    move |labels| labels.value("id") == Some(id)
+}
+
+fn measured(window: &Window<'_>) -> Totals {
+    let grown = |metric| window.grown(metric, |_| true);
+    Totals {
+        events_sent: grown(catalogue::EVENTS_WRITTEN),
+        bytes_sent: grown(catalogue::BYTES_WRITTEN),
+        events_received: grown(catalogue::EVENTS_RECEIVED),
+        bytes_received: grown(catalogue::BYTES_RECEIVED)
+            .or_else(|| grown(catalogue::TOTAL_BYTES_RECEIVED)),
+    }
+}
+
+fn whole(series: &SeriesTable) -> Totals {
+    let last = |metric| window::last(series, metric);
+    Totals {
+        events_sent: last(catalogue::EVENTS_WRITTEN),
+        bytes_sent: last(catalogue::BYTES_WRITTEN),
+        events_received: last(catalogue::EVENTS_RECEIVED),
+        bytes_received: last(catalogue::BYTES_RECEIVED)
+            .or_else(|| last(catalogue::TOTAL_BYTES_RECEIVED)),
+    }
+}
+
+fn workers(series: &SeriesTable, window: &Window<'_>) -> Vec<WorkerShares> {
+    let share = |metric: Metric, wanted: &Labels| {
+        let mut own = series.of(metric).filter(|(labels, _)| *labels == wanted);
+        let growth = own.next().and_then(|(_, series)| window.growth(series));
+        growth.map_or(0.0, |growth| {
+            growth.value / float_from_u64(growth.length.as_u64())
+        })
+    };
+    let mut workers = Vec::new();
+    for component in [Component::Generator, Component::Sink] {
+        for (labels, _) in series.of(catalogue::WORKER_RUNNING) {
+            if labels.value("component") != Some(component.label()) {
+                continue;
+            }
+            let text = |key| labels.value(key).unwrap_or_default().to_owned();
+            workers.push(WorkerShares {
+                component,
+                id: text("id"),
+                worker: text("worker"),
+                ahead: share(catalogue::WORKER_AHEAD, labels),
+                blocked: share(catalogue::WORKER_BLOCKED, labels),
+                running: share(catalogue::WORKER_RUNNING, labels),
+                late: share(catalogue::WORKER_LATE, labels),
+            });
+        }
+    }
+    workers
+}
+
+fn outcomes(series: &SeriesTable, window: &Window<'_>) -> Vec<OutcomeCount> {
+    let mut counts: Vec<OutcomeCount> = Vec::new();
+    for (labels, series) in series.of(catalogue::OUTCOMES) {
+        let outcome = labels.value("outcome").unwrap_or_default();
+        let grown = match series.points.first() {
+            // An outcome that is first seen while measuring was at zero before.
+            Some(first) if first.moment > window.start => {
+                let end = series.at_or_after(window.end);
+                end.and_then(|point| point.value.number()).unwrap_or(0.0)
+            }
+            _ => window.growth(series).map_or(0.0, |growth| growth.value),
+        };
+        let count = floor_to_u64(grown);
+        match counts.iter_mut().find(|own| own.outcome == outcome) {
+            Some(own) => own.count = own.count.saturating_add(count),
+            None => counts.push(OutcomeCount {
+                outcome: outcome.to_owned(),
+                count,
+            }),
+        }
+    }
+    counts.retain(|own| own.count > 0);
+    counts
+}
+
+/// How many CPUs the host has: by the manifest's host facts, where `cpus` or
+/// `cpu_count` is a number or a list, else all those that were handed out.
+pub(super) fn host_cpus(manifest: &Manifest) -> Option<f64> {
+    let told = ["cpus", "cpu_count"].into_iter().find_map(|key| {
+        let fact = manifest.host.get(key)?;
+        fact.as_f64()
+            .or_else(|| fact.as_array().map(|list| count(list.len())))
+    });
+    let handed_out = || {
+        let (subject, own) = (manifest.subject_cpus.as_ref()?, manifest.own_cpus.as_ref()?);
+        let all: BTreeSet<u16> = subject.iter().chain(own).copied().collect();
+        Some(count(all.len()))
+    };
+    told.or_else(handed_out).filter(|cpus| *cpus >= 1.0)
+}
+
+fn count(number: usize) -> f64 {
+    float_from_u64(u64::try_from(number).unwrap_or(u64::MAX))
+}

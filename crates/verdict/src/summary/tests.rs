@@ -1,0 +1,438 @@
+use proptest::prelude::*;
+use stillwell_capture::{Note, PartNote, RunOutcome, SubjectEnd};
+use stillwell_metric::{Labels, Value, catalogue, empty_histogram, encode_histogram};
+use stillwell_plan::{
+    Aggregation, CheckPlan, GoalMetric, Phase, RatePlan, ScrapePlan, SeriesSelector, SubjectKind,
+};
+use stillwell_units::Nanos;
+
+use super::*;
+use crate::check::CheckPassed;
+use crate::doubt::ShortfallCause;
+use crate::fixture::{Story, generator, sink};
+
+fn close(found: Option<f64>, wanted: f64) -> bool {
+    found.is_some_and(|found| (found - wanted).abs() <= wanted.abs() * 1e-9)
+}
+
+/// The only doubt of a run.
+#[track_caller]
+fn only_doubt(story: &Story) -> Doubt {
+    let doubts = story.summary().doubts;
+    assert_eq!(doubts.len(), 1, "{doubts:?}");
+    doubts.into_iter().next().unwrap()
+}
+
+#[test]
+fn a_healthy_run_is_one_number_for_each_goal() {
+    let run = Story::healthy().summary();
+    assert_eq!(run.doubts, []);
+    assert_eq!(run.cautions, []);
+    assert_eq!(run.measured, Nanos::from_secs(10));
+    for (metric, wanted) in [
+        (GoalMetric::IngressThroughput, 100_000.0),
+        (GoalMetric::EgressThroughput, 90_000.0),
+        (GoalMetric::Cpu, 0.5),
+        (GoalMetric::CpuPerEvent, 500_000.0),
+        (GoalMetric::Memory, 50e6),
+    ] {
+        assert!(close(run.value(metric), wanted), "{metric:?} {run:?}");
+    }
+    assert!(close(run.figures.subject_core_share, 0.5));
+    assert!(close(run.figures.measured.events_sent, 10_000.0));
+    assert!(close(run.figures.whole.events_sent, 15_000.0));
+    assert!(close(run.figures.rss_peak_bytes, 60e6));
+}
+
+#[test]
+fn numbers_come_from_the_ends_and_not_from_seconds() {
+    // All of the growth lies in one second: the mean over the phase is the same.
+    let mut story = Story::healthy().without(catalogue::BYTES_WRITTEN);
+    for second in 0..=15 {
+        let value = if second < 7 { 5 } else { 1_000_005 };
+        story.points.push((
+            catalogue::BYTES_WRITTEN,
+            generator(),
+            second,
+            Value::Int(value),
+        ));
+    }
+    assert!(close(
+        story.summary().value(GoalMetric::IngressThroughput),
+        100_000.0
+    ));
+}
+
+#[test]
+fn what_was_not_recorded_is_missing_with_a_reason() {
+    let run = Story::healthy()
+        .without(catalogue::SUBJECT_CPU)
+        .without(catalogue::SUBJECT_RSS)
+        .summary();
+    for metric in [GoalMetric::Cpu, GoalMetric::CpuPerEvent, GoalMetric::Memory] {
+        assert!(matches!(&run.values[&metric], Measured::Missing { .. }));
+    }
+    let mut idle = Story::healthy();
+    idle.manifest.plan.generators.clear();
+    idle.manifest.plan.sinks.clear();
+    idle.manifest.plan.subject.kind = SubjectKind::None;
+    for reason in idle.summary().values.values() {
+        let Measured::Missing { reason } = reason else {
+            panic!("{reason:?}");
+        };
+        assert!(reason.starts_with("the rig has no"), "{reason}");
+    }
+}
+
+#[test]
+fn no_event_gives_no_cost_of_an_event() {
+    let run = Story::healthy()
+        .with(catalogue::EVENTS_WRITTEN, generator(), 0.0)
+        .summary();
+    assert_eq!(run.value(GoalMetric::CpuPerEvent), None);
+    assert!(run.value(GoalMetric::Cpu).is_some());
+}
+
+#[test]
+fn outcomes_are_doubts() {
+    for (outcome, text) in [
+        (RunOutcome::Unfinished, "cut off"),
+        (
+            RunOutcome::NeverReady {
+                reason: "no port".to_owned(),
+            },
+            "never ready: no port",
+        ),
+        (
+            RunOutcome::Overdue {
+                phase: Phase::Drain,
+            },
+            "phase drain",
+        ),
+    ] {
+        let mut story = Story::healthy();
+        story.manifest.outcome = outcome;
+        let doubt = only_doubt(&story);
+        assert!(doubt.to_string().contains(text), "{doubt}");
+        assert!(doubt.spoils(GoalMetric::Memory));
+    }
+}
+
+#[test]
+fn a_dead_subject_tells_its_last_words() {
+    let mut story = Story::healthy();
+    story.manifest.outcome = RunOutcome::SubjectDied {
+        phase: Phase::Measure,
+    };
+    story.manifest.subject = Some(SubjectEnd {
+        code: None,
+        signal: Some(9),
+        killed: false,
+        cpu_user: Nanos::ZERO,
+        cpu_system: Nanos::ZERO,
+        rss_max_bytes: 0,
+        last_lines: vec!["one".to_owned(), "out of luck".to_owned()],
+    });
+    assert_eq!(
+        only_doubt(&story).to_string(),
+        "the subject died in phase measure by signal 9; its last line: out of luck"
+    );
+}
+
+#[test]
+fn no_part_dies_alone() {
+    let mut story = Story::healthy();
+    story.manifest.outcome = RunOutcome::PartFailed {
+        part: "sink s".to_owned(),
+        reason: "broken".to_owned(),
+    };
+    for name in ["sink s", "observer"] {
+        story.manifest.parts.push(PartNote {
+            name: name.to_owned(),
+            cpu: Nanos::ZERO,
+            failure: Some("broken".to_owned()),
+        });
+    }
+    let doubts = story.summary().doubts;
+    assert_eq!(doubts.len(), 2, "{doubts:?}");
+    assert!(doubts.iter().all(|d| matches!(d, Doubt::PartFailed { .. })));
+}
+
+#[test]
+fn a_fallen_cpu_total_is_another_process() {
+    let mut story = Story::healthy().without(catalogue::SUBJECT_CPU);
+    for second in 0..=15_u64 {
+        let value = Value::Int(second % 8);
+        story
+            .points
+            .push((catalogue::SUBJECT_CPU, Labels::none(), second, value));
+    }
+    assert_eq!(only_doubt(&story), Doubt::SubjectRestarted);
+}
+
+#[test]
+fn kills_for_memory_are_a_doubt() {
+    let story = Story::healthy().with(catalogue::SUBJECT_OOM_KILLS, Labels::none(), 1.0);
+    assert_eq!(only_doubt(&story), Doubt::OutOfMemory { kills: 15 });
+}
+
+#[test]
+fn missing_beats_are_a_doubt_from_the_third_on() {
+    let mut story = Story::healthy();
+    story.missing_beats = vec![6];
+    assert_eq!(story.summary().doubts, []);
+    story.missing_beats = vec![6, 7];
+    let Doubt::SamplesMissing { gap, limit } = only_doubt(&story) else {
+        panic!("{:?}", story.summary().doubts);
+    };
+    assert_eq!(
+        (gap, limit),
+        (Nanos::from_secs(3), Nanos::from_millis(2500))
+    );
+}
+
+#[test]
+fn a_run_without_samples_is_doubted() {
+    let mut story = Story::healthy();
+    story.missing_beats = (0..=15).collect();
+    assert!(matches!(only_doubt(&story), Doubt::SamplesMissing { .. }));
+}
+
+#[test]
+fn a_stepped_clock_is_a_doubt() {
+    let mut story = Story::healthy();
+    story.manifest.phases[3].wall_millis += 99;
+    assert_eq!(story.summary().doubts, []);
+    story.manifest.phases[3].wall_millis += 101;
+    let Doubt::ClockStepped { by, .. } = only_doubt(&story) else {
+        panic!("{:?}", story.summary().doubts);
+    };
+    assert_eq!(by, Nanos::from_millis(200));
+}
+
+#[test]
+fn steal_and_foreign_cpu_have_limits() {
+    // Of two CPUs, so 0.2 s each second are 10 %.
+    let stolen = Story::healthy().with(catalogue::HOST_CPU_STEAL, Labels::none(), 0.2e9);
+    assert!(
+        matches!(only_doubt(&stolen), Doubt::Steal { share, .. } if (share - 0.1).abs() < 1e-9)
+    );
+    let foreign =
+        |per_second| Story::healthy().with(catalogue::HOST_CPU_FOREIGN, Labels::none(), per_second);
+    assert_eq!(foreign(0.19e9).summary().doubts, []);
+    let busy = only_doubt(&foreign(0.3e9));
+    assert!(busy.spoils(GoalMetric::EgressThroughput));
+    assert!(!busy.spoils(GoalMetric::CpuPerEvent));
+    assert!(only_doubt(&foreign(0.6e9)).spoils(GoalMetric::CpuPerEvent));
+}
+
+#[test]
+fn unknown_cpus_are_said_and_not_guessed() {
+    let mut story = Story::healthy();
+    story.manifest.host = serde_json::Value::Null;
+    assert!(story.summary().figures.foreign_cpu_share.is_some());
+    story.manifest.own_cpus = None;
+    let run = story.summary();
+    assert_eq!(run.figures.foreign_cpu_share, None);
+    assert_eq!(run.cautions, [Caution::HostCpusUnknown]);
+}
+
+fn lateness(p99: Nanos) -> Value {
+    let mut histogram = empty_histogram();
+    histogram.record_n(p99.as_u64(), 100).unwrap();
+    Value::Histogram(encode_histogram(&histogram))
+}
+
+#[test]
+fn a_late_generator_is_a_doubt_if_its_lateness_harms() {
+    let late = Story::healthy().with(catalogue::WORKER_LATE, generator(), 0.2e9);
+    assert!(matches!(only_doubt(&late), Doubt::GeneratorLate { .. }));
+    let mut slices = late.clone();
+    let slow = lateness(Nanos::from_millis(40));
+    slices
+        .points
+        .push((catalogue::LATENESS, generator(), 8, slow));
+    assert!(matches!(only_doubt(&slices), Doubt::GeneratorLate { .. }));
+    let mut wakes = late;
+    let quick = lateness(Nanos::from_millis(1));
+    wakes
+        .points
+        .push((catalogue::LATENESS, generator(), 8, quick));
+    let run = wakes.summary();
+    assert_eq!(run.doubts, []);
+    assert!(matches!(run.cautions[..], [Caution::WakesLate { .. }]));
+    assert_eq!(run.figures.lateness.unwrap().count, 100);
+}
+
+#[test]
+fn a_shortfall_without_a_blocking_subject_is_a_doubt() {
+    let short = Story::healthy().with(catalogue::SENT_UNITS, generator(), 900.0);
+    let Doubt::RateNotReached { because, .. } = only_doubt(&short) else {
+        panic!("{:?}", short.summary().doubts);
+    };
+    assert_eq!(because, ShortfallCause::Unknown);
+    let enough = Story::healthy().with(catalogue::SENT_UNITS, generator(), 995.0);
+    assert_eq!(enough.summary().doubts, []);
+}
+
+#[test]
+fn a_shortfall_by_the_subject_is_a_finding() {
+    let run = Story::healthy()
+        .with(catalogue::SENT_UNITS, generator(), 900.0)
+        .with(catalogue::WORKER_BLOCKED, generator(), 0.5e9)
+        .summary();
+    assert_eq!(run.doubts, []);
+    assert!(matches!(
+        run.cautions[..],
+        [Caution::SubjectSaturated { .. }]
+    ));
+}
+
+#[test]
+fn a_generator_at_full_speed_must_be_blocked() {
+    let mut story = Story::healthy().with(catalogue::WORKER_RUNNING, generator(), 0.97e9);
+    story.manifest.plan.generators[0].rate = RatePlan::MAX;
+    let doubt = only_doubt(&story);
+    assert!(matches!(doubt, Doubt::GeneratorLimit { .. }));
+    assert!(doubt.spoils(GoalMetric::IngressThroughput));
+    assert!(!doubt.spoils(GoalMetric::CpuPerEvent));
+    let blocked = story.with(catalogue::WORKER_BLOCKED, generator(), 0.06e9);
+    assert_eq!(blocked.summary().doubts, []);
+}
+
+#[test]
+fn a_busy_sink_is_a_doubt_unless_the_subject_was_busier() {
+    let busy = Story::healthy().with(catalogue::WORKER_RUNNING, sink(), 0.95e9);
+    assert!(matches!(only_doubt(&busy), Doubt::SinkSaturated { .. }));
+    let busier = busy.with(catalogue::SUBJECT_CPU, Labels::none(), 0.99e9);
+    assert_eq!(busier.summary().doubts, []);
+}
+
+#[test]
+fn notes_and_silent_scrapes_are_cautions() {
+    let mut story = Story::healthy().with(catalogue::SUBJECT_CPU, Labels::none(), 0.1e9);
+    let url = "http://127.0.0.1:9/metrics".to_owned();
+    story.manifest.plan.observer.scrapes = vec![ScrapePlan {
+        url: url.clone(),
+        names: None,
+        labels: Vec::new(),
+    }];
+    story.manifest.notes = vec![Note {
+        what: "cgroup".to_owned(),
+        why: "not permitted".to_owned(),
+    }];
+    let run = story.summary();
+    assert_eq!(run.doubts, []);
+    assert!(matches!(
+        run.cautions[..],
+        [
+            Caution::LightLoad { .. },
+            Caution::ScrapeNeverAnswered { .. },
+            Caution::NotIsolated { .. }
+        ]
+    ));
+    let labels = Labels::none().with("url", url);
+    let answered = story.with(catalogue::SCRAPE_OK, labels, 1.0).summary();
+    assert_eq!(answered.cautions.len(), 2);
+}
+
+#[test]
+fn sends_that_failed_are_counted_from_their_first_sight() {
+    let outcome = |name: &str| generator().with("outcome", name);
+    let mut story = Story::healthy().with(catalogue::OUTCOMES, outcome("ok"), 1000.0);
+    for second in 6..=15 {
+        let value = Value::Int(500);
+        story
+            .points
+            .push((catalogue::OUTCOMES, outcome("timed_out"), second, value));
+    }
+    let run = story.summary();
+    let counts: Vec<(&str, u64)> = run
+        .figures
+        .outcomes
+        .iter()
+        .map(|own| (own.outcome.as_str(), own.count))
+        .collect();
+    assert_eq!(counts, [("ok", 10_000), ("timed_out", 500)]);
+    assert!(matches!(
+        &run.cautions[..],
+        [Caution::SendsFailed { count: 500, .. }]
+    ));
+}
+
+fn check_of(upper: Option<f64>, lower: Option<f64>, metric: &str, id: Option<&str>) -> CheckResult {
+    let mut story = Story::healthy();
+    story.manifest.plan.checks = vec![CheckPlan {
+        name: "c".to_owned(),
+        description: None,
+        series: SeriesSelector {
+            metric: metric.to_owned(),
+            id: id.map(str::to_owned),
+            aggregation: Aggregation::Each,
+        },
+        upper,
+        lower,
+    }];
+    story.summary().checks.remove(0)
+}
+
+#[test]
+fn checks_hold_bounds_inclusively() {
+    let rss = catalogue::SUBJECT_RSS.name;
+    for (upper, lower, passed) in [
+        (Some(50e6), None, CheckPassed::Pass),
+        (Some(49e6), None, CheckPassed::Fail),
+        (None, Some(50e6), CheckPassed::Pass),
+        (Some(60e6), Some(51e6), CheckPassed::Fail),
+    ] {
+        let result = check_of(upper, lower, rss, None);
+        assert_eq!(result.passed, passed, "{result:?}");
+        assert!(close(result.observed, 50e6));
+        assert_eq!(result.unit, "B");
+    }
+    let absent = check_of(Some(1.0), None, "target/nothing", None);
+    assert_eq!(absent.passed, CheckPassed::NotMeasured);
+    // Only the measured phase counts: 3 s to 13 s.
+    let received = catalogue::BYTES_RECEIVED.name;
+    let result = check_of(
+        Some(13.0 * 90_000.0),
+        Some(3.0 * 90_000.0),
+        received,
+        Some("s"),
+    );
+    assert_eq!(result.passed, CheckPassed::Pass);
+    let other = check_of(Some(1.0), None, received, Some("another"));
+    assert_eq!(other.passed, CheckPassed::NotMeasured);
+}
+
+#[test]
+fn summaries_read_back() {
+    let mut story = Story::healthy().placed("baseline", 3).with(
+        catalogue::HOST_CPU_STEAL,
+        Labels::none(),
+        0.2e9,
+    );
+    story.manifest.warnings.push("careful".to_owned());
+    let run = story.summary();
+    let text = serde_json::to_string(&run).unwrap();
+    assert!(text.contains(SUMMARY_SCHEMA));
+    assert_eq!(serde_json::from_str::<RunSummary>(&text).unwrap(), run);
+}
+
+proptest! {
+    /// For all captures, whole or not: a summary is made, and it is either
+    /// doubted or has the numbers of a run that was measured.
+    #[test]
+    fn any_capture_has_a_summary(
+        missing in prop::collection::vec(0_u64..=15, 0..16),
+        phases in 0_usize..=6,
+        cpu in 0.0_f64..3e9,
+    ) {
+        let mut story = Story::healthy().with(catalogue::SUBJECT_CPU, Labels::none(), cpu);
+        story.missing_beats = missing;
+        story.manifest.phases.truncate(phases);
+        let run = story.summary();
+        let measured = run.value(GoalMetric::Cpu).is_some();
+        prop_assert!(measured || !run.doubts.is_empty(), "{:?}", run);
+    }
+}
