@@ -156,7 +156,7 @@ impl<'a> Teller<'a> {
         EventRate::try_new(events / elapsed).map_or_else(|_| String::new(), |r| format!(" ({r})"))
     }
 
-    fn interim(&mut self, verdict: &ExperimentVerdict) {
+    fn interim(&self, verdict: &ExperimentVerdict) {
         if self.paint.live {
             return;
         }

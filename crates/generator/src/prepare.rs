@@ -46,7 +46,12 @@ pub enum PrepareError {
         source: BuildError,
     },
     /// A block is larger than what the transport carries as one message.
-    #[error("generator `{id}` has a block of {} bytes, and {transport} carries at most {}: lower the largest block", largest.bytes(), limit.bytes())]
+    #[error(
+        "generator `{id}` has a block of {} bytes, and {transport} carries at most {}: \
+         lower the largest block",
+        largest.bytes(),
+        limit.bytes()
+    )]
     BlockTooLarge {
         /// The generator.
         id: String,

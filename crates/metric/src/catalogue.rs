@@ -134,7 +134,7 @@ catalogue! {
     SUBJECT_THREADS = "subject_threads", Count, Gauge, "Threads in the subject's tree.";
     SUBJECT_FDS = "subject_fds", Count, Gauge, "Open file descriptors in the subject's tree.";
     SUBJECT_SWITCHES_VOLUNTARY = "subject_context_switches_voluntary", Count, Counter, "Context switches because the subject waited.";
-    SUBJECT_SWITCHES_FORCED = "subject_context_switches_forced", Count, Counter, "Context switches because the scheduler took the CPU away.";
+    SUBJECT_SWITCHES_FORCED = "subject_context_switches_forced", Count, Counter, "Context switches because the scheduler took the CPU.";
     SUBJECT_FAULTS_MINOR = "subject_page_faults_minor", Count, Counter, "Page faults that needed no disk.";
     SUBJECT_FAULTS_MAJOR = "subject_page_faults_major", Count, Counter, "Page faults that needed a disk.";
     SUBJECT_READ_BYTES = "subject_disk_read_bytes", Bytes, Counter, "Bytes that the subject had read from storage.";

@@ -100,7 +100,9 @@ impl Metadata {
                     entry.name
                 )
             });
-        let places: Vec<usize> = names.iter().filter_map(|name| place(name)).collect();
+        // As written: cargo puts members that others need first.
+        let written = members(root_manifest);
+        let places: Vec<usize> = written.iter().filter_map(|name| place(name)).collect();
         let out_of_order = places
             .windows(2)
             .filter(|pair| pair[0] > pair[1])
@@ -194,6 +196,15 @@ fn place(name: &str) -> Option<usize> {
 }
 
 /// The line, from 1, that begins with `word`; 1 where none does.
+/// The last parts of the members' paths, in the order in which a manifest lists them.
+fn members(root_manifest: &str) -> Vec<&str> {
+    let lines = root_manifest.lines().map(str::trim);
+    let listed = lines.skip_while(|line| !line.starts_with("members"));
+    let listed = listed.take_while(|line| !line.starts_with(']'));
+    let quoted = listed.filter_map(|line| line.strip_prefix('"')?.split('"').next());
+    quoted.filter_map(|path| path.rsplit('/').next()).collect()
+}
+
 fn line_of(text: &str, word: &str) -> usize {
     let line = text.lines().position(|line| line.starts_with(word));
     line.map_or(1, |index| index + 1)

@@ -57,7 +57,7 @@ pub(super) const CRATES: &[Entry] = &[
     edge("scope", &["units", "metric"]),
     edge("wire", &["units", "metric", "plan", "scope"]),
     edge("generator", &["units", "metric", "plan", "payload", "pacer", "http", "scope", "wire"]),
-    edge("subject", &["units", "metric", "plan", "scope"]),
+    edge("subject", &["units", "metric", "plan", "http", "scope", "wire"]),
     edge("observer", &["units", "metric", "plan", "scope", "wire", "http"]),
     edge("sink", &["units", "metric", "plan", "http", "scope", "wire"]),
     edge("capture", &["units", "metric", "plan"]),
@@ -89,11 +89,30 @@ pub(super) const OWNED: &[(&str, &[&str])] = &[
     ("clap", &["cli"]),
     ("parquet", &["capture"]),
     ("procfs", &["observer"]),
-    ("serde-saphyr", &["legacy", "config"]),
+    ("granit-parser", &["legacy"]),
 ];
 
 /// The only files that may contain `unsafe`, each with the reason why safe code cannot do it.
-pub(super) const UNSAFE_FILES: &[(&str, &str)] = &[];
+pub(super) const UNSAFE_FILES: &[(&str, &str)] = &[
+    (
+        "crates/observer/src/cpu_clock.rs",
+        "the CPU clock of another process has no safe wrapper",
+    ),
+    (
+        "crates/subject/src/kernel.rs",
+        "what happens between fork and exec, and wait4",
+    ),
+    (
+        "crates/wire/src/timer.rs",
+        "the runtime has no safe way to watch a descriptor of ours",
+    ),
+];
+
+/// The only files of pure crates that may read files or the environment, each with the reason.
+pub(super) const DOORS: &[(&str, &str)] = &[(
+    "crates/config/src/files.rs",
+    "the one door through which configuration is read; everything else is handed its text",
+)];
 
 /// The entry of a crate, by its name without prefix.
 pub(super) fn entry(name: &str) -> Option<&'static Entry> {

@@ -86,11 +86,13 @@ fn rates_read_in_every_spelling() {
             "Bytes Ramp 1000 9000 2000",
         ),
         (
-            "throttle: {linear: {initial_bytes_per_second: 1 kB, maximum_bytes_per_second: 9 kB, rate_of_change: {bytes_per_second: 2 kB}}}",
+            "throttle: {linear: {initial_bytes_per_second: 1 kB, maximum_bytes_per_second: 9 kB, \
+             rate_of_change: {bytes_per_second: 2 kB}}}",
             "Bytes Ramp 1000 9000 2000",
         ),
         (
-            "throttle: {linear: {initial: {blocks_per_second: 1}, maximum: {blocks_per_second: 3}, rate_of_change: {blocks_per_second: 1}}}",
+            "throttle: {linear: {initial: {blocks_per_second: 1}, maximum: {blocks_per_second: 3}, \
+             rate_of_change: {blocks_per_second: 1}}}",
             "Blocks Ramp 1 3 1",
         ),
     ] {
