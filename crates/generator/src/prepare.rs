@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use stillwell_http::{HeadError, TargetError};
 use stillwell_metric::{GeneratorShard, Labels, Recorder};
-use stillwell_pacer::{Schedule, Shape, Share, TimeAccount};
+use stillwell_pacer::{Schedule, Share, TimeAccount};
 use stillwell_payload::{BlockSet, BuildError};
-use stillwell_plan::{GeneratorPlan, RatePlan, RateShape};
+use stillwell_plan::{GeneratorPlan, RatePlan};
 use stillwell_scope::{Place, Scope, Token, clock};
 use stillwell_units::{ByteSize, Moment};
 
@@ -193,7 +193,7 @@ impl PreparedWorker {
     fn into_state(self, rate: RatePlan, start: Moment, reserved: bool) -> (BlockSet, State) {
         let now = clock::now();
         let state = State {
-            schedule: Schedule::new(shape(rate.shape), self.share, start),
+            schedule: Schedule::new(rate.shape, self.share, start),
             unit: rate.unit,
             is_max: rate.is_max(),
             reserved,
@@ -218,20 +218,4 @@ fn connections_of(plan: &GeneratorPlan, share: Share) -> u16 {
     let workers = plan.workers.max(1);
     let has_odd_one = share.index() < u32::from(plan.connections % workers);
     (plan.connections / workers + u16::from(has_odd_one)).max(1)
-}
-
-const fn shape(shape: RateShape) -> Shape {
-    match shape {
-        RateShape::Max => Shape::Max,
-        RateShape::Constant { per_second } => Shape::Constant { per_second },
-        RateShape::Ramp {
-            initial_per_second,
-            maximum_per_second,
-            change_per_second,
-        } => Shape::Ramp {
-            initial_per_second,
-            maximum_per_second,
-            change_per_second,
-        },
-    }
 }

@@ -59,10 +59,13 @@ impl Executor for Local {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<RunSummary, ExecutorError> {
         let folder = request.folder.clone();
-        stillwell_run::conduct(request, interrupt, progress)
+        let manifest = stillwell_run::conduct(request, interrupt, progress)
             .map_err(|source| ExecutorError::Conduct { source })?;
         // Read back from the files: what is judged is what is kept.
-        let capture = Capture::open(&folder).map_err(|source| ExecutorError::Capture { source })?;
+        let mut capture =
+            Capture::open(&folder).map_err(|source| ExecutorError::Capture { source })?;
+        // Only how it ended is not: a full disk does not take that news.
+        capture.manifest.outcome = manifest.outcome;
         let summary = summarise(&capture);
         write_json(&summary_of(&folder), &summary)
             .map_err(|source| ExecutorError::Summary { source })?;

@@ -18,6 +18,12 @@ pub enum TimeState {
 impl TimeState {
     /// All of them, in the order of [`AccountCells`].
     pub const ALL: [Self; 4] = [Self::Ahead, Self::Blocked, Self::Running, Self::Late];
+
+    /// Its place in [`TimeState::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
 }
 
 /// Nanoseconds that a worker spent in each [`TimeState`], as its shard shows

@@ -1,52 +1,23 @@
 //! Where a worker's time went.
 
+use stillwell_metric::TimeState;
 use stillwell_units::{Moment, Nanos};
 
-/// What a worker is doing. Who was the limit of a run is read from these, not
-/// from CPU percent: a spinning worker always uses all of its core.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum State {
-    /// Nothing is due: it waits for the schedule.
-    Ahead,
-    /// It would go on, but the peer does not take or give bytes.
-    Blocked,
-    /// It works.
-    Running,
-    /// Something was due, and it was neither running nor blocked: overslept.
-    Late,
-}
-
-impl State {
-    /// Every state, in the order of [`TimeAccount::totals`].
-    pub const ALL: [Self; 4] = [Self::Ahead, Self::Blocked, Self::Running, Self::Late];
-
-    /// Where this state stands in [`Self::ALL`].
-    #[must_use]
-    pub const fn index(self) -> usize {
-        match self {
-            Self::Ahead => 0,
-            Self::Blocked => 1,
-            Self::Running => 2,
-            Self::Late => 3,
-        }
-    }
-}
-
-/// A worker's time by [`State`]. All of it is accounted: the totals sum to the
+/// A worker's time by [`TimeState`]. All of it is accounted: the totals sum to the
 /// time since the account was opened, whatever was switched when.
 #[derive(Clone, Debug)]
 pub struct TimeAccount {
-    state: State,
+    state: TimeState,
     since: Moment,
     totals: [Nanos; 4],
 }
 
 impl TimeAccount {
-    /// Opened at `now`, in [`State::Running`].
+    /// Opened at `now`, in [`TimeState::Running`].
     #[must_use]
     pub const fn new(now: Moment) -> Self {
         Self {
-            state: State::Running,
+            state: TimeState::Running,
             since: now,
             totals: [Nanos::ZERO; 4],
         }
@@ -54,13 +25,13 @@ impl TimeAccount {
 
     /// What the worker is doing.
     #[must_use]
-    pub const fn state(&self) -> State {
+    pub const fn state(&self) -> TimeState {
         self.state
     }
 
     /// From `now` on the worker is in `state`. A `now` before the last one
     /// counts as the last one.
-    pub fn switch(&mut self, now: Moment, state: State) {
+    pub fn switch(&mut self, now: Moment, state: TimeState) {
         self.book(now);
         self.state = state;
     }
@@ -68,11 +39,11 @@ impl TimeAccount {
     /// Ends a wait for the schedule: until `due` the worker was ahead, from
     /// there to `now` it overslept; it runs from `now` on.
     pub fn wake(&mut self, due: Moment, now: Moment) {
-        self.switch(due.min(now), State::Late);
-        self.switch(now, State::Running);
+        self.switch(due.min(now), TimeState::Late);
+        self.switch(now, TimeState::Running);
     }
 
-    /// The time spent in each state until `now`, in the order of [`State::ALL`].
+    /// The time spent in each state until `now`, in the order of [`TimeState::ALL`].
     #[must_use]
     pub fn totals(&self, now: Moment) -> [Nanos; 4] {
         let mut account = self.clone();
@@ -95,14 +66,14 @@ mod tests {
     #[test]
     fn oversleeping_is_late_and_waking_early_is_not() {
         let mut account = TimeAccount::new(Moment::new(0));
-        account.switch(Moment::new(10), State::Ahead);
+        account.switch(Moment::new(10), TimeState::Ahead);
         account.wake(Moment::new(50), Moment::new(57));
-        account.switch(Moment::new(60), State::Ahead);
+        account.switch(Moment::new(60), TimeState::Ahead);
         account.wake(Moment::new(99), Moment::new(80));
-        account.switch(Moment::new(81), State::Blocked);
+        account.switch(Moment::new(81), TimeState::Blocked);
         let totals = account.totals(Moment::new(100));
         assert_eq!(totals.map(Nanos::as_u64), [60, 19, 14, 7]);
-        assert_eq!(account.state(), State::Blocked);
+        assert_eq!(account.state(), TimeState::Blocked);
     }
 
     proptest! {
@@ -114,7 +85,7 @@ mod tests {
         ) {
             let mut account = TimeAccount::new(Moment::new(start));
             for &(now, state) in &switches {
-                account.switch(Moment::new(now), State::ALL[state]);
+                account.switch(Moment::new(now), TimeState::ALL[state]);
             }
             let last = switches.iter().map(|&(now, _)| now).chain([start, end]).max();
             let sum: u64 = account
@@ -131,12 +102,12 @@ mod tests {
         ) {
             let mut account = TimeAccount::new(Moment::new(0));
             let mut expected = [0; 4];
-            let (mut now, mut state) = (0, State::Running.index());
+            let (mut now, mut state) = (0, TimeState::Running.index());
             for &(length, next) in &steps {
                 expected[state] += length;
                 now += length;
                 state = next;
-                account.switch(Moment::new(now), State::ALL[next]);
+                account.switch(Moment::new(now), TimeState::ALL[next]);
             }
             prop_assert_eq!(account.totals(Moment::new(now)).map(Nanos::as_u64), expected);
         }

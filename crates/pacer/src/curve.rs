@@ -3,6 +3,7 @@
 mod fraction;
 mod ramp;
 
+use stillwell_plan::RateShape;
 use stillwell_units::{Moment, Nanos, float_from_u64};
 
 use fraction::Fraction;
@@ -12,32 +13,6 @@ use ramp::Ramp;
 const RATE_MIN: f64 = 1.0 / float_from_u64(1 << 40);
 /// Above this a rate is this, so that every product fits.
 const RATE_MAX: f64 = float_from_u64(1 << 63);
-
-/// How the rate of a schedule runs over time, in units per second: bytes, events
-/// or blocks.
-///
-/// Rates are taken exactly as they are given. A rate that is negative or not a
-/// number counts as zero and is never due, as does one below 2⁻⁴⁰ (a unit in
-/// 30,000 years); one above 2⁶³ counts as that.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Shape {
-    /// As fast as the peer takes it: always due.
-    Max,
-    /// The same rate throughout.
-    Constant {
-        /// Units per second.
-        per_second: f64,
-    },
-    /// A rate that grows evenly and continuously, then stays.
-    Ramp {
-        /// Units per second at the start.
-        initial_per_second: f64,
-        /// Units per second that are not exceeded.
-        maximum_per_second: f64,
-        /// Units per second by which the rate has grown after each second.
-        change_per_second: f64,
-    },
-}
 
 /// A shape prepared for being asked often. Times are nanoseconds since the
 /// schedule's start.
@@ -49,11 +24,13 @@ pub(crate) enum Curve {
 }
 
 impl Curve {
-    pub(crate) fn new(shape: Shape) -> Self {
+    pub(crate) fn new(shape: RateShape) -> Self {
         match shape {
-            Shape::Max => Self::Max,
-            Shape::Constant { per_second } => Self::Constant(Fraction::new(bounded(per_second))),
-            Shape::Ramp {
+            RateShape::Max => Self::Max,
+            RateShape::Constant { per_second } => {
+                Self::Constant(Fraction::new(bounded(per_second)))
+            }
+            RateShape::Ramp {
                 initial_per_second,
                 maximum_per_second,
                 change_per_second,
@@ -111,7 +88,7 @@ impl Curve {
     }
 }
 
-/// `rate` within the bounds that [`Shape`] names.
+/// `rate` within the bounds that [`RateShape`] names.
 const fn bounded(rate: f64) -> f64 {
     if rate.is_nan() || rate < RATE_MIN {
         0.0

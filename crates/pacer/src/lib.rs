@@ -14,11 +14,12 @@
 //! This crate reads no clock and never waits: `now` is an argument.
 //!
 //! ```
-//! use stillwell_pacer::{Schedule, Shape, Share};
+//! use stillwell_pacer::{Schedule, Share};
+//! use stillwell_plan::RateShape;
 //! use stillwell_units::{Moment, Nanos};
 //!
 //! let start = Moment::new(1_000);
-//! let shape = Shape::Constant { per_second: 1_000.0 };
+//! let shape = RateShape::Constant { per_second: 1_000.0 };
 //! let mut schedule = Schedule::new(shape, Share::WHOLE, start);
 //! assert_eq!(schedule.next_due(start), start + Nanos::from_millis(1));
 //! let now = start + Nanos::from_millis(3);
@@ -34,8 +35,7 @@ mod schedule;
 mod share;
 mod termination;
 
-pub use account::{State, TimeAccount};
-pub use curve::Shape;
+pub use account::TimeAccount;
 pub use schedule::{CatchUp, Schedule};
 pub use share::{Share, ShareError};
 pub use termination::{Termination, lateness};

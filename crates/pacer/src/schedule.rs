@@ -6,7 +6,9 @@ mod tests;
 use stillwell_units::{Moment, Nanos};
 
 use crate::curve::Curve;
-use crate::{Shape, Share};
+use stillwell_plan::RateShape;
+
+use crate::Share;
 
 /// What becomes of units that are long overdue.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -41,7 +43,7 @@ impl Schedule {
     /// This share of the schedule of `shape` that begins at `start`, with
     /// [`CatchUp::Full`].
     #[must_use]
-    pub fn new(shape: Shape, share: Share, start: Moment) -> Self {
+    pub fn new(shape: RateShape, share: Share, start: Moment) -> Self {
         let curve = Curve::new(shape);
         Self {
             curve,
@@ -61,7 +63,7 @@ impl Schedule {
     }
 
     /// The intended moment of the unit that would be sent next; for
-    /// [`Shape::Max`] that is `now`. A moment of `u64::MAX` is never.
+    /// [`RateShape::Max`] that is `now`. A moment of `u64::MAX` is never.
     #[must_use]
     pub const fn next_due(&self, now: Moment) -> Moment {
         if self.curve.is_max() { now } else { self.next }
@@ -78,7 +80,7 @@ impl Schedule {
         }
     }
 
-    /// Units due at `now` and neither sent nor given up; for [`Shape::Max`]
+    /// Units due at `now` and neither sent nor given up; for [`RateShape::Max`]
     /// always `u64::MAX`.
     #[must_use]
     pub fn due(&self, now: Moment) -> u64 {
@@ -117,7 +119,7 @@ impl Schedule {
 
     /// Units that this share asked for from the start until `now`, with the
     /// part of a unit that is under way: the asked rate times the time. Infinite
-    /// for [`Shape::Max`].
+    /// for [`RateShape::Max`].
     #[must_use]
     pub fn asked_until(&self, now: Moment) -> f64 {
         self.curve.asked_at(now.since(self.start).as_u64()) / f64::from(self.share.of())

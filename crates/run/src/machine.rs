@@ -82,6 +82,10 @@ pub enum Action {
     Finish(RunOutcome),
 }
 
+/// How long the readiness probe may take to say, once its time is over, what it
+/// has waited for in vain.
+const PROBE_ANSWER_MAX: Nanos = Nanos::SECOND;
+
 /// What one run goes through.
 #[derive(Debug)]
 pub struct Machine {
@@ -146,7 +150,7 @@ impl Machine {
     pub fn phase_end(&self) -> Moment {
         let length = match self.phase {
             Phase::Prepare | Phase::Start => self.plan.prepare,
-            Phase::Ready => self.plan.ready,
+            Phase::Ready => self.plan.ready + PROBE_ANSWER_MAX,
             Phase::Warmup => self.plan.warmup,
             Phase::Measure => self.plan.measure,
             Phase::Drain => self.plan.drain,

@@ -99,12 +99,13 @@ pub(crate) fn describe_stop(stopped: &Stopped) -> Option<String> {
     if stopped.killed {
         return Some("the subject outlived its grace and was killed".to_owned());
     }
-    (stopped.left_behind > 0).then(|| {
-        format!(
-            "the subject left {} processes behind, which were killed",
-            stopped.left_behind
-        )
-    })
+    match stopped.left_behind {
+        0 => None,
+        1 => Some("the subject left 1 process behind, which was killed".to_owned()),
+        count => Some(format!(
+            "the subject left {count} processes behind, which were killed"
+        )),
+    }
 }
 
 /// Why the subject could not be started, in words.

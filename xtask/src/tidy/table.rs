@@ -52,7 +52,7 @@ pub(super) const CRATES: &[Entry] = &[
     pure("legacy", &["units", "metric", "plan"]),
     pure("config", &["units", "metric", "plan", "legacy"]),
     pure("payload", &["units", "metric", "plan"]),
-    pure("pacer", &["units", "plan"]),
+    pure("pacer", &["units", "metric", "plan"]),
     pure("http", &["units"]),
     edge("scope", &["units", "metric"]),
     edge("wire", &["units", "metric", "plan", "scope"]),

@@ -45,18 +45,19 @@ pub(crate) fn deliver(
     paint: &Paint,
 ) -> Result<(), CommandError> {
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let (format, style) = match output.format {
+        OutputFormat::Terminal => (Format::Terminal, styled(paint)),
+        OutputFormat::Markdown => (Format::Markdown, plain()),
+        OutputFormat::Json => (Format::Json, plain()),
+    };
+    Paint::data(&render(report, format, style)).map_err(|error| could_not(error.into()))?;
     for file in &output.output {
         let text = render(report, format_of(file)?, plain());
         fs::write(file, text)
             .with_context(|| format!("write the report to {}", file.display()))
             .map_err(could_not)?;
     }
-    let (format, style) = match output.format {
-        OutputFormat::Terminal => (Format::Terminal, styled(paint)),
-        OutputFormat::Markdown => (Format::Markdown, plain()),
-        OutputFormat::Json => (Format::Json, plain()),
-    };
-    Paint::data(&render(report, format, style)).map_err(|error| could_not(error.into()))
+    Ok(())
 }
 
 /// Keeps the report in all formats beside the results.
@@ -130,6 +131,31 @@ pub(crate) fn command_line() -> String {
     words.join(" ")
 }
 
+/// The command that goes on where this one stopped, with what lies in `results`.
+pub(crate) fn resume_line(results: &str) -> String {
+    resumed(std::env::args().skip(1), results)
+}
+
+/// Both flags may be there already, and each may stand but once.
+fn resumed(words: impl Iterator<Item = String>, results: &str) -> String {
+    let mut line = vec!["stillwell".to_owned()];
+    let mut words = words;
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--resume" => {}
+            "--results" => drop(words.next()),
+            other if other.starts_with("--results=") => {}
+            other => line.push(quoted(other)),
+        }
+    }
+    line.extend([
+        "--results".to_owned(),
+        quoted(results),
+        "--resume".to_owned(),
+    ]);
+    line.join(" ")
+}
+
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -173,6 +199,19 @@ mod tests {
         assert_eq!(quoted("two words"), "'two words'");
         assert_eq!(quoted("it's"), "'it'\\''s'");
         assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn a_line_that_resumes_has_each_flag_once() {
+        let line = |words: &str| resumed(words.split(' ').map(str::to_owned), "my results");
+        let expected = "stillwell run lab --pairs 4 --results 'my results' --resume";
+        for words in [
+            "run lab --pairs 4",
+            "run --results old lab --pairs 4",
+            "run lab --results=old --pairs 4 --resume",
+        ] {
+            assert_eq!(line(words), expected);
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use stillwell_capture::{Capture, RunOutcome};
 use stillwell_config::{ProgramOverride, RigOverrides, TargetOverride};
 use stillwell_plan::{Places, RigPlan};
@@ -47,12 +48,23 @@ pub(crate) fn run(
     signals.close(Nanos::SECOND);
     // What is left of it is nothing that anybody needs.
     std::fs::remove_dir_all(state.parent().unwrap_or(&state)).ok();
-    conducted.map_err(|error| could_not(error.into()))?;
-    let capture =
+    let manifest = conducted.map_err(|error| could_not(error.into()))?;
+    let mut capture =
         Capture::open(&folder).map_err(|error| CommandError::new(Exit::Invalid, error))?;
+    // A full disk does not take the news that it is full.
+    capture.manifest.outcome = manifest.outcome;
     let summary = summarise(&capture);
+    let kept = keep(&summary, &folder);
     tell(&summary, &capture, arguments.json, &folder, paint).map_err(could_not)?;
-    Ok(exit_of(&summary))
+    let exit = exit_of(&summary);
+    if let Err(error) = kept {
+        let error = CommandError::new(Exit::Invalid, error);
+        if exit == Exit::Held {
+            return Err(error);
+        }
+        paint.error(&error);
+    }
+    Ok(exit)
 }
 
 fn overrides(arguments: &RigArguments) -> Result<RigOverrides, CommandError> {
@@ -109,6 +121,12 @@ fn request(plan: RigPlan, folder: PathBuf, file: &Path) -> anyhow::Result<RunReq
     })
 }
 
+fn keep(summary: &RunSummary, folder: &Path) -> anyhow::Result<()> {
+    let path = folder.join("summary.json");
+    let text = serde_json::to_string_pretty(summary)?;
+    std::fs::write(&path, text).with_context(|| format!("keep the summary in {}", path.display()))
+}
+
 fn tell(
     summary: &RunSummary,
     capture: &Capture,
@@ -116,10 +134,9 @@ fn tell(
     folder: &Path,
     paint: &Paint,
 ) -> anyhow::Result<()> {
-    let kept = serde_json::to_string_pretty(summary)?;
-    std::fs::write(folder.join("summary.json"), &kept)?;
     if json {
-        Paint::data(&format!("{kept}\n"))?;
+        let text = serde_json::to_string_pretty(summary)?;
+        Paint::data(&format!("{text}\n"))?;
     } else {
         Paint::data(&run_terminal(summary, output::styled(paint)))?;
     }

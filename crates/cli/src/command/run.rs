@@ -51,12 +51,23 @@ pub(crate) fn run(
     // What is left of it is nothing that anybody needs.
     std::fs::remove_dir_all(&state_root).ok();
     let outcome = ran.map_err(|error| lab_error(error, &results))?;
-    let exit = exit_of(&outcome, arguments.gate);
-    report(arguments, paint, &plan, &outcome, &results)?;
-    Ok(match exit {
+    let exit = match exit_of(&outcome, arguments.gate) {
         Exit::Held | Exit::Failed | Exit::Invalid if arguments.exit_zero => Exit::Held,
         exit => exit,
-    })
+    };
+    match report(arguments, paint, &plan, &outcome, &results) {
+        Ok(()) => Ok(exit),
+        // It has run, so it is no longer a matter of starting.
+        Err(error) if exit == Exit::Held => Err(CommandError {
+            exit: Exit::Invalid,
+            ..error
+        }),
+        // What went wrong before goes first: a full disk takes no report either.
+        Err(error) => {
+            paint.error(&error);
+            Ok(exit)
+        }
+    }
 }
 
 fn load(
@@ -147,7 +158,7 @@ fn report(
     let mut next = Vec::new();
     let command = output::command_line();
     if outcome.interrupted.is_some() || !outcome.problems.is_empty() {
-        next.push(format!("{command} --results {shown} --resume"));
+        next.push(output::resume_line(&shown));
     }
     next.push(format!("stillwell report {shown} --format markdown"));
     let report = stillwell_report::LabReport {
@@ -163,8 +174,9 @@ fn report(
         elapsed: outcome.elapsed,
         next,
     };
-    output::keep(&report, results)?;
-    output::deliver(&report, &arguments.output, paint)
+    // Both, even if one fails: what cannot be kept can still be read.
+    let delivered = output::deliver(&report, &arguments.output, paint);
+    delivered.and(output::keep(&report, results))
 }
 
 fn plan_title(arguments: &RunArguments) -> String {

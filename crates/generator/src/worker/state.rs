@@ -6,8 +6,8 @@ mod tests;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use stillwell_metric::{GeneratorShard, Recorder};
-use stillwell_pacer::{Schedule, State as Doing, TimeAccount, lateness};
+use stillwell_metric::{GeneratorShard, Recorder, TimeState};
+use stillwell_pacer::{Schedule, TimeAccount, lateness};
 use stillwell_payload::BlockSet;
 use stillwell_plan::RateUnit;
 use stillwell_units::{Moment, Nanos, floor_to_u64};
@@ -152,7 +152,7 @@ impl State {
     /// It waits no longer.
     pub(crate) fn resume(&mut self, wait: Wait, now: Moment) {
         self.settle(now);
-        self.account.switch(now, Doing::Running);
+        self.account.switch(now, TimeState::Running);
         match wait {
             Wait::Schedule(_) => self.asleep_until = None,
             Wait::Room => self.half_written -= 1,
@@ -199,31 +199,31 @@ impl State {
     /// at once.
     fn idle(&mut self, now: Moment) {
         let doing = if self.asleep_until.is_some() {
-            Doing::Ahead
+            TimeState::Ahead
         } else if self.half_written > 0 || self.next_due(now) <= now {
-            Doing::Blocked
+            TimeState::Blocked
         } else {
             // Becomes blocked when the next is due: see `settle`.
-            Doing::Ahead
+            TimeState::Ahead
         };
         self.account.switch(now, doing);
     }
 
     /// Books time that began as ahead and became late or blocked since.
     fn settle(&mut self, now: Moment) {
-        if self.account.state() != Doing::Ahead {
+        if self.account.state() != TimeState::Ahead {
             return;
         }
         match self.asleep_until {
             Some(until) => {
                 if now.since(until) > OVERSLEPT_MIN {
-                    self.account.switch(until, Doing::Late);
+                    self.account.switch(until, TimeState::Late);
                 }
             }
             None => {
                 let due = self.next_due(now);
                 if due < now {
-                    self.account.switch(due, Doing::Blocked);
+                    self.account.switch(due, TimeState::Blocked);
                 }
             }
         }

@@ -9,16 +9,16 @@ fn after(nanoseconds: u64) -> Moment {
     START + Nanos::new(nanoseconds)
 }
 
-fn constant(per_second: f64) -> Shape {
-    Shape::Constant { per_second }
+fn constant(per_second: f64) -> RateShape {
+    RateShape::Constant { per_second }
 }
 
-fn any_shape() -> impl Strategy<Value = Shape> {
+fn any_shape() -> impl Strategy<Value = RateShape> {
     prop_oneof![
         (0.01_f64..1e10).prop_map(constant),
         (1_u32..1_000_000).prop_map(|rate| constant(f64::from(rate))),
         (0.0_f64..1e6, 0.0_f64..1e9, 0.0_f64..1e9).prop_map(|(initial, maximum, change)| {
-            Shape::Ramp {
+            RateShape::Ramp {
                 initial_per_second: initial,
                 maximum_per_second: maximum,
                 change_per_second: change,
@@ -52,7 +52,7 @@ fn a_trillion_units_later_it_is_right_to_the_nanosecond() {
 #[test]
 fn a_trillion_units_up_a_ramp_it_is_right_to_the_nanosecond() {
     // 0/s growing by 2/s each second asks for t² units: 10¹² after 10⁶ s.
-    let shape = Shape::Ramp {
+    let shape = RateShape::Ramp {
         initial_per_second: 0.0,
         maximum_per_second: 1e9,
         change_per_second: 2.0,
@@ -82,8 +82,8 @@ fn workers_take_turns() {
 
 #[test]
 fn as_fast_as_possible_is_always_due_now() {
-    let mut schedule =
-        Schedule::new(Shape::Max, Share::WHOLE, START).with_catch_up(CatchUp::Bounded(Nanos::ZERO));
+    let mut schedule = Schedule::new(RateShape::Max, Share::WHOLE, START)
+        .with_catch_up(CatchUp::Bounded(Nanos::ZERO));
     schedule.advance(5);
     assert_eq!(schedule.next_due(after(9)), after(9));
     assert_eq!(schedule.due_as_a_whole(4096, after(9)), after(9));
@@ -95,7 +95,7 @@ fn as_fast_as_possible_is_always_due_now() {
 #[test]
 fn a_rate_of_nothing_is_never_due() {
     for rate in [0.0, -1.0, f64::NAN] {
-        let ramp = Shape::Ramp {
+        let ramp = RateShape::Ramp {
             initial_per_second: rate,
             maximum_per_second: rate,
             change_per_second: rate,
@@ -238,7 +238,7 @@ proptest! {
         times in prop::array::uniform2(any::<u64>()),
         units in any::<u64>(),
     ) {
-        let ramp = Shape::Ramp {
+        let ramp = RateShape::Ramp {
             initial_per_second: rates[0],
             maximum_per_second: rates[1],
             change_per_second: rates[2],

@@ -5,7 +5,7 @@ use stillwell_observer::{SubjectProbe, Watched};
 use stillwell_plan::{Phase, StepAction, SubjectKind};
 use stillwell_scope::{Place, clock};
 use stillwell_subject::wait_ready;
-use stillwell_units::{Moment, Nanos};
+use stillwell_units::Moment;
 
 use crate::machine::{Action, Event};
 use crate::parts::Parts;
@@ -151,8 +151,8 @@ impl Shell {
     fn await_ready(&mut self) {
         let plan = self.request.plan.subject.filled(&self.request.places);
         let (subject, tell) = (self.subject.clone(), self.tell.clone());
-        // The machine has the deadline that counts; this one only ends the probe.
-        let deadline = self.machine.phase_end() + Nanos::SECOND;
+        // The probe knows best what did not come; the machine waits for its answer.
+        let deadline = clock::now() + self.request.plan.phases.ready;
         let place = self.place();
         let started = self.scope.worker(place, "ready", move |token| async move {
             let ready = wait_ready(&plan.ready, &subject, deadline, &token).await;

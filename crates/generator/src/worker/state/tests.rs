@@ -1,5 +1,6 @@
 use stillwell_metric::{Labels, TimeState};
-use stillwell_pacer::{Shape, Share};
+use stillwell_pacer::Share;
+use stillwell_plan::RateShape;
 use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan};
 use stillwell_units::{ByteSize, Seed};
 
@@ -12,7 +13,7 @@ fn at(milliseconds: u64) -> Moment {
 }
 
 /// A worker from moment zero on whose schedule starts then.
-fn state(shape: Shape, unit: RateUnit) -> State {
+fn state(shape: RateShape, unit: RateUnit) -> State {
     let (lateness, lateness_intervals) = Recorder::pair();
     let (response_time, response_intervals) = Recorder::pair();
     let (service_time, service_intervals) = Recorder::pair();
@@ -25,7 +26,7 @@ fn state(shape: Shape, unit: RateUnit) -> State {
     State {
         schedule: Schedule::new(shape, Share::WHOLE, at(0)),
         unit,
-        is_max: shape == Shape::Max,
+        is_max: shape == RateShape::Max,
         reserved: false,
         start: at(0),
         shard: Arc::new(shard),
@@ -42,7 +43,7 @@ fn state(shape: Shape, unit: RateUnit) -> State {
 
 /// One every 10 ms.
 fn slow() -> State {
-    state(Shape::Constant { per_second: 100.0 }, RateUnit::Blocks)
+    state(RateShape::Constant { per_second: 100.0 }, RateUnit::Blocks)
 }
 
 /// Milliseconds ahead, blocked, running, late.
@@ -103,7 +104,7 @@ fn half_a_block_blocks_at_once_unless_another_connection_keeps_up() {
 
 #[test]
 fn at_full_speed_something_is_always_due() {
-    let mut state = state(Shape::Max, RateUnit::Bytes);
+    let mut state = state(RateShape::Max, RateUnit::Bytes);
     state.suspend(Wait::Other, at(5));
     assert_eq!(account(&mut state, at(9)), [0, 4, 5, 0]);
     assert_eq!(state.shard.asked_units.total(), 0);
@@ -113,7 +114,7 @@ fn at_full_speed_something_is_always_due() {
 fn a_block_is_due_when_all_before_it_was_asked_for() {
     let (set, next) = (set(), Cell::new(0));
     let mut state = state(
-        Shape::Constant {
+        RateShape::Constant {
             per_second: 1_000.0,
         },
         RateUnit::Bytes,
@@ -143,7 +144,7 @@ fn what_is_very_near_is_waited_for_together_unless_the_core_is_ours() {
         (false, 5_000.0, 200_000),
         (false, 1_000.0, 1_000_000),
     ] {
-        let mut state = state(Shape::Constant { per_second }, RateUnit::Blocks);
+        let mut state = state(RateShape::Constant { per_second }, RateUnit::Blocks);
         state.reserved = reserved;
         let wake = Next::SleepUntil(Moment::new(wake_ns));
         assert_eq!(state.take(&set, &next, 4096, at(0)), wake, "{per_second}");
@@ -179,7 +180,7 @@ fn lateness_is_each_blocks_own() {
 #[test]
 fn nothing_is_sent_before_the_start_and_nothing_asked_after_the_stop() {
     let (set, next) = (set(), Cell::new(0));
-    let mut max = state(Shape::Max, RateUnit::Bytes);
+    let mut max = state(RateShape::Max, RateUnit::Bytes);
     max.start = at(7);
     assert_eq!(max.take(&set, &next, 4096, at(3)), Next::SleepUntil(at(7)));
     assert!(matches!(max.take(&set, &next, 4096, at(7)), Next::Send(_)));
