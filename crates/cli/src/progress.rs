@@ -11,6 +11,8 @@ use stillwell_verdict::{ExperimentVerdict, GoalVerdict};
 
 use crate::paint::Paint;
 
+/// Shortest time over which a rate is told.
+const RATE_OVER_SECONDS_MIN: f64 = 0.5;
 const CLEAR_LINE: &str = "\r\x1b[2K";
 
 /// Tells how things go, on standard error.
@@ -69,12 +71,12 @@ impl<'a> Teller<'a> {
                 self.line(&format!("  rate: {}", found.reason));
             }
             LabProgress::RunStarted { identity, left } => {
-                self.head = format!(
-                    "  pair {} {:<12} {} left",
-                    identity.pair,
-                    identity.variant,
-                    seconds(left)
-                );
+                let what = match identity.pair {
+                    // A probe is no pair.
+                    0 => "probe".to_owned(),
+                    pair => format!("pair {pair} {}", identity.variant),
+                };
+                self.head = format!("  {what:<20} {} left", seconds(left));
             }
             LabProgress::PairStarted {
                 pair, of, order, ..
@@ -152,6 +154,10 @@ impl<'a> Teller<'a> {
             return String::new();
         };
         let elapsed = now.since(then).as_secs_f64();
+        // Phase marks are beats too; between those, a rate means nothing.
+        if elapsed < RATE_OVER_SECONDS_MIN {
+            return String::new();
+        }
         let events = float_from_u64(events_sent.saturating_sub(events_then));
         EventRate::try_new(events / elapsed).map_or_else(|_| String::new(), |r| format!(" ({r})"))
     }

@@ -148,7 +148,13 @@ impl Machine {
     /// When the phase ends, or must have ended.
     #[must_use]
     pub fn phase_end(&self) -> Moment {
-        let length = match self.phase {
+        self.entered + self.phase_length()
+    }
+
+    /// How long the phase takes, or may take.
+    #[must_use]
+    pub fn phase_length(&self) -> Nanos {
+        match self.phase {
             Phase::Prepare | Phase::Start => self.plan.prepare,
             Phase::Ready => self.plan.ready + PROBE_ANSWER_MAX,
             Phase::Warmup => self.plan.warmup,
@@ -156,8 +162,7 @@ impl Machine {
             Phase::Drain => self.plan.drain,
             Phase::Stop => self.stop_deadline,
             Phase::Close => self.plan.close,
-        };
-        self.entered + length
+        }
     }
 
     /// What is to be done now that `event` has happened.

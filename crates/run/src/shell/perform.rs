@@ -37,10 +37,9 @@ impl Shell {
         let moment = clock::now();
         self.record.enter(phase, moment);
         self.quiet_since = None;
-        let ends_in = self.machine.phase_end().since(moment);
         self.tell(Progress::Phase {
             phase,
-            ends_in: Some(ends_in),
+            ends_in: Some(self.machine.phase_length()),
         });
         if let Some(sampler) = &self.sampler {
             let detail = matches!(phase, Phase::Measure | Phase::Drain | Phase::Stop);
