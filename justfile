@@ -43,6 +43,10 @@ bench-pacing:
 bench-observer:
     cargo bench -p stillwell-benches --bench observer
 
+# How often verdicts are right where the truth is known: same, cpu or throughput.
+calibrate mode="same" experiments="20" pairs="10":
+    .ci/calibrate {{mode}} {{experiments}} {{pairs}}
+
 # Accept what the snapshot tests see now. Read the diff before you commit it.
 bless:
     INSTA_UPDATE=always cargo test --workspace

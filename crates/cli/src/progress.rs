@@ -61,7 +61,12 @@ impl<'a> Teller<'a> {
             }
             LabProgress::TakenOver { pairs, .. } => {
                 let list: Vec<String> = pairs.iter().map(ToString::to_string).collect();
-                self.line(&format!("  pairs {} are finished already", list.join(", ")));
+                let (noun, verb) = match list.len() {
+                    1 => ("pair", "is"),
+                    _ => ("pairs", "are"),
+                };
+                let list = list.join(", ");
+                self.line(&format!("  {noun} {list} {verb} finished already"));
             }
             LabProgress::Probing { length, .. } => {
                 self.line(&format!("  probe: at full speed for {length}"));

@@ -5,15 +5,16 @@ mod probe;
 
 use std::error::Error;
 use std::fs;
+use std::path::Path;
 
-use stillwell_capture::RunIdentity;
+use stillwell_capture::{Manifest, RunIdentity};
 use stillwell_plan::{ExperimentPlan, LabPlan, OperatingPoint};
 use stillwell_run::Interrupt;
 use stillwell_scope::clock;
 use stillwell_verdict::{ExperimentVerdict, RunSummary, judge};
 
 use crate::binary::Subjects;
-use crate::files::{remove_folder, write_json};
+use crate::files::{read_json, remove_folder, write_json};
 use crate::operating;
 use crate::request::{Circumstances, request};
 use crate::results::Results;
@@ -225,6 +226,16 @@ const fn pairs_part(index: usize) -> usize {
 /// The probe of an experiment, as a part of the forecast.
 const fn probe_part(index: usize) -> usize {
     2 * index + 1
+}
+
+/// What the subject of the run in `folder` said last, to follow what went wrong
+/// with it: a program that does not start mostly says why.
+fn last_words(folder: &Path) -> String {
+    let manifest: Result<Manifest, _> = read_json(&folder.join("manifest.json"));
+    let subject = manifest.ok().and_then(|manifest| manifest.subject);
+    let lines = subject.map(|subject| subject.last_lines);
+    let lines = lines.unwrap_or_default().into_iter();
+    lines.map(|line| format!("\n    subject: {line}")).collect()
 }
 
 /// An error and all its sources, as one line.

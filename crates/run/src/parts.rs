@@ -20,16 +20,16 @@ pub(crate) struct Parts {
 /// Why a part could not be made ready.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PartsError {
-    #[error("bind the sink `{id}`")]
-    Sink { id: String, source: BindError },
+    #[error(transparent)]
+    Sink(BindError),
     #[error("read {} for the generator `{id}`", path.display())]
     Lines {
         id: String,
         path: PathBuf,
         source: io::Error,
     },
-    #[error("prepare the generator `{id}`")]
-    Generator { id: String, source: PrepareError },
+    #[error(transparent)]
+    Generator(PrepareError),
 }
 
 impl Parts {
@@ -59,10 +59,7 @@ impl Parts {
 }
 
 fn bind(plan: &SinkPlan) -> Result<BoundSink, PartsError> {
-    stillwell_sink::bind(plan).map_err(|source| PartsError::Sink {
-        id: plan.id.clone(),
-        source,
-    })
+    stillwell_sink::bind(plan).map_err(PartsError::Sink)
 }
 
 fn build(plan: &GeneratorPlan) -> Result<Prepared, PartsError> {
@@ -70,10 +67,7 @@ fn build(plan: &GeneratorPlan) -> Result<Prepared, PartsError> {
         PayloadFormat::Lines { path } => Some(read(&plan.id, path)?),
         _ => None,
     };
-    stillwell_generator::prepare(plan, source.as_deref()).map_err(|source| PartsError::Generator {
-        id: plan.id.clone(),
-        source,
-    })
+    stillwell_generator::prepare(plan, source.as_deref()).map_err(PartsError::Generator)
 }
 
 fn read(id: &str, path: &Path) -> Result<Vec<u8>, PartsError> {

@@ -88,7 +88,10 @@ impl Process {
         };
         let signal = std::os::unix::process::ExitStatusExt::signal(&status);
         Finished {
-            code: status.code().or_else(|| signal.map(|s| 128 + s)).unwrap_or(-1),
+            code: status
+                .code()
+                .or_else(|| signal.map(|s| 128 + s))
+                .unwrap_or(-1),
             stdout: self.stdout(),
             stderr: self.stderr(),
         }

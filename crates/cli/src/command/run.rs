@@ -176,7 +176,8 @@ fn report(
     };
     // Both, even if one fails: what cannot be kept can still be read.
     let delivered = output::deliver(&report, &arguments.output, paint);
-    delivered.and(output::keep(&report, results))
+    let kept = output::keep(&report, results);
+    delivered.and(kept)
 }
 
 fn plan_title(arguments: &RunArguments) -> String {

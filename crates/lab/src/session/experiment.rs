@@ -5,7 +5,7 @@ use stillwell_plan::ExperimentPlan;
 use stillwell_verdict::limits::PAIRS_MIN;
 use stillwell_verdict::{RunSummary, judge};
 
-use super::{Listener, Next, NoRun, Session, chain, pairs_part, probe_part};
+use super::{Listener, Next, NoRun, Session, chain, last_words, pairs_part, probe_part};
 use crate::policy::{Consequence, consequence, told};
 use crate::request::Circumstances;
 use crate::{LabProgress, ProblemKind, order_within};
@@ -25,7 +25,7 @@ enum PairEnd {
     Finished,
     Lost(String),
     GivenUp(String),
-    CannotStart(String),
+    CannotStart { reason: String, last_words: String },
     Storage(String),
     Interrupted,
 }
@@ -101,7 +101,7 @@ impl Session<'_> {
                 PairEnd::Interrupted => Some("interrupted"),
                 PairEnd::Lost(reason)
                 | PairEnd::GivenUp(reason)
-                | PairEnd::CannotStart(reason)
+                | PairEnd::CannotStart { reason, .. }
                 | PairEnd::Storage(reason) => Some(reason.as_str()),
             };
             progress(LabProgress::PairEnded {
@@ -123,7 +123,8 @@ impl Session<'_> {
                     self.problem(plan, ProblemKind::GivenUp, reason, progress);
                     return Next::Experiment;
                 }
-                PairEnd::CannotStart(reason) => {
+                PairEnd::CannotStart { reason, last_words } => {
+                    let reason = format!("{reason}{last_words}");
                     self.problem(plan, ProblemKind::CouldNotStart, reason, progress);
                     return Next::Experiment;
                 }
@@ -199,6 +200,7 @@ impl Session<'_> {
             pair,
             position,
         };
+        let folder = self.results.run(&plan.name, pair, &identity.variant);
         let summary = match self.execute(&about, identity, progress) {
             Ok(summary) => summary,
             Err(NoRun::Interrupted) => return Err(PairEnd::Interrupted),
@@ -213,7 +215,10 @@ impl Session<'_> {
             Consequence::GoOn => Ok(()),
             Consequence::LosePair => Err(PairEnd::Lost(what)),
             Consequence::GiveUp => Err(PairEnd::GivenUp(what)),
-            Consequence::CannotStart => Err(PairEnd::CannotStart(what)),
+            Consequence::CannotStart => Err(PairEnd::CannotStart {
+                reason: what,
+                last_words: last_words(&folder),
+            }),
             Consequence::StorageFull => Err(PairEnd::Storage(what)),
             Consequence::Interrupted => Err(PairEnd::Interrupted),
         }

@@ -4,7 +4,7 @@ use stillwell_capture::{RunIdentity, RunOutcome};
 use stillwell_plan::{ExperimentPlan, OperatingPoint};
 use stillwell_units::Nanos;
 
-use super::{Listener, Next, NoRun, Session, probe_part};
+use super::{Listener, Next, NoRun, Session, last_words, probe_part};
 use crate::files::{read_json, remove_folder, write_json};
 use crate::policy::told;
 use crate::request::Circumstances;
@@ -110,7 +110,8 @@ impl Session<'_> {
             }
             outcome => told(outcome),
         };
-        let reason = format!("the probe failed: {failed}");
+        let last_words = last_words(&folder);
+        let reason = format!("the probe failed: {failed}{last_words}");
         self.problem(probing, ProblemKind::CouldNotStart, reason, progress);
         Err(Next::Experiment)
     }

@@ -130,13 +130,13 @@ fn whatever_goes_wrong_the_run_stops_and_closes_and_keeps_the_first_reason() {
 }
 
 #[test]
-fn a_subject_that_never_listens_is_given_up_at_the_deadline() {
+fn a_subject_that_never_listens_is_given_up_once_its_probe_could_have_said_why() {
     let mut machine = machine(&[]);
     play(&mut machine, &[(1, Event::Prepared), (1, Event::Started)]);
-    assert_eq!(machine.deadline(), at(11));
+    assert_eq!(machine.deadline(), at(12));
     let actions = play(
         &mut machine,
-        &[(11, Event::Tick), (12, Event::Stopped), (12, Event::Closed)],
+        &[(12, Event::Tick), (13, Event::Stopped), (13, Event::Closed)],
     );
     let reason = "it was not ready within 10s".to_owned();
     assert_eq!(

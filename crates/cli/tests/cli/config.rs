@@ -1,0 +1,126 @@
+//! `check`, `schema`, and what is refused before anything runs.
+
+use std::fs;
+
+use crate::lab::{Lab, assert_code, assert_holds};
+
+#[test]
+fn an_unknown_key_is_shown_in_its_place_with_the_nearest_name() {
+    let lab = Lab::new().with("phases", "{warmpu: 1s, measure: 1s}");
+    let file = lab.write();
+    let text = fs::read_to_string(&file).unwrap();
+    let line = text
+        .lines()
+        .position(|line| line.contains("warmpu"))
+        .unwrap()
+        + 1;
+    let column = text.lines().nth(line - 1).unwrap().find("warmpu").unwrap() + 1;
+    for words in [["check", "experiment"], ["run", "experiment"]] {
+        let ended = lab.call(&words);
+        assert_code(&ended, 2);
+        let place = format!("experiment.yaml:{line}:{column}");
+        assert_holds(
+            &ended.stderr,
+            &["`warmpu`", &place, "^^^^^^", "`warmup`", "nothing was run"],
+        );
+        assert_eq!(ended.stdout, "");
+    }
+    assert!(!lab.path(".stillwell").exists());
+}
+
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let lab = Lab::new()
+        .with("phases", "{warmpu: 1s, measure: soon}")
+        .with("pairs", "none")
+        .with("goals", "[speed]");
+    lab.write();
+    let ended = lab.call(&["check", "experiment"]);
+    assert_code(&ended, 2);
+    assert_holds(
+        &ended.stderr,
+        &["`warmpu`", "`soon`", "none", "`speed`", "4 errors"],
+    );
+}
+
+#[test]
+fn check_lists_the_experiments_of_a_lab() {
+    let lab = Lab::new();
+    let text = fs::read_to_string(lab.write()).unwrap();
+    lab.file("lab/first/experiment.yaml", &text);
+    lab.file("lab/second/experiment.yaml", &text);
+    lab.file("lab/second/README.md", "# Second\n\nWhat it asks.\n");
+    let ended = lab.call(&["check", "lab"]);
+    assert_code(&ended, 0);
+    assert_holds(
+        &ended.stdout,
+        &[
+            "first: no description",
+            "second: What it asks.",
+            "one against two",
+            "2 experiments",
+        ],
+    );
+    let only = lab.call(&["check", "lab", "--only", "sec*"]);
+    assert_holds(&only.stdout, &["second", "1 experiment,"]);
+    assert!(!only.stdout.contains("first:"), "{}", only.stdout);
+    let plan = lab.call(&["check", "lab", "--plan"]);
+    let plan: serde_json::Value = serde_json::from_str(&plan.stdout).unwrap();
+    assert_eq!(plan["experiments"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn the_examples_are_fine() {
+    let lab = Lab::new();
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let ended = lab.call(&["check", examples]);
+    assert_code(&ended, 0);
+    assert_holds(
+        &ended.stdout,
+        &["quickstart", "nginx", "rsyslog", "all fine"],
+    );
+}
+
+#[test]
+fn the_schema_is_json_and_knows_the_keys() {
+    let lab = Lab::new();
+    let ended = lab.call(&["schema"]);
+    assert_code(&ended, 0);
+    assert_eq!(ended.stderr, "");
+    let schema: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert!(schema["$schema"].is_string());
+    assert_holds(&ended.stdout, &["\"workload\"", "\"operating_point\""]);
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_refused_before_anything_runs() {
+    let lab = Lab::new();
+    let nowhere = lab.path("nowhere/report.md");
+    let ended = lab
+        .run(&["-o", &nowhere.to_string_lossy()])
+        .finish(crate::lab::BESIDES);
+    assert_code(&ended, 3);
+    assert_holds(&ended.stderr, &["nowhere/report.md"]);
+    let ended = lab.run(&["-o", "report.pdf"]).finish(crate::lab::BESIDES);
+    assert_code(&ended, 2);
+    assert_holds(&ended.stderr, &["report.pdf", ".md, .json or .txt"]);
+    assert!(!lab.results().exists());
+}
+
+#[test]
+fn usage_errors_exit_with_2() {
+    let lab = Lab::new();
+    for words in [
+        &["rnu"][..],
+        &["run"],
+        &["run", "nowhere"],
+        &["rig", "nowhere.yaml"],
+        &["check", "nowhere"],
+        &["report", "nowhere"],
+        &["run", "experiment", "--baseline", "svn:1"],
+    ] {
+        let ended = lab.call(words);
+        assert_code(&ended, 2);
+        assert_ne!(ended.stderr, "", "{words:?}");
+    }
+}

@@ -1,0 +1,299 @@
+//! A lab of a test's own: a folder with an experiment around `stillwell relay`,
+//! and what is to be seen of the processes and captures that come of it.
+
+use std::any::Any;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
+
+use stillwell_capture::{Capture, Manifest};
+use stillwell_plan::Phase;
+use stillwell_testkit::{Finished, Process, free_port, wait_until};
+use tempfile::TempDir;
+
+/// The binary.
+pub(crate) const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
+
+/// What a phase may take beyond its deadline.
+pub(crate) const BESIDES: Duration = Duration::from_secs(5);
+
+/// Longer than anything takes that goes well, on a machine that does other
+/// things too.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// An environment variable of the subject, which its descendants inherit.
+const MARK: &str = "STILLWELL_TEST";
+
+/// Tests share the machine, save one whose runs must be believed.
+static MACHINE: RwLock<()> = RwLock::new(());
+
+/// A folder with an experiment. A test has one, because it holds the machine.
+pub(crate) struct Lab {
+    folder: TempDir,
+    mark: String,
+    keys: Vec<(&'static str, String)>,
+    pub(crate) listen: String,
+    pub(crate) sink: String,
+    _machine: Box<dyn Any>,
+}
+
+impl Lab {
+    /// Lines at a low rate through a relay, four pairs of short runs.
+    pub(crate) fn new() -> Self {
+        Self::on(Box::new(
+            MACHINE.read().unwrap_or_else(PoisonError::into_inner),
+        ))
+    }
+
+    /// The same, with no other test beside it.
+    pub(crate) fn alone() -> Self {
+        Self::on(Box::new(
+            MACHINE.write().unwrap_or_else(PoisonError::into_inner),
+        ))
+    }
+
+    fn on(machine: Box<dyn Any>) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let folder = tempfile::Builder::new().prefix("sw").tempdir().unwrap();
+        let mut lab = Self {
+            mark: format!("{}-{number}", std::process::id()),
+            listen: format!("127.0.0.1:{}", free_port()),
+            sink: format!("127.0.0.1:{}", free_port()),
+            folder,
+            keys: Vec::new(),
+            _machine: machine,
+        };
+        fs::create_dir(lab.path("state")).unwrap();
+        lab.set("variants", "{one: {}, two: {environment: {SIDE: two}}}");
+        lab.set(
+            "phases",
+            "{ready: 10s, warmup: 200ms, measure: 1s, drain: 2s, quiet: 50ms}",
+        );
+        lab.set("pairs", "4");
+        lab.set("goals", "[cpu, memory]");
+        let ready = format!("{{tcp: \"{}\"}}", lab.listen);
+        lab.set("ready", &ready);
+        lab.set("rate", "500/s");
+        lab.set("stop", "{grace: 2s}");
+        lab.relay(&[])
+    }
+
+    /// The relay with more `arguments`.
+    pub(crate) fn relay(self, arguments: &[&str]) -> Self {
+        let words = self.relay_words();
+        let words = words.iter().map(String::as_str).chain(arguments.to_vec());
+        let words: Vec<&str> = words.collect();
+        self.command(&words)
+    }
+
+    /// A shell script in place of the relay, with the relay's words as its
+    /// arguments: `"$@"` is the relay.
+    pub(crate) fn script(self, script: &str) -> Self {
+        let relay = self.relay_words();
+        let mut words = vec!["sh", "-c", script, "sh"];
+        words.extend(relay.iter().map(String::as_str));
+        self.command(&words)
+    }
+
+    fn relay_words(&self) -> Vec<String> {
+        let (input, output) = (&self.listen, &self.sink);
+        let (input, output) = (format!("tcp://{input}"), format!("tcp://{output}"));
+        ["{self}", "relay", "--in", &input, "--out", &output]
+            .map(str::to_owned)
+            .to_vec()
+    }
+
+    fn command(mut self, words: &[&str]) -> Self {
+        let words = serde_json::to_string(words).unwrap();
+        self.set("command", &words);
+        self
+    }
+
+    /// Another value of a key: one at the top, or `command`, `ready` and `stop`
+    /// of the subject, or `rate` of the generator.
+    pub(crate) fn with(mut self, key: &'static str, value: &str) -> Self {
+        self.set(key, value);
+        self
+    }
+
+    fn set(&mut self, key: &'static str, value: &str) {
+        self.keys.retain(|(known, _)| *known != key);
+        self.keys.push((key, value.to_owned()));
+    }
+
+    fn text(&self) -> String {
+        let mut top = String::new();
+        let (mut rate, mut subject) = (String::new(), String::new());
+        for (key, value) in &self.keys {
+            let line = format!("{key}: {value}");
+            match *key {
+                "rate" => rate = line,
+                "ready" | "stop" | "command" => subject += &format!("  {line}\n"),
+                _ => top += &format!("{line}\n"),
+            }
+        }
+        let (mark, listen, sink) = (&self.mark, &self.listen, &self.sink);
+        format!(
+            "subject:\n  name: relay\n  environment: {{{MARK}: \"{mark}\"}}\n{subject}\
+             workload:\n  generators:\n    - tcp: \"{listen}\"\n      payload: syslog5424\n      \
+             cache: 1 MiB\n      {rate}\n  sinks:\n    - tcp: \"{sink}\"\n{top}"
+        )
+    }
+
+    /// A path in the lab's folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The folder that all results go to.
+    pub(crate) fn results(&self) -> PathBuf {
+        self.path("results")
+    }
+
+    /// The capture of one run of `stillwell run`.
+    pub(crate) fn capture_of(&self, pair: u32, variant: &str) -> PathBuf {
+        let experiment = self.path("experiment");
+        let name = experiment.file_name().unwrap();
+        self.results()
+            .join(name)
+            .join(format!("pair-{pair:03}"))
+            .join(variant)
+    }
+
+    /// Writes the experiment and gives its file.
+    pub(crate) fn write(&self) -> PathBuf {
+        let file = self.path("experiment/experiment.yaml");
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, self.text()).unwrap();
+        file
+    }
+
+    /// Writes another file into the folder.
+    pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
+        let file = self.path(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, text).unwrap();
+        file
+    }
+
+    /// `program` with caches, state and working directory in the lab's folder.
+    pub(crate) fn program(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.folder.path())
+            .env("XDG_CACHE_HOME", self.path("cache"))
+            .env("TMPDIR", self.path("state"))
+            .env_remove("NO_COLOR");
+        command
+    }
+
+    /// `stillwell` with these words.
+    pub(crate) fn stillwell(&self, words: &[&str]) -> Command {
+        let mut command = self.program(STILLWELL);
+        command.args(words);
+        command
+    }
+
+    /// `stillwell run` of the experiment, results in their place.
+    pub(crate) fn run(&self, words: &[&str]) -> Process {
+        self.write();
+        let mut command = self.stillwell(&["run", "experiment", "--results", "results"]);
+        Process::start(command.args(words))
+    }
+
+    /// `stillwell rig` of the experiment's file, its capture in their place.
+    pub(crate) fn rig(&self, words: &[&str]) -> Process {
+        self.write();
+        let file = "experiment/experiment.yaml";
+        let mut command = self.stillwell(&["rig", file, "--results", "results"]);
+        Process::start(command.args(words))
+    }
+
+    /// Anything else that ends soon.
+    pub(crate) fn call(&self, words: &[&str]) -> Finished {
+        Process::start(&mut self.stillwell(words)).finish(LONG)
+    }
+
+    /// The subject's processes whose command line holds `word`.
+    pub(crate) fn subjects(&self, word: &str) -> Vec<u32> {
+        let mark = format!("{MARK}={}", self.mark);
+        processes(|pid| holds(pid, "environ", &mark) && holds(pid, "cmdline", word))
+    }
+
+    /// Fails if anything that was started here, directly or not, still runs, or
+    /// has left its state behind.
+    pub(crate) fn assert_nothing_left(&self) {
+        self.assert_no_process(Duration::ZERO);
+        let left: Vec<_> = fs::read_dir(self.path("state")).unwrap().collect();
+        assert!(left.is_empty(), "left behind: {left:?}");
+    }
+
+    /// Fails if a process still runs after `at_most`.
+    pub(crate) fn assert_no_process(&self, at_most: Duration) {
+        let mark = format!("{MARK}={}", self.mark);
+        let folder = self.folder.path().to_string_lossy().into_owned();
+        let ours = |pid| holds(pid, "environ", &mark) || holds(pid, "cmdline", &folder);
+        let gone = wait_until(at_most, || processes(ours).is_empty());
+        assert!(gone, "still running: {:?}", processes(ours));
+    }
+
+    /// Waits until the run whose capture is in `folder` measures.
+    pub(crate) fn wait_measuring(&self, folder: &Path) {
+        let measuring = || {
+            Capture::open(folder).is_ok_and(|capture| {
+                let mut series = capture.series.iter();
+                series.any(|(_, _, series)| {
+                    let mut points = series.points.iter();
+                    points.any(|point| point.phase == Phase::Measure)
+                })
+            })
+        };
+        assert!(wait_until(LONG, measuring), "{folder:?} never measured");
+    }
+}
+
+/// A capture, which must be readable by us and by `stillwell report`.
+pub(crate) fn open(lab: &Lab, folder: &Path) -> Manifest {
+    let capture = Capture::open(folder).unwrap();
+    let report = lab.call(&["report", &folder.to_string_lossy()]);
+    assert_eq!(report.code, 0, "{}", report.stderr);
+    assert!(report.stdout.contains("run of "), "{}", report.stdout);
+    capture.manifest
+}
+
+/// What happened in the run whose capture is in `folder`.
+pub(crate) fn events(folder: &Path) -> Vec<String> {
+    let events = Capture::open(folder).unwrap().events;
+    events.into_iter().map(|event| event.what).collect()
+}
+
+/// Fails, showing all that was said, unless the exit code is `code`.
+pub(crate) fn assert_code(ended: &Finished, code: i32) {
+    let (out, err) = (&ended.stdout, &ended.stderr);
+    assert_eq!(ended.code, code, "\n--- stdout\n{out}\n--- stderr\n{err}");
+}
+
+/// Fails, showing all of `text`, unless it holds every one of `parts`.
+pub(crate) fn assert_holds(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no `{part}` in:\n{text}");
+    }
+}
+
+fn processes(wanted: impl Fn(u32) -> bool) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter(|pid| wanted(*pid)).collect()
+}
+
+/// Whether a file of the process holds `word`. Zombies hold nothing.
+fn holds(pid: u32, file: &str, word: &str) -> bool {
+    let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    bytes
+        .windows(word.len())
+        .any(|window| window == word.as_bytes())
+}

@@ -1,0 +1,133 @@
+//! Files that were written for lading, as they are.
+
+use stillwell_capture::RunOutcome;
+
+use crate::lab::{LONG, Lab, assert_code, assert_holds, open};
+use stillwell_testkit::Process;
+
+const SEED: &str = "[3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3, 3, 8, 3, 2, 7, 9, 5]";
+
+/// The shape of old: maps, bits per second written as `Mb`.
+fn map_shape(lab: &Lab) -> String {
+    format!(
+        "generator:\n  http:\n    seed: {SEED}\n    headers:\n      api-key: \"none\"\n    \
+         target_uri: \"http://{}/v1/input\"\n    bytes_per_second: \"8 Mb\"\n    \
+         parallel_connections: 2\n    method:\n      post:\n        variant: \"datadog_log\"\n        \
+         maximum_prebuild_cache_size_bytes: \"32 Mb\"\n\n\
+         blackhole:\n  http:\n    binding_addr: \"{}\"\n",
+        localhost(&lab.listen),
+        lab.sink
+    )
+}
+
+/// The shape of today: lists.
+fn list_shape(lab: &Lab) -> String {
+    format!(
+        "generator:\n  - tcp:\n      seed: {SEED}\n      addr: \"{}\"\n      variant: syslog5424\n      \
+         bytes_per_second: \"1 MiB\"\n      maximum_prebuild_cache_size_bytes: \"4 MiB\"\n\n\
+         blackhole:\n  - tcp:\n      binding_addr: \"{}\"\n",
+        lab.listen, lab.sink
+    )
+}
+
+fn localhost(address: &str) -> String {
+    address.replace("127.0.0.1", "localhost")
+}
+
+/// One short rig with the relay as its target.
+fn rig(lab: &Lab, scheme: &str) -> Process {
+    let words = [
+        "rig",
+        "lading.yaml",
+        "--results",
+        "results",
+        "--warmup",
+        "200ms",
+        "--measure",
+        "1s",
+    ];
+    let (input, output) = (
+        format!("{scheme}://{}", lab.listen),
+        format!("{scheme}://{}", lab.sink),
+    );
+    let target = [
+        "--",
+        crate::lab::STILLWELL,
+        "relay",
+        "--in",
+        &input,
+        "--out",
+        &output,
+    ];
+    Process::start(lab.stillwell(&words).args(target))
+}
+
+fn assert_carried(lab: &Lab, told: &str) {
+    assert_holds(
+        told,
+        &["sent of", "asked", "received", "subject CPU", "events lost"],
+    );
+    let manifest = open(lab, &lab.results());
+    assert_eq!(manifest.outcome, RunOutcome::Completed);
+    let capture = stillwell_capture::Capture::open(&lab.results()).unwrap();
+    let received = capture
+        .series
+        .named(stillwell_metric::catalogue::BYTES_RECEIVED.name);
+    assert!(received.count() > 0);
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn the_map_shape_runs_and_says_what_was_asked_and_achieved() {
+    let lab = Lab::new();
+    lab.file("lading.yaml", &map_shape(&lab));
+    let ended = rig(&lab, "http").finish(LONG);
+    assert_carried(&lab, &ended.stdout);
+}
+
+#[test]
+fn the_list_shape_runs_and_says_what_was_asked_and_achieved() {
+    let lab = Lab::new();
+    lab.file("lading.yaml", &list_shape(&lab));
+    let ended = rig(&lab, "tcp").finish(LONG);
+    assert_carried(&lab, &ended.stdout);
+}
+
+#[test]
+fn a_key_that_is_known_but_not_built_is_named_and_nothing_runs() {
+    let lab = Lab::new();
+    let text = format!(
+        "{}  - splunk_hec:\n      binding_addr: \"127.0.0.1:8088\"\n",
+        list_shape(&lab)
+    );
+    lab.file("lading.yaml", &text);
+    let ended = rig(&lab, "tcp").finish(LONG);
+    assert_code(&ended, 2);
+    assert_holds(
+        &ended.stderr,
+        &[
+            "`splunk_hec` is known but not built",
+            "lading.yaml:12:5",
+            "^^^",
+        ],
+    );
+    assert!(!lab.results().exists());
+    let checked = lab.call(&["check", "lading.yaml"]);
+    assert_code(&checked, 2);
+    assert_holds(&checked.stderr, &["`splunk_hec` is known but not built"]);
+}
+
+#[test]
+fn a_key_that_nobody_knows_gets_the_nearest_name() {
+    let lab = Lab::new();
+    lab.file(
+        "lading.yaml",
+        &list_shape(&lab).replace("binding_addr", "binding_adr"),
+    );
+    let ended = lab.call(&["check", "lading.yaml"]);
+    assert_code(&ended, 2);
+    assert_holds(
+        &ended.stderr,
+        &["`binding_adr`", "binding_addr", "lading.yaml:11:7"],
+    );
+}

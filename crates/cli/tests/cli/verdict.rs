@@ -1,0 +1,85 @@
+//! What a run comes to: exit codes, and reports in files.
+
+use std::fs;
+
+use crate::lab::{LONG, Lab, assert_code, assert_holds};
+
+const SHORT: &str = "{warmup: 200ms, measure: 500ms, quiet: 50ms}";
+
+#[test]
+fn far_more_cpu_per_event_is_a_regression() {
+    let lab = Lab::alone()
+        .with("rate", "8k/s")
+        .with("goals", "[cpu_per_event]")
+        .with("pairs", "5")
+        .with("phases", "{warmup: 200ms, measure: 1300ms, quiet: 50ms}")
+        .with(
+            "variants",
+            "{baseline: {arguments: [--work-per-event, 40us]}, \
+             comparison: {arguments: [--work-per-event, 90us]}}",
+        );
+    let ended = lab
+        .run(&["-o", "report.md", "-o", "report.json"])
+        .finish(LONG);
+    if ended.code == 4 && ended.stdout.contains("others used") {
+        // That it says so is right; there is nothing to be learned from it.
+        println!("SKIPPED: far_more_cpu_per_event_is_a_regression: the host is too busy");
+        return;
+    }
+    assert_code(&ended, 1);
+    assert_holds(&ended.stdout, &["regressed", "CPU per event"]);
+    assert_holds(&read(&lab, "report.md"), &["regressed"]);
+    let report: serde_json::Value = serde_json::from_str(&read(&lab, "report.json")).unwrap();
+    assert!(report["schema"].is_string());
+    assert_holds(&report.to_string(), &["\"regressed\""]);
+
+    // What is kept says the same, in any format.
+    let again = lab.call(&["report", "results", "--format", "markdown"]);
+    assert_code(&again, 1);
+    assert_holds(&again.stdout, &["regressed"]);
+    assert_code(&lab.call(&["report", "results", "--exit-zero"]), 0);
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_failed_check_is_named_and_exits_with_1_unless_asked_not_to() {
+    let check = "[{name: tiny, series: total_rss_bytes, upper_bound: 1 KiB}]";
+    let lab = Lab::new()
+        .with("phases", SHORT)
+        .with("pairs", "1")
+        .with("checks", check);
+    let ended = lab
+        .run(&["-o", "report.md", "-o", "report.json"])
+        .finish(LONG);
+    assert_code(&ended, 1);
+    assert_holds(&ended.stdout, &["tiny"]);
+    assert_holds(&read(&lab, "report.md"), &["tiny"]);
+    assert_holds(&read(&lab, "report.json"), &["tiny"]);
+
+    let words = [
+        "run",
+        "experiment",
+        "--results",
+        "other",
+        "--exit-zero",
+        "--quiet",
+    ];
+    let ended = lab.call(&words);
+    assert_code(&ended, 0);
+    assert_eq!(ended.stderr, "", "quiet is quiet");
+    assert_holds(&ended.stdout, &["tiny"]);
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_check_of_a_rig_that_fails_exits_with_1() {
+    let check = "[{name: tiny, series: total_rss_bytes, upper_bound: 1 KiB}]";
+    let lab = Lab::new().with("phases", SHORT).with("checks", check);
+    let ended = lab.rig(&[]).finish(LONG);
+    assert_code(&ended, 1);
+    assert_holds(&ended.stdout, &["tiny"]);
+}
+
+fn read(lab: &Lab, name: &str) -> String {
+    fs::read_to_string(lab.path(name)).unwrap()
+}
