@@ -20,7 +20,7 @@ use stillwell_units::{ByteSize, Nanos, Seed, floor_to_u64};
 const ROUNDS: usize = 5;
 const LENGTH: Duration = Duration::from_secs(2);
 /// What the generator writes at once at full speed.
-const WRITE_BYTES: usize = 256 * 1024;
+const WRITE_BYTES: usize = 512 * 1024;
 
 fn main() -> anyhow::Result<()> {
     let plan = |address: &str| {
@@ -84,7 +84,7 @@ fn iperf3() -> anyhow::Result<Figure> {
         &port,
         "-J",
         "-l",
-        "262144",
+        "524288",
         "-t",
         &LENGTH.as_secs().to_string(),
     ]));

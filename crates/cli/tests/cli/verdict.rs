@@ -23,7 +23,7 @@ fn far_more_cpu_per_event_is_a_regression() {
         .finish(LONG);
     if ended.code == 4 && ended.stdout.contains("others used") {
         // That it says so is right; there is nothing to be learned from it.
-        println!("SKIPPED: far_more_cpu_per_event_is_a_regression: the host is too busy");
+        println!("DISTURBED: far_more_cpu_per_event_is_a_regression: others use this host");
         return;
     }
     assert_code(&ended, 1);
