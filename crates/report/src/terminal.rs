@@ -36,6 +36,12 @@ pub fn terminal(report: &LabReport, style: Style) -> String {
 }
 
 fn headline(report: &LabReport) -> String {
+    if report.experiments.is_empty() {
+        return format!(
+            "{}: nothing was finished, so there is no verdict",
+            report.title
+        );
+    }
     let number = u32::try_from(report.experiments.len()).unwrap_or(u32::MAX);
     format!(
         "{}: {} compared with {} in {}: {}",

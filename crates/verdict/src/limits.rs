@@ -25,6 +25,10 @@ pub const GENERATOR_LATENESS_P99: Nanos = Nanos::from_millis(10);
 /// shifts the load of one variant against the other's by as much.
 pub const RATE_ACHIEVED_SHARE: f64 = 0.99;
 
+/// How old a worker's figure of what was asked may be at either end of the
+/// measured time: workers publish it every 10 ms.
+pub const ASKED_UNSAID: Nanos = Nanos::from_millis(10);
+
 /// Share of the time from which on a worker counts as held up by its peer.
 pub const BLOCKED_SHARE: f64 = 0.05;
 

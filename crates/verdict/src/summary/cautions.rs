@@ -4,7 +4,7 @@ use stillwell_capture::Capture;
 use stillwell_metric::{Outcome, catalogue};
 use stillwell_units::{float_from_u64, floor_to_u64};
 
-use super::doubts::{achieved_share, largest, workers_of};
+use super::doubts::{falls_short, largest, workers_of};
 use super::figures::{host_cpus, is_of};
 use super::{Component, RunFigures};
 use crate::caution::Caution;
@@ -55,8 +55,7 @@ fn of_generators(capture: &Capture, window: &Window<'_>, figures: &RunFigures) -
         let workers = workers_of(figures, Component::Generator, &generator.id);
         let blocked_share = largest(workers.clone().map(|worker| worker.blocked));
         let late = largest(workers.map(|worker| worker.late));
-        let behind =
-            achieved_share(generator).is_some_and(|share| share < limits::RATE_ACHIEVED_SHARE);
+        let behind = falls_short(generator, window.length());
         if behind && blocked_share >= limits::BLOCKED_SHARE {
             cautions.push(Caution::SubjectSaturated {
                 id: generator.id.clone(),

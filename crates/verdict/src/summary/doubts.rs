@@ -44,6 +44,7 @@ pub(super) fn doubts(
             generator,
             lateness.map(|lateness| lateness.p99),
             figures,
+            window.length(),
         ));
     }
     doubts.extend(of_sinks(figures));
@@ -182,10 +183,15 @@ pub(super) fn largest(shares: impl Iterator<Item = f64>) -> f64 {
     shares.fold(0.0, f64::max)
 }
 
-/// How much of what was asked was sent, if something was.
-pub(super) fn achieved_share(generator: &GeneratorFigures) -> Option<f64> {
-    let asked = generator.asked_per_second.filter(|asked| *asked > 0.0)?;
-    Some(generator.achieved_per_second? / asked)
+/// Whether less was sent than was asked, beyond what the limits allow.
+pub(super) fn falls_short(generator: &GeneratorFigures, measured: Nanos) -> bool {
+    let (Some(asked), Some(achieved)) = (generator.asked_per_second, generator.achieved_per_second)
+    else {
+        return false;
+    };
+    // What was asked for since a worker last said so is not in its figure yet.
+    let unsaid = limits::ASKED_UNSAID.as_secs_f64() / measured.as_secs_f64();
+    asked > 0.0 && achieved / asked < limits::RATE_ACHIEVED_SHARE - unsaid
 }
 
 fn of_generator(
@@ -193,6 +199,7 @@ fn of_generator(
     generator: &GeneratorFigures,
     lateness_p99: Option<Nanos>,
     figures: &RunFigures,
+    measured: Nanos,
 ) -> Vec<Doubt> {
     let workers = workers_of(figures, Component::Generator, &plan.id);
     let blocked = largest(workers.clone().map(|worker| worker.blocked));
@@ -220,9 +227,7 @@ fn of_generator(
             limit,
         });
     }
-    if achieved_share(generator).is_some_and(|share| share < limits::RATE_ACHIEVED_SHARE)
-        && blocked < limits::BLOCKED_SHARE
-    {
+    if falls_short(generator, measured) && blocked < limits::BLOCKED_SHARE {
         doubts.push(Doubt::RateNotReached {
             id,
             unit: generator.unit,
