@@ -23,8 +23,12 @@ pub struct Manifest {
     pub identity: Option<RunIdentity>,
     /// What was to be done.
     pub plan: RigPlan,
-    /// Facts about the host, by name.
+    /// Facts about the host before the run, by name.
     pub host: serde_json::Value,
+    /// The same facts after the run, such as frequencies, load and throttling;
+    /// null while it goes on.
+    #[serde(default)]
+    pub host_after: serde_json::Value,
     /// CPUs of the subject; `None` for any.
     pub subject_cpus: Option<Vec<u16>>,
     /// CPUs of generators, sinks and observers; `None` for any.

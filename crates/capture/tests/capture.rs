@@ -48,6 +48,7 @@ fn manifest() -> Manifest {
             checks: Vec::new(),
         },
         host: serde_json::json!({"kernel": "6"}),
+        host_after: serde_json::Value::Null,
         subject_cpus: None,
         own_cpus: Some(vec![0]),
         notes: Vec::new(),

@@ -34,6 +34,7 @@ impl Record {
             identity: request.identity.clone(),
             plan: request.plan.clone(),
             host: serde_json::to_value(&facts).unwrap_or_default(),
+            host_after: serde_json::Value::Null,
             subject_cpus: None,
             own_cpus: None,
             notes: Vec::new(),
@@ -119,6 +120,8 @@ impl Record {
         let last = self.manifest.phases.last().map(|mark| mark.phase);
         self.enter(last.unwrap_or(Phase::Close), clock::now());
         self.manifest.outcome = outcome;
+        let after = stillwell_observer::describe_host();
+        self.manifest.host_after = serde_json::to_value(&after).unwrap_or_default();
         if let Err(error) = self.writer.close(&self.manifest)
             && self.manifest.outcome.is_completed()
         {

@@ -186,6 +186,7 @@ fn manifest() -> Manifest {
         identity: None,
         plan: rig(),
         host: serde_json::json!({ "cpus": 2 }),
+        host_after: serde_json::Value::Null,
         subject_cpus: Some(vec![1]),
         own_cpus: Some(vec![0]),
         notes: Vec::new(),

@@ -182,6 +182,10 @@ pub(crate) fn host_of(results: &Results, plan: &LabPlan) -> Vec<(String, String)
             let value = match manifest.host.get(*name)? {
                 serde_json::Value::Null => return None,
                 serde_json::Value::String(text) => text.clone(),
+                serde_json::Value::Array(items) => {
+                    let items = items.iter().filter_map(|item| item.as_str());
+                    items.collect::<Vec<_>>().join(", ")
+                }
                 other => other.to_string(),
             };
             Some(((*name).replace('_', " "), value))
