@@ -47,6 +47,10 @@ bench-observer:
 calibrate mode="same" experiments="20" pairs="10":
     .ci/calibrate {{mode}} {{experiments}} {{pairs}}
 
+# Bytes from anywhere for everything that reads them, some seconds each; all targets unless one is named.
+fuzz seconds="60" *targets:
+    .ci/fuzz {{seconds}} {{targets}}
+
 # Accept what the snapshot tests see now. Read the diff before you commit it.
 bless:
     INSTA_UPDATE=always cargo test --workspace

@@ -12,8 +12,8 @@ use stillwell_scope::clock;
 use stillwell_units::{ByteSize, Seed, float_from_u64};
 
 const ROUNDS: u64 = 7;
-/// As large as what a generator worker builds by default, and small enough for
-/// the allocator to hand out memory that was touched before.
+/// As large as what a generator worker builds by default. Every set lies in
+/// memory that was never touched before.
 const CACHE: ByteSize = ByteSize::mib(16);
 
 fn main() -> anyhow::Result<()> {

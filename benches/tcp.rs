@@ -31,7 +31,7 @@ fn main() -> anyhow::Result<()> {
     };
     let payload = plan("").payload;
     let set = BlockSet::build(&payload, payload.cache, Seed::from_number(1), None)?;
-    let bytes = Arc::new(set.bytes().to_vec());
+    let set = Arc::new(set);
     println!("TCP at full speed, syslog5424, writes of up to {WRITE_BYTES} bytes");
     let mut sides = vec![Side {
         name: "stillwell",
@@ -47,7 +47,7 @@ fn main() -> anyhow::Result<()> {
     }
     sides.push(Side {
         name: "plain system calls",
-        turn: Box::new(|| plain::tcp_turn(&bytes, WRITE_BYTES, LENGTH)),
+        turn: Box::new(|| plain::tcp_turn(&set, WRITE_BYTES, LENGTH)),
     });
     compare(
         ROUNDS,

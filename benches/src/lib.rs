@@ -73,7 +73,8 @@ impl std::fmt::Debug for Side<'_> {
 }
 
 /// Lets all sides take `rounds` turns, one after the other, and prints the
-/// median of `figure` of each and its ratio to the last side's.
+/// median of `figure` of each and the median of its ratios to the last side's
+/// in the same round: a neighbour that comes or goes harms a round, not a side.
 ///
 /// # Errors
 /// What a turn fails with.
@@ -89,10 +90,11 @@ pub fn compare(
             values.push(figure(&(side.turn)()?));
         }
     }
-    let last = taken.last().map_or(f64::NAN, |values| median(values));
+    let last = taken.last().cloned().unwrap_or_default();
     for (side, values) in sides.iter().zip(&taken) {
         let middle = median(values);
-        let ratio = middle / last;
+        let ratios: Vec<f64> = values.iter().zip(&last).map(|(own, it)| own / it).collect();
+        let ratio = median(&ratios);
         println!(
             "  {:<28} {middle:>12.3} {unit}   {ratio:.2} of the last",
             side.name

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use stillwell_payload::BlockSet;
 use stillwell_scope::{PartError, Scope, Token};
 use stillwell_units::Nanos;
 
@@ -15,13 +16,13 @@ use crate::{Figure, RECEIVER_CPU, SENDER_CPU, cpu_of, on};
 
 const READ_BYTES: usize = 256 * 1024;
 
-/// Writes slices of `write_bytes` of `bytes`, over and over, to a loop that
-/// reads them.
+/// Writes slices of `write_bytes` of what `set` holds, over and over, to a loop
+/// that reads them.
 ///
 /// # Errors
 /// Whatever keeps either from running.
 pub fn tcp_turn(
-    bytes: &Arc<Vec<u8>>,
+    set: &Arc<BlockSet>,
     write_bytes: usize,
     length: Duration,
 ) -> anyhow::Result<Figure> {
@@ -41,12 +42,12 @@ pub fn tcp_turn(
             total.fetch_add(u64::try_from(read)?, Ordering::Relaxed);
         }
     })?;
-    let bytes = Arc::clone(bytes);
+    let set = Arc::clone(set);
     scope.thread(on(SENDER_CPU), "gen", move |token| {
         let mut stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         while !token.is_cancelled() {
-            for slice in bytes.chunks(write_bytes) {
+            for slice in set.bytes().chunks(write_bytes) {
                 stream.write_all(slice)?;
             }
         }

@@ -3,7 +3,8 @@
 //! `cargo xtask tidy` holds the house rules that no compiler knows: which crate
 //! may depend on which, what must be absent from which folder, and that the
 //! documents point at things that exist. `cargo xtask ci-skips LOG` fails when a
-//! test run skipped something.
+//! test run skipped something. `cargo xtask calibrate --full` (or `--quick`)
+//! simulates experiments and prints the tables of docs/calibration.md.
 
 #![expect(
     clippy::print_stdout,
@@ -11,6 +12,7 @@
     reason = "a chore speaks to the person who runs it"
 )]
 
+mod calibrate;
 mod ci_skips;
 mod tidy;
 
@@ -19,13 +21,18 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 
-const USAGE: &str = "usage: cargo xtask tidy | cargo xtask ci-skips LOGFILE";
+use calibrate::Effort;
+
+const USAGE: &str = "usage: cargo xtask tidy | cargo xtask ci-skips LOGFILE | \
+                     cargo xtask calibrate (--quick|--full)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments.as_slice() {
         ["tidy"] => run_tidy(),
+        ["calibrate", "--quick"] => run_calibrate(Effort::Quick),
+        ["calibrate", "--full"] => run_calibrate(Effort::Full),
         ["ci-skips", log] => run_ci_skips(Path::new(log)),
         _ => {
             eprintln!("{USAGE}");
@@ -53,6 +60,11 @@ fn run_tidy() -> anyhow::Result<()> {
         "tidy: {} files, {} crates, no problems",
         report.files, report.crates
     );
+    Ok(())
+}
+
+fn run_calibrate(effort: Effort) -> anyhow::Result<()> {
+    print!("{}", calibrate::tables(effort)?);
     Ok(())
 }
 

@@ -16,6 +16,7 @@
 //! crate is synchronous and does not know how samples are made.
 
 mod journal;
+mod lading;
 mod manifest;
 mod parquet;
 mod read;
@@ -23,9 +24,13 @@ pub mod schema;
 mod series;
 mod write;
 
+pub use lading::{
+    LadingCapture, LadingError, LadingFormat, LadingRun, LadingSeries, LadingTick, SNIFF_BYTES,
+    SeriesProblem, SeriesWanted, read_lading,
+};
 pub use manifest::{
     EventRecord, MANIFEST_SCHEMA, Manifest, Note, PartNote, PhaseMark, RunIdentity, RunOutcome,
-    SubjectEnd,
+    RunStage, SubjectEnd,
 };
 pub use read::{Capture, OpenError};
 pub use series::{Point, Series, SeriesTable};

@@ -69,10 +69,26 @@ pub struct RunIdentity {
     pub experiment: String,
     /// The variant.
     pub variant: String,
-    /// Number of the pair, from 1; 0 for a probe.
+    /// What the run is for.
+    #[serde(default)]
+    pub stage: RunStage,
+    /// Number of the pair within its stage, from 1; 0 for a probe.
     pub pair: u32,
     /// Whether it ran first (0) or second (1) in its pair.
     pub position: u32,
+}
+
+/// What a run of a lab is for.
+#[derive(
+    Clone, Copy, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStage {
+    /// To find out.
+    #[default]
+    Search,
+    /// To confirm on fresh pairs what was found.
+    Confirm,
 }
 
 /// Something that was wanted and could not be had.

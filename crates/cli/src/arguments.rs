@@ -1,5 +1,7 @@
 //! What can be typed. Help texts live beside what they describe.
 
+mod compare;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -8,6 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use stillwell_config::VariantArgument;
 use stillwell_relay::{Endpoint, Format, Rewrite, Stall, WorkAmount};
 use stillwell_units::{ByteSize, Nanos, Seed};
+
+pub(crate) use self::compare::{CompareArguments, Method};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -46,6 +50,9 @@ pub(crate) enum Command {
     Rig(RigArguments),
     /// Check configuration files and list what they would run; runs nothing
     Check(CheckArguments),
+    /// Compare what was measured before or elsewhere: saved runs, captures and
+    /// results of other tools, columns of numbers
+    Compare(CompareArguments),
     /// Print the reports of results again, in any format
     Report(ReportArguments),
     /// Print the JSON Schema of configuration files
@@ -116,28 +123,71 @@ pub(crate) struct SelectArguments {
     /// The executable that the build leaves, relative to the worktree
     #[arg(long, value_name = "PATH")]
     pub(crate) build_output: Option<PathBuf>,
-    /// Only experiments with this name; `*` stands for any text; repeatable
+    /// Only experiments with this name, or whole matrices; `*` stands for any
+    /// text; repeatable
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Vec<String>,
-    /// Pairs of runs for each experiment
-    #[arg(long, value_name = "N")]
-    pub(crate) pairs: Option<u32>,
+    #[command(flatten)]
+    pub(crate) course: CourseArguments,
+    /// Seed of everything random: a whole number
+    #[arg(long)]
+    pub(crate) seed: Option<Seed>,
+    /// The primary goal, as METRIC or METRIC:TOLERANCE: ingress_throughput,
+    /// egress_throughput, cpu_per_event, cpu, memory, memory_peak,
+    /// memory_slope, latency_p50, latency_p90, latency_p99, latency_p999, loss,
+    /// or series:NAME:mean|peak|per_event|rate:lower|higher
+    #[arg(long, value_name = "GOAL")]
+    pub(crate) goal: Option<String>,
+    /// Rate of every generator: `10 MiB/s`, `5k/s` or `max`
+    #[arg(long)]
+    pub(crate) rate: Option<String>,
+}
+
+/// When an experiment has seen enough, and how its runs go.
+#[derive(Args, Debug, Default)]
+pub(crate) struct CourseArguments {
+    /// Pairs of runs at most: looks after 4, 6, 8 … N of them, and stops as soon
+    /// as the verdict is certain
+    #[arg(long, value_name = "N", conflicts_with_all = ["fixed_pairs", "no_max"])]
+    pub(crate) max_pairs: Option<u32>,
+    /// Exactly so many pairs of runs, and one look at the end
+    #[arg(
+        long,
+        value_name = "N",
+        visible_alias = "pairs",
+        conflicts_with = "no_max"
+    )]
+    pub(crate) fixed_pairs: Option<u32>,
+    /// Go on until the verdict is certain: looks after every pair, and ends after
+    /// 200 of them all the same
+    #[arg(long)]
+    pub(crate) no_max: bool,
+    /// How the variants of a pair share the machine
+    #[arg(long, value_enum)]
+    pub(crate) design: Option<Design>,
+    /// Let a change gate without confirming it on fresh pairs
+    #[arg(long)]
+    pub(crate) no_confirm: bool,
+    /// Measure from the first event on, without a warm-up
+    #[arg(long, conflicts_with = "warmup")]
+    pub(crate) include_startup: bool,
     /// Length of load before it is measured
     #[arg(long, value_name = "TIME")]
     pub(crate) warmup: Option<Nanos>,
     /// Length of load that is measured
     #[arg(long, value_name = "TIME", visible_alias = "duration")]
     pub(crate) measure: Option<Nanos>,
-    /// Seed of everything random: a whole number
-    #[arg(long)]
-    pub(crate) seed: Option<Seed>,
-    /// The primary goal: ingress_throughput, egress_throughput, cpu_per_event,
-    /// cpu or memory
-    #[arg(long)]
-    pub(crate) goal: Option<String>,
-    /// Rate of every generator: `10 MiB/s`, `5k/s` or `max`
-    #[arg(long)]
-    pub(crate) rate: Option<String>,
+}
+
+/// How the variants of a pair share the machine.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Design {
+    /// One after the other, in random order.
+    Paired,
+    /// Both at once, each on its own CPUs.
+    Duet,
+    /// Both alive, the load switched between them in random turns.
+    Sliced,
 }
 
 /// Where reports go.
@@ -295,5 +345,42 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    /// What `stillwell run lab` with these words means for the course of a lab.
+    fn course(words: &str) -> Result<CourseArguments, String> {
+        let line = ["stillwell", "run", "lab"].into_iter();
+        let line = line.chain(words.split_whitespace());
+        match Arguments::try_parse_from(line).map(|arguments| arguments.command) {
+            Ok(Command::Run(run)) => Ok(run.select.course),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn flags_that_contradict_each_other_are_refused() {
+        for words in [
+            "--max-pairs 8 --fixed-pairs 8",
+            "--max-pairs 8 --pairs 8",
+            "--max-pairs 8 --no-max",
+            "--fixed-pairs 8 --no-max",
+            "--include-startup --warmup 1s",
+        ] {
+            let error = course(words).unwrap_err();
+            assert!(error.contains("cannot be used with"), "{error}");
+        }
+    }
+
+    #[test]
+    fn pairs_is_another_word_for_fixed_pairs() {
+        assert_eq!(course("--pairs 8").unwrap().fixed_pairs, Some(8));
+        assert_eq!(course("--fixed-pairs 8").unwrap().fixed_pairs, Some(8));
+        assert_eq!(
+            course("--design sliced").unwrap().design,
+            Some(Design::Sliced)
+        );
+        let error = course("--design trio").unwrap_err();
+        assert!(error.contains("paired, duet, sliced"), "{error}");
     }
 }

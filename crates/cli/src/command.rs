@@ -1,6 +1,7 @@
 //! One module per command, and what they share.
 
 pub(crate) mod check;
+pub(crate) mod compare;
 mod output;
 mod places;
 pub(crate) mod relay;

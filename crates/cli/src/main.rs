@@ -29,6 +29,7 @@ fn main() -> ExitCode {
             command::rig::run(&rig, &paint, &privileges)
         }
         Command::Check(check) => command::check::run(&check, &paint),
+        Command::Compare(compare) => command::compare::run(&compare, &paint),
         Command::Report(report) => command::report::run(&report, &paint),
         Command::Schema => command::schema::run(),
         Command::Relay(relay) => command::relay::run(&relay),

@@ -1,14 +1,17 @@
 //! Progress: one line that is rewritten on a terminal, plain lines elsewhere.
 
+mod look;
+
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use stillwell_lab::LabProgress;
-use stillwell_plan::Phase;
+use stillwell_lab::{LabProgress, PairsWanted};
+use stillwell_plan::{DesignPlan, Phase};
 use stillwell_run::Progress;
-use stillwell_units::{ByteSize, EventRate, Moment, Nanos, float_from_u64, floor_to_u64};
-use stillwell_verdict::{ExperimentVerdict, GoalVerdict};
+use stillwell_units::{ByteSize, EventRate, Moment, float_from_u64};
+use stillwell_verdict::{RunIdentity, RunStage};
 
+use self::look::{described, span};
 use crate::paint::Paint;
 
 /// Shortest time over which a rate is told.
@@ -59,15 +62,7 @@ impl<'a> Teller<'a> {
                 let name = self.paint.styled(bold, experiment);
                 self.line(&format!("{name}  experiment {number} of {of}"));
             }
-            LabProgress::TakenOver { pairs, .. } => {
-                let list: Vec<String> = pairs.iter().map(ToString::to_string).collect();
-                let (noun, verb) = match list.len() {
-                    1 => ("pair", "is"),
-                    _ => ("pairs", "are"),
-                };
-                let list = list.join(", ");
-                self.line(&format!("  {noun} {list} {verb} finished already"));
-            }
+            LabProgress::TakenOver { stage, pairs, .. } => self.taken_over(stage, pairs),
             LabProgress::Probing { length, .. } => {
                 self.line(&format!("  probe: at full speed for {length}"));
                 self.head = "  probe".to_owned();
@@ -76,30 +71,25 @@ impl<'a> Teller<'a> {
                 self.line(&format!("  rate: {}", found.reason));
             }
             LabProgress::RunStarted { identity, left } => {
-                let what = match identity.pair {
-                    // A probe is no pair.
-                    0 => "probe".to_owned(),
-                    pair => format!("pair {pair} {}", identity.variant),
-                };
-                self.head = format!("  {what:<20} {} left", seconds(left));
+                self.head = format!("  {:<20} {} left", called(identity), span(left));
             }
-            LabProgress::PairStarted {
-                pair, of, order, ..
-            } => {
-                if !self.paint.live {
-                    self.line(&format!("  pair {pair} of {of}: {}", order.join(", then ")));
-                }
+            pair @ (LabProgress::PairStarted { .. }
+            | LabProgress::PairEnded { .. }
+            | LabProgress::PairDoubted { .. }) => {
+                let text = told_of_pair(&pair, self.paint.live);
+                text.into_iter().for_each(|text| self.line(&text));
             }
-            LabProgress::PairEnded {
-                pair, lost, left, ..
-            } => match lost {
-                Some(why) => self.line(&format!("  pair {pair} is lost: {why}")),
-                None if !self.paint.live => {
-                    self.line(&format!("  pair {pair} done, {} left", seconds(left)));
-                }
-                None => {}
-            },
-            LabProgress::Interim { verdict } => self.interim(verdict),
+            LabProgress::WarmupFound { found, .. } => {
+                let (found, stated) = (found.found, found.stated);
+                self.line(&format!(
+                    "  steady after {found} of load, not after {stated}: measured from there"
+                ));
+            }
+            LabProgress::Look {
+                standing,
+                left,
+                left_in_all,
+            } => self.line(&format!("  {}", described(standing, left, left_in_all))),
             LabProgress::ExperimentEnded { .. } => self.clear(),
             LabProgress::Problem(problem) => {
                 let red = AnsiColor::Red.on_default();
@@ -167,15 +157,14 @@ impl<'a> Teller<'a> {
         EventRate::try_new(events / elapsed).map_or_else(|_| String::new(), |r| format!(" ({r})"))
     }
 
-    fn interim(&self, verdict: &ExperimentVerdict) {
-        if self.paint.live {
-            return;
-        }
-        if let Some(goal) = verdict.goals.first()
-            && let Some(so_far) = describe_interim(goal)
-        {
-            self.line(&format!("  so far: {so_far}"));
-        }
+    fn taken_over(&self, stage: RunStage, pairs: &[u32]) {
+        let list: Vec<String> = pairs.iter().map(ToString::to_string).collect();
+        let (plural, verb) = match list.len() {
+            1 => ("", "is"),
+            _ => ("s", "are"),
+        };
+        let (noun, list) = (noun(stage), list.join(", "));
+        self.line(&format!("  {noun}{plural} {list} {verb} finished already"));
     }
 
     fn live(&self, text: &str) {
@@ -206,18 +195,82 @@ impl<'a> Teller<'a> {
     }
 }
 
-fn describe_interim(goal: &GoalVerdict) -> Option<String> {
-    let change = goal.change.as_ref()?;
-    Some(format!(
-        "{} {:+.2} % [{:+.2}, {:+.2}]",
-        goal.metric.name(),
-        change.estimate * 100.0,
-        change.lower * 100.0,
-        change.upper * 100.0
-    ))
+/// What a run is called while it goes on.
+fn called(identity: &RunIdentity) -> String {
+    let variant = &identity.variant;
+    match (identity.pair, identity.stage) {
+        // A probe is no pair.
+        (0, _) => "probe".to_owned(),
+        (pair, RunStage::Search) => format!("pair {pair} {variant}"),
+        (pair, RunStage::Confirm) => format!("confirm {pair} {variant}"),
+    }
 }
 
-/// A length of time for people: whole seconds.
-fn seconds(length: Nanos) -> Nanos {
-    Nanos::from_secs(floor_to_u64(length.as_secs_f64().ceil()))
+/// What is told of a pair; where a line is `live`, only what went wrong with it.
+fn told_of_pair(progress: &LabProgress<'_>, live: bool) -> Option<String> {
+    match progress {
+        LabProgress::PairStarted {
+            stage,
+            pair,
+            wanted,
+            order,
+            design,
+            ..
+        } if !live => {
+            let (noun, of, order) = (noun(*stage), of(*wanted), joined(order, *design));
+            Some(format!("  {noun} {pair} of {of}: {order}"))
+        }
+        LabProgress::PairEnded {
+            stage,
+            pair,
+            lost: Some(why),
+            ..
+        } => Some(format!("  {} {pair} is lost: {why}", noun(*stage))),
+        LabProgress::PairEnded {
+            stage, pair, left, ..
+        } if !live => Some(format!(
+            "  {} {pair} done, {} left",
+            noun(*stage),
+            span(*left)
+        )),
+        LabProgress::PairDoubted {
+            stage, pair, why, ..
+        } => Some(format!("  {} {pair} cannot be used: {why}", noun(*stage))),
+        _ => None,
+    }
+}
+
+/// What a pair of a stage is called.
+const fn noun(stage: RunStage) -> &'static str {
+    match stage {
+        RunStage::Search => "pair",
+        RunStage::Confirm => "confirmation pair",
+    }
+}
+
+/// How many pairs there will be: `6`, or `4 to 20` where looks decide.
+fn of(wanted: PairsWanted) -> String {
+    let PairsWanted {
+        next_look,
+        most,
+        repeated,
+    } = wanted;
+    let count = if next_look == most {
+        most.to_string()
+    } else {
+        format!("{next_look} to {most}")
+    };
+    match repeated {
+        0 => count,
+        _ => format!("{count}, {repeated} of them repeated"),
+    }
+}
+
+/// The variants of a pair, in their order.
+fn joined(order: &[&str], design: DesignPlan) -> String {
+    match design {
+        DesignPlan::Paired => order.join(", then "),
+        DesignPlan::Duet => format!("{} at once", order.join(" and ")),
+        DesignPlan::Sliced { .. } => format!("{} in turns", order.join(" and ")),
+    }
 }

@@ -7,6 +7,8 @@
     reason = "a test that cannot go on has failed, and says what it skips"
 )]
 
+#[path = "cli/compare.rs"]
+mod compare;
 #[path = "cli/config.rs"]
 mod config;
 #[path = "cli/git.rs"]

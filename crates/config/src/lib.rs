@@ -7,20 +7,25 @@
 //!
 //! Each element of the native format is one file in `spec`: the table of its
 //! keys, from which unknown keys are found and [`schema`] is made, and the
-//! function that reads it. The module `files` is the only one that touches the
+//! function that reads it. Before that, `matrix` makes several files of one: a
+//! cell for each combination of its parameters, with their values filled in. The
+//! module `files` is the only one that touches the
 //! file system, behind a trait.
 
 mod discover;
 mod files;
 mod load;
+mod matrix;
 mod overrides;
 mod schema;
 mod smp;
 mod spec;
 
 pub use load::{FileKind, Loaded, load_lab, load_rig};
-pub use overrides::{LabOverrides, RigOverrides, TargetOverride, VariantArgument};
-pub use overrides::{ProgramOverride, VariantArgumentError};
+pub use overrides::{
+    DesignOverride, LabOverrides, ProgramOverride, RigOverrides, StoppingOverride, TargetOverride,
+    VariantArgument, VariantArgumentError,
+};
 pub use schema::schema;
 pub use stillwell_legacy::code::explain;
 pub use stillwell_legacy::{Diagnostic, Diagnostics, Place, Position, Severity, Source, Span};

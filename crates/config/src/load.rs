@@ -2,21 +2,26 @@
 
 use std::path::{Path, PathBuf};
 
-use stillwell_legacy::{Diagnostic, Diagnostics, Place, Reader, Span, code, ready_probe_of};
+use stillwell_legacy::{Diagnostic, Diagnostics, code, ready_probe_of};
 use stillwell_plan::{
     BinarySource, ChildPlan, CpuChoice, EnvironmentPlan, ExperimentPlan, LabPlan, ReadyProbe,
     RigPlan, SubjectKind, SubjectPlan,
 };
 
-use crate::discover::{Case, CaseKind, discover, first_prose, is_lading_text, matches};
-use crate::files::{Disk, EntryKind, Files, read_source};
+use crate::discover::{Case, CaseKind, discover, is_lading_text};
+use crate::files::{Disk, EntryKind, Files};
+use crate::matrix::Cell;
 use crate::overrides::{LabOverrides, RigOverrides, TargetOverride};
 use crate::smp;
-use crate::spec::{
-    Door, ExperimentSpec, STOP_DEFAULT, name_of_program, no_subject, read_experiment,
-};
+use crate::spec::{ExperimentSpec, STOP_DEFAULT, name_of_program, no_subject};
 
 mod apply;
+mod lab;
+mod native;
+
+use native::NativeFile;
+
+pub(crate) use lab::load_lab_from;
 
 /// A plan that may be run, and what was remarkable about it.
 #[derive(Clone, Debug)]
@@ -128,8 +133,8 @@ fn rig_of_case(
     found: &mut Diagnostics,
 ) -> Option<(RigPlan, FileKind)> {
     if case.kind == CaseKind::Native {
-        let (spec, _) = read_native(files, case.file.as_deref()?, found)?;
-        return Some((rig_of_spec(spec, found), FileKind::Native));
+        let rig = rig_of_native(files, case.file.as_deref()?, found)?;
+        return Some((rig, FileKind::Native));
     }
     let smp = smp::read_case(files, case, found)?;
     if !smp.has_program && matches!(overrides.target, TargetOverride::FromFile) {
@@ -166,34 +171,20 @@ fn rig_of_file(
     if is_experiment && let Ok(cases) = discover(files, path) {
         return rig_of_case(files, cases.first()?, overrides, found);
     }
-    let (spec, _) = read_native(files, path, found)?;
-    Some((rig_of_spec(spec, found), FileKind::Native))
+    Some((rig_of_native(files, path, found)?, FileKind::Native))
 }
 
-/// Reads a native file.
-fn read_native(
-    files: &dyn Files,
-    path: &Path,
-    found: &mut Diagnostics,
-) -> Option<(ExperimentSpec, Place)> {
-    let source = match read_source(files, path) {
-        Ok(source) => source,
-        Err(error) => {
-            found.push(*error);
-            return None;
-        }
-    };
-    let reader = Reader::new(source);
-    let door = Door {
-        reader: &reader,
-        files,
-        folder: path.parent().unwrap_or(path),
-    };
-    let root = reader.parse();
-    let spec = root.and_then(|root| read_experiment(&door, &root));
-    let place = reader.place(spec.as_ref().map_or_else(Span::default, |spec| spec.span));
-    found.append(reader.finish());
-    Some((spec?, place))
+/// Reads a native file as a rig: its first cell, its first variant.
+fn rig_of_native(files: &dyn Files, path: &Path, found: &mut Diagnostics) -> Option<RigPlan> {
+    let file = NativeFile::open(files, path, found)?;
+    let none = Cell::default();
+    let cells = file.cells().unwrap_or_else(|| std::slice::from_ref(&none));
+    if cells.len() > 1 {
+        let message = format!("the first of {} cells of its matrix is run", cells.len());
+        found.push(Diagnostic::note(code::MATRIX, message));
+    }
+    let (spec, _) = file.read(files, cells.first()?, found)?;
+    Some(rig_of_spec(spec, found))
 }
 
 /// The rig of a file: its first variant, if it has any.
@@ -235,125 +226,15 @@ fn plan_of(
         rig: spec.rig,
         variants,
         goals: spec.goals,
-        pairs: spec.pairs,
+        stopping: spec.stopping,
+        design: spec.design,
+        warmup: spec.warmup,
+        confirm: spec.confirm,
+        family: None,
         operating_point: spec.operating_point,
         report_links: spec.report_links,
         erratic: spec.erratic,
     }
-}
-
-/// [`load_lab`] on any files; `paths` are absolute.
-pub(crate) fn load_lab_from(
-    files: &dyn Files,
-    paths: &[PathBuf],
-    overrides: &LabOverrides,
-) -> Result<Loaded<LabPlan>, Diagnostics> {
-    let mut found = Diagnostics::new();
-    let mut cases: Vec<Case> = Vec::new();
-    for path in paths {
-        match discover(files, path) {
-            Ok(more) => cases.extend(more),
-            Err(error) => found.push(*error),
-        }
-    }
-    check_names(&mut cases, &mut found);
-    select(&mut cases, &overrides.only, &mut found);
-    let mut experiments = Vec::new();
-    for case in &cases {
-        // Each case is judged by its own mistakes.
-        let mut own = Diagnostics::new();
-        experiments.extend(experiment_of_case(files, case, overrides, &mut own));
-        found.append(own);
-    }
-    let kind = match cases.first().map(|case| case.kind) {
-        Some(CaseKind::Smp) => FileKind::Smp,
-        Some(CaseKind::Native) | None => FileKind::Native,
-    };
-    let seed = overrides
-        .seed
-        .or_else(|| experiments.first().map(|experiment| experiment.rig.seed));
-    let plan = seed.map(|seed| (LabPlan { experiments, seed }, kind));
-    if plan.is_none() && found.is_empty() {
-        let error = Diagnostic::error(code::NOTHING_FOUND, "no experiment was named");
-        found.push(error.help("name a file, a folder, or a lab"));
-    }
-    finish(plan, found)
-}
-
-fn check_names(cases: &mut Vec<Case>, found: &mut Diagnostics) {
-    let mut unique: Vec<Case> = Vec::new();
-    for case in cases.drain(..) {
-        match unique.iter().find(|other| other.name == case.name) {
-            Some(other) if other.folder != case.folder || other.file != case.file => {
-                let message = format!("two experiments are called `{}`", case.name);
-                let error = Diagnostic::error(code::SAME_NAME, message);
-                found.push(error.help(format!(
-                    "{} and {}",
-                    other.folder.display(),
-                    case.folder.display()
-                )));
-            }
-            Some(_) => {}
-            None => unique.push(case),
-        }
-    }
-    *cases = unique;
-}
-
-fn select(cases: &mut Vec<Case>, only: &[String], found: &mut Diagnostics) {
-    if only.is_empty() {
-        return;
-    }
-    for pattern in only {
-        if !cases.iter().any(|case| matches(pattern, &case.name)) {
-            let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
-            let message = format!("`--only {pattern}` means none of the experiments");
-            let mut error = Diagnostic::error(code::NOTHING_FOUND, message);
-            if let Some(near) = stillwell_legacy::nearest(pattern, names.iter().copied()) {
-                error = error.help(format!("did you mean `{near}`?"));
-            }
-            found.push(error.help(format!("there are: {}", names.join(", "))));
-        }
-    }
-    cases.retain(|case| only.iter().any(|pattern| matches(pattern, &case.name)));
-}
-
-fn experiment_of_case(
-    files: &dyn Files,
-    case: &Case,
-    overrides: &LabOverrides,
-    found: &mut Diagnostics,
-) -> Option<ExperimentPlan> {
-    let (mut plan, given) = match case.kind {
-        CaseKind::Smp => {
-            let case = smp::read_case(files, case, found)?;
-            let given = apply::Given {
-                program: case.has_program,
-                subject: true,
-                variants: true,
-                place: None,
-            };
-            (case.plan, given)
-        }
-        CaseKind::Native => {
-            let (mut spec, place) = read_native(files, case.file.as_deref()?, found)?;
-            let variants = std::mem::take(&mut spec.variants);
-            let given = apply::Given {
-                program: true,
-                subject: spec.has_subject,
-                variants: spec.has_variants,
-                place: Some(place),
-            };
-            let plan = plan_of(spec, case.name.clone(), case.folder.clone(), variants);
-            (plan, given)
-        }
-    };
-    if plan.summary.is_none() {
-        let readme = files.read(&case.folder.join("README.md"));
-        plan.summary = readme.ok().and_then(|text| first_prose(&text));
-    }
-    apply::to_experiment(&mut plan, overrides, &given, found);
-    Some(plan)
 }
 
 /// The subject that a command line names.

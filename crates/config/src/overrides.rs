@@ -55,8 +55,14 @@ pub struct ProgramOverride {
 pub struct LabOverrides {
     /// Names, or patterns with `*`, of the experiments to run; all if none.
     pub only: Vec<String>,
-    /// Pairs of runs.
-    pub pairs: Option<u32>,
+    /// When an experiment has seen enough.
+    pub stopping: Option<StoppingOverride>,
+    /// How the variants of a pair share the machine.
+    pub design: Option<DesignOverride>,
+    /// Whether a change that was found is confirmed on fresh pairs.
+    pub confirm: Option<bool>,
+    /// Measure from the first event on, without a warm-up.
+    pub include_startup: bool,
     /// Length of load that is not measured.
     pub warmup: Option<Nanos>,
     /// Length of load that is measured.
@@ -73,10 +79,34 @@ pub struct LabOverrides {
     pub build: Option<String>,
     /// The executable that the build leaves.
     pub build_output: Option<PathBuf>,
-    /// The primary goal: a metric, or `METRIC:TOLERANCE`.
+    /// The primary goal: `METRIC[:TOLERANCE]`, or
+    /// `series:NAME['ID']:REDUCTION[:lower|:higher][:TOLERANCE]`; what is left out
+    /// is as in the file.
     pub goal: Option<String>,
     /// `max`, `probe`, or the rate of the only generator.
     pub rate: Option<String>,
+}
+
+/// When an experiment has seen enough, as typed on a command line.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum StoppingOverride {
+    /// One look, after so many pairs.
+    FixedPairs(u32),
+    /// Planned looks, the last after so many pairs.
+    MaxPairs(u32),
+    /// Looks after every pair, without an end to speak of.
+    NoMax,
+}
+
+/// How the variants of a pair share the machine, as typed on a command line.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum DesignOverride {
+    /// Both at once, each on its own CPUs.
+    Duet,
+    /// One after the other.
+    Paired,
+    /// Both alive, the load switched between them; turns are as in the file.
+    Sliced,
 }
 
 /// What a variant is, as typed on a command line.

@@ -9,13 +9,14 @@ use stillwell_legacy::smp::{self, SmpExperiment, SmpGoal, SmpTarget};
 use stillwell_legacy::{Diagnostic, Diagnostics, ready_probe_of};
 use stillwell_legacy::{Place, Source, code};
 use stillwell_plan::{
-    ChildPlan, CpuChoice, EnvironmentPlan, ExperimentPlan, GoalMetric, IsolationPlan, MountPlan,
-    OperatingPoint, PhasesPlan, PlacementPlan, RigPlan, SubjectKind, SubjectPlan, VariantPlan,
+    ChildPlan, CpuChoice, DesignPlan, EnvironmentPlan, ExperimentPlan, GoalMetric, GoalPlan,
+    IsolationPlan, MountPlan, OperatingPoint, PhasesPlan, PlacementPlan, RigPlan, StoppingPlan,
+    SubjectKind, SubjectPlan, VariantPlan, WarmupPlan,
 };
 
 use crate::discover::Case;
 use crate::files::{EntryKind, Files, read_source};
-use crate::spec::{PAIRS_DEFAULT, STOP_DEFAULT, default_goals, goal_of};
+use crate::spec::{STOP_DEFAULT, default_goals};
 
 /// An SMP case, and whether it names a program.
 pub(crate) struct SmpCase {
@@ -50,7 +51,11 @@ pub(crate) fn read_case(
             rig: plan_rig,
             variants: variants.to_vec(),
             goals,
-            pairs: PAIRS_DEFAULT,
+            stopping: StoppingPlan::DEFAULT,
+            design: DesignPlan::Paired,
+            warmup: WarmupPlan::Stated,
+            confirm: true,
+            family: None,
             operating_point,
             report_links: experiment.report_links,
             // Without a goal only the checks gate.
@@ -137,9 +142,9 @@ fn goals_of(
     rig: &LadingRig,
     source: Option<&Arc<Source>>,
     found: &mut Diagnostics,
-) -> Vec<stillwell_plan::GoalPlan> {
+) -> Vec<GoalPlan> {
     let has_generators = !rig.generators.is_empty();
-    let SmpGoal::Metric(metric) = experiment.goal else {
+    let SmpGoal::Metric(metric) = &experiment.goal else {
         return default_goals(has_generators);
     };
     let missing = match metric {
@@ -157,9 +162,9 @@ fn goals_of(
         }
         found.push(error);
     }
-    let mut goals = vec![goal_of(metric)];
-    if has_generators && metric != GoalMetric::CpuPerEvent {
-        goals.push(goal_of(GoalMetric::CpuPerEvent));
+    let mut goals = vec![GoalPlan::new(metric.clone())];
+    if has_generators && *metric != GoalMetric::CpuPerEvent {
+        goals.push(GoalPlan::new(GoalMetric::CpuPerEvent));
     }
     goals
 }

@@ -8,6 +8,8 @@ use stillwell_legacy::{Node, Reader, Value, check_address, check_url, code, spli
 use crate::files::{EntryKind, Files, resolve};
 
 mod check;
+mod course;
+mod design;
 mod experiment;
 mod generator;
 mod goal;
@@ -17,17 +19,19 @@ mod payload;
 mod phases;
 mod placement;
 mod rate;
+mod series;
 mod sink;
+mod stopping;
 mod subject;
 mod timeline;
 mod variant;
 
-pub(crate) use experiment::{
-    EXPERIMENT, ExperimentSpec, PAIRS_DEFAULT, no_subject, read_experiment,
-};
-pub(crate) use goal::{default_goals, goal_of, parse_goal};
+pub(crate) use design::problem as design_problem;
+pub(crate) use experiment::{EXPERIMENT, ExperimentSpec, no_subject, read_experiment};
+pub(crate) use goal::{default_goals, parse_goal};
 pub(crate) use operating_point::{PROBE_DEFAULT, parse_share};
 pub(crate) use rate::parse_rate;
+pub(crate) use stopping::{LOOKS_PAIRS_MAX, PAIRS_MAX};
 pub(crate) use subject::{STOP_DEFAULT, name_of_program};
 pub(crate) use variant::check_variants;
 

@@ -9,8 +9,20 @@ use crate::files::{EntryKind, Files};
 use crate::load::{load_lab_from, load_rig_from};
 use crate::{LabOverrides, Loaded, RigOverrides};
 
+/// Keeps what is said about a text that is wrong.
+macro_rules! snapshot {
+    ($text:expr) => {
+        insta::with_settings!({ omit_expression => true }, {
+            insta::assert_snapshot!($crate::tests::mistakes::said($text));
+        });
+    };
+}
+
+mod course;
+mod goals;
 mod golden;
 mod lab;
+mod matrix;
 mod mistakes;
 mod random;
 

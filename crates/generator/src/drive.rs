@@ -15,6 +15,10 @@ use crate::worker::{Wait, Worker};
 /// written whole before its connection asks again.
 const SLICE_BYTES_MAX: usize = 512 << 10;
 
+/// The same for a worker that takes turns: what is left of a slice when a turn
+/// ends is written after it.
+const SLICE_BYTES_MAX_IN_TURNS: usize = 64 << 10;
+
 /// One connection, opened again whenever it is lost, until the worker ends.
 pub(crate) async fn drive<T: Transport>(worker: Rc<Worker>, transport: Rc<T>) {
     let mut feed = Feed {
@@ -52,7 +56,13 @@ async fn push<T: Transport>(
     feed: &mut Feed,
     backoff: &mut Backoff,
 ) -> Result<(), Failure> {
-    let bytes_max = if T::IS_MESSAGES { 0 } else { SLICE_BYTES_MAX };
+    let bytes_max = if T::IS_MESSAGES {
+        0
+    } else if worker.takes_turns {
+        SLICE_BYTES_MAX_IN_TURNS
+    } else {
+        SLICE_BYTES_MAX
+    };
     loop {
         let slice = match feed.left.take() {
             Some(slice) => slice,

@@ -23,6 +23,9 @@
 //!   [`Outcome`](stillwell_metric::Outcome) and counted, never an error.
 //!   Connections that fail are opened again, after a pause that grows from
 //!   10 ms to 1 s.
+//! * *In turns*, where two runs share a host ([`Prepared::in_turns`]): a worker
+//!   whose turn is over begins nothing further, and its schedule stands still
+//!   until the next.
 //!
 //! Time is accounted by worker: *running* while anything of it runs; else
 //! *ahead* while nothing is due, *blocked* while something is due or half

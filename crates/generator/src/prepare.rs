@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use stillwell_http::{HeadError, TargetError};
 use stillwell_metric::{GeneratorShard, Labels, Recorder};
-use stillwell_pacer::{Schedule, Share, TimeAccount};
+use stillwell_pacer::{Schedule, Share, TimeAccount, Turns};
 use stillwell_payload::{BlockSet, BuildError};
 use stillwell_plan::{GeneratorPlan, RatePlan};
 use stillwell_scope::{Place, Scope, Token, clock};
@@ -21,6 +21,7 @@ pub struct Prepared {
     rate: RatePlan,
     line: Line,
     workers: Vec<PreparedWorker>,
+    turns: Option<Turns>,
 }
 
 #[derive(Debug)]
@@ -100,6 +101,7 @@ pub fn prepare(plan: &GeneratorPlan, source: Option<&[u8]>) -> Result<Prepared, 
         rate: plan.rate,
         line,
         workers,
+        turns: None,
     })
 }
 
@@ -111,9 +113,23 @@ impl Prepared {
         shards.map(Arc::clone).collect()
     }
 
-    /// Starts the workers, all at `place`, as threads `gen-ID-0` and on. They connect at once and send from
-    /// `start` on, the zero of their schedule, until `stop` or the scope's token
-    /// is cancelled. With `reserved` each owns its CPU and spins before a send.
+    /// The same, sending in `turns` alone. Schedule, lateness and the account of
+    /// time stand still meanwhile, so rates are rates of the time on turn; waiting
+    /// for a turn counts as ahead. Blocks that were begun are written to their
+    /// end.
+    #[must_use]
+    pub fn in_turns(self, turns: Turns) -> Self {
+        Self {
+            turns: Some(turns),
+            ..self
+        }
+    }
+
+    /// Starts the workers, all at `place`, as threads `gen-ID-0` and on. They
+    /// connect at once and send from `start` on, the zero of their schedule and
+    /// the start of their turns if they take any, until `stop` or the scope's
+    /// token is cancelled. With `reserved` each owns its CPU and spins before a
+    /// send.
     ///
     /// # Errors
     /// The kernel's answer where it starts no more threads.
@@ -128,9 +144,10 @@ impl Prepared {
         for (index, prepared) in self.workers.into_iter().enumerate() {
             let name = format!("gen-{}-{index}", self.id);
             let (rate, line, stop) = (self.rate, self.line.clone(), stop.clone());
+            let turns = self.turns.clone();
             scope.worker(place.clone(), &name, move |token| {
                 let connections = prepared.connections;
-                let (set, state) = prepared.into_state(rate, start, reserved);
+                let (set, state) = prepared.into_state(rate, start, turns, reserved);
                 worker::run(set, state, connections, line, token, stop)
             })?;
         }
@@ -190,19 +207,28 @@ impl PreparedWorker {
         })
     }
 
-    fn into_state(self, rate: RatePlan, start: Moment, reserved: bool) -> (BlockSet, State) {
+    fn into_state(
+        self,
+        rate: RatePlan,
+        start: Moment,
+        turns: Option<Turns>,
+        reserved: bool,
+    ) -> (BlockSet, State) {
         let now = clock::now();
+        let own = turns.as_ref().map_or(now, |turns| turns.own_time(now));
         let state = State {
             schedule: Schedule::new(rate.shape, self.share, start),
+            turns,
             unit: rate.unit,
             is_max: rate.is_max(),
             reserved,
             start,
+            opened: now,
             shard: self.shard,
             lateness: self.lateness,
             response_time: self.response_time,
             service_time: self.service_time,
-            account: TimeAccount::new(now),
+            account: TimeAccount::new(own),
             asleep_until: None,
             half_written: 0,
             published_at: now,

@@ -15,7 +15,7 @@ use stillwell_units::Moment;
 pub(crate) struct Slice {
     pub(crate) first: usize,
     pub(crate) last: usize,
-    /// The intended time of the first block.
+    /// The intended time of the first block, in the worker's own time.
     pub(crate) intended: Moment,
 }
 

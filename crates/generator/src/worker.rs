@@ -45,6 +45,7 @@ pub(crate) struct Worker {
     turn: Mutex<Timer>,
     unit: RateUnit,
     reserved: bool,
+    pub(crate) takes_turns: bool,
     end: Token,
 }
 
@@ -64,6 +65,7 @@ pub(crate) async fn run(
         turn: Mutex::new(Timer::new()?),
         unit: state.unit,
         reserved: state.reserved,
+        takes_turns: state.turns.is_some(),
         state: RefCell::new(state),
         end: Token::new(),
     });

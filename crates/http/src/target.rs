@@ -94,14 +94,24 @@ impl Target {
     /// What stands in `Host`: the port only where it is not 80.
     #[must_use]
     pub fn authority(&self) -> String {
-        let (open, close) = if self.host.contains(':') {
-            ("[", "]")
-        } else {
-            ("", "")
-        };
         match self.port {
-            80 => format!("{open}{}{close}", self.host),
-            port => format!("{open}{}{close}:{port}", self.host),
+            80 => self.bracketed_host(),
+            port => format!("{}:{port}", self.bracketed_host()),
+        }
+    }
+
+    /// What a dialer or a resolver takes: host and port, always both.
+    #[must_use]
+    pub fn dial_address(&self) -> String {
+        format!("{}:{}", self.bracketed_host(), self.port)
+    }
+
+    /// An IPv6 address in the brackets that it needs before a port.
+    fn bracketed_host(&self) -> String {
+        if self.host.contains(':') {
+            format!("[{}]", self.host)
+        } else {
+            self.host.clone()
         }
     }
 }
@@ -182,6 +192,8 @@ fn parse_port(digits: &str) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -206,6 +218,11 @@ mod tests {
             assert_eq!((target.host(), target.port()), (host, port), "{text}");
             assert_eq!(target.path_and_query(), path, "{text}");
             assert_eq!(target.authority(), authority, "{text}");
+            let dialled = target.dial_address();
+            match target.host().parse::<Ipv6Addr>() {
+                Ok(host) => assert_eq!(dialled.parse(), Ok(SocketAddr::from((host, port)))),
+                Err(_) => assert_eq!(dialled, format!("{host}:{port}")),
+            }
             assert_eq!(target.to_string().parse(), Ok(target));
         }
     }

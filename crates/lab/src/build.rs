@@ -14,7 +14,7 @@
 //! `KEY` is a hash of the repository, the full commit, the build command and its
 //! output. A build becomes visible by one rename, so that none is ever half.
 
-mod command;
+pub(crate) mod command;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};

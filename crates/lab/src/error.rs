@@ -49,6 +49,19 @@ pub enum LabError {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// Its variants cannot share the machine as asked.
+    #[error(
+        "`design: {design}` holds two variants at once, and `{experiment}` has {variants}: \
+         compare them one after the other, by `design: paired`"
+    )]
+    Design {
+        /// The experiment.
+        experiment: String,
+        /// What was asked for.
+        design: &'static str,
+        /// How many it has.
+        variants: usize,
+    },
     /// A variant's executable is not there.
     #[error("use {} for variant `{variant}` of `{experiment}`: {reason}", path.display())]
     Binary {

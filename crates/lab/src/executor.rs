@@ -1,8 +1,12 @@
 //! Who carries a run out.
 
-use stillwell_capture::{Capture, OpenError};
-use stillwell_run::{ConductError, Interrupt, Progress, RunRequest};
-use stillwell_verdict::{RunSummary, summarise};
+use std::path::Path;
+
+use stillwell_capture::{Capture, Manifest, OpenError};
+use stillwell_plan::DesignPlan;
+use stillwell_run::{ConductError, Interrupt, Progress, RunRequest, Together};
+use stillwell_units::{Nanos, Seed};
+use stillwell_verdict::{RunSummary, summarise, summarise_from};
 
 use crate::LabError;
 use crate::files::write_json;
@@ -22,6 +26,38 @@ pub trait Executor {
         interrupt: &Interrupt,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<RunSummary, ExecutorError>;
+
+    /// Carries both runs of a pair out as `design` says (those of a paired one
+    /// after the other) and leaves the summary of each beside its capture, in the
+    /// order of `requests`. All that two runs at once share by lot follows from
+    /// `turns`: whose turn it is when, or which CPUs are whose. `progress` hears
+    /// the first of two runs at once, since they go in step, and notes of both.
+    ///
+    /// # Errors
+    /// [`ExecutorError`] for each run that left nothing to read. A design that the
+    /// host does not permit is two summaries of runs that could not start.
+    fn execute_pair(
+        &mut self,
+        requests: [RunRequest; 2],
+        design: DesignPlan,
+        turns: &Seed,
+        interrupt: &Interrupt,
+        progress: &mut dyn FnMut(Progress),
+    ) -> [Result<RunSummary, ExecutorError>; 2];
+
+    /// Sums up again the run whose capture is in `folder`, with `warmup` left
+    /// out, and replaces its `summary.json`.
+    ///
+    /// # Errors
+    /// [`ExecutorError`] where the capture cannot be read or the summary not be
+    /// kept.
+    fn sum_up(&mut self, folder: &Path, warmup: Nanos) -> Result<RunSummary, ExecutorError> {
+        let capture = Capture::open(folder).map_err(|source| ExecutorError::Capture { source })?;
+        let summary = summarise_from(&capture, warmup);
+        write_json(&summary_of(folder), &summary)
+            .map_err(|source| ExecutorError::Summary { source })?;
+        Ok(summary)
+    }
 }
 
 /// A run left nothing to read.
@@ -59,16 +95,50 @@ impl Executor for Local {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<RunSummary, ExecutorError> {
         let folder = request.folder.clone();
-        let manifest = stillwell_run::conduct(request, interrupt, progress)
-            .map_err(|source| ExecutorError::Conduct { source })?;
-        // Read back from the files: what is judged is what is kept.
-        let mut capture =
-            Capture::open(&folder).map_err(|source| ExecutorError::Capture { source })?;
-        // Only how it ended is not: a full disk does not take that news.
-        capture.manifest.outcome = manifest.outcome;
-        let summary = summarise(&capture);
-        write_json(&summary_of(&folder), &summary)
-            .map_err(|source| ExecutorError::Summary { source })?;
-        Ok(summary)
+        settle(
+            stillwell_run::conduct(request, interrupt, progress),
+            &folder,
+        )
     }
+
+    fn execute_pair(
+        &mut self,
+        requests: [RunRequest; 2],
+        design: DesignPlan,
+        turns: &Seed,
+        interrupt: &Interrupt,
+        progress: &mut dyn FnMut(Progress),
+    ) -> [Result<RunSummary, ExecutorError>; 2] {
+        let Some(together) = Together::of(design) else {
+            return requests.map(|request| self.execute(request, interrupt, progress));
+        };
+        let mut folders = requests
+            .each_ref()
+            .map(|request| request.folder.clone())
+            .into_iter();
+        let mut tell = |run: usize, told: Progress| {
+            if run == 0 || matches!(told, Progress::Note(_)) {
+                progress(told);
+            }
+        };
+        let ended =
+            stillwell_run::conduct_together(requests, together, *turns, interrupt, &mut tell);
+        ended.map(|conducted| settle(conducted, &folders.next().unwrap_or_default()))
+    }
+}
+
+/// Sums up the run that was conducted into `folder`.
+fn settle(
+    conducted: Result<Manifest, ConductError>,
+    folder: &Path,
+) -> Result<RunSummary, ExecutorError> {
+    let manifest = conducted.map_err(|source| ExecutorError::Conduct { source })?;
+    // Read back from the files: what is judged is what is kept.
+    let mut capture = Capture::open(folder).map_err(|source| ExecutorError::Capture { source })?;
+    // Only how it ended is not: a full disk does not take that news.
+    capture.manifest.outcome = manifest.outcome;
+    let summary = summarise(&capture);
+    write_json(&summary_of(folder), &summary)
+        .map_err(|source| ExecutorError::Summary { source })?;
+    Ok(summary)
 }

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use stillwell_plan::LabPlan;
+use stillwell_plan::{DesignPlan, LabPlan};
 use stillwell_run::Interrupt;
 use stillwell_scope::clock;
 use stillwell_units::Nanos;
+use stillwell_verdict::apply_error_budget;
 
 use crate::binary;
 use crate::build::Builds;
@@ -35,10 +36,10 @@ pub struct LabOptions {
 
 /// Carries `plan` out and tells `progress` how it goes.
 ///
-/// Everything is built before the first run. A run that fails costs its pair; an
-/// experiment that cannot start, or has lost two pairs, is given up, and the
-/// next follows; a results folder that takes no more, and `interrupt`, end the
-/// lab. Every pair that was finished is kept and judged.
+/// Everything is built before the first run. A run that fails costs its pair,
+/// which is repeated; an experiment that cannot start, or of which nothing works
+/// twice, is given up, and the next follows; a results folder that takes no more,
+/// and `interrupt`, end the lab. Every pair that was finished is kept and judged.
 ///
 /// # Errors
 /// [`LabError`] where it could not be begun. What goes wrong later stands in the
@@ -51,6 +52,7 @@ pub fn run_lab(
     progress: &mut dyn FnMut(LabProgress<'_>),
 ) -> Result<LabOutcome, LabError> {
     let started = clock::now();
+    check_designs(plan)?;
     let results = Results::new(options.results.clone());
     let record = results.open(options.resume)?;
     if let Some(record) = &record {
@@ -60,6 +62,7 @@ pub fn run_lab(
     let Some(prepared) = binary::prepare(plan, options, &mut builds, progress)? else {
         return Ok(LabOutcome {
             verdicts: Vec::new(),
+            budget: apply_error_budget(&mut []),
             interrupted: interrupt.signal(),
             problems: Vec::new(),
             elapsed: clock::now().since(started),
@@ -81,12 +84,28 @@ pub fn run_lab(
         executor,
         interrupt,
     );
-    let (verdicts, problems) = session.run(progress);
+    let ended = session.run(progress);
     drop(lock);
     Ok(LabOutcome {
-        verdicts,
+        verdicts: ended.verdicts,
+        budget: ended.budget,
         interrupted: interrupt.signal(),
-        problems,
+        problems: ended.problems,
         elapsed: clock::now().since(started),
+    })
+}
+
+/// Two variants share the machine, not three: with more, each would meet the
+/// baseline in another company.
+fn check_designs(plan: &LabPlan) -> Result<(), LabError> {
+    let refused = plan.experiments.iter().find(|experiment| {
+        experiment.design != DesignPlan::Paired && experiment.variants.len() != 2
+    });
+    refused.map_or(Ok(()), |experiment| {
+        Err(LabError::Design {
+            experiment: experiment.name.clone(),
+            design: experiment.design.name(),
+            variants: experiment.variants.len(),
+        })
     })
 }

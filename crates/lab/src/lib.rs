@@ -2,24 +2,33 @@
 //!
 //! [`run_lab`] carries a [`LabPlan`](stillwell_plan::LabPlan) out. It builds every
 //! variant before the first run, finds the operating point of each experiment by
-//! a probe, runs the variants next to each other in random but balanced order, and
-//! has each experiment judged. What a single run is, is the [`Executor`]'s
-//! business: [`Local`] conducts it on this host; tests put another in its place.
+//! a probe, and runs the variants next to each other in random but balanced
+//! order. After every pair it asks [`standing`](stillwell_verdict::standing) what
+//! is known and does what that says: run one pair more, of the search or of the
+//! confirmation of what was found, or stop. In the end all experiments share one
+//! error budget. What a single run is, is the [`Executor`]'s business: [`Local`]
+//! conducts it on this host; tests put another in its place.
 //!
-//! A results folder is self-contained, and finished pairs in it are never run
-//! again:
+//! A pair that was lost, or of which a run cannot be believed, is repeated as a
+//! whole under the next number, and stays where it is. A results folder is
+//! self-contained, and pairs in it are never run again, so that a lab that is
+//! resumed comes to what it would have come to without an interruption:
 //!
 //! ```text
 //! lab.json                                 what was asked for, and of which binaries
 //! EXPERIMENT/probe/                        capture of the probe
 //! EXPERIMENT/operating_point.json          at which rate, and why
+//! EXPERIMENT/warmup.json                   where measuring begins, if that was found
 //! EXPERIMENT/pair-001/VARIANT/             capture, and its summary.json
-//! EXPERIMENT/discarded/pair-002-1/VARIANT/ runs of pairs that were run again
-//! EXPERIMENT/verdict.json
+//! EXPERIMENT/confirm-001/VARIANT/          the same of the confirmation
+//! EXPERIMENT/discarded/pair-002-1/VARIANT/ runs of pairs that were cut off
+//! EXPERIMENT/verdict.json                  what it came to, and how
 //! ```
 //!
 //! This crate prints nothing: what goes on is told as [`LabProgress`].
 
+mod audit;
+pub mod bisect;
 mod binary;
 mod build;
 mod error;
@@ -27,6 +36,8 @@ mod executor;
 mod files;
 mod fingerprint;
 mod forecast;
+mod health;
+pub mod history;
 mod lab;
 mod operating;
 mod order;
@@ -36,14 +47,17 @@ mod progress;
 mod request;
 mod results;
 mod session;
+mod upgrade;
 mod verdict_file;
+mod warmup;
 
 pub use binary::BinaryIdentity;
 pub use build::Built;
 pub use error::LabError;
 pub use executor::{Executor, ExecutorError, Local};
 pub use fingerprint::{fingerprint, first_difference};
-pub use forecast::Forecast;
+pub use forecast::{Forecast, RunsLeft, TimeLeft};
+pub use health::HealthRule;
 pub use lab::{LabOptions, run_lab};
 pub use operating::{
     GeneratorPoint, OPERATING_POINT_SCHEMA, OperatingPointError, OperatingPointFound, Reading,
@@ -52,5 +66,6 @@ pub use operating::{
 pub use order::order_within;
 pub use outcome::{LabOutcome, Problem, ProblemKind};
 pub use policy::{Consequence, consequence};
-pub use progress::LabProgress;
+pub use progress::{LabProgress, PairsWanted};
 pub use results::{LAB_SCHEMA, LabRecord, Results, latest};
+pub use warmup::{WARMUP_SCHEMA, WarmupRecord};

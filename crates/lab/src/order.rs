@@ -1,18 +1,26 @@
 //! In which order the variants of a pair run.
 
+use stillwell_capture::RunStage;
 use stillwell_stats::{Orders, PairOrder};
 use stillwell_units::Seed;
 
-/// The variants of `pair` (from 1), by their places in the plan, in the order in
-/// which they run.
+/// The variants of `pair` (from 1) of a stage, by their places in the plan, in
+/// the order in which they run.
 ///
 /// Random and balanced: within each block of two pairs the second runs in the
-/// order opposite to the first's. It depends on the lab's seed, the experiment's
-/// name and the number of the pair alone, so that a lab that is resumed keeps its
-/// orders.
+/// order opposite to the first's. A pair that is repeated has a number of its
+/// own, so the blocks are of the pairs that were run. It depends on the lab's
+/// seed, the experiment's name, the stage and the number of the pair alone, so
+/// that a lab that is resumed keeps its orders.
 #[must_use]
-pub fn order_within(lab: &Seed, experiment: &str, variants: usize, pair: u32) -> Vec<usize> {
-    let seed = lab.derive("order", 0).derive(experiment, 0);
+pub fn order_within(
+    lab: &Seed,
+    experiment: &str,
+    stage: RunStage,
+    variants: usize,
+    pair: u32,
+) -> Vec<usize> {
+    let seed = of_stage(lab.derive("order", 0).derive(experiment, 0), stage);
     let index = pair.saturating_sub(1);
     if variants == 2 {
         let place = usize::try_from(index).unwrap_or(usize::MAX);
@@ -34,6 +42,15 @@ pub fn order_within(lab: &Seed, experiment: &str, variants: usize, pair: u32) ->
     keyed.into_iter().map(|(_, variant)| variant).collect()
 }
 
+/// What a seed becomes in a stage: searching keeps it, so that results from
+/// before there were stages are found again.
+pub(crate) fn of_stage(seed: Seed, stage: RunStage) -> Seed {
+    match stage {
+        RunStage::Search => seed,
+        RunStage::Confirm => seed.derive("confirm", 0),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -44,9 +61,15 @@ mod tests {
         /// For all seeds and numbers of variants: every pair holds each variant
         /// once, and a block of two holds an order and its reverse.
         #[test]
-        fn orders_are_balanced(seed: u64, variants in 2_usize..6, block in 0_u32..20) {
+        fn orders_are_balanced(
+            seed: u64,
+            confirm: bool,
+            variants in 2_usize..6,
+            block in 0_u32..20,
+        ) {
             let seed = Seed::from_number(seed);
-            let order = |pair| order_within(&seed, "one", variants, pair);
+            let stage = if confirm { RunStage::Confirm } else { RunStage::Search };
+            let order = |pair| order_within(&seed, "one", stage, variants, pair);
             let first = order(2 * block + 1);
             let mut second = order(2 * block + 2);
             second.reverse();
@@ -57,13 +80,15 @@ mod tests {
     }
 
     #[test]
-    fn experiments_have_orders_of_their_own() {
-        let orders = |name: &str| -> Vec<Vec<usize>> {
+    fn experiments_and_stages_have_orders_of_their_own() {
+        let orders = |name: &str, stage| -> Vec<Vec<usize>> {
             (1..=64)
-                .map(|pair| order_within(&Seed::from_number(1), name, 2, pair))
+                .map(|pair| order_within(&Seed::from_number(1), name, stage, 2, pair))
                 .collect()
         };
-        assert_ne!(orders("one"), orders("two"));
-        assert_eq!(orders("one"), orders("one"));
+        let one = orders("one", RunStage::Search);
+        assert_ne!(one, orders("two", RunStage::Search));
+        assert_ne!(one, orders("one", RunStage::Confirm));
+        assert_eq!(one, orders("one", RunStage::Search));
     }
 }

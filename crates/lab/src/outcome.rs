@@ -1,13 +1,15 @@
 //! What a lab came to.
 
 use stillwell_units::Nanos;
-use stillwell_verdict::ExperimentVerdict;
+use stillwell_verdict::{ErrorBudget, ExperimentVerdict};
 
 /// What a lab came to.
 #[derive(Debug)]
 pub struct LabOutcome {
     /// One for each experiment of which there is any run, in the plan's order.
     pub verdicts: Vec<ExperimentVerdict>,
+    /// How these are kept from raising a false alarm together.
+    pub budget: ErrorBudget,
     /// The signal that ended it before its time, if one did. Finished pairs are
     /// kept and judged.
     pub interrupted: Option<i32>,
@@ -39,8 +41,8 @@ pub struct Problem {
 /// What went wrong, the gravest last.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum ProblemKind {
-    /// The experiment was given up because too many of its pairs were lost: it
-    /// is invalid.
+    /// The experiment was given up because none of its pairs was finished: it is
+    /// invalid.
     GivenUp,
     /// Results could not be written after a pair had been finished: the lab is
     /// invalid.

@@ -2,19 +2,22 @@
 
 use stillwell_capture::RunOutcome;
 
-/// After so many lost pairs an experiment is given up.
-const LOST_PAIRS_MAX: u32 = 2;
+/// After so many lost pairs an experiment of which nothing ever worked is given
+/// up. Where something did, [`standing`](stillwell_verdict::standing) says how
+/// many pairs may be repeated.
+const LOST_AT_START_MAX: u32 = 2;
 
 /// What the end of a run means for the rest of the lab.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Consequence {
     /// The run counts; the next one follows.
     GoOn,
-    /// Its pair is lost; the next pair follows.
+    /// Its pair is lost and repeated under another number.
     LosePair,
     /// Its experiment cannot be run at all; the next experiment follows.
     CannotStart,
-    /// Too many pairs of its experiment are lost; the next experiment follows.
+    /// All pairs of its experiment are lost so far, and these are too many; the
+    /// next experiment follows.
     GiveUp,
     /// Nothing more can be written: the lab ends.
     StorageFull,
@@ -42,13 +45,22 @@ pub const fn consequence(outcome: &RunOutcome, finished: u32, lost: u32) -> Cons
         | RunOutcome::SubjectDied { .. }
         | RunOutcome::PartFailed { .. }
         | RunOutcome::Overdue { .. } => {
-            if lost + 1 >= LOST_PAIRS_MAX {
+            if finished == 0 && lost + 1 >= LOST_AT_START_MAX {
                 Consequence::GiveUp
             } else {
                 Consequence::LosePair
             }
         }
     }
+}
+
+/// Whether a run that ended so says something about the rig, and stays where it
+/// is when the lab is resumed: what was only cut off runs again.
+pub(crate) const fn is_told(outcome: &RunOutcome) -> bool {
+    !matches!(
+        outcome,
+        RunOutcome::Unfinished | RunOutcome::Interrupted { .. } | RunOutcome::StorageFailed { .. }
+    )
 }
 
 /// `outcome` in a few words, for progress and problems.
@@ -86,9 +98,10 @@ mod tests {
             (&RunOutcome::Completed, 0, 1, Consequence::GoOn),
             (&not_started, 0, 0, Consequence::CannotStart),
             (&not_started, 1, 0, Consequence::LosePair),
-            (&not_started, 1, 1, Consequence::GiveUp),
+            (&not_started, 1, 1, Consequence::LosePair),
             (&died, 0, 0, Consequence::LosePair),
-            (&died, 5, 1, Consequence::GiveUp),
+            (&died, 0, 1, Consequence::GiveUp),
+            (&died, 5, 1, Consequence::LosePair),
             (&full, 0, 0, Consequence::StorageFull),
             (
                 &RunOutcome::Interrupted { signal: 2 },

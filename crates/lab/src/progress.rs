@@ -1,12 +1,12 @@
 //! What a lab tells while it goes on.
 
-use stillwell_capture::RunIdentity;
-use stillwell_plan::GitSource;
+use stillwell_capture::{RunIdentity, RunStage};
+use stillwell_plan::{DesignPlan, GitSource};
 use stillwell_run::Progress;
 use stillwell_units::Nanos;
-use stillwell_verdict::{ExperimentVerdict, RunSummary};
+use stillwell_verdict::{ExperimentVerdict, RunSummary, Standing};
 
-use crate::{Built, OperatingPointFound, Problem};
+use crate::{Built, OperatingPointFound, Problem, TimeLeft, WarmupRecord};
 
 /// What a lab tells while it goes on.
 #[derive(Debug)]
@@ -40,6 +40,8 @@ pub enum LabProgress<'a> {
     TakenOver {
         /// The experiment.
         experiment: &'a str,
+        /// What they were run for.
+        stage: RunStage,
         /// The pairs, from 1.
         pairs: &'a [u32],
     },
@@ -63,19 +65,23 @@ pub enum LabProgress<'a> {
     PairStarted {
         /// The experiment.
         experiment: &'a str,
+        /// What it is run for.
+        stage: RunStage,
         /// The pair, from 1.
         pair: u32,
-        /// How many there are.
-        of: u32,
+        /// How many there will be.
+        wanted: PairsWanted,
         /// The names of the variants, in the order in which they run.
         order: &'a [&'a str],
+        /// Whether they run one after the other, or how at once.
+        design: DesignPlan,
     },
-    /// A run began.
+    /// A run began. Where both runs of a pair are made at once, both begin.
     RunStarted {
         /// Which.
         identity: &'a RunIdentity,
         /// How long this run and all that follow will take.
-        left: Nanos,
+        left: TimeLeft,
     },
     /// A run goes on.
     Run(Progress),
@@ -88,17 +94,42 @@ pub enum LabProgress<'a> {
     PairEnded {
         /// The experiment.
         experiment: &'a str,
+        /// What it was run for.
+        stage: RunStage,
         /// The pair, from 1.
         pair: u32,
-        /// Why it is lost, if it is.
+        /// Why it is lost, if it is. One that is not may still turn out not to be
+        /// believed.
         lost: Option<&'a str>,
         /// How long all that follows will take.
-        left: Nanos,
+        left: TimeLeft,
     },
-    /// What the pairs so far say. It ends nothing.
-    Interim {
-        /// What the experiment would come to if it ended now.
-        verdict: &'a ExperimentVerdict,
+    /// A pair that was finished cannot be believed, and is repeated.
+    PairDoubted {
+        /// The experiment.
+        experiment: &'a str,
+        /// What it was run for.
+        stage: RunStage,
+        /// The pair, from 1.
+        pair: u32,
+        /// Why, of the first of its runs.
+        why: &'a str,
+    },
+    /// The warm-up of all runs was found in the first of them.
+    WarmupFound {
+        /// The experiment.
+        experiment: &'a str,
+        /// The warm-up.
+        found: &'a WarmupRecord,
+    },
+    /// The data were looked at, or no more pairs are run.
+    Look {
+        /// What is known, and what comes next.
+        standing: &'a Standing,
+        /// How long this experiment still takes.
+        left: TimeLeft,
+        /// How long all that follows will take.
+        left_in_all: TimeLeft,
     },
     /// An experiment ended.
     ExperimentEnded {
@@ -109,4 +140,15 @@ pub enum LabProgress<'a> {
     Problem(&'a Problem),
     /// Something that a reader should know now.
     Note(String),
+}
+
+/// How many pairs of a stage there will be, as far as is known when one begins.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PairsWanted {
+    /// Until the data are looked at next.
+    pub next_look: u32,
+    /// Until the last look.
+    pub most: u32,
+    /// Those among both that are there because pairs had to be repeated.
+    pub repeated: u32,
 }

@@ -4,18 +4,19 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest, Sha256};
-use stillwell_capture::RunIdentity;
+use stillwell_capture::{RunIdentity, RunStage};
 use stillwell_plan::{ExperimentPlan, Places, RigPlan, SubjectKind, SubjectPlan};
 use stillwell_run::RunRequest;
 use stillwell_scope::clock;
 use stillwell_units::{RunId, Seed};
 
 use crate::LabOptions;
+use crate::order::of_stage;
 
 /// The variable that moves the subject's stack. Programs ignore it.
-const PADDING: &str = "STILLWELL_PADDING";
+pub(crate) const PADDING: &str = "STILLWELL_PADDING";
 /// Longest padding in bytes: one page.
-const PADDING_MAX: u64 = 4096;
+pub(crate) const PADDING_MAX: u64 = 4096;
 
 /// What a run needs to know besides its plan.
 #[derive(Debug)]
@@ -37,9 +38,16 @@ pub(crate) fn request(
 ) -> RunRequest {
     let variant = about.experiment.variants.get(about.variant);
     // Short, since Unix sockets may lie in it: their paths end at 108 bytes.
-    let state = format!("{:02}-{:03}-{}", about.index, identity.pair, about.variant);
+    let stage = match identity.stage {
+        RunStage::Search => "",
+        RunStage::Confirm => "c",
+    };
+    let state = format!(
+        "{:02}-{stage}{:03}-{}",
+        about.index, identity.pair, about.variant
+    );
     RunRequest {
-        plan: plan_of(about, identity.pair),
+        plan: plan_of(about, identity.stage, identity.pair),
         places: Places {
             stillwell: about.options.stillwell.clone(),
             state: about.options.state_root.join(state),
@@ -55,9 +63,9 @@ pub(crate) fn request(
 
 /// All runs of a pair have the same seeds, so that every variant gets the same
 /// bytes; every pair has others, so that a verdict does not hang on one draw.
-fn plan_of(about: &Circumstances<'_>, pair: u32) -> RigPlan {
+fn plan_of(about: &Circumstances<'_>, stage: RunStage, pair: u32) -> RigPlan {
     let mut rig = about.experiment.rig.clone();
-    let of_pair = |seed: Seed| seed.derive("pair", u64::from(pair));
+    let of_pair = |seed: Seed| of_stage(seed, stage).derive("pair", u64::from(pair));
     let padding_seed = of_pair(rig.seed).derive(PADDING, about.variant as u64);
     rig.seed = of_pair(rig.seed);
     for generator in &mut rig.generators {
@@ -95,6 +103,7 @@ fn new_run_id(identity: &RunIdentity) -> RunId {
     hash.update(identity.experiment.as_bytes());
     hash.update([0]);
     hash.update(identity.variant.as_bytes());
+    hash.update([u8::from(identity.stage == RunStage::Confirm)]);
     hash.update(identity.pair.to_le_bytes());
     let mut bytes = [0; 16];
     for (to, from) in bytes.iter_mut().zip(hash.finalize()) {

@@ -1,17 +1,24 @@
 //! The results folder.
 
+mod pairs;
+
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use stillwell_capture::RunStage;
 use stillwell_plan::LabPlan;
-use stillwell_verdict::RunSummary;
 
-use crate::files::{read_json, remove_folder, sha256, write_json};
+use self::pairs::stage_prefix;
+use crate::files::{read_json, sha256, write_json};
 use crate::fingerprint::{fingerprint, first_difference};
+use crate::health::{HealthRule, health_rules};
+use crate::upgrade::upgrade;
 use crate::{BinaryIdentity, LabError};
+
+pub(crate) use self::pairs::PairLeft;
 
 /// Names the shape of [`LabRecord`]; keys are added within a version and never
 /// removed.
@@ -37,6 +44,9 @@ pub struct LabRecord {
     pub binaries: Vec<BinaryIdentity>,
     /// What was to be done.
     pub plan: LabPlan,
+    /// By what runs were to be believed, written down before the first of them.
+    #[serde(default)]
+    pub health: Vec<HealthRule>,
 }
 
 /// Where everything lies in a results folder.
@@ -82,16 +92,32 @@ impl Results {
         self.experiment(experiment).join("operating_point.json")
     }
 
-    /// The runs of a pair, counted from 1.
+    /// The runs of a pair of a stage, counted from 1.
     #[must_use]
-    pub fn pair(&self, experiment: &str, pair: u32) -> PathBuf {
-        self.experiment(experiment).join(format!("pair-{pair:03}"))
+    pub fn pair(&self, experiment: &str, stage: RunStage, pair: u32) -> PathBuf {
+        let stage = stage_prefix(stage);
+        self.experiment(experiment)
+            .join(format!("{stage}-{pair:03}"))
+    }
+
+    /// The capture of one run of the search.
+    #[must_use]
+    pub fn run(&self, experiment: &str, pair: u32, variant: &str) -> PathBuf {
+        self.run_of(experiment, RunStage::Search, pair, variant)
     }
 
     /// The capture of one run.
     #[must_use]
-    pub fn run(&self, experiment: &str, pair: u32, variant: &str) -> PathBuf {
-        self.pair(experiment, pair).join(folder_name(variant))
+    pub fn run_of(&self, experiment: &str, stage: RunStage, pair: u32, variant: &str) -> PathBuf {
+        self.pair(experiment, stage, pair)
+            .join(folder_name(variant))
+    }
+
+    /// Where the measured stretch of all runs begins, if that was measured: a
+    /// [`WarmupRecord`](crate::WarmupRecord).
+    #[must_use]
+    pub fn warmup(&self, experiment: &str) -> PathBuf {
+        self.experiment(experiment).join("warmup.json")
     }
 
     /// What an experiment came to.
@@ -100,58 +126,23 @@ impl Results {
         self.experiment(experiment).join("verdict.json")
     }
 
-    /// What was asked for.
+    /// What was asked for, also where an older version wrote it.
     ///
     /// # Errors
     /// [`LabError::Read`] where it is not there or not readable.
     pub fn record(&self) -> Result<LabRecord, LabError> {
-        read_json(&self.lab())
-    }
-
-    /// The summaries of a finished pair, in the order of `variants`; `None` if
-    /// one is missing, not readable, of another run, or of a run that did not
-    /// complete.
-    pub(crate) fn finished_pair<'a>(
-        &self,
-        experiment: &str,
-        pair: u32,
-        variants: impl Iterator<Item = &'a str>,
-    ) -> Option<Vec<RunSummary>> {
-        variants
-            .map(|variant| {
-                let path = summary_of(&self.run(experiment, pair, variant));
-                let summary: RunSummary = read_json(&path).ok()?;
-                let identity = summary.identity.as_ref()?;
-                let here = identity.experiment == experiment
-                    && identity.variant == variant
-                    && identity.pair == pair;
-                (here && summary.outcome.is_completed()).then_some(summary)
-            })
-            .collect()
-    }
-
-    /// Moves what an unfinished pair left out of the way of its next attempt.
-    pub(crate) fn set_aside(&self, experiment: &str, pair: u32) -> Result<(), LabError> {
-        let old = self.pair(experiment, pair);
-        if !old.exists() {
-            return Ok(());
-        }
-        let discarded = self.experiment(experiment).join("discarded");
-        let free = (1_u32..)
-            .map(|attempt| discarded.join(format!("pair-{pair:03}-{attempt}")))
-            .find(|path| !path.exists());
-        let moved = match free {
-            Some(free) => fs::create_dir_all(&discarded).and_then(|()| fs::rename(&old, free)),
-            None => remove_folder(&old),
-        };
-        moved.map_err(|source| LabError::Write { path: old, source })
+        let path = self.lab();
+        serde_json::from_value(upgrade(read_json(&path)?)).map_err(|error| LabError::Read {
+            path,
+            source: error.into(),
+        })
     }
 
     /// The record to go on with; `None` for a new lab.
     pub(crate) fn open(&self, resume: bool) -> Result<Option<Value>, LabError> {
         match (resume, self.lab().exists()) {
             (false, false) => Ok(None),
-            (true, true) => read_json(&self.lab()).map(Some),
+            (true, true) => read_json(&self.lab()).map(upgrade).map(Some),
             (false, true) => Err(LabError::AlreadyThere {
                 results: self.root.clone(),
             }),
@@ -230,6 +221,7 @@ impl Results {
             fingerprint,
             binaries: binaries.to_vec(),
             plan: plan.clone(),
+            health: health_rules(),
         };
         write_json(&path, &record)
     }

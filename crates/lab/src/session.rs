@@ -1,7 +1,10 @@
 //! Experiments one after the other.
 
+mod course;
 mod experiment;
+mod pair;
 mod probe;
+mod summing;
 
 use std::error::Error;
 use std::fs;
@@ -9,17 +12,18 @@ use std::path::Path;
 
 use stillwell_capture::{Manifest, RunIdentity};
 use stillwell_plan::{ExperimentPlan, LabPlan, OperatingPoint};
-use stillwell_run::Interrupt;
+use stillwell_run::{Interrupt, RunRequest};
 use stillwell_scope::clock;
-use stillwell_verdict::{ExperimentVerdict, RunSummary, judge};
+use stillwell_verdict::{ErrorBudget, ExperimentVerdict, RunSummary, apply_error_budget, standing};
 
+use self::course::{Course, runs_left};
 use crate::binary::Subjects;
 use crate::files::{read_json, remove_folder, write_json};
 use crate::operating;
 use crate::request::{Circumstances, request};
 use crate::results::Results;
-use crate::verdict_file::VerdictRecord;
-use crate::{Executor, Forecast, LabOptions, LabProgress, Problem, ProblemKind};
+use crate::verdict_file::{Conduct, VerdictRecord};
+use crate::{Executor, Forecast, LabOptions, LabProgress, Problem, ProblemKind, RunsLeft};
 
 /// One call of [`run_lab`](crate::run_lab).
 pub(crate) struct Session<'a> {
@@ -33,7 +37,17 @@ pub(crate) struct Session<'a> {
     /// Over all experiments, those of earlier sessions included.
     pairs_finished: u32,
     verdicts: Vec<ExperimentVerdict>,
+    /// How each of `verdicts` came about.
+    conducts: Vec<Conduct>,
     problems: Vec<Problem>,
+}
+
+/// What a session came to.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) verdicts: Vec<ExperimentVerdict>,
+    pub(crate) budget: ErrorBudget,
+    pub(crate) problems: Vec<Problem>,
 }
 
 /// Whoever listens.
@@ -76,15 +90,13 @@ impl<'a> Session<'a> {
             forecast: Forecast::default(),
             pairs_finished: 0,
             verdicts: Vec::new(),
+            conducts: Vec::new(),
             problems: Vec::new(),
         }
     }
 
     /// Carries all experiments out.
-    pub(crate) fn run(
-        mut self,
-        progress: &mut Listener<'_>,
-    ) -> (Vec<ExperimentVerdict>, Vec<Problem>) {
+    pub(crate) fn run(mut self, progress: &mut Listener<'_>) -> Ended {
         for experiment in &self.plan.experiments {
             self.expect(experiment);
         }
@@ -105,22 +117,69 @@ impl<'a> Session<'a> {
             // Only if it is empty: what could not be removed has been told.
             drop(fs::remove_dir(&self.options.state_root));
         }
-        (self.verdicts, self.problems)
+        let budget = self.settle_budget(progress);
+        Ended {
+            verdicts: self.verdicts,
+            budget,
+            problems: self.problems,
+        }
+    }
+
+    /// Lets all experiments share one error budget, and keeps those verdicts
+    /// again that are others for it.
+    fn settle_budget(&mut self, progress: &mut Listener<'_>) -> ErrorBudget {
+        let before = self.verdicts.clone();
+        let budget = apply_error_budget(&mut self.verdicts);
+        let verdicts = std::mem::take(&mut self.verdicts);
+        let conducts = std::mem::take(&mut self.conducts);
+        for ((verdict, before), conduct) in verdicts.iter().zip(&before).zip(&conducts) {
+            if verdict != before {
+                self.keep(verdict, conduct, progress);
+            }
+        }
+        self.verdicts = verdicts;
+        budget
     }
 
     /// Adds what an experiment will take to the forecast.
     fn expect(&mut self, experiment: &ExperimentPlan) {
-        let variants = experiment.variants.len() as u64;
-        let pairs = u64::from(experiment.pairs);
-        self.forecast
-            .expect(&experiment.rig.phases, pairs.saturating_mul(variants));
+        let runs = runs_left(experiment, &standing(experiment, &[]));
+        self.forecast.expect(&experiment.rig.phases, runs);
         let (phases, probes) = match experiment.operating_point {
             OperatingPoint::Probe { length, .. } => {
                 (operating::probing(experiment, length).rig.phases, 1)
             }
             OperatingPoint::Stated | OperatingPoint::Max => (experiment.rig.phases, 0),
         };
-        self.forecast.expect(&phases, probes);
+        self.forecast.expect(&phases, RunsLeft::exactly(probes));
+    }
+
+    /// The run of `identity`, with an empty state folder.
+    fn prepare(
+        &self,
+        about: &Circumstances<'_>,
+        identity: RunIdentity,
+    ) -> Result<RunRequest, NoRun> {
+        if self.interrupt.signal().is_some() {
+            return Err(NoRun::Interrupted);
+        }
+        let RunIdentity {
+            experiment,
+            variant,
+            stage,
+            pair,
+            ..
+        } = &identity;
+        let folder = if *pair == 0 {
+            self.results.probe(experiment)
+        } else {
+            self.results.run_of(experiment, *stage, *pair, variant)
+        };
+        let request = request(about, identity, folder);
+        let state = &request.places.state;
+        remove_folder(state)
+            .map_err(|error| NoRun::Storage(format!("empty {}: {error}", state.display())))?;
+        Ok(request)
     }
 
     /// Carries one run out, in a fresh state folder.
@@ -130,26 +189,14 @@ impl<'a> Session<'a> {
         identity: RunIdentity,
         progress: &mut Listener<'_>,
     ) -> Result<RunSummary, NoRun> {
-        if self.interrupt.signal().is_some() {
-            return Err(NoRun::Interrupted);
-        }
-        let folder = if identity.pair == 0 {
-            self.results.probe(&identity.experiment)
-        } else {
-            let variant = &identity.variant;
-            self.results
-                .run(&identity.experiment, identity.pair, variant)
-        };
+        let request = self.prepare(about, identity.clone())?;
         progress(LabProgress::RunStarted {
             identity: &identity,
             left: self.forecast.left(),
         });
-        let request = request(about, identity, folder);
         let state = request.places.state.clone();
-        remove_folder(&state)
-            .map_err(|error| NoRun::Storage(format!("empty {}: {error}", state.display())))?;
-        let part = match request.identity {
-            Some(RunIdentity { pair: 0, .. }) => probe_part(about.index),
+        let part = match identity.pair {
+            0 => probe_part(about.index),
             _ => pairs_part(about.index),
         };
         let started = clock::now();
@@ -157,42 +204,54 @@ impl<'a> Session<'a> {
             progress(LabProgress::Run(run));
         });
         self.forecast.ran(part, clock::now().since(started));
+        self.clear_state(&state, progress);
+        let summary = ended.map_err(|error| NoRun::Storage(chain(&error)))?;
+        progress(LabProgress::RunEnded { summary: &summary });
+        Ok(summary)
+    }
+
+    /// Removes a run's state folder, if it is not to be kept.
+    fn clear_state(&self, state: &Path, progress: &mut Listener<'_>) {
         if !self.options.keep_state
-            && let Err(error) = remove_folder(&state)
+            && let Err(error) = remove_folder(state)
         {
             let note = format!("{} could not be removed: {error}", state.display());
             progress(LabProgress::Note(note));
         }
-        let summary = ended.map_err(|error| NoRun::Storage(chain(&error)))?;
-        progress(LabProgress::RunEnded { summary: &summary });
-        Ok(summary)
     }
 
     /// Has an experiment judged, and keeps what it came to.
     fn conclude(
         &mut self,
         experiment: &ExperimentPlan,
-        runs: &[RunSummary],
+        course: Course,
         progress: &mut Listener<'_>,
     ) {
-        if runs.is_empty() {
+        if course.runs.is_empty() {
             return;
         }
-        let verdict = judge(experiment, runs);
-        let path = self.results.verdict(&experiment.name);
-        if let Err(error) = write_json(&path, &VerdictRecord::new(&verdict)) {
-            self.storage_problem(experiment, chain(&error), progress);
-        }
+        let verdict = standing(experiment, &course.runs).verdict;
+        let conduct = Conduct::new(self.plan.seed, experiment, course.audit, &course.runs);
+        self.keep(&verdict, &conduct, progress);
         progress(LabProgress::ExperimentEnded { verdict: &verdict });
         self.verdicts.push(verdict);
+        self.conducts.push(conduct);
     }
 
-    fn storage_problem(
+    /// Writes down what an experiment came to, and how.
+    fn keep(
         &mut self,
-        experiment: &ExperimentPlan,
-        reason: String,
+        verdict: &ExperimentVerdict,
+        conduct: &Conduct,
         progress: &mut Listener<'_>,
     ) {
+        let path = self.results.verdict(&verdict.name);
+        if let Err(error) = write_json(&path, &VerdictRecord::new(verdict, conduct)) {
+            self.storage_problem(&verdict.name, chain(&error), progress);
+        }
+    }
+
+    fn storage_problem(&mut self, experiment: &str, reason: String, progress: &mut Listener<'_>) {
         let kind = if self.pairs_finished == 0 {
             ProblemKind::StorageAtStart
         } else {
@@ -203,13 +262,13 @@ impl<'a> Session<'a> {
 
     fn problem(
         &mut self,
-        experiment: &ExperimentPlan,
+        experiment: &str,
         kind: ProblemKind,
         reason: String,
         progress: &mut Listener<'_>,
     ) {
         let problem = Problem {
-            experiment: experiment.name.clone(),
+            experiment: experiment.to_owned(),
             kind,
             reason,
         };

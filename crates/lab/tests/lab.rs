@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "lab/bisect.rs"]
+mod bisect;
 #[path = "lab/builds.rs"]
 mod builds;
 #[path = "lab/local.rs"]
@@ -12,3 +14,5 @@ mod mock;
 mod orchestration;
 #[path = "lab/resume.rs"]
 mod resume;
+#[path = "lab/sequential.rs"]
+mod sequential;

@@ -68,6 +68,15 @@ codes! {
     NOTHING_FOUND = "W213";
     /// The rate or operating point contradicts the workload.
     OPERATING_POINT = "W214";
+    /// A matrix that makes no experiments: a parameter without values, a name that
+    /// cannot be one, or everything excluded.
+    MATRIX = "W215";
+    /// A parameter that the file uses and its matrix does not have, or the other
+    /// way round: all cells would be the same in it.
+    MATRIX_PARAMETER = "W216";
+    /// Keys or flags that say different things about when an experiment has seen
+    /// enough, how its variants share the machine, or where measuring begins.
+    COURSE = "W217";
     /// A size in bits: readers disagree whether `Mb` means bits or bytes.
     BITS = "W401";
     /// A key that is accepted and has no effect here.

@@ -148,7 +148,7 @@ impl Diagnostics {
     }
 
     /// In the order of files (by first appearance) and of places in them; what
-    /// has no place comes last. Exact repetitions, as aliases cause, go.
+    /// has no place comes last. Repetitions, as aliases and the cells of a matrix cause, go.
     #[must_use]
     pub fn sorted(mut self) -> Self {
         let mut files: Vec<std::path::PathBuf> = Vec::new();
@@ -165,11 +165,22 @@ impl Diagnostics {
             None => (Some(files.len()), 0),
         };
         self.0.sort_by_key(rank);
-        self.0.dedup_by(|one, other| {
-            let at = |found: &Diagnostic| found.place.as_ref().map(|place| place.span);
-            one.code == other.code && one.message == other.message && at(one) == at(other)
-        });
-        self
+        let at = |found: &Diagnostic| found.place.as_ref().map(|place| place.span);
+        let mut kept: Vec<Diagnostic> = Vec::new();
+        for found in self.0 {
+            // Repetitions have the same rank, so that they are not far away.
+            let near = kept.iter().rev();
+            let mut near = near.take_while(|other| rank(other) == rank(&found));
+            let is_known = near.any(|other| {
+                other.code == found.code
+                    && other.message == found.message
+                    && at(other) == at(&found)
+            });
+            if !is_known {
+                kept.push(found);
+            }
+        }
+        Self(kept)
     }
 
     /// As a compiler would show them; with ANSI colours if `color`.

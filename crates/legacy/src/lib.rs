@@ -8,7 +8,8 @@
 //! * [`Node`], [`parse`]: YAML as a tree in which everything knows its place;
 //! * [`Reader`], [`MapReader`]: typed reading of that tree;
 //! * [`lading`]: `lading.yaml`, list and map shape;
-//! * [`smp`]: `experiment.yaml` and `config.yaml` of SMP cases.
+//! * [`smp`]: `experiment.yaml` and `config.yaml` of SMP cases;
+//! * [`results`]: what others measured: Nighthawk and fortio JSON, and columns.
 //!
 //! The native formats of the configuration door stand on the same reader, so
 //! that every message of every format looks alike.
@@ -21,6 +22,7 @@ mod network;
 mod node;
 mod reader;
 mod render;
+pub mod results;
 mod rules;
 pub mod smp;
 mod source;

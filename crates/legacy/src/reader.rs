@@ -270,10 +270,10 @@ impl Reader {
 
     /// One of several words. `what` says what they are: "signal", say.
     #[must_use]
-    pub fn word<T: Copy>(&self, node: &Node, what: &str, words: &[(&str, T)]) -> Option<T> {
+    pub fn word<T: Clone>(&self, node: &Node, what: &str, words: &[(&str, T)]) -> Option<T> {
         let text = self.text(node)?;
         if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
-            return Some(*value);
+            return Some(value.clone());
         }
         self.unknown_word(node.span, what, text, words.iter().map(|(word, _)| *word));
         None

@@ -58,7 +58,7 @@ pub struct SmpExperiment {
 }
 
 /// An optimization goal.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum SmpGoal {
     /// This metric.
     Metric(GoalMetric),
@@ -96,23 +96,18 @@ pub fn read(source: &Arc<Source>, name: &str) -> (Option<SmpExperiment>, Diagnos
 }
 
 fn read_root(reader: &Reader, root: &Node, name: &str) -> Option<SmpExperiment> {
-    const GOALS: [(&str, SmpGoal); 5] = [
-        (
-            "ingress_throughput",
-            SmpGoal::Metric(GoalMetric::IngressThroughput),
-        ),
-        (
-            "egress_throughput",
-            SmpGoal::Metric(GoalMetric::EgressThroughput),
-        ),
-        ("cpu", SmpGoal::Metric(GoalMetric::Cpu)),
-        ("memory", SmpGoal::Metric(GoalMetric::Memory)),
-        ("none", SmpGoal::None),
+    let goals = [
+        ("ingress_throughput", GoalMetric::IngressThroughput),
+        ("egress_throughput", GoalMetric::EgressThroughput),
+        ("cpu", GoalMetric::Cpu),
+        ("memory", GoalMetric::Memory),
     ];
+    let goals = goals.map(|(word, metric)| (word, SmpGoal::Metric(metric)));
+    let goals: Vec<_> = goals.into_iter().chain([("none", SmpGoal::None)]).collect();
     let map = reader.map(root, &Keys::new("experiment", KEYS))?;
     let mut experiment = SmpExperiment::default();
     if let Some(node) = map.take("optimization_goal") {
-        let goal = reader.word(node, "optimization goal", &GOALS);
+        let goal = reader.word(node, "optimization goal", &goals);
         experiment.goal = goal.unwrap_or_default();
         experiment.goal_span = Some(node.span);
     }

@@ -109,6 +109,7 @@ catalogue! {
     LATENESS = "lateness", Nanoseconds, Histogram, "Sent time less intended time of each send.";
     RESPONSE_TIME = "response_time", Nanoseconds, Histogram, "End of the answer less the intended time of its request.";
     SERVICE_TIME = "service_time", Nanoseconds, Histogram, "End of the answer less the sent time of its request.";
+    ACTIVE_TIME = "active_time", Nanoseconds, Counter, "Time in which a run had its turn; absent where variants take none.";
     // Workers of both kinds.
     WORKER_AHEAD = "worker_ahead", Nanoseconds, Counter, "Time in which a worker waited for its schedule.";
     WORKER_BLOCKED = "worker_blocked", Nanoseconds, Counter, "Time in which a worker waited for its peer.";
@@ -143,10 +144,12 @@ catalogue! {
     CGROUP_MEMORY = "cgroup_memory_bytes", Bytes, Gauge, "Memory charged to the subject's cgroup.";
     CGROUP_MEMORY_PEAK = "cgroup_memory_peak_bytes", Bytes, Gauge, "Largest memory charged to the subject's cgroup.";
     CGROUP_THROTTLED = "cgroup_throttled", Nanoseconds, Counter, "Time in which the subject's cgroup was held back by its CPU quota.";
+    // Two runs at once.
+    PARTNER_CPU = "partner_cpu", Nanoseconds, Counter, "CPU time of the subject that was measured at the same time.";
     // The host.
     HOST_CPU_BUSY = "host_cpu_busy", Nanoseconds, Counter, "CPU time that the host spent on anything, over all CPUs.";
     HOST_CPU_STEAL = "host_cpu_steal", Nanoseconds, Counter, "CPU time that the hypervisor gave to others, over all CPUs.";
-    HOST_CPU_FOREIGN = "host_cpu_foreign", Nanoseconds, Counter, "Host busy less ours less the subject's.";
+    HOST_CPU_FOREIGN = "host_cpu_foreign", Nanoseconds, Counter, "Host busy less ours less that of all subjects measured.";
     OWN_CPU = "own_cpu", Nanoseconds, Counter, "CPU time of this process.";
     HOST_LOAD = "host_load1", Count, Gauge, "Load average over one minute.";
     HOST_MEMORY_AVAILABLE = "host_memory_available_bytes", Bytes, Gauge, "Memory that the host could still give.";
@@ -162,6 +165,8 @@ catalogue! {
     SAMPLER_DELAY = "sampler_delay", Nanoseconds, Gauge, "How late this beat was.";
     SCRAPE_OK = "scrape_ok", Count, Counter, "Scrapes of the subject's metrics that succeeded, labelled url.";
     SCRAPE_FAILED = "scrape_failed", Count, Counter, "Scrapes of the subject's metrics that failed, labelled url.";
+    SCRAPE_MALFORMED = "scrape_malformed", Count, Counter, "Lines of the subject's metrics that were not understood, labelled url.";
+    SCRAPE_SURPLUS = "scrape_surplus", Count, Counter, "Series of the subject's metrics beyond the most of one page, labelled url.";
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use stillwell_units::{ByteSize, Nanos};
 use stillwell_wire::{Timer, dial};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::prometheus::{family, parse_page};
+use crate::prometheus::{Page, PageSeries, family, parse_page};
 
 /// Most series of one page.
 const SERIES_MAX: usize = 10_000;
@@ -44,6 +44,10 @@ struct State {
     is_running: bool,
     ok: u64,
     failed: u64,
+    /// Lines of all pages so far that were not understood.
+    malformed: u64,
+    /// Series of all pages so far beyond [`SERIES_MAX`].
+    surplus: u64,
     /// What the last scrape brought, until it is delivered.
     samples: Vec<Sample>,
 }
@@ -85,9 +89,11 @@ impl Scraper {
                 let mut state = page.state.borrow_mut();
                 state.is_running = false;
                 match scraped {
-                    Ok(samples) => {
+                    Ok(scraped) => {
                         state.ok += 1;
-                        state.samples = samples;
+                        state.malformed += scraped.malformed;
+                        state.surplus += scraped.surplus;
+                        state.samples = page.samples(scraped.series);
                     }
                     Err(_) => state.failed += 1,
                 }
@@ -110,15 +116,19 @@ impl Scraper {
         for page in &self.pages {
             let mut state = page.state.borrow_mut();
             let labels = Labels::none().with("url", page.plan.url.as_str());
-            samples.push(Sample::int(metric::SCRAPE_OK, &labels, state.ok));
-            samples.push(Sample::int(metric::SCRAPE_FAILED, &labels, state.failed));
+            samples.extend([
+                Sample::int(metric::SCRAPE_OK, &labels, state.ok),
+                Sample::int(metric::SCRAPE_FAILED, &labels, state.failed),
+                Sample::int(metric::SCRAPE_MALFORMED, &labels, state.malformed),
+                Sample::int(metric::SCRAPE_SURPLUS, &labels, state.surplus),
+            ]);
             samples.append(&mut state.samples);
         }
     }
 }
 
 impl ScrapedPage {
-    async fn scrape(&self, longest: Nanos) -> Result<Vec<Sample>, ScrapeFailure> {
+    async fn scrape(&self, longest: Nanos) -> Result<Page, ScrapeFailure> {
         let (address, request) = self.asked.as_ref().ok_or(ScrapeFailure::Url)?;
         let mut timer = Timer::new().map_err(|_| ScrapeFailure::Io)?;
         let page = tokio::select! {
@@ -127,16 +137,16 @@ impl ScrapedPage {
             // Cancel-safe.
             () = timer.until(clock::now() + longest) => return Err(ScrapeFailure::Io),
         };
-        Ok(self.samples(&page))
+        Ok(parse_page(&page, SERIES_MAX))
     }
 
-    fn samples(&self, page: &[u8]) -> Vec<Sample> {
+    fn samples(&self, series: Vec<PageSeries>) -> Vec<Sample> {
         let names = self.plan.names.as_ref();
         let is_wanted = |name: &str| {
             names.is_none_or(|names| names.iter().any(|n| n == name || n == family(name)))
         };
-        let series = parse_page(page, SERIES_MAX).series.into_iter();
         series
+            .into_iter()
             .filter(|series| is_wanted(&series.name))
             .map(|series| Sample {
                 name: SeriesName::scraped(&series.name),
@@ -164,15 +174,8 @@ impl ScrapedPage {
 /// Where to ask, and what.
 fn question(url: &str) -> Option<(String, Vec<u8>)> {
     let target: Target = url.parse().ok()?;
-    let host = target.host();
-    let address = match host.contains(':') {
-        true => format!("[{host}]:{}", target.port()),
-        false => format!("{host}:{}", target.port()),
-    };
-    Some((
-        address,
-        OneShot::request(&target, &[("accept", ACCEPT)]).ok()?,
-    ))
+    let request = OneShot::request(&target, &[("accept", ACCEPT)]).ok()?;
+    Some((target.dial_address(), request))
 }
 
 async fn fetch(address: &str, request: &[u8]) -> Result<Vec<u8>, ScrapeFailure> {

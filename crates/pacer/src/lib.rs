@@ -9,7 +9,8 @@
 //! what one worker would have sent, interleaved and never at the top of each
 //! second. [`CatchUp`] says what becomes of units that are long overdue,
 //! [`Termination`] when sending ends, and [`TimeAccount`] where a worker's time
-//! went.
+//! went. [`Turns`] let two schedules share a host: each goes on only while it has
+//! its turn.
 //!
 //! This crate reads no clock and never waits: `now` is an argument.
 //!
@@ -34,8 +35,10 @@ mod curve;
 mod schedule;
 mod share;
 mod termination;
+mod turns;
 
 pub use account::TimeAccount;
 pub use schedule::{CatchUp, Schedule};
 pub use share::{Share, ShareError};
 pub use termination::{Termination, lateness};
+pub use turns::{TurnPlan, Turns};

@@ -6,12 +6,13 @@ use stillwell_units::{ByteSize, Seed};
 use crate::BuildError;
 use crate::block::as_usize;
 use crate::format::{Event, Frame, Writer};
+use crate::memory::Memory;
 use crate::random::Random;
 
 /// Blocks one after the other, with the tables that find what is in them.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Memory,
     /// Where each event ends in `bytes`.
     pub(crate) event_ends: Vec<u32>,
     /// Where each event's slot begins in `bytes`; as long as `event_ends`, or
@@ -108,13 +109,9 @@ struct Builder {
 impl Builder {
     fn new(frame: Frame, cache: ByteSize) -> Result<Self, BuildError> {
         offset(cache.as_usize())?;
-        let mut bytes = Vec::new();
-        bytes
-            .try_reserve_exact(cache.as_usize())
-            .map_err(|_| BuildError::NoMemory { asked: cache })?;
         Ok(Self {
             layout: Layout {
-                bytes,
+                bytes: Memory::new(cache.as_usize())?,
                 event_ends: Vec::new(),
                 slots: Vec::new(),
                 marks: vec![Mark::default()],
@@ -154,11 +151,11 @@ impl Builder {
             slots,
             ..
         } = &mut self.layout;
-        bytes.extend_from_slice(self.frame.before(self.open.events == 0));
+        bytes.push(self.frame.before(self.open.events == 0))?;
         if let Some(slot) = event.slot {
             slots.push(offset(bytes.len() + slot)?);
         }
-        bytes.extend_from_slice(event.bytes);
+        bytes.push(event.bytes)?;
         event_ends.push(offset(bytes.len())?);
         self.open.events += 1;
         self.open.units += event.units;
@@ -171,7 +168,7 @@ impl Builder {
             return Ok(());
         }
         let layout = &mut self.layout;
-        layout.bytes.extend_from_slice(self.frame.close());
+        layout.bytes.push(self.frame.close())?;
         let end = offset(layout.bytes.len())?;
         if let Some(last) = layout.event_ends.last_mut() {
             *last = end;
@@ -196,7 +193,6 @@ impl Builder {
         layout.bytes.truncate(as_usize(self.start.bytes));
         layout.event_ends.truncate(events);
         layout.slots.truncate(events);
-        layout.bytes.shrink_to_fit();
         layout.event_ends.shrink_to_fit();
         layout.slots.shrink_to_fit();
         Ok(self.layout)

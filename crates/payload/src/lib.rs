@@ -34,6 +34,7 @@ mod cursor;
 mod fill;
 mod fingerprint;
 mod format;
+mod memory;
 mod random;
 mod set;
 mod text;

@@ -7,7 +7,10 @@ use stillwell_units::Seed;
 /// A stream of random bits. The generator is Xoshiro256++ (Blackman and Vigna,
 /// 2019), whose output is defined in 64-bit words: no draw depends on the width
 /// of `usize` or on byte order.
-#[derive(Debug)]
+///
+/// Writers draw from a copy of their own and put it back at the end of an event:
+/// what is only a local lives in registers, which is what makes it fast.
+#[derive(Clone, Debug)]
 pub(crate) struct Random {
     source: Xoshiro256PlusPlus,
     /// Bits not used yet, the next one lowest.
@@ -25,12 +28,13 @@ impl Random {
     }
 
     /// 64 random bits; leaves the pool alone.
+    #[inline(always)]
     pub(crate) fn word(&mut self) -> u64 {
         self.source.next_u64()
     }
 
     /// `count` random bits, at most 16.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn bits(&mut self, count: u32) -> u16 {
         if self.pool_bits < count {
             self.pool = self.source.next_u64();
@@ -43,14 +47,14 @@ impl Random {
     }
 
     /// Eight random bits.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn byte(&mut self) -> u8 {
         let [low, _] = self.bits(8).to_le_bytes();
         low
     }
 
     /// Evenly one of 0 to `bound` - 1, as even as 16 bits allow.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn below(&mut self, bound: u16) -> u16 {
         low_16((u64::from(self.bits(16)) * u64::from(bound)) >> 16)
     }
@@ -63,14 +67,14 @@ impl Random {
     }
 
     /// One entry of `table`, whose length is a power of two up to 2^16.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn choose<'t, T, const N: usize>(&mut self, table: &'t [T; N]) -> &'t T {
         const { assert!(N.is_power_of_two() && N <= 1 << 16) };
         &table[usize::from(self.bits(N.trailing_zeros())) & (N - 1)]
     }
 
     /// True once in 2^`bits` times.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn seldom(&mut self, bits: u32) -> bool {
         self.bits(bits) == 0
     }

@@ -111,7 +111,7 @@ impl BlockSet {
     /// All bytes, block after block.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        &self.layout.bytes
+        self.layout.bytes.bytes()
     }
 
     /// The blocks `first` to `last_exclusive` - 1 as one. Panics where one of
@@ -126,7 +126,7 @@ impl BlockSet {
             &layout.slots[as_usize(from.events)..as_usize(to.events)]
         };
         Block::new(
-            &layout.bytes[as_usize(from.bytes)..as_usize(to.bytes)],
+            &layout.bytes.bytes()[as_usize(from.bytes)..as_usize(to.bytes)],
             from.bytes,
             &layout.event_ends[as_usize(from.events)..as_usize(to.events)],
             slots,

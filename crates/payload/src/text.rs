@@ -8,5 +8,5 @@ mod vocabulary;
 
 pub(crate) use clock::Clock;
 pub(crate) use message::Messages;
-pub(crate) use pen::{Fragment, Pen};
+pub(crate) use pen::{Fragment, Paper, Pen};
 pub(crate) use vocabulary::{Vocabulary, address, application, path};

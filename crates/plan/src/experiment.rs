@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use stillwell_units::{Nanos, Seed};
 
-use crate::{GoalPlan, MountPlan, RigPlan, SubjectKind, SubjectPlan};
+use crate::{
+    DesignPlan, GoalPlan, MountPlan, RigPlan, StoppingPlan, SubjectKind, SubjectPlan, WarmupPlan,
+};
 
 /// A workload, a subject in two variants or more, goals and checks.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -23,8 +25,17 @@ pub struct ExperimentPlan {
     pub variants: Vec<VariantPlan>,
     /// What is compared by; the first is the primary goal. At least one.
     pub goals: Vec<GoalPlan>,
-    /// Pairs of runs, at least one; verdicts need at least four.
-    pub pairs: u32,
+    /// When it has seen enough pairs of runs.
+    pub stopping: StoppingPlan,
+    /// How the variants of a pair share the machine.
+    pub design: DesignPlan,
+    /// Where the measured stretch of each run begins.
+    pub warmup: WarmupPlan,
+    /// Whether a change that was found is confirmed on fresh pairs before it
+    /// gates.
+    pub confirm: bool,
+    /// The matrix that it is one cell of, if it is.
+    pub family: Option<FamilyPlan>,
     /// At which rate.
     pub operating_point: OperatingPoint,
     /// Links that reports carry.
@@ -56,6 +67,16 @@ impl ExperimentPlan {
         }
         subject
     }
+}
+
+/// One cell of a matrix of experiments.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct FamilyPlan {
+    /// The name that all cells share.
+    pub name: String,
+    /// The value of each parameter in this cell, as typed, in the order of the
+    /// file.
+    pub parameters: Vec<(String, String)>,
 }
 
 /// One build or configuration of the subject.

@@ -1,21 +1,45 @@
 //! What is compared between variants.
 
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 use stillwell_units::Tolerance;
 
 /// A metric with a direction and a tolerance.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct GoalPlan {
     /// What is compared: one number a run.
     pub metric: GoalMetric,
-    /// How large a change must be to matter.
+    /// Which way is better.
+    pub direction: Direction,
+    /// How large a change must be to matter: of the ratio of the two variants,
+    /// or of their difference, as the metric's [`scale`](GoalMetric::scale) says.
     pub tolerance: Tolerance,
 }
 
+impl GoalPlan {
+    /// The goal for `metric` as it is where a file says nothing more of it.
+    #[must_use]
+    pub fn new(metric: GoalMetric) -> Self {
+        let direction = metric.direction().unwrap_or(Direction::LowerIsBetter);
+        let tolerance = metric.default_tolerance();
+        Self {
+            metric,
+            direction,
+            tolerance,
+        }
+    }
+}
+
 /// What a run is summed up by: always counter end less counter start over the
-/// measured phase, never an average of seconds.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "snake_case")]
+/// measured phase, or a quantile of the run's own histogram, never an average
+/// of seconds.
+///
+/// Its text form is its [`name`](GoalMetric::name), in files as in summaries.
+#[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum GoalMetric {
     /// CPU seconds of the subject's process tree for each second of time.
     Cpu,
@@ -25,57 +49,271 @@ pub enum GoalMetric {
     EgressThroughput,
     /// Bytes that generators sent, for each second of time.
     IngressThroughput,
+    /// A quantile of the run's response times, from the intended time on.
+    Latency(LatencyQuantile),
+    /// Share of the events sent that no sink received.
+    Loss,
     /// Mean proportional or resident memory of the subject's process tree.
     Memory,
+    /// Largest resident memory of the subject's process tree.
+    MemoryPeak,
+    /// Growth of resident memory, as a share of its mean for each minute.
+    MemorySlope,
+    /// Any recorded or scraped series.
+    Series(SeriesGoal),
+}
+
+/// Which quantile of a time.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum LatencyQuantile {
+    /// The median.
+    P50,
+    /// 90 of 100 are at most as long.
+    P90,
+    /// 99 of 100 are at most as long.
+    P99,
+    /// 999 of 1000 are at most as long.
+    P999,
+}
+
+/// A series of the capture as a goal.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct SeriesGoal {
+    /// The metric's name.
+    pub metric: String,
+    /// The `id` label that it must carry, if any: `bytes_received['intake']`.
+    pub id: Option<String>,
+    /// How its samples become the run's number.
+    pub reduction: Reduction,
+}
+
+/// How the samples of a series become one number a run.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Reduction {
+    /// Mean over time, for gauges.
+    Mean,
+    /// Largest sample, for gauges.
+    Peak,
+    /// Growth for each event sent to the subject, for counters.
+    PerEvent,
+    /// Growth for each second, for counters.
+    Rate,
+}
+
+impl Reduction {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Mean, Self::Peak, Self::PerEvent, Self::Rate];
+
+    /// The word in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Peak => "peak",
+            Self::PerEvent => "per_event",
+            Self::Rate => "rate",
+        }
+    }
+}
+
+/// By what two variants are compared.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Scale {
+    /// By comparison / baseline − 1.
+    Ratio,
+    /// By comparison − baseline: the number is itself a share, and may be zero.
+    Difference,
 }
 
 impl GoalMetric {
-    /// All of them, in the order in which they are listed to users.
-    pub const ALL: [Self; 5] = [
+    /// All that need no name of a series, in the order in which they are listed
+    /// to users.
+    pub const ALL: [Self; 12] = [
         Self::IngressThroughput,
         Self::EgressThroughput,
         Self::CpuPerEvent,
         Self::Cpu,
         Self::Memory,
+        Self::MemoryPeak,
+        Self::MemorySlope,
+        Self::Latency(LatencyQuantile::P50),
+        Self::Latency(LatencyQuantile::P90),
+        Self::Latency(LatencyQuantile::P99),
+        Self::Latency(LatencyQuantile::P999),
+        Self::Loss,
     ];
 
-    /// The name in files and reports.
+    /// The name in files and reports; of a series
+    /// `series:METRIC['ID']:REDUCTION`.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
+    pub fn name(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
             Self::Cpu => "cpu",
             Self::CpuPerEvent => "cpu_per_event",
             Self::EgressThroughput => "egress_throughput",
             Self::IngressThroughput => "ingress_throughput",
+            Self::Latency(LatencyQuantile::P50) => "latency_p50",
+            Self::Latency(LatencyQuantile::P90) => "latency_p90",
+            Self::Latency(LatencyQuantile::P99) => "latency_p99",
+            Self::Latency(LatencyQuantile::P999) => "latency_p999",
+            Self::Loss => "loss",
             Self::Memory => "memory",
+            Self::MemoryPeak => "memory_peak",
+            Self::MemorySlope => "memory_slope",
+            Self::Series(series) => return Cow::Owned(format!("series:{series}")),
+        })
+    }
+
+    /// Which way is better; of a series only its user knows.
+    #[must_use]
+    pub const fn direction(&self) -> Option<Direction> {
+        match self {
+            Self::Cpu
+            | Self::CpuPerEvent
+            | Self::Latency(_)
+            | Self::Loss
+            | Self::Memory
+            | Self::MemoryPeak
+            | Self::MemorySlope => Some(Direction::LowerIsBetter),
+            Self::EgressThroughput | Self::IngressThroughput => Some(Direction::HigherIsBetter),
+            Self::Series(_) => None,
         }
     }
 
-    /// Which way is better.
+    /// By what variants are compared.
     #[must_use]
-    pub const fn direction(self) -> Direction {
+    pub const fn scale(&self) -> Scale {
         match self {
-            Self::Cpu | Self::CpuPerEvent | Self::Memory => Direction::LowerIsBetter,
-            Self::EgressThroughput | Self::IngressThroughput => Direction::HigherIsBetter,
+            Self::Loss | Self::MemorySlope => Scale::Difference,
+            _ => Scale::Ratio,
         }
     }
 
-    /// The tolerance where none is given, as a share of one: what is worth a
-    /// person's time, and what the noise of each metric allows to see. CPU and
-    /// memory are counted by the kernel and repeat well; throughput waits for
-    /// whatever else the machine does.
+    /// Whether it waits for whatever else the host does; what the kernel counts
+    /// for the subject alone does not.
     #[must_use]
-    pub const fn default_tolerance_share(self) -> f64 {
-        match self {
-            Self::Cpu | Self::CpuPerEvent => 0.03,
-            Self::EgressThroughput | Self::IngressThroughput => 0.02,
-            Self::Memory => 0.05,
-        }
+    pub const fn is_wall_based(&self) -> bool {
+        matches!(
+            self,
+            Self::EgressThroughput | Self::IngressThroughput | Self::Latency(_) | Self::Loss
+        )
+    }
+
+    /// The tolerance where none is given: what is worth a person's time, and what
+    /// the noise of each metric allows to see. METHODOLOGY.md has the reasons.
+    #[must_use]
+    pub fn default_tolerance(&self) -> Tolerance {
+        let share = match self {
+            // The kernel counts it, and it repeats best of all.
+            Self::CpuPerEvent => 0.005,
+            // They wait for whatever else the machine does.
+            Self::Cpu
+            | Self::EgressThroughput
+            | Self::IngressThroughput
+            | Self::Latency(LatencyQuantile::P50) => 0.02,
+            Self::Latency(LatencyQuantile::P90) => 0.03,
+            // Allocators round, and tails are made of few events.
+            Self::Memory
+            | Self::MemoryPeak
+            | Self::Latency(LatencyQuantile::P99)
+            | Self::Series(_) => 0.05,
+            Self::Latency(LatencyQuantile::P999) => 0.10,
+            // Points, not percent of a number that is nearly zero.
+            Self::Loss => 0.001,
+            Self::MemorySlope => 0.01,
+        };
+        // In range by the table above, and a test goes through it.
+        Tolerance::try_new(share).unwrap_or(Tolerance::DEFAULT)
     }
 }
 
+impl fmt::Display for GoalMetric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name())
+    }
+}
+
+impl From<GoalMetric> for String {
+    fn from(metric: GoalMetric) -> Self {
+        metric.name().into_owned()
+    }
+}
+
+impl TryFrom<String> for GoalMetric {
+    type Error = GoalMetricError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl FromStr for GoalMetric {
+    type Err = GoalMetricError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let unknown = || GoalMetricError {
+            found: text.to_owned(),
+        };
+        if let Some(series) = text.strip_prefix("series:") {
+            return series.parse().map(Self::Series).map_err(|_| unknown());
+        }
+        let mut plain = Self::ALL.into_iter();
+        plain
+            .find(|metric| metric.name() == text)
+            .ok_or_else(unknown)
+    }
+}
+
+impl fmt::Display for SeriesGoal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.metric)?;
+        if let Some(id) = &self.id {
+            write!(f, "['{id}']")?;
+        }
+        write!(f, ":{}", self.reduction.name())
+    }
+}
+
+impl FromStr for SeriesGoal {
+    type Err = GoalMetricError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let unknown = || GoalMetricError {
+            found: text.to_owned(),
+        };
+        let (series, word) = text.rsplit_once(':').ok_or_else(unknown)?;
+        let mut reductions = Reduction::ALL.into_iter();
+        let reduction = reductions
+            .find(|reduction| reduction.name() == word)
+            .ok_or_else(unknown)?;
+        let (metric, id) = match series.strip_suffix("']") {
+            Some(rest) => {
+                let (metric, id) = rest.split_once("['").ok_or_else(unknown)?;
+                (metric, Some(id.to_owned()))
+            }
+            None => (series, None),
+        };
+        if metric.is_empty() {
+            return Err(unknown());
+        }
+        Ok(Self {
+            metric: metric.to_owned(),
+            id,
+            reduction,
+        })
+    }
+}
+
+/// A text names no goal.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("`{found}` is no goal: write one of the goals' names, or series:METRIC:REDUCTION")]
+pub struct GoalMetricError {
+    /// What was found.
+    pub found: String,
+}
+
 /// Which way is better.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// More is better, as for throughput.
@@ -83,3 +321,17 @@ pub enum Direction {
     /// Less is better, as for cost.
     LowerIsBetter,
 }
+
+impl Direction {
+    /// The word for the better way: `higher` or `lower`.
+    #[must_use]
+    pub const fn better(self) -> &'static str {
+        match self {
+            Self::HigherIsBetter => "higher",
+            Self::LowerIsBetter => "lower",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

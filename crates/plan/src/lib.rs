@@ -13,6 +13,7 @@
 //! * several: [`LabPlan`].
 
 mod check;
+mod estimate;
 mod experiment;
 mod generator;
 mod goal;
@@ -22,20 +23,29 @@ mod phases;
 mod placement;
 mod rig;
 mod sink;
+mod stopping;
 mod subject;
 
 pub use check::{Aggregation, CheckPlan, SeriesSelector};
+pub use estimate::TimeEstimate;
 pub use experiment::{
-    BinarySource, ExperimentPlan, GitSource, LabPlan, OperatingPoint, ReportLink, VariantPlan,
+    BinarySource, ExperimentPlan, FamilyPlan, GitSource, LabPlan, OperatingPoint, ReportLink,
+    VariantPlan,
 };
 pub use generator::{GeneratorPlan, RatePlan, RateShape, RateUnit, TransportPlan};
-pub use goal::{Direction, GoalMetric, GoalPlan};
+pub use goal::{
+    Direction, GoalMetric, GoalMetricError, GoalPlan, LatencyQuantile, Reduction, Scale, SeriesGoal,
+};
 pub use observer::{ObserverPlan, ScrapePlan};
 pub use payload::{BlockShape, PayloadFormat, PayloadPlan};
 pub use phases::{Phase, PhasesPlan, StepAction, StepPlan, SubjectSignal};
 pub use placement::{CpuChoice, IsolationPlan, PlacementPlan, Wanted};
 pub use rig::RigPlan;
 pub use sink::{SinkBody, SinkPlan, SinkProtocol};
+pub use stopping::{
+    DesignPlan, PAIRS_CONFIRM_MIN, PAIRS_MAX_DEFAULT, PAIRS_MIN, PAIRS_OPEN_DEFAULT, StoppingPlan,
+    WarmupPlan,
+};
 pub use subject::{
     ChildPlan, EnvironmentPlan, MountPlan, Places, ReadyProbe, StopPlan, SubjectKind, SubjectPlan,
 };

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 
 use bytes::Bytes;
 use memchr::memchr_iter;
-use stillwell_scope::Token;
+use stillwell_scope::{Drain, Stopping, Token};
+use stillwell_units::Nanos;
 use tokio::task::yield_now;
 
 use crate::buffer::Buffer;
@@ -19,6 +20,13 @@ use crate::work::Work;
 const TURN_EVENTS_MAX: u64 = 256;
 /// Rounds of work after which they do: some 200 µs.
 const TURN_ROUNDS: u64 = 100_000;
+
+/// So long, or so many reads, an input goes on taking what has arrived when the
+/// relay is to end.
+const DRAIN: Drain = Drain {
+    length: Nanos::SECOND,
+    items: 1024,
+};
 
 /// What the tasks of a relay share.
 #[derive(Debug)]
@@ -44,6 +52,11 @@ impl Core {
             transform: RefCell::new(Transform::new(options, work)),
             turn_events,
         }
+    }
+
+    /// How one of the relay's loops over a socket ends.
+    pub(crate) fn stopping(&self) -> Stopping {
+        Stopping::new(&self.token, DRAIN)
     }
 
     /// Takes in the events in `lines`, each with its end, in order; waits where

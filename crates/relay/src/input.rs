@@ -10,12 +10,13 @@ mod stream;
 use std::rc::Rc;
 
 use stillwell_scope::PartError;
+use stillwell_wire::Listener;
 
 use crate::core::Core;
 
-pub(crate) use accept::{Listener, accept};
+pub(crate) use accept::accept;
 pub(crate) use reader::Reader;
-pub(crate) use socket::{BoundInput, InputSocket, bracketed};
+pub(crate) use socket::{BoundInput, InputSocket};
 
 /// Connections served at once; more wait in the backlog.
 const CONNECTIONS_MAX: usize = 256;

@@ -4,10 +4,10 @@ use std::net::TcpListener;
 use std::rc::Rc;
 
 use stillwell_scope::PartError;
-use stillwell_wire::Stream;
+use stillwell_wire::{Listener, Stream};
 
 use crate::core::Core;
-use crate::input::{Listener, accept};
+use crate::input::accept;
 use crate::server::{self, Answer, Request};
 
 const CONNECTIONS_MAX: usize = 16;

@@ -56,11 +56,11 @@ pub(crate) async fn serve(
     mut stream: Stream,
     answer: impl AsyncFn(Request) -> Answer,
 ) {
-    let mut reader = Reader::new();
+    let mut reader = Reader::new(core);
     let mut parser = RequestParser::new();
     let mut request = Request::default();
     let mut out = Vec::new();
-    while let Some(input) = reader.read(core, &stream).await {
+    while let Some(input) = reader.read(&mut stream).await {
         let mut read = 0;
         loop {
             let Ok((consumed, event)) = parser.advance(&input[read..]) else {

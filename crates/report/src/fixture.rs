@@ -1,10 +1,13 @@
 //! Verdicts as tests need them.
 
-use stillwell_plan::{Direction, GoalMetric, RateUnit, ReportLink};
-use stillwell_units::{Nanos, RunId, Tolerance};
+use stillwell_plan::{
+    DesignPlan, FamilyPlan, GoalMetric, GoalPlan, RateUnit, ReportLink, StoppingPlan,
+};
+use stillwell_units::{Nanos, RunId};
 use stillwell_verdict::{
-    Caution, CautionSeen, Change, CheckVerdict, Doubt, ExperimentVerdict, Gate, GoalVerdict,
-    PlacedCpus, RateFigure, RunNotUsed, Verdict,
+    ArmDiscards, Caution, CautionSeen, Change, CheckVerdict, Confirmation, Doubt, ErraticSign,
+    ErrorBudget, ExperimentVerdict, Gate, GoalVerdict, Moved, PlacedCpus, Protection, RateFigure,
+    RunNotUsed, RunStage, Sensitivity, StopReason, Verdict,
 };
 
 use crate::LabReport;
@@ -15,6 +18,14 @@ pub(crate) fn report(experiments: Vec<ExperimentVerdict>) -> LabReport {
         baseline: "relay".to_owned(),
         comparison: "relay --work-per-event 300ns".to_owned(),
         experiments,
+        budget: ErrorBudget {
+            comparisons: 1,
+            protection: Protection::Confirmation,
+            false_alarm_bound: 0.000_625,
+            confirmed: 1,
+            not_confirmed: 0,
+            demoted: Vec::new(),
+        },
         results_folder: ".stillwell/labs/20261121-091500".to_owned(),
         command: "stillwell run examples/quickstart --seed 42".to_owned(),
         seed: "42".to_owned(),
@@ -32,16 +43,33 @@ pub(crate) fn report(experiments: Vec<ExperimentVerdict>) -> LabReport {
 }
 
 /// An experiment with a costly and an untouched goal.
+#[expect(clippy::too_many_lines, reason = "one literal with all of its fields")]
 pub(crate) fn experiment(name: &str, verdict: Verdict, change: [f64; 3]) -> ExperimentVerdict {
     ExperimentVerdict {
         name: name.to_owned(),
         summary: Some("The relay, with 300 ns more work for each event.".to_owned()),
+        family: None,
         erratic: false,
+        erratic_signs: Vec::new(),
         variants: vec!["baseline".to_owned(), "comparison".to_owned()],
-        pairs_planned: 8,
+        stopping: StoppingPlan::Sequential { max_pairs: 20 },
+        design: DesignPlan::Paired,
+        confirm: true,
+        pairs_planned: 20,
         pairs_used: 8,
+        pairs_valid: 8,
         pairs_discarded: 0,
+        discards: Vec::new(),
+        discards_unbalanced: false,
         not_used: Vec::new(),
+        stopped: Some(match verdict {
+            Verdict::Regressed | Verdict::Improved => StopReason::Confirmed,
+            Verdict::Equivalent => StopReason::Certain,
+            Verdict::Different | Verdict::Inconclusive => StopReason::LastLook,
+            Verdict::Invalid => StopReason::Unfit,
+        }),
+        likely_pairs: None,
+        likely_left: None,
         goals: vec![
             goal(GoalMetric::CpuPerEvent, true, verdict, 4100.0, change),
             goal(
@@ -60,7 +88,10 @@ pub(crate) fn experiment(name: &str, verdict: Verdict, change: [f64; 3]) -> Expe
             ),
         ],
         checks: Vec::new(),
+        moved: Vec::new(),
+        moved_of: 0,
         cautions: Vec::new(),
+        advice: Vec::new(),
         cpus: PlacedCpus {
             subject: Some(vec![1]),
             own: Some(vec![0]),
@@ -94,13 +125,14 @@ pub(crate) fn goal(
     baseline: f64,
     [estimate, lower, upper]: [f64; 3],
 ) -> GoalVerdict {
-    let direction: Direction = metric.direction();
+    let plan = GoalPlan::new(metric);
     GoalVerdict {
-        metric,
+        scale: plan.metric.scale(),
+        metric: plan.metric,
         comparison: "comparison".to_owned(),
         primary,
-        direction,
-        tolerance: Tolerance::try_new(metric.default_tolerance_share()).unwrap(),
+        direction: plan.direction,
+        tolerance: plan.tolerance,
         verdict,
         baseline_mean: Some(baseline),
         comparison_mean: Some(baseline * (1.0 + estimate)),
@@ -111,8 +143,13 @@ pub(crate) fn goal(
         }),
         smallest_visible: Some((upper - lower) * 0.7),
         pairs_needed: Some(24),
+        t_statistic: Some(9.5),
+        pair_deviation: Some(0.006),
         pairs: 8,
-        pair_ratios: vec![1.0 + estimate; 2],
+        pairs_valid: 8,
+        pair_changes: vec![estimate; 2],
+        sensitivity: None,
+        confirmation: None,
         reason: None,
         note: None,
     }
@@ -160,9 +197,19 @@ pub(crate) fn invalid() -> ExperimentVerdict {
     own.goals[0].pairs = 2;
     own.goals.truncate(1);
     own.pairs_used = 2;
+    own.pairs_valid = 2;
     own.pairs_discarded = 6;
+    own.discards = [("baseline", 1, 0), ("comparison", 5, 5)]
+        .map(|(variant, runs, subject_failures)| ArmDiscards {
+            variant: variant.to_owned(),
+            runs,
+            subject_failures,
+        })
+        .to_vec();
+    own.discards_unbalanced = true;
     own.not_used = (1..=8)
         .map(|pair| RunNotUsed {
+            stage: RunStage::Search,
             pair,
             variant: "comparison".to_owned(),
             run: RunId::from_bytes([7; 16]),
@@ -218,4 +265,104 @@ pub(crate) fn erratic() -> ExperimentVerdict {
     let mut own = experiment("idle", Verdict::Regressed, [0.12, 0.01, 0.24]);
     own.erratic = true;
     own
+}
+
+/// A regression that was confirmed, with its likely cause and all that an
+/// experiment can say about itself.
+#[expect(clippy::too_many_lines, reason = "one literal with all of its fields")]
+pub(crate) fn explained() -> ExperimentVerdict {
+    let mut own = regressed();
+    own.design = DesignPlan::Sliced {
+        turn_min: Nanos::from_millis(100),
+        turn_max: Nanos::from_millis(500),
+    };
+    own.goals[0].confirmation = Some(Confirmation {
+        found: Verdict::Regressed,
+        pairs_wanted: 8,
+        pairs: 8,
+        pair_changes: vec![0.05; 8],
+        change: Some(Change {
+            estimate: 0.05,
+            lower: 0.044,
+            upper: 0.056,
+        }),
+        p_value: Some(0.000_01),
+        confirmed: Some(true),
+    });
+    own.goals[1].sensitivity = Some(Sensitivity {
+        wilcoxon_p: 0.0078,
+        hodges_lehmann: -0.002,
+        disagrees: true,
+    });
+    own.goals.push(goal(
+        GoalMetric::Loss,
+        false,
+        Verdict::Equivalent,
+        0.0,
+        [0.0001, -0.0002, 0.0004],
+    ));
+    own.moved = [
+        ("total_rss_bytes:mean", "B", 12e6, 30e6, 1.5, 1.4),
+        (
+            "relay_buffer_events{kind=|odd|}:mean",
+            "",
+            0.0,
+            3.0,
+            f64::INFINITY,
+            f64::INFINITY,
+        ),
+    ]
+    .map(
+        |(series, unit, baseline_mean, comparison_mean, change, at_least)| Moved {
+            comparison: "comparison".to_owned(),
+            series: series.to_owned(),
+            unit,
+            baseline_mean,
+            comparison_mean,
+            change,
+            at_least,
+            p_adjusted: 0.000_2,
+            pairs: 8,
+        },
+    )
+    .to_vec();
+    own.moved_of = 214;
+    own.pairs_valid = 9;
+    own.pairs_discarded = 1;
+    own.discards = vec![ArmDiscards {
+        variant: "baseline".to_owned(),
+        runs: 1,
+        subject_failures: 0,
+    }];
+    own.erratic_signs = vec![ErraticSign::TwoGroups {
+        variant: "comparison".to_owned(),
+        lower: 5,
+        upper: 3,
+        apart: 0.04,
+    }];
+    own.advice = vec!["runs of 12 s would decide in about 6 min".to_owned()];
+    own
+}
+
+/// Four cells of a matrix of two parameters.
+pub(crate) fn matrix() -> Vec<ExperimentVerdict> {
+    let cells = [
+        ("8 MiB", "100", Verdict::Equivalent, [0.001, -0.004, 0.004]),
+        ("8 MiB", "1k", Verdict::Regressed, [0.02, 0.01, 0.03]),
+        ("64 MiB", "100", Verdict::Equivalent, [0.002, -0.003, 0.004]),
+        ("64 MiB", "1k", Verdict::Regressed, [0.04, 0.03, 0.05]),
+    ];
+    let cell = |(size, contexts, verdict, change): (&str, &str, Verdict, [f64; 3])| {
+        let parameters = [("size", size), ("contexts", contexts)];
+        let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let name = format!("interner_size-{size}_contexts-{contexts}");
+        ExperimentVerdict {
+            family: Some(FamilyPlan {
+                name: "interner".to_owned(),
+                parameters: parameters.to_vec(),
+            }),
+            ..experiment(&name, verdict, change)
+        }
+    };
+    cells.map(cell).to_vec()
 }

@@ -1,9 +1,11 @@
 //! A report for programs.
 
 use serde_json::{Map, Value, json as object};
-use stillwell_plan::{Direction, GoalMetric, RateUnit};
+use stillwell_plan::{DesignPlan, Direction, GoalMetric, RateUnit, Scale};
+use stillwell_units::Nanos;
 use stillwell_verdict::{
-    CautionSeen, CheckVerdict, ExperimentVerdict, GoalVerdict, RateFigure, RunNotUsed,
+    CautionSeen, Change, CheckVerdict, Confirmation, ErrorBudget, ExperimentVerdict, GoalVerdict,
+    Moved, Protection, RateFigure, RunNotUsed, Sensitivity, StopReason,
 };
 
 use crate::LabReport;
@@ -28,6 +30,7 @@ pub fn json(report: &LabReport) -> String {
         "baseline": report.baseline,
         "comparison": report.comparison,
         "experiments": experiments.collect::<Vec<_>>(),
+        "budget": budget(&report.budget),
         "results_folder": report.results_folder,
         "command": report.command,
         "seed": report.seed,
@@ -43,6 +46,11 @@ pub fn json(report: &LabReport) -> String {
 fn experiment(verdict: &ExperimentVerdict) -> Value {
     let links = verdict.report_links.iter();
     let links = links.map(|own| object!({ "text": own.text, "link": own.link }));
+    let family = verdict.family.as_ref().map(|family| {
+        let parameters = family.parameters.iter();
+        let parameters = parameters.map(|(name, value)| object!({ "name": name, "value": value }));
+        object!({ "name": family.name, "parameters": parameters.collect::<Vec<_>>() })
+    });
     object!({
         "name": verdict.name,
         "summary": verdict.summary,
@@ -52,8 +60,13 @@ fn experiment(verdict: &ExperimentVerdict) -> Value {
         "variants": verdict.variants,
         "pairs_planned": verdict.pairs_planned,
         "pairs_used": verdict.pairs_used,
+        "pairs_valid": verdict.pairs_valid,
         "pairs_discarded": verdict.pairs_discarded,
+        "conduct": conduct(verdict),
+        "family": family,
         "goals": verdict.goals.iter().map(goal).collect::<Vec<_>>(),
+        "moved": verdict.moved.iter().map(moved).collect::<Vec<_>>(),
+        "moved_of": verdict.moved_of,
         "checks": verdict.checks.iter().map(check).collect::<Vec<_>>(),
         "doubts": verdict.not_used.iter().map(doubts).collect::<Vec<_>>(),
         "cautions": verdict.cautions.iter().map(caution).collect::<Vec<_>>(),
@@ -67,23 +80,110 @@ fn experiment(verdict: &ExperimentVerdict) -> Value {
 }
 
 /// The name of a goal's base unit, as it ends the names of keys.
-const fn base_unit(metric: GoalMetric) -> &'static str {
+const fn base_unit(metric: &GoalMetric) -> &'static str {
     match metric {
         GoalMetric::Cpu => "cpu_seconds_per_second",
         GoalMetric::CpuPerEvent => "cpu_ns_per_event",
         GoalMetric::EgressThroughput | GoalMetric::IngressThroughput => "bytes_per_second",
-        GoalMetric::Memory => "bytes",
+        GoalMetric::Latency(_) => "ns",
+        GoalMetric::Loss => "share",
+        GoalMetric::Memory | GoalMetric::MemoryPeak => "bytes",
+        GoalMetric::MemorySlope => "share_per_minute",
+        GoalMetric::Series(_) => "as_recorded",
     }
 }
 
-fn goal(goal: &GoalVerdict) -> Value {
-    let change = goal.change.map(|change| {
+fn change(change: Change) -> Value {
+    object!({
+        "estimate_share": change.estimate,
+        "lower_share": change.lower,
+        "upper_share": change.upper,
+    })
+}
+
+fn confirmation(own: &Confirmation) -> Value {
+    object!({
+        "found": own.found.name(),
+        "pairs_wanted": own.pairs_wanted,
+        "pairs": own.pairs,
+        "pair_changes": own.pair_changes,
+        "change": own.change.map(change),
+        "p_value": own.p_value,
+        "confirmed": own.confirmed,
+    })
+}
+
+fn sensitivity(own: Sensitivity) -> Value {
+    object!({
+        "wilcoxon_p": own.wilcoxon_p,
+        "hodges_lehmann": own.hodges_lehmann,
+        "disagrees": own.disagrees,
+    })
+}
+
+fn moved(own: &Moved) -> Value {
+    object!({
+        "comparison": own.comparison,
+        "series": own.series,
+        "unit": own.unit,
+        "baseline_mean": own.baseline_mean,
+        "comparison_mean": own.comparison_mean,
+        "change_share": own.change,
+        "at_least_share": own.at_least,
+        "p_adjusted": own.p_adjusted,
+        "pairs": own.pairs,
+    })
+}
+
+fn budget(own: &ErrorBudget) -> Value {
+    object!({
+        "comparisons": own.comparisons,
+        "protection": match own.protection {
+            Protection::Single => "single",
+            Protection::Confirmation => "confirmation",
+            Protection::Holm => "holm",
+            Protection::Mixed => "mixed",
+        },
+        "false_alarm_bound_share": own.false_alarm_bound,
+        "confirmed": own.confirmed,
+        "not_confirmed": own.not_confirmed,
+        "demoted": own.demoted,
+    })
+}
+
+/// How it was run and looked at, beside what `experiment` says itself.
+fn conduct(verdict: &ExperimentVerdict) -> Value {
+    let discards = verdict.discards.iter().map(|arm| {
         object!({
-            "estimate_share": change.estimate,
-            "lower_share": change.lower,
-            "upper_share": change.upper,
+            "variant": arm.variant,
+            "runs": arm.runs,
+            "subject_failures": arm.subject_failures,
         })
     });
+    let signs = verdict.erratic_signs.iter().map(ToString::to_string);
+    let design = match verdict.design {
+        DesignPlan::Paired => object!({ "kind": "paired" }),
+        DesignPlan::Duet => object!({ "kind": "duet" }),
+        DesignPlan::Sliced { turn_min, turn_max } => object!({
+            "kind": "sliced",
+            "turn_min_ns": turn_min.as_u64(),
+            "turn_max_ns": turn_max.as_u64(),
+        }),
+    };
+    object!({
+        "design": design,
+        "looks": verdict.stopping.looks(),
+        "stopped": verdict.stopped.map(StopReason::name),
+        "likely_pairs": verdict.likely_pairs,
+        "likely_left_ns": verdict.likely_left.map(Nanos::as_u64),
+        "discards": discards.collect::<Vec<_>>(),
+        "discards_unbalanced": verdict.discards_unbalanced,
+        "erratic_signs": signs.collect::<Vec<_>>(),
+        "advice": verdict.advice,
+    })
+}
+
+fn goal(goal: &GoalVerdict) -> Value {
     let mut value = object!({
         "metric": goal.metric.name(),
         "comparison": goal.comparison,
@@ -94,16 +194,24 @@ fn goal(goal: &GoalVerdict) -> Value {
         },
         "tolerance_share": goal.tolerance.share(),
         "verdict": goal.verdict.name(),
-        "change": change,
+        "scale": match goal.scale {
+            Scale::Ratio => "ratio",
+            Scale::Difference => "difference",
+        },
+        "change": goal.change.map(change),
         "interval_level_share": 0.95,
+        "pair_deviation": goal.pair_deviation,
+        "sensitivity": goal.sensitivity.map(sensitivity),
+        "confirmation": goal.confirmation.as_ref().map(confirmation),
         "smallest_visible_share": goal.smallest_visible,
         "pairs": goal.pairs,
         "pairs_needed": goal.pairs_needed,
-        "pair_ratios": goal.pair_ratios,
+        "pairs_valid": goal.pairs_valid,
+        "pair_changes": goal.pair_changes,
         "reason": goal.reason,
         "note": goal.note,
     });
-    let unit = base_unit(goal.metric);
+    let unit = base_unit(&goal.metric);
     value[format!("baseline_mean_{unit}")] = goal.baseline_mean.into();
     value[format!("comparison_mean_{unit}")] = goal.comparison_mean.into();
     value
@@ -128,6 +236,7 @@ fn check(check: &CheckVerdict) -> Value {
 fn doubts(run: &RunNotUsed) -> Value {
     let texts = run.doubts.iter().map(ToString::to_string);
     object!({
+        "stage": run.stage,
         "pair": run.pair,
         "variant": run.variant,
         "run": run.run.to_string(),

@@ -9,9 +9,13 @@
 //! has its unit, and every verdict is said by a word; colours and symbols only
 //! repeat it.
 
+mod comparison;
+mod family;
 mod forest;
+mod honesty;
 mod json;
 mod markdown;
+mod moved;
 mod run;
 mod style;
 mod terminal;
@@ -21,8 +25,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use stillwell_units::Nanos;
-use stillwell_verdict::ExperimentVerdict;
+use stillwell_verdict::{ErrorBudget, ExperimentVerdict};
 
+pub use comparison::{
+    AncestorTables, COMPARISON_SCHEMA, ComparedRuns, ComparisonGroup, ComparisonReport,
+    ComparisonRow, Finding, SmpTable, SoakTable, render_comparison,
+};
 pub use json::{REPORT_SCHEMA, json};
 pub use markdown::{LENGTH_MAX, MARKER, markdown};
 pub use run::run_terminal;
@@ -40,6 +48,8 @@ pub struct LabReport {
     pub comparison: String,
     /// The verdicts, in the order of the plan.
     pub experiments: Vec<ExperimentVerdict>,
+    /// How they are kept from raising a false alarm together.
+    pub budget: ErrorBudget,
     /// Where the captures lie.
     pub results_folder: String,
     /// The command that gives these results again.

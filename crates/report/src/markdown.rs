@@ -2,9 +2,9 @@
 
 use stillwell_verdict::{ExperimentVerdict, Gate, GoalVerdict, Verdict};
 
-use crate::LabReport;
 use crate::terminal::circumstances;
 use crate::words::{self, GoalText as _};
+use crate::{LabReport, family, honesty, moved};
 
 /// The hidden first line, by which a bot finds its own comment again.
 pub const MARKER: &str = "<!-- stillwell:report:v1 -->";
@@ -14,12 +14,16 @@ pub const LENGTH_MAX: usize = 65_000;
 
 /// Of [`LENGTH_MAX`], what the table of experiments may take.
 const TABLE_MAX: usize = 30_000;
+/// Of [`LENGTH_MAX`], what the response tables of matrices may take.
+const RESPONSES_MAX: usize = 15_000;
 /// Of [`LENGTH_MAX`], what is kept for the end of the report.
 const END_MAX: usize = 6_000;
 /// Longest text of one cell or line that others wrote, in characters.
 const CELL_MAX: usize = 400;
 /// Runs with doubts that are listed one by one.
 const RUNS_LISTED_MAX: usize = 10;
+/// Series that are listed of what else moved.
+const MOVED_LISTED_MAX: usize = 10;
 
 /// The report in GitHub's Markdown: verdict first, one table, the rest folded.
 /// Never longer than [`LENGTH_MAX`]; what is left out is said.
@@ -30,6 +34,7 @@ pub fn markdown(report: &LabReport) -> String {
     ordered.sort_by_key(|experiment| rank(experiment));
     text.push_str(&table(&ordered));
     text.push('\n');
+    text.push_str(&responses(report));
     let mut left_out = 0_u32;
     for experiment in &ordered {
         let details = details(experiment);
@@ -146,11 +151,7 @@ fn row(experiment: &ExperimentVerdict) -> String {
     let change = match (goal.change, &goal.reason) {
         (Some(change), _) => bold_if(
             verdict == Verdict::Regressed,
-            &format!(
-                "{} {}",
-                words::signed_percent(change.estimate),
-                words::interval(change)
-            ),
+            &words::change_with_interval(goal.scale, change),
         ),
         (None, Some(reason)) => cell(reason),
         (None, None) => words::MISSING.to_owned(),
@@ -173,7 +174,7 @@ fn bold_if(bold: bool, text: &str) -> String {
 
 fn values(goal: &GoalVerdict) -> [String; 2] {
     [goal.baseline_mean, goal.comparison_mean]
-        .map(|value| words::or_missing(value.map(|value| words::goal_value(goal.metric, value))))
+        .map(|value| words::or_missing(value.map(|value| words::goal_value(&goal.metric, value))))
 }
 
 fn details(experiment: &ExperimentVerdict) -> String {
@@ -188,6 +189,7 @@ fn details(experiment: &ExperimentVerdict) -> String {
     text.push_str(&format!("{}\n\n", cell(&words::finding(experiment))));
     text.push_str(&goals(experiment));
     text.push('\n');
+    text.push_str(&what_else(experiment));
     for item in items(experiment) {
         text.push_str(&format!("* {item}\n"));
     }
@@ -204,15 +206,11 @@ fn goals(experiment: &ExperimentVerdict) -> String {
         let [baseline, comparison] = values(goal);
         let absolute = goal.baseline_mean.zip(goal.comparison_mean);
         let absolute = absolute.map(|(baseline, comparison)| {
-            words::goal_difference(goal.metric, comparison - baseline)
+            words::goal_difference(&goal.metric, comparison - baseline)
         });
-        let relative = goal.change.map(|change| {
-            format!(
-                "{} {}",
-                words::signed_percent(change.estimate),
-                words::interval(change)
-            )
-        });
+        let relative = goal
+            .change
+            .map(|change| words::change_with_interval(goal.scale, change));
         let role = if goal.primary { " (primary)" } else { "" };
         text.push_str(&format!(
             "| {} {} | {}{role} | {baseline} | {comparison} | {} | {} | {} | {} | {} |\n",
@@ -227,6 +225,61 @@ fn goals(experiment: &ExperimentVerdict) -> String {
         ));
     }
     text
+}
+
+/// What else changed, for readers who look for the cause.
+fn what_else(experiment: &ExperimentVerdict) -> String {
+    let Some(legend) = moved::legend(experiment, MOVED_LISTED_MAX) else {
+        return String::new();
+    };
+    let rows = moved::rows(experiment, MOVED_LISTED_MAX);
+    let mut text = String::new();
+    if !rows.is_empty() {
+        text.push_str(&table_row(&moved::HEADS));
+        text.push_str(&rule(moved::HEADS.len()));
+        for row in rows {
+            text.push_str(&table_row(&row.map(|own| cell(&own))));
+        }
+        text.push('\n');
+    }
+    text.push_str(&format!("{}\n\n", cell(&legend)));
+    text
+}
+
+/// The experiments of each matrix side by side, folded.
+fn responses(report: &LabReport) -> String {
+    let mut text = String::new();
+    for family in family::families(&report.experiments) {
+        let mut folded = format!(
+            "<details><summary>{}: response</summary>\n\n",
+            cell(family.name)
+        );
+        let heads: Vec<String> = family.heads().iter().map(|own| cell(own)).collect();
+        folded.push_str(&table_row(&heads));
+        folded.push_str(&rule(heads.len()));
+        for row in family.rows() {
+            let row: Vec<String> = row.iter().map(|own| cell(own)).collect();
+            folded.push_str(&table_row(&row));
+        }
+        folded.push('\n');
+        for curve in family.curves() {
+            folded.push_str(&format!("* {}\n", cell(&curve)));
+        }
+        folded.push_str("\n</details>\n\n");
+        if text.len() + folded.len() < RESPONSES_MAX {
+            text.push_str(&folded);
+        }
+    }
+    text
+}
+
+fn table_row(cells: &[impl AsRef<str>]) -> String {
+    let cells: Vec<&str> = cells.iter().map(AsRef::as_ref).collect();
+    format!("| {} |\n", cells.join(" | "))
+}
+
+fn rule(columns: usize) -> String {
+    format!("|{}\n", "---|".repeat(columns))
 }
 
 /// What else there is to say of an experiment, a line each.
@@ -247,6 +300,8 @@ fn items(experiment: &ExperimentVerdict) -> Vec<String> {
         if let Some(note) = &goal.note {
             items.push(cell(&format!("{name}: {note}")));
         }
+        let told = honesty::of_goal(goal, experiment).into_iter();
+        items.extend(told.map(|own| cell(&own)));
     }
     for check in &experiment.checks {
         let mark = if check.failed() > 0 { "❌ " } else { "" };
@@ -256,8 +311,10 @@ fn items(experiment: &ExperimentVerdict) -> Vec<String> {
         let doubts: Vec<String> = run.doubts.iter().map(ToString::to_string).collect();
         let doubts = doubts.join("; ");
         items.push(cell(&format!(
-            "doubt: pair {}, {}: {doubts}",
-            run.pair, run.variant
+            "doubt: {}pair {}, {}: {doubts}",
+            words::stage(run.stage),
+            run.pair,
+            run.variant
         )));
     }
     let more = experiment.not_used.len().saturating_sub(RUNS_LISTED_MAX);
@@ -271,6 +328,8 @@ fn items(experiment: &ExperimentVerdict) -> Vec<String> {
         );
         items.push(cell(&text));
     }
+    let told = honesty::of_experiment(experiment).into_iter();
+    items.extend(told.map(|own| cell(&own)));
     items.push(cell(&circumstances(experiment)));
     for link in &experiment.report_links {
         items.push(format!("[{}](<{}>)", cell(&link.text), target(&link.link)));
@@ -282,11 +341,15 @@ fn items(experiment: &ExperimentVerdict) -> Vec<String> {
 fn measured(report: &LabReport) -> String {
     let mut text = String::from("<details><summary>How this was measured</summary>\n\n");
     text.push_str(
-        "Runs of both variants alternate in randomly ordered pairs, each in a fresh process. One \
+        "Runs of both variants are made in randomly ordered pairs, each in a fresh process. One \
          number a run, from counters at both ends of the measured phase; the change is the mean \
-         of the pairs' log ratios with its 95 % t interval. `equivalent` means that the whole \
-         interval lies within the tolerance.\n\n",
+         of the pairs' log ratios with its 95 % interval, which holds over all looks at the data \
+         together. `equivalent` means that the whole interval lies within the tolerance.\n\n",
     );
+    text.push_str(&format!(
+        "* false alarms: {}\n",
+        cell(&honesty::budget(&report.budget))
+    ));
     text.push_str(&format!(
         "* stillwell {}, took {}\n",
         cell(&report.version),

@@ -170,8 +170,11 @@ fn cpu(run: &RunSummary) -> Option<String> {
         text.push_str(&format!(", {} of its CPUs ({cpus})", words::percent(core)));
     }
     let metric = stillwell_plan::GoalMetric::CpuPerEvent;
-    if let Some(value) = run.value(metric) {
-        text.push_str(&format!(", {} per event", words::goal_value(metric, value)));
+    if let Some(value) = run.value(&metric) {
+        text.push_str(&format!(
+            ", {} per event",
+            words::goal_value(&metric, value)
+        ));
     }
     Some(text)
 }

@@ -6,10 +6,12 @@ use stillwell_verdict::{ExperimentVerdict, GoalVerdict, Verdict};
 
 use crate::forest::Axis;
 use crate::words::{self, GoalText as _};
-use crate::{LabReport, Style};
+use crate::{LabReport, Style, family, honesty, moved};
 
 /// Runs with doubts that are listed one by one.
 const RUNS_LISTED_MAX: usize = 6;
+/// Series that are listed of what else moved.
+const MOVED_LISTED_MAX: usize = 5;
 
 /// The report for readers at a terminal: the answers, then each experiment, then
 /// where the results are and what to type next.
@@ -30,6 +32,7 @@ pub fn terminal(report: &LabReport, style: Style) -> String {
         text.push('\n');
         text.push_str(&section(experiment, style));
     }
+    text.push_str(&responses(report, style));
     text.push('\n');
     text.push_str(&footer(report));
     text
@@ -85,7 +88,11 @@ fn section(experiment: &ExperimentVerdict, style: Style) -> String {
     text.push_str(&forest(experiment, style));
     for goal in &experiment.goals {
         text.push_str(&remarks(goal, experiment));
+        for told in honesty::of_goal(goal, experiment) {
+            line(&mut text, &format!("  {told}"));
+        }
     }
+    text.push_str(&what_else(experiment, style));
     for check in &experiment.checks {
         let told = words::plain(&words::check_line(check));
         let told = if check.failed() > 0 {
@@ -107,10 +114,45 @@ fn section(experiment: &ExperimentVerdict, style: Style) -> String {
             &format!("  note: {}{runs}", words::plain(&seen.caution.to_string())),
         );
     }
+    for told in honesty::of_experiment(experiment) {
+        line(&mut text, &style.faint(&format!("  {told}")));
+    }
     line(
         &mut text,
         &style.faint(&format!("  {}", circumstances(experiment))),
     );
+    text
+}
+
+/// What else changed, for readers who look for the cause.
+fn what_else(experiment: &ExperimentVerdict, style: Style) -> String {
+    let Some(legend) = moved::legend(experiment, MOVED_LISTED_MAX) else {
+        return String::new();
+    };
+    let rows = moved::rows(experiment, MOVED_LISTED_MAX);
+    let table = if rows.is_empty() {
+        String::new()
+    } else {
+        let heads = moved::HEADS.map(str::to_owned).to_vec();
+        let rows = rows.into_iter().map(|row| row.to_vec());
+        words::columns(&[heads].into_iter().chain(rows).collect::<Vec<_>>(), 2)
+    };
+    format!("{table}{}\n", style.faint(&format!("  {legend}")))
+}
+
+/// The experiments of each matrix side by side.
+fn responses(report: &LabReport, style: Style) -> String {
+    let mut text = String::new();
+    for family in family::families(&report.experiments) {
+        let name = style.strong(&words::plain(family.name));
+        line(&mut text, &format!("\n{name}: response"));
+        let mut rows = vec![family.heads()];
+        rows.extend(family.rows());
+        text.push_str(&words::columns(&rows, 2));
+        for curve in family.curves() {
+            line(&mut text, &style.faint(&format!("  {curve}")));
+        }
+    }
     text
 }
 
@@ -129,9 +171,11 @@ fn goal_table(experiment: &ExperimentVerdict, style: Style) -> String {
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
     for goal in &experiment.goals {
         let value = |value: Option<f64>| {
-            words::or_missing(value.map(|value| words::goal_value(goal.metric, value)))
+            words::or_missing(value.map(|value| words::goal_value(&goal.metric, value)))
         };
-        let change = goal.change.map(|own| words::signed_percent(own.estimate));
+        let change = goal
+            .change
+            .map(|own| words::change_size(goal.scale, own.estimate));
         let word = format!("{} {}", words::symbol(goal.verdict), goal.verdict.name());
         let role = if goal.primary { " (primary)" } else { "" };
         rows.push(vec![
@@ -210,7 +254,8 @@ fn left_out(experiment: &ExperimentVerdict) -> String {
         line(
             &mut text,
             &format!(
-                "  doubt: pair {}, {}: {}",
+                "  doubt: {}pair {}, {}: {}",
+                words::stage(run.stage),
                 run.pair,
                 run.variant,
                 words::plain(&doubts.join("; "))
@@ -245,6 +290,7 @@ pub(crate) fn circumstances(experiment: &ExperimentVerdict) -> String {
 fn footer(report: &LabReport) -> String {
     let mut rows = vec![
         vec!["took".to_owned(), words::clock(report.elapsed)],
+        vec!["false alarms".to_owned(), honesty::budget(&report.budget)],
         vec!["seed".to_owned(), report.seed.clone()],
         vec!["results".to_owned(), report.results_folder.clone()],
     ];

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use stillwell_plan::{GoalMetric, RateUnit};
 use stillwell_units::{Nanos, RunId};
@@ -9,7 +11,8 @@ use stillwell_verdict::{
 
 use super::*;
 use crate::fixture::{
-    equivalent, erratic, experiment, failed_check, inconclusive, invalid, regressed, report,
+    equivalent, erratic, experiment, explained, failed_check, inconclusive, invalid, matrix,
+    regressed, report,
 };
 
 fn shown(experiments: Vec<ExperimentVerdict>) -> String {
@@ -52,6 +55,29 @@ fn terminal_inconclusive() {
 #[test]
 fn terminal_failed_check() {
     insta::assert_snapshot!(shown(vec![failed_check()]));
+}
+
+#[test]
+fn terminal_explained() {
+    insta::assert_snapshot!(shown(vec![explained()]));
+}
+
+#[test]
+fn markdown_explained() {
+    insta::assert_snapshot!(markdown(&report(vec![explained()])));
+}
+
+#[test]
+fn json_explained() {
+    insta::assert_snapshot!(json(&report(vec![explained()])));
+}
+
+/// Only the part after the experiments' own sections.
+#[test]
+fn terminal_matrix() {
+    let shown = shown(matrix());
+    let at = shown.find("interner: response").unwrap();
+    insta::assert_snapshot!(&shown[at..]);
 }
 
 #[test]
@@ -228,6 +254,7 @@ fn run() -> RunSummary {
     let times = TimeQuantiles {
         count: 1000,
         p50: Nanos::new(11_200),
+        p90: Nanos::new(21_500),
         p99: Nanos::new(48_000),
         p999: Nanos::new(910_000),
         max: Nanos::new(4_100_000),
@@ -239,6 +266,8 @@ fn run() -> RunSummary {
         identity: None,
         outcome: RunOutcome::Completed,
         measured: Nanos::from_secs(20),
+        warmup: Nanos::from_secs(5),
+        length: Nanos::from_secs(31),
         values: [(GoalMetric::CpuPerEvent, Measured::Value(4210.0))].into(),
         doubts: Vec::new(),
         cautions: vec![Caution::NotIsolated {
@@ -255,6 +284,9 @@ fn run() -> RunSummary {
             unit: "B".to_owned(),
             passed: CheckPassed::Pass,
         }],
+        series: BTreeMap::new(),
+        series_left_out: 0,
+        environment: BTreeMap::new(),
     }
 }
 

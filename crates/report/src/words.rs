@@ -1,9 +1,11 @@
 //! Numbers and names as readers know them.
 
-use stillwell_plan::{GoalMetric, RateUnit};
+use std::borrow::Cow;
+
+use stillwell_plan::{DesignPlan, GoalMetric, LatencyQuantile, RateUnit, Reduction, Scale};
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 use stillwell_verdict::{
-    Change, CheckVerdict, ExperimentVerdict, GoalVerdict, RateFigure, Verdict,
+    Change, CheckVerdict, ExperimentVerdict, GoalVerdict, RateFigure, RunStage, StopReason, Verdict,
 };
 
 /// Text of others without what would steer a terminal or end a line.
@@ -16,32 +18,74 @@ pub(crate) fn plain(text: &str) -> String {
 pub(crate) const MISSING: &str = "n/a";
 
 /// What a goal compares, for readers.
-pub(crate) const fn goal_title(metric: GoalMetric) -> &'static str {
-    match metric {
+pub(crate) fn goal_title(metric: &GoalMetric) -> Cow<'static, str> {
+    Cow::Borrowed(match metric {
         GoalMetric::Cpu => "CPU",
         GoalMetric::CpuPerEvent => "CPU per event",
         GoalMetric::EgressThroughput => "egress throughput",
         GoalMetric::IngressThroughput => "ingress throughput",
+        GoalMetric::Latency(LatencyQuantile::P50) => "latency p50",
+        GoalMetric::Latency(LatencyQuantile::P90) => "latency p90",
+        GoalMetric::Latency(LatencyQuantile::P99) => "latency p99",
+        GoalMetric::Latency(LatencyQuantile::P999) => "latency p99.9",
+        GoalMetric::Loss => "loss",
         GoalMetric::Memory => "memory",
-    }
+        GoalMetric::MemoryPeak => "memory peak",
+        GoalMetric::MemorySlope => "memory growth",
+        GoalMetric::Series(series) => {
+            let id = series.id.as_ref();
+            let id = id.map_or_else(String::new, |id| format!("['{id}']"));
+            let how = match series.reduction {
+                Reduction::Mean => "mean",
+                Reduction::Peak => "peak",
+                Reduction::PerEvent => "per event",
+                Reduction::Rate => "per second",
+            };
+            return Cow::Owned(plain(&format!("{}{id} {how}", series.metric)));
+        }
+    })
 }
 
 /// A goal's number with its unit.
-pub(crate) fn goal_value(metric: GoalMetric, value: f64) -> String {
+pub(crate) fn goal_value(metric: &GoalMetric, value: f64) -> String {
     match metric {
         GoalMetric::Cpu => format!("{} CPU s/s", significant(value)),
-        GoalMetric::CpuPerEvent => time(value),
+        GoalMetric::CpuPerEvent | GoalMetric::Latency(_) => time(value),
         GoalMetric::EgressThroughput | GoalMetric::IngressThroughput => {
             format!("{}/s", bytes(value))
         }
-        GoalMetric::Memory => bytes(value),
+        GoalMetric::Loss => percent(value),
+        GoalMetric::Memory | GoalMetric::MemoryPeak => bytes(value),
+        GoalMetric::MemorySlope => format!("{}/min", signed_percent(value)),
+        GoalMetric::Series(_) => significant(value),
     }
 }
 
 /// A difference of a goal's numbers with its unit and sign.
-pub(crate) fn goal_difference(metric: GoalMetric, difference: f64) -> String {
+pub(crate) fn goal_difference(metric: &GoalMetric, difference: f64) -> String {
+    if *metric == GoalMetric::MemorySlope {
+        return goal_value(metric, difference);
+    }
     let sign = if difference < 0.0 { "-" } else { "+" };
     format!("{sign}{}", goal_value(metric, difference.abs()))
+}
+
+/// A change on the goal's own scale: percent of the baseline, or points where
+/// the number is itself a share.
+pub(crate) fn change_size(scale: Scale, share: f64) -> String {
+    match scale {
+        Scale::Ratio => signed_percent(share),
+        Scale::Difference => format!("{} points", signed_digits(share)),
+    }
+}
+
+/// A change with its interval: `+4.9 % [+4.5, +5.4]`.
+pub(crate) fn change_with_interval(scale: Scale, change: Change) -> String {
+    format!(
+        "{} {}",
+        change_size(scale, change.estimate),
+        interval(change)
+    )
 }
 
 /// `value`, or a word for its absence.
@@ -173,7 +217,11 @@ pub(crate) fn counted(number: u32, one: &str, many: &str) -> String {
 
 /// The number of pairs, and of planned ones where they differ.
 pub(crate) fn pairs(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> String {
-    if goal.pairs == experiment.pairs_planned {
+    let fewer_is_enough = matches!(
+        experiment.stopped,
+        Some(StopReason::Certain | StopReason::Confirmed)
+    );
+    if goal.pairs == experiment.pairs_planned || fewer_is_enough {
         goal.pairs.to_string()
     } else {
         format!("{} of {}", goal.pairs, experiment.pairs_planned)
@@ -205,11 +253,7 @@ pub(crate) fn finding(experiment: &ExperimentVerdict) -> String {
     };
     let mut text = goal_name(goal, experiment);
     if let Some(change) = goal.change {
-        text.push_str(&format!(
-            " {} {}",
-            signed_percent(change.estimate),
-            interval(change)
-        ));
+        text.push_str(&format!(" {}", change_with_interval(goal.scale, change)));
     }
     if goal.verdict == Verdict::Invalid {
         let reason = goal
@@ -233,11 +277,11 @@ pub(crate) fn finding(experiment: &ExperimentVerdict) -> String {
 
 /// A goal's title, and the variant where there are more than one to compare.
 pub(crate) fn goal_name(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> String {
-    let title = goal_title(goal.metric);
+    let title = goal_title(&goal.metric);
     if experiment.variants.len() > 2 {
         format!("{title}, {}", goal.comparison)
     } else {
-        title.to_owned()
+        title.into_owned()
     }
 }
 
@@ -266,7 +310,30 @@ pub(crate) trait GoalText {
 
 impl GoalText for GoalVerdict {
     fn tolerance_text(&self) -> String {
-        format!("{} %", (self.tolerance.share() * 1e6).round() / 1e4)
+        let size = (self.tolerance.share() * 1e6).round() / 1e4;
+        match self.scale {
+            Scale::Ratio => format!("{size} %"),
+            Scale::Difference => format!("{size} points"),
+        }
+    }
+}
+
+/// What stands before the number of a pair that was run to confirm.
+pub(crate) const fn stage(stage: RunStage) -> &'static str {
+    match stage {
+        RunStage::Search => "",
+        RunStage::Confirm => "fresh ",
+    }
+}
+
+/// How the variants of a pair share the machine.
+pub(crate) fn design(design: DesignPlan) -> String {
+    match design {
+        DesignPlan::Paired => "one variant after the other".to_owned(),
+        DesignPlan::Duet => "both variants at once, each on its own CPUs".to_owned(),
+        DesignPlan::Sliced { turn_min, turn_max } => {
+            format!("both variants alive, load in random turns of {turn_min} to {turn_max}")
+        }
     }
 }
 

@@ -10,6 +10,9 @@
 //! own. The whole run then happens on threads inside that namespace; what could
 //! not be had stands in the manifest's notes.
 //!
+//! [`conduct_together`] carries two of them out at once, so that both subjects see
+//! the same host in the same seconds: see [`Together`].
+//!
 //! A run knows nothing of experiments, pairs or verdicts.
 
 mod conduct;
@@ -20,7 +23,9 @@ mod record;
 mod request;
 mod shell;
 mod subject;
+mod together;
 
-pub use conduct::{ConductError, conduct};
+pub use conduct::{ConductError, conduct, conduct_together};
 pub use interrupt::Interrupt;
 pub use request::{Progress, RunRequest};
+pub use together::Together;

@@ -12,6 +12,9 @@
 //! the first thing that went wrong is the run's outcome. Every phase has a
 //! deadline. The machine reads no clock: `now` is an argument, and
 //! [`Machine::deadline`] says when it wants to be asked again.
+//!
+//! A run beside another stays in `ready` until both subjects are, and fails with
+//! the other unless its load has ended by then.
 
 use stillwell_capture::RunOutcome;
 use stillwell_plan::{Phase, PhasesPlan, StepAction, StepPlan};
@@ -30,6 +33,10 @@ pub enum Event {
     StartFailed(String),
     /// The subject is ready for load.
     Ready,
+    /// The subject of the run beside this one is ready too: load begins then.
+    Agreed(Moment),
+    /// The run beside this one failed, and why.
+    PartnerFailed(String),
     /// It will not be.
     NotReady(String),
     /// The subject ended.
@@ -66,6 +73,8 @@ pub enum Action {
     StartSubject,
     /// Find out when the subject is ready.
     AwaitReady,
+    /// Tell the run beside this one that the subject is ready.
+    Meet,
     /// Start to send.
     StartLoad,
     /// Do what the timeline says.
@@ -86,12 +95,19 @@ pub enum Action {
 /// has waited for in vain.
 const PROBE_ANSWER_MAX: Nanos = Nanos::SECOND;
 
+/// The name under which a run fails because of the one beside it.
+const PARTNER: &str = "the run beside it";
+
 /// What one run goes through.
 #[derive(Debug)]
 pub struct Machine {
     plan: PhasesPlan,
     stop_deadline: Nanos,
     steps: Vec<StepPlan>,
+    /// Whether there is a run beside this one.
+    is_together: bool,
+    /// Whether only the other's subject is waited for.
+    is_waiting: bool,
     phase: Phase,
     entered: Moment,
     outcome: Option<RunOutcome>,
@@ -110,10 +126,23 @@ impl Machine {
             plan,
             stop_deadline,
             steps,
+            is_together: false,
+            is_waiting: false,
             phase: Phase::Prepare,
             entered: Moment::default(),
             outcome: None,
             finished: false,
+        }
+    }
+
+    /// The same beside another run: load begins when both have agreed on it, and
+    /// phases that take a set time end at the moments that follow from there,
+    /// whenever they are looked at.
+    #[must_use]
+    pub fn together(self) -> Self {
+        Self {
+            is_together: true,
+            ..self
         }
     }
 
@@ -127,6 +156,12 @@ impl Machine {
     #[must_use]
     pub const fn phase(&self) -> Phase {
         self.phase
+    }
+
+    /// The first thing that went wrong, if anything has.
+    #[must_use]
+    pub const fn failure(&self) -> Option<&RunOutcome> {
+        self.outcome.as_ref()
     }
 
     /// Whether [`Action::Finish`] has been given.
@@ -156,6 +191,11 @@ impl Machine {
     pub fn phase_length(&self) -> Nanos {
         match self.phase {
             Phase::Prepare | Phase::Start => self.plan.prepare,
+            // The other has as long as we had, from its beginning to its readiness.
+            Phase::Ready if self.is_waiting => {
+                let before = self.plan.prepare + self.plan.prepare + self.plan.ready;
+                before + PROBE_ANSWER_MAX + PROBE_ANSWER_MAX
+            }
             Phase::Ready => self.plan.ready + PROBE_ANSWER_MAX,
             Phase::Warmup => self.plan.warmup,
             Phase::Measure => self.plan.measure,
@@ -178,9 +218,18 @@ impl Machine {
             Event::Started if self.phase == Phase::Start => {
                 self.enter(now, Phase::Ready, [Action::AwaitReady])
             }
+            Event::Ready if self.phase == Phase::Ready && self.is_together => {
+                self.is_waiting = true;
+                vec![Action::Meet]
+            }
             Event::Ready if self.phase == Phase::Ready => {
                 self.enter(now, Phase::Warmup, [Action::StartLoad])
             }
+            Event::Agreed(start) if self.phase == Phase::Ready && self.is_waiting => {
+                self.enter(start, Phase::Warmup, [Action::StartLoad])
+            }
+            // Once load is over it is no loss.
+            Event::PartnerFailed(_) if self.phase >= Phase::Drain => Vec::new(),
             Event::Quiet if self.phase == Phase::Drain => self.stop(now),
             Event::Stopped if self.phase == Phase::Stop => {
                 self.enter(now, Phase::Close, [Action::Close])
@@ -191,6 +240,7 @@ impl Machine {
             Event::Prepared
             | Event::Started
             | Event::Ready
+            | Event::Agreed(_)
             | Event::Quiet
             | Event::Stopped
             | Event::Closed => Vec::new(),
@@ -208,6 +258,7 @@ impl Machine {
             return Vec::new();
         }
         match self.phase {
+            Phase::Warmup if self.is_together => self.enter(self.phase_end(), Phase::Measure, []),
             Phase::Warmup => self.enter(now, Phase::Measure, []),
             Phase::Measure => self.enter(now, Phase::Drain, [Action::StopLoad, Action::AwaitQuiet]),
             // A subject that still sends when the drain is over has had its time.
@@ -221,6 +272,10 @@ impl Machine {
             Phase::Stop => {
                 self.record(RunOutcome::Overdue { phase: Phase::Stop });
                 self.enter(now, Phase::Close, [Action::Close])
+            }
+            Phase::Ready if self.is_waiting => {
+                let reason = "it was not ready in time".to_owned();
+                self.fail(now, outcome_of(Event::PartnerFailed(reason)))
             }
             Phase::Ready => {
                 let reason = format!("it was not ready within {}", self.plan.ready);
@@ -293,6 +348,10 @@ fn outcome_of(event: Event) -> RunOutcome {
         }
         Event::NotReady(reason) => RunOutcome::NeverReady { reason },
         Event::PartFailed { part, reason } => RunOutcome::PartFailed { part, reason },
+        Event::PartnerFailed(reason) => RunOutcome::PartFailed {
+            part: PARTNER.to_owned(),
+            reason,
+        },
         Event::StorageFailed(reason) => RunOutcome::StorageFailed { reason },
         Event::Interrupted(signal) => RunOutcome::Interrupted { signal },
         _ => RunOutcome::Unfinished,

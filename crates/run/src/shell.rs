@@ -11,6 +11,7 @@ use stillwell_capture::{Manifest, Note, RunOutcome};
 use stillwell_generator::Prepared;
 use stillwell_metric::{Shard, SinkShard};
 use stillwell_observer::{Beaten, SamplerHandle};
+use stillwell_plan::Phase;
 use stillwell_scope::{PartEnd, Scope, Token, clock};
 use stillwell_subject::{Exit, Stopped, Subject};
 use stillwell_units::{Moment, Nanos};
@@ -20,9 +21,11 @@ use crate::interrupt::Interrupt;
 use crate::machine::{Action, Event, Machine};
 use crate::parts::Parts;
 use crate::record::{Record, explain};
-use crate::request::{Progress, RunRequest};
+use crate::request::RunRequest;
+pub(crate) use crate::shell::progress::Teller;
 use crate::shell::progress::Totals;
 use crate::subject::{self, Stage};
+use crate::together::{Foreign, Link};
 
 /// Happenings that wait for the conductor; more hold back whoever tells.
 const EVENTS_WAITING_MAX: usize = 64;
@@ -66,7 +69,10 @@ pub(crate) struct Shell {
     beats: Receiver<Beaten>,
     deliver: SyncSender<Beaten>,
     totals: Totals,
-    progress: SyncSender<Progress>,
+    progress: Teller,
+    /// The way to the run beside this one, if there is one.
+    link: Option<Link>,
+    foreign: Foreign,
     outcome: Option<RunOutcome>,
     /// Why the run is refused before it begins.
     refused: Option<String>,
@@ -78,12 +84,16 @@ impl Shell {
     pub(crate) fn new(
         request: RunRequest,
         interrupt: Interrupt,
-        progress: SyncSender<Progress>,
+        progress: Teller,
+        link: Option<Link>,
     ) -> Result<Self, ConductError> {
         let record = Record::begin(&request).map_err(|source| ConductError::Capture { source })?;
         let plan = &request.plan;
         let stop_deadline = plan.subject.stop.grace + STOP_BESIDES;
-        let machine = Machine::new(plan.phases, &plan.timeline, stop_deadline);
+        let mut machine = Machine::new(plan.phases, &plan.timeline, stop_deadline);
+        if link.is_some() {
+            machine = machine.together();
+        }
         let (tell, told) = sync_channel(EVENTS_WAITING_MAX);
         let (deliver, beats) = sync_channel(BEATS_WAITING_MAX);
         Ok(Self {
@@ -108,6 +118,8 @@ impl Shell {
             deliver,
             totals: Totals::default(),
             progress,
+            link,
+            foreign: Foreign::default(),
             outcome: None,
             refused: None,
             quiet_since: None,
@@ -154,6 +166,8 @@ impl Shell {
         if let Some(reason) = self.record.failure() {
             self.happen(Event::StorageFailed(reason));
         }
+        // Asked before the interrupt: where that ended the other, it ends us too.
+        let failure = self.link.as_ref().and_then(Link::partner_failure);
         if !self.interrupted
             && let Some(signal) = self.interrupt.signal()
         {
@@ -162,9 +176,23 @@ impl Shell {
             self.record.event(self.machine.phase(), what);
             self.happen(Event::Interrupted(signal));
         }
+        self.look_beside(failure);
         let ends = self.scope.ends();
         self.parts_ended(&ends);
         self.watch_quiet();
+    }
+
+    /// Hears what the run beside this one has to say.
+    fn look_beside(&mut self, failure: Option<String>) {
+        let Some(link) = &self.link else { return };
+        if let Some(reason) = failure.filter(|_| self.machine.failure().is_none()) {
+            return self.happen(Event::PartnerFailed(reason));
+        }
+        if self.machine.phase() == Phase::Ready
+            && let Some(start) = link.start()
+        {
+            self.happen(Event::Agreed(start));
+        }
     }
 
     fn parts_ended(&mut self, ends: &[PartEnd]) {
@@ -213,6 +241,9 @@ impl Shell {
     /// Tells the machine, and performs what it wants.
     fn happen(&mut self, event: Event) {
         let actions = self.machine.next(clock::now(), event);
+        if let (Some(link), Some(failure)) = (&self.link, self.machine.failure()) {
+            link.fail(failure);
+        }
         self.perform_all(actions);
     }
 

@@ -12,6 +12,7 @@ use stillwell_units::Nanos;
 
 use crate::record::{Record, explain};
 use crate::request::RunRequest;
+use crate::together::{Link, Together, divide_duet};
 
 /// Lines of the subject's logs that the manifest keeps.
 const LAST_LINES: usize = 20;
@@ -26,9 +27,18 @@ pub(crate) struct Stage {
 impl Stage {
     /// Divides the CPUs and makes the cgroup; what cannot be had is noted, or is
     /// the reason why the run is refused.
-    pub(crate) fn set(request: &RunRequest, record: &mut Record) -> Result<Self, String> {
+    pub(crate) fn set(
+        request: &RunRequest,
+        link: Option<&Link>,
+        record: &mut Record,
+    ) -> Result<Self, String> {
         let plan = &request.plan;
-        let division = divide(&online(), &plan.subject.cpus, &plan.placement.ours);
+        let _staging = link.map(Link::staging);
+        let online = online();
+        let mut division = divide(&online, &plan.subject.cpus, &plan.placement.ours);
+        if let Some(link) = link.filter(|link| link.together == Together::Duet) {
+            division = divide_duet(division, &online, link.side, &link.seed)?;
+        }
         for note in &division.notes {
             record.note(&note.what, &note.why);
         }

@@ -8,16 +8,19 @@
 //! that no part dies alone and none takes evidence with it.
 //!
 //! A *worker* is a thread with a current-thread runtime of its own, on which it
-//! runs `!Send` futures; [`Tasks`] bounds those that it starts per connection.
+//! runs `!Send` futures; [`Tasks`] bounds those that it starts per connection, and
+//! [`Stopping`] ends its loops over sockets without losing what has arrived.
 //!
 //! [`clock`] is the one clock of a process.
 
 pub mod clock;
 mod place;
+mod stopping;
 mod tasks;
 mod thread;
 
 pub use place::{NetworkNamespace, Place, PlaceError};
+pub use stopping::{Drain, Stopping};
 pub use tasks::Tasks;
 pub use thread::{PartEnd, PartError, PartFailure, Scope, ThreadInfo};
 /// Asks parts to end; cloning it shares it.

@@ -3,18 +3,15 @@
 use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::rc::Rc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use stillwell_scope::{PartError, Tasks};
 use stillwell_wire::Stream;
-use tokio::net::{TcpListener, UnixListener};
 use tokio::select;
 use tokio::time::{sleep, timeout};
 
 use crate::account::accounted;
 use crate::bind::StreamListener;
-use crate::stopping::Stopping;
 use crate::worker::{Worker, account_ticks};
 
 /// Between tries where descriptors or memory have run out: closing connections
@@ -24,13 +21,6 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Connections end by themselves long before that, unless an answer is far from
 /// due or a peer does not take it.
 const END_MAX: Duration = Duration::from_secs(1);
-
-/// A listener that its runtime watches.
-#[derive(Debug)]
-enum Listener {
-    Tcp(TcpListener),
-    Unix(UnixListener),
-}
 
 /// Why a worker that accepts connections ended.
 #[derive(Debug, thiserror::Error)]
@@ -47,9 +37,9 @@ pub(crate) async fn accept<F: Future<Output = ()> + 'static>(
     connections_max: usize,
     serve: impl Fn(Rc<Worker>, Stream) -> F,
 ) -> Result<(), PartError> {
-    let (listener, file) = (Listener::of_runtime(listener.socket)?, listener.file);
+    let (listener, file) = (listener.socket.watched()?, listener.file);
     let mut tasks = Tasks::new(connections_max);
-    let mut stopping = Stopping::new(&worker.token);
+    let mut stopping = worker.stopping();
     let mut ticks = account_ticks();
     loop {
         // All arms are cancel-safe.
@@ -84,30 +74,6 @@ pub(crate) async fn accept<F: Future<Output = ()> + 'static>(
         .await
         .unwrap_or_default();
     Ok(())
-}
-
-impl Listener {
-    fn of_runtime(socket: crate::bind::ListenerSocket) -> io::Result<Self> {
-        use crate::bind::ListenerSocket;
-        Ok(match socket {
-            ListenerSocket::Tcp(socket) => Self::Tcp(TcpListener::from_std(socket)?),
-            ListenerSocket::Unix(socket) => Self::Unix(UnixListener::from_std(socket)?),
-        })
-    }
-
-    fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<Stream>> {
-        match self {
-            Self::Tcp(socket) => socket.poll_accept(context).map_ok(|(stream, _)| {
-                // Answers are written whole. A peer that has gone already is
-                // noticed when it is read from.
-                stream.set_nodelay(true).unwrap_or_default();
-                stream.into()
-            }),
-            Self::Unix(socket) => socket
-                .poll_accept(context)
-                .map_ok(|(stream, _)| stream.into()),
-        }
-    }
 }
 
 /// Whether the listener can go on after `error`: the connection has gone

@@ -2,9 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixDatagram, UnixListener};
-use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,7 +10,7 @@ use stillwell_http::HeadError;
 use stillwell_metric::{Labels, SinkShard};
 use stillwell_plan::{SinkPlan, SinkProtocol};
 use stillwell_scope::{Place, Scope};
-use stillwell_wire::{ListenError, Stream, listen};
+use stillwell_wire::{ListenError, Listener, SocketFile, Stream, listen};
 
 use crate::accept::accept;
 use crate::account::accounted;
@@ -162,6 +160,16 @@ pub(crate) enum ListenerSocket {
     Unix(UnixListener),
 }
 
+impl ListenerSocket {
+    /// Has the calling worker's runtime watch it.
+    pub(crate) fn watched(self) -> io::Result<Listener> {
+        match self {
+            Self::Tcp(socket) => Listener::tcp(socket),
+            Self::Unix(socket) => Listener::unix(socket),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) enum DatagramSocket {
     Udp(UdpSocket),
@@ -180,7 +188,7 @@ impl Receiver {
             }
             SinkProtocol::UnixStream { path } => Self::Stream(StreamListener {
                 socket: ListenerSocket::Unix(listen::unix_stream(path).map_err(refused)?),
-                file: SocketFile::at(path),
+                file: SocketFile::at(path).map(Arc::new),
             }),
             SinkProtocol::Udp { address } => Self::Datagram {
                 socket: DatagramSocket::Udp(listen::udp(*address).map_err(refused)?),
@@ -188,7 +196,7 @@ impl Receiver {
             },
             SinkProtocol::UnixDatagram { path } => Self::Datagram {
                 socket: DatagramSocket::Unix(listen::unix_datagram(path).map_err(refused)?),
-                file: SocketFile::at(path),
+                file: SocketFile::at(path).map(Arc::new),
             },
             SinkProtocol::Http {
                 address,
@@ -288,39 +296,4 @@ impl StreamListener {
             file: self.file.clone(),
         })
     }
-}
-
-/// The file of a Unix socket; dropping it removes the file, unless another has
-/// taken its place.
-#[derive(Debug)]
-pub(crate) struct SocketFile {
-    path: PathBuf,
-    identity: (u64, u64),
-}
-
-impl SocketFile {
-    /// `None` where the file has gone already.
-    fn at(path: &Path) -> Option<Arc<Self>> {
-        identity(path).map(|identity| {
-            Arc::new(Self {
-                path: path.to_owned(),
-                identity,
-            })
-        })
-    }
-}
-
-impl Drop for SocketFile {
-    fn drop(&mut self) {
-        if identity(&self.path) == Some(self.identity) {
-            // A file that stays is replaced by the next sink there.
-            std::fs::remove_file(&self.path).unwrap_or_default();
-        }
-    }
-}
-
-/// Device and number of the file at `path`.
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    let metadata = path.symlink_metadata().ok()?;
-    Some((metadata.dev(), metadata.ino()))
 }

@@ -14,7 +14,6 @@ use tokio::time::sleep;
 
 use crate::bind::DatagramSocket;
 use crate::lines::Lines;
-use crate::stopping::Stopping;
 use crate::worker::{Worker, account_ticks};
 
 /// Between tries where the kernel has no memory.
@@ -40,7 +39,7 @@ pub(crate) async fn receive(worker: Rc<Worker>, socket: DatagramSocket) -> Resul
         DatagramSocket::Udp(socket) => Socket::Udp(UdpSocket::from_std(socket)?),
         DatagramSocket::Unix(socket) => Socket::Unix(UnixDatagram::from_std(socket)?),
     };
-    let mut stopping = Stopping::new(&worker.token);
+    let mut stopping = worker.stopping();
     let mut ticks = account_ticks();
     loop {
         let poll = |context: &mut Context<'_>| {

@@ -7,13 +7,12 @@ use std::time::Duration;
 
 use stillwell_http::{CONTINUE, HeadError, PreparedResponse};
 use stillwell_plan::SinkBody;
-use stillwell_scope::clock;
+use stillwell_scope::{Stopping, clock};
 use stillwell_units::{Moment, Nanos};
 use stillwell_wire::{Stream, Timer};
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
-use crate::stopping::Stopping;
 use crate::worker::Worker;
 
 mod exchange;
@@ -88,7 +87,7 @@ impl Answers {
 /// it came; what comes in the meantime waits in the kernel.
 pub(crate) async fn serve(worker: Rc<Worker>, answers: Arc<Answers>, mut stream: Stream) {
     let mut exchange = Exchange::default();
-    let mut stopping = Stopping::new(&worker.token);
+    let mut stopping = worker.stopping();
     let mut writer = Writer::default();
     loop {
         let take = |bytes: &[u8]| exchange.take(bytes, &worker.shard);

@@ -55,7 +55,6 @@ mod datagram;
 mod events;
 mod http;
 mod lines;
-mod stopping;
 mod stream;
 mod worker;
 

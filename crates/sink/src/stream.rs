@@ -5,13 +5,12 @@ use std::rc::Rc;
 use stillwell_wire::Stream;
 
 use crate::lines::Lines;
-use crate::stopping::Stopping;
 use crate::worker::Worker;
 
 /// Counts what comes over `stream` until its peer closes it or the worker ends.
 pub(crate) async fn count(worker: Rc<Worker>, mut stream: Stream) {
     let shard = &worker.shard;
-    let mut stopping = Stopping::new(&worker.token);
+    let mut stopping = worker.stopping();
     let mut lines = Lines::default();
     loop {
         let take = |bytes: &[u8]| shard.events.add(lines.take(bytes));

@@ -8,17 +8,24 @@ use std::task::Poll;
 use std::time::Duration;
 
 use stillwell_metric::SinkShard;
-use stillwell_scope::Token;
+use stillwell_scope::{Drain, Stopping, Token};
+use stillwell_units::Nanos;
 use stillwell_wire::Stream;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::account::Account;
-use crate::stopping::Stopping;
 
 /// What is read in one go: enough that the call costs nothing beside the copy,
 /// little enough to stay in the second-level cache. The largest datagram fits.
 const BUFFER_BYTES: usize = 256 << 10;
+
+/// So long, or so many reads, a loop goes on taking what its socket holds when it
+/// is to end.
+const DRAIN: Drain = Drain {
+    length: Nanos::from_millis(100),
+    items: 1024,
+};
 
 /// An idle worker's account is brought up to date so often.
 const ACCOUNT_PERIOD: Duration = Duration::from_millis(100);
@@ -41,6 +48,11 @@ impl Worker {
             account: Account::begin(),
             buffer: RefCell::new(vec![0; BUFFER_BYTES]),
         }
+    }
+
+    /// How one of the worker's loops over a socket ends.
+    pub(crate) fn stopping(&self) -> Stopping {
+        Stopping::new(&self.token, DRAIN)
     }
 
     /// Waits for data on `stream`, shows it to `take`, and gives its length: 0

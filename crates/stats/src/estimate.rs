@@ -33,12 +33,12 @@ impl Estimate {
         !self.contains(0.0)
     }
 
-    /// From log ratios to relative changes: `exp(x) − 1` of each part.
-    pub(crate) fn log_to_relative(self) -> Self {
+    /// `told` of each part, which must rise with its argument.
+    pub(crate) fn map(self, told: impl Fn(f64) -> f64) -> Self {
         Self {
-            value: self.value.exp_m1(),
-            lower: self.lower.exp_m1(),
-            upper: self.upper.exp_m1(),
+            value: told(self.value),
+            lower: told(self.lower),
+            upper: told(self.upper),
         }
     }
 }

@@ -1,19 +1,31 @@
 //! Numbers only: what a handful of runs can tell about a change.
 //!
 //! The unit of every test here is one run, never one second of a run, and runs
-//! are compared in pairs: a [`PairedEffect`] is the mean log ratio of
-//! (baseline, comparison) pairs with its interval. [`balanced_order`] says which
-//! half of each pair goes first, [`pairs_needed`] how many pairs a change of a
-//! given size asks for, and [`Sample`] describes one column of numbers.
-//! [`StudentT`] and [`normal`] are the distributions beneath.
+//! are compared in pairs: a [`PairedEffect`] is the mean log ratio, or the mean
+//! difference, of (baseline, comparison) pairs with its interval. [`Looks`] says
+//! after how many pairs that may be looked at so that all looks hold together,
+//! [`balanced_order`] which half of each pair goes first, [`pairs_needed`] how many
+//! pairs a change of a given size asks for, and [`Sample`] describes one column of
+//! numbers. [`StudentT`] and [`normal`] are the distributions beneath.
+//!
+//! Beside them stand tests for columns without pairs ([`welch`], [`mann_whitney`]),
+//! for pairs by rank ([`wilcoxon_signed_rank`], [`hodges_lehmann`]), for sameness
+//! ([`tost_paired`]), for many tests at once ([`holm`], [`benjamini_hochberg`]) and
+//! intervals by resampling ([`bca`]); [`simulate`] tries all of it on machines
+//! whose truth is known.
+//!
+//! Around these: [`warmup`] says how much of a run to leave out, [`components`]
+//! how long the next runs should be, [`modes`] whether run means fall into two
+//! groups, and [`change`] where a history moved. [`soak`](mod@soak) and [`smp`](mod@smp)
+//! are the figures of two ancestors, for those who compare with their reports.
 //!
 //! This crate never decides: tolerances, verdicts and the direction that is
 //! worse belong to its callers. It never drops a value for being far from the
 //! others, since that doubles the false alarms. It reads no clock, file or
 //! socket, and whatever is random follows from a seed.
 //!
-//! Every figure is held against SciPy to 1e-9 by golden files, and the rates of
-//! false alarms, misses and covered truths by seeded simulations.
+//! Every figure is held against SciPy or statsmodels to 1e-9 by golden files, and
+//! the rates of false alarms, misses and covered truths by seeded simulations.
 //!
 //! ```
 //! use stillwell_stats::{Level, PairedEffect};
@@ -28,20 +40,42 @@
 //! # Ok::<(), stillwell_stats::PairedError>(())
 //! ```
 
+mod bootstrap;
+pub mod change;
+pub mod components;
+mod draw;
 mod estimate;
 mod level;
+mod looks;
+mod mann_whitney;
+pub mod modes;
+mod multiplicity;
 pub mod normal;
 mod number;
 mod order;
 mod paired;
 mod power;
+mod quadrature;
+mod ranks;
 mod sample;
+pub mod simulate;
+pub mod smp;
+pub mod soak;
 mod student;
+pub mod warmup;
+mod welch;
+mod wilcoxon;
 
+pub use bootstrap::{BcaError, bca, resamples};
 pub use estimate::Estimate;
 pub use level::{Level, LevelError};
+pub use looks::{Looks, LooksError};
+pub use mann_whitney::{MannWhitney, mann_whitney};
+pub use multiplicity::{benjamini_hochberg, holm};
 pub use order::{Orders, PairOrder, balanced_order};
-pub use paired::{Half, LogRatios, PairedEffect, PairedError};
+pub use paired::{Differences, Half, LogRatios, PairedEffect, PairedError};
 pub use power::{PowerError, paired_power, pairs_needed};
 pub use sample::{Sample, SampleError, Sorted};
 pub use student::{DegreesError, StudentT};
+pub use welch::{OneSample, Welch, equal_variances, one_sample, tost_paired, welch};
+pub use wilcoxon::{Wilcoxon, hodges_lehmann, hodges_lehmann_interval, wilcoxon_signed_rank};

@@ -18,3 +18,8 @@ pub(crate) const fn float(count: usize) -> f64 {
 pub(crate) const fn floor_index(value: f64) -> usize {
     value as usize
 }
+
+/// `pairs` as a count of things in memory.
+pub(crate) const fn count(pairs: u32) -> usize {
+    pairs as usize
+}

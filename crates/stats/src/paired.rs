@@ -1,35 +1,43 @@
 //! The effect of a change, from pairs of runs.
 
-use std::fmt;
+mod error;
 
 use crate::estimate::Estimate;
 use crate::level::Level;
+use crate::looks::Looks;
 use crate::normal;
-use crate::number::float;
-use crate::sample::Sample;
+use crate::number::{count, float};
+use crate::power::{PowerError, difference_pairs_needed, pairs_needed};
+use crate::sample::SampleError;
 use crate::student::{DegreesError, StudentT};
+use crate::welch::Moments;
+pub use error::{Half, PairedError};
 
 /// The power with which [`PairedEffect::smallest_visible`] is seen.
 const VISIBLE_POWER: f64 = 0.8;
 
-/// The mean log ratio of pairs of runs, with its t interval.
+/// What changed between the halves of pairs of runs, with its interval.
 ///
-/// All that is called "log" is ln(comparison / baseline); all else is relative:
-/// comparison / baseline − 1. Which sign is worse is for the caller to say, and
-/// so is whether the pairs are enough: with fewer than four the interval is
-/// right but seldom useful.
+/// Means are taken of one value a pair: the log ratio ln(comparison / baseline)
+/// of [`LogRatios`], the difference comparison − baseline of [`Differences`].
+/// What is told is the relative change comparison / baseline − 1 of the first,
+/// and the difference itself of the second. Which sign is worse is for the
+/// caller to say, and so is whether the pairs are enough: with fewer than four
+/// the interval is right but seldom useful.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PairedEffect {
     pairs: usize,
     level: Level,
-    log_mean: f64,
-    log_standard_deviation: f64,
-    log_half_width: f64,
+    scale: Scale,
+    mean: f64,
+    standard_deviation: f64,
+    mean_half_width: f64,
     p_value: f64,
 }
 
 impl PairedEffect {
-    /// The effect in these (baseline, comparison) pairs, one number a run.
+    /// The relative change in these (baseline, comparison) pairs, one number a
+    /// run: [`LogRatios::effect`].
     ///
     /// # Errors
     /// [`PairedError`] for fewer than two pairs, and for a value that is not
@@ -44,75 +52,92 @@ impl PairedEffect {
         self.pairs
     }
 
-    /// How often intervals made like this one hold the truth.
+    /// How often intervals made like this one hold the truth: at a look, all of
+    /// all looks together.
     #[must_use]
     pub const fn level(&self) -> Level {
         self.level
     }
 
-    /// The relative change, comparison / baseline − 1, with its interval; the
-    /// geometric mean over the pairs. Few and wild pairs may give an upper end
-    /// of infinity.
+    /// What changed, on the scale on which it is told: comparison / baseline − 1
+    /// by the geometric mean over the pairs, or the mean of comparison − baseline.
+    /// Few and wild pairs may give an upper end of infinity.
     #[must_use]
     pub fn relative(&self) -> Estimate {
-        self.log().log_to_relative()
+        self.mean().map(|value| self.scale.told(value))
     }
 
-    /// The mean log ratio with its interval.
+    /// The mean of the log ratios, or of the differences, with its interval.
     #[must_use]
-    pub fn log(&self) -> Estimate {
-        Estimate::around(self.log_mean, self.log_half_width)
+    pub fn mean(&self) -> Estimate {
+        Estimate::around(self.mean, self.mean_half_width)
     }
 
-    /// The sample standard deviation of the log ratios.
+    /// The sample standard deviation of the log ratios, or of the differences.
     #[must_use]
-    pub const fn log_standard_deviation(&self) -> f64 {
-        self.log_standard_deviation
+    pub const fn standard_deviation(&self) -> f64 {
+        self.standard_deviation
     }
 
-    /// The standard error of the mean log ratio.
+    /// The standard error of the mean.
     #[must_use]
-    pub fn log_standard_error(&self) -> f64 {
-        self.log_standard_deviation / float(self.pairs).sqrt()
+    pub fn standard_error(&self) -> f64 {
+        self.standard_deviation / float(self.pairs).sqrt()
     }
 
-    /// How far the interval reaches to each side of the mean log ratio.
+    /// How far the interval reaches to each side of the mean.
     #[must_use]
-    pub const fn log_half_width(&self) -> f64 {
-        self.log_half_width
+    pub const fn mean_half_width(&self) -> f64 {
+        self.mean_half_width
     }
 
-    /// How far the interval reaches, as a relative change from none.
+    /// How far the interval reaches, as a change from none on the scale on which
+    /// it is told.
     #[must_use]
     pub fn half_width(&self) -> f64 {
-        self.log_half_width.exp_m1()
+        self.scale.told(self.mean_half_width)
     }
 
-    /// How often pairs without any true change would give a mean log ratio at
-    /// least this many standard errors from zero, on either side.
+    /// How often as many pairs without any true change would give a mean at least
+    /// this many standard errors from zero, on either side: the plain t test of
+    /// these pairs, whatever looks went before. Decide by the interval.
     ///
-    /// Where all log ratios are the same it is 1 if they are zero, else 0.
+    /// Where all values are the same it is 1 if they are zero, else 0.
     #[must_use]
     pub const fn p_value(&self) -> f64 {
         self.p_value
     }
 
-    /// The smallest relative change that this many pairs with this noise would
-    /// have told from none in about four of five experiments: half width plus
-    /// 0.84 standard errors. [`paired_power`](crate::paired_power) is exact.
+    /// The smallest change, on the scale on which it is told, that this many
+    /// pairs with this noise would have told from none in about four of five
+    /// experiments: half width plus 0.84 standard errors.
+    /// [`paired_power`](crate::paired_power) is exact for one look.
     #[must_use]
     pub fn smallest_visible(&self) -> f64 {
-        let margin = normal::quantile(VISIBLE_POWER) * self.log_standard_error();
-        (self.log_half_width + margin).exp_m1()
+        let margin = normal::quantile(VISIBLE_POWER) * self.standard_error();
+        self.scale.told(self.mean_half_width + margin)
+    }
+
+    /// The fewest pairs, at least two, of which a plain t interval of this level
+    /// would tell `change` from none in `power` of all experiments, with the
+    /// noise of these; `change` is on the scale on which it is told.
+    ///
+    /// # Errors
+    /// [`PowerError`] for an argument out of bounds, and where more than 100 000
+    /// pairs would be needed.
+    pub fn pairs_needed(&self, change: f64, power: f64) -> Result<usize, PowerError> {
+        let deviation = self.standard_deviation;
+        match self.scale {
+            Scale::LogRatio => pairs_needed(deviation, change, power, self.level),
+            Scale::Difference => difference_pairs_needed(deviation, change, power, self.level),
+        }
     }
 }
 
 /// The log ratios ln(comparison / baseline) of at least two pairs of runs, in
 /// the order of the pairs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LogRatios {
-    values: Vec<f64>,
-}
+pub struct LogRatios(Column);
 
 impl LogRatios {
     /// The log ratios of these (baseline, comparison) pairs, one number a run.
@@ -121,25 +146,18 @@ impl LogRatios {
     /// [`PairedError`] for fewer than two pairs, and for the first value that is
     /// not positive and finite.
     pub fn from_pairs(pairs: &[(f64, f64)]) -> Result<Self, PairedError> {
-        if pairs.len() < 2 {
-            return Err(PairedError::TooFewPairs { found: pairs.len() });
-        }
-        let values = pairs
-            .iter()
-            .enumerate()
-            .map(|(index, &(baseline, comparison))| {
-                check_positive(index, Half::Baseline, baseline)?;
-                check_positive(index, Half::Comparison, comparison)?;
-                Ok(log_ratio(baseline, comparison))
-            })
-            .collect::<Result<_, PairedError>>()?;
-        Ok(Self { values })
+        let value = |index, (baseline, comparison)| {
+            check_positive(index, Half::Baseline, baseline)?;
+            check_positive(index, Half::Comparison, comparison)?;
+            Ok(log_ratio(baseline, comparison))
+        };
+        Column::of(pairs, Scale::LogRatio, value).map(Self)
     }
 
     /// The log ratios, one a pair.
     #[must_use]
     pub fn values(&self) -> &[f64] {
-        &self.values
+        &self.0.values
     }
 
     /// Their mean with its t interval.
@@ -147,32 +165,148 @@ impl LogRatios {
     /// # Errors
     /// [`PairedError::TooManyPairs`] above 100 001 pairs.
     pub fn effect(&self, level: Level) -> Result<PairedEffect, PairedError> {
-        let pairs = self.values.len();
-        let too_few = PairedError::TooFewPairs { found: pairs };
-        let Ok(sample) = Sample::try_new(&self.values, 2) else {
-            return Err(too_few);
-        };
-        let log_standard_deviation = sample.standard_deviation().ok_or(too_few)?;
-        let student = StudentT::try_new(float(pairs - 1))
-            .map_err(|DegreesError { .. }| PairedError::TooManyPairs { found: pairs })?;
-        let log_mean = sample.mean();
-        let standard_error = log_standard_deviation / float(pairs).sqrt();
-        let p_value = if standard_error > 0.0 {
-            student.two_sided(log_mean / standard_error)
-        } else if log_mean.abs() > 0.0 {
-            0.0
-        } else {
-            1.0
-        };
-        Ok(PairedEffect {
-            pairs,
-            level,
-            log_mean,
-            log_standard_deviation,
-            log_half_width: student.critical(level) * standard_error,
-            p_value,
-        })
+        self.0.effect(level)
     }
+
+    /// The mean of the first `pairs` of them, with the interval that the look
+    /// there gives: all looks hold the truth together.
+    ///
+    /// # Errors
+    /// [`PairedError::NotALook`] where `looks` has no look with an interval after
+    /// `pairs` pairs, [`PairedError::TooFewPairs`] where there are not so many.
+    pub fn effect_at(&self, looks: &Looks, pairs: u32) -> Result<PairedEffect, PairedError> {
+        self.0.effect_at(looks, pairs)
+    }
+}
+
+/// The differences comparison − baseline of at least two pairs of runs, in the
+/// order of the pairs: for what is itself a share, and may be zero or less.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Differences(Column);
+
+impl Differences {
+    /// The differences of these (baseline, comparison) pairs, one number a run.
+    ///
+    /// # Errors
+    /// [`PairedError`] for fewer than two pairs, and for the first value that is
+    /// not finite.
+    pub fn from_pairs(pairs: &[(f64, f64)]) -> Result<Self, PairedError> {
+        let value = |index, (baseline, comparison)| {
+            check_finite(index, Half::Baseline, baseline)?;
+            check_finite(index, Half::Comparison, comparison)?;
+            Ok(comparison - baseline)
+        };
+        Column::of(pairs, Scale::Difference, value).map(Self)
+    }
+
+    /// The differences, one a pair.
+    #[must_use]
+    pub fn values(&self) -> &[f64] {
+        &self.0.values
+    }
+
+    /// Their mean with its t interval.
+    ///
+    /// # Errors
+    /// [`PairedError::TooManyPairs`] above 100 001 pairs, and
+    /// [`PairedError::NotFinite`] where a difference overflows.
+    pub fn effect(&self, level: Level) -> Result<PairedEffect, PairedError> {
+        self.0.effect(level)
+    }
+
+    /// The mean of the first `pairs` of them: [`LogRatios::effect_at`].
+    ///
+    /// # Errors
+    /// As those of [`LogRatios::effect_at`] and [`Differences::effect`].
+    pub fn effect_at(&self, looks: &Looks, pairs: u32) -> Result<PairedEffect, PairedError> {
+        self.0.effect_at(looks, pairs)
+    }
+}
+
+/// On what scale the halves of a pair are compared.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Scale {
+    LogRatio,
+    Difference,
+}
+
+impl Scale {
+    /// From the scale on which means are taken to the one that is told.
+    fn told(self, value: f64) -> f64 {
+        match self {
+            Self::LogRatio => value.exp_m1(),
+            Self::Difference => value,
+        }
+    }
+}
+
+/// One value a pair, whatever it is.
+#[derive(Clone, Debug, PartialEq)]
+struct Column {
+    scale: Scale,
+    values: Vec<f64>,
+}
+
+impl Column {
+    fn of(
+        pairs: &[(f64, f64)],
+        scale: Scale,
+        value: impl Fn(usize, (f64, f64)) -> Result<f64, PairedError>,
+    ) -> Result<Self, PairedError> {
+        if pairs.len() < 2 {
+            return Err(PairedError::TooFewPairs { found: pairs.len() });
+        }
+        let values = pairs.iter().enumerate();
+        let values = values
+            .map(|(index, &pair)| value(index, pair))
+            .collect::<Result<_, PairedError>>()?;
+        Ok(Self { scale, values })
+    }
+
+    fn effect(&self, level: Level) -> Result<PairedEffect, PairedError> {
+        let student = student(self.values.len())?;
+        effect(self.scale, &self.values, level, student.critical(level))
+    }
+
+    fn effect_at(&self, looks: &Looks, pairs: u32) -> Result<PairedEffect, PairedError> {
+        let critical = looks.critical(pairs);
+        let critical = critical.ok_or(PairedError::NotALook { pairs })?;
+        let found = self.values.len();
+        let first = self.values.get(..count(pairs));
+        let first = first.ok_or(PairedError::TooFewPairs { found })?;
+        effect(self.scale, first, looks.level(), critical)
+    }
+}
+
+fn effect(
+    scale: Scale,
+    values: &[f64],
+    level: Level,
+    critical: f64,
+) -> Result<PairedEffect, PairedError> {
+    let student = student(values.len())?;
+    let moments = Moments::of(values).map_err(|error| match error {
+        SampleError::TooFew { found, .. } => PairedError::TooFewPairs { found },
+        SampleError::TooMany { found } => PairedError::TooManyPairs { found },
+        SampleError::NotFinite { index, .. } => PairedError::NotFinite { pair: index + 1 },
+    })?;
+    Ok(PairedEffect {
+        pairs: values.len(),
+        level,
+        scale,
+        mean: moments.mean,
+        standard_deviation: moments.standard_deviation,
+        mean_half_width: critical * moments.standard_error(),
+        p_value: student.two_sided(moments.t(0.0)),
+    })
+}
+
+fn student(pairs: usize) -> Result<StudentT, PairedError> {
+    if pairs < 2 {
+        return Err(PairedError::TooFewPairs { found: pairs });
+    }
+    let student = StudentT::try_new(float(pairs - 1));
+    student.map_err(|DegreesError { .. }| PairedError::TooManyPairs { found: pairs })
 }
 
 fn check_positive(index: usize, half: Half, value: f64) -> Result<(), PairedError> {
@@ -180,6 +314,17 @@ fn check_positive(index: usize, half: Half, value: f64) -> Result<(), PairedErro
         return Ok(());
     }
     Err(PairedError::NotPositive {
+        pair: index + 1,
+        half,
+        value,
+    })
+}
+
+fn check_finite(index: usize, half: Half, value: f64) -> Result<(), PairedError> {
+    if value.is_finite() {
+        return Ok(());
+    }
+    Err(PairedError::NotANumber {
         pair: index + 1,
         half,
         value,
@@ -194,49 +339,4 @@ fn log_ratio(baseline: f64, comparison: f64) -> f64 {
         // Values so far apart that their ratio does not fit.
         comparison.ln() - baseline.ln()
     }
-}
-
-/// One half of a pair.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Half {
-    /// The run of the baseline.
-    Baseline,
-    /// The run of the comparison.
-    Comparison,
-}
-
-impl fmt::Display for Half {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Baseline => "baseline",
-            Self::Comparison => "comparison",
-        })
-    }
-}
-
-/// Why pairs have no [`PairedEffect`].
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum PairedError {
-    /// One pair says nothing about noise.
-    #[error("too few pairs: {found}, at least 2 are needed")]
-    TooFewPairs {
-        /// How many there are.
-        found: usize,
-    },
-    /// More pairs than the t distribution is accurate for.
-    #[error("{found} pairs are more than a t interval is made for")]
-    TooManyPairs {
-        /// How many there are.
-        found: usize,
-    },
-    /// A value without a logarithm.
-    #[error("{half} value {value} of pair {pair} is not a positive, finite number")]
-    NotPositive {
-        /// Which pair, counted from one.
-        pair: usize,
-        /// Which half of it.
-        half: Half,
-        /// What was found.
-        value: f64,
-    },
 }

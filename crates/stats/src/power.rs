@@ -33,10 +33,28 @@ pub fn pairs_needed(
     power: f64,
     level: Level,
 ) -> Result<usize, PowerError> {
+    let noise_to_change = noise_to_change(log_standard_deviation, change.ln_1p(), change)?;
+    pairs_for(noise_to_change, power, level)
+}
+
+/// The same for pairs that are compared by their difference.
+pub(crate) fn difference_pairs_needed(
+    standard_deviation: f64,
+    change: f64,
+    power: f64,
+    level: Level,
+) -> Result<usize, PowerError> {
+    pairs_for(
+        noise_to_change(standard_deviation, change, change)?,
+        power,
+        level,
+    )
+}
+
+fn pairs_for(noise_to_change: f64, power: f64, level: Level) -> Result<usize, PowerError> {
     if !(power > 0.0 && power < 1.0) {
         return Err(PowerError::Power { found: power });
     }
-    let noise_to_change = noise_to_change(log_standard_deviation, change)?;
     // With known noise; not knowing it costs a few pairs more.
     let deviations = normal::quantile(power) - normal::quantile(0.5 * level.error_rate());
     let known_noise = (deviations.max(0.0) * noise_to_change).powi(2);
@@ -69,24 +87,20 @@ pub fn paired_power(
     change: f64,
     level: Level,
 ) -> Result<f64, PowerError> {
-    power_at(
-        pairs,
-        noise_to_change(log_standard_deviation, change)?,
-        level,
-    )
+    let noise_to_change = noise_to_change(log_standard_deviation, change.ln_1p(), change)?;
+    power_at(pairs, noise_to_change, level)
 }
 
-fn noise_to_change(log_standard_deviation: f64, change: f64) -> Result<f64, PowerError> {
-    if !(log_standard_deviation >= 0.0 && log_standard_deviation.is_finite()) {
-        return Err(PowerError::Deviation {
-            found: log_standard_deviation,
-        });
+/// How much wider the noise is than the change, both on the scale on which means
+/// are taken; `told` is the change as the caller gave it.
+fn noise_to_change(deviation: f64, change: f64, told: f64) -> Result<f64, PowerError> {
+    if !(deviation >= 0.0 && deviation.is_finite()) {
+        return Err(PowerError::Deviation { found: deviation });
     }
-    let log_change = change.ln_1p().abs();
-    if !(log_change > 0.0 && log_change.is_finite()) {
-        return Err(PowerError::Change { found: change });
+    if !(change.abs() > 0.0 && change.is_finite()) {
+        return Err(PowerError::Change { found: told });
     }
-    Ok(log_standard_deviation / log_change)
+    Ok(deviation / change.abs())
 }
 
 /// The power by the noncentral t distribution: the normal probability of

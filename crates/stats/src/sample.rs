@@ -127,7 +127,7 @@ pub struct Sorted {
 }
 
 impl Sorted {
-    fn of(values: impl Iterator<Item = f64>) -> Self {
+    pub(crate) fn of(values: impl Iterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.collect();
         values.sort_unstable_by(f64::total_cmp);
         Self { values }
@@ -177,6 +177,12 @@ pub enum SampleError {
         found: usize,
         /// How many there must be.
         needed: usize,
+    },
+    /// More numbers than the t distribution is accurate for.
+    #[error("too many values: {found}, more than a t test is made for")]
+    TooMany {
+        /// How many there are.
+        found: usize,
     },
     /// A number that is NaN or infinite.
     #[error("value {value} at index {index} is not finite")]

@@ -93,7 +93,7 @@ impl StudentT {
     /// degrees and the steep ones of many are nearly straight. The ready-made
     /// inverse of the incomplete beta function is good to four digits only for
     /// some degrees, so it serves not even as a start: the normal value does.
-    fn upper_quantile(&self, tail: f64) -> f64 {
+    pub(crate) fn upper_quantile(&self, tail: f64) -> f64 {
         if tail <= 0.0 {
             return f64::INFINITY;
         }

@@ -8,8 +8,16 @@
 
 #[path = "stats/calibrate.rs"]
 mod calibrate;
+#[path = "stats/change.rs"]
+mod change;
+#[path = "stats/components.rs"]
+mod components;
 #[path = "stats/golden.rs"]
 mod golden;
+#[path = "stats/inference.rs"]
+mod inference;
+#[path = "stats/modes.rs"]
+mod modes;
 #[path = "stats/order.rs"]
 mod order;
 #[path = "stats/paired.rs"]
@@ -18,5 +26,13 @@ mod paired;
 mod power;
 #[path = "stats/sample.rs"]
 mod sample;
+#[path = "stats/simulate.rs"]
+mod simulate;
+#[path = "stats/simulated.rs"]
+mod simulated;
+#[path = "stats/soak.rs"]
+mod soak;
 #[path = "stats/student.rs"]
 mod student;
+#[path = "stats/warmup.rs"]
+mod warmup;

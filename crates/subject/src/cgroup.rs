@@ -9,13 +9,13 @@ mod locate;
 mod make;
 
 use std::fs::{self, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal, kill_process};
 use stillwell_scope::clock;
-use stillwell_units::{ByteSize, Nanos, RunId};
+use stillwell_units::{ByteSize, Moment, Nanos, RunId};
 
 use crate::Note;
 use crate::pause::pause;
@@ -57,12 +57,12 @@ pub struct CgroupFolders {
 }
 
 impl Cgroup {
-    /// Makes the groups of the run named `run`, with `limits`, and removes empty
-    /// ones that earlier runs left. `None` where there can be no group at all;
-    /// the notes say what is missing.
+    /// Makes the groups of the run named `run`, with `limits`. Groups whose
+    /// maker was killed are removed, with the processes in them. `None` where
+    /// there can be no group at all; the notes say what is missing.
     #[must_use]
     pub fn create(run: RunId, limits: &Limits) -> (Option<Self>, Vec<Note>) {
-        make::make(&run.to_string(), limits)
+        make::make(run, limits)
     }
 
     /// The groups' folders.
@@ -86,14 +86,7 @@ impl Cgroup {
     /// The processes in the groups.
     #[must_use]
     pub fn pids(&self) -> Vec<u32> {
-        let mut pids: Vec<u32> = self
-            .made
-            .iter()
-            .flat_map(|folder| pids_in(folder))
-            .collect();
-        pids.sort_unstable();
-        pids.dedup();
-        pids
+        pids_in(&self.made)
     }
 
     /// CPU time used in the groups, in nanoseconds (exact to one with `cpuacct`,
@@ -151,29 +144,7 @@ impl Cgroup {
     /// them out but not longer than `deadline`. Whether nothing is left. The
     /// killed who are our children stay as zombies until they are waited for.
     pub fn kill_all(&self, deadline: Nanos) -> bool {
-        let until = clock::now() + deadline;
-        loop {
-            let at_once = self.folders.unified.as_ref();
-            let at_once = at_once.is_some_and(|f| fs::write(f.join("cgroup.kill"), "1").is_ok());
-            let left: Vec<u32> = self
-                .pids()
-                .into_iter()
-                .filter(|pid| is_alive(*pid))
-                .collect();
-            if left.is_empty() {
-                return true;
-            }
-            if !at_once {
-                left.into_iter().filter_map(as_pid).for_each(|pid| {
-                    // It may have ended since.
-                    kill_process(pid, Signal::KILL).ok();
-                });
-            }
-            if clock::now() >= until {
-                return false;
-            }
-            pause(LOOK_AGAIN);
-        }
+        kill_all(&self.made, deadline)
     }
 
     /// `cgroup.procs` of every group, open for writing.
@@ -203,9 +174,7 @@ impl Drop for Cgroup {
         self.kill_all(REMOVE_MAX);
         let until = clock::now() + REMOVE_MAX;
         for folder in &self.made {
-            while fs::remove_dir(folder).is_err() && folder.exists() && clock::now() < until {
-                pause(LOOK_AGAIN);
-            }
+            remove_before(folder, until);
             if let Some(parent) = folder.parent() {
                 // Fails while another run has a group there, which is right.
                 drop(fs::remove_dir(parent));
@@ -214,10 +183,53 @@ impl Drop for Cgroup {
     }
 }
 
-/// The processes in the group `folder`.
-fn pids_in(folder: &Path) -> Vec<u32> {
-    let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
-    text.lines().filter_map(|line| line.parse().ok()).collect()
+/// See [`Cgroup::kill_all`].
+fn kill_all(groups: &[PathBuf], deadline: Nanos) -> bool {
+    let until = clock::now() + deadline;
+    loop {
+        for folder in groups {
+            // Only v2 kills all at once.
+            let door = OpenOptions::new()
+                .write(true)
+                .open(folder.join("cgroup.kill"));
+            door.and_then(|mut door| door.write_all(b"1"))
+                .unwrap_or_default();
+        }
+        let left = pids_in(groups).into_iter().filter(|pid| is_alive(*pid));
+        let left: Vec<u32> = left.collect();
+        if left.is_empty() {
+            return true;
+        }
+        left.into_iter().filter_map(as_pid).for_each(|pid| {
+            // It may have ended since.
+            kill_process(pid, Signal::KILL).ok();
+        });
+        if clock::now() >= until {
+            return false;
+        }
+        pause(LOOK_AGAIN);
+    }
+}
+
+/// Removes a group once the kernel lets go of it, but not after `until`.
+fn remove_before(folder: &Path, until: Moment) {
+    while fs::remove_dir(folder).is_err() && folder.exists() && clock::now() < until {
+        pause(LOOK_AGAIN);
+    }
+}
+
+/// The processes in `groups`.
+fn pids_in(groups: &[PathBuf]) -> Vec<u32> {
+    let mut pids = Vec::new();
+    for folder in groups {
+        let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+        pids.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()));
+    }
+    // Where a group sees a process of another namespace it calls it 0.
+    pids.retain(|pid| *pid != 0);
+    pids.sort_unstable();
+    pids.dedup();
+    pids
 }
 
 /// Whether `pid` is there and no zombie.

@@ -18,7 +18,7 @@ use crate::kernel::{self, Birth, BirthStep};
 use crate::mounts::{self, MountError};
 use crate::program::{self, ProgramError};
 use crate::subject::{Owned, Process};
-use crate::{Cgroup, Subject, tree};
+use crate::{Cgroup, Subject, leftover, tree};
 
 /// Where a subject is started, besides what its plan says.
 #[derive(Clone, Debug)]
@@ -119,7 +119,7 @@ fn start_child(plan: &ChildPlan, options: &StartOptions) -> Result<Subject, Star
         Err(_) if is_mounted => plan.program.clone(),
         found => found.map_err(StartError::Program)?,
     };
-    let mark = fresh_mark();
+    let mark = leftover::fresh_mark(clock::now().as_u64());
     let mut command = Command::new(&program);
     command
         .args(&plan.arguments)
@@ -197,16 +197,6 @@ fn own(number: u32, mark: String, options: &StartOptions) -> io::Result<Process>
             cgroup: options.cgroup.clone(),
         }),
     })
-}
-
-/// A mark that no other subject has. Its length is always the same: a longer
-/// environment moves a program's stack and with it its speed.
-fn fresh_mark() -> String {
-    format!(
-        "{:08x}{:016x}",
-        getpid().as_raw_pid(),
-        clock::now().as_u64()
-    )
 }
 
 fn output(path: &PathBuf) -> Result<Stdio, StartError> {

@@ -9,7 +9,7 @@ use rustix::thread::UnshareFlags;
 use stillwell_scope::{NetworkNamespace, Place, Scope, Token};
 use stillwell_units::Nanos;
 
-use crate::{Note, kernel};
+use crate::{Note, kernel, leftover};
 
 /// How long the helper thread may take to end; it has nothing left to do then.
 const HELPER_END_MAX: Nanos = Nanos::from_secs(5);
@@ -30,8 +30,13 @@ pub enum Privileges {
 /// Gets the right to make namespaces where there is a way to. Must come first in
 /// a process: the kernel gives a user namespace only to a process with one
 /// thread. Users and groups look the same in it.
+///
+/// Before that, while it still may, this process kills what subjects of a
+/// Stillwell that was itself killed have left running.
 #[must_use]
 pub fn prepare_privileges() -> Privileges {
+    // In a user namespace the environment of processes outside cannot be read.
+    leftover::end_all();
     if geteuid().is_root() {
         return Privileges::Root;
     }

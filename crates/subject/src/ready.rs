@@ -235,10 +235,7 @@ impl<'a> Looker<'a> {
 }
 
 async fn ask(target: &Target, request: &[u8]) -> Result<(), String> {
-    let address = match target.host() {
-        host if host.contains(':') => format!("[{host}]:{}", target.port()),
-        host => format!("{host}:{}", target.port()),
-    };
+    let address = target.dial_address();
     let mut stream = dial::tcp(&address).await.map_err(with_source)?;
     stream
         .write_all(request)

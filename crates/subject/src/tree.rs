@@ -9,6 +9,8 @@ pub(crate) struct Stat {
     state: u8,
     pub(crate) parent: u32,
     pub(crate) session: u32,
+    /// The kernel's ticks between the boot and its start.
+    pub(crate) started: u64,
 }
 
 impl Stat {
@@ -32,10 +34,12 @@ impl Stat {
         let state = *fields.next()?.as_bytes().first()?;
         let parent = fields.next()?.parse().ok()?;
         let session = fields.nth(1)?.parse().ok()?;
+        let started = fields.nth(15)?.parse().ok()?;
         Some(Self {
             state,
             parent,
             session,
+            started,
         })
     }
 }
@@ -106,7 +110,7 @@ pub(crate) struct Members {
     pub(crate) zombies: Vec<u32>,
 }
 
-fn processes() -> impl Iterator<Item = u32> {
+pub(crate) fn processes() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
@@ -119,9 +123,14 @@ mod tests {
 
     #[test]
     fn a_name_may_hold_brackets() {
-        let stat = Stat::parse(b"7 (a) Z 1 (b) S 3 7 5 0 -1").unwrap();
+        let stat =
+            Stat::parse(b"7 (a) Z 1 (b) S 3 7 5 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 8612 231 1");
+        let stat = stat.unwrap();
         assert_eq!((stat.parent, stat.session, stat.is_zombie()), (3, 5, false));
-        assert!(Stat::parse(b"7 (a) Z 3 7 5").unwrap().is_zombie());
+        assert_eq!(stat.started, 8612);
+        let zombie = Stat::parse(b"7 (a) Z 3 7 5 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 9 0 0");
+        assert!(zombie.unwrap().is_zombie());
+        assert_eq!(Stat::parse(b"7 (a) Z 3 7 5"), None);
     }
 
     proptest! {

@@ -16,6 +16,9 @@ use crate::number::split_number;
 pub struct Tolerance(f64);
 
 impl Tolerance {
+    /// 5 %.
+    pub const DEFAULT: Self = Self(0.05);
+
     /// `share` of one, above 0 and below 1.
     ///
     /// # Errors

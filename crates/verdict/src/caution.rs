@@ -76,6 +76,32 @@ pub enum Caution {
     /// The host's CPUs are not counted in the manifest, so steal and foreign CPU
     /// were not held against their limits.
     HostCpusUnknown,
+    /// A rate rose or fell while it was measured: there is no steady state that
+    /// the run stands for.
+    NotSteady {
+        /// The rate, by its series.
+        series: String,
+        /// From the measured window's start to its end, as a share of the mean.
+        drift: f64,
+    },
+    /// The run was still warming up when it was measured.
+    WarmupTooShort {
+        /// The rate that shows it, by its series.
+        series: String,
+        /// Load that was left out.
+        #[serde(rename = "warmup_ns")]
+        warmup: Nanos,
+        /// Load that should have been; `None` for half of the load or more.
+        #[serde(rename = "cut_ns")]
+        cut: Option<Nanos>,
+        /// How far the rate before that lay from the rate after it.
+        apart: f64,
+    },
+    /// There were more series than a summary keeps.
+    SeriesLeftOut {
+        /// So many of them were left out.
+        count: u32,
+    },
     /// Something was wanted and could not be had.
     NotIsolated {
         /// What.
@@ -108,7 +134,10 @@ impl Caution {
             ) => resource == other,
             (Self::LightLoad { .. }, Self::LightLoad { .. })
             | (Self::Throttled { .. }, Self::Throttled { .. })
-            | (Self::PacketsDropped { .. }, Self::PacketsDropped { .. }) => true,
+            | (Self::PacketsDropped { .. }, Self::PacketsDropped { .. })
+            | (Self::NotSteady { .. }, Self::NotSteady { .. })
+            | (Self::WarmupTooShort { .. }, Self::WarmupTooShort { .. })
+            | (Self::SeriesLeftOut { .. }, Self::SeriesLeftOut { .. }) => true,
             _ => self == other,
         }
     }
@@ -179,6 +208,48 @@ impl fmt::Display for Caution {
             }
             Self::NotIsolated { what, why } => write!(f, "not isolated: {what}: {why}"),
             Self::Warning { text } => f.write_str(text),
+            _ => self.write_series(f),
+        }
+    }
+}
+
+impl Caution {
+    /// What the series themselves say.
+    fn write_series(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotSteady { series, drift } => write!(
+                f,
+                "no steady state: {series} {} by {} while it was measured; take longer runs, or a \
+                 longer warm-up",
+                if *drift < 0.0 { "fell" } else { "rose" },
+                Percent(drift.abs())
+            ),
+            Self::WarmupTooShort {
+                series,
+                warmup,
+                cut,
+                apart,
+            } => {
+                write!(
+                    f,
+                    "warm-up too short: {series} was {} off ",
+                    Percent(*apart)
+                )?;
+                match cut {
+                    Some(cut) => write!(f, "until {cut} of load, and {warmup} were left out"),
+                    None => write!(
+                        f,
+                        "for half of the load or longer, and {warmup} were left out"
+                    ),
+                }
+            }
+            Self::SeriesLeftOut { count } => {
+                write!(
+                    f,
+                    "{count} series were left out of the summary: there are too many"
+                )
+            }
+            _ => Ok(()),
         }
     }
 }

@@ -1,12 +1,8 @@
 //! Whether one run kept its bounds.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
-use stillwell_capture::SeriesTable;
 use stillwell_metric::catalogue;
 use stillwell_plan::{Aggregation, CheckPlan, SeriesSelector};
-use stillwell_units::Moment;
 
 use crate::window::Window;
 
@@ -46,12 +42,8 @@ pub enum CheckPassed {
 /// Holds what was recorded while measuring against the bounds of `plan`. Series
 /// that differ only by other labels than the wanted one are added up beat by
 /// beat.
-pub(crate) fn check(
-    plan: &CheckPlan,
-    series: &SeriesTable,
-    window: Option<&Window<'_>>,
-) -> CheckResult {
-    let values = window.map_or_else(Vec::new, |window| values(&plan.series, series, window));
+pub(crate) fn check(plan: &CheckPlan, window: Option<&Window<'_>>) -> CheckResult {
+    let values = window.map_or_else(Vec::new, |window| values(&plan.series, window));
     let (low, high) = extremes(&values, plan.series.aggregation);
     let above = plan.upper.zip(high).map(|(bound, high)| high - bound);
     let below = plan.lower.zip(low).map(|(bound, low)| bound - low);
@@ -79,21 +71,12 @@ pub(crate) fn check(
     }
 }
 
-fn values(selector: &SeriesSelector, series: &SeriesTable, window: &Window<'_>) -> Vec<f64> {
-    let mut by_beat: BTreeMap<Moment, f64> = BTreeMap::new();
-    for (labels, series) in series.named(&selector.metric) {
-        let wanted = selector.id.as_deref();
-        if wanted.is_some_and(|id| labels.value("id") != Some(id)) {
-            continue;
-        }
-        for point in window.points(series) {
-            // A subject may say that a value is no number: nothing to judge.
-            if let Some(value) = point.value.number().filter(|value| !value.is_nan()) {
-                *by_beat.entry(point.moment).or_insert(0.0) += value;
-            }
-        }
-    }
-    by_beat.into_values().collect()
+fn values(selector: &SeriesSelector, window: &Window<'_>) -> Vec<f64> {
+    let wanted = selector.id.as_deref();
+    let beats = window.beats(&selector.metric, |labels| {
+        wanted.is_none_or(|id| labels.value("id") == Some(id))
+    });
+    beats.into_iter().map(|(_, value)| value).collect()
 }
 
 /// What is held against the lower and the upper bound.
@@ -112,7 +95,7 @@ fn extremes(values: &[f64], aggregation: Aggregation) -> (Option<f64>, Option<f6
     }
 }
 
-fn unit_of(metric: &str) -> &'static str {
+pub(crate) fn unit_of(metric: &str) -> &'static str {
     let known = catalogue::ALL.iter().find(|own| own.name == metric);
     known.map_or("", |metric| metric.unit.symbol())
 }

@@ -109,6 +109,15 @@ pub enum Doubt {
         /// What held it up.
         because: ShortfallCause,
     },
+    /// The host or its limits were not the same as for the other run of the pair.
+    EnvironmentDiffers {
+        /// What.
+        fact: String,
+        /// How it was for the baseline.
+        baseline: String,
+        /// How it was for this run.
+        here: String,
+    },
     /// A sink was the limit.
     SinkSaturated {
         /// The sink.
@@ -137,11 +146,8 @@ pub enum ShortfallCause {
 impl Doubt {
     /// Whether a run with this doubt says nothing about `metric`.
     #[must_use]
-    pub fn spoils(&self, metric: GoalMetric) -> bool {
-        let by_wall_clock = matches!(
-            metric,
-            GoalMetric::EgressThroughput | GoalMetric::IngressThroughput
-        );
+    pub fn spoils(&self, metric: &GoalMetric) -> bool {
+        let by_wall_clock = metric.is_wall_based();
         match self {
             // The subject was not pushed to its limit, but what it did cost it
             // as much as it says.
@@ -199,12 +205,35 @@ impl fmt::Display for Doubt {
                 Percent(*share),
                 Percent(*limit)
             ),
+            Self::EnvironmentDiffers {
+                fact,
+                baseline,
+                here,
+            } => write!(
+                f,
+                "the environment differs within the pair: {fact} was {baseline} for the baseline \
+                 and {here} for this run"
+            ),
             _ => self.write_limit(f),
         }
     }
 }
 
 impl Doubt {
+    /// Whether it is the subject that failed, and not the rig or the host.
+    #[must_use]
+    pub const fn is_of_subject(&self) -> bool {
+        matches!(
+            self,
+            Self::SubjectDied { .. }
+                | Self::SubjectRestarted
+                | Self::OutOfMemory { .. }
+                | Self::NotCompleted {
+                    outcome: RunOutcome::NeverReady { .. }
+                }
+        )
+    }
+
     /// Who of ours was the limit.
     fn write_limit(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

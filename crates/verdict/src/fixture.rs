@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use stillwell_capture::{
-    Capture, MANIFEST_SCHEMA, Manifest, PhaseMark, Point, RunIdentity, RunOutcome, SeriesTable,
+    Capture, MANIFEST_SCHEMA, Manifest, PhaseMark, Point, RunIdentity, RunOutcome, RunStage,
+    SeriesTable,
 };
 use stillwell_metric::{Kind, Labels, Metric, Value, catalogue};
 use stillwell_plan::{
-    BlockShape, CpuChoice, ExperimentPlan, GeneratorPlan, GoalMetric, GoalPlan, IsolationPlan,
-    ObserverPlan, OperatingPoint, PayloadFormat, PayloadPlan, Phase, PhasesPlan, PlacementPlan,
-    RatePlan, ReadyProbe, RigPlan, SinkPlan, SinkProtocol, StopPlan, SubjectKind, SubjectPlan,
-    SubjectSignal, TransportPlan, VariantPlan,
+    BlockShape, CpuChoice, DesignPlan, ExperimentPlan, GeneratorPlan, GoalMetric, GoalPlan,
+    IsolationPlan, ObserverPlan, OperatingPoint, PayloadFormat, PayloadPlan, Phase, PhasesPlan,
+    PlacementPlan, RatePlan, ReadyProbe, RigPlan, SinkPlan, SinkProtocol, StopPlan, StoppingPlan,
+    SubjectKind, SubjectPlan, SubjectSignal, TransportPlan, VariantPlan, WarmupPlan,
 };
 use stillwell_units::{
     ByteSize, EventRate, Moment, Nanos, RunId, Seed, Tolerance, float_from_u64, floor_to_u64,
@@ -18,7 +19,8 @@ use stillwell_units::{
 
 use crate::summary::{RunSummary, summarise};
 
-/// Beats stand at every second from 0 to here; measured is from 3 to 13.
+/// Beats stand at every second from 0 to here, unless a story is longer; measured
+/// is from 3 to 13.
 const SECONDS: u64 = 15;
 
 /// A run of one generator `g`, one sink `s` and a subject, whose every counter
@@ -28,6 +30,8 @@ pub(crate) struct Story {
     pub(crate) manifest: Manifest,
     /// Growth for each second of counters, value of gauges.
     series: BTreeMap<(&'static str, Labels), (Kind, f64)>,
+    /// The last beat.
+    pub(crate) seconds: u64,
     /// Beats that were not taken.
     pub(crate) missing_beats: Vec<u64>,
     /// Values recorded as they are.
@@ -53,6 +57,7 @@ impl Story {
         let mut story = Self {
             manifest: manifest(),
             series: BTreeMap::new(),
+            seconds: SECONDS,
             missing_beats: Vec::new(),
             points: Vec::new(),
         };
@@ -97,6 +102,7 @@ impl Story {
         self.manifest.identity = Some(RunIdentity {
             experiment: "e".to_owned(),
             variant: variant.to_owned(),
+            stage: RunStage::Search,
             pair,
             position: 0,
         });
@@ -120,7 +126,7 @@ impl Story {
 
     pub(crate) fn capture(&self) -> Capture {
         let mut series = SeriesTable::default();
-        let beats = (0..=SECONDS).filter(|second| !self.missing_beats.contains(second));
+        let beats = (0..=self.seconds).filter(|second| !self.missing_beats.contains(second));
         for second in beats {
             for ((name, labels), (kind, value)) in &self.series {
                 let value = match kind {
@@ -245,7 +251,11 @@ pub(crate) fn rig() -> RigPlan {
             },
         },
         observer: ObserverPlan::default(),
-        phases: PhasesPlan::default(),
+        phases: PhasesPlan {
+            warmup: Nanos::from_secs(2),
+            measure: Nanos::from_secs(10),
+            ..PhasesPlan::default()
+        },
         timeline: Vec::new(),
         isolation: IsolationPlan::default(),
         placement: PlacementPlan::default(),
@@ -256,8 +266,8 @@ pub(crate) fn rig() -> RigPlan {
 /// An experiment `e` of `baseline` and `comparison` with these goals at 3 %.
 pub(crate) fn experiment(goals: &[GoalMetric]) -> ExperimentPlan {
     let goal = |metric: &GoalMetric| GoalPlan {
-        metric: *metric,
         tolerance: Tolerance::try_new(0.03).unwrap(),
+        ..GoalPlan::new(metric.clone())
     };
     ExperimentPlan {
         name: "e".to_owned(),
@@ -268,7 +278,11 @@ pub(crate) fn experiment(goals: &[GoalMetric]) -> ExperimentPlan {
             .map(|name| VariantPlan::unchanged(name.to_owned()))
             .to_vec(),
         goals: goals.iter().map(goal).collect(),
-        pairs: 6,
+        stopping: StoppingPlan::Sequential { max_pairs: 6 },
+        design: DesignPlan::Paired,
+        warmup: WarmupPlan::Stated,
+        confirm: false,
+        family: None,
         operating_point: OperatingPoint::Stated,
         report_links: Vec::new(),
         erratic: false,

@@ -1,6 +1,6 @@
 //! What a script is told.
 
-use crate::judge::ExperimentVerdict;
+use crate::experiment_verdict::ExperimentVerdict;
 
 /// What an experiment says to whoever waits for it.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]

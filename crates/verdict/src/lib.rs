@@ -1,42 +1,63 @@
-//! From captures to a verdict.
+//! From captures to a verdict, and to what to do next.
 //!
 //! [`summarise`] turns the capture of one run into a [`RunSummary`]: one number
 //! for each goal, the [`Doubt`]s that forbid believing it, the [`Caution`]s that
-//! do not, and the figures that a report shows. [`judge`] turns the summaries of
-//! an experiment's runs into an [`ExperimentVerdict`]: pairs, effect, interval,
-//! and one of the six words of [`Verdict`]. [`exit_code`] turns verdicts into the
-//! answer that a script reads.
+//! do not, one number for every series, and the figures that a report shows.
+//! [`standing`] turns the summaries of an experiment's runs so far into an
+//! [`ExperimentVerdict`] (pairs, effect, interval, and one of the six words of
+//! [`Verdict`]) and the [`NextStep`]: more pairs, fresh pairs to confirm what was
+//! found, or no more. [`judge`] is its verdict alone. [`apply_error_budget`] holds
+//! all experiments of a lab to one budget, and [`exit_code`] turns them into the
+//! answer that a script reads. [`judge_across`] compares runs that were not made
+//! in pairs.
 //!
 //! Validity looks at the rig and the host, never at whether a number is
 //! inconvenient: no run is left out for its value. All limits stand in
 //! [`limits`]. The crate is pure: it opens no file and reads no clock, and the
 //! same runs in any order give the same verdict.
 
+mod across;
+mod budget;
 mod caution;
 mod check;
+mod deltas;
 mod doubt;
+mod erratic;
+mod experiment_verdict;
 mod gate;
+mod goal_verdict;
+pub mod history;
 mod judge;
 pub mod limits;
+mod moved;
 mod rule;
+mod standing;
 mod summary;
+#[doc(hidden)]
+pub mod synthetic;
 mod window;
 
 #[cfg(test)]
 mod fixture;
 
+pub use across::{AcrossVerdict, compare_columns, judge_across};
+pub use budget::{ErrorBudget, Protection, apply_error_budget};
 pub use caution::Caution;
 pub use check::{CheckPassed, CheckResult};
 pub use doubt::{Doubt, ShortfallCause};
-pub use gate::{Gate, GatePolicy, exit_code};
-pub use judge::{
-    CautionSeen, CheckVerdict, ExperimentVerdict, GoalVerdict, PlacedCpus, RateFigure, RunNotUsed,
-    judge,
+pub use erratic::ErraticSign;
+pub use experiment_verdict::{
+    ArmDiscards, CautionSeen, CheckVerdict, ExperimentVerdict, PlacedCpus, RateFigure, RunNotUsed,
 };
+pub use gate::{Gate, GatePolicy, exit_code};
+pub use goal_verdict::{Confirmation, GoalVerdict, Sensitivity};
+pub use judge::{judge, standing};
+pub use moved::Moved;
 pub use rule::{Change, Verdict, verdict_of};
-pub use stillwell_capture::{RunIdentity, RunOutcome};
+pub use standing::{NextStep, Standing, StopReason};
+pub use stillwell_capture::{RunIdentity, RunOutcome, RunStage};
 pub use summary::{
-    Component, GeneratorFigures, Measured, OutcomeCount, RunFigures, RunSummary, SUMMARY_SCHEMA,
-    Totals, WorkerShares, summarise,
+    BeatRates, Component, Drift, GeneratorFigures, Measured, OutcomeCount, RunFigures, RunSummary,
+    SUMMARY_SCHEMA, Totals, WarmupFigures, WorkerShares, summarise, summarise_from,
 };
 pub use window::TimeQuantiles;

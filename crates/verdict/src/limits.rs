@@ -4,9 +4,52 @@
 
 use stillwell_units::Nanos;
 
-/// Fewest valid pairs for a verdict: with three, a t interval is 4.3 standard
-/// errors wide on each side, and one odd pair decides.
-pub const PAIRS_MIN: u32 = 4;
+/// Fewest valid pairs for a verdict.
+pub const PAIRS_MIN: u32 = stillwell_plan::PAIRS_MIN;
+
+/// Fewest fresh pairs by which a change is confirmed.
+pub const CONFIRM_PAIRS_MIN: u32 = stillwell_plan::PAIRS_CONFIRM_MIN;
+
+/// Of how many planned pairs one may be discarded and repeated: beyond a quarter
+/// the machine is unfit.
+pub const PAIRS_FOR_ONE_REPEAT: u32 = 4;
+
+/// Finished pairs without any number of a goal after which it is not waited for
+/// any more: it is named wrongly, or the subject does not tell it.
+pub const PAIRS_NEVER_MEASURED: u32 = 2;
+
+/// Largest chance with which the discards of two variants may differ as much as
+/// they do before that is told as a finding.
+pub const DISCARDS_UNBALANCED: f64 = 0.1;
+
+/// Fewest pairs for the test by ranks: with five it cannot reach 5 %.
+pub const SENSITIVITY_PAIRS_MIN: u32 = 6;
+
+/// Fewest runs of a variant among which groups are looked for.
+pub const GROUPS_RUNS_MIN: usize = 8;
+
+/// Largest chance with which runs of one group may look as if they fell into two.
+pub const GROUPS_CHANCE: f64 = 0.01;
+
+/// Share of the list of what else moved that may be chance.
+pub const MOVED_FALSE_SHARE: f64 = 0.10;
+
+/// Most lines in the list of what else moved.
+pub const MOVED_MAX: usize = 20;
+
+/// Most numbers of series that a summary keeps.
+pub const SERIES_MAX: usize = 2000;
+
+/// Most rates from beat to beat that a summary keeps.
+pub const BEATS_MAX: usize = 300;
+
+/// How often the interval of a drift within a run holds the truth: many runs are
+/// looked at.
+pub const STEADY_LEVEL: f64 = 0.99;
+
+/// Growth of a rate over the measured window, as a share of its mean, from which
+/// on a sure drift is told: a smaller one is common to both variants.
+pub const STEADY_DRIFT: f64 = 0.05;
 
 /// Power with which the pairs that a tolerance needs are counted.
 pub const POWER: f64 = 0.8;

@@ -2,7 +2,11 @@
 
 mod cautions;
 mod doubts;
+mod environment;
 mod figures;
+mod series;
+mod slope;
+mod steady;
 mod values;
 
 use std::collections::BTreeMap;
@@ -16,6 +20,8 @@ use crate::caution::Caution;
 use crate::check::{self, CheckResult};
 use crate::doubt::Doubt;
 use crate::window::{TimeQuantiles, Window};
+
+pub(crate) use self::environment::SUBJECT_CPUS;
 
 /// Names the shape of [`RunSummary`]; keys are added within a version and never
 /// removed.
@@ -38,7 +44,15 @@ pub struct RunSummary {
     /// not gone through.
     #[serde(rename = "measured_ns")]
     pub measured: Nanos,
-    /// The number of each goal.
+    /// Load that was left out before that, from the start of the warm-up on: the
+    /// stated length, or longer where [`summarise_from`] was told so.
+    #[serde(default, rename = "warmup_ns")]
+    pub warmup: Nanos,
+    /// From the first phase's beginning to the last one's end.
+    #[serde(default, rename = "length_ns")]
+    pub length: Nanos,
+    /// The number of each goal that needs no name of a series; of others see
+    /// [`RunSummary::value`].
     pub values: BTreeMap<GoalMetric, Measured>,
     /// Why it must not be believed; none for a valid run.
     pub doubts: Vec<Doubt>,
@@ -48,6 +62,22 @@ pub struct RunSummary {
     pub figures: RunFigures,
     /// Whether it kept its bounds.
     pub checks: Vec<CheckResult>,
+    /// One number for each recorded or scraped series and reduction, by
+    /// `METRIC:REDUCTION` for all series of a metric together,
+    /// `METRIC['ID']:REDUCTION` for those with this `id`, and
+    /// `METRIC{LABEL=VALUE,…}:REDUCTION` for each where there are several.
+    /// Counters have `rate` (growth for each second) and `per_event` (for each
+    /// event sent), gauges `mean` and `peak`.
+    #[serde(default)]
+    pub series: BTreeMap<String, f64>,
+    /// Series that were left out because there were more than
+    /// [`SERIES_MAX`](crate::limits::SERIES_MAX).
+    #[serde(default)]
+    pub series_left_out: u32,
+    /// What both runs of a pair must have had alike: kernel, CPUs, governor,
+    /// limits, what could not be isolated; as text.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
 }
 
 /// A number, or why there is none.
@@ -113,6 +143,55 @@ pub struct RunFigures {
     pub subject_cpus: Option<Vec<u16>>,
     /// CPUs of generators, sinks and observers; `None` for any.
     pub own_cpus: Option<Vec<u16>>,
+    /// Where the run was found to be steady.
+    #[serde(default)]
+    pub warmup: Option<WarmupFigures>,
+    /// Its rates from beat to beat, where they can be had: what longer runs would
+    /// do for the noise is told from them, never a verdict.
+    #[serde(default)]
+    pub beats: BTreeMap<GoalMetric, BeatRates>,
+}
+
+/// Where a run was found to be steady, by its rates from beat to beat; judged
+/// for each run by itself, without a look at its variant. There is none with
+/// fewer than 20 beats.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct WarmupFigures {
+    /// The rate that took longest, by its series.
+    pub series: String,
+    /// Load to leave out, from the start of the warm-up on, by MSER-5; `None`
+    /// where the warm-up seems to take half of the load or more.
+    #[serde(rename = "cut_ns")]
+    pub cut: Option<Nanos>,
+    /// Beats that this rests on.
+    pub beats: u32,
+    /// How far the rate within the measured window, but before the cut, lay from
+    /// the rate after it, as a share of that; 0 where the cut lies before.
+    pub apart: f64,
+    /// How much the rate grew or fell over the measured window, as a share of its
+    /// mean, by a straight line; of all rates the one that surely drifted most.
+    pub drift: Option<Drift>,
+}
+
+/// A rate that surely rose or fell while measuring.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Drift {
+    /// The rate, by its series.
+    pub series: String,
+    /// From the window's start to its end, as a share of the mean.
+    pub share: f64,
+}
+
+/// The rates of one run from beat to beat over the measured window.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct BeatRates {
+    /// Mean time from one to the next.
+    #[serde(rename = "beat_ns")]
+    pub beat: Nanos,
+    /// In the goal's unit; at most
+    /// [`BEATS_MAX`](crate::limits::BEATS_MAX), neighbours taken together where
+    /// there are more.
+    pub values: Vec<f64>,
 }
 
 /// What was sent and received.
@@ -189,20 +268,38 @@ pub struct OutcomeCount {
     pub count: u64,
 }
 
-/// One run in numbers.
+/// One run in numbers, with the warm-up that its plan states.
 ///
 /// Every total is the counter at the end of the measured phase less the counter
 /// at its start, at the beats taken there; nothing is an average of seconds.
-/// Memory is the mean of resident memory over time, for all variants alike:
-/// resident memory is sampled at every beat, proportional memory only at phase
-/// marks and every few seconds, too seldom to stand for a run.
+/// What is told for each second is for each second of load: where a run records
+/// [`ACTIVE_TIME`](stillwell_metric::catalogue::ACTIVE_TIME), by that. Memory is
+/// the mean of resident memory over time, for all variants alike: resident
+/// memory is sampled at every beat, proportional memory only at phase marks and
+/// every few seconds, too seldom to stand for a run.
 #[must_use]
 pub fn summarise(capture: &Capture) -> RunSummary {
+    summarise_from(capture, Nanos::ZERO)
+}
+
+/// One run in numbers, without the load of the first `warmup` (from the start of
+/// the warm-up on); at least what the plan states is left out.
+#[must_use]
+pub fn summarise_from(capture: &Capture, warmup: Nanos) -> RunSummary {
     let manifest = &capture.manifest;
-    let window = Window::of(capture);
-    let figures = figures::figures(capture, window.as_ref().ok());
+    let warmup = warmup.max(manifest.plan.phases.warmup);
+    let window = Window::of(capture, warmup);
+    let mut figures = figures::figures(capture, window.as_ref().ok());
+    if let Ok(window) = &window {
+        figures.warmup = steady::warmup(capture, window);
+        figures.beats = steady::beats(window);
+    }
     let checks = manifest.plan.checks.iter();
-    let checks = checks.map(|plan| check::check(plan, &capture.series, window.as_ref().ok()));
+    let checks = checks.map(|plan| check::check(plan, window.as_ref().ok()));
+    let (series, series_left_out) = window.as_ref().map_or_else(
+        |_| (BTreeMap::new(), 0),
+        |window| series::numbers(window, &figures),
+    );
     RunSummary {
         schema: SUMMARY_SCHEMA.to_owned(),
         run: manifest.run,
@@ -210,24 +307,59 @@ pub fn summarise(capture: &Capture) -> RunSummary {
         identity: manifest.identity.clone(),
         outcome: manifest.outcome.clone(),
         measured: window.as_ref().map_or(Nanos::ZERO, Window::length),
+        warmup,
+        length: length(capture),
         values: values::values(capture, &window, &figures),
         doubts: doubts::doubts(capture, window.as_ref().ok(), &figures),
-        cautions: cautions::cautions(capture, window.as_ref().ok(), &figures),
+        cautions: cautions::cautions(
+            capture,
+            window.as_ref().ok(),
+            &figures,
+            (warmup, series_left_out),
+        ),
         checks: checks.collect(),
+        series,
+        series_left_out,
+        environment: environment::environment(manifest),
         figures,
     }
+}
+
+fn length(capture: &Capture) -> Nanos {
+    let phases = &capture.manifest.phases;
+    let ends = phases.first().zip(phases.last());
+    ends.map_or(Nanos::ZERO, |(first, last)| last.moment.since(first.moment))
 }
 
 impl RunSummary {
     /// The number of `metric`, if it was measured.
     #[must_use]
-    pub fn value(&self, metric: GoalMetric) -> Option<f64> {
-        self.values.get(&metric)?.value()
+    pub fn value(&self, metric: &GoalMetric) -> Option<f64> {
+        self.measured(metric).value()
+    }
+
+    /// The number of `metric`, or why there is none.
+    #[must_use]
+    pub fn measured(&self, metric: &GoalMetric) -> Measured {
+        let missing = |reason: &str| Measured::Missing {
+            reason: reason.to_owned(),
+        };
+        let GoalMetric::Series(goal) = metric else {
+            let found = self.values.get(metric).cloned();
+            return found.unwrap_or_else(|| missing("it is not in the summary"));
+        };
+        match self.series.get(&goal.to_string()) {
+            Some(value) => Measured::Value(*value),
+            None if self.series_left_out > 0 => {
+                missing("it was not recorded, or was left out of too many series")
+            }
+            None => missing("it was not recorded, or is not of that kind"),
+        }
     }
 
     /// The first doubt that forbids believing the number of `metric`.
     #[must_use]
-    pub fn doubt_about(&self, metric: GoalMetric) -> Option<&Doubt> {
+    pub fn doubt_about(&self, metric: &GoalMetric) -> Option<&Doubt> {
         self.doubts.iter().find(|doubt| doubt.spoils(metric))
     }
 }

@@ -1,8 +1,11 @@
 //! The measured phase of a capture: totals grown, means and quantiles.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use stillwell_capture::{Capture, Point, Series, SeriesTable};
-use stillwell_metric::{Labels, Metric, Value, decode_histogram, empty_histogram};
+use stillwell_metric::{Labels, Metric, Value, catalogue, decode_histogram, empty_histogram};
+use stillwell_plan::Phase;
 use stillwell_units::{Moment, Nanos, float_from_u64};
 
 /// The measured phase, from the beat at its start to the beat at its end.
@@ -11,6 +14,8 @@ pub(crate) struct Window<'a> {
     series: &'a SeriesTable,
     pub(crate) start: Moment,
     pub(crate) end: Moment,
+    /// Seconds in which there was load, where that is not all of it.
+    active: Option<f64>,
 }
 
 /// How far a counter grew, and in which time.
@@ -28,6 +33,9 @@ pub struct TimeQuantiles {
     /// Half of them are at most this long.
     #[serde(rename = "p50_ns")]
     pub p50: Nanos,
+    /// 90 of 100 are at most this long.
+    #[serde(default, rename = "p90_ns")]
+    pub p90: Nanos,
     /// 99 of 100 are at most this long.
     #[serde(rename = "p99_ns")]
     pub p99: Nanos,
@@ -40,25 +48,63 @@ pub struct TimeQuantiles {
 }
 
 impl<'a> Window<'a> {
-    /// The window of a run, or why it has none.
-    pub(crate) fn of(capture: &'a Capture) -> Result<Self, &'static str> {
+    /// The window of a run whose first `warmup` of load is left out, or why it
+    /// has none.
+    pub(crate) fn of(capture: &'a Capture, warmup: Nanos) -> Result<Self, &'static str> {
         let (start, end) = capture
             .manifest
             .measured()
             .ok_or("the measured phase did not begin and end")?;
+        // The stated warm-up lies before the measured phase already.
+        let more = warmup.saturating_sub(capture.manifest.plan.phases.warmup);
+        let start = Moment::new(start.as_u64().saturating_add(more.as_u64()));
+        let (start, end) = Self::beats_at(&capture.series, start, end)?;
+        let mut window = Self {
+            series: &capture.series,
+            start,
+            end,
+            active: None,
+        };
+        // Several workers may tell the same time: it is not a sum.
+        let active = window.series.of(catalogue::ACTIVE_TIME);
+        let active = active.filter_map(|(_, series)| window.growth(series));
+        let active = active.map(|growth| growth.value / 1e9).fold(0.0, f64::max);
+        window.active = (active > 0.0).then_some(active);
+        Ok(window)
+    }
+
+    /// The stretch from the start of the warm-up to the end of what is measured.
+    pub(crate) fn of_load(&self, capture: &'a Capture) -> Option<Self> {
+        let mut marks = capture.manifest.phases.iter();
+        let mark = marks.find(|mark| mark.phase == Phase::Warmup)?;
+        let (start, end) = Self::beats_at(&capture.series, mark.moment, self.end).ok()?;
+        Some(Self {
+            series: self.series,
+            start,
+            end,
+            active: None,
+        })
+    }
+
+    fn beats_at(
+        series: &SeriesTable,
+        start: Moment,
+        end: Moment,
+    ) -> Result<(Moment, Moment), &'static str> {
         let beat = |moment| {
-            let points = capture.series.iter();
+            let points = series.iter();
             let firsts = points.filter_map(|(_, _, series)| series.at_or_after(moment));
             firsts.map(|point| point.moment).min()
         };
         match (beat(start), beat(end)) {
-            (Some(start), Some(end)) if start < end => Ok(Self {
-                series: &capture.series,
-                start,
-                end,
-            }),
+            (Some(start), Some(end)) if start < end => Ok((start, end)),
             _ => Err("no samples were taken at both ends of the measured phase"),
         }
+    }
+
+    /// All series of the capture.
+    pub(crate) const fn table(&self) -> &'a SeriesTable {
+        self.series
     }
 
     pub(crate) const fn length(&self) -> Nanos {
@@ -86,15 +132,19 @@ impl<'a> Window<'a> {
         self.summed(metric, wanted, |growth| growth.value)
     }
 
-    /// The same for each second.
+    /// The same for each second of load.
     pub(crate) fn per_second(
         &self,
         metric: Metric,
         wanted: impl Fn(&Labels) -> bool,
     ) -> Option<f64> {
-        self.summed(metric, wanted, |growth| {
-            growth.value / growth.length.as_secs_f64()
-        })
+        self.summed(metric, wanted, |growth| self.rate(growth))
+    }
+
+    /// A growth for each second of load.
+    pub(crate) fn rate(&self, growth: Growth) -> f64 {
+        let secs = growth.length.as_secs_f64();
+        growth.value / self.active.map_or(secs, |active| active.min(secs))
     }
 
     fn summed(
@@ -110,9 +160,35 @@ impl<'a> Window<'a> {
         total
     }
 
-    /// Nanoseconds of `metric` as a share of the window.
+    /// Nanoseconds of `metric` as a share of the window by the wall clock: of
+    /// what the host does, whoever has the load.
     pub(crate) fn share(&self, metric: Metric) -> Option<f64> {
+        let part = |growth: Growth| growth.value / float_from_u64(growth.length.as_u64());
+        self.summed(metric, |_| true, part)
+    }
+
+    /// Nanoseconds of `metric` as a share of the time with load.
+    pub(crate) fn share_of_load(&self, metric: Metric) -> Option<f64> {
         Some(self.per_second(metric, |_| true)? / 1e9)
+    }
+
+    /// The sum of all series of `metric` at each beat at which one has a number.
+    pub(crate) fn beats(
+        &self,
+        metric: &str,
+        wanted: impl Fn(&Labels) -> bool,
+    ) -> Vec<(Moment, f64)> {
+        let mut beats: BTreeMap<Moment, f64> = BTreeMap::new();
+        let all = self.series.named(metric);
+        for (_, series) in all.filter(|(labels, _)| wanted(labels)) {
+            for point in self.points(series) {
+                // A subject may say that a value is no number: nothing to judge.
+                if let Some(value) = point.value.number().filter(|value| !value.is_nan()) {
+                    *beats.entry(point.moment).or_insert(0.0) += value;
+                }
+            }
+        }
+        beats.into_iter().collect()
     }
 
     /// The mean of a gauge over time, between the beats by straight lines.
@@ -162,6 +238,7 @@ impl<'a> Window<'a> {
         (!all.is_empty()).then(|| TimeQuantiles {
             count: all.len(),
             p50: at(0.5),
+            p90: at(0.9),
             p99: at(0.99),
             p999: at(0.999),
             max: Nanos::new(all.max()),
@@ -179,7 +256,7 @@ impl<'a> Window<'a> {
     }
 }
 
-fn time_mean(points: &[Point]) -> Option<f64> {
+pub(crate) fn time_mean(points: &[Point]) -> Option<f64> {
     let (first, last) = (points.first()?, points.last()?);
     let length = last.moment.since(first.moment).as_secs_f64();
     if length <= 0.0 {

@@ -7,17 +7,23 @@
 //! * [`listen`]: binds sockets of the standard library, so that whoever prepares
 //!   a run learns that an address is taken before any worker starts. A worker
 //!   makes them the runtime's own by tokio's `from_std`.
-//! * [`Stream`]: a connection of either kind, for loops that do not care.
+//!   [`SocketFile`] takes a Unix socket's file away again.
+//! * [`Listener`], [`Stream`]: a listener and a connection of either kind, for
+//!   loops that do not care.
 //!
 //! Nothing here retries, spawns or looks at bytes. No wait here has an end of
 //! its own: callers wait under their token.
 
 pub mod dial;
 pub mod listen;
+mod listener;
+mod socket_file;
 mod stream;
 mod timer;
 
 pub use dial::DialError;
 pub use listen::ListenError;
+pub use listener::Listener;
+pub use socket_file::SocketFile;
 pub use stream::Stream;
 pub use timer::Timer;

@@ -56,7 +56,8 @@ fn is_ours(parent: &str, name: &str) -> bool {
     if name.starts_with('.') {
         return parent.is_empty() && HIDDEN_FOLDERS.contains(&name);
     }
-    let built = parent.is_empty() && name == "target";
+    // The fuzz targets are a workspace of their own.
+    let built = name == "target" && ["", "fuzz"].contains(&parent);
     let measured = parent.starts_with("examples/") && name == "results";
     !built && !measured
 }
@@ -109,6 +110,8 @@ mod tests {
         assert!(is_ours("", ".ci"));
         assert!(is_ours("crates/report/src", "results"));
         assert!(!is_ours("", "target"));
+        assert!(is_ours("", "fuzz"));
+        assert!(!is_ours("fuzz", "target"));
         assert!(!is_ours("", ".git"));
         assert!(!is_ours("", ".stillwell"));
         assert!(!is_ours("examples/quickstart", "results"));

@@ -73,7 +73,7 @@ pub(super) const CRATES: &[Entry] = &[
     face("cli"),
     edge("testkit", &[]),
     face("benches"),
-    edge("xtask", &[]),
+    edge("xtask", &["stats"]),
 ];
 
 /// Workspace crates that any crate's tests may use, besides what the crate may use itself.
@@ -90,6 +90,8 @@ pub(super) const OWNED: &[(&str, &[&str])] = &[
     ("parquet", &["capture"]),
     ("procfs", &["observer"]),
     ("granit-parser", &["legacy"]),
+    // For memory that lies in large pages. No file is ever mapped.
+    ("memmap2", &["payload"]),
 ];
 
 /// The only files that may contain `unsafe`, each with the reason why safe code cannot do it.

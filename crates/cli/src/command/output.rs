@@ -44,15 +44,24 @@ pub(crate) fn deliver(
     output: &OutputArguments,
     paint: &Paint,
 ) -> Result<(), CommandError> {
+    deliver_text(output, paint, |format, style| render(report, format, style))
+}
+
+/// Prints what `render` makes, and writes it to the files that were asked for.
+pub(crate) fn deliver_text(
+    output: &OutputArguments,
+    paint: &Paint,
+    render: impl Fn(Format, Style) -> String,
+) -> Result<(), CommandError> {
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let (format, style) = match output.format {
         OutputFormat::Terminal => (Format::Terminal, styled(paint)),
         OutputFormat::Markdown => (Format::Markdown, plain()),
         OutputFormat::Json => (Format::Json, plain()),
     };
-    Paint::data(&render(report, format, style)).map_err(|error| could_not(error.into()))?;
+    Paint::data(&render(format, style)).map_err(|error| could_not(error.into()))?;
     for file in &output.output {
-        let text = render(report, format_of(file)?, plain());
+        let text = render(format_of(file)?, plain());
         fs::write(file, text)
             .with_context(|| format!("write the report to {}", file.display()))
             .map_err(could_not)?;

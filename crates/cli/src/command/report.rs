@@ -1,14 +1,11 @@
 //! `stillwell report`.
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::Context;
 use stillwell_lab::Results;
-use stillwell_plan::ExperimentPlan;
 use stillwell_report::LabReport;
 use stillwell_units::Nanos;
-use stillwell_verdict::{GatePolicy, RunSummary, exit_code, judge, summarise};
+use stillwell_verdict::{GatePolicy, apply_error_budget, exit_code, judge, summarise};
 
 use crate::arguments::{Gate, ReportArguments};
 use crate::command::output;
@@ -46,13 +43,14 @@ fn one_run(folder: &Path, paint: &Paint) -> anyhow::Result<Exit> {
     Ok(Exit::Held)
 }
 
-/// The report of what lies in `folder`, from its record and verdicts.
+/// The report of what lies in `folder`, judged again from its record and the
+/// summaries of both stages.
 fn read(folder: &Path) -> anyhow::Result<LabReport> {
     let results = Results::new(std::path::absolute(folder)?);
     let record = results.record()?;
     let mut experiments = Vec::new();
     for experiment in &record.plan.experiments {
-        let runs = summaries(&results, experiment)?;
+        let runs = results.summaries(experiment)?;
         if !runs.is_empty() {
             experiments.push(judge(experiment, &runs));
         }
@@ -62,6 +60,7 @@ fn read(folder: &Path) -> anyhow::Result<LabReport> {
         "no experiment in {} has a finished run yet",
         folder.display()
     );
+    let budget = apply_error_budget(&mut experiments);
     let names = record
         .plan
         .experiments
@@ -77,6 +76,7 @@ fn read(folder: &Path) -> anyhow::Result<LabReport> {
         baseline: name(0),
         comparison: name(1),
         experiments,
+        budget,
         results_folder: output::show_path(results.root()),
         command: record.command.join(" "),
         seed: record.plan.seed.to_string(),
@@ -85,22 +85,4 @@ fn read(folder: &Path) -> anyhow::Result<LabReport> {
         elapsed: Nanos::ZERO,
         next: Vec::new(),
     })
-}
-
-/// The summaries of all of an experiment's runs that there are.
-fn summaries(results: &Results, experiment: &ExperimentPlan) -> anyhow::Result<Vec<RunSummary>> {
-    let mut runs = Vec::new();
-    for pair in 1..=experiment.pairs {
-        for variant in &experiment.variants {
-            let folder = results.run(&experiment.name, pair, &variant.name);
-            let path = folder.join("summary.json");
-            if path.exists() {
-                let bytes = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
-                let summary = serde_json::from_slice(&bytes)
-                    .with_context(|| format!("read {}", path.display()))?;
-                runs.push(summary);
-            }
-        }
-    }
-    Ok(runs)
 }

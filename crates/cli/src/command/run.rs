@@ -107,11 +107,13 @@ fn results_folder(arguments: &RunArguments) -> Result<PathBuf, CommandError> {
 }
 
 fn lab_error(error: LabError, results: &Path) -> CommandError {
+    let about_results = !matches!(error, LabError::Design { .. });
     let usage = matches!(
         error,
         LabError::AlreadyThere { .. }
             | LabError::NothingToResume { .. }
             | LabError::PlanChanged { .. }
+            | LabError::Design { .. }
     );
     let exit = if usage {
         Exit::Usage
@@ -119,7 +121,7 @@ fn lab_error(error: LabError, results: &Path) -> CommandError {
         Exit::CouldNotRun
     };
     let error = CommandError::new(exit, error);
-    if usage {
+    if usage && about_results {
         error.hint(format!("the results are in {}", results.display()))
     } else {
         error
@@ -166,6 +168,7 @@ fn report(
         baseline,
         comparison,
         experiments: outcome.verdicts.clone(),
+        budget: outcome.budget.clone(),
         results_folder: shown,
         command,
         seed: plan.seed.to_string(),

@@ -1,18 +1,26 @@
 //! From flags to overrides of a lab.
 
-use stillwell_config::{Diagnostics, LabOverrides};
+use stillwell_config::{DesignOverride, Diagnostics, LabOverrides, StoppingOverride};
 
-use crate::arguments::SelectArguments;
+use crate::arguments::{CourseArguments, Design, SelectArguments};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
 /// What `select` changes in the files.
 pub(crate) fn overrides(select: &SelectArguments) -> LabOverrides {
+    let course = &select.course;
     LabOverrides {
         only: select.only.clone(),
-        pairs: select.pairs,
-        warmup: select.warmup,
-        measure: select.measure,
+        stopping: stopping(course),
+        design: course.design.map(|design| match design {
+            Design::Paired => DesignOverride::Paired,
+            Design::Duet => DesignOverride::Duet,
+            Design::Sliced => DesignOverride::Sliced,
+        }),
+        confirm: course.no_confirm.then_some(false),
+        include_startup: course.include_startup,
+        warmup: course.warmup,
+        measure: course.measure,
         seed: select.seed,
         baseline: select.baseline.clone(),
         comparison: select.comparison.clone(),
@@ -21,6 +29,16 @@ pub(crate) fn overrides(select: &SelectArguments) -> LabOverrides {
         build_output: select.build_output.clone(),
         goal: select.goal.clone(),
         rate: select.rate.clone(),
+    }
+}
+
+/// Of these flags only one is there.
+const fn stopping(course: &CourseArguments) -> Option<StoppingOverride> {
+    match (course.max_pairs, course.fixed_pairs) {
+        (Some(pairs), _) => Some(StoppingOverride::MaxPairs(pairs)),
+        (None, Some(pairs)) => Some(StoppingOverride::FixedPairs(pairs)),
+        (None, None) if course.no_max => Some(StoppingOverride::NoMax),
+        (None, None) => None,
     }
 }
 

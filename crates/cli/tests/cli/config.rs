@@ -70,6 +70,54 @@ fn check_lists_the_experiments_of_a_lab() {
 }
 
 #[test]
+fn check_tells_looks_goals_and_time() {
+    let lab = Lab::new()
+        .with("pairs", "{max: 12}")
+        .with("confirm", "true")
+        .with("goals", "[memory, {metric: loss, primary: true}]");
+    lab.write();
+    let ended = lab.call(&["check", "experiment"]);
+    assert_code(&ended, 0);
+    assert_holds(
+        &ended.stdout,
+        &[
+            "looks after 4, 6, 8, 10, 12;",
+            "loss: lower is better, ±0.1 points; this one gates",
+            "memory: lower is better, ±5%",
+            "paired: one after the other",
+            "confirmed on fresh pairs",
+        ],
+    );
+    let flags = ["--fixed-pairs", "5", "--no-confirm", "--design", "duet"];
+    let ended = lab.call(&[&["check", "experiment"], &flags[..]].concat());
+    assert_code(&ended, 0);
+    assert_holds(&ended.stdout, &["5, and one look", "duet: both at once"]);
+    assert!(!ended.stdout.contains("confirmed"), "{}", ended.stdout);
+}
+
+#[test]
+fn check_lists_the_cells_of_a_matrix() {
+    let lab = Lab::new()
+        .with("matrix", "{rate: [500/s, 1k/s]}")
+        .with("rate", "\"{matrix.rate}\"");
+    lab.write();
+    let ended = lab.call(&["check", "experiment"]);
+    assert_code(&ended, 0);
+    assert_holds(
+        &ended.stdout,
+        &[
+            "experiment_rate-500-s:",
+            "experiment_rate-1k-s:",
+            "experiment: rate 1k/s",
+            "1,000/s events",
+            "2 experiments",
+        ],
+    );
+    let one = lab.call(&["check", "experiment", "--only", "*rate-1k*"]);
+    assert_holds(&one.stdout, &["1 experiment,"]);
+}
+
+#[test]
 fn the_examples_are_fine() {
     let lab = Lab::new();
     let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");

@@ -43,17 +43,17 @@ fn a_run_that_was_killed_in_its_third_pair_goes_on_there() {
     // Short runs beside other tests need not come to anything: this is about
     // which of them are made.
     assert!([0, 1, 4].contains(&ended.code), "{}", ended.stderr);
-    assert_holds(
-        &ended.stderr,
-        &["pairs 1, 2 are finished already", "pair 6 done"],
-    );
-    assert!(!ended.stderr.contains("pair 2 of 6"), "{}", ended.stderr);
-    assert_holds(
-        &ended.stderr,
-        &["pair 3 of 6", "pair 4 of 6", "pair 5 of 6", "pair 6 of 6"],
-    );
+    assert_holds(&ended.stderr, &["pairs 1, 2 are finished already"]);
+    let begun = |pair: u32| ended.stderr.contains(&format!("pair {pair} of "));
+    assert!(!begun(1) && !begun(2), "{}", ended.stderr);
+    // The machine may prove unfit before the sixth: a third pair that cannot be
+    // believed ends it.
+    let last = (3..=9).take_while(|pair| begun(*pair)).last().unwrap_or(0);
+    let whole = last >= 6 || (last >= 3 && ended.stderr.contains("unfit: 3 pairs"));
+    assert!(whole, "{}", ended.stderr);
     assert_eq!(fingerprints(&lab, &[1, 2]), before);
-    let all = fingerprints(&lab, &[1, 2, 3, 4, 5, 6]);
+    let pairs: Vec<u32> = (1..=last).collect();
+    let all = fingerprints(&lab, &pairs);
     let discarded = lab
         .capture_of(3, "one")
         .ancestors()
@@ -64,8 +64,8 @@ fn a_run_that_was_killed_in_its_third_pair_goes_on_there() {
 
     // Once more, and there is nothing left to do.
     let ended = lab.run(&["--resume"]).finish(LONG);
-    assert!(!ended.stderr.contains("of 6:"), "{}", ended.stderr);
-    assert_eq!(fingerprints(&lab, &[1, 2, 3, 4, 5, 6]), all);
+    assert!(!ended.stderr.contains(", then "), "{}", ended.stderr);
+    assert_eq!(fingerprints(&lab, &pairs), all);
 }
 
 #[test]

@@ -4,14 +4,16 @@ use std::path::Path;
 
 use stillwell_legacy::{Diagnostic, Diagnostics, Place, code};
 use stillwell_plan::{
-    BinarySource, ExperimentPlan, GeneratorPlan, GitSource, OperatingPoint, PhasesPlan, RigPlan,
-    VariantPlan,
+    BinarySource, Direction, ExperimentPlan, GeneratorPlan, GitSource, GoalPlan, OperatingPoint,
+    PhasesPlan, RigPlan, VariantPlan,
 };
 use stillwell_units::{Nanos, Seed};
 
 use super::{FileKind, subject_from_override};
 use crate::overrides::{LabOverrides, RigOverrides, VariantArgument};
 use crate::spec::{PROBE_DEFAULT, check_variants, parse_goal, parse_rate, parse_share};
+
+mod course;
 
 pub(super) fn to_rig(
     rig: &mut RigPlan,
@@ -49,29 +51,17 @@ pub(super) struct Given {
     pub(super) place: Option<Place>,
 }
 
+/// Lays `overrides` over `plan`, whose file is right or has mistakes.
 pub(super) fn to_experiment(
     plan: &mut ExperimentPlan,
     overrides: &LabOverrides,
     given: &Given,
+    is_right: bool,
     found: &mut Diagnostics,
 ) {
-    times(
-        &mut plan.rig.phases,
-        overrides.warmup,
-        overrides.measure,
-        found,
-    );
+    course::to_experiment(plan, overrides, found);
     if let Some(seed) = overrides.seed {
         reseed(&mut plan.rig, seed);
-    }
-    if let Some(pairs) = overrides.pairs {
-        plan.pairs = pairs;
-        if pairs == 0 {
-            found.push(Diagnostic::error(
-                code::OUT_OF_RANGE,
-                "`--pairs 0` compares nothing",
-            ));
-        }
     }
     if let Some(goal) = &overrides.goal {
         set_goal(plan, goal, found);
@@ -82,11 +72,17 @@ pub(super) fn to_experiment(
     set_variants(plan, overrides, given, found);
     check_program(plan, given, found);
     // Mistakes are told without remarks about what may come of them.
-    let is_odd = check_variants(&plan.variants).filter(|_| !found.has_errors());
+    let is_odd = check_variants(&plan.variants).filter(|_| is_right && !found.has_errors());
     if let Some(odd) = is_odd {
-        let message = format!("{}: {odd}", plan.name);
+        let message = format!("{}: {odd}", shown(plan));
         found.push(Diagnostic::note(code::VARIANTS, message));
     }
+}
+
+/// How messages call it: what holds for all cells of a matrix is told once.
+fn shown(plan: &ExperimentPlan) -> &str {
+    let family = plan.family.as_ref();
+    family.map_or(&plan.name, |family| &family.name)
 }
 
 fn times(
@@ -170,26 +166,30 @@ fn set_operating_point(plan: &mut ExperimentPlan, text: &str, found: &mut Diagno
     }
 }
 
-/// Puts a goal first; its tolerance in the file stays if none is typed.
+/// Puts a goal first; what is not typed of it stays as in the file.
 fn set_goal(plan: &mut ExperimentPlan, text: &str, found: &mut Diagnostics) {
-    let mut goal = match parse_goal(text) {
-        Ok(goal) => goal,
+    let typed = match parse_goal(text) {
+        Ok(typed) => typed,
         Err(reason) => {
             let message = format!("`--goal {text}`: {reason}");
             found.push(Diagnostic::error(code::UNKNOWN_WORD, message));
             return;
         }
     };
-    let there = plan
-        .goals
-        .iter()
-        .position(|other| other.metric == goal.metric);
-    if let Some(index) = there {
-        let old = plan.goals.remove(index);
-        if !text.contains(':') {
-            goal = old;
-        }
+    let mut goals = plan.goals.iter();
+    let there = goals.position(|other| other.metric == typed.metric);
+    let mut goal = match there {
+        Some(index) => plan.goals.remove(index),
+        None => GoalPlan::new(typed.metric.clone()),
+    };
+    let direction: Option<Direction> = typed.direction.or_else(|| typed.metric.direction());
+    if direction.is_none() && there.is_none() {
+        let message = format!("`--goal {text}`: which way is it better?");
+        let error = Diagnostic::error(code::COURSE, message);
+        found.push(error.help(format!("write `{}:lower` or `:higher`", typed.metric)));
     }
+    goal.direction = direction.unwrap_or(goal.direction);
+    goal.tolerance = typed.tolerance.unwrap_or(goal.tolerance);
     plan.goals.insert(0, goal);
 }
 
@@ -315,7 +315,8 @@ fn check_program(plan: &ExperimentPlan, given: &Given, found: &mut Diagnostics) 
         if variant.binary == BinarySource::AsPlanned && variant.command.is_none() {
             let message = format!(
                 "{}: its target names no `command`, so that variant `{}` has no program",
-                plan.name, variant.name
+                shown(plan),
+                variant.name
             );
             let flag = format!("--{}", variant.name);
             found.push(Diagnostic::error(code::NO_SUBJECT, message).help(format!(

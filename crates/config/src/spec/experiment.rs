@@ -5,17 +5,19 @@ use stillwell_legacy::{
     ready_probe_of,
 };
 use stillwell_plan::{
-    CheckPlan, GoalPlan, IsolationPlan, ObserverPlan, OperatingPoint, PlacementPlan, ReadyProbe,
-    ReportLink, RigPlan, SinkPlan, StepPlan, StopPlan, SubjectKind, SubjectPlan, VariantPlan,
+    CheckPlan, DesignPlan, GoalPlan, IsolationPlan, ObserverPlan, OperatingPoint, PlacementPlan,
+    ReadyProbe, ReportLink, RigPlan, SinkPlan, StepPlan, StopPlan, StoppingPlan, SubjectKind,
+    SubjectPlan, VariantPlan, WarmupPlan,
 };
 use stillwell_units::{Nanos, Seed};
 
 use super::generator::{self, GeneratorSpec};
 use super::subject::{self, STOP_DEFAULT, SubjectSpec};
 use super::{
-    Door, PROBE_DEFAULT, check, goal, observe, operating_point, phases, placement, sink, timeline,
-    variant,
+    Door, PROBE_DEFAULT, check, course, design, goal, observe, operating_point, phases, placement,
+    sink, stopping, timeline, variant,
 };
+use crate::matrix;
 use crate::schema::{Element, Shape, optional, required};
 
 const WORKLOAD: Element = Element {
@@ -69,7 +71,15 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "variants",
             Shape::Map(&Shape::Element(&variant::VARIANT)),
-            "Two or more; the first, or the one called baseline, is the baseline.",
+            "Two or more; the first, or the one called baseline, is the baseline, and all others \
+             are compared with it.",
+        ),
+        optional(
+            "matrix",
+            matrix::SHAPE,
+            "Lists of values by the names of parameters: an experiment for each combination, with \
+             `{matrix.NAME}` filled in wherever a value stands. `exclude` and `include` list cells \
+             to leave out and to add.",
         ),
         optional(
             "workload",
@@ -118,8 +128,25 @@ pub(crate) const EXPERIMENT: Element = Element {
         ),
         optional(
             "pairs",
-            Shape::Whole,
-            "Pairs of runs; verdicts need at least four.",
+            stopping::SHAPE,
+            "When it has seen enough pairs of runs. A number is fixed; `{max: 20}` if nothing is \
+             said. Verdicts need at least four.",
+        ),
+        optional(
+            "design",
+            design::SHAPE,
+            "How the variants of a pair share the machine; `paired` if left out.",
+        ),
+        optional(
+            "confirm",
+            Shape::Boolean,
+            "Whether a change that was found is confirmed on fresh pairs before it gates; `true` \
+             if left out.",
+        ),
+        optional(
+            "include_startup",
+            Shape::Boolean,
+            "Whether it is measured from the first event on, without a warm-up.",
         ),
         optional(
             "report_links",
@@ -144,7 +171,10 @@ pub(crate) struct ExperimentSpec {
     pub(crate) variants: Vec<VariantPlan>,
     pub(crate) goals: Vec<GoalPlan>,
     pub(crate) operating_point: OperatingPoint,
-    pub(crate) pairs: u32,
+    pub(crate) stopping: StoppingPlan,
+    pub(crate) design: DesignPlan,
+    pub(crate) warmup: WarmupPlan,
+    pub(crate) confirm: bool,
     pub(crate) report_links: Vec<ReportLink>,
     pub(crate) erratic: bool,
     /// Where a missing key would stand.
@@ -154,9 +184,6 @@ pub(crate) struct ExperimentSpec {
     /// Whether there are `variants`, be they wrong.
     pub(crate) has_variants: bool,
 }
-
-/// Pairs where nothing is said: enough for a verdict with some room.
-pub(crate) const PAIRS_DEFAULT: u32 = 6;
 
 /// Reads the file. What it returns may be run only if its reader has no errors.
 pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<ExperimentSpec> {
@@ -178,14 +205,12 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
     }
     let operating_point = read_operating_point(door, &map, &generators);
     let goals = read_goals(door, &map);
-    let phases = map.take("phases");
-    let phases = phases.and_then(|node| phases::read_phases(door, node));
-    let phases = phases.unwrap_or_default();
-    let parts = Parts::read(door, &map, phases.measure);
-    let pairs = map.take("pairs");
-    let pairs = pairs.and_then(|node| reader.whole(node, 1, 10_000));
+    let course = course::read(door, &map);
+    let parts = Parts::read(door, &map, course.phases.measure);
     let erratic = map.take("erratic").and_then(|node| reader.boolean(node));
     let report_links = read_links(reader, &map);
+    // It was read before anything else.
+    map.ignore("matrix");
     let generators: Vec<_> = generators.into_iter().map(|spec| spec.plan.value).collect();
     let ready = ready_probe_of(&generators);
     Some(ExperimentSpec {
@@ -196,7 +221,7 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
             sinks: sinks.into_iter().map(|sink| sink.value).collect(),
             subject: finish_subject(subject.flatten(), ready),
             observer: parts.observer,
-            phases,
+            phases: course.phases,
             timeline: parts.timeline,
             isolation: parts.isolation,
             placement: parts.placement,
@@ -205,7 +230,10 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
         variants: variants.unwrap_or_default(),
         goals,
         operating_point,
-        pairs: pairs.unwrap_or(PAIRS_DEFAULT),
+        stopping: course.stopping,
+        design: course.design,
+        warmup: course.warmup,
+        confirm: course.confirm,
         report_links,
         erratic: erratic.unwrap_or(false),
         span: map.span(),
@@ -309,17 +337,35 @@ fn read_operating_point(
 /// understood: one mistake must not cause another.
 fn read_goals(door: &Door<'_>, map: &MapReader<'_, '_>) -> Vec<GoalPlan> {
     let workload = map.take("workload");
-    let lists = |key| {
-        let items = workload.and_then(|node| node.entry(key));
-        items.is_some_and(|node| matches!(&node.value, Value::List(items) if !items.is_empty()))
+    let generators = workload.map_or(&[][..], |node| items(node, "generators"));
+    let sinks = workload.map_or(&[][..], |node| items(node, "sinks"));
+    let pages = map
+        .take("observe")
+        .map_or(&[][..], |node| items(node, "prometheus"));
+    let is_silent = |item: &Node| {
+        let silent = ["tcp", "udp", "unix_stream", "unix_datagram"];
+        silent.iter().any(|kind| item.entry(kind).is_some())
     };
-    let (has_generators, has_sinks) = (lists("generators"), lists("sinks"));
+    let workload = goal::Workload {
+        generators: !generators.is_empty(),
+        sinks: !sinks.is_empty(),
+        answers: !generators.iter().all(is_silent),
+        scrapes: !pages.is_empty(),
+    };
     let Some(node) = map.take("goals") else {
-        return goal::default_goals(has_generators);
+        return goal::default_goals(workload.generators);
     };
     let goals = goal::read_goals(door, node);
-    goal::check_goals(door.reader, &goals, has_generators, has_sinks);
-    goals.into_iter().map(|(goal, _)| goal).collect()
+    goal::check_goals(door.reader, &goals, workload);
+    goals.into_iter().map(|goal| goal.plan).collect()
+}
+
+/// The items of the list at `key`, if that is what stands there.
+fn items<'n>(node: &'n Node, key: &str) -> &'n [Node] {
+    match node.entry(key).map(|node| &node.value) {
+        Some(Value::List(items)) => items,
+        _ => &[],
+    }
 }
 
 fn read_links(reader: &Reader, map: &MapReader<'_, '_>) -> Vec<ReportLink> {

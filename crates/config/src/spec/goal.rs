@@ -1,10 +1,10 @@
 //! `goals`.
 
-use stillwell_legacy::{Node, Reader, Span, Value, code};
-use stillwell_plan::{GoalMetric, GoalPlan};
+use stillwell_legacy::{MapReader, Node, Reader, Span, Value, code};
+use stillwell_plan::{Direction, GoalMetric, GoalPlan, Reduction};
 use stillwell_units::Tolerance;
 
-use super::Door;
+use super::{Door, series};
 use crate::schema::{Element, Shape, optional, required};
 
 const METRICS: Shape = Shape::Words(&[
@@ -13,9 +13,18 @@ const METRICS: Shape = Shape::Words(&[
     "cpu_per_event",
     "cpu",
     "memory",
+    "memory_peak",
+    "memory_slope",
+    "latency_p50",
+    "latency_p90",
+    "latency_p99",
+    "latency_p999",
+    "loss",
 ]);
 
-pub(super) const GOAL: Element = Element {
+const PRIMARY: &str = "Whether this one gates; the first does where none says so.";
+
+const GOAL: Element = Element {
     name: "goal",
     about: "What variants are compared by.",
     fields: &[
@@ -23,121 +32,287 @@ pub(super) const GOAL: Element = Element {
         optional(
             "tolerance",
             Shape::Like("3%"),
-            "How large a change must be to matter.",
+            "How large a change must be to matter. If left out: 0.5% for cpu_per_event; 2% for \
+             ingress_throughput, egress_throughput, cpu and latency_p50; 3% for latency_p90; 5% \
+             for memory, memory_peak and latency_p99; 10% for latency_p999. Of loss and \
+             memory_slope it is the difference that counts: 0.1% of the events for loss, 1% of \
+             the memory each minute for memory_slope.",
         ),
+        optional("primary", Shape::Boolean, PRIMARY),
+    ],
+    one_of: &[],
+};
+
+const SERIES_GOAL: Element = Element {
+    name: "series goal",
+    about: "Any recorded or scraped series as a goal.",
+    fields: &[
+        required(
+            "series",
+            Shape::Like("target/queue_length"),
+            "`name` or `name['id']`; what is scraped is called `target/NAME`.",
+        ),
+        required(
+            "reduce",
+            Shape::Words(&["mean", "peak", "per_event", "rate"]),
+            "How its samples become one number a run: mean or peak of a gauge, growth of a \
+             counter for each event or second.",
+        ),
+        required(
+            "better",
+            Shape::Words(&["lower", "higher"]),
+            "Which way is better.",
+        ),
+        optional(
+            "tolerance",
+            Shape::Like("5%"),
+            "How large a change must be to matter; 5% if left out.",
+        ),
+        optional("primary", Shape::Boolean, PRIMARY),
     ],
     one_of: &[],
 };
 
 /// A goal, or just its metric.
-pub(super) const SHAPE: Shape = Shape::Any(&[METRICS, Shape::Element(&GOAL)]);
+pub(super) const SHAPE: Shape =
+    Shape::Any(&[METRICS, Shape::Element(&GOAL), Shape::Element(&SERIES_GOAL)]);
 
-/// `metric` with the tolerance that it has where none is given.
-pub(crate) fn goal_of(metric: GoalMetric) -> GoalPlan {
-    let tolerance = Tolerance::try_new(metric.default_tolerance_share());
-    GoalPlan {
-        metric,
-        tolerance: tolerance.expect("default tolerances lie between 0 and 1"),
-    }
+/// The words of `better`.
+const BETTER: [(&str, Direction); 2] = [
+    (Direction::LowerIsBetter.better(), Direction::LowerIsBetter),
+    (
+        Direction::HigherIsBetter.better(),
+        Direction::HigherIsBetter,
+    ),
+];
+
+/// A goal of a file and its place.
+#[derive(Debug)]
+pub(super) struct PlacedGoal {
+    pub(super) plan: GoalPlan,
+    pub(super) span: Span,
+    /// Where it is said to be primary.
+    primary: Option<Span>,
 }
 
 /// The goals where none are given.
 pub(crate) fn default_goals(has_generators: bool) -> Vec<GoalPlan> {
-    let metrics: &[GoalMetric] = if has_generators {
-        &[
+    let metrics = if has_generators {
+        vec![
             GoalMetric::CpuPerEvent,
             GoalMetric::IngressThroughput,
             GoalMetric::Memory,
         ]
     } else {
-        &[GoalMetric::Memory, GoalMetric::Cpu]
+        vec![GoalMetric::Memory, GoalMetric::Cpu]
     };
-    metrics.iter().copied().map(goal_of).collect()
+    metrics.into_iter().map(GoalPlan::new).collect()
 }
 
-/// `METRIC` or `METRIC:TOLERANCE`, as typed on a command line.
-pub(crate) fn parse_goal(text: &str) -> Result<GoalPlan, String> {
-    let (name, tolerance) = match text.split_once(':') {
-        Some((name, tolerance)) => (name, Some(tolerance)),
-        None => (text, None),
-    };
-    let metric = GoalMetric::ALL
-        .into_iter()
-        .find(|metric| metric.name() == name);
-    let Some(metric) = metric else {
-        let names = GoalMetric::ALL.map(GoalMetric::name).join(", ");
-        return Err(format!("unknown goal `{name}`; accepted: {names}"));
-    };
-    let mut goal = goal_of(metric);
-    if let Some(tolerance) = tolerance {
-        goal.tolerance = tolerance
-            .parse()
-            .map_err(|error: stillwell_units::ParseError| error.to_string())?;
-    }
-    Ok(goal)
-}
-
-/// The goals of a file, each with its place.
-pub(super) fn read_goals(door: &Door<'_>, node: &Node) -> Vec<(GoalPlan, Span)> {
+/// The goals of a file, the primary one first.
+pub(super) fn read_goals(door: &Door<'_>, node: &Node) -> Vec<PlacedGoal> {
     let reader = door.reader;
     let items = reader.list(node).unwrap_or_default();
     if items.is_empty() && matches!(node.value, Value::List(_)) {
         let error = reader.error(code::WRONG_SHAPE, node.span, "an empty list of goals");
         reader.report(error.label("at least one goal belongs here"));
     }
-    let mut goals: Vec<(GoalPlan, Span)> = Vec::new();
+    let mut goals: Vec<PlacedGoal> = Vec::new();
     for item in items {
         let Some(goal) = read_goal(reader, item) else {
             continue;
         };
-        if let Some((_, first)) = goals.iter().find(|(other, _)| other.metric == goal.metric) {
-            let message = format!("goal `{}` stands twice", goal.metric.name());
+        let metric = &goal.plan.metric;
+        if let Some(first) = goals.iter().find(|other| other.plan.metric == *metric) {
+            let message = format!("goal `{metric}` stands twice");
             reader.report(
                 reader
                     .error(code::SAME_NAME, item.span, message)
                     .label("the second")
-                    .context(reader.place(*first), "the first"),
+                    .context(reader.place(first.span), "the first"),
             );
         }
-        goals.push((goal, item.span));
+        goals.push(goal);
     }
+    check_primary(reader, &goals);
+    // A stable sort: all others keep their order.
+    goals.sort_by_key(|goal| goal.primary.is_none());
     goals
 }
 
-fn read_goal(reader: &Reader, node: &Node) -> Option<GoalPlan> {
-    let words = GoalMetric::ALL.map(|metric| (metric.name(), metric));
+fn check_primary(reader: &Reader, goals: &[PlacedGoal]) {
+    let mut primaries = goals.iter().filter_map(|goal| goal.primary);
+    let Some(first) = primaries.next() else {
+        return;
+    };
+    for second in primaries {
+        reader.report(
+            reader
+                .error(code::SAME_NAME, second, "two goals are primary")
+                .label("one of them must inform only")
+                .context(reader.place(first), "the first"),
+        );
+    }
+}
+
+fn read_goal(reader: &Reader, node: &Node) -> Option<PlacedGoal> {
     if matches!(node.value, Value::Scalar { .. }) {
-        return reader.word(node, "goal", &words).map(goal_of);
+        return Some(PlacedGoal {
+            plan: GoalPlan::new(read_metric(reader, node)?),
+            span: node.span,
+            primary: None,
+        });
     }
-    let map = reader.map(node, &GOAL.keys())?;
-    let metric = map
-        .required("metric")
-        .and_then(|node| reader.word(node, "goal", &words));
-    let tolerance = map.take("tolerance").map(|node| reader.parsed(node));
-    let mut goal = goal_of(metric?);
+    let has = |key: &&str| node.entry(key).is_some();
+    let is_series = !has(&"metric") && ["series", "reduce", "better"].iter().any(has);
+    let element = if is_series { &SERIES_GOAL } else { &GOAL };
+    let map = reader.map(node, &element.keys())?;
+    let plan = if is_series {
+        read_series_goal(reader, &map)
+    } else {
+        let metric = map.required("metric");
+        metric
+            .and_then(|node| read_metric(reader, node))
+            .map(GoalPlan::new)
+    };
+    let tolerance = map.take("tolerance");
+    let tolerance = tolerance.map(|node| reader.parsed::<Tolerance>(node));
+    let primary = map.take("primary");
+    let primary = primary.filter(|node| reader.boolean(node) == Some(true));
+    let mut plan = plan?;
     if let Some(tolerance) = tolerance {
-        goal.tolerance = tolerance?;
+        plan.tolerance = tolerance?;
     }
-    Some(goal)
+    Some(PlacedGoal {
+        plan,
+        span: node.span,
+        primary: primary.map(|node| node.span),
+    })
+}
+
+fn read_metric(reader: &Reader, node: &Node) -> Option<GoalMetric> {
+    let text = reader.text(node)?;
+    let mut metrics = GoalMetric::ALL.into_iter();
+    let metric = metrics.find(|metric| metric.name() == text);
+    if metric.is_none() {
+        let names = GoalMetric::ALL.map(String::from);
+        let words = names.iter().map(String::as_str);
+        let words = words.chain(["{series: NAME, reduce: …, better: …}"]);
+        reader.unknown_word(node.span, "goal", text, words);
+    }
+    metric
+}
+
+fn read_series_goal(reader: &Reader, map: &MapReader<'_, '_>) -> Option<GoalPlan> {
+    let series = map.required("series");
+    let words = Reduction::ALL.map(|reduction| (reduction.name(), reduction));
+    let reduction_node = map.required("reduce");
+    let reduction = reduction_node.and_then(|node| reader.word(node, "reduction", &words));
+    let better = map.required("better");
+    let better = better.and_then(|node| reader.word(node, "direction", &BETTER));
+    let goal = series.and_then(|node| series::read(reader, node, reduction?));
+    let (goal, direction) = (goal?, better?);
+    if let Some(node) = reduction_node {
+        series::check_reduction(reader, &goal, node.span)?;
+    }
+    Some(GoalPlan {
+        direction,
+        ..GoalPlan::new(GoalMetric::Series(goal))
+    })
+}
+
+/// What a workload has of what goals need.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Workload {
+    pub(super) generators: bool,
+    pub(super) sinks: bool,
+    /// Generators that wait for answers.
+    pub(super) answers: bool,
+    /// Pages of the subject's own metrics.
+    pub(super) scrapes: bool,
 }
 
 /// Reports goals that this workload can never reach.
-pub(super) fn check_goals(
-    reader: &Reader,
-    goals: &[(GoalPlan, Span)],
-    has_generators: bool,
-    has_sinks: bool,
-) {
-    for (goal, span) in goals {
-        let missing = match goal.metric {
-            GoalMetric::CpuPerEvent | GoalMetric::IngressThroughput if !has_generators => {
-                "generator"
-            }
-            GoalMetric::EgressThroughput if !has_sinks => "sink",
-            _ => continue,
+pub(super) fn check_goals(reader: &Reader, goals: &[PlacedGoal], workload: Workload) {
+    for goal in goals {
+        let metric = &goal.plan.metric;
+        let Some(missing) = missing(metric, workload) else {
+            continue;
         };
-        let message = format!("`{}` can never be measured here", goal.metric.name());
-        let error = reader.error(code::GOAL_WITHOUT_LOAD, *span, message);
-        reader.report(error.label(format!("the workload has no {missing}")));
+        let message = format!("`{metric}` can never be measured here");
+        let error = reader.error(code::GOAL_WITHOUT_LOAD, goal.span, message);
+        reader.report(error.label(missing));
     }
+}
+
+fn missing(metric: &GoalMetric, workload: Workload) -> Option<&'static str> {
+    const NO_GENERATOR: &str = "the workload has no generator";
+    match metric {
+        GoalMetric::Cpu | GoalMetric::Memory | GoalMetric::MemoryPeak | GoalMetric::MemorySlope => {
+            None
+        }
+        GoalMetric::CpuPerEvent
+        | GoalMetric::IngressThroughput
+        | GoalMetric::Latency(_)
+        | GoalMetric::Loss
+            if !workload.generators =>
+        {
+            Some(NO_GENERATOR)
+        }
+        GoalMetric::EgressThroughput | GoalMetric::Loss if !workload.sinks => {
+            Some("the workload has no sink")
+        }
+        GoalMetric::Latency(_) if !workload.answers => {
+            Some("no generator waits for answers: only `http` does")
+        }
+        GoalMetric::Series(series)
+            if series.reduction == Reduction::PerEvent && !workload.generators =>
+        {
+            Some(NO_GENERATOR)
+        }
+        GoalMetric::Series(series) if series::is_scraped(&series.metric) && !workload.scrapes => {
+            Some("nothing is scraped: `observe` has no `prometheus`")
+        }
+        _ => None,
+    }
+}
+
+/// A goal as typed on a command line: `METRIC[:TOLERANCE]`, or
+/// `series:NAME['ID']:REDUCTION[:lower|:higher][:TOLERANCE]`.
+pub(crate) struct TypedGoal {
+    pub(crate) metric: GoalMetric,
+    pub(crate) direction: Option<Direction>,
+    pub(crate) tolerance: Option<Tolerance>,
+}
+
+pub(crate) fn parse_goal(text: &str) -> Result<TypedGoal, String> {
+    let mut rest = text;
+    let (mut direction, mut tolerance) = (None, None);
+    if let Some((before, last)) = rest.rsplit_once(':')
+        && last.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))
+    {
+        let parsed = last.parse::<Tolerance>();
+        tolerance = Some(parsed.map_err(|error| error.to_string())?);
+        rest = before;
+    }
+    if let Some((before, last)) = rest.rsplit_once(':')
+        && let Some((_, typed)) = BETTER.iter().find(|(word, _)| *word == last)
+    {
+        (direction, rest) = (Some(*typed), before);
+    }
+    let metric = rest.parse::<GoalMetric>().map_err(|_| {
+        let names = GoalMetric::ALL.map(String::from).join(", ");
+        format!(
+            "unknown goal `{rest}`; accepted: {names}, \
+             series:NAME:mean|peak|per_event|rate:lower|higher"
+        )
+    })?;
+    if metric.direction().is_some() && direction.is_some() {
+        return Err(format!("everybody knows which way `{rest}` is better"));
+    }
+    Ok(TypedGoal {
+        metric,
+        direction,
+        tolerance,
+    })
 }

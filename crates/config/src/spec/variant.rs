@@ -173,27 +173,42 @@ fn read_git(door: &Door<'_>, node: &Node) -> Option<GitSource> {
     })
 }
 
-/// What is odd about a comparison of `variants`, in one sentence.
-pub(crate) fn check_variants(variants: &[VariantPlan]) -> Option<&'static str> {
-    let [baseline, comparison, ..] = variants else {
+/// What is odd about a comparison of `variants` with the first of them, in one
+/// sentence.
+pub(crate) fn check_variants(variants: &[VariantPlan]) -> Option<String> {
+    let [baseline, others @ ..] = variants else {
         return None;
     };
-    let executable = |variant: &VariantPlan| (variant.binary.clone(), variant.command.clone());
-    let settings = |variant: &VariantPlan| {
-        (
-            variant.arguments.clone(),
-            variant.environment.clone(),
-            variant.files.clone(),
-            variant.mounts.clone(),
-        )
-    };
-    let executables_differ = executable(baseline) != executable(comparison);
-    let settings_differ = settings(baseline) != settings(comparison);
-    match (executables_differ, settings_differ) {
-        (true, true) => {
-            Some("the variants differ in executable and in settings: a change may come from either")
+    let is_pair = others.len() == 1;
+    others.iter().find_map(|other| {
+        let name = &other.name;
+        let subject = if is_pair {
+            "the variants".to_owned()
+        } else {
+            format!("`{}` and `{name}`", baseline.name)
+        };
+        match (
+            executables_differ(baseline, other),
+            settings_differ(baseline, other),
+        ) {
+            (true, true) => Some(format!(
+                "{subject} differ in executable and in settings: a change may come from either"
+            )),
+            (false, false) => Some(format!(
+                "{subject} do not differ: this compares the subject with itself"
+            )),
+            _ => None,
         }
-        (false, false) => Some("the variants do not differ: this compares the subject with itself"),
-        _ => None,
-    }
+    })
+}
+
+fn executables_differ(one: &VariantPlan, other: &VariantPlan) -> bool {
+    (&one.binary, &one.command) != (&other.binary, &other.command)
+}
+
+fn settings_differ(one: &VariantPlan, other: &VariantPlan) -> bool {
+    one.arguments != other.arguments
+        || one.environment != other.environment
+        || one.files != other.files
+        || one.mounts != other.mounts
 }

@@ -27,6 +27,23 @@ const PROBES: [(&str, &str); 6] = [
     ("{delay: 2s}", "Delay { length: Nanos(2000000000) }"),
 ];
 
+/// Every way to say when an experiment has seen enough: it has only one.
+const STOPPINGS: [(&str, &str); 4] = [
+    ("7", "Fixed { pairs: 7 }"),
+    ("{fixed: 10}", "Fixed { pairs: 10 }"),
+    ("{max: 30}", "Sequential { max_pairs: 30 }"),
+    ("{open: 200}", "Open { max_pairs: 200 }"),
+];
+
+#[test]
+fn every_way_to_stop_is_read() {
+    for (text, plan) in STOPPINGS {
+        let loaded = experiment(&format!("{LEAST}pairs: {text}\n"));
+        let loaded = loaded.unwrap_or_else(|found| panic!("{found}"));
+        assert_eq!(format!("{:?}", loaded.plan.experiments[0].stopping), plan);
+    }
+}
+
 #[test]
 fn every_readiness_probe_is_read() {
     for (text, plan) in PROBES {
@@ -83,6 +100,7 @@ fn the_file_with_everything_uses_every_key_of_the_schema() {
     let mut used = Vec::new();
     let probes: String = PROBES
         .iter()
+        .chain(&STOPPINGS)
         .map(|(text, _)| format!("- {text}\n"))
         .collect();
     for text in [EVERYTHING, probes.as_str()] {
@@ -158,9 +176,26 @@ fn every_word_of_the_schema_is_accepted() {
         let text = super::golden::LEAST.replace("payload: ascii", &format!("payload: {payload}"));
         assert!(experiment(&text).is_ok(), "{payload}");
     }
-    for goal in words("/$defs/goal/properties/metric/enum") {
-        let text = format!("{LEAST}  sinks: [{{tcp: '127.0.0.1:2'}}]\ngoals: [{goal}]\n");
+    let goals = words("/$defs/goal/properties/metric/enum");
+    let names = stillwell_plan::GoalMetric::ALL.map(String::from);
+    assert_eq!(names.len(), goals.len());
+    for goal in goals {
+        assert!(names.contains(&goal), "{goal}");
+        let text = LEAST.replace("{tcp: 127.0.0.1:9100", "{http: 'http://127.0.0.1:9100/'");
+        let text = format!("{text}  sinks: [{{tcp: '127.0.0.1:2'}}]\ngoals: [{goal}]\n");
         assert!(experiment(&text).is_ok(), "{goal}");
+    }
+    for reduction in words("/$defs/series_goal/properties/reduce/enum") {
+        for better in words("/$defs/series_goal/properties/better/enum") {
+            let goal = format!("{{series: target/x, reduce: {reduction}, better: {better}}}");
+            let page = "observe: {prometheus: [{url: 'http://127.0.0.1:3/'}]}";
+            let text = format!("{LEAST}{page}\ngoals: [{goal}]\n");
+            assert!(experiment(&text).is_ok(), "{goal}");
+        }
+    }
+    for design in words("/$defs/experiment/properties/design/anyOf/0/enum") {
+        let text = format!("{LEAST}design: {design}\n");
+        assert!(experiment(&text).is_ok(), "{design}");
     }
     for signal in words("/$defs/timeline_step/properties/signal/enum") {
         let text = format!("{LEAST}timeline: [{{at: 1s, signal: {signal}}}]\n");
@@ -177,4 +212,24 @@ fn every_word_of_the_schema_is_accepted() {
         );
         assert!(experiment(&text).is_ok(), "{point}");
     }
+}
+
+/// The schema says the tolerance that each goal has where none is given.
+#[test]
+fn default_tolerances_stand_in_the_schema() {
+    let schema = schema();
+    let about = &schema["$defs"]["goal"]["properties"]["tolerance"]["description"];
+    let about = about.as_str().unwrap();
+    for metric in stillwell_plan::GoalMetric::ALL {
+        let percent = metric.default_tolerance().to_string();
+        let mut parts = about.split("; ").flat_map(|part| part.split(". "));
+        let is_told = parts.any(|part| part.contains(&percent) && names(part, &metric.name()));
+        assert!(is_told, "{metric} {percent}");
+    }
+}
+
+/// Whether one of the words of `part` is `name`.
+fn names(part: &str, name: &str) -> bool {
+    part.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .any(|word| word == name)
 }

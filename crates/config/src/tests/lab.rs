@@ -3,14 +3,17 @@
 use std::path::Path;
 
 use stillwell_plan::{
-    BinarySource, GoalMetric, OperatingPoint, RateShape, SubjectKind, VariantPlan,
+    BinarySource, GoalMetric, OperatingPoint, RateShape, StoppingPlan, SubjectKind, VariantPlan,
 };
 use stillwell_units::{Nanos, Seed};
 
 use super::golden::LEAST;
 use super::{Memory, experiment, experiment_with, rig_with};
 use crate::load::{load_lab_from, load_rig_from};
-use crate::{Diagnostics, FileKind, LabOverrides, ProgramOverride, RigOverrides, TargetOverride};
+use crate::{
+    Diagnostics, FileKind, LabOverrides, ProgramOverride, RigOverrides, StoppingOverride,
+    TargetOverride,
+};
 
 const LADING: &str = "
 generator:
@@ -147,7 +150,7 @@ fn overridden(overrides: &LabOverrides) -> stillwell_plan::ExperimentPlan {
 #[test]
 fn the_command_line_wins() {
     let plan = overridden(&LabOverrides {
-        pairs: Some(9),
+        stopping: Some(StoppingOverride::FixedPairs(9)),
         warmup: Some(Nanos::from_secs(1)),
         measure: Some(Nanos::from_secs(2)),
         seed: Some(Seed::from_number(7)),
@@ -155,7 +158,7 @@ fn the_command_line_wins() {
         rate: Some("5 MB/s".to_owned()),
         ..LabOverrides::default()
     });
-    assert_eq!(plan.pairs, 9);
+    assert_eq!(plan.stopping, StoppingPlan::Fixed { pairs: 9 });
     assert_eq!(plan.rig.phases.warmup, Nanos::from_secs(1));
     assert_eq!(plan.rig.phases.measure, Nanos::from_secs(2));
     assert_eq!(plan.rig.seed, Seed::from_number(7));
@@ -244,7 +247,7 @@ fn wrong_flags_are_errors() {
         ),
         (
             LabOverrides {
-                pairs: Some(0),
+                stopping: Some(StoppingOverride::FixedPairs(0)),
                 ..LabOverrides::default()
             },
             "compares nothing",

@@ -6,7 +6,7 @@ use super::golden::{EVERYTHING, LEAST};
 use super::{experiment, rig};
 
 /// What is said about `text`, which must be wrong.
-fn said(text: &str) -> String {
+pub(super) fn said(text: &str) -> String {
     match experiment(text) {
         Err(found) => found.to_string(),
         Ok(_) => panic!("this is right: {text}"),
@@ -14,7 +14,7 @@ fn said(text: &str) -> String {
 }
 
 /// The codes and lines of what is said about `text`.
-fn codes(text: &str) -> Vec<(&'static str, usize)> {
+pub(super) fn codes(text: &str) -> Vec<(&'static str, usize)> {
     let found: Diagnostics = match experiment(text) {
         Err(found) => found,
         Ok(loaded) => loaded.warnings,
@@ -23,14 +23,6 @@ fn codes(text: &str) -> Vec<(&'static str, usize)> {
         one.place.as_ref().map_or(0, |place| place.start().line)
     };
     found.iter().map(|one| (one.code, line(one))).collect()
-}
-
-macro_rules! snapshot {
-    ($text:expr) => {
-        insta::with_settings!({ omit_expression => true }, {
-            insta::assert_snapshot!(said($text));
-        });
-    };
 }
 
 #[test]
@@ -179,8 +171,31 @@ fn each_mistake_is_found_where_it_stands() {
         ("share: 70%", "share: 100%", c::OUT_OF_RANGE),
         ("period: 500ms", "period: 1ms", c::OUT_OF_RANGE),
         ("network: no", "network: nein", c::UNKNOWN_WORD),
-        ("tolerance: 2%", "tolerance: 2", c::UNIT_MISSING),
+        ("tolerance: 1%", "tolerance: 1", c::UNIT_MISSING),
         ("upper_bound: 475 MiB", "upper_bound: large", c::BAD_VALUE),
+        ("{max: 12}", "{max: 3}", c::OUT_OF_RANGE),
+        ("{max: 12}", "{max: 12, open: 9}", c::ONE_OF_KEYS),
+        ("{max: 12}", "{maximum: 12}", c::UNKNOWN_KEY),
+        ("turn_min: 50ms", "turn_min: 1ms", c::OUT_OF_RANGE),
+        ("turn_min: 50ms", "turn_min: 300ms", c::OUT_OF_RANGE),
+        ("turn_max: 250ms", "turn_max: 900ms", c::COURSE),
+        ("{sliced:", "{slices:", c::UNKNOWN_KEY),
+        ("{at_least: 2s}", "automatic", c::BAD_VALUE),
+        ("{at_least: 2s}", "{at_most: 2s}", c::UNKNOWN_KEY),
+        ("confirm: false", "confirm: never", c::BAD_VALUE),
+        ("include_startup: false", "include_startup: true", c::COURSE),
+        ("reduce: rate", "reduce: sum", c::UNKNOWN_WORD),
+        ("reduce: rate", "reduce: mean", c::BAD_VALUE),
+        ("better: higher", "better: more", c::UNKNOWN_WORD),
+        ("['out']", "[out]", c::BAD_VALUE),
+        (
+            "{series: \"bytes_received",
+            "{series: \"byte_received",
+            c::UNKNOWN_WORD,
+        ),
+        ("[64 KiB]", "[]", c::MATRIX),
+        ("[64 KiB]", "[64 KB, 64 KB]", c::SAME_NAME),
+        ("{matrix.size}", "{matrix.sise}", c::MATRIX_PARAMETER),
     ] {
         let at = EVERYTHING.find(from).unwrap();
         let line = EVERYTHING[..at].matches('\n').count() + 1;

@@ -1,4 +1,8 @@
 //! What a worker knows of its schedule and its time. Reads no clock.
+//!
+//! Schedule and account go by the worker's *own time*, which is the clock's, save
+//! that it stands still while a worker that takes turns must wait for its own.
+//! Moments are the clock's unless they are called own.
 
 #[cfg(test)]
 mod tests;
@@ -7,7 +11,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use stillwell_metric::{GeneratorShard, Recorder, TimeState};
-use stillwell_pacer::{Schedule, TimeAccount, lateness};
+use stillwell_pacer::{Schedule, TimeAccount, Turns, lateness};
 use stillwell_payload::BlockSet;
 use stillwell_plan::RateUnit;
 use stillwell_units::{Moment, Nanos, floor_to_u64};
@@ -52,18 +56,24 @@ pub(crate) enum Next {
 
 #[derive(Debug)]
 pub(crate) struct State {
+    /// In own time.
     pub(crate) schedule: Schedule,
+    /// When it may send at all, where it takes turns.
+    pub(crate) turns: Option<Turns>,
     pub(crate) unit: RateUnit,
     pub(crate) is_max: bool,
     pub(crate) reserved: bool,
     /// Nothing is sent earlier, however fast.
     pub(crate) start: Moment,
+    /// When the account was opened.
+    pub(crate) opened: Moment,
     pub(crate) shard: Arc<GeneratorShard>,
     pub(crate) lateness: Recorder,
     pub(crate) response_time: Recorder,
     pub(crate) service_time: Recorder,
+    /// In own time: what is beyond it is waiting for a turn.
     pub(crate) account: TimeAccount,
-    /// Where somebody waits for the schedule: until when.
+    /// Where somebody waits for the schedule: until when in own time.
     pub(crate) asleep_until: Option<Moment>,
     /// How many wait with something half written.
     pub(crate) half_written: u32,
@@ -85,8 +95,17 @@ impl State {
         if now < self.start {
             return Next::SleepUntil(self.start);
         }
-        let due = self.schedule.due(now);
-        let intended = self.schedule.next_due(now);
+        if let Some(turns) = &self.turns
+            && !turns.is_on(now)
+        {
+            let turn = turns.next_change(now);
+            // What was asked for in the turn that has ended is all said by now.
+            self.publish(now);
+            return Next::SleepUntil(turn);
+        }
+        let own = self.own_time(now);
+        let due = self.schedule.due(own);
+        let intended = self.schedule.next_due(own);
         if due == 0 {
             return Next::SleepUntil(self.wake_at(intended, now));
         }
@@ -103,13 +122,23 @@ impl State {
             last,
             intended,
         };
-        self.record_lateness(set, slice, now);
+        self.record_lateness(set, slice, own);
         self.schedule.advance(units(set, first, last, unit));
         pass(set, next, last);
         Next::Send(slice)
     }
 
-    fn wake_at(&self, due: Moment, now: Moment) -> Moment {
+    /// Own time at `now`.
+    fn own_time(&self, now: Moment) -> Moment {
+        self.turns.as_ref().map_or(now, |turns| turns.own_time(now))
+    }
+
+    /// When to look again, where nothing is due before `intended` in own time:
+    /// at the end of this turn at the latest.
+    fn wake_at(&self, intended: Moment, now: Moment) -> Moment {
+        let due = self.turns.as_ref().map_or(intended, |turns| {
+            turns.clock_time(intended).min(turns.next_change(now))
+        });
         if !self.reserved && due.since(now) < COALESCE_BELOW {
             now + COALESCE_TO
         } else {
@@ -118,41 +147,45 @@ impl State {
     }
 
     /// At full speed nothing is late: there is no schedule.
-    fn record_lateness(&mut self, set: &BlockSet, slice: Slice, now: Moment) {
+    fn record_lateness(&mut self, set: &BlockSet, slice: Slice, own: Moment) {
         if self.is_max {
             return;
         }
         if slice.last - slice.first > LATENESS_EACH_MAX {
-            self.lateness.record(lateness(slice.intended, now));
+            self.lateness.record(lateness(slice.intended, own));
             return;
         }
         for block in slice.first..slice.last {
             let before = units(set, slice.first, block, self.unit);
-            let intended = self.schedule.due_as_a_whole(before + 1, now);
-            self.lateness.record(lateness(intended, now));
+            let intended = self.schedule.due_as_a_whole(before + 1, own);
+            self.lateness.record(lateness(intended, own));
         }
     }
 
-    /// An answer came at `now` to what was sent at `sent`.
+    /// An answer came at `now` to what was sent at `sent` and intended for
+    /// `intended` in own time: waiting for a turn is nothing that the peer did.
     pub(crate) fn record_answer(&mut self, intended: Moment, sent: Moment, now: Moment) {
-        self.response_time.record(now.since(intended));
-        self.service_time.record(now.since(sent));
+        let service = now.since(sent);
+        let waited = lateness(intended, self.own_time(sent));
+        self.response_time.record(waited + service);
+        self.service_time.record(service);
     }
 
     /// A part of the worker begins to wait.
     pub(crate) fn suspend(&mut self, wait: Wait, now: Moment) {
         match wait {
-            Wait::Schedule(until) => self.asleep_until = Some(until),
+            Wait::Schedule(until) => self.asleep_until = Some(self.own_time(until)),
             Wait::Room => self.half_written += 1,
             Wait::Other => {}
         }
-        self.idle(now);
+        self.idle(self.own_time(now));
     }
 
     /// It waits no longer.
     pub(crate) fn resume(&mut self, wait: Wait, now: Moment) {
-        self.settle(now);
-        self.account.switch(now, TimeState::Running);
+        let own = self.own_time(now);
+        self.settle(own);
+        self.account.switch(own, TimeState::Running);
         match wait {
             Wait::Schedule(_) => self.asleep_until = None,
             Wait::Room => self.half_written -= 1,
@@ -162,8 +195,11 @@ impl State {
 
     /// Brings the shard up to date, and hands over what was recorded.
     pub(crate) fn publish(&mut self, now: Moment) {
-        self.settle(now);
+        let own = self.own_time(now);
+        self.settle(own);
         self.published_at = now;
+        let mut totals = self.account.totals(own);
+        totals[TimeState::Ahead.index()] += self.off_turn(now);
         let account = &self.shard.account;
         let cells = [
             &account.ahead,
@@ -171,11 +207,11 @@ impl State {
             &account.running,
             &account.late,
         ];
-        for (cell, total) in cells.into_iter().zip(self.account.totals(now)) {
+        for (cell, total) in cells.into_iter().zip(totals) {
             cell.set(total.as_u64());
         }
         if !self.is_max && !self.stopped {
-            let asked = floor_to_u64(self.schedule.asked_until(now));
+            let asked = floor_to_u64(self.schedule.asked_until(own));
             self.shard.asked_units.set(asked);
         }
         self.lateness.hand_over();
@@ -190,39 +226,45 @@ impl State {
         self.service_time.flush();
     }
 
+    /// How long it waited for its turns until `now`.
+    fn off_turn(&self, now: Moment) -> Nanos {
+        let behind = |moment: Moment| moment.since(self.own_time(moment));
+        behind(now).saturating_sub(behind(self.opened))
+    }
+
     /// Whether it is time for [`State::publish`].
     pub(crate) fn is_publish_due(&self, now: Moment) -> bool {
         now.since(self.published_at) >= PUBLISH_EVERY
     }
 
-    /// The worker does nothing from `now` on, unless another part of it goes on
+    /// The worker does nothing from `own` on, unless another part of it goes on
     /// at once.
-    fn idle(&mut self, now: Moment) {
+    fn idle(&mut self, own: Moment) {
         let doing = if self.asleep_until.is_some() {
             TimeState::Ahead
-        } else if self.half_written > 0 || self.next_due(now) <= now {
+        } else if self.half_written > 0 || self.next_due(own) <= own {
             TimeState::Blocked
         } else {
             // Becomes blocked when the next is due: see `settle`.
             TimeState::Ahead
         };
-        self.account.switch(now, doing);
+        self.account.switch(own, doing);
     }
 
     /// Books time that began as ahead and became late or blocked since.
-    fn settle(&mut self, now: Moment) {
+    fn settle(&mut self, own: Moment) {
         if self.account.state() != TimeState::Ahead {
             return;
         }
         match self.asleep_until {
             Some(until) => {
-                if now.since(until) > OVERSLEPT_MIN {
+                if own.since(until) > OVERSLEPT_MIN {
                     self.account.switch(until, TimeState::Late);
                 }
             }
             None => {
-                let due = self.next_due(now);
-                if due < now {
+                let due = self.next_due(own);
+                if due < own {
                     self.account.switch(due, TimeState::Blocked);
                 }
             }
@@ -230,11 +272,11 @@ impl State {
     }
 
     /// When the next is due, were there somebody to send it.
-    fn next_due(&self, now: Moment) -> Moment {
+    fn next_due(&self, own: Moment) -> Moment {
         if self.is_max {
             self.start
         } else {
-            self.schedule.next_due(now).max(self.start)
+            self.schedule.next_due(own).max(self.start)
         }
     }
 }

@@ -31,7 +31,7 @@ const GIT_VARIABLES: [&str; 5] = [
 
 /// Starts commands and waits for them.
 #[derive(Debug)]
-pub(super) struct Commands<'a> {
+pub(crate) struct Commands<'a> {
     runtime: Runtime,
     interrupt: &'a Interrupt,
 }
@@ -48,7 +48,7 @@ pub(super) enum Ended {
 }
 
 impl<'a> Commands<'a> {
-    pub(super) fn new(interrupt: &'a Interrupt) -> Result<Self, LabError> {
+    pub(crate) fn new(interrupt: &'a Interrupt) -> Result<Self, LabError> {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
@@ -61,7 +61,7 @@ impl<'a> Commands<'a> {
 
     /// What git said to these arguments, or its complaint; `None` if it was
     /// interrupted.
-    pub(super) fn git<'b>(
+    pub(crate) fn git<'b>(
         &self,
         repository: &Path,
         arguments: impl IntoIterator<Item = &'b str>,

@@ -1,34 +1,14 @@
-//! Pairs one after the other.
+//! Pairs one after the other, until what is known is enough.
 
-use stillwell_capture::RunIdentity;
+use stillwell_capture::RunStage;
 use stillwell_plan::ExperimentPlan;
-use stillwell_verdict::limits::PAIRS_MIN;
-use stillwell_verdict::{RunSummary, judge};
+use stillwell_verdict::{ExperimentVerdict, NextStep};
 
-use super::{Listener, Next, NoRun, Session, chain, last_words, pairs_part, probe_part};
-use crate::policy::{Consequence, consequence, told};
-use crate::request::Circumstances;
-use crate::{LabProgress, ProblemKind, order_within};
-
-/// How far an experiment has come.
-#[derive(Debug, Default)]
-struct Course {
-    /// All that is to be judged, lost pairs included.
-    runs: Vec<RunSummary>,
-    finished: u32,
-    lost: u32,
-}
-
-/// How a pair ended.
-#[derive(Debug)]
-enum PairEnd {
-    Finished,
-    Lost(String),
-    GivenUp(String),
-    CannotStart { reason: String, last_words: String },
-    Storage(String),
-    Interrupted,
-}
+use super::course::{Course, runs_left, valid_pairs};
+use super::pair::{Pair, PairEnd};
+use super::{Listener, Next, Session, pairs_part, probe_part};
+use crate::results::PairLeft;
+use crate::{LabProgress, PairsWanted, ProblemKind, RunsLeft};
 
 impl Session<'_> {
     /// Carries one experiment out, as far as it goes.
@@ -39,188 +19,210 @@ impl Session<'_> {
         progress: &mut Listener<'_>,
     ) -> Next {
         let mut course = Course::default();
-        let kept = self.take_over(index, experiment, &mut course, progress);
+        self.take_over(experiment, &mut course, progress);
         let (plan, next) = match self.settled(index, experiment, progress) {
             Ok(plan) => {
-                let next = self.pairs(index, &plan, &kept, &mut course, progress);
+                let next = self.pairs(index, &plan, &mut course, progress);
                 (plan, next)
             }
             Err(next) => (experiment.clone(), next),
         };
-        self.forecast.forgo(pairs_part(index), u64::MAX);
-        self.forecast.forgo(probe_part(index), u64::MAX);
-        self.conclude(&plan, &course.runs, progress);
+        self.forecast.revise(pairs_part(index), RunsLeft::NONE);
+        self.forecast.revise(probe_part(index), RunsLeft::NONE);
+        self.conclude(&plan, course, progress);
         next
     }
 
-    /// Reads the pairs that were finished in an earlier session.
+    /// Reads the pairs that an earlier session left: those that were finished,
+    /// and those that were lost, which count as repeated. Where none was
+    /// finished nothing has begun yet, and the lost ones run again, too.
     fn take_over(
         &mut self,
-        index: usize,
         experiment: &ExperimentPlan,
         course: &mut Course,
         progress: &mut Listener<'_>,
-    ) -> Vec<u32> {
-        let mut kept = Vec::new();
+    ) {
         if !self.options.resume {
-            return kept;
+            return;
         }
-        for pair in 1..=experiment.pairs {
-            let variants = experiment.variants.iter();
-            let names = variants.map(|variant| variant.name.as_str());
-            if let Some(runs) = self.results.finished_pair(&experiment.name, pair, names) {
-                let count = runs.len() as u64;
-                self.forecast.forgo(pairs_part(index), count);
-                course.runs.extend(runs);
-                course.finished += 1;
-                self.pairs_finished += 1;
-                kept.push(pair);
+        let (mut finished, mut lost) = (Vec::new(), Vec::new());
+        for (stage, pair) in self.results.pairs(&experiment.name) {
+            match self.results.pair_left(experiment, stage, pair) {
+                PairLeft::Finished(runs) => finished.push((stage, pair, runs)),
+                PairLeft::Lost(runs) => lost.push((stage, pair, runs)),
+                PairLeft::Unfinished => {}
             }
         }
-        if !kept.is_empty() {
-            progress(LabProgress::TakenOver {
-                experiment: &experiment.name,
-                pairs: &kept,
-            });
+        if finished.is_empty() {
+            return;
         }
-        kept
+        for stage in [RunStage::Search, RunStage::Confirm] {
+            let own = finished.iter().filter(|pair| pair.0 == stage);
+            let pairs: Vec<u32> = own.map(|pair| pair.1).collect();
+            if !pairs.is_empty() {
+                progress(LabProgress::TakenOver {
+                    experiment: &experiment.name,
+                    stage,
+                    pairs: &pairs,
+                });
+            }
+        }
+        for (stage, pair, runs) in finished {
+            course.finish(stage, pair, runs);
+        }
+        for (stage, pair, runs) in lost {
+            course.lose(stage, pair, runs);
+        }
+        course.audit.replay(experiment, &course.runs);
+        self.pairs_finished += course.finished;
     }
 
     fn pairs(
         &mut self,
         index: usize,
         plan: &ExperimentPlan,
-        kept: &[u32],
         course: &mut Course,
         progress: &mut Listener<'_>,
     ) -> Next {
-        for pair in (1..=plan.pairs).filter(|pair| !kept.contains(pair)) {
-            let end = self.pair(index, plan, pair, course, progress);
-            let lost = match &end {
-                PairEnd::Finished => None,
-                PairEnd::Interrupted => Some("interrupted"),
-                PairEnd::Lost(reason)
-                | PairEnd::GivenUp(reason)
-                | PairEnd::CannotStart { reason, .. }
-                | PairEnd::Storage(reason) => Some(reason.as_str()),
+        let mut ran: Option<(RunStage, u32)> = None;
+        loop {
+            let standing = match self.stand(plan, course, progress) {
+                Ok(standing) => standing,
+                Err(next) => return next,
             };
-            progress(LabProgress::PairEnded {
-                experiment: &plan.name,
-                pair,
-                lost,
-                left: self.forecast.left(),
-            });
-            match end {
-                PairEnd::Finished => {
-                    course.finished += 1;
-                    self.pairs_finished += 1;
-                }
-                PairEnd::Lost(_) => course.lost += 1,
-                PairEnd::GivenUp(reason) => {
-                    course.lost += 1;
-                    let lost = course.lost;
-                    let reason = format!("{lost} pairs are lost, the last because {reason}");
-                    self.problem(plan, ProblemKind::GivenUp, reason, progress);
-                    return Next::Experiment;
-                }
-                PairEnd::CannotStart { reason, last_words } => {
-                    let reason = format!("{reason}{last_words}");
-                    self.problem(plan, ProblemKind::CouldNotStart, reason, progress);
-                    return Next::Experiment;
-                }
-                PairEnd::Storage(reason) => {
-                    self.storage_problem(plan, reason, progress);
-                    return Next::End;
-                }
-                PairEnd::Interrupted => return Next::End,
+            if let Some(ran) = ran {
+                tell_doubts(&standing.verdict, ran, progress);
             }
-            if course.finished >= PAIRS_MIN && pair < plan.pairs {
-                let verdict = judge(plan, &course.runs);
-                progress(LabProgress::Interim { verdict: &verdict });
+            let part = pairs_part(index);
+            self.forecast.revise(part, runs_left(plan, &standing));
+            let news = course.audit.note(&standing);
+            if news || matches!(standing.next, NextStep::Stop(_)) {
+                progress(LabProgress::Look {
+                    standing: &standing,
+                    left: self.forecast.left_of(part),
+                    left_in_all: self.forecast.left(),
+                });
+            }
+            let (stage, wanted) = match standing.next {
+                NextStep::Stop(_) => return Next::Experiment,
+                NextStep::Run {
+                    stage,
+                    valid_pairs_wanted,
+                    ..
+                } => (stage, valid_pairs_wanted),
+            };
+            let most = match stage {
+                RunStage::Search => plan.stopping.max_pairs(),
+                RunStage::Confirm => wanted,
+            };
+            if course.is_endless(stage, most) {
+                let reason = "more pairs were wanted than any cap allows".to_owned();
+                self.problem(&plan.name, ProblemKind::GivenUp, reason, progress);
+                return Next::Experiment;
+            }
+            let pair = Pair {
+                index,
+                plan,
+                stage,
+                number: course.next_pair(stage),
+            };
+            // What is lost is run again, and all that follows has higher numbers.
+            let repeated = (pair.number - 1).saturating_sub(valid_pairs(&standing.verdict, stage));
+            let wanted = PairsWanted {
+                next_look: wanted + repeated,
+                most: most + repeated,
+                repeated,
+            };
+            match self.next_pair(pair, wanted, course, progress) {
+                Ok(finished) => ran = finished.then_some((stage, pair.number)),
+                Err(next) => return next,
             }
         }
-        Next::Experiment
     }
 
-    /// Runs all variants next to each other in time. What it adds to the runs of
-    /// `course` is judged, also where the pair is lost: a verdict says why.
-    fn pair(
+    /// Runs one pair more: whether it was finished, or what comes after the
+    /// experiment if that ends it.
+    fn next_pair(
         &mut self,
-        index: usize,
-        plan: &ExperimentPlan,
-        pair: u32,
+        pair: Pair<'_>,
+        wanted: PairsWanted,
         course: &mut Course,
         progress: &mut Listener<'_>,
-    ) -> PairEnd {
-        let order = order_within(&self.plan.seed, &plan.name, plan.variants.len(), pair);
-        let names: Vec<&str> = order
-            .iter()
-            .map(|variant| plan.variants[*variant].name.as_str())
-            .collect();
+    ) -> Result<bool, Next> {
+        let Pair { plan, stage, .. } = pair;
+        let order = self.order(pair);
+        let names = order.iter().filter_map(|place| plan.variants.get(*place));
+        let names: Vec<&str> = names.map(|variant| variant.name.as_str()).collect();
         progress(LabProgress::PairStarted {
             experiment: &plan.name,
-            pair,
-            of: plan.pairs,
+            stage,
+            pair: pair.number,
+            wanted,
             order: &names,
+            design: plan.design,
         });
-        if let Err(error) = self.results.set_aside(&plan.name, pair) {
-            return PairEnd::Storage(chain(&error));
-        }
-        for (position, variant) in (0..).zip(order) {
-            if let Err(end) = self.half(index, plan, (pair, position, variant), course, progress) {
-                // The rest of the pair would have nothing to be compared with.
-                let rest = (plan.variants.len() as u64).saturating_sub(u64::from(position) + 1);
-                self.forecast.forgo(pairs_part(index), rest);
-                return end;
+        let (runs, end) = self.pair(pair, course, progress);
+        match &end {
+            PairEnd::Finished => {
+                course.finish(stage, pair.number, runs);
+                self.pairs_finished += 1;
             }
+            // It is run again, and says nothing.
+            PairEnd::Interrupted => {}
+            _ => course.lose(stage, pair.number, runs),
         }
-        PairEnd::Finished
+        progress(LabProgress::PairEnded {
+            experiment: &plan.name,
+            stage,
+            pair: pair.number,
+            lost: end.lost(),
+            left: self.forecast.left(),
+        });
+        match end {
+            PairEnd::Finished => Ok(true),
+            PairEnd::Lost(_) => Ok(false),
+            PairEnd::GivenUp(reason) => {
+                let lost = course.lost;
+                let reason = format!("all {lost} pairs are lost, the last because {reason}");
+                self.problem(&plan.name, ProblemKind::GivenUp, reason, progress);
+                Err(Next::Experiment)
+            }
+            PairEnd::CannotStart { reason, last_words } => {
+                let reason = format!("{reason}{last_words}");
+                self.problem(&plan.name, ProblemKind::CouldNotStart, reason, progress);
+                Err(Next::Experiment)
+            }
+            PairEnd::Storage(reason) => {
+                self.storage_problem(&plan.name, reason, progress);
+                Err(Next::End)
+            }
+            PairEnd::Interrupted => Err(Next::End),
+        }
     }
+}
 
-    /// Runs one variant, in its place within its pair.
-    fn half(
-        &mut self,
-        index: usize,
-        plan: &ExperimentPlan,
-        (pair, position, variant): (u32, u32, usize),
-        course: &mut Course,
-        progress: &mut Listener<'_>,
-    ) -> Result<(), PairEnd> {
-        let subjects = self.subjects;
-        let about = Circumstances {
-            options: self.options,
-            experiment: plan,
-            index,
-            variant,
-            subject: &subjects[index].0[variant],
-        };
-        let identity = RunIdentity {
-            experiment: plan.name.clone(),
-            variant: plan.variants[variant].name.clone(),
+/// Tells why a pair that was finished is not believed, if it is not.
+fn tell_doubts(
+    verdict: &ExperimentVerdict,
+    (stage, pair): (RunStage, u32),
+    progress: &mut Listener<'_>,
+) {
+    let Some(goal) = verdict.goals.iter().find(|goal| goal.primary) else {
+        return;
+    };
+    let mut runs = verdict.not_used.iter();
+    let doubted = runs.find_map(|run| {
+        let here = run.stage == stage && run.pair == pair;
+        let mut doubts = run.doubts.iter().filter(|_| here);
+        let doubt = doubts.find(|doubt| doubt.spoils(&goal.metric))?;
+        Some(format!("{}: {doubt}", run.variant))
+    });
+    if let Some(why) = doubted {
+        progress(LabProgress::PairDoubted {
+            experiment: &verdict.name,
+            stage,
             pair,
-            position,
-        };
-        let folder = self.results.run(&plan.name, pair, &identity.variant);
-        let summary = match self.execute(&about, identity, progress) {
-            Ok(summary) => summary,
-            Err(NoRun::Interrupted) => return Err(PairEnd::Interrupted),
-            Err(NoRun::Storage(reason)) => return Err(PairEnd::Storage(reason)),
-        };
-        let what = told(&summary.outcome);
-        let next = consequence(&summary.outcome, course.finished, course.lost);
-        if next != Consequence::Interrupted {
-            course.runs.push(summary);
-        }
-        match next {
-            Consequence::GoOn => Ok(()),
-            Consequence::LosePair => Err(PairEnd::Lost(what)),
-            Consequence::GiveUp => Err(PairEnd::GivenUp(what)),
-            Consequence::CannotStart => Err(PairEnd::CannotStart {
-                reason: what,
-                last_words: last_words(&folder),
-            }),
-            Consequence::StorageFull => Err(PairEnd::Storage(what)),
-            Consequence::Interrupted => Err(PairEnd::Interrupted),
-        }
+            why: &why,
+        });
     }
 }

@@ -1,6 +1,6 @@
 //! Finding the rate of an experiment.
 
-use stillwell_capture::{RunIdentity, RunOutcome};
+use stillwell_capture::{RunIdentity, RunOutcome, RunStage};
 use stillwell_plan::{ExperimentPlan, OperatingPoint};
 use stillwell_units::Nanos;
 
@@ -8,7 +8,9 @@ use super::{Listener, Next, NoRun, Session, last_words, probe_part};
 use crate::files::{read_json, remove_folder, write_json};
 use crate::policy::told;
 use crate::request::Circumstances;
-use crate::{LabError, LabProgress, OperatingPointFound, ProblemKind, Reading, operating, settle};
+use crate::{
+    LabError, LabProgress, OperatingPointFound, ProblemKind, Reading, RunsLeft, operating, settle,
+};
 
 impl Session<'_> {
     /// `experiment` at the rate at which its pairs run.
@@ -26,13 +28,13 @@ impl Session<'_> {
         let probing = operating::probing(experiment, length);
         if experiment.rig.generators.is_empty() {
             // Idle: there is no rate to be found.
-            self.forecast.forgo(probe_part(index), 1);
+            self.forecast.revise(probe_part(index), RunsLeft::NONE);
             return Ok(experiment.clone());
         }
         let path = self.results.operating_point(&experiment.name);
         let taken_over = self.options.resume && path.exists();
         let found = if taken_over {
-            self.forecast.forgo(probe_part(index), 1);
+            self.forecast.revise(probe_part(index), RunsLeft::NONE);
             read_json(&path).map_err(|error| self.unusable(experiment, &error, progress))?
         } else {
             let found = self.probe(index, &probing, share, length, progress)?;
@@ -69,6 +71,7 @@ impl Session<'_> {
         let identity = RunIdentity {
             experiment: probing.name.clone(),
             variant: baseline.name.clone(),
+            stage: RunStage::Search,
             pair: 0,
             position: 0,
         };
@@ -80,7 +83,7 @@ impl Session<'_> {
         let folder = self.results.probe(&probing.name);
         if let Err(error) = remove_folder(&folder) {
             let reason = format!("remove {}: {error}", folder.display());
-            self.storage_problem(probing, reason, progress);
+            self.storage_problem(&probing.name, reason, progress);
             return Err(Next::End);
         }
         let about = Circumstances {
@@ -94,7 +97,7 @@ impl Session<'_> {
             Ok(summary) => summary,
             Err(NoRun::Interrupted) => return Err(Next::End),
             Err(NoRun::Storage(reason)) => {
-                self.storage_problem(probing, reason, progress);
+                self.storage_problem(&probing.name, reason, progress);
                 return Err(Next::End);
             }
         };
@@ -105,14 +108,14 @@ impl Session<'_> {
             },
             RunOutcome::Interrupted { .. } => return Err(Next::End),
             RunOutcome::StorageFailed { .. } => {
-                self.storage_problem(probing, told(&summary.outcome), progress);
+                self.storage_problem(&probing.name, told(&summary.outcome), progress);
                 return Err(Next::End);
             }
             outcome => told(outcome),
         };
         let last_words = last_words(&folder);
         let reason = format!("the probe failed: {failed}{last_words}");
-        self.problem(probing, ProblemKind::CouldNotStart, reason, progress);
+        self.problem(&probing.name, ProblemKind::CouldNotStart, reason, progress);
         Err(Next::Experiment)
     }
 
@@ -122,7 +125,7 @@ impl Session<'_> {
         error: &LabError,
         progress: &mut Listener<'_>,
     ) -> Next {
-        self.storage_problem(experiment, super::chain(error), progress);
+        self.storage_problem(&experiment.name, super::chain(error), progress);
         Next::End
     }
 }

@@ -3,10 +3,10 @@
 use std::fs;
 
 use stillwell_capture::Capture;
-use stillwell_lab::Local;
+use stillwell_lab::{Executor, Local};
 use stillwell_plan::SubjectKind;
 use stillwell_units::Nanos;
-use stillwell_verdict::{RunSummary, summarise};
+use stillwell_verdict::{RunSummary, summarise, summarise_from};
 
 use crate::mock::{experiment, lab, options, run};
 
@@ -35,5 +35,13 @@ fn a_local_run_leaves_its_capture_and_its_summary() {
         let summary: RunSummary = serde_json::from_slice(&text).unwrap();
         assert_eq!(summary, summarise(&capture));
         assert_eq!(summary.identity.unwrap().variant, variant);
+
+        // With more of it left out, it is another summary of the same capture.
+        let longer = summary.warmup + Nanos::from_millis(10);
+        let again = Local.sum_up(&run, longer).unwrap();
+        assert_eq!(again, summarise_from(&capture, longer));
+        let text = fs::read(run.join("summary.json")).unwrap();
+        let kept: RunSummary = serde_json::from_slice(&text).unwrap();
+        assert_eq!((kept.warmup, &kept), (longer, &again));
     }
 }

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use stillwell_capture::RunOutcome;
+use stillwell_capture::{RunOutcome, RunStage};
 use stillwell_lab::{
-    LabOutcome, LabProgress, OperatingPointFound, ProblemKind, Results, latest, order_within,
-    run_lab,
+    LabOutcome, LabProgress, OperatingPointFound, ProblemKind, Results, TimeLeft, latest,
+    order_within, run_lab,
 };
 use stillwell_plan::{LabPlan, OperatingPoint, Phase, RateShape, SubjectKind};
 use stillwell_run::Interrupt;
@@ -45,7 +45,7 @@ fn variants_of_a_pair_run_in_its_order_with_its_seeds() {
     let names = ["baseline", "comparison"];
     let expected: Vec<(String, u32, String)> = (1..=6)
         .flat_map(|pair| {
-            let order = order_within(&plan.seed, "one", 2, pair);
+            let order = order_within(&plan.seed, "one", RunStage::Search, 2, pair);
             order
                 .into_iter()
                 .map(move |at| ("one".to_owned(), pair, names[at].to_owned()))
@@ -155,15 +155,18 @@ fn failures_have_their_consequences() {
             vec![1],
             all(),
         ),
-        (vec![2], port_taken(), None, all(), all()),
-        (vec![1], died(), None, all(), all()),
+        // What is lost is repeated under the next number.
+        (vec![2], port_taken(), None, vec![1, 2, 3, 4, 5], all()),
+        (vec![1], died(), None, vec![1, 2, 3, 4, 5], all()),
         (
-            vec![1, 3],
+            vec![1, 2],
             died(),
             Some(ProblemKind::GivenUp),
-            vec![1, 2, 3],
+            vec![1, 2],
             all(),
         ),
+        // A verdict says that too many had to be repeated.
+        (vec![1, 3], died(), None, vec![1, 2, 3], all()),
         (
             vec![1],
             full(),
@@ -193,7 +196,7 @@ fn a_lost_pair_is_told_and_the_rest_is_judged() {
     let verdict = &result.verdicts[0];
     assert_eq!(
         (verdict.pairs_used, verdict.pairs_discarded),
-        (3, 1),
+        (4, 1),
         "{verdict:?}"
     );
 }
@@ -201,7 +204,7 @@ fn a_lost_pair_is_told_and_the_rest_is_judged() {
 #[test]
 fn finished_pairs_outlive_a_full_disk() {
     let (result, _) = failing(&[4], &full());
-    assert_eq!(result.verdicts[0].pairs_used, 3);
+    assert_eq!(result.verdicts[0].pairs_valid, 3);
     assert_eq!(
         result.problems[0].reason,
         "the capture could not be written: no space"
@@ -229,8 +232,9 @@ fn an_interrupt_ends_the_lab_and_keeps_what_is_finished() {
     assert!(outcome.problems.is_empty());
     assert_eq!(mock.ran().len(), 9);
     assert_eq!(outcome.verdicts.len(), 1);
-    assert_eq!(outcome.verdicts[0].pairs_used, 4);
-    assert_eq!(outcome.verdicts[0].verdict, Verdict::Regressed);
+    // The only look that was planned has not come.
+    assert_eq!(outcome.verdicts[0].pairs_valid, 4);
+    assert_eq!(outcome.verdicts[0].verdict, Verdict::Inconclusive);
 }
 
 fn probing(pairs: u32) -> LabPlan {
@@ -337,10 +341,17 @@ fn the_time_left_shrinks_to_nothing() {
     )
     .unwrap();
     // Six runs of 25.5 s and a guess of 2 s for what comes besides.
-    assert_eq!(left[0], Nanos::from_secs(6 * 27) + Nanos::from_secs(3));
-    assert_eq!(left.last(), Some(&Nanos::ZERO));
+    let all = Nanos::from_secs(6 * 27) + Nanos::from_secs(3);
+    let whole = TimeLeft {
+        least: all,
+        likely: all,
+        most: all,
+    };
+    assert_eq!(left[0], whole);
+    assert_eq!(left.last(), Some(&TimeLeft::default()));
+    let likely = left.iter().map(|left| left.likely);
     assert!(
-        left.is_sorted_by(|earlier, later| earlier >= later),
+        likely.is_sorted_by(|earlier, later| earlier >= later),
         "{left:?}"
     );
 }

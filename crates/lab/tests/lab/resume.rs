@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use stillwell_capture::{RunIdentity, RunOutcome};
-use stillwell_lab::{LabError, LabProgress, run_lab};
+use stillwell_lab::{LabError, LabProgress, Results, run_lab};
 use stillwell_plan::{BinarySource, LabPlan, OperatingPoint};
 use stillwell_run::Interrupt;
 use stillwell_units::Nanos;
@@ -160,4 +160,64 @@ fn results_are_never_overwritten_or_invented() {
     held.lock().unwrap();
     let in_use = run(&plan, &options(folder.path(), true), &mut Mock::new(dearer));
     assert!(matches!(in_use, Err(LabError::InUse { .. })));
+}
+
+/// What was written before there were stages, looks and confirmation.
+#[test]
+fn results_of_an_older_version_are_read_and_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = lab([experiment("one", 6)]);
+    let options = |resume| options(folder.path(), resume);
+    let mut listen = |_: LabProgress<'_>| {};
+    let interrupt = Interrupt::new();
+    let mut mock = Mock::new(|own: &RunIdentity, interrupt: &Interrupt| {
+        if own.pair == 6 {
+            interrupt.raise(2);
+        }
+        dearer(own, interrupt)
+    });
+    run_lab(&plan, &options(false), &mut mock, &interrupt, &mut listen).unwrap();
+    let results = Results::new(folder.path().join("results"));
+    rewrite(&results.lab(), |record| {
+        let experiment = record["plan"]["experiments"][0].as_object_mut().unwrap();
+        for key in ["stopping", "design", "warmup", "confirm", "family"] {
+            assert!(experiment.remove(key).is_some(), "{key}");
+        }
+        experiment.insert("pairs".to_owned(), 6.into());
+        let goal = experiment["goals"][0].as_object_mut().unwrap();
+        assert!(goal.remove("direction").is_some());
+        record.as_object_mut().unwrap().remove("health");
+    });
+    for pair in 1..=5 {
+        for variant in ["baseline", "comparison"] {
+            let path = results.run("one", pair, variant).join("summary.json");
+            rewrite(&path, |summary| {
+                let summary = summary.as_object_mut().unwrap();
+                for key in ["series", "environment", "warmup_ns", "length_ns"] {
+                    summary.remove(key);
+                }
+                let identity = summary["identity"].as_object_mut().unwrap();
+                assert!(identity.remove("stage").is_some());
+            });
+        }
+    }
+    let record = results.record().unwrap();
+    assert_eq!(record.plan, plan);
+    assert_eq!(
+        results
+            .summaries(&record.plan.experiments[0])
+            .unwrap()
+            .len(),
+        11
+    );
+    let mut mock = Mock::new(dearer);
+    let outcome = run(&plan, &options(true), &mut mock).unwrap();
+    assert_eq!(outcome.verdicts[0].verdict, Verdict::Regressed);
+}
+
+/// Replaces a file of JSON by what `change` makes of it.
+fn rewrite(path: &Path, change: impl Fn(&mut serde_json::Value)) {
+    let mut value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    change(&mut value);
+    fs::write(path, value.to_string()).unwrap();
 }

@@ -55,7 +55,7 @@ impl Reader {
         let Some(entries) = node.entries() else {
             let mut accepted = keys.accepted.join(", ");
             accepted.insert_str(0, "keys here: ");
-            let expected = format!("a {}", keys.what);
+            let expected = article(keys.what);
             let message = format!("expected {expected}, found {}", node.shape());
             self.report(
                 self.error(code::WRONG_SHAPE, node.span, message)

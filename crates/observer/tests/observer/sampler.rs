@@ -1,7 +1,7 @@
 //! Beats as they are delivered.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
@@ -95,12 +95,12 @@ fn a_sampler_that_nobody_listens_to_fails() {
     assert_eq!(taken, 1);
 }
 
-#[test]
-fn pages_are_scraped_beside_the_beats() {
+/// Serves a metrics page until `scope` ends and a last connection comes.
+fn serve_page(scope: &mut Scope) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let mut serving = Scope::new(&Token::new());
     let serve = move |token: &Token| {
+        // The last line is broken.
         let page = "# TYPE seen counter\nseen{source=\"x\"} 4\nother 1\nbroken{\n";
         while !token.is_cancelled() {
             let (mut stream, _) = listener.accept()?;
@@ -115,7 +115,14 @@ fn pages_are_scraped_beside_the_beats() {
         }
         Ok(())
     };
-    serving.thread(Place::default(), "serve", serve).unwrap();
+    scope.thread(Place::default(), "serve", serve).unwrap();
+    address
+}
+
+#[test]
+fn pages_are_scraped_beside_the_beats() {
+    let mut serving = Scope::new(&Token::new());
+    let address = serve_page(&mut serving);
     let scrape = |url: String| ScrapePlan {
         url,
         names: Some(vec!["seen".to_owned()]),
@@ -159,6 +166,14 @@ fn pages_are_scraped_beside_the_beats() {
         .filter(|sample| sample.name == metric::SCRAPE_FAILED.into());
     let failed: Vec<bool> = failed.map(|sample| sample.value != Value::Int(0)).collect();
     assert_eq!(failed, [false, true]);
+    let count_of = |name| match find(&beaten.samples, name).unwrap().value {
+        Value::Int(count) => count,
+        ref other => panic!("{other:?}"),
+    };
+    // One line of each page is broken.
+    assert_eq!(count_of("scrape_malformed"), count_of("scrape_ok"));
+    assert!(count_of("scrape_malformed") > 0);
+    assert_eq!(count_of("scrape_surplus"), 0);
     drop(receiver);
     scope.close(Nanos::from_secs(20));
     serving.token().cancel();

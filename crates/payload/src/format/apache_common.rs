@@ -5,7 +5,7 @@ use stillwell_units::Seed;
 use super::{Event, Writer};
 use crate::SlotUse;
 use crate::random::Random;
-use crate::text::{Clock, Fragment, Pen, Vocabulary, address, path};
+use crate::text::{Clock, Fragment, Paper, Pen, Vocabulary, address, path};
 
 /// No line whose path is one slash is longer, with its line feed.
 pub(crate) const FLOOR: usize = 128;
@@ -16,7 +16,7 @@ pub(crate) fn writer(seed: Seed, event_max: usize, slots: SlotUse) -> Box<dyn Wr
         clock: Clock::new(&mut random),
         random,
         vocabulary: Vocabulary::new(seed.derive("names", 0)),
-        pen: Pen::new(),
+        paper: Paper::new(),
         event_max,
         slots,
     })
@@ -28,7 +28,7 @@ struct ApacheCommon {
     random: Random,
     clock: Clock,
     vocabulary: Vocabulary,
-    pen: Pen,
+    paper: Paper,
     event_max: usize,
     slots: SlotUse,
 }
@@ -38,35 +38,31 @@ const TAIL_MAX: usize = r#" HTTP/1.1" 200 123456789"#.len() + 1;
 
 impl Writer for ApacheCommon {
     fn next(&mut self) -> Option<Event<'_>> {
-        let Self {
-            random,
-            clock,
-            vocabulary,
-            pen,
-            ..
-        } = self;
-        pen.clear();
-        clock.advance(random);
-        address(pen, random);
+        let (mut random, mut pen) = (self.random.clone(), self.paper.pen());
+        let (vocabulary, clock) = (&self.vocabulary, &mut self.clock);
+        clock.advance(&mut random);
+        address(&mut pen, &mut random);
         pen.fixed(b" - ");
-        let user = vocabulary.user(random);
+        let user = vocabulary.user(&mut random);
         pen.fragment(if random.seldom(1) { &ANONYMOUS } else { user });
         pen.fixed(b" [");
-        clock.common_log(pen);
+        clock.common_log(&mut pen);
         pen.fixed(br#"] ""#);
         pen.fragment(random.choose(&METHODS));
         pen.fixed(b" ");
-        let slot = target(pen, random, self.event_max - TAIL_MAX, self.slots);
+        let slot = target(&mut pen, &mut random, self.event_max - TAIL_MAX, self.slots);
         pen.fragment(random.choose(&PROTOCOLS));
         pen.fragment(random.choose(&STATUSES));
-        pen.random_number(random);
+        pen.random_number(&mut random);
         pen.fixed(b"\n");
+        self.random = random;
         Some(pen.event(slot))
     }
 }
 
 /// Writes what was asked for, cut at `end`; a slot is its first segment.
-fn target(pen: &mut Pen, random: &mut Random, end: usize, slots: SlotUse) -> Option<usize> {
+#[inline(always)]
+fn target(pen: &mut Pen<'_>, random: &mut Random, end: usize, slots: SlotUse) -> Option<usize> {
     let slot = match slots {
         SlotUse::None => None,
         SlotUse::Every => {

@@ -9,7 +9,7 @@ use stillwell_units::Seed;
 use super::{Event, Writer};
 use crate::SlotUse;
 use crate::random::Random;
-use crate::text::Pen;
+use crate::text::Paper;
 
 /// One character and the line feed.
 pub(crate) const FLOOR: usize = 2;
@@ -20,7 +20,7 @@ const LINE_MAX: usize = 6144;
 pub(crate) fn writer(seed: Seed, event_max: usize, slots: SlotUse) -> Box<dyn Writer> {
     Box::new(Ascii {
         random: Random::new(seed),
-        pen: Pen::new(),
+        paper: Paper::new(),
         event_max: event_max.min(LINE_MAX),
         slots,
     })
@@ -29,21 +29,21 @@ pub(crate) fn writer(seed: Seed, event_max: usize, slots: SlotUse) -> Box<dyn Wr
 #[derive(Debug)]
 struct Ascii {
     random: Random,
-    pen: Pen,
+    paper: Paper,
     event_max: usize,
     slots: SlotUse,
 }
 
 impl Writer for Ascii {
     fn next(&mut self) -> Option<Event<'_>> {
-        let Self { random, pen, .. } = self;
-        pen.clear();
+        let (mut random, mut pen) = (self.random.clone(), self.paper.pen());
         let slot = pen.slot(self.slots);
         let room = self.event_max - pen.len() - 1;
         let length = random.between(1, room as u64);
         let length = usize::try_from(length).unwrap_or(room);
         pen.words(length, || printable(random.word()).to_le_bytes());
         pen.fixed(b"\n");
+        self.random = random;
         Some(pen.event(slot))
     }
 }

@@ -5,7 +5,7 @@ use stillwell_units::Seed;
 use super::{Event, Writer};
 use crate::SlotUse;
 use crate::random::Random;
-use crate::text::{Clock, Fragment, Messages, Pen, application};
+use crate::text::{Clock, Fragment, Messages, Paper, application};
 
 /// No object whose message has one character is longer.
 pub(crate) const FLOOR: usize = 256;
@@ -16,7 +16,7 @@ pub(crate) fn writer(seed: Seed, event_max: usize, slots: SlotUse) -> Box<dyn Wr
         clock: Clock::new(&mut random),
         random,
         messages: Messages::new(seed),
-        pen: Pen::new(),
+        paper: Paper::new(),
         event_max,
         slots,
     })
@@ -30,33 +30,27 @@ struct DatadogLog {
     random: Random,
     clock: Clock,
     messages: Messages,
-    pen: Pen,
+    paper: Paper,
     event_max: usize,
     slots: SlotUse,
 }
 
 impl Writer for DatadogLog {
     fn next(&mut self) -> Option<Event<'_>> {
-        let Self {
-            random,
-            clock,
-            messages,
-            pen,
-            ..
-        } = self;
-        pen.clear();
-        clock.advance(random);
+        let (mut random, mut pen) = (self.random.clone(), self.paper.pen());
+        let (messages, clock) = (&self.messages, &mut self.clock);
+        clock.advance(&mut random);
         pen.fixed(br#"{"message":""#);
         let room = self.event_max - (FLOOR - 1);
-        let slot = messages.write(pen, random, room, self.slots);
+        let slot = messages.write(&mut pen, &mut random, room, self.slots);
         pen.fixed(br#"","status":""#);
         pen.fragment(random.choose(&STATUSES));
         pen.fixed(br#"","timestamp":"#);
-        clock.epoch_milliseconds(pen);
+        clock.epoch_milliseconds(&mut pen);
         pen.fixed(br#","hostname":""#);
-        pen.fragment(messages.vocabulary.host(random));
+        pen.fragment(messages.vocabulary.host(&mut random));
         pen.fixed(br#"","service":""#);
-        pen.fragment(application(random));
+        pen.fragment(application(&mut random));
         pen.fixed(br#"","ddsource":""#);
         pen.fragment(random.choose(&SOURCES));
         pen.fixed(br#"","ddtags":"env:"#);
@@ -70,6 +64,7 @@ impl Writer for DatadogLog {
         pen.fixed(b".");
         pen.number(random.bits(8));
         pen.fixed(br#""}"#);
+        self.random = random;
         Some(pen.event(slot))
     }
 }

@@ -5,7 +5,7 @@ use stillwell_units::Seed;
 use super::{Event, Writer};
 use crate::SlotUse;
 use crate::random::Random;
-use crate::text::{Pen, Vocabulary};
+use crate::text::{Paper, Vocabulary};
 
 /// No object whose list of bytes has one entry is longer, with its line feed.
 pub(crate) const FLOOR: usize = 112;
@@ -20,7 +20,7 @@ pub(crate) fn writer(seed: Seed, event_max: usize, slots: SlotUse) -> Box<dyn Wr
     Box::new(Json {
         random: Random::new(seed.derive("values", 0)),
         vocabulary: Vocabulary::new(seed.derive("names", 0)),
-        pen: Pen::new(),
+        paper: Paper::new(),
         event_max,
         slots,
     })
@@ -31,29 +31,24 @@ pub(crate) fn writer(seed: Seed, event_max: usize, slots: SlotUse) -> Box<dyn Wr
 struct Json {
     random: Random,
     vocabulary: Vocabulary,
-    pen: Pen,
+    paper: Paper,
     event_max: usize,
     slots: SlotUse,
 }
 
 impl Writer for Json {
     fn next(&mut self) -> Option<Event<'_>> {
-        let Self {
-            random,
-            vocabulary,
-            pen,
-            ..
-        } = self;
-        pen.clear();
+        let (mut random, mut pen) = (self.random.clone(), self.paper.pen());
+        let vocabulary = &self.vocabulary;
         pen.fixed(br#"{"id":"#);
-        pen.random_number(random);
+        pen.random_number(&mut random);
         pen.fixed(br#","name":""#);
         let slot = pen.slot(self.slots);
-        pen.fragment(vocabulary.user(random));
+        pen.fragment(vocabulary.user(&mut random));
         pen.fixed(b" ");
-        pen.fragment(vocabulary.user(random));
+        pen.fragment(vocabulary.user(&mut random));
         pen.fixed(br#"","seed":"#);
-        pen.random_number(random);
+        pen.random_number(&mut random);
         pen.fixed(br#","byte_parade":["#);
         let room = self.event_max - pen.len() - b"]}\n".len();
         let drawn = usize::from(1 + random.below(PARADE_MAX));
@@ -62,6 +57,7 @@ impl Writer for Json {
         }
         pen.cut(pen.len() - 1);
         pen.fixed(b"]}\n");
+        self.random = random;
         Some(pen.event(slot))
     }
 }

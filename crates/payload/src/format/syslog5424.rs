@@ -5,7 +5,7 @@ use stillwell_units::Seed;
 use super::{Event, Writer};
 use crate::SlotUse;
 use crate::random::Random;
-use crate::text::{Clock, Messages, Pen, application};
+use crate::text::{Clock, Messages, Paper, Pen, application};
 
 /// No header without structured data is longer, with a message of one character
 /// and the line feed.
@@ -23,7 +23,7 @@ pub(crate) fn writer(seed: Seed, event_max: usize, slots: SlotUse) -> Box<dyn Wr
         clock: Clock::new(&mut random),
         random,
         messages: Messages::new(seed),
-        pen: Pen::new(),
+        paper: Paper::new(),
         event_max,
         slots,
     })
@@ -35,30 +35,24 @@ struct Syslog5424 {
     random: Random,
     clock: Clock,
     messages: Messages,
-    pen: Pen,
+    paper: Paper,
     event_max: usize,
     slots: SlotUse,
 }
 
 impl Writer for Syslog5424 {
     fn next(&mut self) -> Option<Event<'_>> {
-        let Self {
-            random,
-            clock,
-            messages,
-            pen,
-            ..
-        } = self;
-        pen.clear();
-        clock.advance(random);
+        let (mut random, mut pen) = (self.random.clone(), self.paper.pen());
+        let (messages, clock) = (&self.messages, &mut self.clock);
+        clock.advance(&mut random);
         pen.fixed(b"<");
         pen.number(random.below(PRIORITIES));
         pen.fixed(b">1 ");
-        clock.rfc3339(pen);
+        clock.rfc3339(&mut pen);
         pen.fixed(b" ");
-        pen.fragment(messages.vocabulary.host(random));
+        pen.fragment(messages.vocabulary.host(&mut random));
         pen.fixed(b" ");
-        pen.fragment(application(random));
+        pen.fragment(application(&mut random));
         pen.fixed(b" ");
         pen.number(1 + random.below(999));
         pen.number_2(random.below(100));
@@ -66,19 +60,21 @@ impl Writer for Syslog5424 {
         pen.number_3(random.below(1000));
         let may_be_structured = self.event_max >= FLOOR + STRUCTURED_MAX + 128;
         if may_be_structured && random.seldom(1) {
-            structured_data(messages, pen, random);
+            structured_data(messages, &mut pen, &mut random);
         } else {
             pen.fixed(b" - ");
         }
         let room = self.event_max - pen.len() - 1;
-        let slot = messages.write(pen, random, room, self.slots);
+        let slot = messages.write(&mut pen, &mut random, room, self.slots);
         pen.fixed(b"\n");
+        self.random = random;
         Some(pen.event(slot))
     }
 }
 
 /// One or two elements, under the enterprise number that is kept for examples.
-fn structured_data(messages: &Messages, pen: &mut Pen, random: &mut Random) {
+#[inline(always)]
+fn structured_data(messages: &Messages, pen: &mut Pen<'_>, random: &mut Random) {
     pen.fixed(br#" [trace@32473 id=""#);
     pen.random_hexadecimal(random);
     pen.random_hexadecimal(random);

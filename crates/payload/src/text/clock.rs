@@ -51,7 +51,7 @@ impl Clock {
     }
 
     /// Moves on to the next event.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn advance(&mut self, random: &mut Random) {
         self.milliseconds += random.bits(5);
         if self.milliseconds >= 1000 {
@@ -62,24 +62,28 @@ impl Clock {
     }
 
     /// `2021-02-03T04:05:06.789Z`
-    pub(crate) fn rfc3339(&self, pen: &mut Pen) {
+    #[inline(always)]
+    pub(crate) fn rfc3339(&self, pen: &mut Pen<'_>) {
         pen.fixed(&self.rfc3339);
         pen.number_3(self.milliseconds);
         pen.fixed(b"Z");
     }
 
     /// `03/Feb/2021:04:05:06 +0000`
-    pub(crate) fn common_log(&self, pen: &mut Pen) {
+    #[inline(always)]
+    pub(crate) fn common_log(&self, pen: &mut Pen<'_>) {
         pen.fixed(&self.common_log);
     }
 
     /// `1612325106789`
-    pub(crate) fn epoch_milliseconds(&self, pen: &mut Pen) {
+    #[inline(always)]
+    pub(crate) fn epoch_milliseconds(&self, pen: &mut Pen<'_>) {
         pen.fixed(&self.epoch);
         pen.number_3(self.milliseconds);
     }
 
     /// Writes the whole second into each text.
+    #[cold]
     fn render(&mut self) {
         let (year, month, day) = civil_from_days(self.seconds / 86_400);
         let of_day = self.seconds % 86_400;
@@ -142,11 +146,13 @@ const fn civil_from_days(days: u64) -> (u64, u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::Paper;
 
     fn texts(seconds: u64) -> [String; 3] {
         let clock = Clock::at(seconds);
-        let write = |text: fn(&Clock, &mut Pen)| {
-            let mut pen = Pen::new();
+        let write = |text: fn(&Clock, &mut Pen<'_>)| {
+            let mut paper = Paper::new();
+            let mut pen = paper.pen();
             text(&clock, &mut pen);
             String::from_utf8(pen.event(None).bytes.to_vec()).unwrap()
         };

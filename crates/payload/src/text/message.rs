@@ -48,9 +48,10 @@ impl Messages {
 
     /// Writes one message of at most `room` bytes, cut where it would be longer,
     /// and gives its slot, if slots are in use; `room` has place for one.
+    #[inline(always)]
     pub(crate) fn write(
         &self,
-        pen: &mut Pen,
+        pen: &mut Pen<'_>,
         random: &mut Random,
         room: usize,
         slots: SlotUse,
@@ -69,8 +70,8 @@ impl Messages {
         slot
     }
 
-    #[inline]
-    fn value(&self, value: Value, pen: &mut Pen, random: &mut Random) {
+    #[inline(always)]
+    fn value(&self, value: Value, pen: &mut Pen<'_>, random: &mut Random) {
         match value {
             Value::Nothing => {}
             Value::Address => address(pen, random),

@@ -13,51 +13,68 @@ const CAPACITY: usize = 8192;
 /// Room in a [`Fragment`].
 const FRAGMENT_MAX: usize = 32;
 
+/// Where events are written, one after the other in the same place.
+pub(crate) struct Paper(Box<[u8; CAPACITY]>);
+
 /// One event being written. Pieces are copied whole, in a width that the
 /// compiler knows, and the place then moves on by their length only: several
-/// times faster than copying just the length. Writing more than the capacity
-/// panics; every writer bounds what it writes far below.
-pub(crate) struct Pen {
-    buffer: Box<[u8; CAPACITY]>,
+/// times faster than copying just the length. Everything that takes a pen is
+/// put into the writer that holds it, so that the place stays in a register.
+/// Writing more than the capacity panics; every writer bounds what it writes far
+/// below.
+pub(crate) struct Pen<'p> {
+    buffer: &'p mut [u8; CAPACITY],
     at: usize,
 }
 
-impl fmt::Debug for Pen {
+impl fmt::Debug for Paper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Paper").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Pen<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pen").field("at", &self.at).finish()
     }
 }
 
-impl Pen {
+impl Paper {
     pub(crate) fn new() -> Self {
-        Self {
-            buffer: Box::new([0; CAPACITY]),
-            at: 0,
-        }
+        Self(Box::new([0; CAPACITY]))
     }
 
     /// Begins the next event.
-    pub(crate) const fn clear(&mut self) {
-        self.at = 0;
+    #[inline(always)]
+    pub(crate) const fn pen(&mut self) -> Pen<'_> {
+        Pen {
+            buffer: &mut self.0,
+            at: 0,
+        }
     }
+}
 
+impl<'p> Pen<'p> {
     /// Bytes written since.
+    #[inline(always)]
     pub(crate) const fn len(&self) -> usize {
         self.at
     }
 
     /// Forgets what lies beyond the first `len` bytes.
+    #[inline(always)]
     pub(crate) fn cut(&mut self, len: usize) {
         self.at = self.at.min(len);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn fixed<const N: usize>(&mut self, bytes: &[u8; N]) {
         self.buffer[self.at..][..N].copy_from_slice(bytes);
         self.at += N;
     }
 
     /// `len` bytes, eight from each call of `next`.
+    #[inline(always)]
     pub(crate) fn words(&mut self, len: usize, mut next: impl FnMut() -> [u8; 8]) {
         let room = &mut self.buffer[self.at..][..len.next_multiple_of(8)];
         for word in room.chunks_exact_mut(8) {
@@ -66,14 +83,14 @@ impl Pen {
         self.at += len;
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn fragment(&mut self, fragment: &Fragment) {
         self.buffer[self.at..][..FRAGMENT_MAX].copy_from_slice(&fragment.bytes);
         self.at += usize::from(fragment.len);
     }
 
     /// `value` below 1000, without leading zeros.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn number(&mut self, value: u16) {
         let triple = &TRIPLES[usize::from(value)];
         self.buffer[self.at..][..4].copy_from_slice(&triple.trimmed);
@@ -81,18 +98,18 @@ impl Pen {
     }
 
     /// `value` and a comma.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn byte_and_comma(&mut self, value: u8) {
         self.byte_and(&BYTES_COMMA, value);
     }
 
     /// `value` and a full stop.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn byte_and_stop(&mut self, value: u8) {
         self.byte_and(&BYTES_STOP, value);
     }
 
-    #[inline]
+    #[inline(always)]
     fn byte_and(&mut self, table: &[([u8; 4], u8); 256], value: u8) {
         let (digits, len) = &table[usize::from(value)];
         self.buffer[self.at..][..4].copy_from_slice(digits);
@@ -100,19 +117,20 @@ impl Pen {
     }
 
     /// `value` below 1000, in three digits.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn number_3(&mut self, value: u16) {
         self.fixed(&TRIPLES[usize::from(value)].padded);
     }
 
     /// `value` below 100, in two digits.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn number_2(&mut self, value: u16) {
         self.fixed(&PAIRS[usize::from(value)]);
     }
 
     /// A random number: half of them have up to three digits, a quarter up to
     /// six, a quarter up to nine.
+    #[inline(always)]
     pub(crate) fn random_number(&mut self, random: &mut Random) {
         // All nine are written and some kept: a branch on a random number costs
         // more than it saves.
@@ -124,12 +142,14 @@ impl Pen {
     }
 
     /// Eight random hexadecimal digits.
+    #[inline(always)]
     pub(crate) fn random_hexadecimal(&mut self, random: &mut Random) {
         let bits = u32::from(random.bits(16)) << 16 | u32::from(random.bits(16));
         self.fixed(&hexadecimal(bits));
     }
 
     /// A random UUID in the form of version 4.
+    #[inline(always)]
     pub(crate) fn random_uuid(&mut self, random: &mut Random) {
         let start = self.at;
         self.random_hexadecimal(random);
@@ -148,6 +168,7 @@ impl Pen {
     }
 
     /// An empty stamp slot and a space, if slots are in use.
+    #[inline(always)]
     pub(crate) fn slot(&mut self, slots: SlotUse) -> Option<usize> {
         match slots {
             SlotUse::None => None,
@@ -161,7 +182,8 @@ impl Pen {
     }
 
     /// What was written, as an event of one unit.
-    pub(crate) fn event(&self, slot: Option<usize>) -> Event<'_> {
+    #[inline(always)]
+    pub(crate) fn event(self, slot: Option<usize>) -> Event<'p> {
         Event {
             bytes: &self.buffer[..self.at],
             slot,

@@ -38,27 +38,32 @@ impl Vocabulary {
         Self { hosts, users }
     }
 
+    #[inline(always)]
     pub(crate) fn host(&self, random: &mut Random) -> &Fragment {
         random.choose(&self.hosts)
     }
 
+    #[inline(always)]
     pub(crate) fn user(&self, random: &mut Random) -> &Fragment {
         random.choose(&self.users)
     }
 }
 
 /// The name of a program or service.
+#[inline(always)]
 pub(crate) fn application(random: &mut Random) -> &'static Fragment {
     random.choose(&APPLICATIONS)
 }
 
 /// A common word.
+#[inline(always)]
 pub(crate) fn word(random: &mut Random) -> &'static Fragment {
     random.choose(&WORDS)
 }
 
 /// Two to four segments, the last sometimes a number or an identity.
-pub(crate) fn path(pen: &mut Pen, random: &mut Random) {
+#[inline(always)]
+pub(crate) fn path(pen: &mut Pen<'_>, random: &mut Random) {
     for _ in 0..2 + random.bits(1) {
         pen.fixed(b"/");
         pen.fragment(word(random));
@@ -77,7 +82,8 @@ pub(crate) fn path(pen: &mut Pen, random: &mut Random) {
 }
 
 /// An IPv4 address.
-pub(crate) fn address(pen: &mut Pen, random: &mut Random) {
+#[inline(always)]
+pub(crate) fn address(pen: &mut Pen<'_>, random: &mut Random) {
     pen.number(1 + random.below(223));
     pen.fixed(b".");
     pen.byte_and_stop(random.byte());

@@ -6,23 +6,14 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use stillwell_scope::{PartError, Tasks};
-use stillwell_wire::Stream;
-use tokio::net::{TcpListener, UnixListener};
+use stillwell_wire::{Listener, Stream};
 use tokio::select;
-use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use crate::core::Core;
 
 /// Between tries where descriptors or memory have run out.
 const PAUSE: Duration = Duration::from_millis(10);
-
-/// A listener that the runtime watches.
-#[derive(Debug)]
-pub(crate) enum Listener {
-    Tcp(TcpListener),
-    Unix(UnixListener),
-}
 
 /// Why nothing is accepted any more.
 #[derive(Debug, thiserror::Error)]
@@ -40,30 +31,24 @@ pub(crate) async fn accept<F: Future<Output = ()> + 'static>(
     serve: impl Fn(Rc<Core>, Stream) -> F,
 ) -> Result<(), PartError> {
     let mut tasks = Tasks::new(connections_max);
-    let mut asked_kernel = false;
+    let mut stopping = core.stopping();
     loop {
         // All arms are cancel-safe.
         let accepted = select! {
             biased;
             () = tasks.next_end(), if !tasks.is_empty() => continue,
-            accepted = listener.accept(), if tasks.has_room() => accepted,
-            () = core.token.cancelled() => {
-                if asked_kernel {
-                    break;
-                }
-                // Lets the runtime learn of connections that wait already.
-                asked_kernel = true;
-                yield_now().await;
-                continue;
-            }
+            () = core.token.cancelled(), if !tasks.has_room() => break,
+            accepted = stopping.next(|context| listener.poll_accept(context)),
+                if tasks.has_room() => accepted,
         };
         match accepted {
-            Ok(stream) => tasks.spawn(serve(Rc::clone(core), stream)),
-            Err(source) if source.kind() == ErrorKind::InvalidInput => {
+            None => break,
+            Some(Ok(stream)) => tasks.spawn(serve(Rc::clone(core), stream)),
+            Some(Err(source)) if source.kind() == ErrorKind::InvalidInput => {
                 return Err(AcceptError { source }.into());
             }
             // The connection has gone, or something has run out that comes back.
-            Err(_) => select! {
+            Some(Err(_)) => select! {
                 () = core.token.cancelled() => {}
                 () = sleep(PAUSE) => {}
             },
@@ -72,25 +57,4 @@ pub(crate) async fn accept<F: Future<Output = ()> + 'static>(
     drop(listener);
     tasks.all_ended().await;
     Ok(())
-}
-
-impl Listener {
-    pub(crate) fn tcp(socket: std::net::TcpListener) -> io::Result<Self> {
-        TcpListener::from_std(socket).map(Self::Tcp)
-    }
-
-    pub(crate) fn unix(socket: std::os::unix::net::UnixListener) -> io::Result<Self> {
-        UnixListener::from_std(socket).map(Self::Unix)
-    }
-
-    async fn accept(&self) -> io::Result<Stream> {
-        match self {
-            Self::Tcp(socket) => {
-                let (stream, _) = socket.accept().await?;
-                stream.set_nodelay(true)?;
-                Ok(stream.into())
-            }
-            Self::Unix(socket) => Ok(socket.accept().await?.0.into()),
-        }
-    }
 }

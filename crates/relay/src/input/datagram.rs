@@ -1,6 +1,5 @@
 //! Datagrams of lines.
 
-use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -12,7 +11,6 @@ use stillwell_scope::PartError;
 use tokio::io::ReadBuf;
 use tokio::net::{UdpSocket, UnixDatagram};
 use tokio::select;
-use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use crate::core::Core;
@@ -22,8 +20,6 @@ use crate::counters::add;
 const BUFFER_BYTES: usize = 256 << 10;
 /// Between tries where the kernel has no memory.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Datagrams taken after the relay was asked to end: no socket holds more.
-const DRAIN_DATAGRAMS_MAX: u32 = 100_000;
 
 /// Takes in the lines of UDP datagrams.
 pub(super) async fn udp(core: &Rc<Core>, socket: std::net::UdpSocket) -> Result<(), PartError> {
@@ -48,40 +44,22 @@ async fn receive(
     core: &Core,
     poll: impl Fn(&mut Context<'_>, &mut ReadBuf<'_>) -> Poll<io::Result<()>>,
 ) {
-    let buffer = RefCell::new(vec![0; BUFFER_BYTES]);
-    let next = || {
-        std::future::poll_fn(|context| {
-            let mut buffer = buffer.borrow_mut();
-            let mut read = ReadBuf::new(&mut buffer);
-            poll(context, &mut read).map_ok(|()| Bytes::copy_from_slice(read.filled()))
-        })
-    };
+    let mut buffer = vec![0; BUFFER_BYTES];
+    let mut stopping = core.stopping();
     loop {
         core.gate.pass().await;
-        // Both arms are cancel-safe: a datagram that was read is returned.
-        let received = select! {
-            biased;
-            received = next() => received,
-            () = core.token.cancelled() => break,
-        };
-        match received {
-            Ok(datagram) => take_in(core, &datagram),
-            Err(_) => select! {
+        // Cancel-safe: a datagram that was read is returned.
+        let received = stopping.next(|context| {
+            let mut read = ReadBuf::new(&mut buffer);
+            poll(context, &mut read).map_ok(|()| Bytes::copy_from_slice(read.filled()))
+        });
+        match received.await {
+            None => return,
+            Some(Ok(datagram)) => take_in(core, &datagram),
+            Some(Err(_)) => select! {
                 () = core.token.cancelled() => {}
                 () = sleep(PAUSE) => {}
             },
-        }
-    }
-    for _ in 0..DRAIN_DATAGRAMS_MAX {
-        // Lets the runtime learn what has arrived, and the output make room.
-        yield_now().await;
-        let received = select! {
-            biased;
-            received = next() => received,
-            () = async {} => return,
-        };
-        if let Ok(datagram) = received {
-            take_in(core, &datagram);
         }
     }
 }

@@ -3,9 +3,8 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs, UdpSocket};
 use std::os::unix::net::{UnixDatagram, UnixListener};
-use std::path::PathBuf;
 
-use stillwell_wire::listen;
+use stillwell_wire::{SocketFile, listen};
 
 use crate::endpoint::Endpoint;
 use crate::run::RelayError;
@@ -49,7 +48,7 @@ impl BoundInput {
                 (InputSocket::Udp(socket), None)
             }
             Endpoint::Http(target) => {
-                let address = resolved(&format!("{}:{}", bracketed(target.host()), target.port()))?;
+                let address = resolved(&target.dial_address())?;
                 (
                     InputSocket::Http(listen::tcp(address).map_err(refused)?),
                     None,
@@ -64,7 +63,7 @@ impl BoundInput {
                 (InputSocket::UnixDatagram(socket), Some(path))
             }
         };
-        let file = path.map(|path| SocketFile(path.clone()));
+        let file = path.and_then(|path| SocketFile::at(path));
         Ok(Self { socket, file })
     }
 
@@ -75,26 +74,6 @@ impl BoundInput {
             InputSocket::Udp(socket) => socket.local_addr().ok(),
             InputSocket::UnixStream(_) | InputSocket::UnixDatagram(_) => None,
         }
-    }
-}
-
-/// The file of a Unix socket, removed when this is dropped.
-#[derive(Debug)]
-pub(crate) struct SocketFile(PathBuf);
-
-impl Drop for SocketFile {
-    fn drop(&mut self) {
-        // A file that stays is replaced by the next relay there.
-        std::fs::remove_file(&self.0).unwrap_or_default();
-    }
-}
-
-/// An IPv6 address in the brackets that it needs before a port.
-pub(crate) fn bracketed(host: &str) -> String {
-    if host.contains(':') {
-        format!("[{host}]")
-    } else {
-        host.to_owned()
     }
 }
 

@@ -10,10 +10,10 @@ use crate::counters::add;
 use crate::split::Splitter;
 
 /// Takes in the lines of one connection; does not read while the buffer is full.
-pub(super) async fn serve(core: Rc<Core>, stream: Stream) {
-    let mut reader = Reader::new();
+pub(super) async fn serve(core: Rc<Core>, mut stream: Stream) {
+    let mut reader = Reader::new(&core);
     let mut splitter = Splitter::default();
-    while let Some(input) = reader.read(&core, &stream).await {
+    while let Some(input) = reader.read(&mut stream).await {
         add(&core.counters.bytes_in, input.len() as u64);
         let lines = splitter.take(input);
         core.take_in(lines.bytes, false).await;

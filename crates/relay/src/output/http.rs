@@ -10,7 +10,6 @@ use super::backoff::Backoff;
 use super::batch::Batch;
 use crate::core::Core;
 use crate::counters::add;
-use crate::input::bracketed;
 
 /// Events in one request.
 const EVENTS_MAX: u64 = 1000;
@@ -30,7 +29,7 @@ impl Destination {
         let headers = [("content-type", "text/plain")];
         let authority = target.authority();
         Ok(Self {
-            address: format!("{}:{}", bracketed(target.host()), target.port()),
+            address: target.dial_address(),
             template: RequestTemplate::new("POST", target.path_and_query(), &authority, &headers)?,
         })
     }

@@ -168,6 +168,81 @@ fn steps_happen_at_their_time_and_in_order() {
     assert_eq!(machine.deadline(), at(9));
 }
 
+/// Beside another run, ready since second 2 for a start at second 30.
+fn agreed() -> Machine {
+    let mut machine = machine(&[]).together();
+    let actions = play(
+        &mut machine,
+        &[(1, Event::Prepared), (1, Event::Started), (2, Event::Ready)],
+    );
+    assert_eq!(actions.last(), Some(&Action::Meet));
+    assert_eq!(machine.phase(), Phase::Ready);
+    // Longer than its own probe may take.
+    assert_eq!(play(&mut machine, &[(28, Event::Tick)]), []);
+    let start = Event::Agreed(at(30));
+    assert_eq!(
+        play(&mut machine, &[(29, start)]),
+        [Action::Enter(Phase::Warmup), Action::StartLoad]
+    );
+    machine
+}
+
+#[test]
+fn beside_another_phases_follow_from_the_start_that_was_agreed_on() {
+    let mut machine = agreed();
+    assert_eq!(machine.deadline(), at(32));
+    let measure = [Action::Enter(Phase::Measure)];
+    assert_eq!(play(&mut machine, &[(33, Event::Tick)]), measure);
+    assert_eq!(machine.deadline(), at(37));
+}
+
+#[test]
+fn a_run_whose_partner_fails_ends_unless_its_load_is_over() {
+    let gone = || Event::PartnerFailed("its subject died".into());
+    let mut early = agreed();
+    let actions = play(
+        &mut early,
+        &[(33, gone()), (34, Event::Stopped), (34, Event::Closed)],
+    );
+    let outcome = RunOutcome::PartFailed {
+        part: "the run beside it".into(),
+        reason: "its subject died".into(),
+    };
+    assert_eq!(actions.first(), Some(&Action::StopLoad));
+    assert_eq!(actions.last(), Some(&Action::Finish(outcome)));
+    let mut late = agreed();
+    play(&mut late, &[(32, Event::Tick), (37, Event::Tick)]);
+    assert_eq!(play(&mut late, &[(38, gone())]), []);
+    let actions = play(
+        &mut late,
+        &[
+            (39, Event::Quiet),
+            (40, gone()),
+            (40, Event::Stopped),
+            (40, Event::Closed),
+        ],
+    );
+    let completed = Action::Finish(RunOutcome::Completed);
+    assert_eq!(actions.last(), Some(&completed));
+}
+
+#[test]
+fn a_partner_that_is_never_ready_is_given_up() {
+    let mut machine = machine(&[]).together();
+    let mut events = vec![(1, Event::Prepared), (1, Event::Started), (2, Event::Ready)];
+    play(&mut machine, &events);
+    let deadline = machine.deadline().as_u64() / SECOND;
+    events = vec![
+        (deadline, Event::Tick),
+        (deadline, Event::Stopped),
+        (deadline, Event::Closed),
+    ];
+    assert!(matches!(
+        play(&mut machine, &events).last(),
+        Some(Action::Finish(RunOutcome::PartFailed { .. }))
+    ));
+}
+
 fn any_event() -> impl Strategy<Value = Event> {
     prop_oneof![
         Just(Event::Prepared),
@@ -175,6 +250,8 @@ fn any_event() -> impl Strategy<Value = Event> {
         Just(Event::Started),
         Just(Event::StartFailed("s".into())),
         Just(Event::Ready),
+        (0_u64..100).prop_map(|start| Event::Agreed(at(start))),
+        Just(Event::PartnerFailed("d".into())),
         Just(Event::NotReady("n".into())),
         Just(Event::SubjectExited),
         Just(Event::PartFailed {
@@ -194,8 +271,12 @@ proptest! {
     /// For all sequences of events: once only deadlines pass, the run finishes,
     /// having stopped the subject before it closed, once each.
     #[test]
-    fn every_run_ends(events in prop::collection::vec((0_u64..3, any_event()), 0..40)) {
+    fn every_run_ends(
+        is_together: bool,
+        events in prop::collection::vec((0_u64..3, any_event()), 0..40),
+    ) {
         let mut machine = machine(&[]);
+        machine.is_together = is_together;
         let (mut now, mut actions) = (at(0), Vec::new());
         for (wait, event) in events {
             now = now + Nanos::from_secs(wait);

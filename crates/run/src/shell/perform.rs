@@ -1,5 +1,7 @@
 //! What the machine wants, done.
 
+use std::sync::Arc;
+
 use stillwell_capture::SubjectEnd;
 use stillwell_observer::{SubjectProbe, Watched};
 use stillwell_plan::{Phase, StepAction, SubjectKind};
@@ -13,6 +15,7 @@ use crate::record::explain;
 use crate::request::Progress;
 use crate::shell::{MARK_MAX, Shell, Told};
 use crate::subject::{self, Stage};
+use crate::together::Link;
 
 impl Shell {
     pub(super) fn perform(&mut self, action: Action) {
@@ -21,6 +24,7 @@ impl Shell {
             Action::Prepare => self.prepare(),
             Action::StartSubject => self.start_subject(),
             Action::AwaitReady => self.await_ready(),
+            Action::Meet => self.meet(),
             Action::StartLoad => self.start_load(),
             Action::Step(step) => self.step(&step),
             Action::StopLoad => self.stop_load.cancel(),
@@ -37,6 +41,9 @@ impl Shell {
         let moment = clock::now();
         self.record.enter(phase, moment);
         self.quiet_since = None;
+        if let Some(link) = self.link.as_ref().filter(|_| phase == Phase::Drain) {
+            link.load_over();
+        }
         self.tell(Progress::Phase {
             phase,
             ends_in: Some(self.machine.phase_length()),
@@ -61,7 +68,7 @@ impl Shell {
                 return;
             };
             let is_late_enough = beaten.beat.moment >= moment;
-            self.take_beat(&beaten);
+            self.take_beat(beaten);
             if is_late_enough {
                 return;
             }
@@ -78,7 +85,7 @@ impl Shell {
     }
 
     fn prepare(&mut self) {
-        match Stage::set(&self.request, &mut self.record) {
+        match Stage::set(&self.request, self.link.as_ref(), &mut self.record) {
             Ok(stage) => self.stage = Some(stage),
             Err(reason) => return self.happen(Event::PrepareFailed(reason)),
         }
@@ -126,13 +133,21 @@ impl Shell {
 
     fn start_sampler(&mut self) -> std::io::Result<()> {
         let cgroup = self.stage.as_ref().and_then(|stage| stage.cgroup.as_ref());
+        let subject = self.subject.pid().map(|pid| SubjectProbe {
+            ran_before: matches!(self.request.plan.subject.kind, SubjectKind::Pid(_)),
+            pid,
+            cgroup: cgroup.map(subject::cgroup_files).unwrap_or_default(),
+        });
+        let mut shards = std::mem::take(&mut self.shards);
+        if let Some(link) = &self.link {
+            shards.push(Arc::new(link.beside()));
+            if let Some(probe) = &subject {
+                link.watch(probe.clone());
+            }
+        }
         let watched = Watched {
-            subject: self.subject.pid().map(|pid| SubjectProbe {
-                ran_before: matches!(self.request.plan.subject.kind, SubjectKind::Pid(_)),
-                pid,
-                cgroup: cgroup.map(subject::cgroup_files).unwrap_or_default(),
-            }),
-            shards: std::mem::take(&mut self.shards),
+            subject,
+            shards,
             threads: Box::new(self.scope.watch()),
         };
         let place = self.place();
@@ -165,11 +180,23 @@ impl Shell {
         }
     }
 
+    fn meet(&self) {
+        if let Some(link) = &self.link {
+            link.ready(clock::now());
+        }
+    }
+
     fn start_load(&mut self) {
         let place = self.place();
-        let reserved = self.request.plan.placement.reserved;
-        let start = clock::now();
-        for generator in std::mem::take(&mut self.generators) {
+        let plan = &self.request.plan;
+        let reserved = plan.placement.reserved;
+        let link = self.link.as_ref();
+        let start = link.and_then(Link::start).unwrap_or_else(clock::now);
+        let turns = link.and_then(|link| link.turns(start, &plan.phases));
+        for mut generator in std::mem::take(&mut self.generators) {
+            if let Some(turns) = &turns {
+                generator = generator.in_turns(turns.clone());
+            }
             let started =
                 generator.start(&mut self.scope, &place, reserved, start, &self.stop_load);
             if let Err(error) = started {

@@ -1,5 +1,7 @@
 //! What is told while a run goes on, and when sinks are quiet.
 
+use std::sync::mpsc::SyncSender;
+
 use stillwell_metric::{Sample, catalogue};
 use stillwell_observer::Beaten;
 use stillwell_scope::clock;
@@ -8,6 +10,23 @@ use stillwell_units::Nanos;
 use crate::machine::Event;
 use crate::request::Progress;
 use crate::shell::Shell;
+
+/// Tells whoever listens to one run or two.
+#[derive(Clone, Debug)]
+pub(crate) struct Teller {
+    /// Which run it is.
+    pub(crate) run: usize,
+    pub(crate) listener: SyncSender<(usize, Progress)>,
+}
+
+impl Teller {
+    /// Tells whoever listens; a listener that is slow misses it.
+    fn tell(&self, progress: Progress) {
+        let told = self.listener.try_send((self.run, progress));
+        // Full or gone: progress is talk, and never holds the run back.
+        told.unwrap_or_default();
+    }
+}
 
 /// Totals of a beat.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,11 +71,12 @@ impl Shell {
     /// Writes down the beats that have come.
     pub(super) fn take_beats(&mut self) {
         while let Ok(beaten) = self.beats.try_recv() {
-            self.take_beat(&beaten);
+            self.take_beat(beaten);
         }
     }
 
-    pub(super) fn take_beat(&mut self, beaten: &Beaten) {
+    pub(super) fn take_beat(&mut self, mut beaten: Beaten) {
+        self.foreign.correct(&mut beaten.samples);
         self.record.beat(&beaten.beat, &beaten.samples);
         self.totals = Totals::of(&beaten.samples);
         let Totals {
@@ -75,10 +95,8 @@ impl Shell {
         });
     }
 
-    /// Tells whoever listens; a listener that is slow misses it.
     pub(super) fn tell(&self, progress: Progress) {
-        // Full or gone: progress is talk, and never holds the run back.
-        self.progress.try_send(progress).unwrap_or_default();
+        self.progress.tell(progress);
     }
 
     /// While the subject drains: sees when sinks have been quiet for long enough.

@@ -89,7 +89,7 @@ fn nineteen_of_twenty_intervals_hold_the_truth() {
 fn changes_are_found_as_often_as_computed() {
     for (seed, pairs, change) in [(31, 10, 0.01), (32, 6, 0.02), (33, 4, -0.03)] {
         let found = share(seed, pairs, change, |effect| {
-            effect.relative().excludes_zero() && (effect.log().value > 0.0) == (change > 0.0)
+            effect.relative().excludes_zero() && (effect.mean().value > 0.0) == (change > 0.0)
         });
         let computed = paired_power(pairs, pair_noise(), change, Level::NINETY_FIVE).unwrap();
         assert!((found - computed).abs() < 0.012, "{found} for {computed}");

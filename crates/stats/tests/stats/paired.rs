@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use stillwell_stats::{Half, Level, PairedEffect, PairedError};
+use stillwell_stats::{Differences, Half, Level, LogRatios, Looks, PairedEffect, PairedError};
 
 fn effect(pairs: &[(f64, f64)]) -> PairedEffect {
     PairedEffect::from_pairs(pairs, Level::NINETY_FIVE).unwrap()
@@ -52,7 +52,7 @@ fn equal_halves_are_no_change_for_certain() {
     let none = effect(&[(3.0, 3.0), (0.1, 0.1), (7.7, 7.7)]);
     assert_eq!(none.p_value(), 1.0);
     assert_eq!(none.smallest_visible(), 0.0);
-    let log = none.log();
+    let log = none.mean();
     assert_eq!((log.lower, log.value, log.upper), (0.0, 0.0, 0.0));
     assert!(!none.relative().excludes_zero());
 }
@@ -74,9 +74,9 @@ fn a_small_case_by_hand() {
     let pairs = [0.01_f64, 0.02, 0.03].map(|log| (50.0, 50.0 * log.exp()));
     let effect = effect(&pairs);
     let half = 4.302_652_729_9 * 0.01 / 3.0_f64.sqrt();
-    assert!((effect.log().value - 0.02).abs() < 1e-12);
-    assert!((effect.log_standard_deviation() - 0.01).abs() < 1e-12);
-    assert!((effect.log_half_width() - half).abs() < 1e-11);
+    assert!((effect.mean().value - 0.02).abs() < 1e-12);
+    assert!((effect.standard_deviation() - 0.01).abs() < 1e-12);
+    assert!((effect.mean_half_width() - half).abs() < 1e-11);
     assert!((effect.half_width() - half.exp_m1()).abs() < 1e-11);
     let visible = (half + 0.841_621_233_6 * 0.01 / 3.0_f64.sqrt()).exp_m1();
     assert!((effect.smallest_visible() - visible).abs() < 1e-11);
@@ -89,10 +89,68 @@ fn a_small_case_by_hand() {
 fn ratios_that_do_not_fit_still_have_a_logarithm() {
     let far = effect(&[(1e-300, 1e300), (2e-300, 1e300)]);
     assert!(close(
-        far.log().value,
+        far.mean().value,
         600.0 * 10.0_f64.ln() - 0.5 * 2.0_f64.ln(),
         1e3
     ));
+}
+
+/// Shares may be zero on either side, and are told as they are.
+#[test]
+fn differences_are_told_as_they_are() {
+    let pairs = [(0.0, 0.010), (0.01, 0.030), (0.02, 0.050)];
+    let differences = Differences::from_pairs(&pairs).unwrap();
+    assert!(close(differences.values()[1], 0.02, 0.0));
+    let effect = differences.effect(Level::NINETY_FIVE).unwrap();
+    let half = 4.302_652_729_9 * 0.01 / 3.0_f64.sqrt();
+    assert!((effect.relative().value - 0.02).abs() < 1e-12);
+    assert!((effect.relative().upper - 0.02 - half).abs() < 1e-11);
+    assert!((effect.half_width() - half).abs() < 1e-11);
+    let visible = half + 0.841_621_233_6 * 0.01 / 3.0_f64.sqrt();
+    assert!((effect.smallest_visible() - visible).abs() < 1e-11);
+    let overflow = Differences::from_pairs(&[(-1e308, 1e308), (0.0, 1.0)]).unwrap();
+    let refused = overflow.effect(Level::NINETY_FIVE).unwrap_err();
+    assert_eq!(refused, PairedError::NotFinite { pair: 1 });
+    let infinite = Differences::from_pairs(&[(0.0, 1.0), (f64::INFINITY, 1.0)]).unwrap_err();
+    assert_eq!(
+        infinite.to_string(),
+        "baseline value inf of pair 2 is not a finite number"
+    );
+}
+
+/// The paired t's table: a difference of two in noise of 1, four times in five.
+#[test]
+fn pairs_needed_follow_the_scale() {
+    let pairs = [(0.0, 1.0), (0.0, 2.0), (0.0, 3.0)];
+    let differences = Differences::from_pairs(&pairs).unwrap();
+    let effect = differences.effect(Level::NINETY_FIVE).unwrap();
+    // The change in standard deviations is what counts: 1 needs ten pairs.
+    assert_eq!(effect.pairs_needed(1.0, 0.8).unwrap(), 10);
+    let logs = pairs.map(|(_, value): (f64, f64)| (1.0, (0.01 * value).exp()));
+    let effect = PairedEffect::from_pairs(&logs, Level::NINETY_FIVE).unwrap();
+    assert_eq!(effect.pairs_needed(0.01_f64.exp_m1(), 0.8).unwrap(), 10);
+}
+
+#[test]
+fn a_look_uses_the_pairs_before_it() {
+    let pairs: Vec<_> = (0..8)
+        .map(|index| (5.0, 5.0 + 0.1 * f64::from(index)))
+        .collect();
+    let ratios = LogRatios::from_pairs(&pairs).unwrap();
+    let looks = Looks::group_sequential(&[4, 6, 10], Level::NINETY_FIVE).unwrap();
+    let at = ratios.effect_at(&looks, 6).unwrap();
+    let plain = PairedEffect::from_pairs(&pairs[..6], Level::NINETY_FIVE).unwrap();
+    assert_eq!((at.pairs(), at.mean().value), (6, plain.mean().value));
+    assert_eq!(at.p_value(), plain.p_value());
+    let reach = looks.critical(6).unwrap() * plain.standard_error();
+    assert!(close(at.mean_half_width(), reach, 0.0) && reach > plain.mean_half_width());
+    let not_a_look = ratios.effect_at(&looks, 5).unwrap_err();
+    assert_eq!(not_a_look, PairedError::NotALook { pairs: 5 });
+    let too_few = ratios.effect_at(&looks, 10).unwrap_err();
+    assert_eq!(too_few, PairedError::TooFewPairs { found: 8 });
+    let fixed = Looks::fixed(8, Level::NINETY_FIVE);
+    let all = ratios.effect(Level::NINETY_FIVE).unwrap();
+    assert_eq!(ratios.effect_at(&fixed, 8).unwrap(), all);
 }
 
 fn positive_pairs() -> impl Strategy<Value = Vec<(f64, f64)>> {
@@ -106,10 +164,10 @@ proptest! {
     fn swapping_negates(pairs in positive_pairs()) {
         let swapped: Vec<_> = pairs.iter().map(|&(left, right)| (right, left)).collect();
         let (one, other) = (effect(&pairs), effect(&swapped));
-        let scale = one.log_half_width();
-        prop_assert!(close(one.log().value, -other.log().value, scale));
-        prop_assert!(close(one.log().lower, -other.log().upper, scale));
-        prop_assert!(close(one.log().upper, -other.log().lower, scale));
+        let scale = one.mean_half_width();
+        prop_assert!(close(one.mean().value, -other.mean().value, scale));
+        prop_assert!(close(one.mean().lower, -other.mean().upper, scale));
+        prop_assert!(close(one.mean().upper, -other.mean().lower, scale));
         prop_assert!(close(one.p_value(), other.p_value(), 1.0));
     }
 
@@ -118,9 +176,9 @@ proptest! {
     fn scaling_both_changes_nothing(pairs in positive_pairs(), unit in 1e-9..1e9) {
         let scaled: Vec<_> = pairs.iter().map(|&(left, right)| (left * unit, right * unit)).collect();
         let (one, other) = (effect(&pairs), effect(&scaled));
-        let scale = one.log_half_width();
-        prop_assert!(close(one.log().lower, other.log().lower, scale));
-        prop_assert!(close(one.log().upper, other.log().upper, scale));
+        let scale = one.mean_half_width();
+        prop_assert!(close(one.mean().lower, other.mean().lower, scale));
+        prop_assert!(close(one.mean().upper, other.mean().upper, scale));
         prop_assert!(close(one.p_value(), other.p_value(), 1.0));
     }
 
@@ -130,9 +188,9 @@ proptest! {
     fn a_factor_shifts(pairs in positive_pairs(), factor in 0.01..100.0_f64) {
         let changed: Vec<_> = pairs.iter().map(|&(left, right)| (left, right * factor)).collect();
         let (one, other) = (effect(&pairs), effect(&changed));
-        let scale = one.log_half_width();
-        prop_assert!(close(one.log().value + factor.ln(), other.log().value, scale));
-        prop_assert!(close(one.log_half_width(), other.log_half_width(), scale));
+        let scale = one.mean_half_width();
+        prop_assert!(close(one.mean().value + factor.ln(), other.mean().value, scale));
+        prop_assert!(close(one.mean_half_width(), other.mean_half_width(), scale));
         prop_assert!(close(one.smallest_visible(), other.smallest_visible(), 1e3 * one.smallest_visible()));
     }
 
@@ -145,10 +203,10 @@ proptest! {
         let higher = Level::try_new(share + 0.005).unwrap();
         let effect = PairedEffect::from_pairs(&pairs, level).unwrap();
         let wider = PairedEffect::from_pairs(&pairs, higher).unwrap();
-        let log = effect.log();
+        let log = effect.mean();
         prop_assert!(log.lower <= log.value && log.value <= log.upper);
         prop_assert!(effect.relative().contains(effect.relative().value));
-        prop_assert!(wider.log_half_width() >= effect.log_half_width());
+        prop_assert!(wider.mean_half_width() >= effect.mean_half_width());
         prop_assert!(effect.smallest_visible() >= effect.half_width());
         if (effect.p_value() - level.error_rate()).abs() > 1e-9 {
             prop_assert_eq!(log.excludes_zero(), effect.p_value() < level.error_rate());
@@ -160,6 +218,6 @@ proptest! {
     fn the_sequence_does_not_matter(pairs in positive_pairs()) {
         let reversed: Vec<_> = pairs.iter().rev().copied().collect();
         let (one, other) = (effect(&pairs), effect(&reversed));
-        prop_assert!(close(one.log().lower, other.log().lower, one.log_half_width()));
+        prop_assert!(close(one.mean().lower, other.mean().lower, one.mean_half_width()));
     }
 }

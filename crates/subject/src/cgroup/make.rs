@@ -3,25 +3,29 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use stillwell_scope::clock;
+use stillwell_units::{Nanos, RunId};
 
 use super::locate::{Own, own_groups};
-use super::{Cgroup, CgroupFolders, Limits};
+use super::{Cgroup, CgroupFolders, Limits, kill_all, pids_in, remove_before};
 use crate::Note;
+use crate::owner::Owner;
 
 /// The folder of all our groups, below our own group.
 const PARENT: &str = "stillwell";
-/// How old an empty group must be before it counts as left over: a run may just
-/// have made it.
-const LEFT_OVER_AGE: Duration = Duration::from_secs(60);
+/// How the name of every group of ours begins.
+const PREFIX: &str = "run-";
+/// How long to wait for the end of one group that a killed run left.
+const SWEEP_MAX: Nanos = Nanos::SECOND;
 
-pub(super) fn make(name: &str, limits: &Limits) -> (Option<Cgroup>, Vec<Note>) {
+pub(super) fn make(run: RunId, limits: &Limits) -> (Option<Cgroup>, Vec<Note>) {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let own = own_groups(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"));
+    let owner = Owner::ourselves();
     let mut maker = Maker {
-        name,
+        name: group_name(owner, run),
+        owner,
         folders: CgroupFolders::default(),
         made: Vec::new(),
         refused: None,
@@ -51,14 +55,27 @@ pub(super) fn make(name: &str, limits: &Limits) -> (Option<Cgroup>, Vec<Note>) {
     (Some(cgroup), notes)
 }
 
-struct Maker<'a> {
-    name: &'a str,
+/// `run-OWNER-RUN`.
+fn group_name(owner: Owner, run: RunId) -> String {
+    format!("{PREFIX}{owner}-{run}")
+}
+
+/// Whose the group `name` is, if it is one of ours.
+fn owner_of(name: &str) -> Option<Owner> {
+    let (owner, run) = name.strip_prefix(PREFIX)?.rsplit_once('-')?;
+    run.parse::<RunId>().ok()?;
+    Owner::parse(owner)
+}
+
+struct Maker {
+    name: String,
+    owner: Owner,
     folders: CgroupFolders,
     made: Vec<PathBuf>,
     refused: Option<io::Error>,
 }
 
-impl Maker<'_> {
+impl Maker {
     /// Makes a group in this hierarchy if it gives anything that is of use.
     fn join(&mut self, own: &Own) {
         let has = |name: &str| own.controllers.iter().any(|controller| controller == name);
@@ -126,7 +143,7 @@ impl Maker<'_> {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        sweep(&parent);
+        sweep(&parent, self.owner);
         for folder in [own, &parent] {
             for controller in ["+memory", "+cpuset", "+cpu"] {
                 // Each that is refused is missed, and noted, later.
@@ -136,7 +153,7 @@ impl Maker<'_> {
         if parent.join("cpuset.cpus").exists() && !parent.join("cgroup.type").exists() {
             fill_cpuset(&parent);
         }
-        let folder = parent.join(self.name);
+        let folder = parent.join(&self.name);
         fs::create_dir(&folder)?;
         Ok(folder)
     }
@@ -208,18 +225,47 @@ fn remove(folder: &Path) {
     }
 }
 
-/// Removes empty groups that earlier runs left.
-fn sweep(parent: &Path) {
-    let now = UNIX_EPOCH + clock::wall().as_duration();
-    let Ok(entries) = fs::read_dir(parent) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let changed = entry.metadata().and_then(|data| data.modified());
-        let age = now.duration_since(changed.unwrap_or(SystemTime::UNIX_EPOCH));
-        if entry.path().is_dir() && age.is_ok_and(|age| age > LEFT_OVER_AGE) {
-            // The kernel removes no group that holds a process.
-            drop(fs::remove_dir(entry.path()));
+/// Ends and removes the groups whose makers were killed before they could.
+fn sweep(parent: &Path, ourselves: Owner) {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let left = entries.filter(|entry| {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(owner_of);
+        owner.is_some_and(|owner| owner.is_gone(ourselves))
+    });
+    for entry in left {
+        let group = [entry.path()];
+        if pids_in(&group).contains(&std::process::id()) {
+            // Somebody below a subject of the dead has started us: not ours to end.
+            continue;
+        }
+        // What resists both is left to the next sweep.
+        kill_all(&group, SWEEP_MAX);
+        remove_before(&group[0], clock::now() + SWEEP_MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_that_we_give_are_ours() {
+        let (owner, run) = (Owner::ourselves(), RunId::from_bytes([0xa5; 16]));
+        let name = group_name(owner, run);
+        assert_eq!(owner_of(&name), Some(owner));
+        for other in [
+            String::new(),
+            run.to_string(),
+            format!("run-{run}"),
+            format!("run-{owner}"),
+            format!("{owner}-{run}"),
+            format!("run-{owner}-{run}.scope"),
+            format!("run-{owner}-{run}-2"),
+            format!("Run-{owner}-{run}"),
+            format!("run-u42-{run}"),
+        ] {
+            assert_eq!(owner_of(&other), None, "{other}");
         }
     }
 }

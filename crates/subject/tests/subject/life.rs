@@ -93,7 +93,7 @@ fn a_stubborn_subject_is_killed_after_its_grace() {
     assert_eq!(stopped.exit.unwrap().signal, Some(9));
 }
 
-const LEAVES_A_DAEMON: &str = "(setsid sh -c 'trap \"\" TERM HUP; echo $$ > daemon; echo ready; \
+pub(crate) const LEAVES_A_DAEMON: &str = "(setsid sh -c 'trap \"\" TERM HUP; echo $$ > daemon; echo ready; \
                                while :; do sleep 0.05; done' &) ; while :; do sleep 0.05; done";
 
 fn assert_daemon_is_killed(rig: &Rig) {

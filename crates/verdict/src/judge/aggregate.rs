@@ -1,22 +1,101 @@
 //! What the runs of an experiment have in common.
 
+use stillwell_capture::RunStage;
 use stillwell_plan::ExperimentPlan;
 use stillwell_stats::Sample;
 
+use super::pairs::{count, usable};
 use super::table::RunTable;
-use super::{CautionSeen, CheckVerdict, PlacedCpus, RateFigure, RunNotUsed};
 use crate::check::{CheckPassed, CheckResult};
+use crate::doubt::Doubt;
+use crate::experiment_verdict::{
+    ArmDiscards, CautionSeen, CheckVerdict, PlacedCpus, RateFigure, RunNotUsed,
+};
+use crate::limits;
 
 pub(super) fn not_used(table: &RunTable<'_>) -> Vec<RunNotUsed> {
-    let doubted = table.iter().filter(|(_, _, run)| !run.doubts.is_empty());
-    doubted
-        .map(|(pair, variant, run)| RunNotUsed {
-            pair,
-            variant: variant.to_owned(),
-            run: run.run,
-            doubts: run.doubts.clone(),
+    let all = table.iter().map(|(stage, pair, variant, row)| RunNotUsed {
+        stage,
+        pair,
+        variant: variant.to_owned(),
+        run: row.run.run,
+        doubts: row
+            .run
+            .doubts
+            .iter()
+            .chain(&row.pair_doubts)
+            .cloned()
+            .collect(),
+    });
+    all.filter(|run| !run.doubts.is_empty()).collect()
+}
+
+/// Of each variant the runs that say nothing about the primary goal.
+pub(super) fn discards(plan: &ExperimentPlan, table: &RunTable<'_>) -> Vec<ArmDiscards> {
+    let Some(goal) = plan.goals.first() else {
+        return Vec::new();
+    };
+    let of = |variant: &str| {
+        let own = table.iter().filter(|(_, _, own, _)| *own == variant);
+        let rejected = own.filter(|(_, _, _, row)| usable(row, &goal.metric, table).is_err());
+        rejected.map(|(_, _, _, row)| row).collect::<Vec<_>>()
+    };
+    let variants = plan.variants.iter();
+    variants
+        .map(|variant| {
+            let rows = of(&variant.name);
+            let failed = rows.iter().filter(|row| {
+                let mut doubts = row.run.doubts.iter();
+                doubts.any(Doubt::is_of_subject)
+            });
+            ArmDiscards {
+                variant: variant.name.clone(),
+                runs: count(rows.len()),
+                subject_failures: count(failed.count()),
+            }
         })
         .collect()
+}
+
+/// Whether discards that fall on either of two arms by a fair coin would seldom
+/// fall as unevenly as on the arm with most and the arm with fewest of them.
+pub(super) fn is_unbalanced(discards: &[ArmDiscards]) -> bool {
+    let runs = || discards.iter().map(|own| own.runs);
+    let (Some(most), Some(fewest)) = (runs().max(), runs().min()) else {
+        return false;
+    };
+    most > fewest && two_sided_coin(most, fewest) <= limits::DISCARDS_UNBALANCED
+}
+
+/// How often a fair coin falls at least as unevenly as this.
+fn two_sided_coin(most: u32, fewest: u32) -> f64 {
+    let tosses = most.saturating_add(fewest);
+    let mut ways = 1.0;
+    let mut tail = 0.0;
+    for heads in 0..=fewest {
+        tail += ways;
+        let (left, next) = (f64::from(tosses - heads), f64::from(heads + 1));
+        ways *= left / next;
+    }
+    (2.0 * tail * (-f64::from(tosses)).exp2()).min(1.0)
+}
+
+/// Pairs of both stages with a run that says nothing about the primary goal.
+pub(super) fn pairs_discarded(plan: &ExperimentPlan, table: &RunTable<'_>) -> u32 {
+    let Some(goal) = plan.goals.first() else {
+        return 0;
+    };
+    let lost = |stage: RunStage, pair: u32| {
+        let rows = plan.variants.iter();
+        let mut rows = rows.filter_map(|variant| table.row(stage, pair, &variant.name));
+        rows.any(|row| usable(row, &goal.metric, table).is_err())
+    };
+    let stages = [RunStage::Search, RunStage::Confirm].into_iter();
+    let discarded = stages.map(|stage| {
+        let pairs = table.pairs_of(stage).into_iter();
+        pairs.filter(|pair| lost(stage, *pair)).count()
+    });
+    count(discarded.sum())
 }
 
 /// Only over completed runs: one that was cut off has not had the time to keep
@@ -26,9 +105,9 @@ pub(super) fn checks(plan: &ExperimentPlan, table: &RunTable<'_>) -> Vec<CheckVe
     let verdict = |name: &str| {
         let completed = table
             .iter()
-            .filter(|(_, _, run)| run.outcome.is_completed());
-        let results = completed.filter_map(|(_, variant, run)| {
-            let mut own = run.checks.iter();
+            .filter(|(_, _, _, row)| row.run.outcome.is_completed());
+        let results = completed.filter_map(|(_, _, variant, row)| {
+            let mut own = row.run.checks.iter();
             Some((variant, own.find(|result| result.name == name)?))
         });
         results.collect::<Vec<_>>()
@@ -77,7 +156,8 @@ fn beyond(result: &CheckResult) -> f64 {
 pub(super) fn cautions(table: &RunTable<'_>) -> Vec<CautionSeen> {
     let of = count(table.iter().count());
     let mut seen: Vec<CautionSeen> = Vec::new();
-    for (_, _, run) in table.iter() {
+    for (_, _, _, row) in table.iter() {
+        let run = row.run;
         for (index, caution) in run.cautions.iter().enumerate() {
             let told = |earlier: &crate::Caution| earlier.is_same_kind(caution);
             if run.cautions[..index].iter().any(told) {
@@ -98,14 +178,18 @@ pub(super) fn cautions(table: &RunTable<'_>) -> Vec<CautionSeen> {
 
 pub(super) fn cpus(table: &RunTable<'_>) -> PlacedCpus {
     let first = table.iter().next();
-    first.map_or_else(PlacedCpus::default, |(_, _, run)| PlacedCpus {
-        subject: run.figures.subject_cpus.clone(),
-        own: run.figures.own_cpus.clone(),
+    first.map_or_else(PlacedCpus::default, |(_, _, _, row)| PlacedCpus {
+        subject: row.run.figures.subject_cpus.clone(),
+        own: row.run.figures.own_cpus.clone(),
     })
 }
 
 pub(super) fn rate(table: &RunTable<'_>) -> Vec<RateFigure> {
-    let all = || table.iter().flat_map(|(_, _, run)| &run.figures.generators);
+    let all = || {
+        table
+            .iter()
+            .flat_map(|(_, _, _, row)| &row.run.figures.generators)
+    };
     let mut figures: Vec<RateFigure> = Vec::new();
     for generator in all() {
         if figures.iter().any(|own| own.id == generator.id) {
@@ -125,8 +209,4 @@ pub(super) fn rate(table: &RunTable<'_>) -> Vec<RateFigure> {
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
     Some(Sample::try_new(&values, 1).ok()?.mean())
-}
-
-fn count(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -1,56 +1,73 @@
 //! One goal of one variant against the baseline.
 
-use stillwell_plan::{GoalMetric, GoalPlan};
-use stillwell_stats::{Level, PairedEffect, PairedError, Sample, pairs_needed};
+use stillwell_capture::RunStage;
+use stillwell_plan::{GoalMetric, GoalPlan, Scale};
+use stillwell_stats::{
+    Level, PairedError, Sample, hodges_lehmann, pairs_needed, wilcoxon_signed_rank,
+};
 
-use super::GoalVerdict;
+use super::looks::{LookPlan, repeats_allowed};
+use super::pairs::{Pairs, count, is_lost};
 use super::table::RunTable;
 use crate::caution::Caution;
+use crate::deltas::{Deltas, mean_on, on_scale};
 use crate::doubt::Percent;
+use crate::goal_verdict::{GoalVerdict, Sensitivity};
 use crate::limits;
 use crate::rule::{Change, Verdict, verdict_of};
-use crate::summary::{Measured, RunSummary};
+use crate::standing::StopReason;
+use crate::summary::RunSummary;
 
-/// The pairs of one goal.
-#[derive(Debug, Default)]
-struct Pairs<'a> {
-    values: Vec<(f64, f64)>,
-    used: Vec<(&'a RunSummary, &'a RunSummary)>,
-    baseline_rejected: Vec<String>,
-    comparison_rejected: Vec<String>,
+/// One goal of one comparison, searched.
+#[derive(Debug)]
+pub(super) struct Searched<'a> {
+    pub(super) goal: GoalVerdict,
+    pub(super) pairs: Pairs<'a>,
+    pub(super) course: Course,
 }
 
-pub(super) fn compare(
-    goal: &GoalPlan,
-    baseline: &str,
-    comparison: &str,
-    table: &RunTable<'_>,
-) -> GoalVerdict {
-    let direction = goal.metric.direction();
-    let pairs = pairs(goal.metric, baseline, comparison, table);
-    let mut judged = GoalVerdict {
-        metric: goal.metric,
-        comparison: comparison.to_owned(),
-        primary: false,
-        direction,
-        tolerance: goal.tolerance,
-        verdict: Verdict::Inconclusive,
-        baseline_mean: geometric_mean(pairs.values.iter().map(|pair| pair.0)),
-        comparison_mean: geometric_mean(pairs.values.iter().map(|pair| pair.1)),
-        change: None,
-        smallest_visible: None,
-        pairs_needed: None,
-        pairs: count(pairs.values.len()),
-        pair_ratios: pairs.values.iter().map(|(b, c)| c / b).collect(),
-        reason: None,
-        note: saturation(goal.metric, &pairs),
-    };
-    judged.pair_ratios.retain(|ratio| ratio.is_finite());
-    let effect = PairedEffect::from_pairs(&pairs.values, Level::NINETY_FIVE);
-    if let Ok(effect) = &effect {
-        judged.change = Some(effect.relative().into());
-        judged.smallest_visible = Some(effect.smallest_visible());
-        judged.pairs_needed = needed(effect, goal);
+/// Where the search for a verdict is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Course {
+    /// More pairs are needed.
+    Open {
+        /// Valid pairs at the next look.
+        wanted: u32,
+        /// Valid pairs at the look that is likely to tell.
+        likely: Option<u32>,
+    },
+    /// A change beyond the tolerance was found.
+    Found,
+    /// It is over.
+    Settled(StopReason),
+}
+
+/// Whom is compared, by what, and when.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Question<'q> {
+    pub(super) goal: &'q GoalPlan,
+    /// Baseline and comparison.
+    pub(super) variants: [&'q str; 2],
+    pub(super) looks: &'q LookPlan,
+}
+
+/// What was decided, why where noise is not the reason, and what follows.
+#[derive(Debug)]
+struct Decision {
+    verdict: Verdict,
+    reason: Option<String>,
+    course: Course,
+}
+
+pub(super) fn search<'a>(question: Question<'_>, table: &RunTable<'a>) -> Searched<'a> {
+    let Question { goal, looks, .. } = question;
+    let pairs = Pairs::of(&goal.metric, question.variants, RunStage::Search, table);
+    let valid = pairs.valid();
+    let deltas = Deltas::of(goal.metric.scale(), &pairs.values);
+    let look = looks.reached(valid);
+    let mut judged = unjudged(question, &pairs, look.unwrap_or(valid));
+    if let Ok(deltas) = &deltas {
+        measure(&mut judged, goal, deltas, looks, look);
     } else if is_lost(&pairs.values) {
         judged.change = Some(Change {
             estimate: -1.0,
@@ -58,136 +75,254 @@ pub(super) fn compare(
             upper: -1.0,
         });
     }
-    let (verdict, reason) = decide(
-        goal,
-        &pairs,
-        judged.change,
-        effect.err(),
-        [baseline, comparison],
-    );
-    GoalVerdict {
-        verdict,
-        reason,
-        ..judged
+    let mut decision = decide(question, &pairs, judged.change, deltas.as_ref().err(), look);
+    if let (Course::Open { likely, .. }, Ok(deltas)) = (&mut decision.course, &deltas) {
+        *likely = likely_pairs(goal, deltas, looks, valid);
     }
+    Searched {
+        goal: GoalVerdict {
+            verdict: decision.verdict,
+            reason: decision.reason,
+            ..judged
+        },
+        pairs,
+        course: decision.course,
+    }
+}
+
+fn unjudged(question: Question<'_>, pairs: &Pairs<'_>, used: u32) -> GoalVerdict {
+    let Question { goal, variants, .. } = question;
+    let scale = goal.metric.scale();
+    let first = || pairs.values.iter().take(used as usize);
+    GoalVerdict {
+        metric: goal.metric.clone(),
+        comparison: variants[1].to_owned(),
+        primary: false,
+        direction: goal.direction,
+        scale,
+        tolerance: goal.tolerance,
+        verdict: Verdict::Inconclusive,
+        baseline_mean: mean_on(scale, first().map(|pair| pair.0)),
+        comparison_mean: mean_on(scale, first().map(|pair| pair.1)),
+        change: None,
+        t_statistic: None,
+        pair_deviation: None,
+        pairs: used,
+        pairs_valid: pairs.valid(),
+        pair_changes: pair_changes(scale, &pairs.values),
+        sensitivity: None,
+        confirmation: None,
+        smallest_visible: None,
+        pairs_needed: None,
+        reason: None,
+        note: saturation(&goal.metric, pairs),
+    }
+}
+
+pub(super) fn pair_changes(scale: Scale, values: &[(f64, f64)]) -> Vec<f64> {
+    let changes = values.iter().map(|(one, other)| match scale {
+        Scale::Ratio => other / one - 1.0,
+        Scale::Difference => other - one,
+    });
+    changes.filter(|change| change.is_finite()).collect()
+}
+
+/// Fills in what the pairs of the look say; before the first look what all of
+/// them say, with the interval of one look.
+fn measure(
+    judged: &mut GoalVerdict,
+    goal: &GoalPlan,
+    deltas: &Deltas,
+    looks: &LookPlan,
+    look: Option<u32>,
+) {
+    let Some(spread) = deltas.spread(judged.pairs) else {
+        return;
+    };
+    let critical = match look {
+        Some(look) => looks.critical(look),
+        None => spread.plain_critical(),
+    };
+    judged.change = critical.map(|critical| spread.change(critical));
+    judged.smallest_visible = critical.map(|critical| spread.smallest_visible(critical));
+    judged.t_statistic = Some(spread.t());
+    judged.pair_deviation = Some(spread.deviation);
+    judged.pairs_needed = needed(spread.deviation, goal);
+    let used = deltas.values().iter().take(judged.pairs as usize);
+    let used: Vec<f64> = used.copied().collect();
+    judged.sensitivity = spread
+        .p_value()
+        .and_then(|p_value| sensitivity(goal.metric.scale(), &used, p_value));
+}
+
+fn sensitivity(scale: Scale, deltas: &[f64], p_value: f64) -> Option<Sensitivity> {
+    if count(deltas.len()) < limits::SENSITIVITY_PAIRS_MIN {
+        return None;
+    }
+    let wilcoxon_p = wilcoxon_signed_rank(deltas)?.p_value;
+    let error_rate = Level::NINETY_FIVE.error_rate();
+    Some(Sensitivity {
+        wilcoxon_p,
+        hodges_lehmann: on_scale(scale, hodges_lehmann(deltas)?),
+        disagrees: (wilcoxon_p < error_rate) != (p_value < error_rate),
+    })
 }
 
 fn decide(
-    goal: &GoalPlan,
+    question: Question<'_>,
     pairs: &Pairs<'_>,
     change: Option<Change>,
-    error: Option<PairedError>,
-    variants: [&str; 2],
-) -> (Verdict, Option<String>) {
-    let valid = count(pairs.values.len());
-    if valid < limits::PAIRS_MIN {
-        let needs = format!(
-            "{valid} valid {}, {} are needed",
-            if valid == 1 { "pair" } else { "pairs" },
-            limits::PAIRS_MIN
+    error: Option<&PairedError>,
+    look: Option<u32>,
+) -> Decision {
+    let Question {
+        goal,
+        variants,
+        looks,
+    } = question;
+    let settled = |verdict, reason, stop| Decision {
+        verdict,
+        reason,
+        course: Course::Settled(stop),
+    };
+    if pairs.never_measured {
+        return settled(
+            Verdict::Invalid,
+            pairs.rejected(variants),
+            StopReason::Unfit,
         );
+    }
+    let is_unfit = pairs.discarded > repeats_allowed(looks.last());
+    let Some(look) = look else {
+        return before_first_look(question, pairs, change, is_unfit);
+    };
+    let Some(change) = change else {
+        let reason = error.map(|error| refusal(&goal.metric, error));
+        return settled(Verdict::Invalid, reason, StopReason::Unfit);
+    };
+    if let Some(reason) = light_load(&goal.metric, pairs, variants) {
+        return settled(Verdict::Inconclusive, Some(reason), StopReason::Certain);
+    }
+    let verdict = verdict_of(change, goal.direction, goal.tolerance);
+    match verdict {
+        Verdict::Regressed | Verdict::Improved => Decision {
+            verdict,
+            reason: None,
+            course: Course::Found,
+        },
+        Verdict::Equivalent => settled(verdict, None, StopReason::Certain),
+        _ if look >= looks.last() => settled(verdict, None, StopReason::LastLook),
+        _ if is_unfit => settled(verdict, unfit(pairs, variants), StopReason::Unfit),
+        _ => match looks.next(pairs.valid()) {
+            Some(wanted) => Decision {
+                verdict,
+                reason: None,
+                course: Course::Open {
+                    wanted,
+                    likely: None,
+                },
+            },
+            None => settled(verdict, None, StopReason::LastLook),
+        },
+    }
+}
+
+/// What can be said before there was a look: an experiment that ends there for
+/// reasons that lie outside its numbers (the machine is unfit) is judged by what
+/// is valid, once; any other is not judged yet.
+fn before_first_look(
+    question: Question<'_>,
+    pairs: &Pairs<'_>,
+    change: Option<Change>,
+    is_unfit: bool,
+) -> Decision {
+    let Question {
+        goal,
+        variants,
+        looks,
+    } = question;
+    let valid = pairs.valid();
+    let course = match looks.next(valid) {
+        _ if is_unfit => Course::Settled(StopReason::Unfit),
+        Some(wanted) => Course::Open {
+            wanted,
+            likely: None,
+        },
+        None => Course::Settled(StopReason::LastLook),
+    };
+    let few = |verdict, needed: u32, more: String| Decision {
+        verdict,
+        reason: Some(format!(
+            "{valid} valid {}, {needed} are needed{more}",
+            if valid == 1 { "pair" } else { "pairs" },
+        )),
+        course,
+    };
+    if valid < limits::PAIRS_MIN {
         return match pairs.rejected(variants) {
-            Some(rejected) => (Verdict::Invalid, Some(format!("{needs}: {rejected}"))),
-            None => (Verdict::Inconclusive, Some(needs)),
+            Some(rejected) => few(Verdict::Invalid, limits::PAIRS_MIN, format!(": {rejected}")),
+            None => few(Verdict::Inconclusive, limits::PAIRS_MIN, String::new()),
         };
     }
-    let Some(change) = change else {
-        let reason = error.map(|error| refusal(goal.metric, &error));
-        return (Verdict::Invalid, reason);
-    };
-    if let Some(reason) = light_load(goal.metric, pairs, variants) {
-        return (Verdict::Inconclusive, Some(reason));
-    }
-    (
-        verdict_of(change, goal.metric.direction(), goal.tolerance),
-        None,
-    )
-}
-
-fn pairs<'a>(
-    metric: GoalMetric,
-    baseline: &str,
-    comparison: &str,
-    table: &RunTable<'a>,
-) -> Pairs<'a> {
-    let mut pairs = Pairs::default();
-    for pair in table.pairs() {
-        let runs = (table.run(pair, baseline), table.run(pair, comparison));
-        let first = runs.0.map(|run| usable(run, metric));
-        let second = runs.1.map(|run| usable(run, metric));
-        if let (Some(Ok(first)), Some(Ok(second))) = (&first, &second) {
-            pairs.values.push((*first, *second));
-            pairs.used.extend(runs.0.zip(runs.1));
-        }
-        pairs.baseline_rejected.extend(first.and_then(Result::err));
-        pairs
-            .comparison_rejected
-            .extend(second.and_then(Result::err));
-    }
-    pairs
-}
-
-/// The run's number of `metric`, or why it has none that can be believed.
-fn usable(run: &RunSummary, metric: GoalMetric) -> Result<f64, String> {
-    if let Some(doubt) = run.doubt_about(metric) {
-        return Err(doubt.to_string());
-    }
-    match run.values.get(&metric) {
-        Some(Measured::Value(value)) => Ok(*value),
-        Some(Measured::Missing { reason }) => {
-            Err(format!("{} is missing: {reason}", metric.name()))
-        }
-        None => Err(format!("{} is missing from the summary", metric.name())),
+    match change.filter(|_| is_unfit) {
+        Some(change) => Decision {
+            verdict: verdict_of(change, goal.direction, goal.tolerance),
+            reason: unfit(pairs, variants),
+            course,
+        },
+        None => few(
+            Verdict::Inconclusive,
+            looks.next(valid).unwrap_or_else(|| looks.last()),
+            String::new(),
+        ),
     }
 }
 
-impl Pairs<'_> {
-    /// How many runs of which variant were left out, and why the first was.
-    fn rejected(&self, variants: [&str; 2]) -> Option<String> {
-        let [baseline, comparison] = variants;
-        let first = self
-            .comparison_rejected
-            .first()
-            .or_else(|| self.baseline_rejected.first())?;
-        let sides = [
-            (baseline, self.baseline_rejected.len()),
-            (comparison, self.comparison_rejected.len()),
-        ];
-        let sides: Vec<String> = sides
-            .into_iter()
-            .filter(|(_, runs)| *runs > 0)
-            .map(|(name, runs)| match runs {
-                1 => format!("1 run of {name}"),
-                _ => format!("{runs} runs of {name}"),
-            })
-            .collect();
-        Some(format!("{} left out ({first})", sides.join(" and ")))
+fn unfit(pairs: &Pairs<'_>, variants: [&str; 2]) -> Option<String> {
+    let rejected = pairs.rejected(variants)?;
+    Some(format!(
+        "the machine is unfit: {} pairs had to be discarded, {rejected}",
+        pairs.discarded
+    ))
+}
+
+/// The first look that would be certain if the pairs to come were like those so
+/// far.
+fn likely_pairs(goal: &GoalPlan, deltas: &Deltas, looks: &LookPlan, valid: u32) -> Option<u32> {
+    const PAIRS_TO_FORECAST: u32 = 3;
+    let spread = deltas.spread(valid)?;
+    if valid < PAIRS_TO_FORECAST {
+        return None;
     }
+    let mut later = looks.later(valid);
+    later.find(|look| {
+        let change = looks
+            .critical(*look)
+            .map(|critical| spread.with_pairs(*look).change(critical));
+        let verdict = change.map(|change| verdict_of(change, goal.direction, goal.tolerance));
+        matches!(
+            verdict,
+            Some(Verdict::Regressed | Verdict::Improved | Verdict::Equivalent)
+        )
+    })
 }
 
-/// Whether the comparison gave nothing at all in every pair, and the baseline
-/// something in every pair: a change of −100 % that has no logarithm.
-fn is_lost(values: &[(f64, f64)]) -> bool {
-    let lost = |(baseline, comparison): &(f64, f64)| *baseline > 0.0 && *comparison <= 0.0;
-    !values.is_empty() && values.iter().all(lost)
-}
-
-fn refusal(metric: GoalMetric, error: &PairedError) -> String {
+pub(super) fn refusal(metric: &GoalMetric, error: &PairedError) -> String {
     match error {
         PairedError::NotPositive { pair, half, value } => format!(
-            "{} of the {half} was {value} in valid pair {pair}: a ratio needs numbers above zero",
-            metric.name()
+            "{metric} of the {half} was {value} in valid pair {pair}: a ratio needs numbers above \
+             zero"
         ),
         other => other.to_string(),
     }
 }
 
-fn light_load(metric: GoalMetric, pairs: &Pairs<'_>, variants: [&str; 2]) -> Option<String> {
-    if metric != GoalMetric::CpuPerEvent {
+fn light_load(metric: &GoalMetric, pairs: &Pairs<'_>, variants: [&str; 2]) -> Option<String> {
+    if *metric != GoalMetric::CpuPerEvent {
         return None;
     }
     let share = |side: fn(&(&RunSummary, &RunSummary)) -> Option<f64>| {
-        let shares: Vec<f64> = pairs.used.iter().filter_map(side).collect();
+        let shares: Vec<f64> = pairs.runs.iter().filter_map(side).collect();
         Some(Sample::try_new(&shares, 1).ok()?.mean())
     };
     let baseline = share(|(run, _)| run.figures.subject_cpu_share);
@@ -208,11 +343,11 @@ fn light_load(metric: GoalMetric, pairs: &Pairs<'_>, variants: [&str; 2]) -> Opt
 
 /// Said of costs where the schedule was not kept: they are compared only at the
 /// same schedule.
-fn saturation(metric: GoalMetric, pairs: &Pairs<'_>) -> Option<String> {
+fn saturation(metric: &GoalMetric, pairs: &Pairs<'_>) -> Option<String> {
     if !matches!(metric, GoalMetric::Cpu | GoalMetric::CpuPerEvent) {
         return None;
     }
-    let runs = pairs.used.iter().flat_map(|(one, other)| [*one, *other]);
+    let runs = pairs.runs.iter().flat_map(|(one, other)| [*one, *other]);
     let saturated = runs.filter(|run| {
         let mut cautions = run.cautions.iter();
         cautions.any(|caution| matches!(caution, Caution::SubjectSaturated { .. }))
@@ -222,30 +357,17 @@ fn saturation(metric: GoalMetric, pairs: &Pairs<'_>) -> Option<String> {
         format!(
             "the subject did not take the asked rate in {saturated} of {} runs, so the variants \
              may not have had the same schedule; lower the rate",
-            2 * pairs.used.len()
+            2 * pairs.runs.len()
         )
     })
 }
 
-fn geometric_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let logs: Vec<f64> = values.map(f64::ln).collect();
-    match Sample::try_new(&logs, 1) {
-        Ok(sample) => Some(sample.mean().exp()),
-        // A zero has no logarithm: the geometric mean of anything with it is zero.
-        Err(_) => (!logs.is_empty() && logs.contains(&f64::NEG_INFINITY)).then_some(0.0),
-    }
-}
-
-fn needed(effect: &PairedEffect, goal: &GoalPlan) -> Option<u32> {
+fn needed(deviation: f64, goal: &GoalPlan) -> Option<u32> {
     let pairs = pairs_needed(
-        effect.log_standard_deviation(),
+        deviation,
         goal.tolerance.share(),
         limits::POWER,
-        effect.level(),
+        Level::NINETY_FIVE,
     );
     Some(count(pairs.ok()?).max(limits::PAIRS_MIN))
-}
-
-fn count(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -1,70 +1,168 @@
-//! Runs by pair and variant.
+//! Runs by stage, pair and variant.
 
 use std::collections::BTreeMap;
 
-use stillwell_plan::ExperimentPlan;
+use stillwell_capture::RunStage;
+use stillwell_plan::{DesignPlan, ExperimentPlan, WarmupPlan};
+use stillwell_units::Nanos;
 
-use crate::summary::RunSummary;
+use crate::doubt::Doubt;
+use crate::summary::{RunSummary, SUBJECT_CPUS};
 
-/// The runs of one experiment by pair and variant.
+/// The runs of one experiment by stage, pair and variant.
 #[derive(Debug)]
 pub(super) struct RunTable<'a> {
-    runs: BTreeMap<(u32, &'a str), &'a RunSummary>,
-    variants: usize,
+    rows: BTreeMap<(RunStage, u32, usize), Row<'a>>,
+    /// In the order of the plan.
+    variants: Vec<&'a str>,
+    /// What every run has to be summed up with, where that was measured.
+    warmup: Option<Nanos>,
+}
+
+/// A run in its place.
+#[derive(Debug)]
+pub(super) struct Row<'a> {
+    pub(super) run: &'a RunSummary,
+    /// What is wrong with its pair.
+    pub(super) pair_doubts: Vec<Doubt>,
 }
 
 impl<'a> RunTable<'a> {
-    pub(super) fn of(plan: &ExperimentPlan, runs: &'a [RunSummary]) -> Self {
-        let mut table: BTreeMap<(u32, &str), &RunSummary> = BTreeMap::new();
+    pub(super) fn of(plan: &'a ExperimentPlan, runs: &'a [RunSummary]) -> Self {
+        let variants: Vec<&str> = plan.variants.iter().map(|own| own.name.as_str()).collect();
+        let mut rows: BTreeMap<(RunStage, u32, usize), Row<'_>> = BTreeMap::new();
         for run in runs {
             let Some(identity) = &run.identity else {
                 continue;
             };
-            let known = plan.variants.iter().any(|own| own.name == identity.variant);
-            if identity.experiment != plan.name || identity.pair == 0 || !known {
+            let Some(variant) = variants.iter().position(|own| *own == identity.variant) else {
+                continue;
+            };
+            if identity.experiment != plan.name || identity.pair == 0 {
                 continue;
             }
-            let place = table
-                .entry((identity.pair, identity.variant.as_str()))
-                .or_insert(run);
+            let place = rows
+                .entry((identity.stage, identity.pair, variant))
+                .or_insert_with(|| Row {
+                    run,
+                    pair_doubts: Vec::new(),
+                });
             // By validity and name, never by value or order of arrival.
-            if (run.doubts.is_empty(), run.run) > (place.doubts.is_empty(), place.run) {
-                *place = run;
+            if (run.doubts.is_empty(), run.run) > (place.run.doubts.is_empty(), place.run.run) {
+                place.run = run;
             }
         }
-        Self {
-            runs: table,
-            variants: plan.variants.len(),
+        let mut table = Self {
+            rows,
+            variants,
+            warmup: None,
+        };
+        table.compare_environments(plan);
+        table.warmup = match plan.warmup {
+            WarmupPlan::Stated => None,
+            WarmupPlan::Measured => Some(table.common_warmup(plan)),
+        };
+        table
+    }
+
+    fn compare_environments(&mut self, plan: &ExperimentPlan) {
+        // What runs side by side has CPUs of its own.
+        let may_differ = |fact: &str| fact == SUBJECT_CPUS && plan.design == DesignPlan::Duet;
+        let places: Vec<(RunStage, u32, usize)> = self.rows.keys().copied().collect();
+        for place in places {
+            let (stage, pair, variant) = place;
+            let Some(baseline) = self.rows.get(&(stage, pair, 0)).map(|row| row.run) else {
+                continue;
+            };
+            let Some(row) = self.rows.get_mut(&place).filter(|_| variant > 0) else {
+                continue;
+            };
+            let differing = differences(&baseline.environment, &row.run.environment);
+            row.pair_doubts = differing
+                .into_iter()
+                .filter(|(fact, ..)| !may_differ(fact))
+                .map(|(fact, there, here)| Doubt::EnvironmentDiffers {
+                    fact: fact.to_owned(),
+                    baseline: there.to_owned(),
+                    here: here.to_owned(),
+                })
+                .collect();
         }
     }
 
-    /// All of them, by pair and variant.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &'a str, &'a RunSummary)> {
-        let all = self.runs.iter();
-        all.map(|((pair, variant), run)| (*pair, *variant, *run))
+    /// The longest warm-up found in the first two whole pairs, the same for all
+    /// runs; where one took half of the load or more, that. Whether a run is
+    /// doubted has no say in it, since that depends on the warm-up.
+    fn common_warmup(&self, plan: &ExperimentPlan) -> Nanos {
+        let phases = &plan.rig.phases;
+        let (stated, half) = (phases.warmup, Nanos::new(phases.measure.as_u64() / 2));
+        let longest = Nanos::new(stated.as_u64().saturating_add(half.as_u64()));
+        let pairs = self.pairs_of(RunStage::Search).into_iter();
+        let whole = pairs.filter_map(|pair| {
+            let runs = plan.variants.iter();
+            let runs = runs.map(|variant| self.run(RunStage::Search, pair, &variant.name));
+            runs.collect::<Option<Vec<&RunSummary>>>()
+                .filter(|runs| runs.iter().all(|run| run.outcome.is_completed()))
+        });
+        let first: Vec<Vec<&RunSummary>> = whole.take(2).collect();
+        if first.len() < 2 {
+            return stated;
+        }
+        let runs = first.iter().flatten();
+        let found = runs.filter_map(|run| run.figures.warmup.as_ref());
+        let cuts = found.map(|found| found.cut.unwrap_or(longest));
+        cuts.fold(stated, Ord::max).min(longest)
     }
 
-    /// The numbers of the pairs of which a run exists.
-    pub(super) fn pairs(&self) -> Vec<u32> {
-        let mut pairs: Vec<u32> = self.runs.keys().map(|(pair, _)| *pair).collect();
+    /// The warm-up with which every run has to be summed up.
+    pub(super) const fn warmup(&self) -> Option<Nanos> {
+        self.warmup
+    }
+
+    /// All of them, by stage, pair and variant.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (RunStage, u32, &'a str, &Row<'a>)> {
+        let all = self.rows.iter();
+        all.map(|((stage, pair, variant), row)| (*stage, *pair, self.variants[*variant], row))
+    }
+
+    /// The numbers of the pairs of this stage of which a run exists, rising.
+    pub(super) fn pairs_of(&self, stage: RunStage) -> Vec<u32> {
+        let own = self.rows.keys().filter(|(own, ..)| *own == stage);
+        let mut pairs: Vec<u32> = own.map(|(_, pair, _)| *pair).collect();
         pairs.dedup();
         pairs
     }
 
-    /// How many pairs have a run of every variant.
-    pub(super) fn finished_pairs(&self) -> u32 {
-        let pairs = self.pairs();
-        let finished = pairs.iter().filter(|pair| {
-            let runs = self.runs.keys().filter(|(own, _)| own == *pair);
-            runs.count() == self.variants
-        });
-        u32::try_from(finished.count()).unwrap_or(u32::MAX)
+    pub(super) fn row(&self, stage: RunStage, pair: u32, variant: &str) -> Option<&Row<'a>> {
+        let variant = self.variants.iter().position(|own| *own == variant)?;
+        self.rows.get(&(stage, pair, variant))
     }
 
     /// The run of `variant` in `pair`.
-    pub(super) fn run(&self, pair: u32, variant: &str) -> Option<&'a RunSummary> {
-        let mut own = self.runs.iter();
-        own.find(|((at, name), _)| *at == pair && *name == variant)
-            .map(|(_, run)| *run)
+    pub(super) fn run(&self, stage: RunStage, pair: u32, variant: &str) -> Option<&'a RunSummary> {
+        Some(self.row(stage, pair, variant)?.run)
     }
+}
+
+/// Facts that the two have differently, by name; one that only one of them has
+/// is `absent` in the other.
+fn differences<'e>(
+    one: &'e BTreeMap<String, String>,
+    other: &'e BTreeMap<String, String>,
+) -> Vec<(&'e str, &'e str, &'e str)> {
+    const ABSENT: &str = "absent";
+    // A summary of an older version says nothing of it.
+    if one.is_empty() || other.is_empty() {
+        return Vec::new();
+    }
+    let text = |facts: &'e BTreeMap<String, String>, fact: &str| -> &'e str {
+        facts.get(fact).map_or(ABSENT, String::as_str)
+    };
+    let mut facts: Vec<&str> = one.keys().chain(other.keys()).map(String::as_str).collect();
+    facts.sort_unstable();
+    facts.dedup();
+    let told = facts.into_iter();
+    told.map(|fact| (fact, text(one, fact), text(other, fact)))
+        .filter(|(_, one, other)| one != other)
+        .collect()
 }

@@ -2,7 +2,7 @@
 
 use stillwell_capture::Capture;
 use stillwell_metric::{Outcome, catalogue};
-use stillwell_units::{float_from_u64, floor_to_u64};
+use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 use super::doubts::{falls_short, largest, workers_of};
 use super::figures::{host_cpus, is_of};
@@ -15,11 +15,13 @@ pub(super) fn cautions(
     capture: &Capture,
     window: Option<&Window<'_>>,
     figures: &RunFigures,
+    (warmup, series_left_out): (Nanos, u32),
 ) -> Vec<Caution> {
     let manifest = &capture.manifest;
     let mut cautions = Vec::new();
     if let Some(window) = window {
         cautions.extend(of_subject(window, figures));
+        cautions.extend(of_warmup(figures, warmup));
         cautions.extend(of_generators(capture, window, figures));
         cautions.extend(of_host(capture, window));
     }
@@ -31,6 +33,33 @@ pub(super) fn cautions(
     }));
     let warnings = manifest.warnings.iter();
     cautions.extend(warnings.map(|text| Caution::Warning { text: text.clone() }));
+    if series_left_out > 0 {
+        cautions.push(Caution::SeriesLeftOut {
+            count: series_left_out,
+        });
+    }
+    cautions
+}
+
+fn of_warmup(figures: &RunFigures, warmup: Nanos) -> Vec<Caution> {
+    let Some(steady) = &figures.warmup else {
+        return Vec::new();
+    };
+    let mut cautions = Vec::new();
+    if steady.apart > limits::STEADY_DRIFT {
+        cautions.push(Caution::WarmupTooShort {
+            series: steady.series.clone(),
+            warmup,
+            cut: steady.cut,
+            apart: steady.apart,
+        });
+    }
+    if let Some(drift) = &steady.drift {
+        cautions.push(Caution::NotSteady {
+            series: drift.series.clone(),
+            drift: drift.share,
+        });
+    }
     cautions
 }
 

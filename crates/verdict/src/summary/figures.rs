@@ -38,7 +38,7 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
     figures.lateness = window.quantiles(catalogue::LATENESS);
     figures.response_time = window.quantiles(catalogue::RESPONSE_TIME);
     figures.service_time = window.quantiles(catalogue::SERVICE_TIME);
-    figures.subject_cpu_share = window.share(catalogue::SUBJECT_CPU);
+    figures.subject_cpu_share = window.share_of_load(catalogue::SUBJECT_CPU);
     figures.subject_core_share = figures.subject_cpu_share.and_then(|share| {
         let cpus = manifest.subject_cpus.as_ref()?.len();
         (cpus > 0).then(|| share / count(cpus))
@@ -86,12 +86,11 @@ fn whole(series: &SeriesTable) -> Totals {
 }
 
 fn workers(series: &SeriesTable, window: &Window<'_>) -> Vec<WorkerShares> {
+    // Accounts stand still while another run has the load.
     let share = |metric: Metric, wanted: &Labels| {
         let mut own = series.of(metric).filter(|(labels, _)| *labels == wanted);
         let growth = own.next().and_then(|(_, series)| window.growth(series));
-        growth.map_or(0.0, |growth| {
-            growth.value / float_from_u64(growth.length.as_u64())
-        })
+        growth.map_or(0.0, |growth| window.rate(growth) / 1e9)
     };
     let mut workers = Vec::new();
     for component in [Component::Generator, Component::Sink] {

@@ -1,10 +1,13 @@
+mod series;
+mod steady;
+
 use proptest::prelude::*;
-use stillwell_capture::{Note, PartNote, RunOutcome, SubjectEnd};
+use stillwell_capture::{EventRecord, Note, PartNote, RunOutcome, SubjectEnd};
 use stillwell_metric::{Labels, Value, catalogue, empty_histogram, encode_histogram};
 use stillwell_plan::{
     Aggregation, CheckPlan, GoalMetric, Phase, RatePlan, ScrapePlan, SeriesSelector, SubjectKind,
 };
-use stillwell_units::Nanos;
+use stillwell_units::{Moment, Nanos};
 
 use super::*;
 use crate::check::CheckPassed;
@@ -36,7 +39,7 @@ fn a_healthy_run_is_one_number_for_each_goal() {
         (GoalMetric::CpuPerEvent, 500_000.0),
         (GoalMetric::Memory, 50e6),
     ] {
-        assert!(close(run.value(metric), wanted), "{metric:?} {run:?}");
+        assert!(close(run.value(&metric), wanted), "{metric:?} {run:?}");
     }
     assert!(close(run.figures.subject_core_share, 0.5));
     assert!(close(run.figures.measured.events_sent, 10_000.0));
@@ -58,7 +61,7 @@ fn numbers_come_from_the_ends_and_not_from_seconds() {
         ));
     }
     assert!(close(
-        story.summary().value(GoalMetric::IngressThroughput),
+        story.summary().value(&GoalMetric::IngressThroughput),
         100_000.0
     ));
 }
@@ -89,8 +92,8 @@ fn no_event_gives_no_cost_of_an_event() {
     let run = Story::healthy()
         .with(catalogue::EVENTS_WRITTEN, generator(), 0.0)
         .summary();
-    assert_eq!(run.value(GoalMetric::CpuPerEvent), None);
-    assert!(run.value(GoalMetric::Cpu).is_some());
+    assert_eq!(run.value(&GoalMetric::CpuPerEvent), None);
+    assert!(run.value(&GoalMetric::Cpu).is_some());
 }
 
 #[test]
@@ -114,7 +117,7 @@ fn outcomes_are_doubts() {
         story.manifest.outcome = outcome;
         let doubt = only_doubt(&story);
         assert!(doubt.to_string().contains(text), "{doubt}");
-        assert!(doubt.spoils(GoalMetric::Memory));
+        assert!(doubt.spoils(&GoalMetric::Memory));
     }
 }
 
@@ -211,6 +214,38 @@ fn a_stepped_clock_is_a_doubt() {
 }
 
 #[test]
+fn a_clock_that_steps_there_and_back_is_a_doubt() {
+    let story = Story::healthy();
+    let mut capture = story.capture();
+    let event = |second: u64, jump: u64| EventRecord {
+        moment: Moment::new(second * 1_000_000_000),
+        wall_millis: 1_700_000_000_000 + second * 1000 + jump,
+        phase: Phase::Measure,
+        what: "beat".to_owned(),
+    };
+    capture.events = vec![event(2, 5000), event(6, 50), event(9, 50)];
+    // What was before the measured phase does not matter.
+    assert_eq!(summarise(&capture).doubts, []);
+    capture.events.push(event(10, 3000));
+    assert!(matches!(
+        summarise(&capture).doubts[..],
+        [Doubt::ClockStepped { by, .. }] if by == Nanos::from_secs(3)
+    ));
+}
+
+#[test]
+fn an_overloaded_rig_is_doubted_for_every_goal_that_waits() {
+    let generator_late = Story::healthy().with(catalogue::WORKER_LATE, generator(), 0.4e9);
+    let sink_busy = Story::healthy().with(catalogue::WORKER_RUNNING, sink(), 0.97e9);
+    for story in [generator_late, sink_busy] {
+        let run = story.summary();
+        for goal in GoalMetric::ALL {
+            assert!(run.doubt_about(&goal).is_some(), "{goal} {run:?}");
+        }
+    }
+}
+
+#[test]
 fn steal_and_foreign_cpu_have_limits() {
     // Of two CPUs, so 0.2 s each second are 10 %.
     let stolen = Story::healthy().with(catalogue::HOST_CPU_STEAL, Labels::none(), 0.2e9);
@@ -221,9 +256,9 @@ fn steal_and_foreign_cpu_have_limits() {
         |per_second| Story::healthy().with(catalogue::HOST_CPU_FOREIGN, Labels::none(), per_second);
     assert_eq!(foreign(0.19e9).summary().doubts, []);
     let busy = only_doubt(&foreign(0.3e9));
-    assert!(busy.spoils(GoalMetric::EgressThroughput));
-    assert!(!busy.spoils(GoalMetric::CpuPerEvent));
-    assert!(only_doubt(&foreign(0.6e9)).spoils(GoalMetric::CpuPerEvent));
+    assert!(busy.spoils(&GoalMetric::EgressThroughput));
+    assert!(!busy.spoils(&GoalMetric::CpuPerEvent));
+    assert!(only_doubt(&foreign(0.6e9)).spoils(&GoalMetric::CpuPerEvent));
 }
 
 #[test]
@@ -294,8 +329,8 @@ fn a_generator_at_full_speed_must_be_blocked() {
     story.manifest.plan.generators[0].rate = RatePlan::MAX;
     let doubt = only_doubt(&story);
     assert!(matches!(doubt, Doubt::GeneratorLimit { .. }));
-    assert!(doubt.spoils(GoalMetric::IngressThroughput));
-    assert!(!doubt.spoils(GoalMetric::CpuPerEvent));
+    assert!(doubt.spoils(&GoalMetric::IngressThroughput));
+    assert!(!doubt.spoils(&GoalMetric::CpuPerEvent));
     let blocked = story.with(catalogue::WORKER_BLOCKED, generator(), 0.06e9);
     assert_eq!(blocked.summary().doubts, []);
 }
@@ -432,7 +467,7 @@ proptest! {
         story.missing_beats = missing;
         story.manifest.phases.truncate(phases);
         let run = story.summary();
-        let measured = run.value(GoalMetric::Cpu).is_some();
+        let measured = run.value(&GoalMetric::Cpu).is_some();
         prop_assert!(measured || !run.doubts.is_empty(), "{:?}", run);
     }
 }

@@ -4,80 +4,138 @@ use std::collections::BTreeMap;
 
 use stillwell_capture::Capture;
 use stillwell_metric::catalogue;
-use stillwell_plan::{GoalMetric, SubjectKind};
+use stillwell_plan::{GoalMetric, LatencyQuantile, SubjectKind};
 
-use super::{Measured, RunFigures};
-use crate::window::Window;
+use super::{Measured, RunFigures, slope};
+use crate::window::{TimeQuantiles, Window};
 
 pub(super) fn values(
     capture: &Capture,
     window: &Result<Window<'_>, &'static str>,
     figures: &RunFigures,
 ) -> BTreeMap<GoalMetric, Measured> {
-    let value = |metric| match window {
+    let value = |metric: &GoalMetric| match window {
         Ok(window) => measured(metric, capture, window, figures),
         Err(reason) => Err(*reason),
     };
-    let measured = |metric| match value(metric) {
-        Ok(value) => Measured::Value(value),
-        Err(reason) => Measured::Missing {
-            reason: reason.to_owned(),
-        },
+    let measured = |metric: &GoalMetric| match value(metric) {
+        Ok(value) if value.is_finite() => Measured::Value(value),
+        Ok(_) => missing("what was recorded is not a finite number"),
+        Err(reason) => missing(reason),
     };
     let all = GoalMetric::ALL.into_iter();
-    all.map(|metric| (metric, measured(metric))).collect()
+    all.map(|metric| (metric.clone(), measured(&metric)))
+        .collect()
+}
+
+fn missing(reason: &str) -> Measured {
+    Measured::Missing {
+        reason: reason.to_owned(),
+    }
 }
 
 fn measured(
-    metric: GoalMetric,
+    metric: &GoalMetric,
     capture: &Capture,
     window: &Window<'_>,
     figures: &RunFigures,
 ) -> Result<f64, &'static str> {
-    let plan = &capture.manifest.plan;
-    let subject = match plan.subject.kind {
+    match metric {
+        GoalMetric::IngressThroughput => {
+            has_generator(capture)?;
+            window
+                .per_second(catalogue::BYTES_WRITTEN, |_| true)
+                .ok_or("what generators sent was not recorded")
+        }
+        GoalMetric::EgressThroughput => {
+            has_sink(capture)?;
+            window
+                .per_second(catalogue::BYTES_RECEIVED, |_| true)
+                .or_else(|| window.per_second(catalogue::TOTAL_BYTES_RECEIVED, |_| true))
+                .ok_or("what sinks received was not recorded")
+        }
+        GoalMetric::Loss => loss(capture, figures),
+        GoalMetric::Latency(quantile) => {
+            has_generator(capture)?;
+            latency(*quantile, figures.response_time)
+                .ok_or("no answer to a request was timed while measuring")
+        }
+        GoalMetric::Cpu | GoalMetric::CpuPerEvent => {
+            has_subject(capture)?;
+            cpu(metric, window, figures)
+        }
+        GoalMetric::Memory | GoalMetric::MemoryPeak | GoalMetric::MemorySlope => {
+            has_subject(capture)?;
+            let unrecorded = "the subject's memory was not recorded";
+            match metric {
+                GoalMetric::Memory => figures.rss_mean_bytes.ok_or(unrecorded),
+                GoalMetric::MemoryPeak => figures.rss_peak_bytes.ok_or(unrecorded),
+                _ => slope::share_per_minute(&window.beats(catalogue::SUBJECT_RSS.name, |_| true))
+                    .ok_or("the subject's memory was recorded too seldom to tell its growth"),
+            }
+        }
+        GoalMetric::Series(_) => Err("it stands among the series"),
+    }
+}
+
+fn has_subject(capture: &Capture) -> Result<(), &'static str> {
+    match capture.manifest.plan.subject.kind {
         SubjectKind::None => Err("the rig has no subject"),
         SubjectKind::Child(_) | SubjectKind::Pid(_) => Ok(()),
+    }
+}
+
+fn has_generator(capture: &Capture) -> Result<(), &'static str> {
+    match capture.manifest.plan.generators.as_slice() {
+        [] => Err("the rig has no generator"),
+        _ => Ok(()),
+    }
+}
+
+fn has_sink(capture: &Capture) -> Result<(), &'static str> {
+    match capture.manifest.plan.sinks.as_slice() {
+        [] => Err("the rig has no sink"),
+        _ => Ok(()),
+    }
+}
+
+fn cpu(
+    metric: &GoalMetric,
+    window: &Window<'_>,
+    figures: &RunFigures,
+) -> Result<f64, &'static str> {
+    let cpu = window.grown(catalogue::SUBJECT_CPU, |_| true);
+    let cpu = cpu.ok_or("the subject's CPU time was not recorded")?;
+    if *metric == GoalMetric::Cpu {
+        return figures
+            .subject_cpu_share
+            .ok_or("the subject's CPU time was not recorded");
+    }
+    let events = figures.measured.events_sent.filter(|events| *events > 0.0);
+    Ok(cpu / events.ok_or("no event was sent while measuring")?)
+}
+
+/// Of all events that were sent in the whole run the share that no sink had
+/// received by its end: what is under way at either end of the measured phase is
+/// neither lost nor gained. Below zero where more came than was sent.
+fn loss(capture: &Capture, figures: &RunFigures) -> Result<f64, &'static str> {
+    has_generator(capture)?;
+    has_sink(capture)?;
+    let sent = figures.whole.events_sent.filter(|sent| *sent > 0.0);
+    let sent = sent.ok_or("no event was sent")?;
+    let received = figures.whole.events_received;
+    let received = received.ok_or("how many events sinks received was not recorded")?;
+    Ok(1.0 - received / sent)
+}
+
+/// In nanoseconds, from the intended time on.
+fn latency(quantile: LatencyQuantile, times: Option<TimeQuantiles>) -> Option<f64> {
+    let times = times?;
+    let time = match quantile {
+        LatencyQuantile::P50 => times.p50,
+        LatencyQuantile::P90 => times.p90,
+        LatencyQuantile::P99 => times.p99,
+        LatencyQuantile::P999 => times.p999,
     };
-    let cpu = || {
-        subject?;
-        window
-            .grown(catalogue::SUBJECT_CPU, |_| true)
-            .ok_or("the subject's CPU time was not recorded")
-    };
-    let value = match metric {
-        GoalMetric::IngressThroughput if plan.generators.is_empty() => {
-            return Err("the rig has no generator");
-        }
-        GoalMetric::EgressThroughput if plan.sinks.is_empty() => {
-            return Err("the rig has no sink");
-        }
-        GoalMetric::IngressThroughput => window
-            .per_second(catalogue::BYTES_WRITTEN, |_| true)
-            .ok_or("what generators sent was not recorded")?,
-        GoalMetric::EgressThroughput => window
-            .per_second(catalogue::BYTES_RECEIVED, |_| true)
-            .or_else(|| window.per_second(catalogue::TOTAL_BYTES_RECEIVED, |_| true))
-            .ok_or("what sinks received was not recorded")?,
-        GoalMetric::CpuPerEvent => {
-            let cpu = cpu()?;
-            let events = figures.measured.events_sent.filter(|events| *events > 0.0);
-            cpu / events.ok_or("no event was sent while measuring")?
-        }
-        GoalMetric::Cpu => {
-            cpu()?;
-            figures
-                .subject_cpu_share
-                .ok_or("the subject's CPU time was not recorded")?
-        }
-        GoalMetric::Memory => {
-            subject?;
-            figures
-                .rss_mean_bytes
-                .ok_or("the subject's memory was not recorded")?
-        }
-    };
-    Some(value)
-        .filter(|value| value.is_finite())
-        .ok_or("what was recorded is not a finite number")
+    Some(stillwell_units::float_from_u64(time.as_u64()))
 }

@@ -1,5 +1,5 @@
 use stillwell_metric::{Labels, TimeState};
-use stillwell_pacer::Share;
+use stillwell_pacer::{Share, TurnPlan};
 use stillwell_plan::RateShape;
 use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan};
 use stillwell_units::{ByteSize, Seed};
@@ -25,10 +25,12 @@ fn state(shape: RateShape, unit: RateUnit) -> State {
     );
     State {
         schedule: Schedule::new(shape, Share::WHOLE, at(0)),
+        turns: None,
         unit,
         is_max: shape == RateShape::Max,
         reserved: false,
         start: at(0),
+        opened: at(0),
         shard: Arc::new(shard),
         lateness,
         response_time,
@@ -189,4 +191,118 @@ fn nothing_is_sent_before_the_start_and_nothing_asked_after_the_stop() {
     stopped.stopped = true;
     stopped.publish(at(900));
     assert_eq!(stopped.shard.asked_units.total(), 10);
+}
+
+/// One every millisecond in turns of 20 ms with gaps of 5 ms; and the moments
+/// at which its first two turns begin and end.
+fn in_turns(shape: RateShape) -> (State, [Moment; 4]) {
+    let plan = TurnPlan {
+        turn_min: Nanos::from_millis(20),
+        turn_max: Nanos::from_millis(20),
+        gap: Nanos::from_millis(5),
+    };
+    let stretch = [Nanos::from_millis(1005)];
+    let [turns, _] = Turns::pair(plan, &Seed::from_number(3), at(0), &stretch);
+    let mut state = state(shape, RateUnit::Blocks);
+    let mut edge = at(0);
+    let edges = std::array::from_fn(|_| {
+        edge = turns.next_change(edge);
+        edge
+    });
+    state.turns = Some(turns);
+    (state, edges)
+}
+
+const EACH_MS: RateShape = RateShape::Constant {
+    per_second: 1_000.0,
+};
+
+#[test]
+fn a_turn_begins_where_the_last_one_ended() {
+    let (set, next) = (set(), Cell::new(0));
+    let (mut state, [begin, end, again, _]) = in_turns(EACH_MS);
+    assert_eq!(
+        state.take(&set, &next, 0, at(0)),
+        Next::SleepUntil(begin),
+        "it is not its turn"
+    );
+    let mut sent = 0;
+    let mut now = begin;
+    while now < end {
+        now = match state.take(&set, &next, 0, now) {
+            Next::Send(_) => {
+                sent += 1;
+                now
+            }
+            Next::SleepUntil(until) => until,
+        };
+    }
+    // One is due at every millisecond within, the last at its very end.
+    assert_eq!((now, sent), (end, 14));
+    assert_eq!(state.take(&set, &next, 0, end), Next::SleepUntil(again));
+    assert_eq!(state.shard.asked_units.total(), 15);
+    let late = again + Nanos::from_millis(2);
+    assert!(matches!(state.take(&set, &next, 0, late), Next::Send(_)));
+    assert!(matches!(state.take(&set, &next, 0, late), Next::Send(_)));
+    assert!(matches!(state.take(&set, &next, 0, late), Next::Send(_)));
+    assert_eq!(
+        state.take(&set, &next, 0, late),
+        Next::SleepUntil(again + Nanos::from_millis(3))
+    );
+}
+
+#[test]
+fn waiting_for_a_turn_is_ahead_and_never_late() {
+    let (mut state, [begin, end, again, _]) = in_turns(EACH_MS);
+    state.suspend(Wait::Schedule(begin), at(0));
+    state.resume(Wait::Schedule(begin), begin);
+    // Something is due and half written when the turn ends.
+    state.suspend(Wait::Room, begin + Nanos::from_millis(10));
+    let [ahead, ..] = account(&mut state, again);
+    assert_eq!(ahead, begin.as_u64() / MS + again.since(end).as_u64() / MS);
+    let now = again + Nanos::from_millis(1);
+    assert_eq!(account(&mut state, now), [ahead, 6, 10, 0]);
+    state.resume(Wait::Room, now);
+    assert_eq!(
+        account(&mut state, now).iter().sum::<u64>(),
+        now.as_u64() / MS,
+        "all time is accounted for"
+    );
+}
+
+#[test]
+fn full_speed_is_for_the_turn_alone() {
+    let (set, next) = (set(), Cell::new(0));
+    let (mut state, [begin, end, again, _]) = in_turns(RateShape::Max);
+    assert_eq!(state.take(&set, &next, 0, at(1)), Next::SleepUntil(begin));
+    assert!(matches!(
+        state.take(&set, &next, 0, end - Nanos::new(1)),
+        Next::Send(_)
+    ));
+    assert_eq!(state.take(&set, &next, 0, end), Next::SleepUntil(again));
+}
+
+#[test]
+fn an_answer_counts_from_its_intended_time_without_the_turns_between() {
+    let (mut state, [begin, _, again, _]) = in_turns(EACH_MS);
+    // Intended 13 ms into the first turn of 15, sent 3 ms into the second.
+    let sent = again + Nanos::from_millis(3);
+    state.record_answer(
+        state.own_time(begin) + Nanos::from_millis(13),
+        sent,
+        sent + Nanos::from_millis(4),
+    );
+    state.flush();
+    let mut samples = Vec::new();
+    stillwell_metric::Shard::sample(&*state.shard, &mut samples);
+    let times: Vec<u64> = samples
+        .into_iter()
+        .filter_map(|sample| match sample.value {
+            stillwell_metric::Value::Histogram(bytes) => {
+                Some(stillwell_metric::decode_histogram(&bytes).unwrap().max() / MS)
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(times, [9, 4], "response time and service time");
 }

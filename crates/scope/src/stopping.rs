@@ -4,22 +4,29 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use stillwell_scope::{Token, clock};
 use stillwell_units::{Moment, Nanos};
 use tokio::task::yield_now;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-/// So long a loop goes on taking what its socket holds already,
-const DRAIN_MAX: Nanos = Nanos::from_millis(100);
-/// and so much, where it was off its CPU for all of that time.
-const DRAIN_ITEMS: u32 = 1024;
+use crate::{Token, clock};
+
+/// How long a loop that is to end goes on taking what its socket holds already.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Drain {
+    /// So long,
+    pub length: Nanos,
+    /// and until it has taken so many items since, in case that it was off its
+    /// CPU for all of that time.
+    pub items: u32,
+}
 
 /// Ends a loop over a socket once its token asks for that and the socket holds
-/// nothing more, or once it has had [`DRAIN_MAX`] and [`DRAIN_ITEMS`] since.
+/// nothing more, or once its [`Drain`] is over.
 #[derive(Debug)]
-pub(crate) struct Stopping {
+pub struct Stopping {
     token: Token,
     cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
+    drain: Drain,
     /// Set when the loop first hears that it is to end.
     drained_by: Option<Moment>,
     drained_items: u32,
@@ -28,10 +35,13 @@ pub(crate) struct Stopping {
 }
 
 impl Stopping {
-    pub(crate) fn new(token: &Token) -> Self {
+    /// For one loop, which ends by `token`.
+    #[must_use]
+    pub fn new(token: &Token, drain: Drain) -> Self {
         Self {
             token: token.clone(),
             cancelled: Box::pin(token.clone().cancelled_owned()),
+            drain,
             drained_by: None,
             drained_items: 0,
             asked: false,
@@ -39,8 +49,8 @@ impl Stopping {
     }
 
     /// The next that `poll` gives; `None` once the loop is to end. Cancel-safe
-    /// where `poll` is.
-    pub(crate) async fn next<T>(
+    /// where `poll` is. For a worker of a [`crate::Scope`].
+    pub async fn next<T>(
         &mut self,
         mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> Option<T> {
@@ -68,9 +78,9 @@ impl Stopping {
             return false;
         }
         let now = clock::now();
-        let drained_by = *self.drained_by.get_or_insert(now + DRAIN_MAX);
+        let drained_by = *self.drained_by.get_or_insert(now + self.drain.length);
         self.drained_items = self.drained_items.saturating_add(1);
-        self.drained_items > DRAIN_ITEMS && now > drained_by
+        self.drained_items > self.drain.items && now > drained_by
     }
 }
 
@@ -84,3 +94,6 @@ async fn ready_or_cancelled<T>(
     })
     .await
 }
+
+#[cfg(test)]
+mod tests;

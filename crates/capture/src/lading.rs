@@ -1,0 +1,218 @@
+//! Captures that lading wrote, and the `*.captures` of the soaks before it.
+//!
+//! A file holds one line (JSONL, also under zstd) or one row (Parquet) for each
+//! metric, set of labels and tick. [`read_lading`] goes through it once and
+//! keeps only the series that were asked for, summed over their labels, so that
+//! memory does not grow with what else was recorded. Nothing in such a file
+//! says where warm-up ended: whoever asks for a number says from when on.
+//!
+//! ```text
+//! {"run_id":"…","time":1700000000000,"fetch_index":7,"metric_name":"bytes_written",
+//!  "metric_kind":"counter","value":1048576,"component":"generator","id":"intake"}
+//! ```
+
+mod fold;
+mod lines;
+mod table;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use stillwell_metric::Kind;
+
+pub use fold::{LadingRun, LadingSeries, LadingTick, SeriesProblem, SeriesWanted};
+
+use fold::Fold;
+
+/// Bytes at the start of a file that tell its format.
+pub const SNIFF_BYTES: usize = 8192;
+
+/// Series points kept of one file: 300 runs of an hour with four series each.
+const POINTS_MAX: usize = 1 << 22;
+/// Runs told apart in one file.
+const RUNS_MAX: usize = 10_000;
+/// Names of other metrics kept, to tell what there would have been.
+const NAMES_MAX: usize = 2_000;
+
+/// What was read of one file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LadingCapture {
+    /// Its runs, by the order of their first sample; usually one.
+    pub runs: Vec<LadingRun>,
+    /// Why the end is missing, if the writer was killed: readers should know.
+    pub cut: Option<String>,
+    /// Names of all metrics in it, at most two thousand.
+    pub metrics: BTreeSet<String>,
+}
+
+/// How a capture is written down.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LadingFormat {
+    /// One JSON object a line.
+    Jsonl,
+    /// The same, compressed.
+    JsonlZstd,
+    /// A table.
+    Parquet,
+}
+
+impl LadingFormat {
+    /// The format of a file that begins with `start`, its first [`SNIFF_BYTES`]
+    /// or fewer; `None` if it is no capture.
+    #[must_use]
+    pub fn sniff(start: &[u8]) -> Option<Self> {
+        if start.starts_with(b"PAR1") {
+            return Some(Self::Parquet);
+        }
+        if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+            return Some(Self::JsonlZstd);
+        }
+        let first = start.split(|byte| *byte == b'\n');
+        let first = first
+            .map(<[u8]>::trim_ascii)
+            .find(|line| !line.is_empty())?;
+        let named = b"\"metric_name\"";
+        let is_line = first.starts_with(b"{") && first.windows(named.len()).any(|own| own == named);
+        is_line.then_some(Self::Jsonl)
+    }
+}
+
+/// A capture of lading could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum LadingError {
+    /// The file could not be read.
+    #[error("read {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's answer, or the decoder's.
+        source: io::Error,
+    },
+    /// It is no capture of a format that is known.
+    #[error("{} is no capture of lading: neither JSON lines with a `metric_name` nor Parquet", path.display())]
+    Unknown {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A line that is none of a capture, and not the last.
+    #[error("line {line} of {} is not one of a capture: {problem}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: u64,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A Parquet file whose writer was killed.
+    #[error("{} has no footer: its writer was killed, and nothing of a Parquet file can be read without one", path.display())]
+    NoFooter {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A Parquet file of another shape, or a damaged one.
+    #[error("{} is no Parquet capture: {problem}", path.display())]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// More than would be kept.
+    #[error("{} holds more than {limit}", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The limit, in words.
+        limit: &'static str,
+    },
+    /// Not one whole sample.
+    #[error("{} holds no sample", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// Reads the series `wanted` of the capture at `path`. A last line that was cut
+/// is left out, with its tick, and [`LadingCapture::cut`] says so.
+///
+/// # Errors
+/// [`LadingError`] with the file, and the line where there is one.
+pub fn read_lading(path: &Path, wanted: &SeriesWanted) -> Result<LadingCapture, LadingError> {
+    let failed = |source| LadingError::Read {
+        path: path.to_path_buf(),
+        source,
+    };
+    let mut start = Vec::new();
+    let sniff_bytes = u64::try_from(SNIFF_BYTES).unwrap_or(u64::MAX);
+    let file = File::open(path).map_err(failed)?;
+    file.take(sniff_bytes)
+        .read_to_end(&mut start)
+        .map_err(failed)?;
+    let mut fold = Fold::new(wanted);
+    let file = || File::open(path).map_err(failed);
+    let read = match LadingFormat::sniff(&start) {
+        Some(LadingFormat::Jsonl) => lines::read(BufReader::new(file()?), &mut fold),
+        Some(LadingFormat::JsonlZstd) => {
+            let decoder = zstd::stream::read::Decoder::new(file()?).map_err(failed)?;
+            lines::read(BufReader::new(decoder), &mut fold)
+        }
+        Some(LadingFormat::Parquet) => table::read(file()?, &mut fold),
+        None if start.trim_ascii().is_empty() => Err(Problem::Empty),
+        None => Err(Problem::Unknown),
+    };
+    let cut = read.map_err(|problem| problem.at(path))?;
+    fold.finish(cut).map_err(|problem| problem.at(path))
+}
+
+/// One value, as a file tells it.
+#[derive(Clone, Debug, PartialEq)]
+struct Sample {
+    run_id: String,
+    tick: u64,
+    wall_millis: u64,
+    metric: String,
+    kind: Kind,
+    id: Option<String>,
+    experiment: Option<String>,
+    variant: Option<String>,
+    /// `None` for histograms, whose sketches are not read.
+    value: Option<f64>,
+}
+
+/// Why a file cannot be read, before it is known which file it is.
+#[derive(Debug)]
+enum Problem {
+    Empty,
+    Line { line: u64, problem: String },
+    NoFooter,
+    Read(io::Error),
+    Table(String),
+    TooLarge(&'static str),
+    Unknown,
+}
+
+impl Problem {
+    fn at(self, path: &Path) -> LadingError {
+        let path = path.to_path_buf();
+        match self {
+            Self::Empty => LadingError::Empty { path },
+            Self::Line { line, problem } => LadingError::Line {
+                path,
+                line,
+                problem,
+            },
+            Self::NoFooter => LadingError::NoFooter { path },
+            Self::Read(source) => LadingError::Read { path, source },
+            Self::Table(problem) => LadingError::Table { path, problem },
+            Self::TooLarge(limit) => LadingError::TooLarge { path, limit },
+            Self::Unknown => LadingError::Unknown { path },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

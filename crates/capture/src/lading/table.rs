@@ -1,0 +1,207 @@
+//! Captures as Parquet.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::{Field, Row};
+use parquet::schema::types::Type;
+use stillwell_metric::Kind;
+use stillwell_units::float_from_u64;
+
+use super::fold::Fold;
+use super::{Problem, Sample};
+use crate::schema;
+
+/// Columns that are read; sketches are not.
+const COLUMNS: [&str; 8] = [
+    schema::RUN_ID,
+    schema::TIME,
+    schema::FETCH_INDEX,
+    schema::METRIC_NAME,
+    schema::METRIC_KIND,
+    schema::VALUE_INT,
+    schema::VALUE_FLOAT,
+    schema::LABELS,
+];
+const MAGIC: &[u8; 4] = b"PAR1";
+
+/// Reads all rows. A Parquet file is whole or not readable.
+pub(super) fn read(mut file: File, fold: &mut Fold<'_>) -> Result<Option<String>, Problem> {
+    if !ends_with_magic(&mut file).map_err(Problem::Read)? {
+        return Err(Problem::NoFooter);
+    }
+    // The decoder asserts where a damaged page contradicts itself. What was
+    // gathered until then is thrown away, so nothing half-made is seen.
+    catch_unwind(AssertUnwindSafe(|| read_rows(file, fold))).unwrap_or_else(|_| {
+        let problem = "it is damaged, and the decoder gave up on it";
+        Err(Problem::Table(problem.to_owned()))
+    })?;
+    Ok(None)
+}
+
+fn read_rows(file: File, fold: &mut Fold<'_>) -> Result<(), Problem> {
+    let length = file.metadata().map_err(Problem::Read)?.len();
+    let reader = SerializedFileReader::new(file).map_err(damaged)?;
+    check_places(reader.metadata(), length)?;
+    let projection = projection(reader.metadata().file_metadata().schema())?;
+    for row in reader.get_row_iter(Some(projection)).map_err(damaged)? {
+        let row = row.map_err(damaged)?;
+        let sample = sample(&row).ok_or_else(|| {
+            Problem::Table("a row lacks its run, time, name, kind or value".to_owned())
+        })?;
+        fold.push(sample)?;
+    }
+    Ok(())
+}
+
+fn ends_with_magic(file: &mut File) -> std::io::Result<bool> {
+    let length = file.metadata()?.len();
+    let mut end = [0_u8; 4];
+    if length < 12 {
+        return Ok(false);
+    }
+    file.seek(SeekFrom::End(-4))?;
+    file.read_exact(&mut end)?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(&end == MAGIC)
+}
+
+/// Refuses columns that lie outside the file: the decoder takes their places as
+/// given.
+fn check_places(metadata: &ParquetMetaData, length: u64) -> Result<(), Problem> {
+    let inside = |offset: i64, bytes: i64| {
+        let end = u64::try_from(offset).ok().zip(u64::try_from(bytes).ok());
+        let end = end.and_then(|(offset, bytes)| offset.checked_add(bytes));
+        end.is_some_and(|end| end <= length)
+    };
+    let groups = metadata.row_groups().iter();
+    let mut columns = groups.flat_map(|group| group.columns());
+    let fits = columns.all(|column| {
+        let start = column.dictionary_page_offset();
+        let start = start.unwrap_or_else(|| column.data_page_offset());
+        inside(start, column.compressed_size()) && inside(column.data_page_offset(), 0)
+    });
+    if fits {
+        Ok(())
+    } else {
+        Err(Problem::Table(
+            "its columns do not lie within it".to_owned(),
+        ))
+    }
+}
+
+fn projection(whole: &Type) -> Result<Type, Problem> {
+    let fields: Vec<Arc<Type>> = whole
+        .get_fields()
+        .iter()
+        .filter(|field| COLUMNS.contains(&field.name()))
+        .cloned()
+        .collect();
+    for needed in [
+        schema::FETCH_INDEX,
+        schema::METRIC_NAME,
+        schema::METRIC_KIND,
+    ] {
+        if !fields.iter().any(|field| field.name() == needed) {
+            return Err(Problem::Table(format!("there is no column `{needed}`")));
+        }
+    }
+    Type::group_type_builder(whole.name())
+        .with_fields(fields)
+        .build()
+        .map_err(damaged)
+}
+
+fn damaged(error: ParquetError) -> Problem {
+    match crate::parquet::to_io(error) {
+        error if error.kind() == std::io::ErrorKind::Other => Problem::Table(error.to_string()),
+        error => Problem::Read(error),
+    }
+}
+
+fn sample(row: &Row) -> Option<Sample> {
+    let mut read = Sample {
+        run_id: String::new(),
+        tick: 0,
+        wall_millis: 0,
+        metric: String::new(),
+        kind: Kind::Histogram,
+        id: None,
+        experiment: None,
+        variant: None,
+        value: None,
+    };
+    let mut has_kind = false;
+    for (name, field) in row.get_column_iter() {
+        match name.as_str() {
+            schema::RUN_ID => read.run_id = text(field)?.to_owned(),
+            schema::TIME => read.wall_millis = whole(field)?,
+            schema::FETCH_INDEX => read.tick = whole(field)?,
+            schema::METRIC_NAME => text(field)?.clone_into(&mut read.metric),
+            schema::METRIC_KIND => {
+                read.kind = Kind::from_name(&text(field)?.to_ascii_lowercase())?;
+                has_kind = true;
+            }
+            schema::VALUE_INT | schema::VALUE_FLOAT => {
+                read.value = number(field).or(read.value);
+            }
+            schema::LABELS => labels(field, &mut read),
+            _ => {}
+        }
+    }
+    if read.kind == Kind::Histogram {
+        read.value = None;
+    } else if read.value.is_none() {
+        return None;
+    }
+    has_kind.then_some(read)
+}
+
+fn labels(field: &Field, read: &mut Sample) {
+    let Field::MapInternal(map) = field else {
+        return;
+    };
+    for (key, value) in map.entries() {
+        let (Some(key), Some(value)) = (text(key), text(value)) else {
+            continue;
+        };
+        match key {
+            "id" => read.id = Some(value.to_owned()),
+            "experiment" => read.experiment = Some(value.to_owned()),
+            "variant" => read.variant = Some(value.to_owned()),
+            _ => {}
+        }
+    }
+}
+
+fn text(field: &Field) -> Option<&str> {
+    match field {
+        Field::Str(text) => Some(text),
+        Field::Bytes(bytes) => bytes.as_utf8().ok(),
+        _ => None,
+    }
+}
+
+fn whole(field: &Field) -> Option<u64> {
+    match field {
+        Field::ULong(number) => Some(*number),
+        Field::UInt(number) => Some(u64::from(*number)),
+        Field::Long(number) | Field::TimestampMillis(number) => u64::try_from(*number).ok(),
+        Field::TimestampMicros(number) => u64::try_from(*number / 1000).ok(),
+        Field::Int(number) => u64::try_from(*number).ok(),
+        _ => None,
+    }
+}
+
+fn number(field: &Field) -> Option<f64> {
+    match field {
+        Field::Double(number) => Some(*number),
+        Field::Float(number) => Some(f64::from(*number)),
+        other => whole(other).map(float_from_u64),
+    }
+}

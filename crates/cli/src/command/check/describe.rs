@@ -1,0 +1,283 @@
+//! Plans in words.
+
+use std::fmt::Write as _;
+
+use stillwell_plan::{
+    DesignPlan, ExperimentPlan, GoalPlan, LabPlan, OperatingPoint, PAIRS_MIN, RateShape, RateUnit,
+    RigPlan, Scale, StoppingPlan, TimeEstimate, WarmupPlan,
+};
+use stillwell_units::{ByteSize, EventRate, Nanos, floor_to_u64};
+
+/// Looks that are listed one by one.
+const LOOKS_SHOWN_MAX: usize = 9;
+
+pub(super) fn lab(plan: &LabPlan) -> String {
+    let mut text = String::new();
+    let mut total = TimeEstimate::default();
+    for plan in &plan.experiments {
+        experiment(plan, &mut text);
+        let time = plan.time();
+        total.least += time.least;
+        total.most += time.most;
+    }
+    let count = plan.experiments.len();
+    let plural = if count == 1 { "" } else { "s" };
+    let time = between(total);
+    line(
+        &mut text,
+        format_args!("{count} experiment{plural}, all fine; {time}"),
+    );
+    text
+}
+
+fn experiment(plan: &ExperimentPlan, text: &mut String) {
+    let summary = plan.summary.as_deref().unwrap_or("no description");
+    line(text, format_args!("{}: {summary}", plan.name));
+    if let Some(family) = &plan.family {
+        let settings = family.parameters.iter();
+        let settings: Vec<String> = settings
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect();
+        let (name, settings) = (&family.name, settings.join(", "));
+        line(text, format_args!("  matrix     {name}: {settings}"));
+    }
+    let variants: Vec<&str> = plan.variants.iter().map(|v| v.name.as_str()).collect();
+    line(text, format_args!("  variants   {}", against(&variants)));
+    for (index, plan) in plan.goals.iter().enumerate() {
+        let what = if index == 0 { "goals" } else { "" };
+        let gates = if index == 0 { "; this one gates" } else { "" };
+        line(text, format_args!("  {what:<9}  {}{gates}", goal(plan)));
+    }
+    if plan.erratic {
+        let erratic = "erratic: verdicts are shown and never gate";
+        line(text, format_args!("             {erratic}"));
+    }
+    line(text, format_args!("  rate       {}", operating_point(plan)));
+    line(text, format_args!("  design     {}", design(plan.design)));
+    line(
+        text,
+        format_args!("  pairs      {}", stopping(plan.stopping)),
+    );
+    if plan.confirm {
+        let confirm = "a change that is found is confirmed on fresh pairs";
+        line(text, format_args!("             {confirm}"));
+    }
+    line(text, format_args!("  runs       {}", runs(plan)));
+    line(text, format_args!("  time       {}", between(plan.time())));
+    rig(&plan.rig, text);
+}
+
+/// `a against b`, or `a against each of b, c and d`.
+fn against(variants: &[&str]) -> String {
+    match variants {
+        [baseline, other] => format!("{baseline} against {other}"),
+        [baseline, others @ .., last] => {
+            format!(
+                "{baseline} against each of {} and {last}",
+                others.join(", ")
+            )
+        }
+        variants => variants.join(""),
+    }
+}
+
+fn goal(goal: &GoalPlan) -> String {
+    let (metric, better) = (&goal.metric, goal.direction.better());
+    let percent = goal.tolerance.to_string();
+    let tolerance = match metric.scale() {
+        Scale::Ratio => percent,
+        Scale::Difference => format!("{} points", percent.trim_end_matches('%')),
+    };
+    format!("{metric}: {better} is better, ±{tolerance}")
+}
+
+fn operating_point(plan: &ExperimentPlan) -> String {
+    match plan.operating_point {
+        OperatingPoint::Stated => "as stated".to_owned(),
+        OperatingPoint::Max => "as fast as the subject takes it".to_owned(),
+        OperatingPoint::Probe { share, length } => {
+            let percent = share * 100.0;
+            format!("{percent:.0} % of capacity, found by a probe of {length}")
+        }
+    }
+}
+
+fn design(design: DesignPlan) -> String {
+    let how = match design {
+        DesignPlan::Paired => "one after the other, in random order".to_owned(),
+        DesignPlan::Duet => "both at once, each on its own CPUs".to_owned(),
+        DesignPlan::Sliced { turn_min, turn_max } => {
+            format!(
+                "both alive, the load switched between them in turns of {turn_min} to {turn_max}"
+            )
+        }
+    };
+    format!("{}: {how}", design.name())
+}
+
+fn stopping(stopping: StoppingPlan) -> String {
+    match stopping {
+        StoppingPlan::Sequential { .. } => format!(
+            "looks after {}; ends as soon as the verdict is certain",
+            looks(&stopping.looks())
+        ),
+        StoppingPlan::Fixed { pairs } if pairs < PAIRS_MIN => {
+            format!("{pairs}: too few for a verdict, which needs {PAIRS_MIN}")
+        }
+        StoppingPlan::Fixed { pairs } => format!("{pairs}, and one look after the last"),
+        StoppingPlan::Open { max_pairs } => format!(
+            "looks after each from the {PAIRS_MIN}th on; ends as soon as the verdict is certain, \
+             or after {max_pairs}"
+        ),
+    }
+}
+
+/// `4, 6, 8 … 100`, or all of them where they are few.
+fn looks(looks: &[u32]) -> String {
+    let words: Vec<String> = looks.iter().map(ToString::to_string).collect();
+    match words.as_slice() {
+        [first, second, third, .., last] if words.len() > LOOKS_SHOWN_MAX => {
+            format!("{first}, {second}, {third} … {last}")
+        }
+        words => words.join(", "),
+    }
+}
+
+fn runs(plan: &ExperimentPlan) -> String {
+    let phases = plan.rig.phases;
+    let measured = format!("{} measured", phases.measure);
+    match plan.warmup {
+        WarmupPlan::Stated if phases.warmup == Nanos::ZERO => format!("{measured}, with the start"),
+        WarmupPlan::Stated => format!("{} warm-up and {measured}", phases.warmup),
+        WarmupPlan::Measured => {
+            let least = phases.warmup;
+            format!(
+                "a warm-up of {least} at least, as long as the first two pairs show, and {measured}"
+            )
+        }
+    }
+}
+
+/// Times nobody sets a clock by: to the second below ten minutes, then to the
+/// minute.
+fn between(time: TimeEstimate) -> String {
+    let (least, most) = (coarse(time.least), coarse(time.most));
+    if least == most {
+        format!("about {least}")
+    } else {
+        format!("about {least} to {most}")
+    }
+}
+
+fn coarse(length: Nanos) -> Nanos {
+    const MINUTE: u64 = 60;
+    let seconds = floor_to_u64(length.as_secs_f64().ceil());
+    if seconds < 10 * MINUTE {
+        return Nanos::from_secs(seconds);
+    }
+    Nanos::from_secs(seconds.div_ceil(MINUTE).saturating_mul(MINUTE))
+}
+
+pub(super) fn rig(plan: &RigPlan, text: &mut String) {
+    for generator in &plan.generators {
+        line(
+            text,
+            format_args!(
+                "  generator  {}: {} over {}, {}, {} connection(s), {} worker(s)",
+                generator.id,
+                generator.payload.format.name(),
+                generator.transport.name(),
+                rate(generator.rate.unit, generator.rate.shape),
+                generator.connections,
+                generator.workers,
+            ),
+        );
+    }
+    for sink in &plan.sinks {
+        line(
+            text,
+            format_args!("  sink       {}: {}", sink.id, sink.protocol.name()),
+        );
+    }
+    line(text, format_args!("  subject    {}", plan.subject.name));
+}
+
+/// A rate in words.
+fn rate(unit: RateUnit, shape: RateShape) -> String {
+    let one = |per_second: f64| match unit {
+        RateUnit::Bytes => format!("{}/s", ByteSize::new(floor_to_u64(per_second))),
+        RateUnit::Events => EventRate::try_new(per_second)
+            .map_or_else(|_| "0/s".to_owned(), |rate| format!("{rate} events")),
+        RateUnit::Blocks => format!("{per_second} blocks/s"),
+    };
+    match shape {
+        RateShape::Max => "at full speed".to_owned(),
+        RateShape::Constant { per_second } => one(per_second),
+        RateShape::Ramp {
+            initial_per_second,
+            maximum_per_second,
+            ..
+        } => format!(
+            "from {} to {}",
+            one(initial_per_second),
+            one(maximum_per_second)
+        ),
+    }
+}
+
+fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    writeln!(text, "{line}").unwrap_or_default();
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_plan::GoalMetric;
+
+    use super::*;
+
+    #[test]
+    fn looks_are_listed_while_they_are_few() {
+        let of = |max_pairs| stopping(StoppingPlan::Sequential { max_pairs });
+        assert!(of(8).starts_with("looks after 4, 6, 8; ends"));
+        assert!(of(20).contains("4, 6, 8, 10, 12, 14, 16, 18, 20;"));
+        assert!(of(100).contains("4, 6, 8 … 100;"));
+        assert!(stopping(StoppingPlan::Fixed { pairs: 3 }).contains("too few"));
+    }
+
+    #[test]
+    fn variants_stand_against_the_first() {
+        assert_eq!(against(&["a", "b"]), "a against b");
+        assert_eq!(
+            against(&["a", "b", "c", "d"]),
+            "a against each of b, c and d"
+        );
+    }
+
+    #[test]
+    fn goals_tell_their_direction_and_tolerance() {
+        for (metric, told) in [
+            (GoalMetric::Cpu, "cpu: lower is better, ±2%"),
+            (GoalMetric::Loss, "loss: lower is better, ±0.1 points"),
+            (
+                GoalMetric::IngressThroughput,
+                "ingress_throughput: higher is better, ±2%",
+            ),
+        ] {
+            assert_eq!(goal(&GoalPlan::new(metric)), told);
+        }
+    }
+
+    #[test]
+    fn long_times_are_told_in_minutes() {
+        let of = |least, most| {
+            between(TimeEstimate {
+                least: Nanos::from_secs(least),
+                most: Nanos::from_secs(most),
+            })
+        };
+        assert_eq!(of(59, 599), "about 59s to 9m59s");
+        assert_eq!(of(601, 3_541), "about 11m to 1h");
+        assert_eq!(of(20, 20), "about 20s");
+    }
+}

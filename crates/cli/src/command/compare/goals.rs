@@ -1,0 +1,179 @@
+//! Names of goals, and what they are in other tools' terms.
+
+use stillwell_capture::SeriesWanted;
+use stillwell_metric::Unit;
+use stillwell_plan::{GoalMetric, Reduction, Scale};
+use stillwell_units::{Nanos, Tolerance};
+
+/// lading's own warm-up where none is given.
+pub(super) const LADING_WARMUP: Nanos = Nanos::from_secs(30);
+
+/// What is compared of captures of lading unasked.
+pub(super) const LADING_DEFAULTS: [&str; 4] =
+    ["ingress_throughput", "egress_throughput", "cpu", "memory"];
+
+const INGRESS: [LadingGoal; 1] = [LadingGoal::new("bytes_written", Reduction::Rate, 1.0)];
+const EGRESS: [LadingGoal; 2] = [
+    LadingGoal::new("total_bytes_received", Reduction::Rate, 1.0),
+    LadingGoal::new("bytes_received", Reduction::Rate, 1.0),
+];
+const CPU: [LadingGoal; 2] = [
+    LadingGoal::new("total_cpu_usage_millicores", Reduction::Mean, 1e-3),
+    LadingGoal::new("total_cpu_percentage", Reduction::Mean, 1e-2),
+];
+const MEMORY: [LadingGoal; 2] = [
+    LadingGoal::new("total_pss_bytes", Reduction::Mean, 1.0),
+    LadingGoal::new("total_rss_bytes", Reduction::Mean, 1.0),
+];
+const MEMORY_PEAK: [LadingGoal; 2] = [
+    LadingGoal::new("total_pss_bytes", Reduction::Peak, 1.0),
+    LadingGoal::new("total_rss_bytes", Reduction::Peak, 1.0),
+];
+
+/// A goal in terms of lading's series: the first of these that is recorded.
+pub(super) const fn lading_goal(metric: &GoalMetric) -> &'static [LadingGoal] {
+    match metric {
+        GoalMetric::IngressThroughput => &INGRESS,
+        GoalMetric::EgressThroughput => &EGRESS,
+        GoalMetric::Cpu => &CPU,
+        GoalMetric::Memory => &MEMORY,
+        GoalMetric::MemoryPeak => &MEMORY_PEAK,
+        _ => &[],
+    }
+}
+
+/// A series that stands for a goal.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LadingGoal {
+    pub(super) metric: &'static str,
+    pub(super) reduction: Reduction,
+    /// How many of the goal's units one of the series is.
+    pub(super) scale: f64,
+}
+
+impl LadingGoal {
+    const fn new(metric: &'static str, reduction: Reduction, scale: f64) -> Self {
+        Self {
+            metric,
+            reduction,
+            scale,
+        }
+    }
+}
+
+/// A series as a name says it: `NAME`, `NAME['ID']`, either with `:mean`,
+/// `:peak`, `:rate` or `:per_event` behind.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct SeriesName<'n> {
+    pub(super) metric: &'n str,
+    pub(super) id: Option<&'n str>,
+    pub(super) reduction: Option<Reduction>,
+}
+
+impl<'n> SeriesName<'n> {
+    pub(super) fn parse(name: &'n str) -> Self {
+        let name = name.strip_prefix("series:").unwrap_or(name);
+        let all = [
+            Reduction::Mean,
+            Reduction::Peak,
+            Reduction::PerEvent,
+            Reduction::Rate,
+        ];
+        let (series, reduction) = match name.rsplit_once(':') {
+            Some((series, word)) => match all.into_iter().find(|own| own.name() == word) {
+                Some(reduction) => (series, Some(reduction)),
+                None => (name, None),
+            },
+            None => (name, None),
+        };
+        let id = series
+            .strip_suffix("']")
+            .and_then(|rest| rest.split_once("['"));
+        let (metric, id) = id.map_or((series, None), |(metric, id)| (metric, Some(id)));
+        Self {
+            metric,
+            id,
+            reduction,
+        }
+    }
+}
+
+/// The series of a capture of lading that these names need; all of the usual ones
+/// where nothing is asked for.
+pub(super) fn lading_series(names: &[String]) -> SeriesWanted {
+    let defaults = LADING_DEFAULTS.map(str::to_owned);
+    let names = if names.is_empty() {
+        defaults.as_slice()
+    } else {
+        names
+    };
+    // What the soak method goes by is always needed.
+    let mut wanted = SeriesWanted::new().with("bytes_written", None);
+    for name in names {
+        match name.parse::<GoalMetric>() {
+            Ok(goal) if !lading_goal(&goal).is_empty() => {
+                for own in lading_goal(&goal) {
+                    wanted = wanted.with(own.metric, None);
+                }
+            }
+            _ => {
+                let series = SeriesName::parse(name);
+                wanted = wanted.with(series.metric, series.id);
+            }
+        }
+    }
+    wanted
+}
+
+/// What one of a goal's number is, and whether it is for each second.
+pub(super) const fn unit_of(goal: &GoalMetric) -> (Unit, bool) {
+    match goal {
+        GoalMetric::EgressThroughput | GoalMetric::IngressThroughput => (Unit::Bytes, true),
+        GoalMetric::CpuPerEvent | GoalMetric::Latency(_) => (Unit::Nanoseconds, false),
+        GoalMetric::Memory | GoalMetric::MemoryPeak => (Unit::Bytes, false),
+        GoalMetric::Loss | GoalMetric::MemorySlope => (Unit::Ratio, false),
+        GoalMetric::Cpu | GoalMetric::Series(_) => (Unit::Unknown, false),
+    }
+}
+
+/// By what a metric of this name is compared: shares of errors may be zero.
+pub(super) fn scale_of(name: &str, goal: Option<&GoalMetric>) -> Scale {
+    match goal {
+        Some(goal) => goal.scale(),
+        None if name == "errors" => Scale::Difference,
+        None => Scale::Ratio,
+    }
+}
+
+/// How large a change of it must be to matter, where nobody says.
+pub(super) fn tolerance_of(name: &str, goal: Option<&GoalMetric>) -> Tolerance {
+    match goal {
+        Some(goal) => goal.default_tolerance(),
+        None if name == "errors" => GoalMetric::Loss.default_tolerance(),
+        None if name == "requests_per_second" => GoalMetric::IngressThroughput.default_tolerance(),
+        None => Tolerance::DEFAULT,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_series_are_taken_apart() {
+        let name = |text| {
+            let SeriesName {
+                metric,
+                id,
+                reduction,
+            } = SeriesName::parse(text);
+            (metric, id, reduction)
+        };
+        assert_eq!(name("a"), ("a", None, None));
+        assert_eq!(name("a:mean"), ("a", None, Some(Reduction::Mean)));
+        assert_eq!(name("target/a:b"), ("target/a:b", None, None));
+        assert_eq!(name("a['x:y']"), ("a", Some("x:y"), None));
+        let full = ("a", Some("x"), Some(Reduction::Rate));
+        assert_eq!(name("series:a['x']:rate"), full);
+    }
+}

@@ -1,0 +1,187 @@
+//! Which runs of one side belong to which of the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{bail, ensure};
+
+use super::read::{Run, Source, listed};
+
+/// The runs of one comparison.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) name: Option<String>,
+    pub(super) baseline: Vec<Run>,
+    pub(super) comparison: Vec<Run>,
+}
+
+/// All comparisons, at least one, and what could not be compared.
+#[derive(Debug)]
+pub(super) struct Matched {
+    pub(super) groups: Vec<Group>,
+    pub(super) remarks: Vec<String>,
+}
+
+/// Matches experiments by name; the only one of each side whatever their names.
+/// Where both sides are the `same_place`, the first variant of each experiment is
+/// compared with its second.
+pub(super) fn matched(
+    baseline: Vec<Run>,
+    comparison: Vec<Run>,
+    same_place: bool,
+    only: &[String],
+) -> anyhow::Result<Matched> {
+    let (mut one, mut other) = (by_experiment(baseline), by_experiment(comparison));
+    if !only.is_empty() {
+        let wanted = |name: &Option<String>| {
+            let name = name.as_deref().unwrap_or_default();
+            only.iter().any(|pattern| fits(pattern, name))
+        };
+        one.retain(|name, _| wanted(name));
+        other.retain(|name, _| wanted(name));
+        ensure!(
+            !one.is_empty() && !other.is_empty(),
+            "no experiment on both sides is named {}",
+            listed(only)
+        );
+    }
+    let mut remarks = Vec::new();
+    let mut groups = Vec::new();
+    if let (1, 1) = (one.len(), other.len()) {
+        let (one, other) = (one.pop_first(), other.pop_first());
+        if let (Some((one_name, baseline)), Some((other_name, comparison))) = (one, other) {
+            let name = match (one_name, other_name) {
+                (Some(one), Some(other)) if one != other => Some(format!("{other} against {one}")),
+                (one, other) => other.or(one),
+            };
+            groups.push(Group {
+                name,
+                baseline,
+                comparison,
+            });
+        }
+    } else {
+        for (name, baseline) in one {
+            match other.remove(&name) {
+                Some(comparison) => groups.push(Group {
+                    name,
+                    baseline,
+                    comparison,
+                }),
+                None => remarks.push(alone(name.as_deref(), "baseline")),
+            }
+        }
+        let left = other.keys();
+        remarks.extend(left.map(|name| alone(name.as_deref(), "comparison")));
+    }
+    ensure!(
+        !groups.is_empty(),
+        "no experiment is on both sides: {}",
+        remarks.join("; ")
+    );
+    for group in &mut groups {
+        choose_variants(group, same_place)?;
+    }
+    Ok(Matched { groups, remarks })
+}
+
+fn by_experiment(runs: Vec<Run>) -> BTreeMap<Option<String>, Vec<Run>> {
+    let mut groups: BTreeMap<Option<String>, Vec<Run>> = BTreeMap::new();
+    for run in runs {
+        groups.entry(run.experiment.clone()).or_default().push(run);
+    }
+    groups
+}
+
+fn alone(name: Option<&str>, side: &str) -> String {
+    let name = name.map_or_else(
+        || "what has no experiment".to_owned(),
+        |name| format!("experiment `{name}`"),
+    );
+    format!("{name} is only in the {side}")
+}
+
+/// Leaves one variant on each side.
+fn choose_variants(group: &mut Group, same_place: bool) -> anyhow::Result<()> {
+    let (one, other) = (variants(&group.baseline), variants(&group.comparison));
+    if let (true, [first, second]) = (same_place, one.as_slice()) {
+        let keep = |runs: &mut Vec<Run>, name: &str| {
+            runs.retain(|run| run.variant.as_deref() == Some(name));
+        };
+        keep(&mut group.baseline, first);
+        keep(&mut group.comparison, second);
+        return Ok(());
+    }
+    for (side, names) in [("baseline", &one), ("comparison", &other)] {
+        if names.len() > 1 {
+            bail!(
+                "the {side} holds runs of several variants, {}: choose one by PATH@NAME",
+                listed(names)
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The names of variants: in the order of the plan, else what is called baseline
+/// first and the rest by name.
+fn variants(runs: &[Run]) -> Vec<String> {
+    let names: BTreeSet<&str> = runs
+        .iter()
+        .filter_map(|run| run.variant.as_deref())
+        .collect();
+    let planned = runs.iter().find_map(|run| match &run.source {
+        Source::Saved(saved) if !saved.variants.is_empty() => Some(saved.variants.clone()),
+        _ => None,
+    });
+    let planned = planned.unwrap_or_default();
+    let place = |name: &str| {
+        let at = planned.iter().position(|own| own == name);
+        (at.unwrap_or(planned.len()), name != "baseline")
+    };
+    let mut names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+    names.sort_by(|one, other| place(one).cmp(&place(other)).then(one.cmp(other)));
+    names
+}
+
+/// Whether `name` is what `pattern` says; `*` stands for any text.
+fn fits(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else {
+        return false;
+    };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_stand_for_any_text() {
+        for (pattern, name, expected) in [
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("a*", "ab", true),
+            ("*b", "ab", true),
+            ("a*c*e", "abcde", true),
+            ("a*c*e", "abde", false),
+            ("*", "", true),
+        ] {
+            assert_eq!(fits(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! What each side is: from words on the command line to runs.
+
+mod files;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::{Context, bail, ensure};
+use stillwell_capture::{LadingFormat, LadingRun, SeriesWanted, read_lading};
+use stillwell_legacy::results::{
+    Column, Figure, ResultTool, parse_columns, parse_inline, read_result,
+};
+
+use self::files::{capture_folder, items, start_of, text_of, walk};
+use super::goals;
+use super::saved::{Saved, SavedReader};
+use crate::arguments::CompareArguments;
+
+/// The name of a column that has none.
+pub(super) const UNNAMED: &str = "value";
+
+/// One run, before anything is asked of it.
+#[derive(Debug)]
+pub(super) struct Run {
+    /// Where it is from, for readers.
+    pub(super) label: String,
+    pub(super) experiment: Option<String>,
+    pub(super) variant: Option<String>,
+    pub(super) source: Source,
+}
+
+/// What there is of a run.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// A run of ours.
+    Saved(Box<Saved>),
+    /// A run in a capture of lading.
+    Lading {
+        run: LadingRun,
+        /// Where what counts begins: milliseconds since 1970.
+        from_millis: u64,
+        /// All metrics of its file, to tell what there would have been.
+        metrics: BTreeSet<String>,
+    },
+    /// Named numbers: a result of a load generator.
+    Result(ResultTool, Vec<Figure>),
+    /// Named numbers: a row of a file.
+    Row(Vec<Figure>),
+}
+
+/// Reads both sides, and remembers what readers should know.
+pub(super) struct SideReader<'a> {
+    arguments: &'a CompareArguments,
+    wanted: SeriesWanted,
+    warmup_millis: u64,
+    saved: SavedReader,
+    remarks: Vec<String>,
+}
+
+impl<'a> SideReader<'a> {
+    pub(super) fn new(arguments: &'a CompareArguments) -> Self {
+        let warmup = arguments.warmup.unwrap_or(goals::LADING_WARMUP);
+        Self {
+            arguments,
+            wanted: goals::lading_series(&arguments.metric),
+            warmup_millis: warmup.as_u64() / 1_000_000,
+            saved: SavedReader::default(),
+            remarks: Vec::new(),
+        }
+    }
+
+    pub(super) fn into_remarks(self) -> Vec<String> {
+        let mut remarks = self.remarks;
+        remarks.extend(self.saved.into_remarks());
+        remarks.dedup();
+        remarks
+    }
+
+    /// The runs of the side that is typed like this; at least one.
+    pub(super) fn read(&mut self, typed: &str) -> anyhow::Result<Vec<Run>> {
+        let column = if Path::new(typed).exists() {
+            None
+        } else {
+            parse_inline(typed)
+        };
+        if let Some(column) = column {
+            let column = column.with_context(|| format!("read `{typed}`"))?;
+            return Ok(rows_of(typed, vec![column]));
+        }
+        let mut runs = Vec::new();
+        for (path, choice) in items(typed)? {
+            let found = self.read_path(&path, choice.as_deref())?;
+            runs.extend(found);
+        }
+        drop_repeated(&mut runs, &mut self.remarks);
+        ensure!(!runs.is_empty(), "there is no run in {typed}");
+        Ok(runs)
+    }
+
+    fn read_path(&mut self, path: &Path, choice: Option<&str>) -> anyhow::Result<Vec<Run>> {
+        let mut runs = Vec::new();
+        if let Some(folder) = capture_folder(path) {
+            runs.extend(self.saved.read(&folder)?);
+        } else if path.is_dir() {
+            let mut found = Vec::new();
+            walk(path, 0, &mut found)?;
+            for path in found {
+                if path.is_dir() {
+                    runs.extend(self.saved.read(&path)?);
+                } else {
+                    runs.extend(self.read_file(&path, None, true)?);
+                }
+            }
+            ensure!(
+                !runs.is_empty(),
+                "there is neither a capture nor a result in {}",
+                path.display()
+            );
+        } else {
+            // A table takes the choice for itself.
+            let runs = self.read_file(path, choice, false)?;
+            let rows = runs.iter().all(|run| matches!(run.source, Source::Row(_)));
+            if rows {
+                return Ok(runs);
+            }
+            return chosen(runs, path, choice);
+        }
+        chosen(runs, path, choice)
+    }
+
+    /// The runs in a file; of one that was found in a folder nothing, if it is of
+    /// some other kind.
+    fn read_file(
+        &mut self,
+        path: &Path,
+        choice: Option<&str>,
+        in_folder: bool,
+    ) -> anyhow::Result<Vec<Run>> {
+        let start = start_of(path)?;
+        if LadingFormat::sniff(&start).is_some() {
+            return self.read_lading(path);
+        }
+        let first = start.trim_ascii_start().first().copied();
+        if matches!(first, Some(b'{' | b'[')) {
+            return match read_json(path) {
+                Err(_) if in_folder => Ok(Vec::new()),
+                other => other,
+            };
+        }
+        if in_folder {
+            return Ok(Vec::new());
+        }
+        self.read_columns(path, choice)
+    }
+
+    fn read_lading(&mut self, path: &Path) -> anyhow::Result<Vec<Run>> {
+        let capture = read_lading(path, &self.wanted)?;
+        if let Some(cut) = &capture.cut {
+            let path = path.display();
+            self.remarks.push(format!(
+                "{path}: {cut}, so its writer was killed; what came before is used"
+            ));
+        }
+        let several = capture.runs.len() > 1;
+        let warmup_millis = self.warmup_millis;
+        let runs = capture.runs.into_iter().map(|run| {
+            let length = run.ended_wall_millis.saturating_sub(run.started_wall_millis);
+            ensure!(
+                length > warmup_millis,
+                "{} lasts {} s, and the first {} s of each capture are left out as warm-up: give --warmup",
+                path.display(),
+                length / 1000,
+                warmup_millis / 1000,
+            );
+            let label = if several {
+                format!("{} ({})", path.display(), run.run_id)
+            } else {
+                path.display().to_string()
+            };
+            Ok(Run {
+                label,
+                experiment: run.experiment.clone(),
+                variant: run.variant.clone(),
+                source: Source::Lading {
+                    from_millis: run.started_wall_millis.saturating_add(warmup_millis),
+                    run,
+                    metrics: capture.metrics.clone(),
+                },
+            })
+        });
+        let runs = runs.collect::<anyhow::Result<Vec<_>>>()?;
+        self.remarks.push(format!(
+            "nothing in a capture of lading marks the end of warm-up: its first {} s are left out{}",
+            warmup_millis / 1000,
+            if self.arguments.warmup.is_none() {
+                ", which is lading's own default; --warmup says otherwise"
+            } else {
+                ""
+            }
+        ));
+        Ok(runs)
+    }
+
+    fn read_columns(&self, path: &Path, choice: Option<&str>) -> anyhow::Result<Vec<Run>> {
+        let text = text_of(path)?;
+        let read = || format!("read {}", path.display());
+        let table = parse_columns(&text).with_context(read)?;
+        if let (Some(reason), false) = (&table.not_runs, self.arguments.rows_are_runs) {
+            bail!(
+                "{}: {reason}, and seconds are no runs: a test over them calls most comparisons \
+                 of a program with itself significant. Give one number for each run, or \
+                 --rows-are-runs if each row is one",
+                path.display()
+            );
+        }
+        let mut columns = table.columns;
+        if let Some(choice) = choice {
+            let names: Vec<String> = columns.iter().filter_map(|own| own.name.clone()).collect();
+            columns.retain(|column| column.name.as_deref() == Some(choice));
+            let text = table.texts.iter().find(|text| text.name == choice);
+            if let Some(text) = text {
+                bail!("{}: column `{choice}`: {}", path.display(), text.reason);
+            }
+            ensure!(
+                !columns.is_empty(),
+                "{} has no column `{choice}`; it has {}",
+                path.display(),
+                listed(&names)
+            );
+            // Whatever both columns are called, they are compared.
+            for column in &mut columns {
+                column.name = None;
+            }
+        }
+        Ok(rows_of(&path.display().to_string(), columns))
+    }
+}
+
+/// One run: a summary of ours, or a result of a load generator.
+fn read_json(path: &Path) -> anyhow::Result<Vec<Run>> {
+    let text = text_of(path)?;
+    if let Some(saved) = Saved::from_summary(&text) {
+        return Ok(vec![saved.into_run(path.display().to_string())]);
+    }
+    let result = read_result(&text).with_context(|| format!("read {}", path.display()))?;
+    Ok(vec![Run {
+        label: path.display().to_string(),
+        experiment: None,
+        variant: None,
+        source: Source::Result(result.tool, result.figures),
+    }])
+}
+
+/// One run a row.
+fn rows_of(label: &str, columns: Vec<Column>) -> Vec<Run> {
+    let rows = columns.iter().map(|column| column.values.len()).max();
+    let row = |at: usize| {
+        let figures = columns.iter().filter_map(|column| {
+            Some(Figure {
+                name: column.name.clone().unwrap_or_else(|| UNNAMED.to_owned()),
+                unit: column.unit,
+                better: None,
+                shown: true,
+                value: *column.values.get(at)?,
+            })
+        });
+        Run {
+            label: format!("{label}, number {}", at + 1),
+            experiment: None,
+            variant: None,
+            source: Source::Row(figures.collect()),
+        }
+    };
+    (0..rows.unwrap_or(0)).map(row).collect()
+}
+
+/// The runs of the variant that was chosen, if one was.
+fn chosen(mut runs: Vec<Run>, path: &Path, choice: Option<&str>) -> anyhow::Result<Vec<Run>> {
+    let Some(choice) = choice else {
+        return Ok(runs);
+    };
+    let names: BTreeSet<String> = runs.iter().filter_map(|run| run.variant.clone()).collect();
+    runs.retain(|run| run.variant.as_deref() == Some(choice));
+    let names: Vec<String> = names.into_iter().collect();
+    ensure!(
+        !runs.is_empty(),
+        "{} has no run of a variant `{choice}`; it has {}",
+        path.display(),
+        listed(&names)
+    );
+    Ok(runs)
+}
+
+/// lading's `multi` format writes every run twice.
+fn drop_repeated(runs: &mut Vec<Run>, remarks: &mut Vec<String>) {
+    let mut seen = BTreeSet::new();
+    let before = runs.len();
+    runs.retain(|run| match &run.source {
+        Source::Lading { run, .. } if !run.run_id.is_empty() => seen.insert(run.run_id.clone()),
+        _ => true,
+    });
+    let dropped = before - runs.len();
+    if dropped > 0 {
+        remarks.push(format!(
+            "{dropped} captures of runs that are there in another file were passed over"
+        ));
+    }
+}
+
+/// Names as a list for readers, the first few.
+pub(super) fn listed(names: &[String]) -> String {
+    const LISTED_MAX: usize = 12;
+    if names.is_empty() {
+        return "none that has a name".to_owned();
+    }
+    let mut text = names
+        .iter()
+        .take(LISTED_MAX)
+        .map(|name| format!("`{name}`"));
+    let text = text.by_ref().collect::<Vec<_>>().join(", ");
+    match names.len().checked_sub(LISTED_MAX) {
+        Some(more) if more > 0 => format!("{text} and {more} more"),
+        _ => text,
+    }
+}

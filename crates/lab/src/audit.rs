@@ -1,0 +1,163 @@
+//! How a verdict came about: an experiment's looks, pairs and orders.
+
+use serde::Serialize;
+use stillwell_capture::RunStage;
+use stillwell_plan::ExperimentPlan;
+use stillwell_verdict::{Change, GoalVerdict, NextStep, RunSummary, Standing, standing};
+
+/// How a verdict came about.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Audit {
+    /// What was known at each look, in their order.
+    pub(crate) looks: Vec<LookRecord>,
+    /// Valid pairs that the next look waited for when it was last asked. Before
+    /// the first look there are figures too, but no verdict.
+    awaited: Option<u32>,
+}
+
+/// What was known of one comparison at one look.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct LookRecord {
+    stage: RunStage,
+    /// Valid pairs that it rests on.
+    pairs: u32,
+    comparison: String,
+    /// On the goal's scale; in the search with the interval that holds jointly
+    /// over all looks.
+    estimate: Option<f64>,
+    lower: Option<f64>,
+    upper: Option<f64>,
+    /// What the experiment would have come to, had it ended there.
+    verdict: &'static str,
+    /// Whether fresh pairs confirmed what was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confirmed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p_value: Option<f64>,
+}
+
+/// One pair that was run.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub(crate) struct PairRecord {
+    stage: RunStage,
+    pair: u32,
+    /// The variants that have a run, in the order in which they ran.
+    order: Vec<String>,
+}
+
+impl Audit {
+    /// Takes down what is known now; whether there is anything new in it.
+    pub(crate) fn note(&mut self, standing: &Standing) -> bool {
+        let before = self.looks.len();
+        let verdict = &standing.verdict;
+        let primaries = || verdict.goals.iter().filter(|goal| goal.primary);
+        for goal in primaries() {
+            let is_look = self.awaited.is_some_and(|awaited| goal.pairs >= awaited);
+            let known = self.is_known(RunStage::Search, &goal.comparison, Some(goal.pairs));
+            if is_look && !known {
+                self.looks.push(LookRecord::of_search(goal));
+            }
+        }
+        for goal in primaries() {
+            if !self.is_known(RunStage::Confirm, &goal.comparison, None) {
+                self.looks.extend(LookRecord::of_confirmation(goal));
+            }
+        }
+        if let NextStep::Run {
+            stage: RunStage::Search,
+            valid_pairs_wanted,
+            ..
+        } = standing.next
+        {
+            self.awaited = Some(valid_pairs_wanted);
+        }
+        self.looks.len() > before
+    }
+
+    fn is_known(&self, stage: RunStage, comparison: &str, pairs: Option<u32>) -> bool {
+        self.looks.iter().any(|look| {
+            look.stage == stage
+                && look.comparison == comparison
+                && pairs.is_none_or(|pairs| look.pairs == pairs)
+        })
+    }
+
+    /// Takes down what was known at the looks of an earlier session: what its
+    /// pairs say, one after the other.
+    pub(crate) fn replay(&mut self, plan: &ExperimentPlan, runs: &[RunSummary]) {
+        let mut runs = runs.to_vec();
+        runs.sort_by_key(place);
+        let ends = (1..=runs.len()).filter(|end| {
+            let next = runs.get(*end);
+            next.is_none_or(|next| place(next) != place(&runs[end - 1]))
+        });
+        self.note(&standing(plan, &[]));
+        for end in ends {
+            self.note(&standing(plan, &runs[..end]));
+        }
+    }
+}
+
+impl LookRecord {
+    fn of_search(goal: &GoalVerdict) -> Self {
+        Self {
+            pairs: goal.pairs,
+            ..Self::new(goal, RunStage::Search, goal.change)
+        }
+    }
+
+    fn of_confirmation(goal: &GoalVerdict) -> Option<Self> {
+        let fresh = goal.confirmation.as_ref()?;
+        let confirmed = fresh.confirmed?;
+        Some(Self {
+            pairs: fresh.pairs_wanted.min(fresh.pairs),
+            confirmed: Some(confirmed),
+            p_value: fresh.p_value,
+            ..Self::new(goal, RunStage::Confirm, fresh.change)
+        })
+    }
+
+    fn new(goal: &GoalVerdict, stage: RunStage, change: Option<Change>) -> Self {
+        Self {
+            stage,
+            pairs: 0,
+            comparison: goal.comparison.clone(),
+            estimate: change.map(|change| change.estimate),
+            lower: change.map(|change| change.lower),
+            upper: change.map(|change| change.upper),
+            verdict: goal.verdict.name(),
+            confirmed: None,
+            p_value: None,
+        }
+    }
+}
+
+/// The pairs of these runs, in the order in which they were run.
+pub(crate) fn pairs_of(runs: &[RunSummary]) -> Vec<PairRecord> {
+    let mut identities: Vec<_> = runs
+        .iter()
+        .filter_map(|run| run.identity.as_ref())
+        .collect();
+    identities.sort_by_key(|own| (own.stage, own.pair, own.position));
+    let mut pairs: Vec<PairRecord> = Vec::new();
+    for own in identities {
+        let variant = own.variant.clone();
+        match pairs.last_mut() {
+            Some(pair) if (pair.stage, pair.pair) == (own.stage, own.pair) => {
+                pair.order.push(variant);
+            }
+            _ => pairs.push(PairRecord {
+                stage: own.stage,
+                pair: own.pair,
+                order: vec![variant],
+            }),
+        }
+    }
+    pairs
+}
+
+/// The pair that a run is of.
+fn place(run: &RunSummary) -> (RunStage, u32) {
+    let identity = run.identity.as_ref();
+    identity.map_or((RunStage::Search, 0), |own| (own.stage, own.pair))
+}

@@ -1,0 +1,386 @@
+//! Asking: one lab for each comparison.
+
+use std::path::Path;
+
+use stillwell_plan::{BinarySource, ExperimentPlan, GitSource, LabPlan, VariantPlan};
+use stillwell_run::Interrupt;
+use stillwell_units::Tolerance;
+
+use super::git::{Commit, commits_between};
+use super::record::{BISECT_SCHEMA, BisectRecord, StepRecord};
+use super::search::{Answer, Outcome, Search, Step};
+use crate::{
+    Executor, LabError, LabOptions, LabOutcome, LabProgress, ProblemKind, Results, fingerprint,
+    run_lab,
+};
+
+/// The share of the change between both ends that a commit must have to be bad:
+/// as far from none as from all of it.
+const SHARE_OF_CHANGE: f64 = 0.5;
+
+/// A tolerance is never wider, however large the change is.
+const TOLERANCE_MAX: f64 = 0.5;
+
+/// How a search ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bisected {
+    /// What came out; `None` if it was interrupted.
+    pub outcome: Option<Outcome>,
+    /// What was asked and answered; `None` if not even the commits were listed.
+    pub record: Option<BisectRecord>,
+}
+
+/// What a search tells while it goes on.
+#[derive(Debug)]
+pub enum BisectProgress<'a> {
+    /// The commits are known: GOOD, and all after it up to BAD.
+    Commits(&'a [Commit]),
+    /// Two commits are going to be compared.
+    Asking {
+        /// How many comparisons there will be at most, with this one, where all
+        /// can tell.
+        left_at_most: usize,
+        /// The baseline.
+        baseline: &'a Commit,
+        /// What is compared with it.
+        comparison: &'a Commit,
+    },
+    /// They were compared.
+    Answered {
+        /// What came out.
+        step: &'a StepRecord,
+        /// Whether that was in an earlier session.
+        taken_over: bool,
+    },
+    /// The comparison goes on.
+    Lab(LabProgress<'a>),
+}
+
+/// Why a search could not be begun or not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum BisectError {
+    /// The plan is not one of two revisions.
+    #[error("look for a commit with this plan: {reason}")]
+    Plan {
+        /// What it lacks.
+        reason: String,
+    },
+    /// GOOD and BAD could not be compared.
+    #[error("compare GOOD with BAD: {reason}")]
+    Ends {
+        /// Why not.
+        reason: String,
+    },
+    /// Results could not be kept.
+    #[error("keep results: {reason}")]
+    Storage {
+        /// Why not.
+        reason: String,
+    },
+    /// The search could not be begun, or a comparison not be made.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+}
+
+/// Looks for the first commit between two revisions that made the primary goal of
+/// an experiment worse.
+///
+/// `plan` holds one experiment, whose two variants differ in nothing but their
+/// revisions: GOOD first, BAD second. Both are compared first; where BAD is worse
+/// by d, a commit counts as bad if it is worse than GOOD by half of d. Commits
+/// that cannot be built or told from GOOD are passed over. In the end the last
+/// good commit is compared with the first bad one.
+///
+/// # Errors
+/// [`BisectError`] where it could not be begun, or not go on. All answers until
+/// then are kept, and the search can be resumed.
+pub fn run_bisect(
+    plan: &LabPlan,
+    options: &LabOptions,
+    executor: &mut dyn Executor,
+    interrupt: &Interrupt,
+    progress: &mut dyn FnMut(BisectProgress<'_>),
+) -> Result<Bisected, BisectError> {
+    let [good, bad] = ends_of(plan)?;
+    let listed = commits_between(&good.repository, &good.revision, &bad.revision, interrupt)?;
+    let Some(commits) = listed else {
+        return Ok(Bisected {
+            outcome: None,
+            record: None,
+        });
+    };
+    progress(BisectProgress::Commits(&commits));
+    let mut record = open(plan, options, good, commits)?;
+    let known = std::mem::take(&mut record.steps);
+    let mut known = known.into_iter();
+    let mut search = Search::new(record.commits.len() - 1);
+    loop {
+        let step = search.step();
+        let Some(asked) = Asked::by(step) else {
+            break;
+        };
+        let blank = asked.blank(&record, plan);
+        let earlier = known.next().filter(|own| is_same_question(own, &blank));
+        let taken_over = earlier.is_some();
+        let answered = match earlier {
+            Some(earlier) => Some(earlier),
+            None => {
+                // What was answered to other questions helps no more.
+                known = Vec::new().into_iter();
+                progress(BisectProgress::Asking {
+                    left_at_most: search.left_at_most(),
+                    baseline: &record.commits[asked.baseline],
+                    comparison: &record.commits[asked.comparison],
+                });
+                ask(asked, blank, plan, options, (executor, interrupt), progress)?
+            }
+        };
+        let Some(answered) = answered else {
+            return Ok(Bisected {
+                outcome: None,
+                record: Some(record),
+            });
+        };
+        progress(BisectProgress::Answered {
+            step: &answered,
+            taken_over,
+        });
+        search.answer(answered.answer);
+        record.steps.push(answered);
+        if !taken_over {
+            record.write(&options.results)?;
+        }
+    }
+    let outcome = match search.step() {
+        Step::Done(outcome) => Some(outcome),
+        Step::Ends(_) | Step::Test(_) | Step::Confirm { .. } => None,
+    };
+    Ok(Bisected {
+        outcome,
+        record: Some(record),
+    })
+}
+
+/// How GOOD and BAD are built.
+fn ends_of(plan: &LabPlan) -> Result<[&GitSource; 2], BisectError> {
+    let refuse = |reason: &str| BisectError::Plan {
+        reason: reason.to_owned(),
+    };
+    let [experiment] = plan.experiments.as_slice() else {
+        return Err(refuse("it is one experiment that is asked, not several"));
+    };
+    let [good, bad] = experiment.variants.as_slice() else {
+        return Err(refuse("it must have two variants"));
+    };
+    let (BinarySource::Git(one), BinarySource::Git(other)) = (&good.binary, &bad.binary) else {
+        return Err(refuse("both variants must be built from revisions"));
+    };
+    let unified = VariantPlan {
+        name: good.name.clone(),
+        binary: good.binary.clone(),
+        ..bad.clone()
+    };
+    let built_alike = GitSource {
+        revision: one.revision.clone(),
+        ..other.clone()
+    };
+    if unified != *good || built_alike != *one {
+        return Err(refuse(
+            "its variants must differ in nothing but their revisions",
+        ));
+    }
+    Ok([one, other])
+}
+
+/// The record to go on with, or a new one.
+fn open(
+    plan: &LabPlan,
+    options: &LabOptions,
+    good: &GitSource,
+    commits: Vec<Commit>,
+) -> Result<BisectRecord, LabError> {
+    let folder = &options.results;
+    let place = BisectRecord::place(folder);
+    let fingerprint = fingerprint(plan).map_err(|error| LabError::Write {
+        path: place.clone(),
+        source: error.into(),
+    })?;
+    let experiment = plan.experiments.first();
+    let new = BisectRecord {
+        schema: BISECT_SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: options.command.clone(),
+        experiment: experiment.map_or_else(String::new, |own| own.name.clone()),
+        fingerprint,
+        repository: good.repository.clone(),
+        commits,
+        steps: Vec::new(),
+    };
+    match (options.resume, place.exists()) {
+        (false, false) => {
+            new.write(folder)?;
+            Ok(new)
+        }
+        (true, true) => go_on(folder, new),
+        (false, true) => Err(LabError::AlreadyThere {
+            results: folder.clone(),
+        }),
+        (true, false) => Err(LabError::NothingToResume {
+            results: folder.clone(),
+        }),
+    }
+}
+
+/// The steps of an earlier session, if that looked for the same thing.
+fn go_on(folder: &Path, new: BisectRecord) -> Result<BisectRecord, LabError> {
+    let old = BisectRecord::read(folder)?;
+    let changed = |pointer: &str| LabError::PlanChanged {
+        results: folder.to_path_buf(),
+        pointer: pointer.to_owned(),
+    };
+    if old.commits != new.commits {
+        return Err(changed("/commits"));
+    }
+    if old.fingerprint != new.fingerprint {
+        return Err(changed("/fingerprint"));
+    }
+    Ok(old)
+}
+
+/// Two commits to be compared, by their places.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    step: Step,
+    baseline: usize,
+    comparison: usize,
+}
+
+impl Asked {
+    fn by(step: Step) -> Option<Self> {
+        let (baseline, comparison) = match step {
+            Step::Ends(commit) | Step::Test(commit) => (0, commit),
+            Step::Confirm { good, bad } => (good, bad),
+            Step::Done(_) => return None,
+        };
+        Some(Self {
+            step,
+            baseline,
+            comparison,
+        })
+    }
+
+    /// The record of it, before there is an answer.
+    fn blank(self, record: &BisectRecord, plan: &LabPlan) -> StepRecord {
+        let revision = |place: usize| record.commits[place].revision.clone();
+        let comparison = revision(self.comparison);
+        let short = comparison.get(..12).unwrap_or(&comparison);
+        let results = match self.step {
+            Step::Test(_) => format!("test-{short}"),
+            Step::Confirm { .. } => format!("confirm-{short}"),
+            Step::Ends(_) | Step::Done(_) => "ends".to_owned(),
+        };
+        let goal = plan.experiments.first().and_then(|own| own.goals.first());
+        let stated = goal.map_or(Tolerance::DEFAULT, |goal| goal.tolerance);
+        // The first step that was answered is the one of the ends.
+        let change = record.steps.first().and_then(|ends| ends.change);
+        let half =
+            change.map(|[estimate, ..]| (estimate.abs() * SHARE_OF_CHANGE).min(TOLERANCE_MAX));
+        let tolerance = half.and_then(|half| Tolerance::try_new(half).ok());
+        StepRecord {
+            results,
+            baseline: revision(self.baseline),
+            comparison,
+            tolerance: tolerance.unwrap_or(stated).share(),
+            answer: Answer::Unknown,
+            verdict: None,
+            change: None,
+            pairs: 0,
+            reason: None,
+        }
+    }
+
+    /// The lab that answers it.
+    fn plan(self, plan: &LabPlan, blank: &StepRecord) -> LabPlan {
+        let mut plan = plan.clone();
+        for experiment in &mut plan.experiments {
+            self.set(experiment, blank);
+        }
+        plan
+    }
+
+    fn set(self, experiment: &mut ExperimentPlan, blank: &StepRecord) {
+        let revisions = [&blank.baseline, &blank.comparison];
+        for (variant, revision) in experiment.variants.iter_mut().zip(revisions) {
+            if let BinarySource::Git(source) = &mut variant.binary {
+                source.revision.clone_from(revision);
+            }
+        }
+        // A wrong turn shows when its end is confirmed.
+        experiment.confirm &= !matches!(self.step, Step::Test(_));
+        if let (Some(goal), Ok(tolerance)) = (
+            experiment.goals.first_mut(),
+            Tolerance::try_new(blank.tolerance),
+        ) {
+            goal.tolerance = tolerance;
+        }
+    }
+}
+
+/// Whether what was answered to `earlier` answers what is asked now.
+fn is_same_question(earlier: &StepRecord, now: &StepRecord) -> bool {
+    earlier.results == now.results
+        && earlier.baseline == now.baseline
+        && earlier.comparison == now.comparison
+}
+
+/// Compares two commits; `None` if interrupted.
+fn ask(
+    asked: Asked,
+    blank: StepRecord,
+    plan: &LabPlan,
+    options: &LabOptions,
+    (executor, interrupt): (&mut dyn Executor, &Interrupt),
+    progress: &mut dyn FnMut(BisectProgress<'_>),
+) -> Result<Option<StepRecord>, BisectError> {
+    let plan = asked.plan(plan, &blank);
+    let folder = options.results.join(&blank.results);
+    let options = LabOptions {
+        resume: Results::new(folder.clone()).lab().exists(),
+        results: folder,
+        ..options.clone()
+    };
+    let is_ends = matches!(asked.step, Step::Ends(_));
+    let ran = run_lab(&plan, &options, executor, interrupt, &mut |told| {
+        progress(BisectProgress::Lab(told));
+    });
+    match ran {
+        Ok(outcome) if outcome.interrupted.is_some() => Ok(None),
+        Ok(outcome) => settle(&outcome, blank, is_ends).map(Some),
+        // A commit that does not build is passed over; both ends must.
+        Err(error @ LabError::Build { .. }) if !is_ends => {
+            Ok(Some(blank.unknown(error.to_string())))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn settle(
+    outcome: &LabOutcome,
+    blank: StepRecord,
+    is_ends: bool,
+) -> Result<StepRecord, BisectError> {
+    let problem = outcome.gravest();
+    let reason = problem.map_or_else(
+        || "it was not finished".to_owned(),
+        |problem| problem.reason.clone(),
+    );
+    let kind = problem.map(|problem| problem.kind);
+    match (outcome.verdicts.first(), kind) {
+        (_, Some(ProblemKind::Storage | ProblemKind::StorageAtStart)) => {
+            Err(BisectError::Storage { reason })
+        }
+        (_, Some(ProblemKind::CouldNotStart)) if is_ends => Err(BisectError::Ends { reason }),
+        (Some(verdict), None) => Ok(blank.answered(verdict)),
+        (Some(_), Some(_)) | (None, _) => Ok(blank.unknown(reason)),
+    }
+}

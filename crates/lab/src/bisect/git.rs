@@ -1,0 +1,116 @@
+//! The commits among which one is looked for.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use stillwell_run::Interrupt;
+
+use crate::LabError;
+use crate::build::command::Commands;
+
+/// A commit.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Commit {
+    /// Its name, in full.
+    pub revision: String,
+    /// The first line of its message.
+    pub subject: String,
+    /// Whether it has more than one parent.
+    pub merge: bool,
+}
+
+/// GOOD, then every commit after it up to BAD, along first parents: what each of
+/// them brought in by a merge is that merge's. At least two; `None` if
+/// interrupted.
+///
+/// # Errors
+/// [`LabError::Revision`] where one of them is not there, or BAD does not descend
+/// from GOOD.
+pub fn commits_between(
+    repository: &Path,
+    good: &str,
+    bad: &str,
+    interrupt: &Interrupt,
+) -> Result<Option<Vec<Commit>>, LabError> {
+    let git = Git {
+        commands: Commands::new(interrupt)?,
+        repository,
+    };
+    let (Some(first), Some(last)) = (git.resolve(good)?, git.resolve(bad)?) else {
+        return Ok(None);
+    };
+    let Some(base) = git.say(bad, &["merge-base", &first, &last])? else {
+        return Ok(None);
+    };
+    if base != first || first == last {
+        let reason = if first == last {
+            format!("it is the same commit as `{good}`")
+        } else {
+            format!("it does not descend from `{good}`; both descend from {base}")
+        };
+        return Err(git.refuse(bad, reason));
+    }
+    let Some(good) = git.say(good, &list(&["--max-count=1", &first]))? else {
+        return Ok(None);
+    };
+    let range = format!("{first}..{last}");
+    let words = list(&["--first-parent", "--reverse", &range]);
+    let Some(after) = git.say(bad, &words)? else {
+        return Ok(None);
+    };
+    Ok(Some(
+        good.lines()
+            .chain(after.lines())
+            .filter_map(parse)
+            .collect(),
+    ))
+}
+
+struct Git<'a> {
+    commands: Commands<'a>,
+    repository: &'a Path,
+}
+
+impl Git<'_> {
+    /// What git says to these words about `revision`; `None` if interrupted.
+    fn say(&self, revision: &str, words: &[&str]) -> Result<Option<String>, LabError> {
+        let said = self.commands.git(self.repository, words.iter().copied())?;
+        let refuse = |reason: String| self.refuse(revision, reason);
+        said.transpose().map_err(refuse)
+    }
+
+    fn resolve(&self, revision: &str) -> Result<Option<String>, LabError> {
+        if revision.starts_with('-') {
+            let reason = "a revision does not begin with a dash".to_owned();
+            return Err(self.refuse(revision, reason));
+        }
+        let commit = format!("{revision}^{{commit}}");
+        self.say(revision, &["rev-parse", "--verify", &commit])
+    }
+
+    fn refuse(&self, revision: &str, reason: String) -> LabError {
+        LabError::Revision {
+            repository: self.repository.to_path_buf(),
+            revision: revision.to_owned(),
+            reason,
+        }
+    }
+}
+
+/// Lists commits: the name, a tab, the parents, a tab, the subject.
+fn list<'a>(which: &[&'a str]) -> Vec<&'a str> {
+    let mut words = vec!["rev-list", "--format=%H%x09%P%x09%s"];
+    words.extend(which);
+    words
+}
+
+/// One line of [`list`]; `None` for the headings between.
+fn parse(line: &str) -> Option<Commit> {
+    let (revision, rest) = line.split_once('\t')?;
+    let (parents, subject) = rest.split_once('\t').unwrap_or((rest, ""));
+    Some(Commit {
+        revision: revision.to_owned(),
+        subject: subject.to_owned(),
+        merge: parents.split_whitespace().count() > 1,
+    })
+}

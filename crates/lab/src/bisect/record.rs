@@ -1,0 +1,128 @@
+//! What was asked and answered: `bisect.json`.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use stillwell_plan::Direction;
+use stillwell_verdict::{ExperimentVerdict, GoalVerdict, Verdict};
+
+use super::git::Commit;
+use super::search::Answer;
+use crate::LabError;
+use crate::files::{read_json, write_json};
+
+/// Names the shape of [`BisectRecord`]; keys are added within a version and never
+/// removed.
+pub const BISECT_SCHEMA: &str = "stillwell/bisect/v1";
+
+const BISECT: &str = "bisect.json";
+
+/// What was asked and answered: `bisect.json`.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct BisectRecord {
+    /// [`BISECT_SCHEMA`].
+    pub schema: String,
+    /// Version of Stillwell.
+    pub version: String,
+    /// The command line, as it was typed.
+    pub command: Vec<String>,
+    /// The experiment.
+    pub experiment: String,
+    /// SHA-256 of the plan, from which those of all steps are made.
+    pub fingerprint: String,
+    /// The repository.
+    pub repository: PathBuf,
+    /// GOOD, and all commits after it up to BAD.
+    pub commits: Vec<Commit>,
+    /// What was asked, in order.
+    pub steps: Vec<StepRecord>,
+}
+
+/// One comparison of two commits.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct StepRecord {
+    /// The folder of its results, in that of the search.
+    pub results: String,
+    /// The commit that was the baseline.
+    pub baseline: String,
+    /// The commit that was compared with it.
+    pub comparison: String,
+    /// How large a change had to be to matter.
+    pub tolerance: f64,
+    /// The answer.
+    pub answer: Answer,
+    /// The verdict, if there was one.
+    pub verdict: Option<String>,
+    /// The change, comparison / baseline − 1 or the difference, with the ends of
+    /// its 95 % interval, if it was measured: estimate, lower, upper.
+    pub change: Option<[f64; 3]>,
+    /// Pairs that this rests on.
+    pub pairs: u32,
+    /// Why there is no answer.
+    pub reason: Option<String>,
+}
+
+impl BisectRecord {
+    /// Where it lies in `folder`.
+    #[must_use]
+    pub fn place(folder: &Path) -> PathBuf {
+        folder.join(BISECT)
+    }
+
+    /// The record in `folder`.
+    ///
+    /// # Errors
+    /// [`LabError::Read`] where there is none, or it is not readable.
+    pub fn read(folder: &Path) -> Result<Self, LabError> {
+        read_json(&Self::place(folder))
+    }
+
+    pub(super) fn write(&self, folder: &Path) -> Result<(), LabError> {
+        write_json(&Self::place(folder), self)
+    }
+}
+
+impl StepRecord {
+    /// Without an answer.
+    pub(super) fn unknown(self, reason: String) -> Self {
+        Self {
+            answer: Answer::Unknown,
+            reason: Some(reason),
+            ..self
+        }
+    }
+
+    /// With the answer that `verdict` gives.
+    pub(super) fn answered(self, verdict: &ExperimentVerdict) -> Self {
+        let goal = verdict.goals.iter().find(|goal| goal.primary);
+        let change = goal.and_then(|goal| goal.change);
+        let answer = answer_of(verdict.verdict, goal);
+        let reason = goal.and_then(|goal| goal.reason.clone());
+        Self {
+            answer,
+            verdict: Some(verdict.verdict.name().to_owned()),
+            change: change.map(|own| [own.estimate, own.lower, own.upper]),
+            pairs: verdict.pairs_used,
+            reason: reason.filter(|_| answer == Answer::Unknown),
+            ..self
+        }
+    }
+}
+
+/// What is surely a change for the worse, but a small one, could belong to either
+/// side.
+fn answer_of(verdict: Verdict, goal: Option<&GoalVerdict>) -> Answer {
+    match verdict {
+        Verdict::Regressed => Answer::Bad,
+        Verdict::Equivalent | Verdict::Improved => Answer::Good,
+        Verdict::Different if goal.is_some_and(is_better) => Answer::Good,
+        Verdict::Different | Verdict::Inconclusive | Verdict::Invalid => Answer::Unknown,
+    }
+}
+
+fn is_better(goal: &GoalVerdict) -> bool {
+    goal.change.is_some_and(|change| match goal.direction {
+        Direction::HigherIsBetter => change.estimate > 0.0,
+        Direction::LowerIsBetter => change.estimate < 0.0,
+    })
+}

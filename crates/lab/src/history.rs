@@ -1,0 +1,207 @@
+//! Saved results, read as points of a history.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use stillwell_capture::RunStage;
+use stillwell_plan::{BinarySource, ExperimentPlan, GitSource, VariantPlan};
+use stillwell_verdict::history::{HistoryPoint, Origin, condense};
+
+use crate::files::{read_json, sha256};
+use crate::results::{LabRecord, Results};
+use crate::{BinaryIdentity, LabError};
+
+/// What was read of a set of results folders.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SavedHistory {
+    /// One for each experiment of each lab and each variant that was compared, in
+    /// the order of reading.
+    pub points: Vec<HistoryPoint>,
+    /// Results folders that say nothing, and why not.
+    pub skipped: Vec<(PathBuf, String)>,
+}
+
+/// The results folders in `root`, by name; none where there is no such folder.
+///
+/// # Errors
+/// [`LabError::Read`] where the folder cannot be looked into.
+pub fn results_in(root: &Path) -> Result<Vec<PathBuf>, LabError> {
+    let unreadable = |source: io::Error| LabError::Read {
+        path: root.to_path_buf(),
+        source,
+    };
+    let entries = match fs::read_dir(root) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(unreadable(error)),
+    };
+    let mut folders = Vec::new();
+    for entry in entries {
+        let folder = entry.map_err(unreadable)?.path();
+        if is_results(&folder) {
+            folders.push(folder);
+        }
+    }
+    folders.sort_unstable();
+    Ok(folders)
+}
+
+/// Whether a lab was begun in `folder`.
+#[must_use]
+pub fn is_results(folder: &Path) -> bool {
+    Results::new(folder.to_path_buf()).lab().is_file()
+}
+
+/// Reads the labs in these results folders that began in `span`, in milliseconds
+/// since 1970; each folder once, however often it is named.
+#[must_use]
+pub fn read_history(folders: &[PathBuf], span: &Range<u64>) -> SavedHistory {
+    let mut history = SavedHistory::default();
+    let mut seen = BTreeSet::new();
+    for folder in folders {
+        let place = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        if !seen.insert(place.clone()) {
+            continue;
+        }
+        match read_lab(&place, span) {
+            Ok(points) => history.points.extend(points),
+            Err(reason) => history.skipped.push((folder.clone(), reason)),
+        }
+    }
+    history
+}
+
+/// One lab; no points where it began outside of `span`.
+fn read_lab(folder: &Path, span: &Range<u64>) -> Result<Vec<HistoryPoint>, String> {
+    let told = |error: LabError| {
+        let cause = std::error::Error::source(&error);
+        cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
+    };
+    let results = Results::new(folder.to_path_buf());
+    let record = results.record().map_err(told)?;
+    if !span.contains(&record.started_wall_millis) {
+        return Ok(Vec::new());
+    }
+    let mut points = Vec::new();
+    for experiment in &record.plan.experiments {
+        let runs = results.summaries(experiment).map_err(told)?;
+        for variant in experiment.variants.iter().skip(1) {
+            let measurements = condense(experiment, &runs, &variant.name);
+            if measurements.is_empty() {
+                continue;
+            }
+            points.push(HistoryPoint {
+                experiment: experiment.name.clone(),
+                comparison: variant.name.clone(),
+                origin: origin(&results, &record, experiment, variant),
+                measurements,
+            });
+        }
+    }
+    if points.is_empty() {
+        return Err("no experiment has a valid pair".to_owned());
+    }
+    Ok(points)
+}
+
+fn origin(
+    results: &Results,
+    record: &LabRecord,
+    experiment: &ExperimentPlan,
+    variant: &VariantPlan,
+) -> Origin {
+    let identity = |variant: &VariantPlan| {
+        let mut binaries = record.binaries.iter();
+        binaries.find(|own| own.experiment == experiment.name && own.variant == variant.name)
+    };
+    let baseline = experiment.variants.first();
+    let compared = identity(variant);
+    let commit = compared.and_then(|own| own.revision.clone());
+    let git = match &variant.binary {
+        BinarySource::Git(source) => Some(source.clone()),
+        BinarySource::AsPlanned | BinarySource::Path(_) => None,
+    };
+    let name = results.root().file_name().unwrap_or_default();
+    Origin {
+        time_millis: record.started_wall_millis,
+        run: name.to_string_lossy().into_owned(),
+        version: version(git.as_ref(), commit.as_deref()),
+        commit,
+        executable: compared.and_then(|own| own.sha256.clone()),
+        anchor: baseline.and_then(|baseline| anchor(baseline, identity(baseline)?)),
+        machine: machine(results, experiment),
+        workload: workload(experiment),
+        folder: experiment.folder.clone(),
+        git,
+    }
+}
+
+/// What was typed for a commit, unless it is the commit, whole or in part.
+fn version(git: Option<&GitSource>, commit: Option<&str>) -> Option<String> {
+    let typed = &git?.revision;
+    (!commit?.starts_with(typed.as_str())).then(|| typed.clone())
+}
+
+/// What tells one baseline from another: the program, and how it is started.
+fn anchor(variant: &VariantPlan, identity: &BinaryIdentity) -> Option<String> {
+    let program = identity
+        .revision
+        .clone()
+        .or_else(|| identity.sha256.clone())?;
+    let settings = json!([
+        variant.command,
+        variant.arguments,
+        variant.environment,
+        variant.files
+    ]);
+    Some(format!("{program} {settings}"))
+}
+
+/// The kind of machine, by the facts of the first run that has any.
+fn machine(results: &Results, experiment: &ExperimentPlan) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Facts {
+        host: Value,
+    }
+    let baseline = &experiment.variants.first()?.name;
+    let mut pairs = results.pairs(&experiment.name).into_iter();
+    let host = pairs.find_map(|(stage, pair): (RunStage, u32)| {
+        let folder = results.run_of(&experiment.name, stage, pair, baseline);
+        read_json::<Facts>(&folder.join("manifest.json")).ok()
+    });
+    let host = host?.host;
+    let model = host["cpu_model"].as_str()?;
+    let cpus = host["cpus"].as_array().map_or(0, Vec::len);
+    let machine = host["machine"].as_str().unwrap_or_default();
+    Some(format!("{machine} {model} x{cpus}").trim().to_owned())
+}
+
+/// A hash of what is sent and received and at which rate. Seeds are no part of
+/// it: they change what every byte is, and not what the work is.
+fn workload(experiment: &ExperimentPlan) -> String {
+    let mut work = json!([
+        experiment.rig.generators,
+        experiment.rig.sinks,
+        experiment.operating_point
+    ]);
+    remove_seeds(&mut work);
+    sha256(work.to_string().as_bytes())
+}
+
+fn remove_seeds(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.remove("seed");
+            fields.values_mut().for_each(remove_seeds);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_seeds),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

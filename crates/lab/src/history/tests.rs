@@ -1,0 +1,89 @@
+//! Results folders made by hand.
+
+use stillwell_plan::{GoalMetric, GoalPlan, LabPlan};
+use stillwell_units::Seed;
+use stillwell_verdict::synthetic;
+
+use super::*;
+use crate::files::write_json;
+
+const CPU: GoalMetric = GoalMetric::CpuPerEvent;
+
+/// A lab of two pairs that began at `millis`.
+fn write(root: &Path, name: &str, millis: u64, seed: u64, cost: f64) -> PathBuf {
+    let results = Results::new(root.join(name));
+    let mut plan = synthetic::plan("relay", vec![GoalPlan::new(CPU)]);
+    plan.rig.seed = Seed::from_number(seed);
+    let binaries = ["baseline", "comparison"].map(|variant| BinaryIdentity {
+        experiment: plan.name.clone(),
+        variant: variant.to_owned(),
+        path: None,
+        revision: Some(variant.repeat(4)),
+        sha256: Some("00ff".to_owned()),
+    });
+    for pair in 1..=2 {
+        for (variant, cost) in [("baseline", 100.0), ("comparison", cost)] {
+            let place = (RunStage::Search, pair, variant);
+            let summary = synthetic::run("relay", place, &[(CPU, cost)]);
+            let folder = results.run("relay", pair, variant);
+            write_json(&folder.join("summary.json"), &summary).unwrap();
+            let host = json!({ "host": { "cpu_model": "EPYC", "cpus": [1, 2] } });
+            write_json(&folder.join("manifest.json"), &host).unwrap();
+        }
+    }
+    let lab = LabPlan {
+        experiments: vec![plan],
+        seed: Seed::from_number(seed),
+    };
+    results.write_record(&lab, &[], millis, &binaries).unwrap();
+    results.root().to_path_buf()
+}
+
+#[test]
+fn labs_become_points_and_what_is_no_lab_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    write(root, "b", 2000, 1, 110.0);
+    let again = write(root, "a", 3000, 2, 120.0);
+    write(root, "late", 9000, 3, 100.0);
+    fs::create_dir(root.join("empty")).unwrap();
+    fs::create_dir(root.join("broken")).unwrap();
+    fs::write(root.join("broken/lab.json"), "{}").unwrap();
+    let mut folders = results_in(root).unwrap();
+    assert_eq!(folders.len(), 4);
+    folders.push(again);
+
+    let history = read_history(&folders, &(0..9000));
+    let names: Vec<&str> = history
+        .points
+        .iter()
+        .map(|p| p.origin.run.as_str())
+        .collect();
+    assert_eq!(names, ["a", "b"]);
+    assert_eq!(history.skipped.len(), 1);
+    assert_eq!(history.skipped[0].0, root.join("broken"));
+    let [one, other] = &history.points[..] else {
+        panic!("{history:?}");
+    };
+    assert_eq!(one.origin.workload, other.origin.workload);
+    assert_eq!(one.origin.anchor, other.origin.anchor);
+    assert_eq!(one.origin.machine.as_deref(), Some("EPYC x2"));
+    assert_eq!(one.origin.time_millis, 3000);
+    assert_eq!(one.origin.commit, Some("comparison".repeat(4)));
+    assert!((one.measurements[0].delta - 1.2_f64.ln()).abs() < 1e-12);
+    assert!(results_in(&root.join("nowhere")).unwrap().is_empty());
+}
+
+#[test]
+fn a_version_is_what_was_typed_unless_it_is_the_commit() {
+    let git = |revision: &str| GitSource {
+        repository: "r".into(),
+        revision: revision.to_owned(),
+        build: "make".to_owned(),
+        output: "out".into(),
+    };
+    let named = |typed: &str| version(Some(&git(typed)), Some("abc123"));
+    assert_eq!(named("v1.2"), Some("v1.2".to_owned()));
+    assert_eq!(named("abc1"), None);
+    assert_eq!(version(Some(&git("v1")), None), None);
+}

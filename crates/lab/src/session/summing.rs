@@ -1,0 +1,77 @@
+//! What is known so far, with runs summed up the way it asks for.
+
+use stillwell_plan::{ExperimentPlan, WarmupPlan};
+use stillwell_verdict::{Standing, standing};
+
+use super::course::Course;
+use super::{Listener, Next, Session, chain};
+use crate::LabProgress;
+use crate::files::write_json;
+use crate::warmup::WarmupRecord;
+
+impl Session<'_> {
+    /// What is known of an experiment, and what to do next. Runs whose warm-up is
+    /// not the one that was found are summed up again before.
+    pub(super) fn stand(
+        &mut self,
+        plan: &ExperimentPlan,
+        course: &mut Course,
+        progress: &mut Listener<'_>,
+    ) -> Result<Standing, Next> {
+        let before = standing(plan, &course.runs);
+        let warmup = before.warmup;
+        if plan.warmup == WarmupPlan::Stated {
+            return Ok(before);
+        }
+        let mut again = false;
+        for run in &mut course.runs {
+            let Some(identity) = run.identity.as_ref().filter(|_| run.warmup != warmup) else {
+                continue;
+            };
+            // What did not complete has nothing to be cut.
+            if !run.outcome.is_completed() {
+                continue;
+            }
+            let folder =
+                self.results
+                    .run_of(&plan.name, identity.stage, identity.pair, &identity.variant);
+            match self.executor.sum_up(&folder, warmup) {
+                Ok(summary) => *run = summary,
+                Err(error) => {
+                    let reason = format!("sum {} up again: {}", folder.display(), chain(&error));
+                    self.storage_problem(&plan.name, reason, progress);
+                    return Err(Next::End);
+                }
+            }
+            again = true;
+        }
+        if !again {
+            return Ok(before);
+        }
+        self.freeze(plan, &before, progress)?;
+        Ok(standing(plan, &course.runs))
+    }
+
+    /// Writes the warm-up that was found down, once.
+    fn freeze(
+        &mut self,
+        plan: &ExperimentPlan,
+        standing: &Standing,
+        progress: &mut Listener<'_>,
+    ) -> Result<(), Next> {
+        let path = self.results.warmup(&plan.name);
+        if path.exists() {
+            return Ok(());
+        }
+        let record = WarmupRecord::new(plan.rig.phases.warmup, standing.warmup);
+        if let Err(error) = write_json(&path, &record) {
+            self.storage_problem(&plan.name, chain(&error), progress);
+            return Err(Next::End);
+        }
+        progress(LabProgress::WarmupFound {
+            experiment: &plan.name,
+            found: &record,
+        });
+        Ok(())
+    }
+}

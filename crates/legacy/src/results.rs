@@ -1,0 +1,188 @@
+//! What other tools found, read into named numbers: columns of numbers, and the
+//! JSON of Nighthawk and fortio.
+//!
+//! The unit of every comparison is one run. A column holds one number a run, and
+//! a JSON result is one run with a number for each [`Figure`]; rows that look
+//! like the seconds of one run are told apart from runs by
+//! [`Columns::not_runs`].
+
+mod columns;
+mod fortio;
+mod nighthawk;
+mod number;
+mod seconds;
+
+use serde_json::Value;
+use stillwell_metric::Unit;
+use stillwell_plan::Direction;
+
+pub use columns::{Column, Columns, ColumnsError, TextColumn, parse_columns, parse_inline};
+pub use number::{NumberError, parse_number};
+
+/// What one of a number is.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct FigureUnit {
+    /// The unit, in base units: bytes, nanoseconds, shares of one.
+    pub unit: Unit,
+    /// Whether it is for each second.
+    pub per_second: bool,
+}
+
+impl FigureUnit {
+    /// A number of which nothing is known.
+    pub const UNKNOWN: Self = Self::of(Unit::Unknown);
+    /// Things a second.
+    pub const COUNT_PER_SECOND: Self = Self {
+        unit: Unit::Count,
+        per_second: true,
+    };
+
+    /// Not for each second.
+    #[must_use]
+    pub const fn of(unit: Unit) -> Self {
+        Self {
+            unit,
+            per_second: false,
+        }
+    }
+}
+
+/// One number of one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Its name, by which it is asked for.
+    pub name: String,
+    /// What one of it is.
+    pub unit: FigureUnit,
+    /// Which way is better, where that is known.
+    pub better: Option<Direction>,
+    /// Whether it is shown without being asked for.
+    pub shown: bool,
+    /// Finite.
+    pub value: f64,
+}
+
+/// Which tool wrote a result.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ResultTool {
+    /// fortio, and what Nighthawk writes in its shape.
+    Fortio,
+    /// Nighthawk, as JSON.
+    Nighthawk,
+}
+
+impl ResultTool {
+    /// The tool's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fortio => "fortio",
+            Self::Nighthawk => "Nighthawk",
+        }
+    }
+}
+
+/// One run, as a load generator told it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolResult {
+    /// Who told it.
+    pub tool: ResultTool,
+    /// Its numbers, what matters most first; no name comes twice.
+    pub figures: Vec<Figure>,
+}
+
+/// Reads one JSON result.
+///
+/// # Errors
+/// [`ResultError`] where it is no JSON, or none of a tool that is known.
+pub fn read_result(text: &str) -> Result<ToolResult, ResultError> {
+    let text = behind_logs(text);
+    let value: Value = serde_json::from_str(text).map_err(|error| ResultError::Json {
+        line: error.line(),
+        problem: error.to_string(),
+    })?;
+    let (tool, figures) = if value.get("results").is_some_and(Value::is_array) {
+        (ResultTool::Nighthawk, nighthawk::figures(&value))
+    } else if value.get("DurationHistogram").is_some() {
+        (ResultTool::Fortio, fortio::figures(&value))
+    } else {
+        return Err(ResultError::Unknown);
+    };
+    let tool_name = tool.name();
+    let figures = figures.map_err(|what| ResultError::Missing {
+        tool: tool_name,
+        what,
+    })?;
+    Ok(ToolResult {
+        tool,
+        figures: usable(figures),
+    })
+}
+
+/// A text that could not be read as a result.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum ResultError {
+    /// No JSON, or JSON that was cut.
+    #[error("it is no whole JSON: {problem}")]
+    Json {
+        /// Counted from 1.
+        line: usize,
+        /// The parser's message, with its place.
+        problem: String,
+    },
+    /// Of a known tool, but without what makes a result.
+    #[error("it looks like a result of {tool}, but has no {what}")]
+    Missing {
+        /// The tool.
+        tool: &'static str,
+        /// What is not there.
+        what: &'static str,
+    },
+    /// JSON of some other shape.
+    #[error(
+        "it is JSON of no known tool: Nighthawk's has `results`, fortio's has `DurationHistogram`"
+    )]
+    Unknown,
+}
+
+/// `text` from its first line that opens an object on: a tool whose standard
+/// output was kept may have logged before it, in lines that begin with `[`.
+fn behind_logs(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    while rest.starts_with('[') {
+        match rest.split_once('\n') {
+            Some((_, behind)) => rest = behind.trim_start(),
+            None => return text,
+        }
+    }
+    rest
+}
+
+/// Finite numbers, each name once.
+fn usable(figures: Vec<Figure>) -> Vec<Figure> {
+    let mut names = std::collections::BTreeSet::new();
+    let mut figures = figures;
+    figures.retain(|figure| figure.value.is_finite() && names.insert(figure.name.clone()));
+    figures
+}
+
+/// A number, also where it is written as text: 64-bit ones often are.
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+    .filter(|number: &f64| number.is_finite())
+}
+
+/// The name of a quantile of times: `latency_p99` for 0.99, `latency_p999` for
+/// 0.999.
+fn quantile_name(prefix: &str, share: f64) -> String {
+    let percent = (share * 1e5).round() / 1e3;
+    let digits: String = percent.to_string().chars().filter(|c| *c != '.').collect();
+    format!("{prefix}p{digits}")
+}
+
+#[cfg(test)]
+mod tests;

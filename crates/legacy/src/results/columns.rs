@@ -1,0 +1,334 @@
+//! Plain columns: one number a run.
+//!
+//! ```text
+//! # one number a line,        or a table whose first line names its columns
+//! 7.88 MiB/s                  run,throughput,p99
+//! 7.86 MiB/s                  1,7.88 MiB/s,3.1 ms
+//! 7.85 MiB/s                  2,7.86 MiB/s,3.0 ms
+//! ```
+//!
+//! Cells are told apart by commas, semicolons or tabs, whichever the first line
+//! has. Empty lines and lines that begin with `#` are passed over.
+
+use super::FigureUnit;
+use super::number::{NumberError, parse_number};
+use super::seconds;
+
+/// No table of runs has as many columns.
+const COLUMNS_MAX: usize = 1000;
+/// No column of runs is as long.
+const ROWS_MAX: usize = 1_000_000;
+
+/// The columns of one file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Columns {
+    /// Those that hold numbers of runs, in the order of the file.
+    pub columns: Vec<Column>,
+    /// Those that do not: names of commits, times, numbers of runs.
+    pub texts: Vec<TextColumn>,
+    /// Why its rows seem not to be runs; `None` where nothing speaks against it.
+    pub not_runs: Option<String>,
+}
+
+/// One number a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Its name, if the file gives it one.
+    pub name: Option<String>,
+    /// What one of it is.
+    pub unit: FigureUnit,
+    /// Finite, in base units, in the order of the file.
+    pub values: Vec<f64>,
+}
+
+/// A column that holds no numbers of runs.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct TextColumn {
+    /// Its name.
+    pub name: String,
+    /// Why it holds none.
+    pub reason: String,
+}
+
+/// Reads a file of columns.
+///
+/// # Errors
+/// [`ColumnsError`] with the line.
+pub fn parse_columns(text: &str) -> Result<Columns, ColumnsError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines = (1_u64..).zip(text.lines());
+    let mut lines = lines.filter(|(_, line)| {
+        let line = line.trim();
+        !line.is_empty() && !line.starts_with('#')
+    });
+    let Some((first, head)) = lines.next() else {
+        return Err(ColumnsError::Empty);
+    };
+    let separator = [b'\t', b';', b',']
+        .into_iter()
+        .find(|own| head.as_bytes().contains(own));
+    let cells = split(head, separator);
+    let numbers = cells
+        .iter()
+        .filter(|cell| parse_number(cell).is_ok())
+        .count();
+    if numbers == cells.len() {
+        if cells.len() > 1 {
+            return Err(ColumnsError::NoHeader { line: first });
+        }
+        return plain(std::iter::once((first, head)).chain(lines));
+    }
+    if cells.len() > COLUMNS_MAX {
+        return Err(ColumnsError::TooLarge { line: first });
+    }
+    let mut table = Table::new(cells);
+    for (line, text) in lines {
+        table.push(line, split(text, separator))?;
+    }
+    table.finish()
+}
+
+/// Reads `7.88MiB,7.86MiB`: a column on the command line. `None` if a part is no
+/// number, so that it must be something else, such as files.
+///
+/// # Errors
+/// [`ColumnsError`] where the numbers do not go together.
+pub fn parse_inline(text: &str) -> Option<Result<Column, ColumnsError>> {
+    let parts = text.split(',');
+    let numbers: Result<Vec<_>, _> = parts.map(parse_number).collect();
+    let numbers = numbers.ok()?;
+    let mut column = ColumnFold::new(None);
+    for (value, unit) in numbers {
+        if let Err(problem) = column.push(1, value, unit) {
+            return Some(Err(problem));
+        }
+    }
+    Some(Ok(column.finish()))
+}
+
+/// Why a file holds no columns.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum ColumnsError {
+    /// Nothing in it.
+    #[error("there is no number in it")]
+    Empty,
+    /// A cell of a plain column that is no number.
+    #[error("line {line}: {problem}")]
+    Number {
+        /// Counted from 1.
+        line: u64,
+        /// What is wrong.
+        problem: NumberError,
+    },
+    /// Several numbers in the first line.
+    #[error(
+        "line {line}: several numbers in a line, and no line above that names their columns (decimals are written with a point)"
+    )]
+    NoHeader {
+        /// Counted from 1.
+        line: u64,
+    },
+    /// No column of numbers.
+    #[error("none of its columns holds numbers only: {reasons}")]
+    NoNumbers {
+        /// What stands in which.
+        reasons: String,
+    },
+    /// Another number of cells than the first line has.
+    #[error("line {line}: {found} cells, where the first line names {expected}")]
+    Ragged {
+        /// Counted from 1.
+        line: u64,
+        /// Cells in it.
+        found: usize,
+        /// Columns.
+        expected: usize,
+    },
+    /// More than runs could be.
+    #[error("line {line}: more than a million rows or a thousand columns: those are no runs")]
+    TooLarge {
+        /// Counted from 1.
+        line: u64,
+    },
+    /// Numbers of several kinds.
+    #[error("line {line}: a number of another unit than those above it")]
+    Units {
+        /// Counted from 1.
+        line: u64,
+    },
+}
+
+fn plain<'t>(lines: impl Iterator<Item = (u64, &'t str)>) -> Result<Columns, ColumnsError> {
+    let mut column = ColumnFold::new(None);
+    for (line, text) in lines {
+        let (value, unit) =
+            parse_number(text).map_err(|problem| ColumnsError::Number { line, problem })?;
+        column.push(line, value, unit)?;
+    }
+    let column = column.finish();
+    Ok(Columns {
+        not_runs: seconds::follow_one_another(&column.values),
+        columns: vec![column],
+        texts: Vec::new(),
+    })
+}
+
+/// The cells of a line; double quotes keep a separator, and two of them are one.
+fn split(line: &str, separator: Option<u8>) -> Vec<String> {
+    let mut cells = vec![String::new()];
+    let mut quoted = false;
+    let mut characters = line.trim_end_matches('\r').chars().peekable();
+    while let Some(character) = characters.next() {
+        let is_separator = separator.is_some_and(|own| character == char::from(own));
+        match character {
+            '"' if quoted && characters.peek() == Some(&'"') => {
+                characters.next();
+                push(&mut cells, '"');
+            }
+            '"' => quoted = !quoted,
+            _ if is_separator && !quoted => cells.push(String::new()),
+            other => push(&mut cells, other),
+        }
+    }
+    cells.iter().map(|cell| cell.trim().to_owned()).collect()
+}
+
+fn push(cells: &mut [String], character: char) {
+    if let Some(cell) = cells.last_mut() {
+        cell.push(character);
+    }
+}
+
+/// A table as its lines come.
+struct Table {
+    names: Vec<String>,
+    columns: Vec<Result<ColumnFold, TextColumn>>,
+    /// Cells of columns that say which run or when, as they stand.
+    keys: Vec<Option<Vec<String>>>,
+    rows: usize,
+}
+
+impl Table {
+    fn new(names: Vec<String>) -> Self {
+        let columns = names
+            .iter()
+            .map(|name| Ok(ColumnFold::new(Some(name.clone()))));
+        let keys = names
+            .iter()
+            .map(|name| seconds::is_key(name).then(Vec::new));
+        Self {
+            columns: columns.collect(),
+            keys: keys.collect(),
+            names,
+            rows: 0,
+        }
+    }
+
+    fn push(&mut self, line: u64, cells: Vec<String>) -> Result<(), ColumnsError> {
+        if cells.len() != self.names.len() {
+            return Err(ColumnsError::Ragged {
+                line,
+                found: cells.len(),
+                expected: self.names.len(),
+            });
+        }
+        self.rows += 1;
+        if self.rows > ROWS_MAX {
+            return Err(ColumnsError::TooLarge { line });
+        }
+        for (at, cell) in cells.into_iter().enumerate() {
+            if let Some(key) = &mut self.keys[at] {
+                key.push(cell);
+                continue;
+            }
+            let Ok(column) = &mut self.columns[at] else {
+                continue;
+            };
+            let number =
+                parse_number(&cell).map_err(|problem| ColumnsError::Number { line, problem });
+            let pushed = number.and_then(|(value, unit)| column.push(line, value, unit));
+            if let Err(problem) = pushed {
+                self.columns[at] = Err(TextColumn {
+                    name: self.names[at].clone(),
+                    reason: problem.to_string(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Columns, ColumnsError> {
+        if self.rows == 0 {
+            return Err(ColumnsError::Empty);
+        }
+        let keys = self.names.iter().zip(&self.keys);
+        let keys = keys.filter_map(|(name, key)| Some((name.as_str(), key.as_deref()?)));
+        let mut not_runs = seconds::told_by_keys(keys);
+        let (mut columns, mut texts) = (Vec::new(), Vec::new());
+        let own = self.names.into_iter().zip(self.keys).zip(self.columns);
+        for ((name, key), column) in own {
+            match column {
+                _ if key.is_some() => {
+                    let reason = "it says which row it is, not what was measured".to_owned();
+                    texts.push(TextColumn { name, reason });
+                }
+                Ok(column) => columns.push(column.finish()),
+                Err(text) => texts.push(text),
+            }
+        }
+        if columns.is_empty() {
+            let reasons = texts.iter().take(3);
+            let reasons = reasons.map(|text| format!("`{}`: {}", text.name, text.reason));
+            let reasons = reasons.collect::<Vec<_>>().join("; ");
+            return Err(ColumnsError::NoNumbers { reasons });
+        }
+        let mut followers = columns.iter().filter_map(|column| {
+            let reason = seconds::follow_one_another(&column.values)?;
+            let name = column.name.as_deref().unwrap_or_default();
+            Some(format!("column `{name}`: {reason}"))
+        });
+        not_runs = not_runs.or_else(|| followers.next());
+        drop(followers);
+        Ok(Columns {
+            columns,
+            texts,
+            not_runs,
+        })
+    }
+}
+
+/// One column as its cells come.
+struct ColumnFold {
+    name: Option<String>,
+    unit: Option<FigureUnit>,
+    values: Vec<f64>,
+}
+
+impl ColumnFold {
+    const fn new(name: Option<String>) -> Self {
+        Self {
+            name,
+            unit: None,
+            values: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, line: u64, value: f64, unit: FigureUnit) -> Result<(), ColumnsError> {
+        if *self.unit.get_or_insert(unit) != unit {
+            return Err(ColumnsError::Units { line });
+        }
+        if self.values.len() >= ROWS_MAX {
+            return Err(ColumnsError::TooLarge { line });
+        }
+        self.values.push(value);
+        Ok(())
+    }
+
+    fn finish(self) -> Column {
+        Column {
+            name: self.name,
+            unit: self.unit.unwrap_or(FigureUnit::UNKNOWN),
+            values: self.values,
+        }
+    }
+}

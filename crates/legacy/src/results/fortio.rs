@@ -1,0 +1,86 @@
+//! fortio's JSON, also as Nighthawk writes it.
+
+use serde_json::Value;
+use stillwell_metric::Unit;
+use stillwell_plan::Direction;
+
+use super::{Figure, FigureUnit, number, quantile_name};
+
+/// The numbers of the run, or what is missing.
+pub(super) fn figures(result: &Value) -> Result<Vec<Figure>, &'static str> {
+    let histogram = result
+        .get("DurationHistogram")
+        .filter(|own| own.is_object());
+    let histogram = histogram.ok_or("object `DurationHistogram`")?;
+    let mut figures = Vec::new();
+    let mut push = |name: String, unit, better, shown, value: Option<f64>| {
+        figures.extend(value.map(|value| Figure {
+            name,
+            unit,
+            better,
+            shown,
+            value,
+        }));
+    };
+    let rate = result.get("ActualQPS").and_then(number);
+    let higher = Some(Direction::HigherIsBetter);
+    let name = "requests_per_second".to_owned();
+    push(name, FigureUnit::COUNT_PER_SECOND, higher, true, rate);
+    let times = FigureUnit::of(Unit::Nanoseconds);
+    let lower = Some(Direction::LowerIsBetter);
+    let percentiles = histogram.get("Percentiles").and_then(Value::as_array);
+    for entry in percentiles.into_iter().flatten() {
+        let percentile = entry.get("Percentile").and_then(number);
+        let Some(share) = percentile.map(|percentile| percentile / 100.0) else {
+            continue;
+        };
+        if (0.0..=1.0).contains(&share) {
+            let value = entry
+                .get("Value")
+                .and_then(number)
+                .map(|seconds| seconds * 1e9);
+            let shown = share >= 0.499;
+            push(quantile_name("latency_", share), times, lower, shown, value);
+        }
+    }
+    for (name, key) in [
+        ("mean", "Avg"),
+        ("min", "Min"),
+        ("max", "Max"),
+        ("pstdev", "StdDev"),
+    ] {
+        let value = histogram
+            .get(key)
+            .and_then(number)
+            .map(|seconds| seconds * 1e9);
+        push(
+            format!("latency_{name}"),
+            times,
+            lower,
+            name == "mean",
+            value,
+        );
+    }
+    let ratio = FigureUnit::of(Unit::Ratio);
+    push("errors".to_owned(), ratio, lower, true, errors(result));
+    if figures.is_empty() {
+        return Err("figures in `DurationHistogram`");
+    }
+    Ok(figures)
+}
+
+/// The share of answers whose code is not one of success; Nighthawk tells only of
+/// those that are.
+fn errors(result: &Value) -> Option<f64> {
+    let codes = result.get("RetCodes")?.as_object()?;
+    let (mut good, mut all) = (0.0, 0.0);
+    for (code, count) in codes {
+        let count = number(count)?;
+        all += count;
+        // gRPC's answers are named.
+        if code.starts_with('2') || code == "SERVING" || code == "OK" {
+            good += count;
+        }
+    }
+    (codes.len() > 1 && all > 0.0).then(|| 1.0 - good / all)
+}

@@ -1,0 +1,140 @@
+//! Telling the seconds of one run from runs.
+//!
+//! Seconds of one run are not independent of each other, and all that makes one
+//! run unlike the next is missing between them: a test over seconds calls most
+//! comparisons of a program with itself significant. Where rows look like
+//! seconds, readers are told why instead of being given an answer.
+
+use std::collections::BTreeSet;
+
+/// Names of columns that count the beats of one run.
+const BEATS: [&str; 7] = [
+    "second",
+    "seconds",
+    "sec",
+    "secs",
+    "tick",
+    "fetch_index",
+    "elapsed",
+];
+/// Names of columns that say when.
+const TIMES: [&str; 7] = [
+    "time",
+    "timestamp",
+    "epoch",
+    "unix_time",
+    "date",
+    "datetime",
+    "ts",
+];
+/// Names of columns that say which run.
+const RUNS: [&str; 8] = [
+    "run",
+    "run_id",
+    "replicate",
+    "replica",
+    "invocation",
+    "pair",
+    "iteration",
+    "trial",
+];
+
+/// Fewest rows whose evenness says anything.
+const EVEN_ROWS_MIN: usize = 8;
+/// Longest step between rows, in seconds, that no run fits into.
+const STEP_SECONDS_MAX: f64 = 10.0;
+/// Fewest values whose correlation says anything.
+const FOLLOWING_MIN: usize = 30;
+/// How many standard errors of no correlation are too many: once in 4,000
+/// columns of independent runs.
+const FOLLOWING_ERRORS: f64 = 3.5;
+
+/// Whether a column of this name says which row it is.
+pub(super) fn is_key(name: &str) -> bool {
+    let name = plain(name);
+    let name = name.as_str();
+    BEATS.contains(&name) || TIMES.contains(&name) || RUNS.contains(&name)
+}
+
+/// Why the rows of a table are not runs, by what its columns of keys say.
+pub(super) fn told_by_keys<'t>(
+    keys: impl Iterator<Item = (&'t str, &'t [String])>,
+) -> Option<String> {
+    let mut keys = keys;
+    keys.find_map(|(name, cells)| {
+        let known = plain(name);
+        let known = known.as_str();
+        if RUNS.contains(&known) {
+            return repeats(cells)
+                .then(|| format!("column `{name}` holds the same run in several rows"));
+        }
+        let numbers: Option<Vec<f64>> = cells.iter().map(|cell| cell.parse().ok()).collect();
+        let numbers = numbers?;
+        let rises = numbers.len() >= 3 && numbers.windows(2).all(|pair| pair[1] > pair[0]);
+        if BEATS.contains(&known) && rises {
+            return Some(format!("column `{name}` counts the seconds of one run"));
+        }
+        let step = even_step(&numbers)?;
+        (step <= STEP_SECONDS_MAX).then(|| {
+            format!(
+                "column `{name}` goes on in even steps of {step} s: those are samples of one run"
+            )
+        })
+    })
+}
+
+/// Why these values are not one a run, by how they follow one another.
+pub(super) fn follow_one_another(values: &[f64]) -> Option<String> {
+    if values.len() < FOLLOWING_MIN {
+        return None;
+    }
+    let count = values.iter().fold(0.0, |count, _| count + 1.0);
+    let mean = values.iter().sum::<f64>() / count;
+    let square: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let product = values
+        .windows(2)
+        .map(|pair| (pair[0] - mean) * (pair[1] - mean));
+    let correlation = product.sum::<f64>() / square;
+    let limit = FOLLOWING_ERRORS / count.sqrt();
+    (correlation.is_finite() && correlation > limit).then(|| {
+        format!(
+            "its {} values follow one another (correlation {correlation:.2} from each to the \
+             next) as the seconds of one run do",
+            values.len()
+        )
+    })
+}
+
+fn plain(name: &str) -> String {
+    let name = name.trim().to_ascii_lowercase();
+    // `time (s)`, `elapsed_s` and the like.
+    let name = name.split(['(', '[']).next().unwrap_or_default().trim();
+    let name = name.strip_suffix("_s").unwrap_or(name);
+    name.replace(' ', "_")
+}
+
+fn repeats(cells: &[String]) -> bool {
+    let mut seen = BTreeSet::new();
+    !cells.iter().all(|cell| seen.insert(cell.as_str()))
+}
+
+/// The step in seconds of numbers that rise evenly, as clocks do.
+fn even_step(numbers: &[f64]) -> Option<f64> {
+    if numbers.len() < EVEN_ROWS_MIN {
+        return None;
+    }
+    let mut steps: Vec<f64> = numbers.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    steps.sort_unstable_by(f64::total_cmp);
+    let middle = *steps.get(steps.len() / 2)?;
+    let (least, most) = (*steps.first()?, *steps.last()?);
+    let even = middle > 0.0 && least > 0.8 * middle && most < 1.2 * middle;
+    // Clocks of this century, in seconds, milliseconds, microseconds and
+    // nanoseconds; smaller numbers are seconds since some start.
+    let scale = match numbers.first()?.abs() {
+        size if size > 1e17 => 1e9,
+        size if size > 1e14 => 1e6,
+        size if size > 1e11 => 1e3,
+        _ => 1.0,
+    };
+    even.then_some(middle / scale)
+}

@@ -1,0 +1,221 @@
+//! Numbers of comparisons as readers know them.
+
+use std::collections::BTreeMap;
+
+use stillwell_metric::Unit;
+use stillwell_plan::Scale;
+use stillwell_verdict::{Change, Verdict};
+
+use super::{ComparisonReport, ComparisonRow, Finding};
+use crate::words;
+
+/// What stands where there is no verdict.
+pub(super) const NO_VERDICT: &str = "no verdict";
+
+/// A number of the row with its unit.
+pub(super) fn value(row: &ComparisonRow, value: Option<f64>) -> String {
+    let Some(value) = value else {
+        return words::MISSING.to_owned();
+    };
+    let text = match row.unit {
+        Unit::Bytes => words::bytes(value),
+        Unit::Nanoseconds => words::time(value),
+        Unit::Ratio => format!("{:.3} %", value * 100.0),
+        Unit::Count | Unit::Unknown => words::significant(value),
+    };
+    if row.per_second {
+        format!("{text}/s")
+    } else {
+        text
+    }
+}
+
+/// The change with its sign: `-0.30 %`.
+pub(super) fn change(row: &ComparisonRow) -> String {
+    let share = match row.finding {
+        Finding::Nothing => None,
+        Finding::Plain(share) => share,
+        Finding::Unpaired { change, .. } | Finding::Paired { change, .. } => Some(change.estimate),
+    };
+    share.map_or_else(
+        || words::MISSING.to_owned(),
+        |share| format!("{} {}", signed(share), unit(row.scale)),
+    )
+}
+
+/// The interval in percent or points: `[-0.82, +0.23]`.
+pub(super) fn interval(row: &ComparisonRow) -> String {
+    row.finding.change().map_or_else(
+        || words::MISSING.to_owned(),
+        |Change { lower, upper, .. }| format!("[{}, {}]", signed(lower), signed(upper)),
+    )
+}
+
+/// The p value of the test behind the interval.
+pub(super) fn p_value(row: &ComparisonRow) -> String {
+    match row.finding {
+        Finding::Nothing | Finding::Plain(_) => words::MISSING.to_owned(),
+        Finding::Unpaired { p_value, .. } | Finding::Paired { p_value, .. } => p(p_value),
+    }
+}
+
+/// A p value.
+pub(super) fn p(value: f64) -> String {
+    if value < 0.0005 {
+        "<0.001".to_owned()
+    } else {
+        format!("{value:.3}")
+    }
+}
+
+/// The tolerance: `5 %`.
+pub(super) fn tolerance(row: &ComparisonRow) -> String {
+    let size = (row.tolerance.share() * 1e6).round() / 1e4;
+    format!("{size} {}", unit(row.scale))
+}
+
+/// How many runs: `3 + 3`, or `8 pairs`.
+pub(super) fn runs(row: &ComparisonRow) -> String {
+    match row.finding {
+        Finding::Paired { pairs, .. } => words::counted(pairs, "pair", "pairs"),
+        _ => format!(
+            "{} + {}",
+            row.baseline.values.len(),
+            row.comparison.values.len()
+        ),
+    }
+}
+
+/// The verdict's word, or that there is none.
+pub(super) fn verdict(row: &ComparisonRow) -> String {
+    row.verdict.map_or_else(
+        || NO_VERDICT.to_owned(),
+        |verdict| format!("{} {}", words::symbol(verdict), verdict.name()),
+    )
+}
+
+/// Percent of the baseline, or points where the number is itself a share.
+const fn unit(scale: Scale) -> &'static str {
+    match scale {
+        Scale::Ratio => "%",
+        Scale::Difference => "points",
+    }
+}
+
+fn signed(share: f64) -> String {
+    let percent = share * 100.0;
+    if !percent.is_finite() {
+        return "unbounded".to_owned();
+    }
+    match format!("{percent:+.2}").as_str() {
+        "-0.00" => "+0.00".to_owned(),
+        text => text.to_owned(),
+    }
+}
+
+/// What the numbers of the row are, and what else was asked of them: sentences.
+pub(super) fn method(row: &ComparisonRow) -> Vec<String> {
+    match row.finding {
+        Finding::Nothing | Finding::Plain(_) => Vec::new(),
+        Finding::Unpaired {
+            t,
+            degrees,
+            p_value,
+            mann_whitney_p,
+            ..
+        } => {
+            let welch = format!(
+                "unpaired: Welch's t {t:.2} on one number a run, {degrees:.1} degrees of freedom, \
+                 p {}",
+                p(p_value)
+            );
+            let ranks = mann_whitney_p.map_or_else(
+                || "so few runs leave Mann-Whitney's test nothing to say".to_owned(),
+                |other| {
+                    format!(
+                        "Mann-Whitney p {}{}",
+                        p(other),
+                        disagreement(p_value, other)
+                    )
+                },
+            );
+            vec![format!("{welch}; {ranks}")]
+        }
+        Finding::Paired {
+            p_value,
+            wilcoxon_p,
+            hodges_lehmann,
+            ..
+        } => {
+            let ranks = wilcoxon_p.map_or_else(
+                || "so few pairs leave Wilcoxon's test nothing to say".to_owned(),
+                |other| format!("Wilcoxon p {}{}", p(other), disagreement(p_value, other)),
+            );
+            let middle = hodges_lehmann.map_or_else(String::new, |share| {
+                format!(", Hodges-Lehmann {} {}", signed(share), unit(row.scale))
+            });
+            vec![format!("paired: t p {}; {ranks}{middle}", p(p_value))]
+        }
+    }
+}
+
+/// What to think where both tests do not say the same.
+fn disagreement(one: f64, other: f64) -> &'static str {
+    if (one < 0.05) == (other < 0.05) {
+        ""
+    } else {
+        ": the answer is sensitive to outlying runs"
+    }
+}
+
+/// Runs without a number, one sentence each, the first few.
+pub(super) fn left_out(row: &ComparisonRow) -> Vec<String> {
+    const LISTED_MAX: usize = 4;
+    let runs = row.baseline.left_out.iter().chain(&row.comparison.left_out);
+    let count = row.baseline.left_out.len() + row.comparison.left_out.len();
+    let mut told: Vec<String> = runs
+        .take(LISTED_MAX)
+        .map(|(run, reason)| format!("left out: {run}: {reason}"))
+        .collect();
+    if let Some(more) = count.checked_sub(LISTED_MAX).filter(|more| *more > 0) {
+        told.push(format!("left out: {more} more"));
+    }
+    told
+}
+
+/// Everything to say below a row's numbers, in order.
+pub(super) fn below(row: &ComparisonRow) -> Vec<String> {
+    let mut told = Vec::new();
+    if let Some(reason) = &row.reason {
+        told.push(format!("{}: {reason}", verdict(row)));
+    }
+    told.extend(method(row));
+    told.extend(row.remarks.iter().cloned());
+    told.extend(left_out(row));
+    told
+}
+
+/// How many experiments have which verdict.
+fn tally(report: &ComparisonReport) -> String {
+    let mut counts = BTreeMap::<&str, u32>::new();
+    for group in &report.groups {
+        let verdict = group.rows.iter().find(|row| row.primary);
+        let verdict = verdict.and_then(|row| row.verdict);
+        *counts
+            .entry(verdict.map_or(NO_VERDICT, Verdict::name))
+            .or_default() += 1;
+    }
+    let counts = counts.iter().map(|(word, count)| format!("{count} {word}"));
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+/// The first line.
+pub(super) fn headline(report: &ComparisonReport) -> String {
+    let mut text = format!("{} compared with {}", report.comparison, report.baseline);
+    if report.groups.len() > 1 {
+        let number = u32::try_from(report.groups.len()).unwrap_or(u32::MAX);
+        let number = words::counted(number, "experiment", "experiments");
+        text.push_str(&format!(" in {number}: {}", tally(report)));
+    }
+    words::plain(&text)
+}

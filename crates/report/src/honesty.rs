@@ -1,0 +1,163 @@
+//! What an experiment says about itself: how far it looked, what it left out,
+//! what was confirmed, and what would make the answer better.
+
+use stillwell_plan::StoppingPlan;
+use stillwell_verdict::{
+    Confirmation, ErrorBudget, ExperimentVerdict, GoalVerdict, Protection, StopReason,
+};
+
+use crate::words;
+
+/// Lines about an experiment as a whole, without a mark before them.
+pub(crate) fn of_experiment(experiment: &ExperimentVerdict) -> Vec<String> {
+    let mut lines = vec![looked(experiment)];
+    lines.extend(discards(experiment));
+    let signs = experiment.erratic_signs.iter();
+    lines.extend(signs.map(|sign| words::plain(&sign.to_string())));
+    lines.extend(experiment.advice.iter().map(|own| words::plain(own)));
+    lines
+}
+
+/// Lines about one goal, each beginning with its name.
+pub(crate) fn of_goal(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> Vec<String> {
+    let name = words::goal_name(goal, experiment);
+    let mut lines = Vec::new();
+    if let Some(confirmation) = &goal.confirmation {
+        lines.push(format!("{name}: {}", confirmed(goal, confirmation)));
+    }
+    if let Some(sensitivity) = goal.sensitivity.filter(|own| own.disagrees) {
+        lines.push(format!(
+            "{name} is sensitive to outlying pairs: ranks (median {}, p {}) and mean disagree about \
+             whether there is a change",
+            words::change_size(goal.scale, sensitivity.hodges_lehmann),
+            probability(sensitivity.wilcoxon_p)
+        ));
+    }
+    lines
+}
+
+/// How far the data were looked at, and why no farther.
+fn looked(experiment: &ExperimentVerdict) -> String {
+    let used = words::counted(experiment.pairs_used, "pair", "pairs");
+    let rule = match experiment.stopping {
+        StoppingPlan::Sequential { max_pairs } => {
+            format!("looks up to {max_pairs} pairs, whose intervals hold together")
+        }
+        StoppingPlan::Fixed { pairs } => {
+            format!("one look, at {}", words::counted(pairs, "pair", "pairs"))
+        }
+        StoppingPlan::Open { .. } => {
+            "a look after every pair, with intervals that always hold".to_owned()
+        }
+    };
+    let why = match experiment.stopped {
+        Some(StopReason::Certain) => "certain",
+        Some(StopReason::LastLook) => "the last look",
+        Some(StopReason::Confirmed) => "confirmed on fresh pairs",
+        Some(StopReason::NotConfirmed) => "not confirmed on fresh pairs",
+        Some(StopReason::Unfit) => {
+            "too many pairs were discarded: this machine is unfit, or the subject"
+        }
+        None => "not finished",
+    };
+    let beyond = experiment.pairs_valid.saturating_sub(experiment.pairs_used);
+    let beyond = if beyond > 0 && experiment.pairs_used > 0 {
+        let beyond = words::counted(beyond, "pair", "pairs");
+        format!("; {beyond} after that look not used")
+    } else {
+        String::new()
+    };
+    format!(
+        "judged by {used}, {why} ({rule}); {}{beyond}",
+        words::design(experiment.design)
+    )
+}
+
+/// What was left out, for each variant.
+fn discards(experiment: &ExperimentVerdict) -> Vec<String> {
+    if experiment.pairs_discarded == 0 {
+        return Vec::new();
+    }
+    let arms = experiment.discards.iter().map(|arm| {
+        let failures = if arm.subject_failures > 0 {
+            format!(" ({} because the subject failed)", arm.subject_failures)
+        } else {
+            String::new()
+        };
+        let runs = words::counted(arm.runs, "run", "runs");
+        format!("{runs} of {}{failures}", words::plain(&arm.variant))
+    });
+    let arms: Vec<String> = arms.collect();
+    let pairs = words::counted(experiment.pairs_discarded, "pair", "pairs");
+    let mut lines = vec![format!("discarded: {pairs}; to blame: {}", arms.join(", "))];
+    if experiment.discards_unbalanced {
+        lines.push(
+            "one variant was to blame for discarded pairs more often than chance explains: that \
+             is a finding, not noise"
+                .to_owned(),
+        );
+    }
+    lines
+}
+
+fn confirmed(goal: &GoalVerdict, confirmation: &Confirmation) -> String {
+    let found = confirmation.found.name();
+    let searched = goal.change.map_or_else(String::new, |change| {
+        format!(" ({})", words::change_with_interval(goal.scale, change))
+    });
+    let fresh = words::counted(confirmation.pairs, "fresh pair", "fresh pairs");
+    let change = confirmation.change.map_or_else(String::new, |change| {
+        format!(" say {}", words::change_with_interval(goal.scale, change))
+    });
+    let p = confirmation.p_value;
+    let p = p.map_or_else(String::new, |p| format!(", p {}", probability(p)));
+    let answer = match confirmation.confirmed {
+        Some(true) => "confirmed",
+        Some(false) => "not confirmed",
+        None => "not yet confirmed",
+    };
+    format!("{found}{searched} {answer}: {fresh}{change}{p}")
+}
+
+/// How the whole lab is kept from a false alarm.
+pub(crate) fn budget(budget: &ErrorBudget) -> String {
+    let how = match budget.protection {
+        Protection::Single => "one comparison gates, by its 95 % interval",
+        Protection::Confirmation => "what is found has to be found again on fresh pairs",
+        Protection::Holm => "Holm's correction at 5 % over all that gate",
+        Protection::Mixed => "fresh pairs for some, Holm's correction at 5 % for the others",
+    };
+    let mut text = format!(
+        "at most {} of labs like this one, with {} that {}, would raise any where nothing changed \
+         ({how})",
+        words::percent(budget.false_alarm_bound),
+        words::counted(budget.comparisons, "comparison", "comparisons"),
+        if budget.comparisons == 1 {
+            "gates"
+        } else {
+            "gate"
+        },
+    );
+    if budget.confirmed + budget.not_confirmed > 0 {
+        text.push_str(&format!(
+            "; {} confirmed, {} not",
+            budget.confirmed, budget.not_confirmed
+        ));
+    }
+    if !budget.demoted.is_empty() {
+        let demoted = words::plain(&budget.demoted.join(", "));
+        text.push_str(&format!("; no longer regressed by Holm: {demoted}"));
+    }
+    text
+}
+
+/// A probability with as many digits as are of use.
+pub(crate) fn probability(p: f64) -> String {
+    if p < 0.0001 {
+        "below 0.0001".to_owned()
+    } else if p < 0.01 {
+        format!("{p:.4}")
+    } else {
+        format!("{p:.3}")
+    }
+}

@@ -1,0 +1,130 @@
+//! What of the other run is recorded with each.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use stillwell_metric::{Labels, Sample, SeriesName, Shard, Value, catalogue};
+use stillwell_observer::SubjectReader;
+use stillwell_pacer::Turns;
+use stillwell_scope::clock;
+use stillwell_units::Nanos;
+
+use super::meeting::Meeting;
+
+/// Sampled with a run: how long it had its turn, and the CPU time of the other
+/// run's subject, which is not foreign.
+pub(crate) struct Beside {
+    meeting: Arc<Meeting>,
+    partner: usize,
+    reader: Mutex<Option<SubjectReader>>,
+    /// Set when load begins; absent where nobody takes turns.
+    turns: Option<Arc<OnceLock<Turns>>>,
+}
+
+impl Beside {
+    pub(super) const fn new(
+        meeting: Arc<Meeting>,
+        partner: usize,
+        turns: Option<Arc<OnceLock<Turns>>>,
+    ) -> Self {
+        Self {
+            meeting,
+            partner,
+            reader: Mutex::new(None),
+            turns,
+        }
+    }
+
+    fn partner_cpu(&self) -> u64 {
+        // Only the sampler asks, once a beat.
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        if reader.is_none() {
+            let probe = self.meeting.probe(self.partner);
+            *reader = probe.map(|probe| SubjectReader::new(Path::new("/proc"), probe));
+        }
+        reader
+            .as_mut()
+            .map_or(0, |reader| reader.sample(false, &mut Vec::new()))
+    }
+}
+
+impl Shard for Beside {
+    fn sample(&self, samples: &mut Vec<Sample>) {
+        let none = Labels::none();
+        if let Some(turns) = &self.turns {
+            let active = turns.get().map(|turns| turns.active(clock::now()));
+            let active = active.unwrap_or(Nanos::ZERO).as_u64();
+            samples.push(Sample::int(catalogue::ACTIVE_TIME, &none, active));
+        }
+        let cpu = self.partner_cpu();
+        samples.push(Sample::int(catalogue::PARTNER_CPU, &none, cpu));
+    }
+}
+
+impl fmt::Debug for Beside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Beside")
+            .field("partner", &self.partner)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Takes the partner's CPU time out of what the observer, which knows of no
+/// partner, calls foreign.
+#[derive(Debug, Default)]
+pub(crate) struct Foreign {
+    /// The partner's at the first beat.
+    first: Option<u64>,
+    /// The two counters are read a moment apart, so the difference may fall; a
+    /// total may not.
+    largest: u64,
+}
+
+impl Foreign {
+    /// Corrects one beat's samples; changes nothing where there is no partner.
+    pub(crate) fn correct(&mut self, samples: &mut [Sample]) {
+        let name = SeriesName::from(catalogue::PARTNER_CPU);
+        let partner = samples.iter().find(|sample| sample.name == name);
+        let Some(Value::Int(partner)) = partner.map(|sample| &sample.value) else {
+            return;
+        };
+        let grown = partner.saturating_sub(*self.first.get_or_insert(*partner));
+        let name = SeriesName::from(catalogue::HOST_CPU_FOREIGN);
+        for sample in samples.iter_mut().filter(|sample| sample.name == name) {
+            if let Value::Int(foreign) = &mut sample.value {
+                self.largest = self.largest.max(foreign.saturating_sub(grown));
+                *foreign = self.largest;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn beat(foreign: u64, partner: Option<u64>) -> Vec<Sample> {
+        let none = Labels::none();
+        let partner = partner.map(|partner| Sample::int(catalogue::PARTNER_CPU, &none, partner));
+        let foreign = Sample::int(catalogue::HOST_CPU_FOREIGN, &none, foreign);
+        partner.into_iter().chain([foreign]).collect()
+    }
+
+    fn foreign(samples: &[Sample]) -> Option<&Value> {
+        samples.last().map(|sample| &sample.value)
+    }
+
+    #[test]
+    fn the_partner_is_not_foreign() {
+        let mut own = Foreign::default();
+        for (raw, partner, expected) in [(0, 50, 0), (30, 70, 10), (40, 85, 10), (60, 90, 20)] {
+            let mut samples = beat(raw, Some(partner));
+            own.correct(&mut samples);
+            assert_eq!(foreign(&samples), Some(&Value::Int(expected)));
+        }
+        let mut alone = beat(77, None);
+        own.correct(&mut alone);
+        assert_eq!(foreign(&alone), Some(&Value::Int(77)));
+    }
+}

@@ -1,0 +1,234 @@
+//! Where two conductors meet.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use stillwell_capture::RunOutcome;
+use stillwell_observer::SubjectProbe;
+use stillwell_pacer::Turns;
+use stillwell_plan::PhasesPlan;
+use stillwell_units::{Moment, Nanos, Seed};
+
+use super::{Beside, Together};
+
+/// From the moment when both are ready until load begins: conductors look every
+/// 20 ms, and generators must have started by then.
+const LEAD: Nanos = Nanos::from_millis(100);
+
+/// One run's end of a meeting. Dropping it before load has ended tells the other
+/// run that this one is gone.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) together: Together,
+    /// 0 or 1.
+    pub(crate) side: usize,
+    /// From which all that the two share by lot follows.
+    pub(crate) seed: Seed,
+    meeting: Arc<Meeting>,
+    turns: Arc<OnceLock<Turns>>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Meeting {
+    known: Mutex<Known>,
+    staging: Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    sides: [Side; 2],
+    /// When load begins.
+    start: Option<Moment>,
+}
+
+#[derive(Debug, Default)]
+struct Side {
+    is_ready: bool,
+    is_load_over: bool,
+    failure: Option<String>,
+    probe: Option<SubjectProbe>,
+}
+
+impl Link {
+    /// Both ends of a meeting.
+    pub(crate) fn pair(together: Together, seed: Seed) -> [Self; 2] {
+        let meeting = Arc::new(Meeting::default());
+        [0, 1].map(|side| Self {
+            together,
+            side,
+            seed,
+            meeting: Arc::clone(&meeting),
+            turns: Arc::default(),
+        })
+    }
+
+    /// Held while a stage is set: groups lie in a folder that whoever makes none
+    /// in it takes away again.
+    pub(crate) fn staging(&self) -> MutexGuard<'_, ()> {
+        lock(&self.meeting.staging)
+    }
+
+    /// This run's subject is ready. Where the other's is too, the start is set.
+    pub(crate) fn ready(&self, now: Moment) {
+        let mut known = self.meeting.known();
+        known.sides[self.side].is_ready = true;
+        if known.sides.iter().all(|side| side.is_ready) {
+            known.start.get_or_insert(now + LEAD);
+        }
+    }
+
+    /// When load begins, once both are ready.
+    pub(crate) fn start(&self) -> Option<Moment> {
+        self.meeting.known().start
+    }
+
+    /// When this run sends, if the two take turns, from the `start` that was
+    /// agreed on, in the warm-up and the measured phase of `phases`.
+    pub(crate) fn turns(&self, start: Moment, phases: &PhasesPlan) -> Option<Turns> {
+        let plan = self.together.turns()?;
+        let turns = self.turns.get_or_init(|| {
+            let stretches = [phases.warmup, phases.measure];
+            let [first, second] = Turns::pair(plan, &self.seed, start, &stretches);
+            if self.side == 0 { first } else { second }
+        });
+        Some(turns.clone())
+    }
+
+    /// What of the other run is sampled along with this one.
+    pub(crate) fn beside(&self) -> Beside {
+        let turns = self.together.turns().map(|_| Arc::clone(&self.turns));
+        Beside::new(Arc::clone(&self.meeting), self.other(), turns)
+    }
+
+    /// Tells where this run's subject is found.
+    pub(crate) fn watch(&self, probe: SubjectProbe) {
+        self.meeting.known().sides[self.side].probe = Some(probe);
+    }
+
+    /// Tells that this run fails; the first word counts.
+    pub(crate) fn fail(&self, outcome: &RunOutcome) {
+        self.meeting.known().sides[self.side]
+            .failure
+            .get_or_insert_with(|| told(outcome));
+    }
+
+    /// Tells that this run has sent all that it had to: whatever becomes of it
+    /// now, the other can do without it.
+    pub(crate) fn load_over(&self) {
+        self.meeting.known().sides[self.side].is_load_over = true;
+    }
+
+    /// Why the other run failed before its load was over, if it did.
+    pub(crate) fn partner_failure(&self) -> Option<String> {
+        let known = self.meeting.known();
+        let other = &known.sides[self.other()];
+        other.failure.clone().filter(|_| !other.is_load_over)
+    }
+
+    const fn other(&self) -> usize {
+        1 - self.side
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        let mut known = self.meeting.known();
+        let gone = || "it came to an end".to_owned();
+        known.sides[self.side].failure.get_or_insert_with(gone);
+    }
+}
+
+impl Meeting {
+    /// Where the subject of `side` is found, once it runs.
+    pub(super) fn probe(&self, side: usize) -> Option<SubjectProbe> {
+        self.known().sides[side].probe.clone()
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        // Nothing that is done under the lock can leave it half done.
+        lock(&self.known)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How a run ends, for the one beside it.
+fn told(outcome: &RunOutcome) -> String {
+    match outcome {
+        RunOutcome::Unfinished | RunOutcome::Completed => "it came to an end".to_owned(),
+        RunOutcome::CouldNotStart { reason } => format!("it could not start: {reason}"),
+        RunOutcome::NeverReady { reason } => format!("its subject was never ready: {reason}"),
+        RunOutcome::SubjectDied { phase } => format!("its subject died in {}", phase.name()),
+        RunOutcome::PartFailed { part, reason } => format!("{part} failed: {reason}"),
+        RunOutcome::Interrupted { signal } => format!("it was ended by signal {signal}"),
+        RunOutcome::StorageFailed { reason } => {
+            format!("its capture could not be written: {reason}")
+        }
+        RunOutcome::Overdue { phase } => format!("its {} did not end in time", phase.name()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_plan::Phase;
+
+    use super::*;
+
+    fn links() -> [Link; 2] {
+        let sliced = Together::Sliced {
+            turn_min: Nanos::from_millis(100),
+            turn_max: Nanos::from_millis(200),
+        };
+        Link::pair(sliced, Seed::from_number(1))
+    }
+
+    #[test]
+    fn load_begins_for_both_once_the_second_is_ready() {
+        let [one, other] = links();
+        one.ready(Moment::new(5));
+        assert_eq!(one.start(), None);
+        other.ready(Moment::new(70));
+        let start = Some(Moment::new(70) + LEAD);
+        assert_eq!((one.start(), other.start()), (start, start));
+        one.ready(Moment::new(90));
+        assert_eq!(one.start(), start);
+    }
+
+    #[test]
+    fn both_have_their_own_of_the_same_turns() {
+        let [one, other] = links();
+        let start = Moment::new(7);
+        let phases = PhasesPlan::default();
+        let [one, other] = [one, other].map(|link| link.turns(start, &phases).unwrap());
+        let end = start + phases.warmup + phases.measure;
+        assert_eq!(one.active(end), other.active(end));
+        assert_ne!(one.next_change(start), other.next_change(start));
+    }
+
+    #[test]
+    fn the_first_failure_is_heard_until_load_is_over() {
+        let [one, other] = links();
+        assert_eq!(other.partner_failure(), None);
+        one.fail(&RunOutcome::SubjectDied {
+            phase: Phase::Measure,
+        });
+        one.fail(&RunOutcome::Interrupted { signal: 2 });
+        let failure = Some("its subject died in measure".to_owned());
+        assert_eq!(other.partner_failure(), failure);
+        assert_eq!(one.partner_failure(), None);
+        one.load_over();
+        assert_eq!(other.partner_failure(), None);
+    }
+
+    #[test]
+    fn a_conductor_that_vanishes_is_noticed() {
+        let [one, other] = links();
+        drop(one);
+        assert!(other.partner_failure().is_some());
+        let [one, other] = links();
+        one.load_over();
+        drop(one);
+        assert_eq!(other.partner_failure(), None);
+    }
+}

@@ -1,0 +1,12 @@
+//! Runs of real processes. The subject is this test program, called anew.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on has failed, and says what it skips"
+)]
+
+#[path = "run/rig.rs"]
+mod rig;
+#[path = "run/together.rs"]
+mod together;

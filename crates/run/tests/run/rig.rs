@@ -1,0 +1,151 @@
+//! A rig of one generator, one sink and a subject that passes bytes on.
+
+use std::io::copy;
+use std::net::{Shutdown, TcpListener, TcpStream};
+
+use stillwell_capture::{Capture, Manifest, RunIdentity};
+use stillwell_plan::{
+    BlockShape, ChildPlan, CpuChoice, EnvironmentPlan, GeneratorPlan, IsolationPlan, ObserverPlan,
+    PayloadFormat, PayloadPlan, PhasesPlan, PlacementPlan, Places, RatePlan, ReadyProbe, RigPlan,
+    SinkPlan, SinkProtocol, StopPlan, SubjectKind, SubjectPlan, SubjectSignal, TransportPlan,
+    Wanted,
+};
+use stillwell_run::RunRequest;
+use stillwell_units::{ByteRate, ByteSize, Nanos, RunId, Seed};
+use tempfile::TempDir;
+
+/// Says to the test program that it is the subject.
+const FORWARD: &str = "STILLWELL_TEST_FORWARD";
+const INPUT: &str = "127.0.0.1:7201";
+const OUTPUT: &str = "127.0.0.1:7202";
+
+/// Not a test of its own: the subject. Passes on what one connection after the
+/// other brings, until it is killed.
+#[test]
+fn subject() {
+    if std::env::var_os(FORWARD).is_none() {
+        return;
+    }
+    let listener = TcpListener::bind(INPUT).unwrap();
+    for input in listener.incoming() {
+        let (mut input, mut output) = (input.unwrap(), TcpStream::connect(OUTPUT).unwrap());
+        copy(&mut input, &mut output).unwrap();
+        output.shutdown(Shutdown::Write).unwrap();
+    }
+}
+
+/// A request for a run of about two seconds, named `name`, whose folders are
+/// below `below`.
+pub(crate) fn request(name: &str, below: &TempDir) -> RunRequest {
+    let state = below.path().join(format!("{name}-state"));
+    let mut run = [0; 16];
+    run[..4].copy_from_slice(&std::process::id().to_le_bytes());
+    for (to, from) in run[4..]
+        .iter_mut()
+        .zip(below.path().to_string_lossy().bytes().rev())
+    {
+        *to = from;
+    }
+    run[15] = name.as_bytes()[0];
+    RunRequest {
+        plan: plan(),
+        places: Places {
+            stillwell: std::env::current_exe().unwrap(),
+            state,
+            files: None,
+            experiment: below.path().to_owned(),
+        },
+        folder: below.path().join(name),
+        identity: Some(RunIdentity {
+            experiment: "one".to_owned(),
+            variant: name.to_owned(),
+            stage: stillwell_capture::RunStage::Search,
+            pair: 1,
+            position: 0,
+        }),
+        command: Vec::new(),
+        run: RunId::from_bytes(run),
+    }
+}
+
+fn plan() -> RigPlan {
+    RigPlan {
+        seed: Seed::from_number(11),
+        generators: vec![generator()],
+        sinks: vec![SinkPlan {
+            id: "out".to_owned(),
+            protocol: SinkProtocol::Tcp {
+                address: OUTPUT.parse().unwrap(),
+            },
+            workers: 1,
+        }],
+        subject: subject_plan(),
+        observer: ObserverPlan::default(),
+        phases: PhasesPlan {
+            warmup: Nanos::from_millis(300),
+            measure: Nanos::from_millis(1200),
+            quiet: Nanos::from_millis(100),
+            ..PhasesPlan::default()
+        },
+        timeline: Vec::new(),
+        isolation: IsolationPlan {
+            network: Wanted::IfPossible,
+            cgroup: Wanted::IfPossible,
+        },
+        placement: PlacementPlan::default(),
+        checks: Vec::new(),
+    }
+}
+
+fn generator() -> GeneratorPlan {
+    GeneratorPlan {
+        id: "in".to_owned(),
+        transport: TransportPlan::Tcp {
+            address: INPUT.to_owned(),
+        },
+        payload: PayloadPlan {
+            format: PayloadFormat::Ascii,
+            blocks: BlockShape::UpTo {
+                maximum: ByteSize::kib(1),
+            },
+            cache: ByteSize::kib(256),
+        },
+        rate: RatePlan::bytes(ByteRate::try_new(4_000_000).unwrap()),
+        connections: 1,
+        workers: 1,
+        seed: Seed::from_number(12),
+    }
+}
+
+fn subject_plan() -> SubjectPlan {
+    let arguments = ["--exact", "rig::subject", "--nocapture"];
+    SubjectPlan {
+        name: "forward".to_owned(),
+        kind: SubjectKind::Child(ChildPlan {
+            program: "{self}".into(),
+            arguments: arguments.map(str::to_owned).to_vec(),
+            environment: EnvironmentPlan {
+                inherit: false,
+                variables: [(FORWARD.to_owned(), "yes".to_owned())].into(),
+            },
+            directory: None,
+            mounts: Vec::new(),
+        }),
+        ready: ReadyProbe::Tcp {
+            address: INPUT.to_owned(),
+        },
+        cpus: CpuChoice::Auto,
+        memory: None,
+        stop: StopPlan {
+            signal: SubjectSignal::Term,
+            grace: Nanos::from_secs(5),
+        },
+    }
+}
+
+/// The capture of `request`'s run, which says what its manifest says.
+pub(crate) fn capture(request: &RunRequest, manifest: &Manifest) -> Capture {
+    let capture = Capture::open(&request.folder).unwrap();
+    assert_eq!(capture.manifest.outcome, manifest.outcome);
+    capture
+}

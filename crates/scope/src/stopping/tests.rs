@@ -1,0 +1,104 @@
+use std::collections::VecDeque;
+
+use super::*;
+use crate::{Place, Scope};
+
+const NO_TIME: Drain = Drain {
+    length: Nanos::ZERO,
+    items: 3,
+};
+const LONG: Drain = Drain {
+    length: Nanos::from_secs(60),
+    items: 0,
+};
+
+/// Runs `body` on a worker whose token is left alone.
+fn on_worker<F: Future<Output = ()>>(body: impl FnOnce() -> F + Send + 'static) {
+    let mut scope = Scope::new(&Token::new());
+    let body = |_| async move {
+        body().await;
+        Ok(())
+    };
+    scope.worker(Place::default(), "test", body).unwrap();
+    for end in scope.close(Nanos::from_secs(60)) {
+        end.result.unwrap();
+    }
+}
+
+/// A socket that holds these and tells of them only when asked once more.
+struct Socket {
+    held: VecDeque<u32>,
+    is_known: bool,
+}
+
+impl Socket {
+    fn holding(held: impl IntoIterator<Item = u32>) -> Self {
+        Self {
+            held: held.into_iter().collect(),
+            is_known: false,
+        }
+    }
+
+    fn poll(&mut self) -> Poll<u32> {
+        if !std::mem::replace(&mut self.is_known, true) {
+            return Poll::Pending;
+        }
+        self.held.pop_front().map_or(Poll::Pending, Poll::Ready)
+    }
+}
+
+async fn take_all(drain: Drain, mut socket: Socket) -> Vec<u32> {
+    let token = Token::new();
+    token.cancel();
+    let mut stopping = Stopping::new(&token, drain);
+    let mut taken = Vec::new();
+    while let Some(next) = stopping.next(|_| socket.poll()).await {
+        taken.push(next);
+    }
+    taken
+}
+
+#[test]
+fn what_a_socket_holds_when_a_loop_is_to_end_is_taken() {
+    on_worker(|| async {
+        assert_eq!(take_all(LONG, Socket::holding(0..100)).await.len(), 100);
+        assert_eq!(take_all(LONG, Socket::holding([])).await, []);
+    });
+}
+
+#[test]
+fn a_socket_that_never_empties_ends_all_the_same() {
+    on_worker(|| async {
+        let taken = take_all(NO_TIME, Socket::holding(0..1000)).await;
+        assert!((1..=4).contains(&taken.len()), "{taken:?}");
+    });
+}
+
+#[test]
+fn a_loop_that_waits_hears_of_the_end() {
+    on_worker(|| async {
+        let token = Token::new();
+        let mut stopping = Stopping::new(&token, LONG);
+        let mut polled = 0;
+        let waiting = stopping.next(|_| {
+            polled += 1;
+            if polled == 1 {
+                token.cancel();
+            }
+            Poll::<()>::Pending
+        });
+        assert_eq!(waiting.await, None);
+        assert!(polled >= 2, "the socket is asked again before the end");
+    });
+}
+
+#[test]
+fn nothing_ends_before_it_is_to() {
+    on_worker(|| async {
+        let token = Token::new();
+        let mut stopping = Stopping::new(&token, NO_TIME);
+        for item in 0..10 {
+            assert_eq!(stopping.next(|_| Poll::Ready(item)).await, Some(item));
+        }
+    });
+}

@@ -1,0 +1,55 @@
+//! Histories as they might have been if nothing had changed.
+
+use super::split::standardised;
+
+/// The part of a segment that is chance: standardised deviations from its mean,
+/// and what of each comes from the one before.
+pub(super) struct Null {
+    /// What each deviation adds to the share that it has of the one before; the
+    /// first one scaled to be like the others.
+    innovations: Vec<f64>,
+    /// The standard deviation of each value, up to a factor.
+    scales: Vec<f64>,
+    correlation: f64,
+}
+
+impl Null {
+    /// From a segment in which neighbours resemble each other by `correlation`,
+    /// at least 0 and below 1.
+    pub(super) fn of(values: &[f64], weights: &[f64], correlation: f64) -> Self {
+        let deviations = standardised(values, weights);
+        let first = deviations.first().map(|first| first * fresh(correlation));
+        let later = deviations
+            .windows(2)
+            .map(|pair| pair[1] - correlation * pair[0]);
+        Self {
+            innovations: first.into_iter().chain(later).collect(),
+            scales: weights.iter().map(|weight| weight.sqrt().recip()).collect(),
+            correlation,
+        }
+    }
+
+    /// What is to be put into another order.
+    pub(super) fn innovations(&self) -> &[f64] {
+        &self.innovations
+    }
+
+    /// The history that grows from innovations in this order.
+    pub(super) fn history(&self, innovations: &[f64], history: &mut [f64]) {
+        let mut deviation = 0.0;
+        let places = innovations.iter().zip(&self.scales).zip(history);
+        for (place, ((innovation, scale), value)) in places.enumerate() {
+            deviation = if place == 0 {
+                innovation / fresh(self.correlation)
+            } else {
+                self.correlation * deviation + innovation
+            };
+            *value = deviation * scale;
+        }
+    }
+}
+
+/// The standard deviation of an innovation where deviations have one of 1.
+fn fresh(correlation: f64) -> f64 {
+    (1.0 - correlation * correlation).sqrt()
+}

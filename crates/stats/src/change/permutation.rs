@@ -1,0 +1,251 @@
+//! Stillwell's own detector: the best split against best splits of histories
+//! in which nothing changed.
+
+use std::ops::Range;
+
+use super::correlation::correlation;
+use super::null::Null;
+use super::split::{Split, clearest_split};
+use super::{ChangeError, ChangePoint, describe};
+use crate::draw::Draws;
+use crate::number::{float, floor_index};
+use crate::sample::Sample;
+
+/// Shorter segments are not tested: they have too few orders.
+const SEGMENT_MIN: usize = 6;
+
+/// The fewest and the most histories drawn from the null. With fewer the p
+/// value is coarse; more take longer than they tell.
+const DRAWS: Range<usize> = 999..9999;
+
+/// How many times finer than the level the p value is, within [`DRAWS`].
+const RESOLUTION: f64 = 20.0;
+
+/// What [`detect`] holds itself to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ChangeOptions {
+    /// The share of histories without any change in which a change point may be
+    /// found.
+    pub alarm_rate: f64,
+    /// The fewest values on either side of a change point.
+    pub side_min: usize,
+    /// Whether the values are known to be independent of each other, as log
+    /// ratios against an anchor that ran in the same pair nearly are. If not,
+    /// it is found out, which costs some power.
+    pub independent: bool,
+    /// Decides the draws: the same seed, the same result.
+    pub seed: u64,
+}
+
+impl Default for ChangeOptions {
+    /// One false alarm in a hundred histories, two values on each side.
+    fn default() -> Self {
+        Self {
+            alarm_rate: 0.01,
+            side_min: 2,
+            independent: false,
+            seed: 0,
+        }
+    }
+}
+
+/// What [`detect`] found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Detection {
+    /// The change points in order. Their p values are multiples of those of
+    /// their segments, to be held against the alarm rate of the history.
+    pub points: Vec<ChangePoint>,
+    /// How often a history without any change has a split as good as the best
+    /// of this one; 1 where there is nothing to test. An upper bound where the
+    /// drawing ended early because it was clear.
+    pub p_value: f64,
+    /// The lag-one correlation that the null histories have; 0 unless that of
+    /// the history is significant.
+    pub correlation: f64,
+}
+
+/// The change points of a history, each value of which may have a known
+/// standard error.
+///
+/// The statistic is the largest difference, in standard errors, between both
+/// sides of any split of the history or of its overlapping halves, quarters and
+/// so on. Its p value comes from histories in which the deviations stand in
+/// random order; where neighbours resemble each other significantly (one-sided,
+/// at 5 %) it is the innovations of a first-order autoregression that are
+/// shuffled, so that drift is not taken for a step. A split that is found
+/// divides the history, and both parts are tested in turn, each at the share of
+/// the alarm rate that it has of the values: so all that is found in histories,
+/// or parts of them, in which nothing changed adds up to the alarm rate at most.
+///
+/// Simulated at a stated 5 % (800 histories each): of histories of 20, 50 and
+/// 200 independent values 4.1, 4.4 and 5.4 % alarm, with a lag-one correlation of
+/// 0.5 it is 12, 8 and 7 %, of 0.8 11, 12 and 15 %. At a stated 1 %, a step of
+/// two standard deviations that comes 20 values before the end of 80 is found in
+/// 93 of 100 histories, in all of them where the values are known to be
+/// independent.
+///
+/// # Errors
+/// [`ChangeError`] for no values, values that are not finite, standard errors
+/// that do not fit them, and an alarm rate that is not between 0 and 1.
+pub fn detect(
+    values: &[f64],
+    standard_errors: Option<&[f64]>,
+    options: &ChangeOptions,
+) -> Result<Detection, ChangeError> {
+    Sample::try_new(values, 1)?;
+    let found = options.alarm_rate;
+    if !(found > 0.0 && found < 1.0) {
+        return Err(ChangeError::AlarmRate { found });
+    }
+    let history = History {
+        values,
+        weights: weights(values, standard_errors)?,
+        options,
+    };
+    let mut draws = Draws::seeded(options.seed);
+    let whole = history.test(0..values.len(), &mut draws);
+    let (p_value, correlation) = whole
+        .as_ref()
+        .map_or((1.0, 0.0), |tested| (tested.p_value, tested.correlation));
+    let mut found = Vec::new();
+    let mut open: Vec<(Range<usize>, Option<Tested>)> = vec![(0..values.len(), whole)];
+    // Every round either ends a segment or divides it, so this ends.
+    while let Some((segment, tested)) = open.pop() {
+        let Some(tested) = tested.filter(|tested| tested.p_value <= options.alarm_rate) else {
+            continue;
+        };
+        found.push((tested.index, tested.p_value));
+        for part in [segment.start..tested.index, tested.index..segment.end] {
+            let tested = history.test(part.clone(), &mut draws);
+            open.push((part, tested));
+        }
+    }
+    found.sort_unstable_by_key(|&(index, _)| index);
+    Ok(Detection {
+        points: history.describe(&found),
+        p_value,
+        correlation,
+    })
+}
+
+/// Inverse variances, as far as they are known.
+fn weights(values: &[f64], standard_errors: Option<&[f64]>) -> Result<Vec<f64>, ChangeError> {
+    let Some(errors) = standard_errors else {
+        return Ok(vec![1.0; values.len()]);
+    };
+    if errors.len() != values.len() {
+        return Err(ChangeError::ErrorCount {
+            errors: errors.len(),
+            values: values.len(),
+        });
+    }
+    // Relative to the smallest, so that no square leaves the range of floats.
+    let smallest = errors.iter().copied().fold(f64::INFINITY, f64::min);
+    errors
+        .iter()
+        .enumerate()
+        .map(|(index, &value)| {
+            if value > 0.0 && value.is_finite() {
+                Ok((smallest / value).powi(2))
+            } else {
+                Err(ChangeError::StandardError { index, value })
+            }
+        })
+        .collect()
+}
+
+/// The best split of a segment, and how surprising it is.
+struct Tested {
+    index: usize,
+    /// Times the number of such segments that the history has room for.
+    p_value: f64,
+    correlation: f64,
+}
+
+struct History<'a> {
+    values: &'a [f64],
+    weights: Vec<f64>,
+    options: &'a ChangeOptions,
+}
+
+impl History<'_> {
+    /// Tests one segment; `None` where it is too short or all its values are
+    /// the same.
+    fn test(&self, segment: Range<usize>, draws: &mut Draws) -> Option<Tested> {
+        let side_min = self.options.side_min.max(1);
+        if segment.len() < SEGMENT_MIN.max(2 * side_min) {
+            return None;
+        }
+        let values = &self.values[segment.clone()];
+        let weights = &self.weights[segment.clone()];
+        let split = clearest_split(values, weights, side_min)?;
+        let correlation = if self.options.independent {
+            0.0
+        } else {
+            correlation(values, weights)
+        };
+        let null = Null::of(values, weights, correlation);
+        let segments = float(self.values.len()) / float(values.len());
+        let level = self.options.alarm_rate / segments;
+        let shared = null.p_value(split, level, draws, |drawn| {
+            clearest_split(drawn, weights, side_min)
+        });
+        Some(Tested {
+            index: segment.start + split.index,
+            p_value: (shared * segments).min(1.0),
+            correlation,
+        })
+    }
+
+    /// The change points between their neighbours.
+    fn describe(&self, found: &[(usize, f64)]) -> Vec<ChangePoint> {
+        let starts = std::iter::once(0).chain(found.iter().map(|&(index, _)| index));
+        let ends = found.iter().skip(1).map(|&(index, _)| index);
+        starts
+            .zip(found)
+            .zip(ends.chain([self.values.len()]))
+            .map(|((start, &(index, p_value)), end)| {
+                let (mean_before, before) = describe(&self.values[start..index], 1);
+                let (mean_after, after) = describe(&self.values[index..end], 1);
+                ChangePoint {
+                    index,
+                    mean_before,
+                    standard_deviation_before: before,
+                    mean_after,
+                    standard_deviation_after: after,
+                    p_value,
+                }
+            })
+            .collect()
+    }
+}
+
+impl Null {
+    /// How often a history from the null has a best split at least as good as
+    /// `split`. Drawing ends early once it can no longer come below `level`.
+    fn p_value(
+        &self,
+        split: Split,
+        level: f64,
+        draws: &mut Draws,
+        best: impl Fn(&[f64]) -> Option<Split>,
+    ) -> f64 {
+        let wanted = floor_index(RESOLUTION / level).clamp(DRAWS.start, DRAWS.end);
+        let enough = level * float(wanted + 1);
+        let (mut at_least, mut drawn) = (0, 0);
+        let mut innovations = self.innovations().to_vec();
+        let mut history = vec![0.0; innovations.len()];
+        while drawn < wanted {
+            draws.shuffle(&mut innovations);
+            self.history(&innovations, &mut history);
+            drawn += 1;
+            if best(&history).is_some_and(|found| found.distance >= split.distance) {
+                at_least += 1;
+                if float(at_least + 1) > enough {
+                    break;
+                }
+            }
+        }
+        float(at_least + 1) / float(drawn + 1)
+    }
+}

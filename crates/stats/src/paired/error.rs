@@ -1,0 +1,70 @@
+//! Why pairs have no effect.
+
+use std::fmt;
+
+/// One half of a pair.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Half {
+    /// The run of the baseline.
+    Baseline,
+    /// The run of the comparison.
+    Comparison,
+}
+
+impl fmt::Display for Half {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Baseline => "baseline",
+            Self::Comparison => "comparison",
+        })
+    }
+}
+
+/// Why pairs have no effect.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PairedError {
+    /// One pair says nothing about noise.
+    #[error("too few pairs: {found}, at least 2 are needed")]
+    TooFewPairs {
+        /// How many there are.
+        found: usize,
+    },
+    /// More pairs than the t distribution is accurate for.
+    #[error("{found} pairs are more than a t interval is made for")]
+    TooManyPairs {
+        /// How many there are.
+        found: usize,
+    },
+    /// A value without a logarithm.
+    #[error("{half} value {value} of pair {pair} is not a positive, finite number")]
+    NotPositive {
+        /// Which pair, counted from one.
+        pair: usize,
+        /// Which half of it.
+        half: Half,
+        /// What was found.
+        value: f64,
+    },
+    /// A value that has no difference to any other.
+    #[error("{half} value {value} of pair {pair} is not a finite number")]
+    NotANumber {
+        /// Which pair, counted from one.
+        pair: usize,
+        /// Which half of it.
+        half: Half,
+        /// What was found.
+        value: f64,
+    },
+    /// Two values so far apart that their difference is not finite.
+    #[error("the difference of pair {pair} is not a finite number")]
+    NotFinite {
+        /// Which pair, counted from one.
+        pair: usize,
+    },
+    /// No interval is planned for this number of pairs.
+    #[error("there is no look with an interval after {pairs} pairs")]
+    NotALook {
+        /// The number asked for.
+        pairs: u32,
+    },
+}

@@ -1,0 +1,17 @@
+//! Whole experiments on machines whose noise and truth are known.
+//!
+//! A [`Machine`] gives the numbers that runs would have given: a private level for
+//! each run, seconds that depend on those before them, and a drift that all runs
+//! share. A [`Rule`] looks at them as an experiment would, and a [`Tally`] counts
+//! how often it was right. All follows from a seed.
+//!
+//! The rates that Stillwell promises are tested this way; `cargo xtask calibrate`
+//! writes the long version to docs/calibration.md.
+
+mod machine;
+mod rule;
+mod tally;
+
+pub use machine::{DRIFTS, Drift, Machine, SCENARIOS, Scenario};
+pub use rule::{Ending, Followed, Rule};
+pub use tally::Tally;

@@ -1,0 +1,252 @@
+//! Change points: as Otava finds them, and as they should be found.
+
+use crate::simulated::{Noise, share};
+use stillwell_stats::change::{ChangeError, ChangeOptions, OtavaOptions, detect, otava};
+
+fn numbers(text: &str) -> Vec<f64> {
+    text.split(';').map(|cell| cell.parse().unwrap()).collect()
+}
+
+#[track_caller]
+fn assert_close(found: f64, expected: f64, what: &str) {
+    let allowed = 1e-9 * expected.abs().max(1e-3);
+    assert!(
+        (found - expected).abs() <= allowed,
+        "{what}: {found:e} where Otava has {expected:e}"
+    );
+}
+
+#[test]
+fn otava_finds_the_same() {
+    let (mut series, mut points) = (0, 0);
+    let golden = include_str!("../golden/otava.csv");
+    for row in golden.lines().skip(2) {
+        let row: Vec<&str> = row.split(',').collect();
+        let options = OtavaOptions {
+            window: row[1].parse().unwrap(),
+            p_value: row[2].parse().unwrap(),
+            magnitude: row[3].parse().unwrap(),
+        };
+        let what = &row[..4].join(" ");
+        let found = otava(&numbers(row[4]), &options).unwrap();
+        let expected: Vec<_> = row[5].split('|').filter(|cell| !cell.is_empty()).collect();
+        assert_eq!(found.len(), expected.len(), "{what}");
+        for (point, expected) in found.iter().zip(expected) {
+            let (index, figures) = expected.split_once(';').unwrap();
+            assert_eq!(point.index, index.parse::<usize>().unwrap(), "{what}");
+            let found = [
+                point.forward_change_percent(),
+                point.backward_change_percent(),
+                point.magnitude(),
+                point.mean_before,
+                point.standard_deviation_before,
+                point.mean_after,
+                point.standard_deviation_after,
+                point.p_value,
+            ];
+            for (found, expected) in found.into_iter().zip(numbers(figures)) {
+                assert_close(found, expected, what);
+            }
+            points += 1;
+        }
+        series += 1;
+    }
+    assert!(series >= 60 && points >= 500, "{series}, {points}");
+}
+
+fn history(noise: &mut Noise, levels: &[(usize, f64)], correlation: f64) -> Vec<f64> {
+    let count = levels.iter().map(|(count, _)| count).sum();
+    let levels = levels
+        .iter()
+        .flat_map(|&(count, level)| std::iter::repeat_n(level, count));
+    let chance = noise.correlated(count, correlation);
+    levels
+        .zip(chance)
+        .map(|(level, noise)| level * (1.0 + 0.01 * noise))
+        .collect()
+}
+
+/// At 5 % false alarms.
+fn options(seed: u32) -> ChangeOptions {
+    ChangeOptions {
+        alarm_rate: 0.05,
+        seed: seed.into(),
+        ..ChangeOptions::default()
+    }
+}
+
+/// The share of 200 stationary histories in which something is found at 5 %.
+fn alarms(seed: u64, count: usize, correlation: f64) -> f64 {
+    let mut noise = Noise::seeded(seed);
+    share(200, |trial| {
+        let values = history(&mut noise, &[(count, 1.0)], correlation);
+        !detect(&values, None, &options(trial))
+            .unwrap()
+            .points
+            .is_empty()
+    })
+}
+
+/// Two standard errors of a share of 200 at 5 %.
+const CHANCE: f64 = 0.031;
+
+#[test]
+fn stationary_histories_alarm_as_often_as_stated() {
+    for (seed, count) in [(1, 50), (2, 200)] {
+        let rate = alarms(seed, count, 0.0);
+        assert!(rate <= 0.05 + CHANCE, "{count}: {rate}");
+    }
+}
+
+/// Drift is found out from the history itself, which takes one: with correlation
+/// 0.5 there are 7 to 8 false alarms in a hundred where 5 are stated.
+#[test]
+fn drifting_histories_alarm_little_more_often() {
+    for (seed, count) in [(3, 50), (4, 200)] {
+        let rate = alarms(seed, count, 0.5);
+        assert!(rate <= 0.08 + 1.3 * CHANCE, "{count}: {rate}");
+    }
+}
+
+/// A step of 2 % where the standard deviation is 1 %, at one false alarm in a
+/// hundred: the only point found, and off by at most three values.
+#[test]
+fn a_step_of_two_percent_is_found() {
+    for (independent, before, after, power) in [(false, 60, 20, 0.85), (true, 60, 10, 0.9)] {
+        let mut noise = Noise::seeded(5);
+        let found = share(40, |trial| {
+            let values = history(&mut noise, &[(before, 1.0), (after, 1.02)], 0.0);
+            let options = ChangeOptions {
+                independent,
+                seed: trial.into(),
+                ..ChangeOptions::default()
+            };
+            let found = detect(&values, None, &options).unwrap();
+            found.points.len() == 1 && found.points[0].index.abs_diff(before) <= 3
+        });
+        assert!(found >= power - 0.1, "{before} and {after}: {found}");
+    }
+}
+
+/// A step that is taken back, which one split over all cannot see, and one after
+/// another that do not hide each other.
+#[test]
+fn several_steps_are_found() {
+    let mut noise = Noise::seeded(6);
+    let levels = [(40, 1.0), (40, 1.04), (40, 1.0), (40, 1.04), (40, 1.0)];
+    let values = history(&mut noise, &levels, 0.0);
+    let found = detect(&values, None, &ChangeOptions::default()).unwrap();
+    let indices: Vec<_> = found.points.iter().map(|point| point.index).collect();
+    assert_eq!(indices.len(), 4, "{indices:?}");
+    for (index, expected) in indices.iter().zip([40, 80, 120, 160]) {
+        assert!(index.abs_diff(expected) <= 1, "{indices:?}");
+    }
+    let point = found.points[0];
+    assert!(
+        (point.forward_change_percent() - 4.0).abs() < 1.0,
+        "{point:?}"
+    );
+    assert!((point.mean_before - 1.0).abs() < 0.01);
+    assert!(point.p_value <= 0.01 && found.p_value <= 0.01);
+    assert!((0.005..0.015).contains(&point.standard_deviation_after));
+}
+
+/// A history with one true step is divided there, and the rest of the error
+/// budget covers both parts.
+#[test]
+fn found_steps_bring_no_false_ones() {
+    let mut noise = Noise::seeded(7);
+    let more = share(100, |trial| {
+        let values = history(&mut noise, &[(60, 1.0), (60, 1.1)], 0.0);
+        let found = detect(&values, None, &options(trial)).unwrap();
+        assert!(!found.points.is_empty());
+        found.points.len() > 1
+    });
+    assert!(more <= 0.05 + 1.4 * CHANCE, "{more}");
+}
+
+#[test]
+fn known_errors_weigh() {
+    let mut noise = Noise::seeded(8);
+    let exact = history(&mut noise, &[(40, 1.0)], 0.0);
+    let errors: Vec<f64> = (0..40)
+        .map(|place| if place < 30 { 0.01 } else { 0.1 })
+        .collect();
+    // The last ten moved by six of the small errors, less than one of theirs.
+    let values: Vec<f64> = (0..40)
+        .map(|place| {
+            if place < 30 {
+                exact[place]
+            } else {
+                exact[place] + 0.06
+            }
+        })
+        .collect();
+    let found = |errors: Option<&[f64]>| detect(&values, errors, &options(1)).unwrap();
+    assert_eq!(found(None).points.len(), 1);
+    assert_eq!(found(Some(&errors)).points, []);
+    assert_eq!(found(Some(&[0.3; 40])), found(None));
+    let rate = share(200, |trial| {
+        let values: Vec<f64> = errors
+            .iter()
+            .map(|error| 1.0 + error * noise.normal())
+            .collect();
+        !detect(&values, Some(&errors), &options(trial))
+            .unwrap()
+            .points
+            .is_empty()
+    });
+    assert!(rate <= 0.05 + CHANCE, "{rate}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_result() {
+    let values = history(&mut Noise::seeded(9), &[(30, 1.0), (30, 1.01)], 0.0);
+    let found = |seed| detect(&values, None, &options(seed)).unwrap();
+    assert_eq!(found(3), found(3));
+    assert!((found(3).p_value - found(4).p_value).abs() < 0.05);
+}
+
+#[test]
+fn short_and_constant_histories_have_no_change_points() {
+    for values in [&[1.0][..], &[1.0, 2.0, 9.0, 9.5, 9.4], &[4.0; 60]] {
+        let found = detect(values, None, &options(1)).unwrap();
+        assert_eq!((found.points.len(), found.p_value), (0, 1.0));
+    }
+}
+
+#[test]
+fn what_cannot_be_judged_is_refused() {
+    let values = [1.0; 9];
+    let judged = |errors, alarm_rate| {
+        let options = ChangeOptions {
+            alarm_rate,
+            ..ChangeOptions::default()
+        };
+        detect(&values, errors, &options)
+    };
+    let errors = ChangeError::ErrorCount {
+        errors: 2,
+        values: 9,
+    };
+    assert_eq!(judged(Some(&[1.0, 2.0]), 0.05), Err(errors));
+    let mut zero = [0.1; 9];
+    zero[4] = 0.0;
+    let index = 4;
+    let error = ChangeError::StandardError { index, value: 0.0 };
+    assert_eq!(judged(Some(&zero), 0.05), Err(error));
+    assert_eq!(
+        judged(None, 1.0),
+        Err(ChangeError::AlarmRate { found: 1.0 })
+    );
+    let none = detect(&[], None, &ChangeOptions::default());
+    assert!(matches!(none, Err(ChangeError::Values(_))));
+    let window = OtavaOptions {
+        window: 1,
+        ..OtavaOptions::default()
+    };
+    assert_eq!(
+        otava(&values, &window),
+        Err(ChangeError::Window { found: 1 })
+    );
+}

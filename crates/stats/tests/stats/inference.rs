@@ -1,0 +1,291 @@
+//! Tests of one or two columns against SciPy and statsmodels, and by hand.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use stillwell_stats::{
+    BcaError, Level, Sample, SampleError, bca, benjamini_hochberg, equal_variances, hodges_lehmann,
+    hodges_lehmann_interval, holm, mann_whitney, one_sample, resamples, tost_paired, welch,
+    wilcoxon_signed_rank,
+};
+
+use crate::golden::{assert_close, number, numbers, rows};
+
+fn level(text: &str) -> Level {
+    Level::try_new(number(text)).unwrap()
+}
+
+#[test]
+fn two_samples_agree() {
+    let mut cases = 0;
+    for row in rows(include_str!("../golden/two_samples.csv")) {
+        let (baseline, comparison) = (numbers(row[1]), numbers(row[2]));
+        let equal = number(row[3]) > 0.0;
+        let test = if equal { equal_variances } else { welch };
+        let found = test(&baseline, &comparison, level(row[0])).unwrap();
+        let reach = number(row[9]) - number(row[8]);
+        assert_close(found.t, number(row[4]), 0.1, "t");
+        assert_close(found.degrees, number(row[5]), 0.0, "degrees");
+        assert_close(found.p_value, number(row[6]), 0.0, "p");
+        assert_close(found.difference.value, number(row[7]), reach, "difference");
+        assert_close(found.difference.lower, number(row[8]), reach, "lower");
+        assert_close(found.difference.upper, number(row[9]), reach, "upper");
+        let difference = found.comparison_mean - found.baseline_mean;
+        assert_eq!(found.difference.value, difference);
+        cases += 1;
+    }
+    assert_eq!(cases, 36);
+}
+
+#[test]
+fn one_sample_tests_agree() {
+    let mut cases = 0;
+    for row in rows(include_str!("../golden/one_sample.csv")) {
+        let values = numbers(row[1]);
+        let found = one_sample(&values, number(row[2]), level(row[0])).unwrap();
+        assert_close(found.t, number(row[3]), 0.1, "t");
+        assert_close(found.p_value, number(row[4]), 0.0, "p");
+        assert_close(found.mean.lower, number(row[5]), 1.0, "lower");
+        assert_close(found.mean.upper, number(row[6]), 1.0, "upper");
+        cases += 1;
+    }
+    assert_eq!(cases, 18);
+}
+
+#[test]
+fn signed_ranks_agree() {
+    let mut exact = 0;
+    let mut cases = 0;
+    for row in rows(include_str!("../golden/signed_ranks.csv")) {
+        let found = wilcoxon_signed_rank(&numbers(row[0])).unwrap();
+        assert_close(found.statistic, number(row[1]), 0.0, row[0]);
+        assert_close(found.p_value, number(row[2]), 0.0, row[0]);
+        exact += u32::from(found.exact);
+        cases += 1;
+    }
+    assert!(
+        cases >= 55 && (30..cases).contains(&exact),
+        "{exact} of {cases}"
+    );
+}
+
+#[test]
+fn mann_whitney_agrees() {
+    let mut exact = 0;
+    let mut cases = 0;
+    for row in rows(include_str!("../golden/mann_whitney.csv")) {
+        let found = mann_whitney(&numbers(row[0]), &numbers(row[1])).unwrap();
+        assert_close(found.u, number(row[2]), 0.0, row[0]);
+        assert_close(found.p_value, number(row[3]), 0.0, row[0]);
+        exact += u32::from(found.exact);
+        cases += 1;
+    }
+    assert!(
+        cases == 40 && (10..cases).contains(&exact),
+        "{exact} of {cases}"
+    );
+}
+
+/// The expected ends were found by refusing centres, 1e-9 from each candidate.
+#[test]
+fn hodges_lehmann_agrees() {
+    let mut intervals = 0;
+    for row in rows(include_str!("../golden/hodges_lehmann.csv")) {
+        let values = numbers(row[1]);
+        let centre = number(row[2]);
+        assert_close(hodges_lehmann(&values).unwrap(), centre, 0.0, "centre");
+        let found = hodges_lehmann_interval(&values, level(row[0]));
+        if row[3] == "nan" {
+            assert_eq!(found, None, "{} values", values.len());
+            continue;
+        }
+        let found = found.unwrap();
+        assert_close(found.lower, number(row[3]), 1.0, "lower");
+        assert_close(found.upper, number(row[4]), 1.0, "upper");
+        intervals += 1;
+    }
+    assert!(intervals >= 10, "{intervals} intervals");
+}
+
+#[test]
+fn adjusted_p_values_agree() {
+    for row in rows(include_str!("../golden/multiplicity.csv")) {
+        let p_values = numbers(row[0]);
+        let found = holm(&p_values).into_iter().zip(numbers(row[1]));
+        let other = benjamini_hochberg(&p_values)
+            .into_iter()
+            .zip(numbers(row[2]));
+        for (found, expected) in found.chain(other) {
+            assert_close(found, expected, 0.0, row[0]);
+        }
+    }
+}
+
+#[test]
+fn what_is_not_a_number_is_not_a_test() {
+    let found = holm(&[0.03, f64::NAN, 0.01]);
+    assert_eq!((found[0], found[2]), (0.03, 0.02));
+    assert!(found[1].is_nan());
+    let found = benjamini_hochberg(&[f64::NAN, 0.03, 0.01]);
+    assert_eq!((found[1], found[2]), (0.03, 0.02));
+    assert!(found[0].is_nan());
+    assert!(holm(&[]).is_empty() && benjamini_hochberg(&[]).is_empty());
+}
+
+#[test]
+fn equivalence_agrees() {
+    let mut cases = 0;
+    for row in rows(include_str!("../golden/equivalence.csv")) {
+        let found = tost_paired(&numbers(row[0]), number(row[1]), number(row[2]));
+        assert_close(found.unwrap(), number(row[3]), 0.0, row[0]);
+        cases += 1;
+    }
+    assert_eq!(cases, 12);
+    assert_eq!(tost_paired(&[0.1, 0.2], 0.1, 0.1), None);
+    assert_eq!(tost_paired(&[0.1], -1.0, 1.0), None);
+}
+
+#[test]
+fn bca_agrees() {
+    let mut cases = 0;
+    for row in rows(include_str!("../golden/bca.csv")) {
+        let statistic = |values: &[f64]| {
+            let sample = Sample::try_new(values, 1).unwrap();
+            match row[1] {
+                "mean" => sample.mean(),
+                "median" => sample.median(),
+                _ => sample.standard_deviation().unwrap(),
+            }
+        };
+        let index = |text: &str| text.parse::<usize>().unwrap();
+        let resamples: Vec<Vec<usize>> = row[3]
+            .split('/')
+            .map(|line| line.split(';').map(index).collect())
+            .collect();
+        let found = bca(&numbers(row[2]), &resamples, level(row[0]), statistic).unwrap();
+        assert_close(found.value, number(row[4]), 0.0, "value");
+        assert_close(found.lower, number(row[5]), 0.0, "lower");
+        assert_close(found.upper, number(row[6]), 0.0, "upper");
+        cases += 1;
+    }
+    assert!(cases >= 15, "{cases} cases");
+}
+
+/// The six run means printed in the ancestor's report (MiB/s, rounded there).
+#[test]
+fn the_ancestors_run_means_show_no_difference() {
+    let baseline = [7.88, 7.86, 7.85];
+    let comparison = [7.86, 7.84, 7.82];
+    let found = welch(&baseline, &comparison, Level::NINETY_FIVE).unwrap();
+    assert!((found.p_value - 0.188).abs() < 5e-4, "{}", found.p_value);
+    let percent = |value: f64| 100.0 * value / found.baseline_mean;
+    assert!((percent(found.difference.value) + 0.30).abs() < 5e-3);
+    assert!((percent(found.difference.lower) + 0.82).abs() < 5e-3);
+    assert!((percent(found.difference.upper) - 0.23).abs() < 5e-3);
+}
+
+#[test]
+fn columns_that_do_not_vary_are_certain() {
+    let level = Level::NINETY_FIVE;
+    let same = welch(&[2.0, 2.0], &[2.0, 2.0, 2.0], level).unwrap();
+    assert_eq!((same.t, same.p_value, same.degrees), (0.0, 1.0, 3.0));
+    let apart = equal_variances(&[2.0, 2.0], &[1.0, 1.0], level).unwrap();
+    assert_eq!((apart.t, apart.p_value), (f64::NEG_INFINITY, 0.0));
+    assert_eq!(
+        (apart.difference.lower, apart.difference.upper),
+        (-1.0, -1.0)
+    );
+    let needed = SampleError::TooFew {
+        found: 1,
+        needed: 2,
+    };
+    assert_eq!(welch(&[1.0, 2.0], &[1.0], level), Err(needed));
+}
+
+#[test]
+fn nothing_but_zeros_lies_nowhere() {
+    let zeros = wilcoxon_signed_rank(&[0.0, -0.0, 0.0]).unwrap();
+    assert_eq!(
+        (zeros.statistic, zeros.p_value, zeros.exact),
+        (0.0, 1.0, true)
+    );
+    assert_eq!(wilcoxon_signed_rank(&[]), None);
+    assert_eq!(wilcoxon_signed_rank(&[1.0, f64::NAN]), None);
+    assert_eq!(mann_whitney(&[1.0], &[]), None);
+    assert_eq!(hodges_lehmann(&[]), None);
+    // −0 and 0 are equal.
+    let tied = mann_whitney(&[0.0, 1.0], &[-0.0, 2.0]).unwrap();
+    assert_eq!((tied.u, tied.exact), (1.5, false));
+    let same = mann_whitney(&[1.0; 9], &[1.0; 9]).unwrap();
+    assert_eq!((same.u, same.p_value), (40.5, 1.0));
+}
+
+#[test]
+fn resamples_without_a_use_are_refused() {
+    let mean = |values: &[f64]| values.iter().sum::<f64>();
+    let level = Level::NINETY_FIVE;
+    let refused = |rows: &[Vec<usize>]| bca(&[1.0, 2.0, 4.0], rows, level, mean).unwrap_err();
+    assert_eq!(refused(&[]), BcaError::NoResample);
+    assert_eq!(refused(&[vec![0, 3, 1]]), BcaError::Index { index: 3 });
+    assert_eq!(refused(&[vec![0, 0, 0]]), BcaError::Degenerate);
+    let drawn = resamples(7, 3, 50);
+    assert_eq!(drawn, resamples(7, 3, 50));
+    assert!(drawn.iter().all(|row| row.len() == 3));
+    assert!(bca(&[1.0, 2.0, 4.0], &drawn, level, mean).is_ok());
+    assert_eq!(
+        bca(&[1.0; 3], &drawn, level, mean),
+        Err(BcaError::Degenerate)
+    );
+}
+
+fn numbers_between() -> impl Strategy<Value = Vec<f64>> {
+    vec(-1e3..1e3_f64, 2..30)
+}
+
+proptest! {
+    /// For all columns: swapping them turns every sign and no p value.
+    #[test]
+    fn swapping_columns_negates(one in numbers_between(), other in numbers_between()) {
+        let level = Level::NINETY_FIVE;
+        let (here, there) = (welch(&one, &other, level).unwrap(), welch(&other, &one, level).unwrap());
+        prop_assert_eq!(here.difference.value, -there.difference.value);
+        prop_assert_eq!(here.difference.lower, -there.difference.upper);
+        prop_assert_eq!(here.p_value, there.p_value);
+        let (here, there) = (mann_whitney(&one, &other).unwrap(), mann_whitney(&other, &one).unwrap());
+        let pairs = f64::from(u32::try_from(one.len() * other.len()).unwrap());
+        prop_assert_eq!(here.u + there.u, pairs);
+        prop_assert!((here.p_value - there.p_value).abs() < 1e-12);
+    }
+
+    /// For all columns: what lies around zero lies as much around it mirrored, and
+    /// the interval of the centre holds zero where the exact test keeps it.
+    #[test]
+    fn mirrored_numbers_have_mirrored_centres(values in numbers_between()) {
+        let mirrored: Vec<f64> = values.iter().map(|value| -value).collect();
+        let (here, there) = (wilcoxon_signed_rank(&values).unwrap(), wilcoxon_signed_rank(&mirrored).unwrap());
+        prop_assert_eq!(here.statistic, there.statistic);
+        prop_assert!((here.p_value - there.p_value).abs() < 1e-12);
+        prop_assert_eq!(hodges_lehmann(&values), hodges_lehmann(&mirrored).map(|centre| -centre));
+        if let Some(interval) = hodges_lehmann_interval(&values, Level::NINETY_FIVE)
+            && here.exact
+        {
+            prop_assert_eq!(interval.excludes_zero(), here.p_value <= 0.05);
+        }
+    }
+
+    /// For all p values: adjusting keeps their order, never makes one smaller, and
+    /// Holm's are never below Benjamini and Hochberg's.
+    #[test]
+    fn adjusting_keeps_the_order(p_values in vec(0.0..=1.0_f64, 1..40)) {
+        let (holm, other) = (holm(&p_values), benjamini_hochberg(&p_values));
+        for index in 0..p_values.len() {
+            prop_assert!(p_values[index] <= other[index] * (1.0 + 1e-12));
+            prop_assert!(other[index] <= holm[index] * (1.0 + 1e-12));
+            prop_assert!(holm[index] <= 1.0);
+            for against in 0..p_values.len() {
+                if p_values[index] <= p_values[against] {
+                    prop_assert!(holm[index] <= holm[against] && other[index] <= other[against]);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What a killed Stillwell's subjects have left running.
+//!
+//! The kernel kills a subject together with whoever started it, but not what the
+//! subject has started itself. Groups of the dead are ended where groups are
+//! made; this finds processes by their mark, and so works without any group.
+
+use std::fs;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::owner::Owner;
+use crate::tree;
+
+/// Processes may be born while we look: look again, but not for ever.
+const ROUNDS_MAX: u32 = 4;
+
+/// Kills every process that a subject of another Stillwell has left behind,
+/// where that Stillwell has ended and we may look and kill.
+pub(crate) fn end_all() {
+    let ourselves = Owner::ourselves();
+    // Where we run below such a subject ourselves, that is where we belong.
+    let own_mark = std::env::var_os(tree::MARK).unwrap_or_default();
+    let own_mark = own_mark.as_encoded_bytes();
+    let is_left = |mark: &[u8]| {
+        let owner = std::str::from_utf8(mark).ok().and_then(owner_of);
+        mark != own_mark && owner.is_some_and(|owner| owner.is_gone(ourselves))
+    };
+    for _ in 0..ROUNDS_MAX {
+        let left = tree::processes()
+            .filter(|pid| mark_of(*pid).is_some_and(|mark| is_left(&mark)))
+            .filter(|pid| tree::Stat::read(*pid).is_some_and(|stat| !stat.is_zombie()));
+        let left: Vec<u32> = left.collect();
+        if left.is_empty() {
+            return;
+        }
+        for pid in left {
+            if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+                // It may have ended since, or be another user's.
+                kill_process(pid, Signal::KILL).ok();
+            }
+        }
+    }
+}
+
+/// A mark that no other subject has: whose it is, and a number. Its length is
+/// always the same: a longer environment moves a program's stack and with it its
+/// speed.
+pub(crate) fn fresh_mark(number: u64) -> String {
+    format!("{}-{number:016x}", Owner::ourselves())
+}
+
+fn owner_of(mark: &str) -> Option<Owner> {
+    Owner::parse(mark.rsplit_once('-')?.0)
+}
+
+fn mark_of(pid: u32) -> Option<Vec<u8>> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut variables = environment.split(|byte| *byte == 0);
+    let named = |variable: &[u8]| {
+        let mark = variable.strip_prefix(tree::MARK.as_bytes())?;
+        mark.strip_prefix(b"=").map(<[u8]>::to_vec)
+    };
+    variables.find_map(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_says_whose_it_is_and_has_one_length() {
+        for number in [0, 7, u64::MAX] {
+            let mark = fresh_mark(number);
+            assert_eq!(mark.len(), 59);
+            assert_eq!(owner_of(&mark), Some(Owner::ourselves()));
+        }
+        assert_eq!(owner_of("0000053900000000000012ab"), None);
+    }
+}

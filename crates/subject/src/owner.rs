@@ -1,0 +1,149 @@
+//! Who made something that may outlive its maker.
+//!
+//! A Stillwell that is killed cannot clean up. What it makes therefore carries
+//! its maker's number and start, so that a later one can tell what nobody owns
+//! any more.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use crate::tree::Stat;
+
+/// A process, told apart from every other that this host has had since it was
+/// booted. Prints in one length, whoever it is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Owner {
+    /// The process namespace in which its number counts; 0 where that is not
+    /// known, and then it is never gone.
+    namespace: u64,
+    pid: u32,
+    /// The kernel's ticks between the boot and its start: numbers come again.
+    started: u64,
+}
+
+impl Owner {
+    /// This process.
+    pub(crate) fn ourselves() -> Self {
+        let pid = std::process::id();
+        let stat = Stat::read(pid);
+        // A `/proc` of another namespace knows us by another number, or not.
+        let is_ours =
+            fs::read_link("/proc/self").is_ok_and(|it| it.as_os_str() == &*pid.to_string());
+        match stat {
+            Some(stat) if is_ours => Self {
+                namespace: own_namespace(),
+                pid,
+                started: stat.started,
+            },
+            _ => Self {
+                namespace: 0,
+                pid,
+                started: 0,
+            },
+        }
+    }
+
+    /// Whether it has certainly ended. Of processes in namespaces other than
+    /// that of `ourselves` nobody knows.
+    pub(crate) fn is_gone(self, ourselves: Self) -> bool {
+        let can_tell = self.namespace != 0 && self.namespace == ourselves.namespace;
+        can_tell
+            && Stat::read(self.pid)
+                .is_none_or(|stat| stat.is_zombie() || stat.started != self.started)
+    }
+
+    /// Reads what [`Owner`] prints, and nothing else.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut fields = text.split('-');
+        let mut field = |width: usize| {
+            let digits = fields.next()?;
+            let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+            (digits.len() == width && digits.bytes().all(is_digit))
+                .then(|| u64::from_str_radix(digits, 16).ok())?
+        };
+        let owner = Self {
+            namespace: field(16)?,
+            pid: u32::try_from(field(8)?).ok()?,
+            started: field(16)?,
+        };
+        fields.next().is_none().then_some(owner)
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:016x}-{:08x}-{:016x}",
+            self.namespace, self.pid, self.started
+        )
+    }
+}
+
+fn own_namespace() -> u64 {
+    fs::metadata("/proc/self/ns/pid").map_or(0, |file| file.ino())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn only_what_an_owner_prints_is_one() {
+        let whole = "00000000effffffc-00000539-000000000001e240";
+        let owner = Owner::parse(whole).unwrap();
+        assert_eq!((owner.pid, owner.started), (1337, 123_456));
+        for text in [
+            "",
+            "1337",
+            "00000000effffffc-00000539",
+            "00000000effffffc-539-000000000001e240",
+            "00000000effffffc-00000539-000000000001E240",
+            "00000000effffffc-00000539-000000000001e240-",
+            "00000000effffffc-00000539-+00000000001e240",
+            " 0000000effffffc-00000539-000000000001e240",
+            "00000000effffffc.00000539.000000000001e240",
+        ] {
+            assert_eq!(Owner::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_living_are_not_gone_and_the_dead_are() {
+        let ourselves = Owner::ourselves();
+        assert!(!ourselves.is_gone(ourselves));
+        let earlier = Owner {
+            started: ourselves.started.wrapping_sub(1),
+            ..ourselves
+        };
+        assert!(earlier.is_gone(ourselves), "another had our number");
+        let elsewhere = Owner {
+            namespace: ourselves.namespace + 1,
+            ..earlier
+        };
+        assert!(
+            !elsewhere.is_gone(ourselves),
+            "numbers of elsewhere say nothing"
+        );
+        let unknown = Owner {
+            namespace: 0,
+            ..earlier
+        };
+        assert!(!unknown.is_gone(unknown));
+    }
+
+    proptest! {
+        #[test]
+        fn for_all_owners_what_is_printed_is_read(
+            namespace in any::<u64>(), pid in any::<u32>(), started in any::<u64>(),
+        ) {
+            let owner = Owner { namespace, pid, started };
+            let text = owner.to_string();
+            prop_assert_eq!(text.len(), 42);
+            prop_assert_eq!(Owner::parse(&text), Some(owner));
+        }
+    }
+}

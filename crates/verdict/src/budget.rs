@@ -1,0 +1,214 @@
+//! One error budget over all experiments of a lab.
+
+use stillwell_stats::Level;
+
+use crate::experiment_verdict::ExperimentVerdict;
+use crate::goal_verdict::GoalVerdict;
+use crate::judge::gate;
+use crate::judge::looks::LookPlan;
+use crate::rule::Verdict;
+
+/// The error rate that Holm's correction shares out.
+const ERROR_RATE: f64 = 0.05;
+
+/// The chance of a false regression in one comparison: half of what its interval
+/// misses, since the other half lies on the better side.
+const ONE_SIDED: f64 = 0.025;
+
+/// How the verdicts of a lab are kept from raising a false alarm together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ErrorBudget {
+    /// Primary comparisons that gate.
+    pub comparisons: u32,
+    /// How they are protected.
+    pub protection: Protection,
+    /// The most that the chance of any false regression among them can be, as a
+    /// share of one, if nothing changed at all and each interval keeps its
+    /// promise.
+    pub false_alarm_bound: f64,
+    /// Changes that were found again on fresh pairs.
+    pub confirmed: u32,
+    /// Changes that were not found again on fresh pairs.
+    pub not_confirmed: u32,
+    /// Experiments with a regression that did not survive Holm's correction.
+    pub demoted: Vec<String>,
+}
+
+/// How several comparisons are kept from raising a false alarm together.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Protection {
+    /// There is at most one.
+    Single,
+    /// What was found has to be found again on fresh pairs.
+    Confirmation,
+    /// Regressions have to survive Holm's correction at 5 %.
+    Holm,
+    /// Some in the one way and some in the other.
+    Mixed,
+}
+
+impl Protection {
+    /// The word in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::Confirmation => "confirmation",
+            Self::Holm => "holm",
+            Self::Mixed => "mixed",
+        }
+    }
+}
+
+/// A primary comparison that fresh pairs do not protect.
+#[derive(Clone, Copy, Debug)]
+struct Unprotected {
+    experiment: usize,
+    goal: usize,
+    survives: bool,
+}
+
+/// Holds the regressions of a lab to one error budget, and says how they are
+/// protected.
+///
+/// A comparison that is confirmed on fresh pairs is protected by that. All others
+/// are one family for Holm's correction at 5 %: of those that are called
+/// regressed only those stay so whose interval would exclude zero at the level
+/// that Holm leaves them, with the same looks; the rest become `different`, with
+/// the reason. Only this side is corrected: what is called improved or
+/// equivalent fails nobody. Experiments that are marked erratic never gate and
+/// are no part of the family. To be called once all experiments have stopped;
+/// calling it again changes nothing.
+#[must_use = "reports state the budget"]
+pub fn apply_error_budget(verdicts: &mut [ExperimentVerdict]) -> ErrorBudget {
+    let mut family = unprotected(verdicts);
+    let gating = || verdicts.iter().filter(|verdict| !verdict.erratic);
+    let primaries = || gating().flat_map(|own| own.goals.iter().filter(|goal| goal.primary));
+    let comparisons = primaries().count();
+    let told = |wanted: bool| {
+        let confirmations = primaries().filter_map(|goal| goal.confirmation.as_ref());
+        count(
+            confirmations
+                .filter(|own| own.confirmed == Some(wanted))
+                .count(),
+        )
+    };
+    let (confirmed, not_confirmed) = (told(true), told(false));
+    survive(&mut family, verdicts);
+    let mut demoted: Vec<String> = Vec::new();
+    for own in family.iter().filter(|own| !own.survives) {
+        let verdict = &mut verdicts[own.experiment];
+        if demote(verdict, own.goal, family.len()) && !demoted.contains(&verdict.name) {
+            demoted.push(verdict.name.clone());
+        }
+    }
+    let (unprotected, protected) = (family.len(), comparisons - family.len());
+    ErrorBudget {
+        comparisons: count(comparisons),
+        protection: match (comparisons, unprotected, protected) {
+            (_, 0, 1..) => Protection::Confirmation,
+            (0 | 1, ..) => Protection::Single,
+            (_, _, 0) => Protection::Holm,
+            _ => Protection::Mixed,
+        },
+        false_alarm_bound: bound(unprotected, protected),
+        confirmed,
+        not_confirmed,
+        demoted,
+    }
+}
+
+fn unprotected(verdicts: &[ExperimentVerdict]) -> Vec<Unprotected> {
+    let mut family = Vec::new();
+    for (experiment, verdict) in verdicts.iter().enumerate() {
+        for (goal, own) in verdict.goals.iter().enumerate() {
+            // A change that waits for its confirmation is not protected by it.
+            let waits = own
+                .confirmation
+                .as_ref()
+                .is_some_and(|own| own.confirmed.is_none());
+            let is_protected = verdict.confirm && !waits;
+            if own.primary && !verdict.erratic && !is_protected {
+                family.push(Unprotected {
+                    experiment,
+                    goal,
+                    survives: false,
+                });
+            }
+        }
+    }
+    family
+}
+
+/// Holm's steps: with r of m hypotheses rejected, all are rejected whose p is at
+/// most 5 % / (m − r), until no more are.
+fn survive(family: &mut [Unprotected], verdicts: &[ExperimentVerdict]) {
+    let excludes_zero = |own: &Unprotected, level: Level| {
+        let verdict = &verdicts[own.experiment];
+        let goal = &verdict.goals[own.goal];
+        goal.t_statistic.is_some_and(|t| {
+            t.is_infinite() || {
+                let looks = LookPlan::at(verdict.stopping, level);
+                let critical = looks.critical(goal.pairs);
+                critical.is_some_and(|critical| t.abs() > critical)
+            }
+        })
+    };
+    loop {
+        let left = family.iter().filter(|own| !own.survives).count();
+        let Ok(level) = Level::try_new(1.0 - ERROR_RATE / float(left.max(1))) else {
+            return;
+        };
+        let mut any = false;
+        for own in family.iter_mut().filter(|own| !own.survives) {
+            let goal = &verdicts[own.experiment].goals[own.goal];
+            let is_flagged = matches!(goal.verdict, Verdict::Regressed | Verdict::Improved);
+            // A loss of everything has no t, and needs none.
+            let is_lost = is_flagged && goal.t_statistic.is_none();
+            if is_lost || (is_flagged && excludes_zero(own, level)) {
+                own.survives = true;
+                any = true;
+            }
+        }
+        if !any {
+            return;
+        }
+    }
+}
+
+/// Takes a regression back; whether there was one.
+fn demote(verdict: &mut ExperimentVerdict, goal: usize, of: usize) -> bool {
+    let own: &mut GoalVerdict = &mut verdict.goals[goal];
+    if own.verdict != Verdict::Regressed {
+        return false;
+    }
+    own.verdict = Verdict::Different;
+    own.reason = Some(format!(
+        "regressed by itself, but not by Holm's correction for {of} comparisons; confirm it on \
+         fresh pairs"
+    ));
+    let primaries = verdict.goals.iter().filter(|goal| goal.primary);
+    let words = primaries.map(|goal| goal.verdict);
+    verdict.verdict = words.reduce(Verdict::graver).unwrap_or(Verdict::Invalid);
+    verdict.gate = gate(verdict.verdict, &verdict.checks);
+    true
+}
+
+/// By the union of all: each confirmed comparison is wrong twice in a row by
+/// chance, and Holm's family is wrong at most as often as it says.
+fn bound(unprotected: usize, protected: usize) -> f64 {
+    let family = match unprotected {
+        0 => 0.0,
+        1 => ONE_SIDED,
+        _ => ERROR_RATE,
+    };
+    (family + float(protected) * ONE_SIDED * ONE_SIDED).min(1.0)
+}
+
+fn float(number: usize) -> f64 {
+    f64::from(count(number))
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,62 @@
+//! What shows that an experiment cannot be measured steadily.
+
+use std::fmt;
+
+use crate::doubt::Percent;
+
+/// A sign, in the primary goal's numbers, that an experiment cannot be measured
+/// steadily. It gates nothing: the verdict stands on its interval.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ErraticSign {
+    /// At this noise the interval will not become narrower than the tolerance on
+    /// each side within the planned pairs.
+    TooNoisy {
+        /// Half of the interval's width that the last look will likely have.
+        half_width: f64,
+        /// What it should be.
+        tolerance: f64,
+        /// The last look.
+        pairs: u32,
+    },
+    /// The numbers of a variant's runs fall into two groups.
+    TwoGroups {
+        /// The variant.
+        variant: String,
+        /// Runs in the lower group.
+        lower: u32,
+        /// Runs in the upper group.
+        upper: u32,
+        /// By how much the groups' means differ, as a share of the lower one.
+        apart: f64,
+    },
+}
+
+impl fmt::Display for ErraticSign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooNoisy {
+                half_width,
+                tolerance,
+                pairs,
+            } => write!(
+                f,
+                "noisy: after {pairs} pairs the interval will likely still reach {} to each side, \
+                 and the tolerance is {}; take longer runs, more pairs, or a goal that the kernel \
+                 counts, such as cpu_per_event",
+                Percent(*half_width),
+                Percent(*tolerance)
+            ),
+            Self::TwoGroups {
+                variant,
+                lower,
+                upper,
+                apart,
+            } => write!(
+                f,
+                "two groups: {lower} runs of {variant} lie together and {upper} others {} higher; \
+                 look for what differs between starts, such as memory layout or CPU placement",
+                Percent(*apart)
+            ),
+        }
+    }
+}

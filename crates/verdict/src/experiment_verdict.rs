@@ -1,0 +1,184 @@
+//! What an experiment says.
+
+use stillwell_plan::{DesignPlan, FamilyPlan, RateUnit, ReportLink, StoppingPlan};
+use stillwell_units::{Nanos, RunId};
+
+use crate::caution::Caution;
+use crate::doubt::Doubt;
+use crate::erratic::ErraticSign;
+use crate::gate::Gate;
+use crate::goal_verdict::GoalVerdict;
+use crate::moved::Moved;
+use crate::rule::Verdict;
+use crate::standing::StopReason;
+
+/// What an experiment says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExperimentVerdict {
+    /// The experiment.
+    pub name: String,
+    /// The first line of prose of its README or its description.
+    pub summary: Option<String>,
+    /// The matrix that it is one cell of, if it is.
+    pub family: Option<FamilyPlan>,
+    /// Whether its file says that it is shown but never gates.
+    pub erratic: bool,
+    /// What the data say of how steadily it can be measured; none if it can.
+    pub erratic_signs: Vec<ErraticSign>,
+    /// Its variants; the first is the baseline.
+    pub variants: Vec<String>,
+    /// When it has seen enough.
+    pub stopping: StoppingPlan,
+    /// How the variants of a pair share the machine.
+    pub design: DesignPlan,
+    /// Whether what was found is to be confirmed on fresh pairs.
+    pub confirm: bool,
+    /// The most pairs that it may be judged by.
+    pub pairs_planned: u32,
+    /// Pairs that the primary goal was judged by: those of the latest look; with
+    /// more than two variants the fewest of all comparisons.
+    pub pairs_used: u32,
+    /// Valid pairs of the search, those beyond the latest look included.
+    pub pairs_valid: u32,
+    /// Pairs of both stages that were run and say nothing about the primary
+    /// goal; each was to be repeated.
+    pub pairs_discarded: u32,
+    /// For each variant, how many of its runs were to blame for that.
+    pub discards: Vec<ArmDiscards>,
+    /// Whether one variant's runs were left out more often than chance explains:
+    /// a finding of its own, since a crash is not an outlier.
+    pub discards_unbalanced: bool,
+    /// Runs with doubts, by stage, pair and variant.
+    pub not_used: Vec<RunNotUsed>,
+    /// Why no more pairs are run; `None` while more would be.
+    pub stopped: Option<StopReason>,
+    /// Valid pairs in all after which the verdict is likely certain; `None` when
+    /// stopped, when unknown, and when the last look is unlikely to tell.
+    pub likely_pairs: Option<u32>,
+    /// How long these still take.
+    pub likely_left: Option<Nanos>,
+    /// The goals of the plan in its order, the primary one first; with more than
+    /// two variants all goals of the first comparison, then all of the second.
+    pub goals: Vec<GoalVerdict>,
+    /// The checks of the plan in its order.
+    pub checks: Vec<CheckVerdict>,
+    /// Where the primary verdict is not `equivalent` or `invalid`: what else
+    /// changed, the surest and largest change first. Exploratory: a tenth of it
+    /// may be chance.
+    pub moved: Vec<Moved>,
+    /// Among how many series that was looked for; 0 where it was not.
+    pub moved_of: u32,
+    /// What readers should know, each once.
+    pub cautions: Vec<CautionSeen>,
+    /// What would make the answer better, one sentence each.
+    pub advice: Vec<String>,
+    /// CPUs that it had.
+    pub cpus: PlacedCpus,
+    /// Rates as they were carried out, one for each generator.
+    pub rate: Vec<RateFigure>,
+    /// Length of each run's load that was not measured.
+    pub warmup: Nanos,
+    /// Length of each run's measured phase, without what `warmup` takes of it.
+    pub measure: Nanos,
+    /// Links that reports carry.
+    pub report_links: Vec<ReportLink>,
+    /// The primary goal's; with more than two variants the gravest of them.
+    pub verdict: Verdict,
+    /// What a script is told.
+    pub gate: Gate,
+}
+
+/// How often one variant was to blame for a pair that was discarded.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ArmDiscards {
+    /// The variant.
+    pub variant: String,
+    /// Its runs that say nothing about the primary goal.
+    pub runs: u32,
+    /// Those of them in which the subject itself failed: it died, started again
+    /// or was killed for memory.
+    pub subject_failures: u32,
+}
+
+/// A run with doubts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunNotUsed {
+    /// What the run was for.
+    pub stage: stillwell_capture::RunStage,
+    /// Its pair within the stage, from 1.
+    pub pair: u32,
+    /// Its variant.
+    pub variant: String,
+    /// The run.
+    pub run: RunId,
+    /// At least one.
+    pub doubts: Vec<Doubt>,
+}
+
+/// A check's answer over all completed runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckVerdict {
+    /// What reports call it.
+    pub name: String,
+    /// Why it is there.
+    pub description: Option<String>,
+    /// Runs that kept it.
+    pub passed: u32,
+    /// Runs in which there was nothing to hold against it.
+    pub not_measured: u32,
+    /// Runs in all.
+    pub runs: u32,
+    /// The observed value nearest to or farthest beyond a bound, in `unit`.
+    pub worst_observed: Option<f64>,
+    /// It must not lie above.
+    pub upper: Option<f64>,
+    /// It must not lie below.
+    pub lower: Option<f64>,
+    /// Unit of values and bounds, as the catalogue has it.
+    pub unit: String,
+    /// Variants with a run that broke it.
+    pub failed_variants: Vec<String>,
+}
+
+impl CheckVerdict {
+    /// Runs that broke it.
+    #[must_use]
+    pub const fn failed(&self) -> u32 {
+        self.runs
+            .saturating_sub(self.passed)
+            .saturating_sub(self.not_measured)
+    }
+}
+
+/// A caution, and how many runs carry one like it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CautionSeen {
+    /// The first of its kind.
+    pub caution: Caution,
+    /// Runs that carry one like it.
+    pub runs: u32,
+    /// Runs in all.
+    pub of: u32,
+}
+
+/// CPUs of an experiment's runs; `None` for any.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PlacedCpus {
+    /// The subject's.
+    pub subject: Option<Vec<u16>>,
+    /// Those of generators, sinks and observers.
+    pub own: Option<Vec<u16>>,
+}
+
+/// A generator's rate as it was carried out: the mean over all runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RateFigure {
+    /// The generator.
+    pub id: String,
+    /// What its rate counts.
+    pub unit: RateUnit,
+    /// Units asked for each second; `None` at full speed.
+    pub asked_per_second: Option<f64>,
+    /// Units sent for each second.
+    pub achieved_per_second: Option<f64>,
+}

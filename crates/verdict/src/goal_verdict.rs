@@ -1,0 +1,100 @@
+//! What an experiment says about one goal.
+
+use stillwell_plan::{Direction, GoalMetric, Scale};
+use stillwell_units::Tolerance;
+
+use crate::rule::{Change, Verdict};
+
+/// What an experiment says about one goal.
+///
+/// All changes are on the goal's [`Scale`]: comparison / baseline − 1, or
+/// comparison − baseline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GoalVerdict {
+    /// What is compared.
+    pub metric: GoalMetric,
+    /// Which variant is compared with the baseline.
+    pub comparison: String,
+    /// Whether it decides over the experiment.
+    pub primary: bool,
+    /// Which way is better.
+    pub direction: Direction,
+    /// By what the two are compared.
+    pub scale: Scale,
+    /// How large a change must be to matter.
+    pub tolerance: Tolerance,
+    /// The answer. `different` and `inconclusive` are final only where the
+    /// experiment has stopped.
+    pub verdict: Verdict,
+    /// Mean of the baseline's runs in the pairs used, in the goal's base unit:
+    /// geometric where compared by ratio, else arithmetic.
+    pub baseline_mean: Option<f64>,
+    /// The same of the comparison's runs.
+    pub comparison_mean: Option<f64>,
+    /// The change that the search found, with the interval that holds jointly
+    /// over all looks; before the first look, from two valid pairs on, with the
+    /// plain interval that has no verdict.
+    pub change: Option<Change>,
+    /// The mean over its standard error, of log ratios or differences; infinite
+    /// where all pairs agree exactly.
+    pub t_statistic: Option<f64>,
+    /// Standard deviation of the pairs' log ratios or differences.
+    pub pair_deviation: Option<f64>,
+    /// Pairs that the verdict rests on: those of the latest look.
+    pub pairs: u32,
+    /// Valid pairs of the search: those beyond `pairs` wait for the next look.
+    pub pairs_valid: u32,
+    /// The change of each valid pair of the search, in the order of pair numbers;
+    /// the first `pairs` of them are used.
+    pub pair_changes: Vec<f64>,
+    /// The same question asked without assuming a distribution.
+    pub sensitivity: Option<Sensitivity>,
+    /// What fresh pairs said, where the search found a change and the plan wants
+    /// it confirmed.
+    pub confirmation: Option<Confirmation>,
+    /// The smallest change that these pairs would have told from none in about
+    /// four of five experiments.
+    pub smallest_visible: Option<f64>,
+    /// Pairs that a change as large as the tolerance needs at this noise with one
+    /// look, at least [`PAIRS_MIN`](crate::limits::PAIRS_MIN); `None` if unknown
+    /// or beyond reach.
+    pub pairs_needed: Option<u32>,
+    /// Why it is invalid, inconclusive or no longer regressed, where noise is not
+    /// the reason.
+    pub reason: Option<String>,
+    /// What readers should know when they read the number.
+    pub note: Option<String>,
+}
+
+/// The pairs used, by their ranks alone. Told beside the verdict, never part of
+/// it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sensitivity {
+    /// p of Wilcoxon's signed-rank test, two-sided.
+    pub wilcoxon_p: f64,
+    /// The Hodges–Lehmann estimate, on the goal's scale.
+    pub hodges_lehmann: f64,
+    /// Whether it and a t test of the same pairs disagree, at 5 %, about whether
+    /// there is a change: the answer is sensitive to outlying pairs.
+    pub disagrees: bool,
+}
+
+/// What fresh pairs said about a change that was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Confirmation {
+    /// What the search said.
+    pub found: Verdict,
+    /// Fresh valid pairs that are wanted: as many as the search used, at least 6.
+    pub pairs_wanted: u32,
+    /// Fresh valid pairs so far; only the first `pairs_wanted` count.
+    pub pairs: u32,
+    /// The change of each of them, in the order of pair numbers.
+    pub pair_changes: Vec<f64>,
+    /// The change in the fresh pairs alone, with its 95 % interval.
+    pub change: Option<Change>,
+    /// How often fresh pairs without any change would point at least this far in
+    /// the direction that was found: one-sided.
+    pub p_value: Option<f64>,
+    /// Whether it was confirmed; `None` until all wanted pairs are there.
+    pub confirmed: Option<bool>,
+}

@@ -1,0 +1,83 @@
+//! One experiment of one lab in a number for each metric.
+
+use std::collections::BTreeMap;
+
+use stillwell_capture::RunStage;
+use stillwell_plan::{ExperimentPlan, GoalMetric, GoalPlan, Scale};
+use stillwell_stats::Sample;
+
+use super::{Measurement, Role};
+use crate::deltas::{Deltas, mean_on};
+use crate::summary::RunSummary;
+
+/// What the runs of an experiment say of each metric about `comparison` against
+/// the first variant: the goals of the plan first, then whatever else was
+/// recorded under the name of a goal.
+///
+/// Every valid pair counts, those of the confirmation included: a history wants
+/// the best estimate, and takes no verdict from it. Metrics without a valid pair
+/// are left out.
+#[must_use]
+pub fn condense(plan: &ExperimentPlan, runs: &[RunSummary], comparison: &str) -> Vec<Measurement> {
+    let Some(baseline) = plan.variants.first() else {
+        return Vec::new();
+    };
+    let others = GoalMetric::ALL
+        .into_iter()
+        .filter(|metric| plan.goals.iter().all(|goal| goal.metric != *metric))
+        .map(|metric| (GoalPlan::new(metric), Role::Recorded));
+    let goals = plan.goals.iter().enumerate().map(|(place, goal)| {
+        let role = if place == 0 {
+            Role::Primary
+        } else {
+            Role::Secondary
+        };
+        (goal.clone(), role)
+    });
+    goals
+        .chain(others)
+        .filter_map(|(goal, role)| {
+            let pairs = pairs_of(&goal.metric, runs, [&baseline.name, comparison]);
+            measure(goal, role, &pairs)
+        })
+        .collect()
+}
+
+fn measure(goal: GoalPlan, role: Role, pairs: &[(f64, f64)]) -> Option<Measurement> {
+    let scale = goal.metric.scale();
+    let deltas = Deltas::of(scale, pairs).ok()?;
+    let sample = Sample::try_new(deltas.values(), 1).ok()?;
+    Some(Measurement {
+        metric: goal.metric,
+        direction: goal.direction,
+        tolerance: goal.tolerance,
+        role,
+        pairs: u32::try_from(pairs.len()).unwrap_or(u32::MAX),
+        baseline_mean: mean_on(scale, pairs.iter().map(|pair| pair.0))?,
+        comparison_mean: mean_on(scale, pairs.iter().map(|pair| pair.1))?,
+        delta: sample.mean(),
+        deviation: sample.standard_deviation(),
+    })
+}
+
+/// The (baseline, comparison) numbers of every pair that has both, in order.
+fn pairs_of(metric: &GoalMetric, runs: &[RunSummary], variants: [&str; 2]) -> Vec<(f64, f64)> {
+    let mut halves: BTreeMap<(RunStage, u32), [Option<f64>; 2]> = BTreeMap::new();
+    for run in runs {
+        let Some(identity) = &run.identity else {
+            continue;
+        };
+        let mut sides = variants.iter().enumerate();
+        let side = sides.find(|(_, variant)| **variant == identity.variant);
+        let (Some((side, _)), None) = (side, run.doubt_about(metric)) else {
+            continue;
+        };
+        let usable = |value: &f64| {
+            value.is_finite() && (metric.scale() == Scale::Difference || *value > 0.0)
+        };
+        let pair = halves.entry((identity.stage, identity.pair)).or_default();
+        pair[side] = run.value(metric).filter(usable);
+    }
+    let both = |half: [Option<f64>; 2]| Some((half[0]?, half[1]?));
+    halves.into_values().filter_map(both).collect()
+}

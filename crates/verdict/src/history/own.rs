@@ -1,0 +1,83 @@
+//! Stillwell's own test of a trend.
+
+use stillwell_stats::change::{self, ChangeOptions};
+use stillwell_units::float_from_u64;
+
+use super::judge::Found;
+use super::{Basis, Trend, TrendPoint};
+
+/// What a test says of a trend.
+#[derive(Debug)]
+pub(super) struct Tested {
+    pub(super) found: Vec<Found>,
+    pub(super) p_value: Option<f64>,
+}
+
+/// Each stretch is tested by itself, at the share of the alarm rate that it has
+/// of the points: together they raise no more false alarms than that.
+pub(super) fn detect(trend: &Trend, alarm_rate: f64) -> Tested {
+    let count = trend.points.len();
+    let errors = pooled_deviation(trend);
+    let ends = trend.stretches.iter().skip(1).copied().chain([count]);
+    let mut tested = Tested {
+        found: Vec::new(),
+        p_value: None,
+    };
+    for (&start, end) in trend.stretches.iter().zip(ends) {
+        let points = &trend.points[start..end];
+        let parts = float(count) / float(points.len());
+        let options = ChangeOptions {
+            alarm_rate: alarm_rate / parts,
+            // Against an anchor, points have nothing in common but the anchor.
+            independent: trend.basis == Basis::Anchor,
+            ..ChangeOptions::default()
+        };
+        let values: Vec<f64> = points.iter().map(|point| point.value).collect();
+        let errors = errors.map(|deviation| errors_of(points, deviation));
+        // Numbers that cannot be tested show no change.
+        let Ok(detection) = change::detect(&values, errors.as_deref(), &options) else {
+            continue;
+        };
+        let shared = |p_value: f64| (p_value * parts).min(1.0);
+        tested
+            .found
+            .extend(detection.points.iter().map(|point| Found {
+                index: start + point.index,
+                p_value: shared(point.p_value),
+                plain: None,
+            }));
+        if points.len() >= super::POINTS_MIN {
+            let p_value = shared(detection.p_value);
+            let least = tested.p_value.map_or(p_value, |other| p_value.min(other));
+            tested.p_value = Some(least);
+        }
+    }
+    tested
+}
+
+/// The standard deviation that the pairs of all labs have in common, where it
+/// says how sure a point is. A lab's own comes from few pairs, so that the points
+/// that seem surest would be those that were lucky.
+fn pooled_deviation(trend: &Trend) -> Option<f64> {
+    if trend.basis == Basis::Level {
+        return None;
+    }
+    let (mut squares, mut degrees) = (0.0, 0.0);
+    for point in &trend.points {
+        if let Some(deviation) = point.measured.deviation {
+            let own = f64::from(point.measured.pairs) - 1.0;
+            squares += own * deviation * deviation;
+            degrees += own;
+        }
+    }
+    Some((squares / degrees).sqrt()).filter(|deviation| deviation.is_finite() && *deviation > 0.0)
+}
+
+fn errors_of(points: &[TrendPoint], deviation: f64) -> Vec<f64> {
+    let pairs = points.iter().map(|point| f64::from(point.measured.pairs));
+    pairs.map(|pairs| deviation / pairs.sqrt()).collect()
+}
+
+fn float(count: usize) -> f64 {
+    float_from_u64(u64::try_from(count).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,228 @@
+//! How the answer could be had better, and what shows that it cannot.
+
+use stillwell_capture::RunStage;
+use stillwell_plan::{DesignPlan, ExperimentPlan, GoalPlan, PAIRS_MIN, WarmupPlan};
+use stillwell_stats::components::{RunBounds, VarianceComponents};
+use stillwell_stats::modes::gap_test;
+use stillwell_stats::{Level, Sample};
+use stillwell_units::{Nanos, float_from_u64};
+
+use super::compare::{Course, Searched};
+use super::looks::LookPlan;
+use super::pairs::count;
+use super::table::RunTable;
+use crate::deltas::Spread;
+use crate::erratic::ErraticSign;
+use crate::limits;
+use crate::rule::Verdict;
+use crate::standing::NextStep;
+use crate::summary::RunSummary;
+
+/// Shortest and longest run that is proposed, in seconds.
+const RUN_SECONDS: (f64, f64) = (2.0, 300.0);
+
+/// A proposal is made where it takes at most this share of the time.
+const WORTHWHILE: f64 = 0.75;
+
+pub(super) fn erratic_signs<'s, 'a: 's>(
+    goal: &GoalPlan,
+    looks: &LookPlan,
+    primaries: impl Iterator<Item = &'s Searched<'a>>,
+) -> Vec<ErraticSign> {
+    let mut signs: Vec<ErraticSign> = Vec::new();
+    for searched in primaries {
+        // Noise that did not hinder a verdict needs no words.
+        let verdict = searched.goal.verdict;
+        if matches!(verdict, Verdict::Inconclusive | Verdict::Different) {
+            signs.extend(too_noisy(goal, looks, searched));
+        }
+        let runs = &searched.pairs.runs;
+        let baseline: Vec<&RunSummary> = runs.iter().map(|(run, _)| *run).collect();
+        let comparison: Vec<&RunSummary> = runs.iter().map(|(_, run)| *run).collect();
+        for runs in [baseline, comparison] {
+            if let Some(sign) = two_groups(goal, &runs)
+                && !signs.contains(&sign)
+            {
+                signs.push(sign);
+            }
+        }
+    }
+    signs
+}
+
+fn too_noisy(goal: &GoalPlan, looks: &LookPlan, searched: &Searched<'_>) -> Option<ErraticSign> {
+    let pairs = searched.goal.pairs;
+    let deviation = searched
+        .goal
+        .pair_deviation
+        .filter(|_| pairs >= PAIRS_MIN)?;
+    let spread = Spread {
+        scale: searched.goal.scale,
+        pairs: looks.last(),
+        mean: 0.0,
+        deviation,
+    };
+    let half_width = spread.half_width(looks.critical(looks.last())?);
+    let tolerance = goal.tolerance.share();
+    (half_width > tolerance).then_some(ErraticSign::TooNoisy {
+        half_width,
+        tolerance,
+        pairs: looks.last(),
+    })
+}
+
+/// Whether the runs of one variant fall into two groups.
+fn two_groups(goal: &GoalPlan, runs: &[&RunSummary]) -> Option<ErraticSign> {
+    let mut values: Vec<f64> = runs
+        .iter()
+        .filter_map(|run| run.value(&goal.metric))
+        .collect();
+    let variant = &runs.first()?.identity.as_ref()?.variant;
+    if values.len() < limits::GROUPS_RUNS_MIN {
+        return None;
+    }
+    values.sort_unstable_by(f64::total_cmp);
+    let (lowest, highest) = values.first().zip(values.last())?;
+    // Groups nearer than the tolerance do not matter.
+    let matters = |low: f64, high: f64| high - low > goal.tolerance.share() * low.abs();
+    if !matters(*lowest, *highest) {
+        return None;
+    }
+    // The same draws for everybody: no other seed may be tried.
+    let gap = gap_test(&values, 1)?;
+    let (lower, upper) = values.split_at(gap.below);
+    let mean = |values: &[f64]| Sample::try_new(values, 1).ok().map(|sample| sample.mean());
+    let (low, high) = (mean(lower)?, mean(upper)?);
+    let is_sure = gap.p_value <= limits::GROUPS_CHANCE && matters(low, high);
+    is_sure.then(|| ErraticSign::TwoGroups {
+        variant: variant.clone(),
+        lower: count(gap.below),
+        upper: count(gap.above),
+        apart: (high - low) / low.abs(),
+    })
+}
+
+/// How long the pairs that are likely needed take.
+pub(super) fn likely_left(
+    plan: &ExperimentPlan,
+    next: NextStep,
+    table: &RunTable<'_>,
+) -> Option<Nanos> {
+    let NextStep::Run {
+        stage,
+        likely_pairs: Some(likely),
+        ..
+    } = next
+    else {
+        return None;
+    };
+    let goal = plan.goals.first()?;
+    let [baseline, comparisons @ ..] = plan.variants.as_slice() else {
+        return None;
+    };
+    let valid = comparisons.iter().map(|comparison| {
+        let variants = [baseline.name.as_str(), comparison.name.as_str()];
+        super::pairs::Pairs::of(&goal.metric, variants, stage, table).valid()
+    });
+    let left = likely.saturating_sub(valid.min()?);
+    let lengths = plan.variants.iter().map(|variant| {
+        let runs = table.iter().filter(|(_, _, own, _)| *own == variant.name);
+        let lengths = runs.filter(|(_, _, _, row)| row.run.outcome.is_completed());
+        let lengths: Vec<f64> = lengths
+            .map(|(_, _, _, row)| row.run.length.as_secs_f64())
+            .collect();
+        Sample::try_new(&lengths, 1)
+            .ok()
+            .map(|sample| sample.mean())
+    });
+    let lengths: Vec<f64> = lengths.collect::<Option<_>>()?;
+    let pair = match plan.design {
+        DesignPlan::Paired => lengths.iter().sum(),
+        DesignPlan::Duet | DesignPlan::Sliced { .. } => lengths.iter().copied().fold(0.0, f64::max),
+    };
+    Some(Nanos::from_secs_f64(pair * float_from_u64(u64::from(left))))
+}
+
+pub(super) fn advice<'s, 'a: 's>(
+    plan: &ExperimentPlan,
+    goal: &GoalPlan,
+    primaries: impl Iterator<Item = &'s Searched<'a>>,
+    table: &RunTable<'_>,
+) -> Vec<String> {
+    let mut advice = Vec::new();
+    let beats = table.iter().map(|(_, _, _, row)| &row.run.figures.warmup);
+    if plan.warmup == WarmupPlan::Measured
+        && table.pairs_of(RunStage::Search).len() >= 2
+        && beats.into_iter().all(Option::is_none)
+    {
+        advice.push(
+            "the warm-up could not be measured: a run has fewer than 20 samples; take longer runs \
+             or sample more often"
+                .to_owned(),
+        );
+    }
+    for searched in primaries {
+        let verdict = searched.goal.verdict;
+        let is_open = matches!(searched.course, Course::Open { .. })
+            || matches!(verdict, Verdict::Inconclusive | Verdict::Different);
+        // A light load stays light in longer runs.
+        if is_open && verdict != Verdict::Invalid && plan.design == DesignPlan::Paired {
+            let own = run_length(goal, &searched.pairs.runs);
+            advice.extend(own.filter(|own| !advice.contains(own)));
+        }
+    }
+    advice
+}
+
+/// A length of run that would decide sooner, by how the rates of the runs so far
+/// varied within them and between them.
+fn run_length(goal: &GoalPlan, runs: &[(&RunSummary, &RunSummary)]) -> Option<String> {
+    if count(runs.len()) < limits::PAIRS_MIN {
+        return None;
+    }
+    let beats = |run: &RunSummary| run.figures.beats.get(&goal.metric).cloned();
+    let pairs: Vec<_> = runs
+        .iter()
+        .map(|(one, other)| Some((beats(one)?, beats(other)?)))
+        .collect::<Option<_>>()?;
+    let values: Vec<(&[f64], &[f64])> = pairs
+        .iter()
+        .map(|(one, other)| (one.values.as_slice(), other.values.as_slice()))
+        .collect();
+    let noise = VarianceComponents::from_pairs(&values).ok()?;
+    let mean = |values: Vec<f64>| Some(Sample::try_new(&values, 1).ok()?.mean());
+    let both = || runs.iter().flat_map(|(one, other)| [*one, *other]);
+    // All in beats, which need not be seconds.
+    let beat = mean(
+        pairs
+            .iter()
+            .flat_map(|(one, other)| [one.beat.as_secs_f64(), other.beat.as_secs_f64()])
+            .collect(),
+    )
+    .filter(|beat| *beat > 0.0)?;
+    let measured = mean(both().map(|run| run.measured.as_secs_f64()).collect())? / beat;
+    let besides = both().map(|run| run.length.saturating_sub(run.measured).as_secs_f64());
+    let overhead = mean(besides.collect())? / beat;
+    let minutes_at = |seconds: f64| {
+        let bounds = RunBounds::try_new(seconds, seconds).ok()?;
+        let length = noise.run_length(overhead, bounds);
+        let pairs = length.pairs_to_half_width(goal.tolerance.share(), Level::NINETY_FIVE)?;
+        let pairs = pairs.max(limits::PAIRS_MIN);
+        Some((pairs, length.minutes(pairs) * beat))
+    };
+    let bounds = RunBounds::try_new(RUN_SECONDS.0 / beat, RUN_SECONDS.1 / beat).ok()?;
+    let best = noise.run_length(overhead, bounds).seconds;
+    let (pairs, minutes) = minutes_at(best)?;
+    let worthwhile = match minutes_at(measured) {
+        Some((_, now)) => minutes <= WORTHWHILE * now,
+        None => true,
+    };
+    worthwhile.then(|| {
+        format!(
+            "runs of {} s (now {} s) would likely decide in about {} minutes, by {pairs} pairs",
+            (best * beat).round(),
+            (measured * beat).round(),
+            minutes.ceil()
+        )
+    })
+}

@@ -1,0 +1,140 @@
+//! What was found, asked again of fresh pairs.
+
+use stillwell_capture::RunStage;
+use stillwell_plan::{GoalPlan, Scale};
+
+use super::compare::{Course, Searched, pair_changes};
+use super::looks::repeats_allowed;
+use super::pairs::{Pairs, is_lost};
+use super::table::RunTable;
+use crate::deltas::{Deltas, Spread};
+use crate::goal_verdict::Confirmation;
+use crate::limits;
+use crate::rule::{Change, Verdict, verdict_of};
+use crate::standing::StopReason;
+
+/// Where the confirmation of one comparison is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum ConfirmCourse {
+    /// Fresh pairs are needed: this many valid ones in all.
+    Open {
+        /// Valid pairs.
+        wanted: u32,
+    },
+    /// It is over.
+    Settled(StopReason),
+}
+
+/// Asks fresh pairs whether what was found is there, and tells the goal's
+/// verdict anew. `None` where nothing was found.
+///
+/// The number of fresh pairs is fixed beforehand, so that their plain interval
+/// keeps its promise; they alone have to exclude zero in the direction that was
+/// found.
+pub(super) fn confirm(
+    searched: &mut Searched<'_>,
+    goal: &GoalPlan,
+    variants: [&str; 2],
+    table: &RunTable<'_>,
+) -> Option<ConfirmCourse> {
+    if searched.course != Course::Found {
+        return None;
+    }
+    let found = searched.goal.verdict;
+    let wanted = searched.goal.pairs.max(limits::CONFIRM_PAIRS_MIN);
+    let mut pairs = Pairs::of(&goal.metric, variants, RunStage::Confirm, table);
+    let valid = pairs.valid();
+    let rejected = pairs.rejected(variants);
+    pairs.values.truncate(wanted as usize);
+    let scale = goal.metric.scale();
+    let (change, p_value) = measure(scale, &pairs.values, searched.goal.change);
+    let is_whole = valid >= wanted;
+    let confirmed = is_whole.then(|| change.is_some_and(|change| points_to(found, change, goal)));
+    let course = match confirmed {
+        Some(true) => ConfirmCourse::Settled(StopReason::Confirmed),
+        Some(false) => ConfirmCourse::Settled(StopReason::NotConfirmed),
+        None if pairs.never_measured || pairs.discarded > repeats_allowed(wanted) => {
+            ConfirmCourse::Settled(StopReason::Unfit)
+        }
+        None => ConfirmCourse::Open { wanted },
+    };
+    let word = found.name();
+    let (verdict, reason) = match course {
+        ConfirmCourse::Settled(StopReason::Confirmed) => (found, None),
+        ConfirmCourse::Open { .. } => (
+            found,
+            Some(format!("to be confirmed: {valid} of {wanted} fresh pairs")),
+        ),
+        ConfirmCourse::Settled(StopReason::Unfit) => (
+            Verdict::Invalid,
+            Some(format!(
+                "{word} in the search, and fresh pairs could not be had: {}",
+                rejected.unwrap_or_else(|| "none were valid".to_owned())
+            )),
+        ),
+        ConfirmCourse::Settled(_) => (
+            Verdict::Inconclusive,
+            Some(format!(
+                "not confirmed on fresh pairs: {word} in the search of {} pairs, and not in {wanted} \
+                 others",
+                searched.goal.pairs
+            )),
+        ),
+    };
+    searched.goal.verdict = verdict;
+    searched.goal.reason = reason;
+    searched.goal.confirmation = Some(Confirmation {
+        found,
+        pairs_wanted: wanted,
+        pairs: valid,
+        pair_changes: pair_changes(scale, &pairs.values),
+        change,
+        p_value,
+        confirmed,
+    });
+    Some(course)
+}
+
+/// The change in the fresh pairs, and how often they would point as far as they
+/// do in the direction of what was found without any change.
+fn measure(
+    scale: Scale,
+    values: &[(f64, f64)],
+    found: Option<Change>,
+) -> (Option<Change>, Option<f64>) {
+    if is_lost(values) {
+        let lost = Change {
+            estimate: -1.0,
+            lower: -1.0,
+            upper: -1.0,
+        };
+        return (Some(lost), None);
+    }
+    let deltas = Deltas::of(scale, values).ok();
+    let spread = deltas.and_then(|deltas| Spread::of(scale, deltas.values()));
+    let Some(spread) = spread else {
+        return (None, None);
+    };
+    let change = spread
+        .plain_critical()
+        .map(|critical| spread.change(critical));
+    let same_way = found.is_some_and(|found| (found.estimate > 0.0) == (spread.mean > 0.0));
+    let p_value = spread.p_value().map(|both| {
+        if same_way {
+            both / 2.0
+        } else {
+            1.0 - both / 2.0
+        }
+    });
+    (change, p_value)
+}
+
+/// Whether a change surely points to what was found, of whatever size.
+fn points_to(found: Verdict, change: Change, goal: &GoalPlan) -> bool {
+    let worse = change.for_the_worse(goal.direction);
+    match found {
+        Verdict::Regressed => worse.lower > 0.0,
+        Verdict::Improved => worse.upper < 0.0,
+        other => verdict_of(change, goal.direction, goal.tolerance) == other,
+    }
+}

@@ -1,0 +1,63 @@
+//! When an experiment is looked at.
+
+use stillwell_plan::StoppingPlan;
+use stillwell_stats::{Level, Looks};
+
+use crate::limits;
+
+/// The looks of a plan and their intervals.
+#[derive(Debug)]
+pub(crate) struct LookPlan {
+    stopping: StoppingPlan,
+    looks: Looks,
+}
+
+impl LookPlan {
+    pub(super) fn of(stopping: StoppingPlan) -> Self {
+        Self::at(stopping, Level::NINETY_FIVE)
+    }
+
+    /// With intervals that all hold together at this level.
+    pub(crate) fn at(stopping: StoppingPlan, level: Level) -> Self {
+        let last = stopping.max_pairs();
+        let looks = match stopping {
+            StoppingPlan::Sequential { .. } => Looks::group_sequential(&stopping.looks(), level)
+                .unwrap_or_else(|_| Looks::fixed(last, level)),
+            StoppingPlan::Fixed { pairs } => Looks::fixed(pairs, level),
+            StoppingPlan::Open { .. } => Looks::open(level),
+        };
+        Self { stopping, looks }
+    }
+
+    /// The latest look that so many valid pairs have reached; none before
+    /// [`limits::PAIRS_MIN`].
+    pub(super) fn reached(&self, valid: u32) -> Option<u32> {
+        let look = self.looks.last_at_most(valid.min(self.last()));
+        look.filter(|look| *look >= limits::PAIRS_MIN)
+    }
+
+    /// The first look that so many valid pairs have not reached.
+    pub(super) fn next(&self, valid: u32) -> Option<u32> {
+        self.later(valid).next()
+    }
+
+    /// All looks that so many valid pairs have not reached.
+    pub(super) fn later(&self, valid: u32) -> impl Iterator<Item = u32> {
+        let looks = self.stopping.looks().into_iter();
+        looks.filter(move |look| *look > valid && self.critical(*look).is_some())
+    }
+
+    pub(super) const fn last(&self) -> u32 {
+        self.stopping.max_pairs()
+    }
+
+    /// How many standard errors the interval at this look reaches to each side.
+    pub(crate) fn critical(&self, look: u32) -> Option<f64> {
+        self.looks.critical(look)
+    }
+}
+
+/// How many pairs of so many may be discarded and repeated.
+pub(super) const fn repeats_allowed(pairs: u32) -> u32 {
+    pairs.div_ceil(limits::PAIRS_FOR_ONE_REPEAT)
+}

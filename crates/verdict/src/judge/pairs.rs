@@ -1,0 +1,121 @@
+//! The pairs of one goal in one stage.
+
+use stillwell_capture::RunStage;
+use stillwell_plan::GoalMetric;
+
+use super::table::{Row, RunTable};
+use crate::limits;
+use crate::summary::{Measured, RunSummary};
+
+/// The pairs of one goal of one comparison in one stage, in the order of their
+/// numbers.
+#[derive(Debug, Default)]
+pub(super) struct Pairs<'a> {
+    /// The numbers of each valid pair: (baseline, comparison).
+    pub(super) values: Vec<(f64, f64)>,
+    /// Their runs.
+    pub(super) runs: Vec<(&'a RunSummary, &'a RunSummary)>,
+    /// Pairs of which a run says nothing about the goal.
+    pub(super) discarded: u32,
+    /// Whether runs that went well never had a number of the goal.
+    pub(super) never_measured: bool,
+    baseline_rejected: Vec<String>,
+    comparison_rejected: Vec<String>,
+}
+
+impl<'a> Pairs<'a> {
+    pub(super) fn of(
+        metric: &GoalMetric,
+        [baseline, comparison]: [&str; 2],
+        stage: RunStage,
+        table: &RunTable<'a>,
+    ) -> Self {
+        let mut pairs = Self::default();
+        let mut without = 0;
+        for pair in table.pairs_of(stage) {
+            let rows = [baseline, comparison].map(|variant| table.row(stage, pair, variant));
+            let values = rows.map(|row| row.map(|row| usable(row, metric, table)));
+            if let ([Some(first), Some(second)], [Some(Ok(one)), Some(Ok(other))]) = (rows, &values)
+            {
+                pairs.values.push((*one, *other));
+                pairs.runs.push((first.run, second.run));
+            }
+            let is_silent =
+                |row: &Row<'_>| row.run.outcome.is_completed() && row.run.value(metric).is_none();
+            if rows.iter().all(|row| row.is_some_and(is_silent)) {
+                without += 1;
+            }
+            let [first, second] = values.map(|value| value.and_then(Result::err));
+            if first.is_some() || second.is_some() {
+                pairs.discarded += 1;
+            }
+            pairs.baseline_rejected.extend(first);
+            pairs.comparison_rejected.extend(second);
+        }
+        pairs.never_measured = pairs.values.is_empty() && without >= limits::PAIRS_NEVER_MEASURED;
+        pairs
+    }
+
+    /// How many are valid.
+    pub(super) fn valid(&self) -> u32 {
+        count(self.values.len())
+    }
+
+    /// How many runs of which variant were left out, and why the first was.
+    pub(super) fn rejected(&self, variants: [&str; 2]) -> Option<String> {
+        let [baseline, comparison] = variants;
+        let first = self
+            .comparison_rejected
+            .first()
+            .or_else(|| self.baseline_rejected.first())?;
+        let sides = [
+            (baseline, self.baseline_rejected.len()),
+            (comparison, self.comparison_rejected.len()),
+        ];
+        let sides: Vec<String> = sides
+            .into_iter()
+            .filter(|(_, runs)| *runs > 0)
+            .map(|(name, runs)| match runs {
+                1 => format!("1 run of {name}"),
+                _ => format!("{runs} runs of {name}"),
+            })
+            .collect();
+        Some(format!("{} left out ({first})", sides.join(" and ")))
+    }
+}
+
+/// The run's number of `metric`, or why it has none that can be believed.
+pub(super) fn usable(
+    row: &Row<'_>,
+    metric: &GoalMetric,
+    table: &RunTable<'_>,
+) -> Result<f64, String> {
+    if let Some(doubt) = row
+        .run
+        .doubt_about(metric)
+        .or_else(|| row.pair_doubts.first())
+    {
+        return Err(doubt.to_string());
+    }
+    if let Some(warmup) = table.warmup().filter(|warmup| *warmup != row.run.warmup) {
+        return Err(format!(
+            "it was summed up without the first {} of load, and not without {warmup}",
+            row.run.warmup
+        ));
+    }
+    match row.run.measured(metric) {
+        Measured::Value(value) => Ok(value),
+        Measured::Missing { reason } => Err(format!("{metric} is missing: {reason}")),
+    }
+}
+
+/// Whether the comparison gave nothing at all in every pair, and the baseline
+/// something in every pair: a change of −100 % that has no logarithm.
+pub(super) fn is_lost(values: &[(f64, f64)]) -> bool {
+    let lost = |(baseline, comparison): &(f64, f64)| *baseline > 0.0 && *comparison <= 0.0;
+    !values.is_empty() && values.iter().all(lost)
+}
+
+pub(super) fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,242 @@
+//! What else moved, the surest and largest change first.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use stillwell_capture::RunStage;
+use stillwell_metric::catalogue;
+use stillwell_plan::{ExperimentPlan, GoalMetric, Reduction, Scale};
+use stillwell_stats::benjamini_hochberg;
+
+use super::compare::Searched;
+use super::pairs::{Pairs, count};
+use super::table::RunTable;
+use crate::check::unit_of;
+use crate::deltas::{Spread, mean_on};
+use crate::limits;
+use crate::moved::Moved;
+use crate::rule::Verdict;
+use crate::summary::RunSummary;
+
+/// What else moved, over all comparisons whose primary verdict asks for it, and
+/// among how many series.
+pub(super) fn moved<'a, 's>(
+    plan: &ExperimentPlan,
+    primaries: impl Iterator<Item = &'s Searched<'a>>,
+    table: &RunTable<'a>,
+) -> (Vec<Moved>, u32)
+where
+    'a: 's,
+{
+    let Some(baseline) = plan.variants.first() else {
+        return (Vec::new(), 0);
+    };
+    let (mut all, mut of) = (Vec::new(), 0);
+    for searched in primaries {
+        let goal = &searched.goal;
+        let is_told = !matches!(goal.verdict, Verdict::Equivalent | Verdict::Invalid);
+        if !is_told || searched.pairs.valid() < limits::PAIRS_MIN {
+            continue;
+        }
+        let variants = [baseline.name.as_str(), goal.comparison.as_str()];
+        let fresh = Pairs::of(&goal.metric, variants, RunStage::Confirm, table);
+        let runs: Vec<(&RunSummary, &RunSummary)> = searched
+            .pairs
+            .runs
+            .iter()
+            .chain(&fresh.runs)
+            .copied()
+            .collect();
+        let (found, examined) = ranked(&goal.metric, &goal.comparison, &runs);
+        all.extend(found);
+        of = examined.max(of);
+    }
+    (all, of)
+}
+
+fn ranked(
+    goal: &GoalMetric,
+    comparison: &str,
+    runs: &[(&RunSummary, &RunSummary)],
+) -> (Vec<Moved>, u32) {
+    let values = values(goal, runs);
+    let mut tested: Vec<(Moved, f64)> = values
+        .iter()
+        .filter_map(|(series, values)| test(series, comparison, values))
+        .collect();
+    let p_values: Vec<f64> = tested.iter().map(|(moved, _)| moved.p_adjusted).collect();
+    for ((moved, _), adjusted) in tested.iter_mut().zip(benjamini_hochberg(&p_values)) {
+        moved.p_adjusted = adjusted;
+    }
+    let examined = count(tested.len());
+    tested.retain(|(moved, _)| moved.p_adjusted <= limits::MOVED_FALSE_SHARE);
+    // A metric as a whole tells nothing more where one of its series is named.
+    let named: BTreeSet<String> = tested
+        .iter()
+        .filter_map(|(moved, _)| whole_of(&moved.series))
+        .collect();
+    tested.retain(|(moved, _)| !named.contains(&moved.series));
+    tested.sort_by(by_size_and_certainty);
+    tested.truncate(limits::MOVED_MAX);
+    (
+        tested.into_iter().map(|(moved, _)| moved).collect(),
+        examined,
+    )
+}
+
+/// By what is sure of the change; between those of which all is new, by how sure
+/// that is.
+fn by_size_and_certainty(one: &(Moved, f64), other: &(Moved, f64)) -> Ordering {
+    let size = other.0.at_least.total_cmp(&one.0.at_least);
+    let certainty = || other.1.total_cmp(&one.1);
+    size.then_with(certainty)
+        .then_with(|| one.0.series.cmp(&other.0.series))
+}
+
+/// `METRIC:REDUCTION` of `METRIC{LABELS}:REDUCTION`.
+fn whole_of(series: &str) -> Option<String> {
+    let (metric, rest) = series.split_once('{')?;
+    let (_, reduction) = rest.rsplit_once(':')?;
+    Some(format!("{metric}:{reduction}"))
+}
+
+/// The numbers of each series that is worth ranking. A counter that only one of
+/// two runs has is at zero in the other: it is made when it first counts.
+fn values<'r>(
+    goal: &GoalMetric,
+    runs: &[(&'r RunSummary, &'r RunSummary)],
+) -> BTreeMap<&'r str, Vec<(f64, f64)>> {
+    let mut all: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    for (one, other) in runs {
+        seen.extend(
+            one.series
+                .keys()
+                .chain(other.series.keys())
+                .map(String::as_str),
+        );
+    }
+    for series in seen {
+        let Some(reduction) = ranked_reduction(goal, series, runs) else {
+            continue;
+        };
+        let is_counter = matches!(reduction, Reduction::PerEvent | Reduction::Rate);
+        let number = |run: &RunSummary| {
+            let found = run.series.get(series).copied();
+            found.or_else(|| (is_counter && run.series_left_out == 0).then_some(0.0))
+        };
+        let pairs = runs
+            .iter()
+            .filter_map(|(one, other)| Some((number(one)?, number(other)?)));
+        all.insert(series, pairs.collect());
+    }
+    all
+}
+
+/// How a series is told, if it is to be ranked at all: each only once, and never
+/// what the goal itself is made of.
+fn ranked_reduction(
+    goal: &GoalMetric,
+    series: &str,
+    runs: &[(&RunSummary, &RunSummary)],
+) -> Option<Reduction> {
+    let (name, reduction) = series.rsplit_once(':')?;
+    let metric = name.split(['{', '[']).next()?;
+    if name.contains("['") || own_metrics(goal).contains(&metric) || is_of_sampler(metric) {
+        return None;
+    }
+    let is_of_subject = ["subject_", "cgroup_", "target/"]
+        .iter()
+        .any(|prefix| metric.starts_with(prefix));
+    let wanted = if is_of_subject {
+        Reduction::PerEvent
+    } else {
+        Reduction::Rate
+    };
+    if reduction == wanted.name() {
+        return Some(wanted);
+    }
+    if reduction == Reduction::Mean.name() {
+        return Some(Reduction::Mean);
+    }
+    // Where no event was sent there is only the rate.
+    let has_events = || {
+        let per_event = format!("{name}:{}", Reduction::PerEvent.name());
+        let mut both = runs.iter().flat_map(|(one, other)| [one, other]);
+        both.any(|run| run.series.contains_key(&per_event))
+    };
+    (reduction == Reduction::Rate.name() && !has_events()).then_some(Reduction::Rate)
+}
+
+fn is_of_sampler(metric: &str) -> bool {
+    let own = [
+        catalogue::ACTIVE_TIME,
+        catalogue::PARTNER_CPU,
+        catalogue::SAMPLER_DELAY,
+        catalogue::SCRAPE_OK,
+        catalogue::SCRAPE_FAILED,
+    ];
+    own.iter().any(|own| own.name == metric)
+}
+
+/// The metrics that a goal is made of.
+fn own_metrics(goal: &GoalMetric) -> Vec<&str> {
+    let metrics: &[stillwell_metric::Metric] = match goal {
+        GoalMetric::Cpu | GoalMetric::CpuPerEvent => &[catalogue::SUBJECT_CPU],
+        GoalMetric::IngressThroughput => &[catalogue::BYTES_WRITTEN],
+        GoalMetric::EgressThroughput => {
+            &[catalogue::BYTES_RECEIVED, catalogue::TOTAL_BYTES_RECEIVED]
+        }
+        GoalMetric::Memory => &[catalogue::SUBJECT_RSS],
+        GoalMetric::MemoryPeak => &[catalogue::SUBJECT_RSS_PEAK],
+        GoalMetric::MemorySlope | GoalMetric::Latency(_) | GoalMetric::Loss => &[],
+        GoalMetric::Series(own) => return vec![&own.metric],
+    };
+    metrics.iter().map(|metric| metric.name).collect()
+}
+
+/// The change of one series, with its p not yet adjusted, and its |t|. `None`
+/// where nothing differs, or too little is known.
+fn test(series: &str, comparison: &str, values: &[(f64, f64)]) -> Option<(Moved, f64)> {
+    let pairs = count(values.len());
+    if pairs < limits::PAIRS_MIN {
+        return None;
+    }
+    let is_positive = values.iter().all(|(one, other)| *one > 0.0 && *other > 0.0);
+    let scale = if is_positive {
+        Scale::Ratio
+    } else {
+        Scale::Difference
+    };
+    let deltas: Vec<f64> = values
+        .iter()
+        .map(|(one, other)| match scale {
+            Scale::Ratio => (other / one).ln(),
+            Scale::Difference => other - one,
+        })
+        .collect();
+    let spread = Spread::of(scale, &deltas)?;
+    let (baseline_mean, comparison_mean) = (
+        mean_on(scale, values.iter().map(|pair| pair.0))?,
+        mean_on(scale, values.iter().map(|pair| pair.1))?,
+    );
+    let sure = (spread.mean.abs() - spread.plain_critical()? * spread.error()).max(0.0);
+    let share = |change: f64| match scale {
+        Scale::Ratio => change.exp_m1(),
+        // What was not there before has grown beyond all shares.
+        Scale::Difference if change.abs() > 0.0 => change / baseline_mean.abs(),
+        Scale::Difference => 0.0,
+    };
+    let moved = Moved {
+        comparison: comparison.to_owned(),
+        series: series.to_owned(),
+        unit: unit_of(series.split(['{', ':']).next().unwrap_or(series)),
+        baseline_mean,
+        comparison_mean,
+        change: share(spread.mean),
+        at_least: share(sure),
+        p_adjusted: spread.p_value()?,
+        pairs,
+    };
+    (deltas.iter().any(|delta| delta.abs() > 0.0)).then_some((moved, spread.t().abs()))
+}

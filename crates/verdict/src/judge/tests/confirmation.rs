@@ -1,0 +1,207 @@
+//! What was found, asked again; and one budget for a lab.
+
+use stillwell_plan::StoppingPlan;
+
+use super::sequential::{pairs_of, search_pairs, stopping};
+use super::*;
+use crate::budget::{Protection, apply_error_budget};
+use crate::standing::{NextStep, StopReason};
+
+const WORSE: [f64; 6] = [1.06, 1.061, 1.059, 1.062, 1.058, 1.06];
+const SAME: [f64; 6] = [1.001, 0.999, 1.0, 1.002, 0.998, 1.0];
+
+fn confirming() -> ExperimentPlan {
+    ExperimentPlan {
+        confirm: true,
+        ..stopping(StoppingPlan::Sequential { max_pairs: 20 })
+    }
+}
+
+fn with_fresh(fresh: &[f64]) -> Standing {
+    let mut runs = search_pairs(&WORSE[..4]);
+    runs.extend(pairs_of(RunStage::Confirm, fresh));
+    standing(&confirming(), &runs)
+}
+
+#[test]
+fn what_was_found_asks_for_fresh_pairs() {
+    for fresh in 0..6 {
+        let told = with_fresh(&WORSE[..fresh]);
+        assert_eq!(
+            told.next,
+            NextStep::Run {
+                stage: RunStage::Confirm,
+                valid_pairs_wanted: 6,
+                likely_pairs: Some(6),
+            }
+        );
+        let own = told.verdict.goals[0].confirmation.clone().unwrap();
+        assert_eq!((own.pairs as usize, own.confirmed), (fresh, None));
+        assert_eq!(told.verdict.verdict, Verdict::Regressed);
+        assert_eq!(told.verdict.stopped, None);
+    }
+    let same = standing(&confirming(), &search_pairs(&SAME[..4]));
+    assert_eq!(same.next, NextStep::Stop(StopReason::Certain));
+    assert_eq!(same.verdict.goals[0].confirmation, None);
+}
+
+#[test]
+fn as_many_fresh_pairs_as_the_search_used() {
+    let mut noisy: Vec<f64> = [-0.05, 0.05].repeat(6);
+    noisy.iter_mut().for_each(|noise| *noise += 1.06);
+    let told = standing(&confirming(), &search_pairs(&noisy));
+    let used = told.verdict.goals[0].pairs;
+    assert!(used > 6, "{used}");
+    assert!(
+        matches!(told.next, NextStep::Run { stage: RunStage::Confirm, valid_pairs_wanted, .. }
+            if valid_pairs_wanted == used),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn fresh_pairs_confirm_what_they_show_again() {
+    let told = with_fresh(&WORSE);
+    assert_eq!(told.next, NextStep::Stop(StopReason::Confirmed));
+    assert_eq!(told.verdict.gate, Gate::Regressed);
+    let goal = &told.verdict.goals[0];
+    assert_eq!((goal.verdict, goal.pairs), (Verdict::Regressed, 4));
+    let own = goal.confirmation.as_ref().unwrap();
+    assert_eq!((own.confirmed, own.found), (Some(true), Verdict::Regressed));
+    assert!(own.p_value.unwrap() < 1e-6);
+    // A smaller change in the same direction confirms that there is one.
+    let smaller: Vec<f64> = SAME.iter().map(|ratio| ratio + 0.01).collect();
+    assert_eq!(
+        with_fresh(&smaller).next,
+        NextStep::Stop(StopReason::Confirmed)
+    );
+}
+
+#[test]
+fn what_fresh_pairs_do_not_show_is_taken_back_in_the_open() {
+    let better: Vec<f64> = SAME.iter().map(|ratio| ratio - 0.05).collect();
+    for fresh in [&SAME[..], &better] {
+        let told = with_fresh(fresh);
+        assert_eq!(told.next, NextStep::Stop(StopReason::NotConfirmed));
+        let verdict = &told.verdict;
+        assert_eq!(
+            (verdict.verdict, verdict.gate),
+            (Verdict::Inconclusive, Gate::Inconclusive)
+        );
+        let goal = &verdict.goals[0];
+        let reason = goal.reason.as_deref().unwrap();
+        assert!(
+            reason.starts_with("not confirmed on fresh pairs"),
+            "{reason}"
+        );
+        assert!(goal.change.unwrap().lower > 0.03);
+        let own = goal.confirmation.as_ref().unwrap();
+        assert!(own.change.unwrap().lower < 0.0);
+        assert!(own.p_value.unwrap() > 0.1);
+        assert_eq!(own.confirmed, Some(false));
+    }
+}
+
+#[test]
+fn fresh_pairs_that_cannot_be_had_make_it_invalid() {
+    let mut runs = search_pairs(&WORSE[..4]);
+    let mut fresh = pairs_of(RunStage::Confirm, &WORSE[..3]);
+    for run in &mut fresh {
+        run.outcome = RunOutcome::SubjectDied {
+            phase: Phase::Measure,
+        };
+        run.doubts = vec![crate::Doubt::SubjectRestarted];
+    }
+    runs.extend(fresh);
+    let told = standing(&confirming(), &runs);
+    assert_eq!(told.next, NextStep::Stop(StopReason::Unfit));
+    assert_eq!(told.verdict.verdict, Verdict::Invalid);
+    assert_eq!(told.verdict.pairs_discarded, 3);
+}
+
+/// As many experiments as these, without confirmation: (ratio, noise).
+fn lab(experiments: &[(f64, f64)]) -> Vec<ExperimentVerdict> {
+    let plan = stopping(StoppingPlan::Fixed { pairs: 6 });
+    let verdicts = experiments.iter().enumerate().map(|(index, own)| {
+        let noise = [-1.0, 1.0, -0.8, 0.8, -1.2, 1.2];
+        let ratios: Vec<f64> = noise.iter().map(|noise| own.0 + own.1 * noise).collect();
+        ExperimentVerdict {
+            name: format!("e{index}"),
+            ..judge(&plan, &search_pairs(&ratios))
+        }
+    });
+    verdicts.collect()
+}
+
+#[test]
+fn one_experiment_needs_no_correction() {
+    // p = 0.03.
+    let mut one = lab(&[(1.04, 0.03)]);
+    assert_eq!(one[0].verdict, Verdict::Regressed);
+    let before = one.clone();
+    let budget = apply_error_budget(&mut one);
+    assert_eq!(one, before);
+    assert_eq!(budget.protection, Protection::Single);
+    assert!((budget.false_alarm_bound - 0.025).abs() < 1e-12);
+}
+
+#[test]
+fn what_does_not_survive_holm_is_only_different() {
+    let mut all = lab(&[(1.04, 0.03), (1.1, 0.001), (1.0, 0.01), (0.96, 0.03)]);
+    assert_eq!(all[0].verdict, Verdict::Regressed);
+    let budget = apply_error_budget(&mut all);
+    let words: Vec<Verdict> = all.iter().map(|own| own.verdict).collect();
+    assert_eq!(
+        words,
+        [
+            Verdict::Different,
+            Verdict::Regressed,
+            Verdict::Equivalent,
+            // Nobody fails by it, so it is not corrected.
+            Verdict::Improved
+        ]
+    );
+    assert_eq!((all[0].gate, all[1].gate), (Gate::Held, Gate::Regressed));
+    let reason = all[0].goals[0].reason.as_deref().unwrap();
+    assert!(reason.contains("Holm"), "{reason}");
+    assert_eq!(
+        (budget.comparisons, budget.protection),
+        (4, Protection::Holm)
+    );
+    assert_eq!(budget.demoted, ["e0"]);
+    let again = all.clone();
+    let same = apply_error_budget(&mut all);
+    assert_eq!((all, same.demoted), (again, Vec::new()));
+}
+
+#[test]
+fn holm_steps_down() {
+    // Each alone survives 5 % / 1, and none but the first 5 % / 3.
+    let mut all = lab(&[(1.1, 0.001), (1.1, 0.002), (1.04, 0.03)]);
+    let budget = apply_error_budget(&mut all);
+    assert_eq!(budget.demoted, Vec::<String>::new());
+    // Two rejections leave 5 % for the third, whose p is 3 %.
+    assert_eq!(all[2].verdict, Verdict::Regressed);
+}
+
+#[test]
+fn confirmed_and_erratic_experiments_need_no_holm() {
+    let confirmed = with_fresh(&WORSE).verdict;
+    let mut erratic = lab(&[(1.04, 0.03)]).remove(0);
+    erratic.erratic = true;
+    let mut all = vec![confirmed; 20];
+    all.push(erratic);
+    let before = all.clone();
+    let budget = apply_error_budget(&mut all);
+    assert_eq!(all, before);
+    assert_eq!(
+        (budget.comparisons, budget.confirmed, budget.protection),
+        (20, 20, Protection::Confirmation)
+    );
+    assert!((budget.false_alarm_bound - 0.0125).abs() < 1e-12);
+    let mut pending = vec![standing(&confirming(), &search_pairs(&WORSE[..4])).verdict];
+    pending.extend(all);
+    let mixed = apply_error_budget(&mut pending);
+    assert_eq!(mixed.protection, Protection::Mixed);
+    assert!((mixed.false_alarm_bound - 0.0375).abs() < 1e-12);
+}

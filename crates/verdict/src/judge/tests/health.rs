@@ -1,0 +1,286 @@
+//! What makes a pair, an experiment or a machine unfit.
+
+use stillwell_plan::{DesignPlan, StoppingPlan, WarmupPlan};
+
+use super::sequential::{search_pairs, stopping};
+use super::*;
+use crate::doubt::Doubt;
+use crate::erratic::ErraticSign;
+use crate::standing::{NextStep, StopReason};
+use crate::summary::{BeatRates, Measured, SUBJECT_CPUS, WarmupFigures};
+use crate::synthetic;
+
+fn plan() -> ExperimentPlan {
+    stopping(StoppingPlan::Sequential { max_pairs: 8 })
+}
+
+/// The run of `variant` in pair `pair`.
+fn of<'r>(runs: &'r mut [RunSummary], pair: u32, variant: &str) -> &'r mut RunSummary {
+    runs.iter_mut()
+        .find(|run| {
+            let identity = run.identity.as_ref().unwrap();
+            (identity.pair, identity.variant.as_str()) == (pair, variant)
+        })
+        .unwrap()
+}
+
+#[test]
+fn discarded_pairs_are_repeated_up_to_a_quarter() {
+    let ratios = [1.02, 0.98, 1.02, 0.98, 1.021, 0.979, 1.02];
+    let mut runs = search_pairs(&ratios);
+    for (pair, unfit) in [(1, false), (2, false), (3, true)] {
+        of(&mut runs, pair, "baseline").doubts = vec![Doubt::Steal {
+            share: 0.2,
+            limit: 0.05,
+        }];
+        let told = standing(&plan(), &runs);
+        assert_eq!(told.verdict.pairs_discarded, pair);
+        assert_eq!(
+            told.next == NextStep::Stop(StopReason::Unfit),
+            unfit,
+            "{pair}"
+        );
+    }
+    let told = standing(&plan(), &runs).verdict;
+    // What the four valid pairs say holds, and why there are no more is said.
+    assert_eq!((told.verdict, told.pairs_used), (Verdict::Inconclusive, 4));
+    let reason = told.goals[0].reason.as_deref().unwrap();
+    assert!(
+        reason.starts_with("the machine is unfit: 3 pairs"),
+        "{reason}"
+    );
+    assert_eq!((told.discards[0].runs, told.discards[1].runs), (3, 0));
+    assert_eq!(told.discards[0].subject_failures, 0);
+    assert!(!told.discards_unbalanced);
+}
+
+#[test]
+fn an_unfit_machine_with_too_few_pairs_is_invalid() {
+    let mut runs = search_pairs(&[1.1, 1.1, 1.1]);
+    for run in &mut runs {
+        run.doubts = vec![Doubt::SubjectRestarted];
+    }
+    let told = standing(&plan(), &runs);
+    assert_eq!(told.next, NextStep::Stop(StopReason::Unfit));
+    assert_eq!(told.verdict.verdict, Verdict::Invalid);
+    let fixed = stopping(StoppingPlan::Fixed { pairs: 8 });
+    let mut runs = search_pairs(&[1.1, 1.101, 1.099, 1.1, 1.1, 1.1, 1.1]);
+    for pair in 5..=7 {
+        of(&mut runs, pair, "comparison").doubts = vec![Doubt::SubjectRestarted];
+    }
+    let told = standing(&fixed, &runs);
+    // It ended for reasons that lie outside its numbers: judged once.
+    assert_eq!(told.next, NextStep::Stop(StopReason::Unfit));
+    assert_eq!(told.verdict.verdict, Verdict::Regressed);
+}
+
+#[test]
+fn crashes_of_one_variant_are_a_finding() {
+    let mut runs = search_pairs(&[1.02, 0.98, 1.02, 0.98, 1.021]);
+    for pair in 1..=5 {
+        of(&mut runs, pair, "comparison").doubts = vec![Doubt::OutOfMemory { kills: 1 }];
+    }
+    let told = judge(&plan(), &runs);
+    assert!(told.discards_unbalanced);
+    assert_eq!(told.discards[1].subject_failures, 5);
+    of(&mut runs, 1, "baseline").doubts = vec![Doubt::OutOfMemory { kills: 1 }];
+    assert!(!judge(&plan(), &runs).discards_unbalanced);
+}
+
+#[test]
+fn a_goal_that_was_never_measured_is_not_waited_for() {
+    let plan = ExperimentPlan {
+        goals: vec![GoalPlan::new("series:target/nothing:rate".parse().unwrap())],
+        ..plan()
+    };
+    let runs = search_pairs(&[1.0, 1.0]);
+    assert!(matches!(
+        standing(&plan, &runs[..2]).next,
+        NextStep::Run { .. }
+    ));
+    let told = standing(&plan, &runs);
+    assert_eq!(told.next, NextStep::Stop(StopReason::Unfit));
+    assert_eq!(told.verdict.verdict, Verdict::Invalid);
+    let reason = told.verdict.goals[0].reason.as_deref().unwrap();
+    assert!(
+        reason.contains("series:target/nothing:rate is missing"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn a_pair_with_half_a_run_is_not_discarded_yet() {
+    let runs = search_pairs(&[1.0, 1.0]);
+    let told = judge(&plan(), &runs[..3]);
+    assert_eq!((told.pairs_valid, told.pairs_discarded), (1, 0));
+}
+
+#[test]
+fn both_runs_of_a_pair_need_the_same_environment() {
+    let mut runs = search_pairs(&[1.0; 4]);
+    for run in &mut runs {
+        run.environment
+            .insert("governors".to_owned(), "performance".to_owned());
+        run.environment
+            .insert(SUBJECT_CPUS.to_owned(), "1".to_owned());
+    }
+    assert_eq!(judge(&plan(), &runs).pairs_valid, 4);
+    let other = of(&mut runs, 2, "comparison");
+    other
+        .environment
+        .insert("governors".to_owned(), "powersave".to_owned());
+    let told = judge(&plan(), &runs);
+    assert_eq!((told.pairs_valid, told.pairs_discarded), (3, 1));
+    assert_eq!(
+        told.not_used[0].doubts[0].to_string(),
+        "the environment differs within the pair: governors was performance for the baseline and \
+         powersave for this run"
+    );
+    // Another machine for a whole pair is fine, and so are CPUs side by side.
+    let base = of(&mut runs, 2, "baseline");
+    base.environment
+        .insert("governors".to_owned(), "powersave".to_owned());
+    assert_eq!(judge(&plan(), &runs).pairs_valid, 4);
+    of(&mut runs, 3, "comparison")
+        .environment
+        .insert(SUBJECT_CPUS.to_owned(), "2".to_owned());
+    assert_eq!(judge(&plan(), &runs).pairs_valid, 3);
+    let duet = ExperimentPlan {
+        design: DesignPlan::Duet,
+        ..plan()
+    };
+    assert_eq!(judge(&duet, &runs).pairs_valid, 4);
+}
+
+#[test]
+fn the_measured_warmup_is_common_and_frozen() {
+    let plan = ExperimentPlan {
+        warmup: WarmupPlan::Measured,
+        ..plan()
+    };
+    let mut runs = search_pairs(&[1.0; 3]);
+    let found = |cut| {
+        Some(WarmupFigures {
+            series: "subject_cpu".to_owned(),
+            cut,
+            beats: 40,
+            apart: 0.0,
+            drift: None,
+        })
+    };
+    for run in &mut runs {
+        run.figures.warmup = found(Some(Nanos::from_millis(2500)));
+    }
+    of(&mut runs, 2, "comparison").figures.warmup = found(Some(Nanos::from_millis(3500)));
+    of(&mut runs, 3, "comparison").figures.warmup = found(Some(Nanos::from_secs(6)));
+    assert_eq!(standing(&plan, &runs[..2]).warmup, Nanos::from_secs(2));
+    let told = standing(&plan, &runs);
+    assert_eq!(told.warmup, Nanos::from_millis(3500));
+    assert_eq!(told.verdict.measure, Nanos::from_millis(8500));
+    // Until they are summed up again they say nothing.
+    assert_eq!(told.verdict.pairs_valid, 0);
+    for run in &mut runs {
+        run.warmup = told.warmup;
+    }
+    assert_eq!(judge(&plan, &runs).pairs_valid, 3);
+    of(&mut runs, 1, "baseline").figures.warmup = found(None);
+    // Half of the measured phase is the most that is taken.
+    assert_eq!(standing(&plan, &runs).warmup, Nanos::from_secs(7));
+    for run in &mut runs {
+        run.figures.warmup = None;
+    }
+    let told = standing(&plan, &runs);
+    assert_eq!(told.warmup, Nanos::from_secs(2));
+    assert!(told.verdict.advice[0].contains("could not be measured"));
+}
+
+#[test]
+fn what_is_erratic_is_said() {
+    let wild = [1.3, 0.8, 1.25, 0.75];
+    let told = judge(&plan(), &search_pairs(&wild));
+    assert!(
+        matches!(
+            told.erratic_signs[..],
+            [ErraticSign::TooNoisy { pairs: 8, .. }]
+        ),
+        "{told:?}"
+    );
+    let calm = judge(&plan(), &search_pairs(&[1.0, 1.001, 0.999, 1.0]));
+    assert_eq!(calm.erratic_signs, []);
+    let mut groups = search_pairs(&[1.0; 8]);
+    for (place, run) in groups.iter_mut().enumerate() {
+        let low = [1000.0, 1001.0, 1002.0, 999.0][place % 4];
+        let value = if place % 4 < 2 { low } else { low * 1.3 };
+        run.values.insert(CPU, Measured::Value(value));
+    }
+    let told = judge(&plan(), &groups);
+    let named: Vec<String> = told.erratic_signs.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        named
+            .iter()
+            .filter(|sign| sign.starts_with("two groups"))
+            .count(),
+        2,
+        "{named:?}"
+    );
+}
+
+#[test]
+fn other_lengths_of_run_are_proposed_where_they_would_decide_sooner() {
+    // Runs of a minute differ by 3 % from each other, and their seconds by less.
+    let mut runs = search_pairs(&[1.03, 0.97, 1.031, 0.969]);
+    for (place, run) in (0_u32..).zip(&mut runs) {
+        let level = run.values[&CPU].value().unwrap();
+        let wave = |beat: u32| level * (1.0 + f64::from((beat * 7 + place * 3) % 11) / 1000.0);
+        run.figures.beats.insert(
+            CPU,
+            BeatRates {
+                beat: Nanos::from_secs(1),
+                values: (0..60).map(wave).collect(),
+            },
+        );
+        run.measured = Nanos::from_secs(60);
+        run.length = Nanos::from_secs(65);
+    }
+    let told = judge(&plan(), &runs);
+    let advice = told.advice.join(" ");
+    assert!(advice.starts_with("runs of 2 s "), "{advice:?}");
+    assert!(
+        advice.contains("(now 60 s) would likely decide in about"),
+        "{advice}"
+    );
+}
+
+#[test]
+fn runs_without_pairs_are_compared_across() {
+    let goals = [GoalPlan::new(CPU)];
+    let runs = |ratio: f64| {
+        let noise = [0.999, 1.0, 1.001, 1.0005];
+        let all = (1..).zip(noise).map(|(pair, noise)| {
+            let place = (RunStage::Search, pair, "baseline");
+            synthetic::run("e", place, &[(CPU, 1000.0 * ratio * noise)])
+        });
+        all.collect::<Vec<_>>()
+    };
+    let (one, mut other) = (runs(1.0), runs(1.1));
+    other[3].doubts = vec![Doubt::SubjectRestarted];
+    let refs = |runs: &'static [RunSummary]| runs.iter().collect::<Vec<_>>();
+    let (one, other): (&[RunSummary], &[RunSummary]) = (one.leak(), other.leak());
+    let told = crate::judge_across(&goals, &refs(one), &refs(other));
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].verdict, Verdict::Regressed);
+    assert_eq!((told[0].runs, told[0].runs_left_out), ([4, 3], [0, 1]));
+    assert!((told[0].change.unwrap().estimate - 0.1).abs() < 0.01);
+}
+
+#[test]
+fn the_printed_runs_of_an_old_report_tell_nothing() {
+    let goal = GoalPlan::new(GoalMetric::EgressThroughput);
+    let told = crate::compare_columns(&goal, &[7.88, 7.86, 7.85], &[7.86, 7.84, 7.82]);
+    assert_eq!(told.verdict, Verdict::Equivalent);
+    let change = told.change.unwrap();
+    assert!((change.estimate - -0.00297).abs() < 1e-5, "{change:?}");
+    assert!((told.p_value.unwrap() - 0.188).abs() < 1e-3, "{told:?}");
+    let nothing = crate::compare_columns(&goal, &[1.0, 0.0], &[1.0, 1.0]);
+    assert_eq!(nothing.verdict, Verdict::Invalid);
+}

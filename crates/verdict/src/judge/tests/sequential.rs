@@ -1,0 +1,225 @@
+//! Looks, and what is known between them.
+
+use stillwell_plan::StoppingPlan;
+
+use super::*;
+use crate::standing::{NextStep, StopReason};
+use crate::synthetic;
+
+/// An experiment of one goal at 3 % with these looks.
+pub(super) fn stopping(stopping: StoppingPlan) -> ExperimentPlan {
+    ExperimentPlan {
+        stopping,
+        ..experiment(&[CPU])
+    }
+}
+
+/// Pairs of a stage whose comparison costs these ratios.
+pub(super) fn pairs_of(stage: RunStage, ratios: &[f64]) -> Vec<RunSummary> {
+    let pairs = (1..).zip(ratios).flat_map(|(pair, ratio)| {
+        let run =
+            |variant: &str, value| synthetic::run("e", (stage, pair, variant), &[(CPU, value)]);
+        [run("baseline", 1000.0), run("comparison", 1000.0 * ratio)]
+    });
+    pairs.collect()
+}
+
+pub(super) fn search_pairs(ratios: &[f64]) -> Vec<RunSummary> {
+    pairs_of(RunStage::Search, ratios)
+}
+
+const NOISE: [f64; 8] = [-0.02, 0.02, -0.018, 0.022, -0.02, 0.02, -0.021, 0.019];
+
+/// Pairs around this ratio with 2 % of noise.
+fn noisy(ratio: f64, pairs: usize) -> Vec<RunSummary> {
+    let ratios: Vec<f64> = NOISE[..pairs].iter().map(|noise| ratio + noise).collect();
+    search_pairs(&ratios)
+}
+
+fn wanted(standing: &Standing) -> Option<u32> {
+    match standing.next {
+        NextStep::Run {
+            valid_pairs_wanted, ..
+        } => Some(valid_pairs_wanted),
+        NextStep::Stop(_) => None,
+    }
+}
+
+#[test]
+fn pairs_wait_for_the_next_look() {
+    let plan = stopping(StoppingPlan::Sequential { max_pairs: 8 });
+    for (pairs, used, next) in [
+        (0, 0, Some(4)),
+        (3, 3, Some(4)),
+        (4, 4, Some(6)),
+        (5, 4, Some(6)),
+        (6, 6, Some(8)),
+        (7, 6, Some(8)),
+        (8, 8, None),
+    ] {
+        let told = standing(&plan, &noisy(1.0, pairs));
+        let goal = &told.verdict.goals[0];
+        assert_eq!((goal.pairs, wanted(&told)), (used, next), "{pairs} pairs");
+        assert_eq!(
+            (goal.pairs_valid as usize, goal.pair_changes.len()),
+            (pairs, pairs)
+        );
+    }
+}
+
+#[test]
+fn unused_pairs_change_nothing() {
+    let plan = stopping(StoppingPlan::Sequential { max_pairs: 8 });
+    let four = judge(&plan, &noisy(1.0, 4));
+    let mut wild = noisy(1.0, 4);
+    wild.extend(search_pairs(&[1.0, 1.0, 1.0, 1.0, 9.0]).split_off(8));
+    let five = judge(&plan, &wild);
+    assert_eq!(five.goals[0].change, four.goals[0].change);
+    assert_eq!((five.verdict, five.pairs_valid), (four.verdict, 5));
+}
+
+#[test]
+fn it_stops_at_the_first_look_that_is_certain() {
+    let plan = stopping(StoppingPlan::Sequential { max_pairs: 20 });
+    for (ratio, verdict) in [
+        (1.06, Verdict::Regressed),
+        (0.94, Verdict::Improved),
+        (1.0, Verdict::Equivalent),
+    ] {
+        let ratios: Vec<f64> = NOISE.iter().map(|noise| ratio + noise / 10.0).collect();
+        let told = standing(&plan, &search_pairs(&ratios[..4]));
+        assert_eq!(told.next, NextStep::Stop(StopReason::Certain), "{ratio}");
+        assert_eq!(told.verdict.verdict, verdict);
+        assert_eq!(told.verdict.stopped, Some(StopReason::Certain));
+    }
+}
+
+#[test]
+fn different_and_inconclusive_are_said_at_the_last_look_only() {
+    // 2.6 % with 0.3 % of noise: sure, and neither large nor small.
+    let ratios: Vec<f64> = NOISE.iter().map(|noise| 1.026 + noise / 4.0).collect();
+    let plan = stopping(StoppingPlan::Sequential { max_pairs: 8 });
+    for pairs in 4..8 {
+        let told = standing(&plan, &search_pairs(&ratios[..pairs])).verdict;
+        assert_eq!(told.verdict, Verdict::Inconclusive, "{pairs} pairs");
+        let reason = told.goals[0].reason.as_deref().unwrap();
+        assert!(reason.starts_with("not decided yet"), "{reason}");
+        assert_eq!(told.stopped, None);
+    }
+    let last = standing(&plan, &search_pairs(&ratios));
+    assert_eq!(last.next, NextStep::Stop(StopReason::LastLook));
+    assert_eq!(last.verdict.verdict, Verdict::Different);
+    assert_eq!(last.verdict.goals[0].reason, None);
+    let noisy = standing(&plan, &noisy(1.0, 8)).verdict;
+    assert_eq!(noisy.verdict, Verdict::Equivalent);
+}
+
+#[test]
+fn it_is_told_how_many_pairs_are_likely() {
+    let plan = stopping(StoppingPlan::Sequential { max_pairs: 20 });
+    let runs = noisy(1.0, 4);
+    let told = standing(&plan, &runs);
+    let NextStep::Run {
+        likely_pairs: Some(likely),
+        ..
+    } = told.next
+    else {
+        panic!("{:?}", told.next);
+    };
+    assert!((6..=12).contains(&likely), "{likely}");
+    // Both runs of a pair take 15 s each.
+    let left = told.verdict.likely_left.unwrap();
+    assert_eq!(left, Nanos::from_secs(30 * u64::from(likely - 4)));
+    assert_eq!(standing(&plan, &runs[..4]).verdict.likely_pairs, None);
+}
+
+#[test]
+fn a_fixed_number_is_looked_at_once() {
+    let plan = stopping(StoppingPlan::Fixed { pairs: 8 });
+    let almost = standing(&plan, &noisy(1.1, 7));
+    assert_eq!(almost.verdict.verdict, Verdict::Inconclusive);
+    assert_eq!(
+        almost.verdict.goals[0].reason.as_deref(),
+        Some("7 valid pairs, 8 are needed")
+    );
+    assert!(almost.verdict.goals[0].change.is_some());
+    let whole = standing(&plan, &noisy(1.1, 8));
+    assert_eq!(whole.verdict.verdict, Verdict::Regressed);
+    assert_eq!(whole.next, NextStep::Stop(StopReason::Certain));
+    let few = standing(&stopping(StoppingPlan::Fixed { pairs: 2 }), &noisy(1.1, 2));
+    assert_eq!(few.next, NextStep::Stop(StopReason::LastLook));
+    assert_eq!(few.verdict.verdict, Verdict::Inconclusive);
+}
+
+#[test]
+fn an_open_end_looks_after_every_pair() {
+    let plan = stopping(StoppingPlan::Open { max_pairs: 12 });
+    let told: Vec<Option<u32>> = (4..=6)
+        .map(|pairs| wanted(&standing(&plan, &noisy(1.0, pairs))))
+        .collect();
+    assert_eq!(told, [Some(5), Some(6), Some(7)]);
+}
+
+#[test]
+fn every_comparison_has_to_be_certain() {
+    let mut plan = stopping(StoppingPlan::Sequential { max_pairs: 8 });
+    plan.variants
+        .push(VariantPlan::unchanged("third".to_owned()));
+    let mut runs = search_pairs(&[1.0, 1.001, 0.999, 1.0]);
+    for (pair, noise) in (1..).zip(&NOISE[..4]) {
+        let place = (RunStage::Search, pair, "third");
+        runs.push(synthetic::run(
+            "e",
+            place,
+            &[(CPU, 1000.0 * (1.02 + noise))],
+        ));
+    }
+    let told = standing(&plan, &runs);
+    assert_eq!(told.verdict.goals[0].verdict, Verdict::Equivalent);
+    assert_eq!(wanted(&told), Some(6));
+}
+
+#[test]
+fn ranks_are_told_beside_the_verdict() {
+    let plan = stopping(StoppingPlan::Sequential { max_pairs: 8 });
+    let four = judge(&plan, &noisy(1.05, 4));
+    assert_eq!(four.goals[0].sensitivity, None);
+    let six = judge(&plan, &noisy(1.05, 6));
+    let ranks = six.goals[0].sensitivity.unwrap();
+    assert!((ranks.hodges_lehmann - 0.05).abs() < 0.01, "{ranks:?}");
+    assert!((ranks.wilcoxon_p - 0.03125).abs() < 1e-12, "{ranks:?}");
+    assert!(!ranks.disagrees);
+    // All agree, and one lies so far out that t sees nothing but noise.
+    let mut wild = [1.01, 1.011, 1.009, 1.012, 1.008, 1.01, 1.011, 1.6];
+    let hidden = judge(&plan, &search_pairs(&wild));
+    assert!(hidden.goals[0].sensitivity.unwrap().disagrees, "{hidden:?}");
+    wild[7] = 1.009;
+    let agreed = judge(&plan, &search_pairs(&wild));
+    assert!(!agreed.goals[0].sensitivity.unwrap().disagrees);
+}
+
+#[test]
+fn shares_are_compared_by_their_difference() {
+    let plan = ExperimentPlan {
+        stopping: StoppingPlan::Fixed { pairs: 4 },
+        goals: vec![GoalPlan::new(GoalMetric::Loss)],
+        ..experiment(&[])
+    };
+    let told = |comparison: [f64; 4]| {
+        let pairs = (1..).zip(comparison).flat_map(|(pair, lost)| {
+            let run = |variant: &str, value| {
+                let place = (RunStage::Search, pair, variant);
+                synthetic::run("e", place, &[(GoalMetric::Loss, value)])
+            };
+            [run("baseline", 0.0), run("comparison", lost)]
+        });
+        judge(&plan, &pairs.collect::<Vec<_>>())
+    };
+    let none = told([0.0; 4]);
+    assert_eq!(none.verdict, Verdict::Equivalent);
+    let some = told([0.01, 0.011, 0.009, 0.01]);
+    assert_eq!(some.verdict, Verdict::Regressed);
+    let change = some.goals[0].change.unwrap();
+    assert!((change.estimate - 0.01).abs() < 1e-12, "{change:?}");
+    assert_eq!(some.goals[0].baseline_mean, Some(0.0));
+}

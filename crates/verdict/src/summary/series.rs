@@ -1,0 +1,129 @@
+//! One number a run for every series: for goals on them, and to find what else
+//! moved.
+
+use std::collections::BTreeMap;
+
+use stillwell_capture::{Point, Series};
+use stillwell_metric::{Kind, Labels};
+use stillwell_plan::Reduction;
+
+use super::RunFigures;
+use crate::limits;
+use crate::window::{Growth, Window, time_mean};
+
+/// By name and reduction; and how many were left out. Sums over a metric's
+/// series come first, then those of each `id`, then single series, so that what
+/// is left out of too many is what fewest ask for.
+pub(super) fn numbers(window: &Window<'_>, figures: &RunFigures) -> (BTreeMap<String, f64>, u32) {
+    let mut metrics: BTreeMap<&str, Vec<(&Labels, &Series)>> = BTreeMap::new();
+    for (name, labels, series) in window.table().iter() {
+        if series.kind != Kind::Histogram {
+            metrics
+                .entry(name.as_str())
+                .or_default()
+                .push((labels, series));
+        }
+    }
+    let mut numbers = Numbers {
+        window,
+        events: figures.measured.events_sent.filter(|events| *events > 0.0),
+        found: BTreeMap::new(),
+        left_out: 0,
+    };
+    for (name, series) in &metrics {
+        numbers.add(name, series);
+    }
+    for (name, series) in &metrics {
+        let mut by_id: BTreeMap<&str, Vec<(&Labels, &Series)>> = BTreeMap::new();
+        for (labels, series) in series {
+            if let Some(id) = labels.value("id") {
+                by_id.entry(id).or_default().push((labels, series));
+            }
+        }
+        for (id, series) in by_id {
+            numbers.add(&format!("{name}['{id}']"), &series);
+        }
+    }
+    for (name, series) in metrics.iter().filter(|(_, series)| series.len() > 1) {
+        for (labels, series) in series {
+            numbers.add(&format!("{name}{}", braced(labels)), &[(labels, series)]);
+        }
+    }
+    (numbers.found, numbers.left_out)
+}
+
+fn braced(labels: &Labels) -> String {
+    let pairs: Vec<String> = labels
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    format!("{{{}}}", pairs.join(","))
+}
+
+struct Numbers<'w> {
+    window: &'w Window<'w>,
+    events: Option<f64>,
+    found: BTreeMap<String, f64>,
+    left_out: u32,
+}
+
+impl Numbers<'_> {
+    fn add(&mut self, name: &str, series: &[(&Labels, &Series)]) {
+        if self.found.len() >= limits::SERIES_MAX {
+            self.left_out = self.left_out.saturating_add(1);
+            return;
+        }
+        let mut keep = |reduction: Reduction, value: Option<f64>| {
+            if let Some(value) = value.filter(|value| value.is_finite()) {
+                let key = format!("{name}:{}", reduction.name());
+                self.found.insert(key, value);
+            }
+        };
+        let series: Vec<&Series> = series.iter().map(|(_, series)| *series).collect();
+        if series.iter().all(|series| series.kind == Kind::Counter) {
+            let grown = summed(&series, |series| growth(self.window, series));
+            let growths = grown.map(|growths| {
+                let rate = growths.iter().map(|growth| self.window.rate(*growth));
+                let value: f64 = growths.iter().map(|growth| growth.value).sum();
+                (rate.sum::<f64>(), value)
+            });
+            keep(Reduction::Rate, growths.map(|(rate, _)| rate));
+            let per_event = growths.zip(self.events);
+            let per_event = per_event.map(|((_, grown), events)| grown / events);
+            keep(Reduction::PerEvent, per_event);
+        } else {
+            let means = summed(&series, |series| time_mean(self.window.points(series)));
+            keep(Reduction::Mean, means.map(|means| means.iter().sum()));
+            keep(Reduction::Peak, peak(self.window, &series));
+        }
+    }
+}
+
+fn summed<T>(series: &[&Series], part: impl Fn(&Series) -> Option<T>) -> Option<Vec<T>> {
+    series.iter().map(|series| part(series)).collect()
+}
+
+/// How far a counter grew; one that is first seen while measuring was at zero
+/// before, as counters are that are made when first counted.
+fn growth(window: &Window<'_>, series: &Series) -> Option<Growth> {
+    let first = series.points.first()?;
+    if first.moment <= window.start || first.moment > window.end {
+        return window.growth(series);
+    }
+    let end = series.at_or_after(window.end)?;
+    Some(Growth {
+        value: end.value.number()?,
+        length: window.length(),
+    })
+}
+
+/// The largest sum over the series at any beat.
+fn peak(window: &Window<'_>, series: &[&Series]) -> Option<f64> {
+    let mut beats: BTreeMap<_, f64> = BTreeMap::new();
+    for series in series {
+        for Point { moment, value, .. } in window.points(series) {
+            *beats.entry(*moment).or_insert(0.0) += value.number()?;
+        }
+    }
+    beats.into_values().max_by(f64::total_cmp)
+}

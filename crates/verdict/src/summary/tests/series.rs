@@ -1,0 +1,188 @@
+//! Goals beyond counters, and the numbers of all series.
+
+use stillwell_plan::LatencyQuantile;
+
+use super::*;
+
+fn goal(text: &str) -> GoalMetric {
+    text.parse().unwrap()
+}
+
+fn scraped(metric: &'static str, kind: stillwell_metric::Kind) -> stillwell_metric::Metric {
+    stillwell_metric::Metric {
+        name: metric,
+        unit: stillwell_metric::catalogue::Unit::Unknown,
+        kind,
+        meaning: "Scraped.",
+    }
+}
+
+const COUNTER: stillwell_metric::Kind = stillwell_metric::Kind::Counter;
+const GAUGE: stillwell_metric::Kind = stillwell_metric::Kind::Gauge;
+
+#[test]
+fn latency_is_a_quantile_of_the_runs_own_histogram() {
+    let mut story = Story::healthy();
+    let mut times = empty_histogram();
+    for millis in 1..=1000_u64 {
+        times.record(millis * 1_000_000).unwrap();
+    }
+    let value = Value::Histogram(encode_histogram(&times));
+    let early = lateness(Nanos::from_secs(9));
+    // What the warm-up recorded is not the measured phase's.
+    for (second, value) in [(2, early), (8, value)] {
+        let point = (catalogue::RESPONSE_TIME, generator(), second, value);
+        story.points.push(point);
+    }
+    let run = story.summary();
+    for (quantile, millis) in [
+        (LatencyQuantile::P50, 500.0),
+        (LatencyQuantile::P90, 900.0),
+        (LatencyQuantile::P99, 990.0),
+        (LatencyQuantile::P999, 999.0),
+    ] {
+        let found = run.value(&GoalMetric::Latency(quantile)).unwrap() / 1e6;
+        assert!((found / millis - 1.0_f64).abs() < 2e-3, "{found}");
+    }
+    let silent = Story::healthy().summary();
+    let measured = silent.measured(&GoalMetric::Latency(LatencyQuantile::P99));
+    assert!(matches!(measured, Measured::Missing { reason } if reason.contains("no answer")));
+}
+
+#[test]
+fn loss_is_of_the_whole_run() {
+    let run = Story::healthy()
+        .with(catalogue::EVENTS_RECEIVED, sink(), 990.0)
+        .summary();
+    assert!(close(run.value(&GoalMetric::Loss), 0.01));
+    assert_eq!(
+        Story::healthy().summary().value(&GoalMetric::Loss),
+        Some(0.0)
+    );
+    let unknown = Story::healthy().without(catalogue::EVENTS_RECEIVED);
+    assert_eq!(unknown.summary().value(&GoalMetric::Loss), None);
+}
+
+#[test]
+fn memory_has_a_peak_and_a_slope() {
+    let mut story = Story::healthy().without(catalogue::SUBJECT_RSS);
+    for second in 0..=15_u64 {
+        let value = Value::Int(50_000_000 + 100_000 * second);
+        let point = (catalogue::SUBJECT_RSS, Labels::none(), second, value);
+        story.points.push(point);
+    }
+    let run = story.summary();
+    assert!(close(run.value(&GoalMetric::MemoryPeak), 60e6));
+    // 6 MB a minute of a mean of 50.8 MB.
+    assert!(close(run.value(&GoalMetric::MemorySlope), 6.0 / 50.8));
+    assert_eq!(
+        Story::healthy().summary().value(&GoalMetric::MemorySlope),
+        Some(0.0)
+    );
+}
+
+#[test]
+fn every_series_is_a_goal() {
+    let labels = |kind: &str| Labels::none().with("kind", kind);
+    let run = Story::healthy()
+        .with(scraped("target/errors", COUNTER), labels("a"), 3.0)
+        .with(scraped("target/errors", COUNTER), labels("b"), 5.0)
+        .with(scraped("target/depth", GAUGE), Labels::none(), 7.0)
+        .summary();
+    for (text, wanted) in [
+        ("series:target/errors:rate", 8.0),
+        ("series:target/errors:per_event", 0.008),
+        ("series:target/depth:mean", 7.0),
+        ("series:target/depth:peak", 7.0),
+        ("series:bytes_received['s']:rate", 90_000.0),
+        ("series:bytes_received:rate", 90_000.0),
+        ("series:total_rss_bytes:peak", 50e6),
+    ] {
+        assert!(
+            close(run.value(&goal(text)), wanted),
+            "{text} {:?}",
+            run.series
+        );
+    }
+    assert!(close(
+        run.series.get("target/errors{kind=b}:rate").copied(),
+        5.0
+    ));
+    for text in ["series:target/depth:rate", "series:target/none:mean"] {
+        assert!(matches!(
+            run.measured(&goal(text)),
+            Measured::Missing { .. }
+        ));
+    }
+}
+
+#[test]
+fn a_counter_that_appears_while_measuring_was_at_zero() {
+    let mut story = Story::healthy();
+    for second in 8..=15_u64 {
+        let value = Value::Int(10 * (second - 7));
+        let late = scraped("target/retries", COUNTER);
+        story.points.push((late, Labels::none(), second, value));
+    }
+    let run = story.summary();
+    // 60 until the end of the ten seconds.
+    assert!(close(run.value(&goal("series:target/retries:rate")), 6.0));
+}
+
+#[test]
+fn too_many_series_are_cut_and_it_is_said() {
+    let mut story = Story::healthy();
+    for number in 0..1500 {
+        let labels = Labels::none().with("n", format!("{number:04}"));
+        story.set(scraped("target/many", COUNTER), labels, 1.0);
+    }
+    let run = story.summary();
+    assert!(run.series.len() <= crate::limits::SERIES_MAX + 1);
+    assert!(run.series_left_out > 400, "{}", run.series_left_out);
+    // The sum over all of them is kept.
+    assert!(close(run.value(&goal("series:target/many:rate")), 1500.0));
+    assert!(matches!(run.cautions[..], [Caution::SeriesLeftOut { .. }]));
+}
+
+#[test]
+fn rates_are_of_the_time_with_load() {
+    // Half of the time another run had the load.
+    let run = Story::healthy()
+        .with(catalogue::ACTIVE_TIME, Labels::none(), 0.5e9)
+        .with(catalogue::WORKER_RUNNING, sink(), 0.46e9)
+        .summary();
+    assert!(close(run.value(&GoalMetric::IngressThroughput), 200_000.0));
+    assert!(close(run.value(&GoalMetric::Cpu), 1.0));
+    assert!(close(run.value(&GoalMetric::CpuPerEvent), 500_000.0));
+    assert!(close(
+        run.value(&goal("series:bytes_received:rate")),
+        180_000.0
+    ));
+    // Host shares stay those of the wall clock: 20 ms each second of two CPUs.
+    assert!(close(run.figures.foreign_cpu_share, 0.01));
+    let sink = run.figures.workers.last().unwrap();
+    assert!((sink.running - 0.92).abs() < 1e-9, "{sink:?}");
+}
+
+#[test]
+fn what_the_pair_must_share_is_kept() {
+    let mut story = Story::healthy();
+    story.manifest.host = serde_json::json!({
+        "kernel": "6.1",
+        "load": "0.1 0.2 0.3",
+        "cgroup_limits": [["cpu.max", "max"]],
+        "cpus": [{"number": 0, "governor": "performance"}, {"number": 1, "governor": "powersave"}],
+    });
+    story.manifest.notes = vec![Note {
+        what: "cgroup".to_owned(),
+        why: "not permitted".to_owned(),
+    }];
+    let facts = story.summary().environment;
+    let fact = |name: &str| facts.get(name).map(String::as_str);
+    assert_eq!(fact("kernel"), Some("6.1"));
+    assert_eq!(fact("governors"), Some("performance powersave"));
+    assert_eq!(fact("cgroup"), Some("not isolated"));
+    assert_eq!(fact(SUBJECT_CPUS), Some("1"));
+    assert_eq!(fact("load"), None);
+    assert_eq!(facts.len(), 8, "{facts:?}");
+}

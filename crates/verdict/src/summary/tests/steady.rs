@@ -1,0 +1,82 @@
+//! Warm-up and drift, by what a run records.
+
+use super::*;
+
+/// A run of 40 s of load, whose subject uses this CPU time in each of them.
+fn run(cpu_of: impl Fn(u64) -> f64) -> Capture {
+    let mut story = Story::healthy().without(catalogue::SUBJECT_CPU);
+    story.seconds = 45;
+    for (mark, second) in story.manifest.phases.iter_mut().zip([0, 1, 3, 41, 42, 45]) {
+        mark.moment = Moment::new(second * 1_000_000_000);
+        mark.wall_millis = 1_700_000_000_000 + second * 1000;
+    }
+    let mut total = 0.0;
+    for second in 0..=45_u64 {
+        // Waves of a percent, so that nothing is perfectly even.
+        let wave = if second % 3 == 0 { 1.01 } else { 0.995 };
+        total += cpu_of(second) * wave * 1e9;
+        let value = Value::Int(stillwell_units::floor_to_u64(total));
+        let point = (catalogue::SUBJECT_CPU, Labels::none(), second, value);
+        story.points.push(point);
+    }
+    story.capture()
+}
+
+#[test]
+fn a_steady_run_says_nothing() {
+    let run = summarise(&run(|_| 0.5));
+    assert_eq!(run.cautions, []);
+    let steady = run.figures.warmup.unwrap();
+    assert_eq!(steady.drift, None);
+    assert_eq!(steady.beats, 40);
+    let beats = &run.figures.beats[&GoalMetric::CpuPerEvent];
+    assert_eq!((beats.values.len(), beats.beat), (38, Nanos::from_secs(1)));
+    assert!(
+        (beats.values[0] / 500_000.0 - 1.0).abs() < 0.02,
+        "{beats:?}"
+    );
+    assert!((run.figures.beats[&GoalMetric::Cpu].values[0] / 0.5 - 1.0).abs() < 0.02);
+}
+
+#[test]
+fn a_long_warmup_is_found_and_can_be_left_out() {
+    let capture = run(|second| if second < 12 { 0.9 } else { 0.5 });
+    let run = summarise(&capture);
+    let steady = run.figures.warmup.clone().unwrap();
+    assert_eq!(steady.series, "subject_cpu");
+    // Ten seconds after load began, by steps of five.
+    assert_eq!(steady.cut, Some(Nanos::from_secs(10)));
+    assert!((steady.apart - 0.8).abs() < 0.02, "{steady:?}");
+    let [Caution::WarmupTooShort { warmup, cut, .. }, ..] = &run.cautions[..] else {
+        panic!("{:?}", run.cautions);
+    };
+    assert_eq!((*warmup, *cut), (Nanos::from_secs(2), steady.cut));
+    let later = summarise_from(&capture, Nanos::from_secs(10));
+    assert_eq!(later.warmup, Nanos::from_secs(10));
+    assert_eq!(later.measured, Nanos::from_secs(30));
+    assert_eq!(later.cautions, []);
+    assert_eq!(later.figures.warmup.unwrap().cut, steady.cut);
+    let cpu = later.values[&GoalMetric::Cpu].value().unwrap();
+    assert!((cpu / 0.5 - 1.0).abs() < 0.01, "{cpu}");
+    // Less than what is stated is never left out.
+    assert_eq!(summarise_from(&capture, Nanos::SECOND).warmup, run.warmup);
+}
+
+#[test]
+fn a_drift_is_no_steady_state() {
+    let run = summarise(&run(|second| {
+        0.5 + 0.004 * stillwell_units::float_from_u64(second)
+    }));
+    let drift = run.figures.warmup.unwrap().drift.unwrap();
+    assert_eq!(drift.series, "subject_cpu");
+    assert!((drift.share - 0.26).abs() < 0.03, "{drift:?}");
+    let mut cautions = run.cautions.iter();
+    assert!(cautions.any(|own| matches!(own, Caution::NotSteady { .. })));
+}
+
+#[test]
+fn a_short_run_cannot_tell() {
+    let run = Story::healthy().summary();
+    assert_eq!(run.figures.warmup, None);
+    assert_eq!(run.figures.beats[&GoalMetric::Cpu].values.len(), 10);
+}

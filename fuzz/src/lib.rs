@@ -1,0 +1,22 @@
+//! What is done with bytes from anywhere: one function a target.
+//!
+//! Each one panics where something that must hold does not. None may take long
+//! or much memory, whatever the bytes are; the runner of the targets sees to
+//! that.
+
+mod files;
+mod http;
+
+pub use files::{capture, config, lading_capture};
+pub use http::{http_request, http_response};
+
+/// A page of metrics has no more series than asked for, every line of it is
+/// accounted for at most once, and names are never empty.
+pub fn scrape(bytes: &[u8]) {
+    const SERIES_MAX: usize = 16;
+    let page = stillwell_observer::parse_page(bytes, SERIES_MAX);
+    assert!(page.series.len() <= SERIES_MAX);
+    assert!(page.series.iter().all(|series| !series.name.is_empty()));
+    let lines = bytes.split(|byte| *byte == b'\n').count() as u64;
+    assert!(page.series.len() as u64 + page.malformed + page.surplus <= lines);
+}

@@ -1,0 +1,244 @@
+//! `cargo xtask calibrate`: how often verdicts are right where the truth is known,
+//! by simulation, as the tables of docs/calibration.md.
+
+use std::fmt::Write as _;
+
+use anyhow::Context as _;
+use stillwell_stats::simulate::{DRIFTS, Drift, Ending, Machine, Rule, SCENARIOS, Scenario, Tally};
+use stillwell_stats::{Level, LogRatios, welch};
+
+/// The change that matters.
+const TOLERANCE: f64 = 0.02;
+
+/// The most pairs of an experiment.
+const PAIRS_MAX: u32 = 20;
+
+/// Measured seconds of a run.
+const SECONDS: u32 = 20;
+
+/// The ancestors' rig: runs of each variant, and their seconds.
+const BLOCK_RUNS: u32 = 3;
+const BLOCK_SECONDS: u32 = 120;
+
+/// The noise from pair to pair in the table of power.
+const PAIR_NOISES: [f64; 5] = [0.005, 0.01, 0.015, 0.02, 0.03];
+
+/// The true changes in the tables of power and coverage.
+const CHANGES: [f64; 5] = [0.0, 0.01, 0.02, 0.03, 0.05];
+
+/// How thoroughly to simulate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Effort {
+    /// Half a minute or less.
+    Quick,
+    /// As published.
+    Full,
+}
+
+impl Effort {
+    const fn experiments(self) -> u32 {
+        match self {
+            Self::Quick => 1000,
+            Self::Full => 20_000,
+        }
+    }
+}
+
+/// The three tables as Markdown; seeded, so always the same.
+pub(crate) fn tables(effort: Effort) -> anyhow::Result<String> {
+    let tables = Tables {
+        experiments: effort.experiments(),
+        fixed: Rule::fixed(10, TOLERANCE),
+        sequential: Rule::sequential(PAIRS_MAX, TOLERANCE).context("plan the looks")?,
+        open: Rule::open(PAIRS_MAX, TOLERANCE),
+    };
+    let mut text = String::new();
+    tables.false_alarms(&mut text)?;
+    tables.coverage(&mut text)?;
+    tables.power(&mut text)?;
+    Ok(text)
+}
+
+struct Tables {
+    experiments: u32,
+    fixed: Rule,
+    sequential: Rule,
+    open: Rule,
+}
+
+impl Tables {
+    fn false_alarms(&self, text: &mut String) -> anyhow::Result<()> {
+        writeln!(text, "### Equal versions\n")?;
+        writeln!(
+            text,
+            "| machine | drift | fixed, 10 pairs | looks at 4 to 20 | its `equivalent` | its pairs | open, to 20 | pooled seconds |\n\
+             | --- | --- | --- | --- | --- | --- | --- | --- |"
+        )?;
+        let mut sums = [Tally::default(); 3];
+        for (row, scenario) in (0..).zip(SCENARIOS) {
+            for (column, drift) in (0..).zip(DRIFTS) {
+                let machine = machine(scenario, drift, 0.0);
+                let seed = 100 + 10 * row + column;
+                let cell =
+                    self.tallies(&machine, [&self.fixed, &self.sequential, &self.open], seed)?;
+                let pooled = self.pooled_alarms(&machine, 500 + seed)?;
+                let alarms = cell.map(|tally| percent(tally.missed_at_some_look()));
+                let [fixed, sequential, open] = alarms;
+                writeln!(
+                    text,
+                    "| {} | {} | {fixed} | {sequential} | {} | {:.1} | {open} | {} |",
+                    scenario.name,
+                    drift.name,
+                    percent(cell[1].ended(Ending::Equivalent)),
+                    cell[1].mean_pairs(),
+                    percent(pooled),
+                )?;
+                for (sum, tally) in sums.iter_mut().zip(&cell) {
+                    sum.merge(tally);
+                }
+            }
+        }
+        let all = sums.map(|tally| percent(tally.missed_at_some_look()));
+        let [fixed, sequential, open] = all;
+        writeln!(
+            text,
+            "| all | all | {fixed} | {sequential} | | | {open} | |\n"
+        )?;
+        Ok(())
+    }
+
+    /// How often the pooled seconds of runs in blocks differ at 5 %, by a tenth of
+    /// the experiments: what there is to see needs no more.
+    fn pooled_alarms(&self, machine: &Machine, seed: u64) -> anyhow::Result<f64> {
+        let machine = Machine {
+            seconds: BLOCK_SECONDS,
+            ..*machine
+        };
+        let experiments = self.experiments / 10;
+        let mut alarms = 0_u32;
+        for number in 0..experiments {
+            let [baseline, comparison] =
+                machine.blocks((seed << 32) + u64::from(number), BLOCK_RUNS);
+            let test = welch(&baseline, &comparison, Level::NINETY_FIVE);
+            let test = test.context("compare pooled seconds")?;
+            alarms += u32::from(test.p_value < 0.05);
+        }
+        Ok(f64::from(alarms) / f64::from(experiments))
+    }
+
+    fn coverage(&self, text: &mut String) -> anyhow::Result<()> {
+        writeln!(text, "### The interval where the experiment stops\n")?;
+        writeln!(
+            text,
+            "| machine | true change | looks at 4 to 20 | open, to 20 |\n| --- | --- | --- | --- |"
+        )?;
+        for (row, scenario) in (0..).zip([SCENARIOS[3], SCENARIOS[4], SCENARIOS[5]]) {
+            for (column, change) in (0..).zip(CHANGES) {
+                let machine = machine(scenario, DRIFTS[0], change);
+                let seed = 1100 + 10 * row + column;
+                let cell = self.tallies(&machine, [&self.sequential, &self.open], seed)?;
+                let [sequential, open] = cell.map(|tally| percent(tally.covered()));
+                let change = whole_percent(change);
+                writeln!(
+                    text,
+                    "| {} | {change} | {sequential} | {open} |",
+                    scenario.name
+                )?;
+            }
+        }
+        writeln!(text)?;
+        Ok(())
+    }
+
+    fn power(&self, text: &mut String) -> anyhow::Result<()> {
+        writeln!(text, "### What is said, and after how many pairs\n")?;
+        writeln!(
+            text,
+            "| noise from pair to pair | true change | `regressed` | `improved` | `equivalent` | `different` | `inconclusive` | pairs |\n\
+             | --- | --- | --- | --- | --- | --- | --- | --- |"
+        )?;
+        for (row, noise) in (0..).zip(PAIR_NOISES) {
+            for (column, change) in (0..).zip(CHANGES) {
+                let machine = machine(Scenario::of_pair_noise(noise), Drift::NONE, change);
+                let seed = 2100 + 10 * row + column;
+                let [tally] = self.tallies(&machine, [&self.sequential], seed)?;
+                let endings = [
+                    Ending::Regressed,
+                    Ending::Improved,
+                    Ending::Equivalent,
+                    Ending::Different,
+                    Ending::Inconclusive,
+                ];
+                let shares = endings.map(|ending| percent(tally.ended(ending)));
+                writeln!(
+                    text,
+                    "| {:.1} % | {} | {} | {:.1} |",
+                    100.0 * noise,
+                    whole_percent(change),
+                    shares.join(" | "),
+                    tally.mean_pairs(),
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One tally for each rule, over the same experiments.
+    fn tallies<const N: usize>(
+        &self,
+        machine: &Machine,
+        rules: [&Rule; N],
+        seed: u64,
+    ) -> anyhow::Result<[Tally; N]> {
+        let mut tallies = [Tally::default(); N];
+        for number in 0..self.experiments {
+            let pairs = machine.pairs((seed << 32) + u64::from(number), PAIRS_MAX);
+            let ratios = LogRatios::from_pairs(&pairs).context("take log ratios")?;
+            for (tally, rule) in tallies.iter_mut().zip(rules) {
+                let followed = rule.follow(&ratios, machine.change);
+                tally.add(&followed.context("follow a rule")?);
+            }
+        }
+        Ok(tallies)
+    }
+}
+
+const fn machine(scenario: Scenario, drift: Drift, change: f64) -> Machine {
+    Machine {
+        scenario,
+        drift,
+        seconds: SECONDS,
+        change,
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.2} %", 100.0 * share)
+}
+
+fn whole_percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_have_a_row_for_each_cell() {
+        let tables = Tables {
+            experiments: 10,
+            fixed: Rule::fixed(10, TOLERANCE),
+            sequential: Rule::sequential(PAIRS_MAX, TOLERANCE).unwrap(),
+            open: Rule::open(PAIRS_MAX, TOLERANCE),
+        };
+        let mut text = String::new();
+        tables.false_alarms(&mut text).unwrap();
+        tables.coverage(&mut text).unwrap();
+        tables.power(&mut text).unwrap();
+        let rows = text.lines().filter(|line| line.starts_with("| "));
+        // Three heads with their rulers; then 18 cells and their sum, 15, and 25.
+        assert_eq!(rows.count(), 6 + 19 + 15 + 25);
+        assert!(!text.contains("NaN"), "{text}");
+    }
+}
