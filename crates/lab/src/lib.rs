@@ -28,8 +28,8 @@
 //! This crate prints nothing: what goes on is told as [`LabProgress`].
 
 mod audit;
-pub mod bisect;
 mod binary;
+pub mod bisect;
 mod build;
 mod error;
 mod executor;

@@ -108,10 +108,11 @@ impl<E: Executor> Executor for Priced<E> {
         interrupt: &Interrupt,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<RunSummary, ExecutorError> {
-        let SubjectKind::Child(child) = &request.plan.subject.kind else {
-            panic!("not a child");
+        let program = match &request.plan.subject.kind {
+            SubjectKind::Child(child) => child.program.as_path(),
+            SubjectKind::Pid(_) | SubjectKind::None => Path::new(""),
         };
-        let text = fs::read_to_string(&child.program).unwrap();
+        let text = fs::read_to_string(program).unwrap();
         let cost = text.split(' ').nth(1).unwrap().parse().unwrap();
         let variant = request.identity.clone().unwrap().variant;
         self.costs.borrow_mut().insert(variant, cost);
