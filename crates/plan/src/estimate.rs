@@ -47,10 +47,9 @@ impl ExperimentPlan {
         let phases = &self.rig.phases;
         let run = phases.warmup + phases.measure + phases.quiet + OVERHEAD_GUESS;
         match self.design {
-            // All at once.
-            DesignPlan::Duet => run,
-            // Each gets as much load as it would alone.
-            DesignPlan::Paired | DesignPlan::Sliced { .. } => {
+            // Both at once; where the load takes turns, a pair lasts as long as one run.
+            DesignPlan::Duet | DesignPlan::Sliced { .. } => run,
+            DesignPlan::Paired => {
                 times(run, u64::try_from(self.variants.len()).unwrap_or(u64::MAX))
             }
         }

@@ -117,10 +117,10 @@ pub enum DesignPlan {
 impl DesignPlan {
     /// Shortest turn where nothing is said: a subject of a pipeline has taken up
     /// its load long before.
-    pub const TURN_MIN_DEFAULT: Nanos = Nanos::from_millis(100);
+    pub const TURN_MIN_DEFAULT: Nanos = Nanos::from_millis(20);
     /// Longest turn where nothing is said: a second of the host holds several,
     /// so that both variants meet the same neighbours.
-    pub const TURN_MAX_DEFAULT: Nanos = Nanos::from_millis(500);
+    pub const TURN_MAX_DEFAULT: Nanos = Nanos::from_millis(60);
     /// Turns of the lengths that hold where nothing is said.
     pub const SLICED: Self = Self::Sliced {
         turn_min: Self::TURN_MIN_DEFAULT,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use stillwell_plan::RateUnit;
-use stillwell_units::Nanos;
+use stillwell_units::{ByteSize, Nanos};
 
 use crate::doubt::{Percent, unit_word};
 use crate::limits;
@@ -41,6 +41,15 @@ pub enum Caution {
         /// How late 99 of 100 sends were at most.
         #[serde(rename = "lateness_p99_ns")]
         lateness_p99: Nanos,
+    },
+    /// Blocks are so large that a run holds few of them.
+    CoarseBlocks {
+        /// The generator.
+        id: String,
+        /// The largest block, in bytes.
+        block_max: u64,
+        /// Of what a run sends by its schedule.
+        share: f64,
     },
     /// Sends did not end well.
     SendsFailed {
@@ -122,7 +131,8 @@ impl Caution {
     pub fn is_same_kind(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::SubjectSaturated { id, .. }, Self::SubjectSaturated { id: other, .. })
-            | (Self::WakesLate { id, .. }, Self::WakesLate { id: other, .. }) => id == other,
+            | (Self::WakesLate { id, .. }, Self::WakesLate { id: other, .. })
+            | (Self::CoarseBlocks { id, .. }, Self::CoarseBlocks { id: other, .. }) => id == other,
             (Self::SendsFailed { outcome, .. }, Self::SendsFailed { outcome: other, .. }) => {
                 outcome == other
             }
@@ -175,6 +185,17 @@ impl fmt::Display for Caution {
                 f,
                 "generator {id} woke late for {} of the time, by at most {lateness_p99} for 99 of \
                  100 sends",
+                Percent(*share)
+            ),
+            Self::CoarseBlocks {
+                id,
+                block_max,
+                share,
+            } => write!(
+                f,
+                "blocks of generator {id} are coarse: one of {} may be {} of what a run sends; state \
+                 smaller blocks, or measure for longer",
+                ByteSize::new(*block_max),
                 Percent(*share)
             ),
             Self::SendsFailed {

@@ -115,3 +115,6 @@ pub const PRESSURE_SHARE: f64 = 0.20;
 
 /// Share of sends that did not end well from which on readers are told.
 pub const FAILED_SHARE: f64 = 0.001;
+
+/// Largest share of what a run sends by its schedule that one block may be.
+pub const BLOCK_SHARE: f64 = 0.10;

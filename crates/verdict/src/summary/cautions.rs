@@ -2,6 +2,7 @@
 
 use stillwell_capture::Capture;
 use stillwell_metric::{Outcome, catalogue};
+use stillwell_plan::{RatePlan, RateShape, RateUnit};
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 use super::doubts::{falls_short, largest, workers_of};
@@ -23,6 +24,7 @@ pub(super) fn cautions(
         cautions.extend(of_subject(window, figures));
         cautions.extend(of_warmup(figures, warmup));
         cautions.extend(of_generators(capture, window, figures));
+        cautions.extend(of_blocks(capture, window));
         cautions.extend(of_host(capture, window));
     }
     cautions.extend(of_scrapes(capture));
@@ -122,6 +124,28 @@ fn of_generators(capture: &Capture, window: &Window<'_>, figures: &RunFigures) -
         }
     }
     cautions
+}
+
+/// Where a run holds few blocks, how much it sends is a matter of which.
+fn of_blocks(capture: &Capture, window: &Window<'_>) -> Vec<Caution> {
+    let generators = capture.manifest.plan.generators.iter();
+    let coarse = generators.filter_map(|generator| {
+        let RatePlan {
+            unit: RateUnit::Bytes,
+            shape: RateShape::Constant { per_second },
+        } = generator.rate
+        else {
+            return None;
+        };
+        let block_max = generator.payload.blocks.maximum().bytes();
+        let share = float_from_u64(block_max) / (per_second * window.length().as_secs_f64());
+        (share > limits::BLOCK_SHARE).then(|| Caution::CoarseBlocks {
+            id: generator.id.clone(),
+            block_max,
+            share,
+        })
+    });
+    coarse.collect()
 }
 
 fn of_host(capture: &Capture, window: &Window<'_>) -> Vec<Caution> {

@@ -5,9 +5,10 @@ use proptest::prelude::*;
 use stillwell_capture::{EventRecord, Note, PartNote, RunOutcome, SubjectEnd};
 use stillwell_metric::{Labels, Value, catalogue, empty_histogram, encode_histogram};
 use stillwell_plan::{
-    Aggregation, CheckPlan, GoalMetric, Phase, RatePlan, ScrapePlan, SeriesSelector, SubjectKind,
+    Aggregation, BlockShape, CheckPlan, GoalMetric, Phase, RatePlan, ScrapePlan, SeriesSelector,
+    SubjectKind,
 };
-use stillwell_units::{Moment, Nanos};
+use stillwell_units::{ByteRate, ByteSize, Moment, Nanos};
 
 use super::*;
 use crate::check::CheckPassed;
@@ -270,6 +271,23 @@ fn unknown_cpus_are_said_and_not_guessed() {
     let run = story.summary();
     assert_eq!(run.figures.foreign_cpu_share, None);
     assert_eq!(run.cautions, [Caution::HostCpusUnknown]);
+}
+
+#[test]
+fn blocks_that_are_a_tenth_of_a_run_are_a_caution() {
+    let with_block = |maximum| {
+        let mut story = Story::healthy();
+        let plan = &mut story.manifest.plan.generators[0];
+        plan.rate = RatePlan::bytes(ByteRate::try_new(100_000).unwrap());
+        plan.payload.blocks = BlockShape::UpTo {
+            maximum: ByteSize::new(maximum),
+        };
+        story.summary().cautions
+    };
+    assert_eq!(with_block(100_000), []);
+    let coarse = with_block(100_001);
+    assert!(matches!(coarse[..], [Caution::CoarseBlocks { .. }]));
+    assert!(coarse[0].to_string().contains("97.66 KiB"), "{coarse:?}");
 }
 
 fn lateness(p99: Nanos) -> Value {
