@@ -9,8 +9,8 @@ use crate::rule::{Change, Verdict, verdict_of};
 use crate::summary::RunSummary;
 
 /// What two sets of runs say about one goal that were not made in pairs: drift
-/// of the machine between them looks like a change, so it is a lead and gates
-/// nothing.
+/// of the machine between them looks like a change. No experiment gates on it;
+/// `stillwell compare`, where a person names the two sets, does and says so.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AcrossVerdict {
     /// What is compared.

@@ -35,6 +35,8 @@ pub(crate) struct Lab {
     folder: TempDir,
     mark: String,
     keys: Vec<(&'static str, String)>,
+    /// How events reach the subject, and the sink.
+    schemes: [&'static str; 2],
     pub(crate) listen: String,
     pub(crate) sink: String,
     _machine: Box<dyn Any>,
@@ -55,6 +57,20 @@ impl Lab {
         ))
     }
 
+    /// The same, with datagrams in.
+    pub(crate) fn datagrams() -> Self {
+        let mut lab = Self::alone();
+        lab.schemes = ["udp", "tcp"];
+        lab.with("ready", "{delay: 200ms}").relay(&[])
+    }
+
+    /// The same, with requests out.
+    pub(crate) fn into_http() -> Self {
+        let mut lab = Self::alone();
+        lab.schemes = ["tcp", "http"];
+        lab.relay(&[])
+    }
+
     fn on(machine: Box<dyn Any>) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -65,6 +81,7 @@ impl Lab {
             sink: format!("127.0.0.1:{}", free_port()),
             folder,
             keys: Vec::new(),
+            schemes: ["tcp", "tcp"],
             _machine: machine,
         };
         fs::create_dir(lab.path("state")).unwrap();
@@ -103,7 +120,8 @@ impl Lab {
 
     fn relay_words(&self) -> Vec<String> {
         let (input, output) = (&self.listen, &self.sink);
-        let (input, output) = (format!("tcp://{input}"), format!("tcp://{output}"));
+        let [into, out] = self.schemes;
+        let (input, output) = (format!("{into}://{input}"), format!("{out}://{output}"));
         ["{self}", "relay", "--in", &input, "--out", &output]
             .map(str::to_owned)
             .to_vec()
@@ -139,10 +157,11 @@ impl Lab {
             }
         }
         let (mark, listen, sink) = (&self.mark, &self.listen, &self.sink);
+        let [into, out] = self.schemes;
         format!(
             "subject:\n  name: relay\n  environment: {{{MARK}: \"{mark}\"}}\n{subject}\
-             workload:\n  generators:\n    - tcp: \"{listen}\"\n      payload: syslog5424\n      \
-             cache: 1 MiB\n      {rate}\n  sinks:\n    - tcp: \"{sink}\"\n{top}"
+             workload:\n  generators:\n    - {into}: \"{listen}\"\n      payload: syslog5424\n      \
+             cache: 1 MiB\n      {rate}\n  sinks:\n    - {out}: \"{sink}\"\n{top}"
         )
     }
 

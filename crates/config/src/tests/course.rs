@@ -37,10 +37,10 @@ fn designs_read_as_typed() {
     for (text, design) in [
         ("paired", DesignPlan::Paired),
         ("duet", DesignPlan::Duet),
-        ("sliced", sliced(100, 500)),
-        ("{sliced: }", sliced(100, 500)),
-        ("{sliced: {}}", sliced(100, 500)),
-        ("{sliced: {turn_max: 2s}}", sliced(100, 2_000)),
+        ("sliced", sliced(20, 60)),
+        ("{sliced: }", sliced(20, 60)),
+        ("{sliced: {}}", sliced(20, 60)),
+        ("{sliced: {turn_max: 2s}}", sliced(20, 2_000)),
         (
             "{sliced: {turn_min: 300ms, turn_max: 300ms}}",
             sliced(300, 300),
@@ -104,14 +104,14 @@ phases: {{warmup: {{at_lest: 2s}}, measure: 1s}}
     ));
     snapshot!(&format!(
         "{LEAST}pairs: {{max: 2000}}
-design: {{sliced: {{turn_max: 50ms}}}}
+design: {{sliced: {{turn_max: 15ms}}}}
 phases: {{warmup: soon, measure: 1s}}
 "
     ));
     snapshot!(&format!(
         "{LEAST}pairs: []
 design: sliced
-phases: {{measure: 3s}}
+phases: {{measure: 300ms}}
 "
     ));
 }
@@ -208,10 +208,10 @@ fn flags_that_cannot_be_are_errors() {
         (
             LabOverrides {
                 design: Some(DesignOverride::Sliced),
-                measure: Some(Nanos::from_secs(2)),
+                measure: Some(Nanos::from_millis(300)),
                 ..none()
             },
-            "no room for chance in 2s",
+            "no room for chance in 300ms",
         ),
     ] {
         let found = experiment_with(LEAST, &overrides).unwrap_err().to_string();

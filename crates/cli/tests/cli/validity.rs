@@ -1,0 +1,99 @@
+//! A rig that is wrong gives no verdict.
+
+use crate::lab::{LONG, Lab, assert_code, assert_holds};
+
+const SHORT: &str = "{ready: 10s, warmup: 200ms, measure: 500ms, drain: 2s, quiet: 50ms}";
+
+/// What `lab` says, which must be that nothing can be said, because of `reason`.
+#[track_caller]
+fn assert_invalid(lab: &Lab, reason: &str) {
+    let ended = lab.run(&[]).finish(LONG);
+    assert_code(&ended, 4);
+    assert_holds(&ended.stdout, &["1 invalid"]);
+    if ended.stdout.contains("others used") && !ended.stdout.contains(reason) {
+        println!("DISTURBED: others use this host, which is said before: {reason}");
+    } else {
+        assert_holds(&ended.stdout, &[reason]);
+    }
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_generator_that_cannot_keep_up_gives_no_verdict() {
+    // Nobody holds back a sender of datagrams, so only it can be the limit.
+    let lab = Lab::datagrams().with("phases", SHORT);
+    let lab = lab.with("rate", "50 GiB/s").with("goals", "[memory]");
+    assert_invalid(&lab, "workers could not make more");
+}
+
+#[test]
+fn a_throttled_generator_gives_no_verdict() {
+    let all = std::thread::available_parallelism().map_or(1, usize::from);
+    if all < 2 {
+        println!("SKIPPED: a_throttled_generator_gives_no_verdict: needs two CPUs");
+        return;
+    }
+    let lab = Lab::alone()
+        .with("phases", SHORT)
+        .with("placement", "{ours: [0]}")
+        .with("rate", "max")
+        .with("goals", "[ingress_throughput]");
+    let burners: Vec<_> = (0..4).map(|_| Burner::on_cpu_0(&lab)).collect();
+    // They take from the generator's CPU, and more of the host than is allowed.
+    assert_invalid(&lab, "left out");
+    drop(burners);
+}
+
+#[test]
+fn a_saturated_sink_gives_no_verdict() {
+    // Requests without end in one connection: to make one is far less work than
+    // to read it.
+    let flood = r#"
+import os, socket, sys
+request = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na\n"
+host, port = sys.argv[1].split(":")
+peer = socket.create_connection((host, int(port)))
+if os.fork():
+    while True:
+        peer.sendall(request * 4096)
+while peer.recv(1 << 20):
+    pass
+"#;
+    let lab = Lab::into_http();
+    let file = lab.file("flood.py", flood);
+    let script = format!("python3 {} {} & exec \"$@\"", file.display(), lab.sink);
+    let lab = lab.script(&script).with("phases", SHORT);
+    let lab = lab.with("goals", "[egress_throughput]");
+    assert_invalid(&lab, "was the limit: busy for");
+}
+
+#[test]
+fn a_goal_that_was_never_measured_gives_no_verdict() {
+    let nobody = "{prometheus: [{url: \"http://127.0.0.1:9/metrics\"}]}";
+    let lab = Lab::new()
+        .with("phases", SHORT)
+        .with("observe", nobody)
+        .with(
+            "goals",
+            "[{series: target/queue_length, reduce: mean, better: lower}]",
+        );
+    assert_invalid(&lab, "it was not recorded");
+}
+
+/// A process that does nothing but use CPU 0.
+struct Burner(std::process::Child);
+
+impl Burner {
+    fn on_cpu_0(lab: &Lab) -> Self {
+        let mut command = lab.program("taskset");
+        command.args(["-c", "0", "sh", "-c", "while :; do :; done"]);
+        Self(command.spawn().unwrap())
+    }
+}
+
+impl Drop for Burner {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
