@@ -29,5 +29,7 @@ mod start;
 mod storage;
 #[path = "cli/subject.rs"]
 mod subject;
+#[path = "cli/validity.rs"]
+mod validity;
 #[path = "cli/verdict.rs"]
 mod verdict;
