@@ -181,23 +181,12 @@ impl fmt::Display for Caution {
                 id,
                 share,
                 lateness_p99,
-            } => write!(
-                f,
-                "generator {id} woke late for {} of the time, by at most {lateness_p99} for 99 of \
-                 100 sends",
-                Percent(*share)
-            ),
+            } => write_late(f, id, *share, *lateness_p99),
             Self::CoarseBlocks {
                 id,
                 block_max,
                 share,
-            } => write!(
-                f,
-                "blocks of generator {id} are coarse: one of {} may be {} of what a run sends; state \
-                 smaller blocks, or measure for longer",
-                ByteSize::new(*block_max),
-                Percent(*share)
-            ),
+            } => write_coarse(f, id, ByteSize::new(*block_max), *share),
             Self::SendsFailed {
                 outcome,
                 count,
@@ -273,4 +262,32 @@ impl Caution {
             _ => Ok(()),
         }
     }
+}
+
+fn write_late(
+    f: &mut fmt::Formatter<'_>,
+    id: &str,
+    share: f64,
+    lateness_p99: Nanos,
+) -> fmt::Result {
+    let share = Percent(share);
+    write!(
+        f,
+        "generator {id} woke late for {share} of the time, by at most {lateness_p99} for 99 of 100 \
+         sends"
+    )
+}
+
+fn write_coarse(
+    f: &mut fmt::Formatter<'_>,
+    id: &str,
+    block_max: ByteSize,
+    share: f64,
+) -> fmt::Result {
+    let share = Percent(share);
+    write!(
+        f,
+        "blocks of generator {id} are coarse: one of {block_max} may be {share} of what a run sends; \
+         state smaller blocks, or measure for longer"
+    )
 }
