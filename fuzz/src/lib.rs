@@ -5,9 +5,11 @@
 //! that.
 
 mod files;
+mod h2;
 mod http;
 
 pub use files::{capture, config, lading_capture};
+pub use h2::{grpc_messages, h2_client, h2_frames, h2_server, hpack};
 pub use http::{http_request, http_response};
 
 /// A page of metrics has no more series than asked for, every line of it is

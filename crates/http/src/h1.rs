@@ -12,10 +12,14 @@ mod response_parser;
 mod tests;
 
 pub use build::HeadError;
+pub(crate) use build::check_headers;
 pub use one_shot::{OneShot, OneShotError, Response};
-pub use reply::{CONTINUE, PreparedResponse, write_response};
+pub use reply::{
+    CONTINUE, LAST_CHUNK, PreparedResponse, write_chunk, write_chunked_head, write_response,
+};
 pub use request_parser::{RequestEvent, RequestHead, RequestParser};
 pub use request_template::RequestTemplate;
+pub(crate) use request_template::check_request_line;
 pub use response_parser::{ResponseEvent, ResponseHead, ResponseParser};
 
 /// Why bytes are not a message that can be framed without guessing. A parser

@@ -20,7 +20,7 @@
 //! most 64 KiB and 100 headers. There is no code here for TLS, for upgrades or
 //! for undoing content codings, and nothing here reads a socket or a clock.
 //!
-//! HTTP/1.1 lives in its own module; other versions will stand beside it.
+//! That is HTTP/1.1; [`h2`] is HTTP/2, and [`grpc`] the messages in its bodies.
 //!
 //! ```
 //! use stillwell_http::{RequestEvent, RequestParser, RequestTemplate};
@@ -46,12 +46,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod decimal;
+pub mod grpc;
 mod h1;
+pub mod h2;
 mod target;
 
 pub use h1::{
-    CONTINUE, HeadError, OneShot, OneShotError, ParseError, PreparedResponse, RequestEvent,
-    RequestHead, RequestParser, RequestTemplate, Response, ResponseEvent, ResponseHead,
-    ResponseParser, write_response,
+    CONTINUE, HeadError, LAST_CHUNK, OneShot, OneShotError, ParseError, PreparedResponse,
+    RequestEvent, RequestHead, RequestParser, RequestTemplate, Response, ResponseEvent,
+    ResponseHead, ResponseParser, write_chunk, write_chunked_head, write_response,
 };
 pub use target::{Scheme, Target, TargetError};

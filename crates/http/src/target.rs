@@ -21,8 +21,30 @@ pub struct Target {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Scheme {
-    /// HTTP/1.1 without encryption.
+    /// Without encryption.
     Http,
+    /// Over TLS.
+    Https,
+}
+
+impl Scheme {
+    /// As it stands in a URL, such as `http`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+
+    /// The port of URLs that give none.
+    #[must_use]
+    pub const fn port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
 }
 
 /// Why a URL was not understood. The message says what is accepted.
@@ -67,6 +89,45 @@ pub enum TargetError {
 }
 
 impl Target {
+    /// As from text, but takes `https://` too: for those who can speak TLS.
+    ///
+    /// # Errors
+    /// [`TargetError`] where it is no such URL.
+    pub fn from_url(text: &str) -> Result<Self, TargetError> {
+        let found = || text.to_owned();
+        let (scheme, rest) = text
+            .trim()
+            .split_once("://")
+            .ok_or_else(|| TargetError::Scheme { found: found() })?;
+        let scheme = [Scheme::Http, Scheme::Https]
+            .into_iter()
+            .find(|known| scheme.eq_ignore_ascii_case(known.as_str()))
+            .ok_or_else(|| TargetError::Scheme { found: found() })?;
+        let rest = rest.split_once('#').map_or(rest, |(rest, _)| rest);
+        let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        if authority.contains('@') {
+            return Err(TargetError::UserInfo { found: found() });
+        }
+        if !path.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(TargetError::Path { found: found() });
+        }
+        let (host, port) =
+            split_authority(authority).ok_or_else(|| TargetError::Host { found: found() })?;
+        let port = match port {
+            None => scheme.port(),
+            Some(digits) => {
+                parse_port(digits).ok_or_else(|| TargetError::Port { found: found() })?
+            }
+        };
+        let slash = if path.starts_with('/') { "" } else { "/" };
+        Ok(Self {
+            scheme,
+            host: host.to_owned(),
+            port,
+            path_and_query: format!("{slash}{path}"),
+        })
+    }
+
     /// How it is spoken to.
     #[must_use]
     pub const fn scheme(&self) -> Scheme {
@@ -79,7 +140,7 @@ impl Target {
         &self.host
     }
 
-    /// The port to dial: 80 where none was given.
+    /// The port to dial: the scheme's where none was given.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
@@ -91,12 +152,13 @@ impl Target {
         &self.path_and_query
     }
 
-    /// What stands in `Host`: the port only where it is not 80.
+    /// What stands in `Host`: the port only where it is not the scheme's.
     #[must_use]
     pub fn authority(&self) -> String {
-        match self.port {
-            80 => self.bracketed_host(),
-            port => format!("{}:{port}", self.bracketed_host()),
+        if self.port == self.scheme.port() {
+            self.bracketed_host()
+        } else {
+            self.dial_address()
         }
     }
 
@@ -118,8 +180,8 @@ impl Target {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Scheme::Http = self.scheme;
-        write!(f, "http://{}{}", self.authority(), self.path_and_query)
+        let scheme = self.scheme.as_str();
+        write!(f, "{scheme}://{}{}", self.authority(), self.path_and_query)
     }
 }
 
@@ -127,40 +189,13 @@ impl FromStr for Target {
     type Err = TargetError;
 
     fn from_str(text: &str) -> Result<Self, TargetError> {
-        let found = || text.to_owned();
-        let (scheme, rest) = text
-            .trim()
-            .split_once("://")
-            .ok_or_else(|| TargetError::Scheme { found: found() })?;
-        if scheme.eq_ignore_ascii_case("https") {
-            return Err(TargetError::HttpsUnsupported { found: found() });
+        let target = Self::from_url(text)?;
+        match target.scheme {
+            Scheme::Http => Ok(target),
+            Scheme::Https => Err(TargetError::HttpsUnsupported {
+                found: text.to_owned(),
+            }),
         }
-        if !scheme.eq_ignore_ascii_case("http") {
-            return Err(TargetError::Scheme { found: found() });
-        }
-        let rest = rest.split_once('#').map_or(rest, |(rest, _)| rest);
-        let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-        if authority.contains('@') {
-            return Err(TargetError::UserInfo { found: found() });
-        }
-        if !path.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(TargetError::Path { found: found() });
-        }
-        let (host, port) =
-            split_authority(authority).ok_or_else(|| TargetError::Host { found: found() })?;
-        let port = match port {
-            None => 80,
-            Some(digits) => {
-                parse_port(digits).ok_or_else(|| TargetError::Port { found: found() })?
-            }
-        };
-        let slash = if path.starts_with('/') { "" } else { "/" };
-        Ok(Self {
-            scheme: Scheme::Http,
-            host: host.to_owned(),
-            port,
-            path_and_query: format!("{slash}{path}"),
-        })
     }
 }
 
@@ -225,6 +260,28 @@ mod tests {
             }
             assert_eq!(target.to_string().parse(), Ok(target));
         }
+    }
+
+    #[test]
+    fn urls_over_tls_are_for_those_who_ask_for_them() {
+        for (text, port, authority) in [
+            ("HTTPS://h/x", 443, "h"),
+            ("https://h:443/x", 443, "h"),
+            ("https://[::1]:80/x", 80, "[::1]:80"),
+        ] {
+            let target = Target::from_url(text).unwrap();
+            assert_eq!(
+                (target.scheme(), target.port()),
+                (Scheme::Https, port),
+                "{text}"
+            );
+            assert_eq!(target.authority(), authority, "{text}");
+            assert_eq!(Target::from_url(&target.to_string()), Ok(target));
+        }
+        assert_eq!(
+            Target::from_url("http://h:443").unwrap().authority(),
+            "h:443"
+        );
     }
 
     #[test]

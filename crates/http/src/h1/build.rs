@@ -1,5 +1,7 @@
 //! What may stand in a head that we write.
 
+use crate::decimal::write_decimal;
+
 /// Why a head would not mean what was asked for.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum HeadError {
@@ -79,7 +81,7 @@ pub(super) fn write_headers(headers: &[(&str, &str)], out: &mut Vec<u8>) -> Resu
     Ok(())
 }
 
-fn check_headers(headers: &[(&str, &str)]) -> Result<(), HeadError> {
+pub(crate) fn check_headers(headers: &[(&str, &str)]) -> Result<(), HeadError> {
     if headers.len() > HEADERS_MAX {
         let count = headers.len();
         return Err(HeadError::TooManyHeaders { count });
@@ -118,19 +120,4 @@ pub(super) fn write_content_length(content_length: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"content-length: ");
     write_decimal(content_length, out);
     out.extend_from_slice(b"\r\n");
-}
-
-pub(super) fn write_decimal(mut value: u64, out: &mut Vec<u8>) {
-    // 2⁶⁴ has twenty digits.
-    let mut digits = [b'0'; 20];
-    let mut start = digits.len();
-    for (index, digit) in digits.iter_mut().enumerate().rev() {
-        *digit = b"0123456789"[usize::try_from(value % 10).unwrap_or(0)];
-        value /= 10;
-        start = index;
-        if value == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[start..]);
 }

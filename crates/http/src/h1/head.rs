@@ -3,6 +3,7 @@
 use memchr::memchr;
 
 use super::ParseError;
+use crate::decimal::parse_decimal;
 
 /// The longest head that is read.
 pub(super) const HEAD_BYTES_MAX: usize = 64 << 10;
@@ -164,15 +165,4 @@ impl Framing {
             self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
         }
     }
-}
-
-/// Digits alone: no sign, no spaces, no list.
-fn parse_decimal(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0_u64, |value, digit| {
-        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
-        value.checked_mul(10)?.checked_add(digit)
-    })
 }

@@ -1,7 +1,8 @@
 //! Answers.
 
 use super::HeadError;
-use super::build::{write_content_length, write_decimal, write_headers};
+use super::build::{write_content_length, write_headers};
+use crate::decimal::write_decimal;
 
 /// Tells a client that waits with `Expect: 100-continue` to send its body.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -19,13 +20,60 @@ pub fn write_response(
     out: &mut Vec<u8>,
 ) -> Result<(), HeadError> {
     let before = out.len();
-    let written = write_head(status, headers, body, out);
+    let has_body = !matches!(status, 204 | 304);
+    let framing = match has_body {
+        true => Framing::Length(body.len() as u64),
+        false => Framing::None,
+    };
+    let written = if has_body || body.is_empty() {
+        write_head(status, headers, framing, out)
+    } else {
+        Err(HeadError::BodyNotAllowed { status })
+    };
     match written {
         Ok(()) => out.extend_from_slice(body),
         Err(_) => out.truncate(before),
     }
     written
 }
+
+/// Appends the head of a response whose body follows in chunks: see
+/// [`write_chunk`] and [`LAST_CHUNK`].
+///
+/// # Errors
+/// As [`write_response`].
+pub fn write_chunked_head(
+    status: u16,
+    headers: &[(&str, &str)],
+    out: &mut Vec<u8>,
+) -> Result<(), HeadError> {
+    let before = out.len();
+    let written = match status {
+        204 | 304 => Err(HeadError::BodyNotAllowed { status }),
+        _ => write_head(status, headers, Framing::Chunked, out),
+    };
+    if written.is_err() {
+        out.truncate(before);
+    }
+    written
+}
+
+/// Appends a part of a body that is sent in chunks; nothing for nothing, which
+/// would end it.
+pub fn write_chunk(bytes: &[u8], out: &mut Vec<u8>) {
+    if bytes.is_empty() {
+        return;
+    }
+    let digits = bytes.len().to_be_bytes().map(hex_digits).concat();
+    let first = digits.iter().position(|digit| *digit != b'0');
+    out.extend_from_slice(&digits[first.unwrap_or(0)..]);
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(bytes);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// What ends a body that is sent in chunks.
+pub const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 /// A response that is the same each time: laid out once, sent as it is.
 #[derive(Clone, Debug)]
@@ -59,18 +107,22 @@ impl PreparedResponse {
     }
 }
 
+/// What a head says about the body.
+#[derive(Clone, Copy, Debug)]
+enum Framing {
+    None,
+    Length(u64),
+    Chunked,
+}
+
 fn write_head(
     status: u16,
     headers: &[(&str, &str)],
-    body: &[u8],
+    framing: Framing,
     out: &mut Vec<u8>,
 ) -> Result<(), HeadError> {
     if !(200..600).contains(&status) {
         return Err(HeadError::Status { status });
-    }
-    let has_body = !matches!(status, 204 | 304);
-    if !has_body && !body.is_empty() {
-        return Err(HeadError::BodyNotAllowed { status });
     }
     out.extend_from_slice(b"HTTP/1.1 ");
     write_decimal(u64::from(status), out);
@@ -78,11 +130,18 @@ fn write_head(
     out.extend_from_slice(reason(status).as_bytes());
     out.extend_from_slice(b"\r\n");
     write_headers(headers, out)?;
-    if has_body {
-        write_content_length(body.len() as u64, out);
+    match framing {
+        Framing::None => {}
+        Framing::Length(length) => write_content_length(length, out),
+        Framing::Chunked => out.extend_from_slice(b"transfer-encoding: chunked\r\n"),
     }
     out.extend_from_slice(b"\r\n");
     Ok(())
+}
+
+const fn hex_digits(byte: u8) -> [u8; 2] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    [DIGITS[(byte >> 4) as usize], DIGITS[(byte & 15) as usize]]
 }
 
 /// The phrase for people; programs do not read it.

@@ -52,14 +52,20 @@ impl RequestTemplate {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// The longest head that [`Self::write_head`] appends, in bytes.
+    /// Appends the head of a request whose body follows in chunks.
+    pub fn write_chunked_head(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.prefix);
+        out.extend_from_slice(b"transfer-encoding: chunked\r\n\r\n");
+    }
+
+    /// The longest head that is appended, in bytes.
     #[must_use]
     pub const fn head_bytes_max(&self) -> usize {
         self.prefix.len() + "content-length: 18446744073709551615\r\n\r\n".len()
     }
 }
 
-fn check_request_line(
+pub(crate) fn check_request_line(
     method: &str,
     path_and_query: &str,
     authority: &str,

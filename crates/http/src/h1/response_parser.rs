@@ -6,16 +6,21 @@ use super::ParseError;
 use super::body::{Body, BodyEvent, Chunks};
 use super::head::{Framing, HEADERS_MAX, HeadBuffer, whole};
 
+/// What a status counts among the headers, in bytes.
+const STATUS_BYTES: usize = ":status200".len();
+
 /// Reads the responses of one connection, one after another.
 ///
 /// [`Self::advance`] is called with what was read until it gives no event, and
 /// [`Self::finish`] once when the connection has ended. Interim (1xx) responses
-/// are passed over. Requests by `HEAD` and `CONNECT`, whose responses are framed
-/// otherwise, are not for this parser.
+/// are passed over. Requests by `CONNECT`, whose responses are framed otherwise,
+/// are not for this parser; of those by `HEAD` it has to be told.
 #[derive(Debug, Default)]
 pub struct ResponseParser {
     head: HeadBuffer,
     state: State,
+    /// Whether the next final response answers `HEAD`.
+    answers_head: bool,
 }
 
 #[derive(Debug, Default)]
@@ -46,6 +51,9 @@ pub struct ResponseHead {
     pub keep_alive: bool,
     /// The body's length in bytes, where the head says it.
     pub content_length: Option<u64>,
+    /// The names and values of its headers in bytes, `:status` counted as if it
+    /// were one: the same measure as over HTTP/2.
+    pub header_bytes: usize,
 }
 
 impl ResponseParser {
@@ -53,6 +61,12 @@ impl ResponseParser {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The next final response answers a request by `HEAD`: it has no body,
+    /// whatever it says. To be called before its head is read, for each anew.
+    pub const fn answers_head(&mut self) {
+        self.answers_head = true;
     }
 
     /// How many bytes of `input` were taken, and what they completed. Without an
@@ -64,8 +78,21 @@ impl ResponseParser {
         &mut self,
         input: &'i [u8],
     ) -> Result<(usize, Option<ResponseEvent<'i>>), ParseError> {
+        self.advance_reading(input, |_, _| {})
+    }
+
+    /// As [`Self::advance`], and gives name and value of each header of a final
+    /// response to `header`, before the event that tells of it.
+    ///
+    /// # Errors
+    /// As [`Self::advance`].
+    pub fn advance_reading<'i>(
+        &mut self,
+        input: &'i [u8],
+        header: impl FnMut(&str, &[u8]),
+    ) -> Result<(usize, Option<ResponseEvent<'i>>), ParseError> {
         let step = match &mut self.state {
-            State::Head => self.advance_head(input),
+            State::Head => self.advance_head(input, header),
             State::Body(body) => match body.advance(input) {
                 Ok((consumed, Some(BodyEvent::End))) => {
                     self.state = State::Head;
@@ -114,6 +141,7 @@ impl ResponseParser {
     fn advance_head<'i>(
         &mut self,
         input: &'i [u8],
+        mut header: impl FnMut(&str, &[u8]),
     ) -> Result<(usize, Option<ResponseEvent<'i>>), ParseError> {
         let mut consumed = 0;
         loop {
@@ -122,7 +150,8 @@ impl ResponseParser {
             let Some(bytes) = bytes else {
                 return Ok((consumed, None));
             };
-            if let Some((head, body)) = parse_head(bytes)? {
+            if let Some((head, body)) = parse_head(bytes, self.answers_head, &mut header)? {
+                self.answers_head = false;
                 self.state = State::Body(body);
                 return Ok((consumed, Some(ResponseEvent::Head(head))));
             }
@@ -131,7 +160,11 @@ impl ResponseParser {
 }
 
 /// A whole head and the body that it announces; none for an interim response.
-fn parse_head(bytes: &[u8]) -> Result<Option<(ResponseHead, Body)>, ParseError> {
+fn parse_head(
+    bytes: &[u8],
+    answers_head: bool,
+    read: &mut impl FnMut(&str, &[u8]),
+) -> Result<Option<(ResponseHead, Body)>, ParseError> {
     // Not cleared first: that would cost more than parsing.
     let mut room = [const { MaybeUninit::uninit() }; HEADERS_MAX];
     let mut response = httparse::Response::new(&mut []);
@@ -147,12 +180,16 @@ fn parse_head(bytes: &[u8]) -> Result<Option<(ResponseHead, Body)>, ParseError> 
         _ => return Err(malformed),
     }
     let mut framing = Framing::default();
+    let mut header_bytes = STATUS_BYTES;
     for header in response.headers.iter() {
         framing.read(header.name, header.value)?;
+        read(header.name, header.value);
+        header_bytes += header.name.len() + header.value.len();
     }
     framing.check(response.version)?;
     let body = match (status, framing.content_length) {
         (204 | 304, _) => Body::Length(0),
+        _ if answers_head => Body::Length(0),
         _ if framing.chunked => Body::Chunked(Chunks::new()),
         (_, Some(length)) => Body::Length(length),
         (_, None) => Body::UntilClose,
@@ -161,6 +198,7 @@ fn parse_head(bytes: &[u8]) -> Result<Option<(ResponseHead, Body)>, ParseError> 
         status,
         keep_alive: framing.keeps_alive(response.version) && !matches!(body, Body::UntilClose),
         content_length: framing.content_length,
+        header_bytes,
     };
     Ok(Some((head, body)))
 }

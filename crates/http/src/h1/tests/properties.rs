@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{RequestTemplate, write_response};
+use crate::{LAST_CHUNK, RequestTemplate, write_chunk, write_chunked_head, write_response};
 
 /// Pieces of which messages are made, whole and broken.
 const PIECES: [&[u8]; 32] = [
@@ -133,14 +133,23 @@ proptest! {
         parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..100), 1..10),
         cuts in prop::collection::vec(any::<usize>(), 0..20),
     ) {
-        let mut bytes = b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
+        let mut chunks = Vec::new();
         for part in &parts {
-            bytes.extend_from_slice(format!("{:x}\r\n", part.len()).as_bytes());
-            bytes.extend_from_slice(part);
-            bytes.extend_from_slice(b"\r\n");
+            write_chunk(part, &mut chunks);
+            write_chunk(&[], &mut chunks);
         }
-        bytes.extend_from_slice(b"0\r\n\r\n");
+        chunks.extend_from_slice(LAST_CHUNK);
+        let mut bytes = Vec::new();
+        let template = RequestTemplate::new("POST", "/", "h", &[]).unwrap();
+        template.write_chunked_head(&mut bytes);
+        bytes.extend_from_slice(&chunks);
         let expected = [head("POST / chunked"), Seen::Body(parts.concat()), Seen::End];
         prop_assert_eq!(read::<RequestParser>(&bytes, &cuts), expected);
+
+        bytes.clear();
+        write_chunked_head(200, &[], &mut bytes).unwrap();
+        bytes.extend_from_slice(&chunks);
+        let expected = [head("200"), Seen::Body(parts.concat()), Seen::End];
+        prop_assert_eq!(read::<ResponseParser>(&bytes, &cuts), expected);
     }
 }

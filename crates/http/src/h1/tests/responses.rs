@@ -50,6 +50,58 @@ fn statuses_without_a_body_have_none() {
 }
 
 #[test]
+fn answers_to_head_have_no_body_whatever_they_say() {
+    let text = b"HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n\
+                 HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n\
+                 HTTP/1.1 200 OK\r\n\r\n\
+                 HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
+    let (mut parser, mut read, mut seen) = (ResponseParser::new(), 0, Vec::new());
+    parser.answers_head();
+    while let (taken, Some(event)) = parser.advance(&text[read..]).unwrap() {
+        read += taken;
+        seen.push(seen_response(event));
+        if seen.len() < 6 && matches!(event, ResponseEvent::End) {
+            parser.answers_head();
+        }
+    }
+    let end = Seen::End;
+    let expected = [
+        head("200 7B"),
+        end.clone(),
+        head("200"),
+        end.clone(),
+        head("200"),
+        end.clone(),
+        head("200 1B"),
+        body("x"),
+        end,
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn headers_can_be_read_and_are_measured() {
+    let text = b"HTTP/1.1 100 Continue\r\nno: no\r\n\r\n\
+                 HTTP/1.1 200 OK\r\nX-a:  b \r\nContent-Length: 0\r\n\r\n";
+    for cut in 0..text.len() {
+        let (mut parser, mut headers) = (ResponseParser::new(), Vec::new());
+        let mut read = |name: &str, value: &[u8]| headers.push((name.to_owned(), value.to_vec()));
+        let (_, event) = parser.advance_reading(&text[..cut], &mut read).unwrap();
+        assert_eq!(event, None);
+        let (_, event) = parser.advance_reading(&text[cut..], &mut read).unwrap();
+        let Some(ResponseEvent::Head(head)) = event else {
+            panic!("{event:?}");
+        };
+        assert_eq!(head.header_bytes, ":status200X-abContent-Length0".len());
+        let expected = [("X-a", b"b"), ("Content-Length", b"0")];
+        assert_eq!(
+            headers,
+            expected.map(|(name, value)| (name.to_owned(), value.to_vec()))
+        );
+    }
+}
+
+#[test]
 fn responses_follow_each_other_and_interim_ones_are_passed_over() {
     check_response(
         "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nLink: x\r\n\r\n\

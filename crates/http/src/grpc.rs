@@ -1,0 +1,283 @@
+//! gRPC messages in the bodies of HTTP/2: a byte that says whether the message is
+//! compressed, its length, and the message. Neither compression nor protobuf is
+//! looked into. The outcome of a call stands in the trailers (or, where there is
+//! no body, in the head): see [`status`].
+
+use crate::decimal::parse_decimal;
+use crate::h2::Fields;
+
+/// What stands before each message, in bytes.
+pub const MESSAGE_HEAD_BYTES: usize = 5;
+
+/// What stands before a message of `message_bytes`.
+#[must_use]
+pub const fn message_head(message_bytes: u32, is_compressed: bool) -> [u8; MESSAGE_HEAD_BYTES] {
+    let [a, b, c, d] = message_bytes.to_be_bytes();
+    [is_compressed as u8, a, b, c, d]
+}
+
+/// Appends `message` behind its head.
+///
+/// # Errors
+/// [`MessageError::TooLarge`] for 2³² bytes and more.
+pub fn write_message(
+    message: &[u8],
+    is_compressed: bool,
+    out: &mut Vec<u8>,
+) -> Result<(), MessageError> {
+    let bytes = u32::try_from(message.len()).map_err(|_| MessageError::TooLarge {
+        bytes: u32::MAX,
+        bytes_max: u32::MAX,
+    })?;
+    out.extend_from_slice(&message_head(bytes, is_compressed));
+    out.extend_from_slice(message);
+    Ok(())
+}
+
+/// The outcome of a call, 0 being success, where `fields` say it.
+#[must_use]
+pub fn status(fields: Fields<'_>) -> Option<u32> {
+    let value = parse_decimal(fields.value("grpc-status")?)?;
+    u32::try_from(value).ok()
+}
+
+/// A whole message.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Message<'a> {
+    /// Whether it is compressed, as `grpc-encoding` says.
+    pub is_compressed: bool,
+    /// As it was sent.
+    pub bytes: &'a [u8],
+}
+
+/// Why a body holds no messages. A reader that has failed stays failed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum MessageError {
+    /// The first byte is neither 0 nor 1.
+    #[error("a message begins with {flag}, neither 0 nor 1")]
+    Flag {
+        /// The first byte.
+        flag: u8,
+    },
+    /// Longer than was allowed.
+    #[error("a message of {bytes} bytes exceeds the {bytes_max} allowed")]
+    TooLarge {
+        /// The message.
+        bytes: u32,
+        /// What was allowed.
+        bytes_max: u32,
+    },
+    /// The body ended within a message.
+    #[error("the body ended within a message")]
+    Truncated,
+}
+
+/// Reads the messages of one body, cut anywhere. Holds at most one message; those
+/// that arrive whole are not copied.
+#[derive(Debug)]
+pub struct MessageReader {
+    /// What has arrived of a message and its head, or the one handed out last.
+    partial: Vec<u8>,
+    is_handed_out: bool,
+    message_bytes_max: u32,
+    failure: Option<MessageError>,
+}
+
+impl MessageReader {
+    /// Takes messages of up to `message_bytes_max`.
+    #[must_use]
+    pub const fn new(message_bytes_max: u32) -> Self {
+        Self {
+            partial: Vec::new(),
+            is_handed_out: false,
+            message_bytes_max,
+            failure: None,
+        }
+    }
+
+    /// How many bytes of `input` were taken, and the message that they
+    /// completed. Without one all of `input` was taken.
+    ///
+    /// # Errors
+    /// [`MessageError`] where it is no message, and ever after.
+    pub fn advance<'a>(
+        &'a mut self,
+        input: &'a [u8],
+    ) -> Result<(usize, Option<Message<'a>>), MessageError> {
+        if let Some(error) = self.failure {
+            return Err(error);
+        }
+        if std::mem::take(&mut self.is_handed_out) {
+            self.partial.clear();
+        }
+        let taken = match self.take(input) {
+            Ok(taken) => taken,
+            Err(error) => {
+                self.failure = Some(error);
+                return Err(error);
+            }
+        };
+        let Some(taken) = taken else {
+            return Ok((input.len(), None));
+        };
+        let whole = if self.partial.is_empty() {
+            &input[..taken]
+        } else {
+            self.is_handed_out = true;
+            &self.partial
+        };
+        let message = Message {
+            is_compressed: whole[0] == 1,
+            bytes: &whole[MESSAGE_HEAD_BYTES..],
+        };
+        Ok((taken, Some(message)))
+    }
+
+    /// The body has ended; another may begin.
+    ///
+    /// # Errors
+    /// [`MessageError::Truncated`] within a message.
+    pub fn finish(&mut self) -> Result<(), MessageError> {
+        let is_idle = self.partial.is_empty() || self.is_handed_out;
+        self.partial.clear();
+        self.is_handed_out = false;
+        match self.failure.take() {
+            Some(error) => Err(error),
+            None if is_idle => Ok(()),
+            None => Err(MessageError::Truncated),
+        }
+    }
+
+    /// How much of `input` completes a message; what does not is kept.
+    fn take(&mut self, input: &[u8]) -> Result<Option<usize>, MessageError> {
+        if self.partial.is_empty() {
+            if let Some(length) = self.whole_bytes(input)?
+                && length <= input.len()
+            {
+                return Ok(Some(length));
+            }
+            self.partial.extend_from_slice(input);
+            return Ok(None);
+        }
+        let mut taken = 0;
+        if self.partial.len() < MESSAGE_HEAD_BYTES {
+            taken = input.len().min(MESSAGE_HEAD_BYTES - self.partial.len());
+            self.partial.extend_from_slice(&input[..taken]);
+        }
+        let Some(length) = self.whole_bytes(&self.partial)? else {
+            return Ok(None);
+        };
+        let more = (input.len() - taken).min(length - self.partial.len());
+        self.partial.extend_from_slice(&input[taken..taken + more]);
+        Ok((self.partial.len() == length).then_some(taken + more))
+    }
+
+    /// The length of the message that `bytes` begin, with its head.
+    fn whole_bytes(&self, bytes: &[u8]) -> Result<Option<usize>, MessageError> {
+        let Some((flag, rest)) = bytes.split_first() else {
+            return Ok(None);
+        };
+        if *flag > 1 {
+            return Err(MessageError::Flag { flag: *flag });
+        }
+        let Some(length) = rest.first_chunk() else {
+            return Ok(None);
+        };
+        let (bytes, bytes_max) = (u32::from_be_bytes(*length), self.message_bytes_max);
+        if bytes > bytes_max {
+            return Err(MessageError::TooLarge { bytes, bytes_max });
+        }
+        Ok(Some(MESSAGE_HEAD_BYTES + bytes as usize))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const BYTES_MAX: u32 = 300;
+
+    /// Messages and whether they are compressed.
+    #[derive(Debug, PartialEq)]
+    struct Read {
+        messages: Vec<(bool, Vec<u8>)>,
+        ended: Result<(), MessageError>,
+    }
+
+    fn read(body: &[u8], cuts: &[usize]) -> Read {
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (body.len() + 1)).collect();
+        cuts.push(body.len());
+        cuts.sort_unstable();
+        let (mut reader, mut seen, mut start) = (MessageReader::new(BYTES_MAX), Vec::new(), 0);
+        for end in cuts {
+            loop {
+                match reader.advance(&body[start..end]) {
+                    Ok((taken, Some(message))) => {
+                        start += taken;
+                        seen.push((message.is_compressed, message.bytes.to_vec()));
+                    }
+                    Ok((taken, None)) => {
+                        assert_eq!(taken, end - start, "input was left without a message");
+                        start = end;
+                        break;
+                    }
+                    Err(error) => {
+                        assert_eq!(reader.advance(b"x"), Err(error), "a failure was forgotten");
+                        return Read {
+                            messages: seen,
+                            ended: Err(error),
+                        };
+                    }
+                }
+            }
+        }
+        Read {
+            messages: seen,
+            ended: reader.finish(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn for_all_messages_and_cuts_what_is_written_is_read(
+            messages in prop::collection::vec(
+                (any::<bool>(), prop::collection::vec(any::<u8>(), 0..300)), 0..6),
+            cuts in prop::collection::vec(any::<usize>(), 0..8),
+            missing in 0_usize..4,
+        ) {
+            let mut body = Vec::new();
+            for (is_compressed, message) in &messages {
+                write_message(message, *is_compressed, &mut body).unwrap();
+            }
+            let whole = read(&body, &cuts);
+            prop_assert_eq!(&whole.messages, &messages);
+            prop_assert_eq!(whole.ended, Ok(()));
+            let cut = body.len().saturating_sub(missing);
+            let part = read(&body[..cut], &cuts);
+            prop_assert_eq!(part.ended.is_ok(), cut == body.len());
+            prop_assert!(messages.starts_with(&part.messages));
+        }
+
+        #[test]
+        fn for_all_bytes_and_cuts_the_messages_are_the_same(
+            body in prop::collection::vec(prop_oneof![0_u8..3, any::<u8>()], 0..200),
+            cuts in prop::collection::vec(any::<usize>(), 0..8),
+        ) {
+            prop_assert_eq!(read(&body, &cuts), read(&body, &[]));
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused() {
+        assert_eq!(read(&[2], &[]).ended, Err(MessageError::Flag { flag: 2 }));
+        let (bytes, bytes_max) = (BYTES_MAX + 1, BYTES_MAX);
+        let head = message_head(bytes, true);
+        assert_eq!(
+            read(&head, &[2]).ended,
+            Err(MessageError::TooLarge { bytes, bytes_max })
+        );
+        assert_eq!(read(&[0, 0], &[]).ended, Err(MessageError::Truncated));
+    }
+}

@@ -1,0 +1,95 @@
+//! HTTP/2 (RFC 9113) without I/O: bytes in, events out.
+//!
+//! * [`Client`] sends [`RequestBlock`]s and says what became of each;
+//! * [`Server`] hands out requests and sends [`ResponseBlock`]s;
+//! * [`Limits`] bound what either takes from its peer.
+//!
+//! Both are fed with what was read, by `advance`, until there is no event, and
+//! lay out what is to be written in `output`. Output arises from calls and from
+//! input, so look at it after either; once some was sent, `advance(&[])` says
+//! which bodies have got room.
+//!
+//! What arrives counts as taken: windows are opened again at once, in steps of
+//! half a window. Whoever cannot keep up stops reading the socket.
+//!
+//! Nothing allocates once the most streams that are ever open have been open and
+//! the largest headers have come and gone. Heads are prebuilt; headers that come
+//! again as they came before are compared, not decoded.
+//!
+//! Promises (server push) are refused, priorities are passed over, and there is
+//! no upgrade from HTTP/1.1: both sides know beforehand, or by ALPN (`h2`).
+//!
+//! The layers below stand by themselves: [`frame`] and [`hpack`].
+//!
+//! ```
+//! use stillwell_http::Scheme;
+//! use stillwell_http::h2::{BodyLength, Client, ClientEvent, Limits, RequestBlock, ResponseBlock};
+//! use stillwell_http::h2::{Server, ServerEvent};
+//!
+//! let (mut client, mut server) = (Client::new(Limits::default()), Server::new(Limits::default()));
+//! let request = RequestBlock::new("GET", Scheme::Http, "h", "/", &[])?;
+//! let response = ResponseBlock::new(204, &[])?;
+//! let asked = client.request(&request, BodyLength::None)?;
+//!
+//! let (mut input, mut read) = (client.output().to_vec(), 0);
+//! client.sent(input.len());
+//! let mut ended = None;
+//! while let (taken, Some(event)) = server.advance(&input[read..])? {
+//!     read += taken;
+//!     if let ServerEvent::End { stream, .. } = event {
+//!         ended = Some(stream);
+//!     }
+//! }
+//! server.respond(ended.ok_or("no request")?, &response, BodyLength::None)?;
+//!
+//! (input, read) = (server.output().to_vec(), 0);
+//! let mut status = 0;
+//! while let (taken, Some(event)) = client.advance(&input[read..])? {
+//!     read += taken;
+//!     match event {
+//!         ClientEvent::Head { head, .. } => status = head.status,
+//!         ClientEvent::End { stream, .. } => assert_eq!((stream, status), (asked, 204)),
+//!         _ => unreachable!(),
+//!     }
+//! }
+//! # assert_eq!(status, 204);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod block;
+mod client;
+mod connection;
+mod error;
+mod fields;
+mod flood;
+pub mod frame;
+mod head;
+pub mod hpack;
+mod limits;
+mod output;
+mod sections;
+mod server;
+mod streams;
+#[cfg(test)]
+mod tests;
+
+pub use block::{BodyLength, RequestBlock, ResponseBlock, TrailerBlock};
+pub use client::{Client, ClientEvent, RequestRefused};
+pub use error::{ConnectionError, ErrorCode, StreamEnded, StreamFailure};
+pub use fields::{FieldList, Fields};
+pub use head::{RequestHead, ResponseHead};
+pub use limits::Limits;
+pub use server::{Server, ServerEvent};
+pub use streams::Stream;
+
+/// What a client says first.
+pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Whether a connection that begins with `bytes` speaks HTTP/2, for those who
+/// listen for both: `None` where that cannot be told yet.
+#[must_use]
+pub fn is_http2(bytes: &[u8]) -> Option<bool> {
+    let length = bytes.len().min(PREFACE.len());
+    let is_same = bytes[..length] == PREFACE[..length];
+    (!is_same || length == PREFACE.len()).then_some(is_same)
+}

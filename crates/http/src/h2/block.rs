@@ -1,0 +1,172 @@
+//! Header blocks, laid out once and sent often.
+
+use super::frame::{FRAME_HEAD_BYTES, write_headers};
+use super::hpack::write_literal;
+use crate::decimal::write_decimal;
+use crate::h1::{check_headers, check_request_line};
+use crate::{HeadError, Scheme};
+
+/// The head of requests that differ in their bodies alone. It refers to nothing
+/// that was sent before, so that it means the same on every connection.
+#[derive(Clone, Debug)]
+pub struct RequestBlock {
+    block: Block,
+    is_head: bool,
+}
+
+/// The head of responses that differ in their bodies alone.
+#[derive(Clone, Debug)]
+pub struct ResponseBlock {
+    block: Block,
+}
+
+/// What follows a body.
+#[derive(Clone, Debug)]
+pub struct TrailerBlock {
+    block: Block,
+}
+
+/// What a head says about the body that follows.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum BodyLength {
+    /// There is none, and nothing is said.
+    None,
+    /// So many bytes; `content-length` says so. None follow 0.
+    Bytes(u64),
+    /// A body whose end will show.
+    Unknown,
+    /// None follow, but `content-length` says how many would: what answers
+    /// `HEAD`.
+    Withheld(u64),
+}
+
+impl RequestBlock {
+    /// `method` is any but `CONNECT`; `headers` are sent as given, in order, in
+    /// lower case, and may not set lengths or speak of the connection.
+    ///
+    /// # Errors
+    /// [`HeadError`] where any part would not arrive as what it was given as.
+    pub fn new(
+        method: &str,
+        scheme: Scheme,
+        authority: &str,
+        path_and_query: &str,
+        headers: &[(&str, &str)],
+    ) -> Result<Self, HeadError> {
+        check_request_line(method, path_and_query, authority)?;
+        let pseudo = [
+            (":method", method),
+            (":scheme", scheme.as_str()),
+            (":authority", authority),
+            (":path", path_and_query),
+        ];
+        Ok(Self {
+            block: Block::new(&pseudo, headers)?,
+            is_head: method == "HEAD",
+        })
+    }
+
+    pub(super) const fn block(&self) -> &Block {
+        &self.block
+    }
+
+    pub(super) const fn is_head(&self) -> bool {
+        self.is_head
+    }
+}
+
+impl ResponseBlock {
+    /// `headers` as with [`RequestBlock::new`].
+    ///
+    /// # Errors
+    /// [`HeadError`] for a status outside 200 to 599, and for headers that would
+    /// not arrive as given.
+    pub fn new(status: u16, headers: &[(&str, &str)]) -> Result<Self, HeadError> {
+        if !(200..600).contains(&status) {
+            return Err(HeadError::Status { status });
+        }
+        let pseudo = [(":status", status.to_string())];
+        let pseudo = pseudo
+            .each_ref()
+            .map(|(name, value)| (*name, value.as_str()));
+        let block = Block::new(&pseudo, headers)?;
+        Ok(Self { block })
+    }
+
+    pub(super) const fn block(&self) -> &Block {
+        &self.block
+    }
+}
+
+impl TrailerBlock {
+    /// `trailers` as the headers of [`RequestBlock::new`].
+    ///
+    /// # Errors
+    /// [`HeadError`] for trailers that would not arrive as given.
+    pub fn new(trailers: &[(&str, &str)]) -> Result<Self, HeadError> {
+        let block = Block::new(&[], trailers)?;
+        Ok(Self { block })
+    }
+
+    pub(super) const fn block(&self) -> &Block {
+        &self.block
+    }
+}
+
+/// A header block behind the head of a frame that ends stream 0 with it. Longer
+/// than a frame may be where the headers are.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    framed: Vec<u8>,
+}
+
+impl Block {
+    fn new(pseudo: &[(&str, &str)], headers: &[(&str, &str)]) -> Result<Self, HeadError> {
+        check_headers(headers)?;
+        let mut block = Vec::new();
+        for (name, value) in pseudo {
+            write_literal(name.as_bytes(), value.as_bytes(), &mut block);
+        }
+        for (name, value) in headers {
+            let name = name.to_ascii_lowercase();
+            let value = value.trim_ascii();
+            if is_of_connection(&name, value) {
+                return Err(HeadError::HeaderReserved { name });
+            }
+            write_literal(name.as_bytes(), value.as_bytes(), &mut block);
+        }
+        let mut framed = Vec::with_capacity(FRAME_HEAD_BYTES + block.len());
+        write_headers(0, &block, true, u32::MAX, &mut framed);
+        Ok(Self { framed })
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.framed[FRAME_HEAD_BYTES..]
+    }
+
+    /// Appends it as it is, for `stream`.
+    pub(super) fn write(&self, stream: u32, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&self.framed);
+        out[start + 5..start + FRAME_HEAD_BYTES].copy_from_slice(&stream.to_be_bytes());
+    }
+}
+
+fn is_of_connection(name: &str, value: &str) -> bool {
+    match name {
+        "connection" | "keep-alive" | "proxy-connection" | "upgrade" => true,
+        "te" => value != "trailers",
+        _ => false,
+    }
+}
+
+/// Appends `content-length` to a header block.
+pub(super) fn write_content_length(content_length: u64, out: &mut Vec<u8>) {
+    // Static entry 28, literal, not indexed; then the length of at most 20
+    // digits, which is written over once they are known.
+    out.extend_from_slice(&[0x0f, 28 - 15, 0]);
+    let start = out.len();
+    write_decimal(content_length, out);
+    let digits = u8::try_from(out.len() - start).unwrap_or(0);
+    out[start - 1] = digits;
+}

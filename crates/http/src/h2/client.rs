@@ -1,0 +1,402 @@
+//! The side that asks.
+
+use super::block::{BodyLength, RequestBlock};
+use super::connection::{Connection, Head, Note};
+use super::error::{ConnectionError, ErrorCode, StreamEnded, StreamFailure};
+use super::fields::Fields;
+use super::frame::{Frame, FrameReader};
+use super::head::ResponseHead;
+use super::sections::Sections;
+use super::streams::Stream;
+use super::{Limits, PREFACE};
+
+/// The highest number that a stream can have.
+const STREAM_MAX: u32 = (1 << 31) - 1;
+
+/// One connection, as the client sees it.
+///
+/// Every request ends in exactly one [`ClientEvent::End`] or
+/// [`ClientEvent::Failed`], unless the caller ends it by [`Self::reset`].
+#[derive(Debug)]
+pub struct Client {
+    frames: FrameReader,
+    sections: Sections,
+    connection: Connection,
+    next_stream: u32,
+    going_away: Option<ErrorCode>,
+}
+
+/// What comes next on a connection.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ClientEvent<'a> {
+    /// A final response begins. Interim ones are passed over.
+    Head {
+        /// The request that it answers.
+        stream: Stream,
+        /// What matters of its head.
+        head: ResponseHead<'a>,
+    },
+    /// The next part of a body; never empty.
+    Body {
+        /// The request that it answers.
+        stream: Stream,
+        /// As it arrived.
+        bytes: &'a [u8],
+    },
+    /// A response is whole.
+    End {
+        /// The request that it answers.
+        stream: Stream,
+        /// The fields after the body, where there are any.
+        trailers: Option<Fields<'a>>,
+    },
+    /// A request has no whole answer and will have none.
+    Failed {
+        /// The request.
+        stream: Stream,
+        /// Why.
+        cause: StreamFailure,
+    },
+    /// More of a request's body can be sent than could when it was tried last.
+    Room {
+        /// The request.
+        stream: Stream,
+    },
+}
+
+/// Why a request was not sent on this connection.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum RequestRefused {
+    /// As many are under way as either side allows.
+    #[error("as many requests are under way as the connection takes")]
+    Busy,
+    /// The server takes no more requests on this connection.
+    #[error("the server takes no more requests on this connection: {code}")]
+    GoingAway {
+        /// What it says about that.
+        code: ErrorCode,
+    },
+    /// The connection has had as many requests as it can have.
+    #[error("the connection has no numbers left for requests")]
+    Exhausted,
+    /// The connection has failed.
+    #[error("the connection has failed")]
+    Failed,
+}
+
+impl Client {
+    /// At the start of a connection; what it says first is in the output.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        let limits = limits.clamped();
+        let mut connection = Connection::new(&limits, false);
+        connection.output.bytes().extend_from_slice(PREFACE);
+        let mut settings = limits.settings();
+        settings.push = Some(false);
+        connection.write_settings(&settings);
+        Self {
+            frames: FrameReader::new(limits.frame_bytes_max, limits.block_bytes_max()),
+            sections: Sections::new(&limits),
+            connection,
+            next_stream: 1,
+            going_away: None,
+        }
+    }
+
+    /// Sends the head of a request, and with [`BodyLength::None`] all of it.
+    ///
+    /// # Errors
+    /// [`RequestRefused`] where it cannot be sent on this connection (now).
+    pub fn request(
+        &mut self,
+        request: &RequestBlock,
+        body: BodyLength,
+    ) -> Result<Stream, RequestRefused> {
+        self.request_with(request, &[], body)
+    }
+
+    /// As [`Self::request`], with headers of this one time, such as one that
+    /// traces it. Their names are in lower case and neither they nor their
+    /// values are checked.
+    ///
+    /// # Errors
+    /// As [`Self::request`].
+    pub fn request_with(
+        &mut self,
+        request: &RequestBlock,
+        extra: &[(&str, &[u8])],
+        body: BodyLength,
+    ) -> Result<Stream, RequestRefused> {
+        self.check_request()?;
+        let stream = self.connection.new_stream(self.next_stream);
+        self.next_stream += 2;
+        if let Some(state) = self.connection.streams.state(stream) {
+            state.is_bodiless = request.is_head();
+        }
+        let head = Head {
+            block: request.block(),
+            extra,
+            body,
+        };
+        let sent = self.connection.send_head(stream, &head);
+        sent.map_err(|StreamEnded| RequestRefused::Failed)?;
+        Ok(stream)
+    }
+
+    /// Sends as much of `bytes`, the next part of a request's body, as there is
+    /// room for, and says how much that was. With the whole of it, `is_last`
+    /// ends the request; where it is not the whole, [`ClientEvent::Room`] will
+    /// say when to go on with the rest.
+    ///
+    /// # Errors
+    /// [`StreamEnded`] where the request is over or was all sent.
+    pub fn send_body(
+        &mut self,
+        stream: Stream,
+        bytes: &[u8],
+        is_last: bool,
+    ) -> Result<usize, StreamEnded> {
+        self.connection.send_data(stream, bytes, is_last)
+    }
+
+    /// Gives a request up; no event follows. Nothing happens if it is over.
+    pub fn reset(&mut self, stream: Stream, code: ErrorCode) {
+        if self.connection.streams.state(stream).is_some() {
+            self.connection.reset(stream, code);
+        }
+    }
+
+    /// Tells the server that no more is to come.
+    pub fn close(&mut self) {
+        self.connection.write_go_away(ErrorCode::NO_ERROR);
+    }
+
+    /// How many bytes of `input` were taken, and what they completed. Without an
+    /// event all of `input` was taken; events may take none.
+    ///
+    /// # Errors
+    /// [`ConnectionError`] once all requests under way have failed by it, and
+    /// ever after: write the output and close.
+    pub fn advance<'a>(
+        &'a mut self,
+        input: &'a [u8],
+    ) -> Result<(usize, Option<ClientEvent<'a>>), ConnectionError> {
+        let mut consumed = 0;
+        loop {
+            if let Some(note) = self.connection.due() {
+                return Ok((consumed, Some(self.event(note))));
+            }
+            if let Some(error) = self.connection.failure() {
+                return Err(error);
+            }
+            match self.step(&input[consumed..]) {
+                Ok((taken, note)) => {
+                    consumed += taken;
+                    match note {
+                        Step::Note(note) => return Ok((consumed, Some(self.event(note)))),
+                        Step::Next => {}
+                        Step::Starved => return Ok((consumed, None)),
+                    }
+                }
+                Err(error) => self.connection.fail(error),
+            }
+        }
+    }
+
+    /// The connection has ended. To be called until it gives no event.
+    ///
+    /// # Errors
+    /// [`ConnectionError`] where that was in the middle, or it had failed
+    /// before, once all requests under way have failed by it.
+    pub fn finish(&mut self) -> Result<Option<ClientEvent<'_>>, ConnectionError> {
+        if let Some(note) = self.connection.due_end() {
+            return Ok(Some(self.event(note)));
+        }
+        if self.connection.streams.len() > 0 || !self.frames.is_idle() {
+            self.connection.fail(ConnectionError::Truncated);
+        }
+        let Some(error) = self.connection.failure() else {
+            return Ok(None);
+        };
+        match self.connection.due() {
+            Some(note) => Ok(Some(self.event(note))),
+            None => Err(error),
+        }
+    }
+
+    /// What is to be written to the socket.
+    #[must_use]
+    pub fn output(&self) -> &[u8] {
+        self.connection.output.pending()
+    }
+
+    /// So many bytes of the output were written.
+    pub fn sent(&mut self, bytes: usize) {
+        self.connection.sent(bytes);
+    }
+
+    /// How many requests can be sent now.
+    #[must_use]
+    pub fn requests_available(&self) -> usize {
+        if self.going_away.is_some() || self.connection.failure().is_some() {
+            return 0;
+        }
+        self.concurrent_max().saturating_sub(self.open_streams())
+    }
+
+    /// How many requests are under way.
+    #[must_use]
+    pub const fn open_streams(&self) -> usize {
+        self.connection.streams.len()
+    }
+
+    /// Whether the server has said how it wants to be talked to.
+    #[must_use]
+    pub const fn is_ready(&self) -> bool {
+        self.connection.peer.has_settings
+    }
+
+    /// Why the server takes no more requests here, where it has said so: another
+    /// connection is to be opened, and this one closed after its last answer.
+    #[must_use]
+    pub const fn going_away(&self) -> Option<ErrorCode> {
+        self.going_away
+    }
+
+    fn concurrent_max(&self) -> usize {
+        let theirs = self.connection.peer.concurrent_streams_max;
+        let both = theirs.min(self.connection.limits.concurrent_streams_max);
+        usize::try_from(both).unwrap_or(usize::MAX)
+    }
+
+    fn check_request(&self) -> Result<(), RequestRefused> {
+        if self.connection.failure().is_some() {
+            return Err(RequestRefused::Failed);
+        }
+        if let Some(code) = self.going_away {
+            return Err(RequestRefused::GoingAway { code });
+        }
+        if self.next_stream > STREAM_MAX {
+            return Err(RequestRefused::Exhausted);
+        }
+        if self.open_streams() >= self.concurrent_max() {
+            return Err(RequestRefused::Busy);
+        }
+        Ok(())
+    }
+
+    fn step<'i>(&mut self, input: &'i [u8]) -> Result<(usize, Step<'i>), ConnectionError> {
+        let (taken, frame) = self.frames.advance(input).map_err(ConnectionError::Frame)?;
+        let Some(frame) = frame else {
+            return Ok((taken, Step::Starved));
+        };
+        if !self.connection.peer.has_settings && !matches!(frame, Frame::Settings(_)) {
+            return Err(ConnectionError::protocol("a frame before its settings"));
+        }
+        let note = match frame {
+            Frame::Headers { stream, end_stream } => self.receive_headers(stream, end_stream)?,
+            Frame::PushPromise { promised, .. } => {
+                self.refuse_promise(promised)?;
+                None
+            }
+            Frame::GoAway { last_stream, code } => {
+                self.going_away = Some(code);
+                let before = self.connection.refused_above;
+                self.connection.refused_above = before.min(last_stream);
+                None
+            }
+            frame => {
+                if frame == Frame::SettingsAck {
+                    self.sections.acknowledged(&self.connection.limits);
+                }
+                self.connection.receive(frame)?
+            }
+        };
+        Ok((taken, note.map_or(Step::Next, Step::Note)))
+    }
+
+    fn receive_headers(
+        &mut self,
+        number: u32,
+        end_stream: bool,
+    ) -> Result<Option<Note<'static>>, ConnectionError> {
+        let block = self.frames.block();
+        let decoded = self.sections.decode(block);
+        decoded.map_err(ConnectionError::Compression)?;
+        let connection = &mut self.connection;
+        let Some(stream) = connection.streams.find(number) else {
+            connection.pass_over(number)?;
+            connection
+                .flood
+                .nuisance("frames on streams that were reset")?;
+            return Ok(None);
+        };
+        if self.sections.is_overflowed() {
+            return connection.headers_too_large(stream);
+        }
+        let has_head = connection
+            .streams
+            .state(stream)
+            .is_some_and(|state| state.has_head);
+        if has_head {
+            let fields = self.sections.fields();
+            return connection.receive_trailers(stream, fields, end_stream);
+        }
+        let parts = match self.sections.response() {
+            Ok(parts) => parts,
+            Err(what) => return connection.malformed(stream, what),
+        };
+        match parts.status {
+            101 => return connection.malformed(stream, "a switch of protocols"),
+            100..200 if end_stream => {
+                return connection.malformed(stream, "an interim response that ends");
+            }
+            100..200 => {
+                connection.flood.nuisance("interim responses")?;
+                return Ok(None);
+            }
+            _ => {}
+        }
+        let has_no_body = matches!(parts.status, 204 | 304);
+        connection.receive_head(stream, parts.content_length, has_no_body, end_stream)
+    }
+
+    /// There are none after our settings: this is for those that were under way.
+    fn refuse_promise(&mut self, promised: u32) -> Result<(), ConnectionError> {
+        if self.connection.peer.has_acknowledged {
+            let what = "a promise though it was told to make none";
+            return Err(ConnectionError::protocol(what));
+        }
+        let decoded = self.sections.decode(self.frames.block());
+        decoded.map_err(ConnectionError::Compression)?;
+        let code = ErrorCode::REFUSED_STREAM;
+        self.connection.write_reset(promised, code);
+        self.connection.flood.reset()
+    }
+
+    fn event<'a>(&'a self, note: Note<'a>) -> ClientEvent<'a> {
+        match note {
+            Note::Head(stream) => ClientEvent::Head {
+                stream,
+                head: self.sections.response_head(),
+            },
+            Note::Body(stream, bytes) => ClientEvent::Body { stream, bytes },
+            Note::End {
+                stream,
+                has_trailers,
+            } => ClientEvent::End {
+                stream,
+                trailers: has_trailers.then(|| self.sections.fields()),
+            },
+            Note::Failed(stream, cause) => ClientEvent::Failed { stream, cause },
+            Note::Room(stream) => ClientEvent::Room { stream },
+        }
+    }
+}
+
+/// What became of some input.
+enum Step<'i> {
+    Note(Note<'i>),
+    Next,
+    Starved,
+}

@@ -1,0 +1,260 @@
+//! What both sides of a connection have in common.
+
+mod receive;
+mod send;
+mod settings;
+
+use std::collections::VecDeque;
+
+pub(super) use send::Head;
+
+use super::error::{ConnectionError, ErrorCode, StreamFailure};
+use super::flood::Flood;
+use super::limits::{Limits, WINDOW_BYTES_DEFAULT};
+use super::output::Output;
+use super::streams::{ReceiveWindow, Stream, Streams};
+
+/// The state of a connection, without its readers.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) limits: Limits,
+    pub(super) streams: Streams,
+    pub(super) output: Output,
+    pub(super) flood: Flood,
+    pub(super) peer: Peer,
+    /// The highest stream that was ever opened.
+    pub(super) highest_stream: u32,
+    is_server: bool,
+    /// What may be sent in all, in bytes.
+    send_window: i64,
+    receive_window: ReceiveWindow,
+    /// Streams that were told of too little room, and may now have some.
+    queue: VecDeque<Stream>,
+    /// Streams that we have reset of late: the peer may not know yet.
+    reset_of_late: VecDeque<u32>,
+    /// The stream whose last event is due, and whether trailers came with it.
+    ending: Option<(Stream, bool)>,
+    failure: Option<ConnectionError>,
+    /// Streams above this one will never be answered.
+    pub(super) refused_above: u32,
+    /// A header block in the making.
+    scratch: Vec<u8>,
+}
+
+/// What the peer has said about itself.
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) has_settings: bool,
+    pub(super) has_acknowledged: bool,
+    pub(super) concurrent_streams_max: u32,
+    initial_window_bytes: u32,
+    frame_bytes_max: u32,
+    /// Whether the next header block must say that it uses no table.
+    wants_empty_table: bool,
+    has_empty_table: bool,
+}
+
+/// What happened to a stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Note<'i> {
+    Head(Stream),
+    Body(Stream, &'i [u8]),
+    End { stream: Stream, has_trailers: bool },
+    Failed(Stream, StreamFailure),
+    Room(Stream),
+}
+
+impl Connection {
+    pub(super) fn new(limits: &Limits, is_server: bool) -> Self {
+        Self {
+            limits: *limits,
+            streams: Streams::default(),
+            output: Output::default(),
+            flood: Flood::new(limits),
+            peer: Peer {
+                has_settings: false,
+                has_acknowledged: false,
+                concurrent_streams_max: u32::MAX,
+                initial_window_bytes: WINDOW_BYTES_DEFAULT,
+                frame_bytes_max: super::frame::FRAME_BYTES_DEFAULT,
+                wants_empty_table: false,
+                has_empty_table: false,
+            },
+            highest_stream: 0,
+            is_server,
+            send_window: i64::from(WINDOW_BYTES_DEFAULT),
+            receive_window: ReceiveWindow::new(limits.connection_window_bytes),
+            queue: VecDeque::new(),
+            reset_of_late: VecDeque::new(),
+            ending: None,
+            failure: None,
+            refused_above: u32::MAX,
+            scratch: Vec::new(),
+        }
+    }
+
+    pub(super) const fn failure(&self) -> Option<ConnectionError> {
+        self.failure
+    }
+
+    /// Nothing more comes of this connection; the peer is told why.
+    pub(super) fn fail(&mut self, error: ConnectionError) {
+        if self.failure.is_some() {
+            return;
+        }
+        self.failure = Some(error);
+        if error != ConnectionError::Truncated {
+            self.write_go_away(error.code());
+        }
+    }
+
+    /// What is due before more is read, if anything.
+    pub(super) fn due(&mut self) -> Option<Note<'static>> {
+        if let Some(note) = self.due_end() {
+            return Some(note);
+        }
+        if self.failure.is_some() {
+            return self.lose_above(0, StreamFailure::ConnectionLost);
+        }
+        if self.refused_above != u32::MAX
+            && let Some(note) = self.lose_above(self.refused_above, StreamFailure::Refused)
+        {
+            return Some(note);
+        }
+        self.next_room().map(Note::Room)
+    }
+
+    /// The end of a message whose last part was handed out before.
+    pub(super) fn due_end(&mut self) -> Option<Note<'static>> {
+        let (stream, has_trailers) = self.ending.take()?;
+        self.end_remote(stream).then_some(Note::End {
+            stream,
+            has_trailers,
+        })
+    }
+
+    /// We end `stream` before its time.
+    pub(super) fn reset(&mut self, stream: Stream, code: ErrorCode) {
+        self.write_reset(stream.number(), code);
+        self.forget(stream);
+    }
+
+    /// Ends `stream`, which is open, as a failure of the peer's.
+    pub(super) fn fail_stream(
+        &mut self,
+        stream: Stream,
+        code: ErrorCode,
+        cause: StreamFailure,
+    ) -> Result<Option<Note<'static>>, ConnectionError> {
+        self.reset(stream, code);
+        self.flood.reset()?;
+        Ok(Some(Note::Failed(stream, cause)))
+    }
+
+    pub(super) fn malformed(
+        &mut self,
+        stream: Stream,
+        what: &'static str,
+    ) -> Result<Option<Note<'static>>, ConnectionError> {
+        let cause = StreamFailure::Malformed { what };
+        self.fail_stream(stream, ErrorCode::PROTOCOL_ERROR, cause)
+    }
+
+    /// So many bytes of the output were written.
+    pub(super) fn sent(&mut self, bytes: usize) {
+        self.output.sent(bytes);
+        if self.output.pending_bytes() == 0 {
+            self.flood.replies_were_sent();
+        }
+    }
+
+    /// The event that ends the peer's part of `stream` is next.
+    pub(super) fn end_next(&mut self, stream: Stream, has_trailers: bool) {
+        if let Some(state) = self.streams.state(stream) {
+            state.remote_done = true;
+            self.ending = Some((stream, has_trailers));
+        }
+    }
+
+    /// Resets a stream that never was opened here, or is not any more.
+    pub(super) fn write_reset(&mut self, number: u32, code: ErrorCode) {
+        super::frame::write_reset(number, code, self.output.bytes());
+        // As many as a peer can have sent on before it learns of it.
+        let remembered = 2 * self.limits.concurrent_streams_max.max(64) as usize;
+        if self.reset_of_late.len() >= remembered {
+            self.reset_of_late.pop_front();
+        }
+        self.reset_of_late.push_back(number);
+    }
+
+    pub(super) fn write_go_away(&mut self, code: ErrorCode) {
+        let last = if self.is_server {
+            self.highest_stream
+        } else {
+            0
+        };
+        super::frame::write_go_away(last, code, self.output.bytes());
+    }
+
+    /// Whether what the peer sends on a stream that is not open can be passed
+    /// over.
+    ///
+    /// # Errors
+    /// [`ConnectionError`] where it cannot.
+    pub(super) fn pass_over(&self, number: u32) -> Result<(), ConnectionError> {
+        if self.reset_of_late.contains(&number) {
+            return Ok(());
+        }
+        if self.is_idle(number) {
+            return Err(ConnectionError::protocol(
+                "a frame on a stream that is idle",
+            ));
+        }
+        Err(ConnectionError::Protocol {
+            what: "a frame on a stream that has ended",
+            code: ErrorCode::STREAM_CLOSED,
+        })
+    }
+
+    pub(super) const fn is_idle(&self, number: u32) -> bool {
+        number.is_multiple_of(2) || number > self.highest_stream
+    }
+
+    /// The peer has sent all of `stream`. False where it is gone by now.
+    fn end_remote(&mut self, stream: Stream) -> bool {
+        let Some(state) = self.streams.state(stream) else {
+            return false;
+        };
+        if !self.is_server && !state.local_done {
+            // It was answered before all was sent; the rest is not wanted.
+            self.write_reset(stream.number(), ErrorCode::CANCEL);
+        } else if self.is_server && !state.local_done {
+            return true;
+        }
+        self.complete(stream);
+        true
+    }
+
+    /// Both sides are done with `stream`.
+    fn complete(&mut self, stream: Stream) {
+        self.flood.forgive();
+        self.forget(stream);
+    }
+
+    fn forget(&mut self, stream: Stream) {
+        if self
+            .streams
+            .state(stream)
+            .is_some_and(|state| state.is_queued)
+        {
+            self.queue.retain(|other| *other != stream);
+        }
+        self.streams.remove(stream);
+    }
+
+    fn lose_above(&mut self, number: u32, cause: StreamFailure) -> Option<Note<'static>> {
+        let stream = self.streams.any_above(number)?;
+        self.forget(stream);
+        Some(Note::Failed(stream, cause))
+    }
+}

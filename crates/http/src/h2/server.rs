@@ -1,0 +1,382 @@
+//! The side that answers.
+
+use super::block::{BodyLength, ResponseBlock, TrailerBlock};
+use super::connection::{Connection, Head, Note};
+use super::error::{ConnectionError, ErrorCode, StreamEnded, StreamFailure};
+use super::fields::Fields;
+use super::frame::{Frame, FrameReader};
+use super::head::RequestHead;
+use super::sections::Sections;
+use super::streams::Stream;
+use super::{Limits, PREFACE};
+
+/// One connection, as the server sees it.
+///
+/// Requests that are no requests, or too many at once, are refused here and only
+/// counted.
+#[derive(Debug)]
+pub struct Server {
+    /// How much of the client's preface has arrived, in bytes.
+    preface_bytes: usize,
+    frames: FrameReader,
+    sections: Sections,
+    connection: Connection,
+    refused_requests: u64,
+    is_closing: bool,
+}
+
+/// What comes next on a connection.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ServerEvent<'a> {
+    /// A request begins. It can be answered from here on.
+    Head {
+        /// The request.
+        stream: Stream,
+        /// What matters of its head.
+        head: RequestHead<'a>,
+    },
+    /// The next part of its body; never empty.
+    Body {
+        /// The request.
+        stream: Stream,
+        /// As it arrived.
+        bytes: &'a [u8],
+    },
+    /// A request is whole.
+    End {
+        /// The request.
+        stream: Stream,
+        /// The fields after the body, where there are any.
+        trailers: Option<Fields<'a>>,
+    },
+    /// A request is over before it was whole, or before all of the answer was
+    /// sent: nothing more comes and nothing more can be sent.
+    Failed {
+        /// The request.
+        stream: Stream,
+        /// Why.
+        cause: StreamFailure,
+    },
+    /// More of an answer's body can be sent than could when it was tried last.
+    Room {
+        /// The request.
+        stream: Stream,
+    },
+}
+
+impl Server {
+    /// At the start of a connection; what it says first is in the output.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        let limits = limits.clamped();
+        let mut connection = Connection::new(&limits, true);
+        let mut settings = limits.settings();
+        settings.concurrent_streams_max = Some(limits.concurrent_streams_max);
+        connection.write_settings(&settings);
+        Self {
+            preface_bytes: 0,
+            frames: FrameReader::new(limits.frame_bytes_max, limits.block_bytes_max()),
+            sections: Sections::new(&limits),
+            connection,
+            refused_requests: 0,
+            is_closing: false,
+        }
+    }
+
+    /// Answers with a head, and with nothing else unless `body` says that one
+    /// follows.
+    ///
+    /// # Errors
+    /// [`StreamEnded`] where the request is over or was answered.
+    pub fn respond(
+        &mut self,
+        stream: Stream,
+        response: &ResponseBlock,
+        body: BodyLength,
+    ) -> Result<(), StreamEnded> {
+        self.respond_with(stream, response, &[], body)
+    }
+
+    /// As [`Self::respond`], with headers of this one time. Their names are in
+    /// lower case and neither they nor their values are checked.
+    ///
+    /// # Errors
+    /// As [`Self::respond`].
+    pub fn respond_with(
+        &mut self,
+        stream: Stream,
+        response: &ResponseBlock,
+        extra: &[(&str, &[u8])],
+        body: BodyLength,
+    ) -> Result<(), StreamEnded> {
+        let head = Head {
+            block: response.block(),
+            extra,
+            body,
+        };
+        self.connection.send_head(stream, &head)
+    }
+
+    /// Tells a client that waits with `expect: 100-continue` to send its body.
+    ///
+    /// # Errors
+    /// [`StreamEnded`] where the request is over or was answered.
+    pub fn send_continue(&mut self, stream: Stream) -> Result<(), StreamEnded> {
+        self.connection.send_interim(stream, b"100")
+    }
+
+    /// Sends as much of `bytes`, the next part of an answer's body, as there is
+    /// room for, and says how much that was. With the whole of it, `is_last`
+    /// ends the answer; where it is not the whole, [`ServerEvent::Room`] will say
+    /// when to go on with the rest.
+    ///
+    /// # Errors
+    /// [`StreamEnded`] where the request is over, the answer was all sent or its
+    /// head was not.
+    pub fn send_body(
+        &mut self,
+        stream: Stream,
+        bytes: &[u8],
+        is_last: bool,
+    ) -> Result<usize, StreamEnded> {
+        self.connection.send_data(stream, bytes, is_last)
+    }
+
+    /// Ends an answer with trailers, once all of its body was taken.
+    ///
+    /// # Errors
+    /// As [`Self::send_body`].
+    pub fn send_trailers(
+        &mut self,
+        stream: Stream,
+        trailers: &TrailerBlock,
+    ) -> Result<(), StreamEnded> {
+        self.connection.send_trailers(stream, trailers.block())
+    }
+
+    /// Gives a request up; no event follows. Nothing happens if it is over.
+    pub fn reset(&mut self, stream: Stream, code: ErrorCode) {
+        if self.connection.streams.state(stream).is_some() {
+            self.connection.reset(stream, code);
+        }
+    }
+
+    /// Takes no more requests. Those under way go on; the connection is to be
+    /// closed after the last.
+    pub fn close(&mut self) {
+        if !self.is_closing {
+            self.is_closing = true;
+            self.connection.write_go_away(ErrorCode::NO_ERROR);
+        }
+    }
+
+    /// How many bytes of `input` were taken, and what they completed. Without an
+    /// event all of `input` was taken; events may take none.
+    ///
+    /// # Errors
+    /// [`ConnectionError`] once all requests under way have failed by it, and
+    /// ever after: write the output and close.
+    pub fn advance<'a>(
+        &'a mut self,
+        input: &'a [u8],
+    ) -> Result<(usize, Option<ServerEvent<'a>>), ConnectionError> {
+        let mut consumed = 0;
+        loop {
+            if let Some(note) = self.connection.due() {
+                return Ok((consumed, Some(self.event(note))));
+            }
+            if let Some(error) = self.connection.failure() {
+                return Err(error);
+            }
+            match self.step(&input[consumed..]) {
+                Ok((taken, step)) => {
+                    consumed += taken;
+                    match step {
+                        Step::Note(note) => return Ok((consumed, Some(self.event(note)))),
+                        Step::Next => {}
+                        Step::Starved => return Ok((consumed, None)),
+                    }
+                }
+                Err(error) => self.connection.fail(error),
+            }
+        }
+    }
+
+    /// The connection has ended. To be called until it gives no event.
+    ///
+    /// # Errors
+    /// [`ConnectionError`] where that was in the middle, or it had failed
+    /// before, once all requests under way have failed by it.
+    pub fn finish(&mut self) -> Result<Option<ServerEvent<'_>>, ConnectionError> {
+        if let Some(note) = self.connection.due_end() {
+            return Ok(Some(self.event(note)));
+        }
+        let in_preface = (1..PREFACE.len()).contains(&self.preface_bytes);
+        if in_preface || self.connection.streams.len() > 0 || !self.frames.is_idle() {
+            self.connection.fail(ConnectionError::Truncated);
+        }
+        let Some(error) = self.connection.failure() else {
+            return Ok(None);
+        };
+        match self.connection.due() {
+            Some(note) => Ok(Some(self.event(note))),
+            None => Err(error),
+        }
+    }
+
+    /// What is to be written to the socket.
+    #[must_use]
+    pub fn output(&self) -> &[u8] {
+        self.connection.output.pending()
+    }
+
+    /// So many bytes of the output were written.
+    pub fn sent(&mut self, bytes: usize) {
+        self.connection.sent(bytes);
+    }
+
+    /// How many requests are under way.
+    #[must_use]
+    pub const fn open_streams(&self) -> usize {
+        self.connection.streams.len()
+    }
+
+    /// How many requests were refused: not well-formed, or too many at once.
+    #[must_use]
+    pub const fn refused_requests(&self) -> u64 {
+        self.refused_requests
+    }
+
+    fn step<'i>(&mut self, input: &'i [u8]) -> Result<(usize, Step<'i>), ConnectionError> {
+        if self.preface_bytes < PREFACE.len() {
+            return self.read_preface(input);
+        }
+        let (taken, frame) = self.frames.advance(input).map_err(ConnectionError::Frame)?;
+        let Some(frame) = frame else {
+            return Ok((taken, Step::Starved));
+        };
+        if !self.connection.peer.has_settings && !matches!(frame, Frame::Settings(_)) {
+            return Err(ConnectionError::protocol("a frame before its settings"));
+        }
+        let note = match frame {
+            Frame::Headers { stream, end_stream } => self.receive_headers(stream, end_stream)?,
+            Frame::PushPromise { .. } => {
+                return Err(ConnectionError::protocol("a promise by a client"));
+            }
+            // Its requests are answered as before.
+            Frame::GoAway { .. } => {
+                self.connection.flood.nuisance("farewells")?;
+                None
+            }
+            frame => {
+                if frame == Frame::SettingsAck {
+                    self.sections.acknowledged(&self.connection.limits);
+                }
+                self.connection.receive(frame)?
+            }
+        };
+        Ok((taken, note.map_or(Step::Next, Step::Note)))
+    }
+
+    fn read_preface<'i>(&mut self, input: &[u8]) -> Result<(usize, Step<'i>), ConnectionError> {
+        let expected = &PREFACE[self.preface_bytes..];
+        let taken = expected.len().min(input.len());
+        if input[..taken] != expected[..taken] {
+            return Err(ConnectionError::Preface);
+        }
+        self.preface_bytes += taken;
+        if taken < expected.len() {
+            return Ok((taken, Step::Starved));
+        }
+        Ok((taken, Step::Next))
+    }
+
+    fn receive_headers(
+        &mut self,
+        number: u32,
+        end_stream: bool,
+    ) -> Result<Option<Note<'static>>, ConnectionError> {
+        let decoded = self.sections.decode(self.frames.block());
+        decoded.map_err(ConnectionError::Compression)?;
+        let connection = &mut self.connection;
+        if let Some(stream) = connection.streams.find(number) {
+            if self.sections.is_overflowed() {
+                return connection.headers_too_large(stream);
+            }
+            let fields = self.sections.fields();
+            return connection.receive_trailers(stream, fields, end_stream);
+        }
+        if number.is_multiple_of(2) {
+            return Err(ConnectionError::protocol("a request on an even stream"));
+        }
+        if number <= connection.highest_stream {
+            connection.pass_over(number)?;
+            connection
+                .flood
+                .nuisance("frames on streams that were reset")?;
+            return Ok(None);
+        }
+        let open_max = connection.limits.concurrent_streams_max as usize;
+        if self.is_closing || connection.streams.len() >= open_max {
+            return self.refuse(number, ErrorCode::REFUSED_STREAM);
+        }
+        if self.sections.is_overflowed() {
+            return self.refuse(number, ErrorCode::ENHANCE_YOUR_CALM);
+        }
+        let Ok(parts) = self.sections.request() else {
+            return self.refuse(number, ErrorCode::PROTOCOL_ERROR);
+        };
+        if end_stream && !matches!(parts.content_length, None | Some(0)) {
+            return self.refuse(number, ErrorCode::PROTOCOL_ERROR);
+        }
+        let stream = connection.new_stream(number);
+        connection.receive_head(stream, parts.content_length, false, end_stream)
+    }
+
+    /// Refuses a request that nobody has heard of yet.
+    fn refuse(
+        &mut self,
+        number: u32,
+        code: ErrorCode,
+    ) -> Result<Option<Note<'static>>, ConnectionError> {
+        self.refused_requests += 1;
+        self.connection.highest_stream = number;
+        self.connection.write_reset(number, code);
+        self.connection.flood.reset()?;
+        Ok(None)
+    }
+
+    fn event<'a>(&'a self, note: Note<'a>) -> ServerEvent<'a> {
+        match note {
+            Note::Head(stream) => ServerEvent::Head {
+                stream,
+                head: self.sections.request_head(),
+            },
+            Note::Body(stream, bytes) => ServerEvent::Body { stream, bytes },
+            Note::End {
+                stream,
+                has_trailers,
+            } => ServerEvent::End {
+                stream,
+                trailers: has_trailers.then(|| self.sections.fields()),
+            },
+            Note::Failed(stream, cause) => ServerEvent::Failed { stream, cause },
+            Note::Room(stream) => ServerEvent::Room { stream },
+        }
+    }
+}
+
+/// What became of some input.
+enum Step<'i> {
+    Note(Note<'i>),
+    Next,
+    Starved,
+}
+
+#[cfg(test)]
+impl Server {
+    /// The open stream of that number.
+    pub(super) fn connection_stream(&self, number: u32) -> Stream {
+        self.connection.streams.find(number).unwrap()
+    }
+}

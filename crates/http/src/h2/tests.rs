@@ -1,0 +1,221 @@
+//! Both sides against each other, and each against a peer that writes frames by
+//! hand.
+
+mod clients;
+mod hostile;
+mod pair;
+mod servers;
+
+use super::frame::{SettingsFrame, kind, write_frame, write_headers, write_settings};
+use super::hpack::Encoder;
+use super::{
+    BodyLength, Client, ClientEvent, ConnectionError, Limits, PREFACE, RequestBlock, Server,
+    ServerEvent, Stream,
+};
+use crate::Scheme;
+
+/// Frames written by hand, one after the other.
+#[derive(Default)]
+struct Wire {
+    bytes: Vec<u8>,
+}
+
+impl Wire {
+    /// What a server says first.
+    fn server() -> Self {
+        Self::default().settings(&SettingsFrame::default())
+    }
+
+    /// What a client says first.
+    fn client() -> Self {
+        let bytes = PREFACE.to_vec();
+        Self { bytes }.settings(&SettingsFrame::default())
+    }
+
+    fn settings(mut self, settings: &SettingsFrame) -> Self {
+        write_settings(settings, &mut self.bytes);
+        self
+    }
+
+    fn frame(mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Self {
+        write_frame(kind, flags, stream, payload, &mut self.bytes);
+        self
+    }
+
+    fn headers(mut self, stream: u32, fields: &[(&str, &str)], end_stream: bool) -> Self {
+        let mut block = Vec::new();
+        let pairs = fields
+            .iter()
+            .map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        Encoder::new(4096).encode(pairs, &mut block);
+        write_headers(stream, &block, end_stream, 1 << 14, &mut self.bytes);
+        self
+    }
+
+    fn get(self, stream: u32) -> Self {
+        self.headers(stream, &GET, true)
+    }
+
+    fn ok(self, stream: u32, end_stream: bool) -> Self {
+        self.headers(stream, &[(":status", "200")], end_stream)
+    }
+
+    fn data(self, stream: u32, bytes: &[u8], end_stream: bool) -> Self {
+        self.frame(kind::DATA, u8::from(end_stream), stream, bytes)
+    }
+
+    fn reset(self, stream: u32, code: u32) -> Self {
+        self.frame(kind::RST_STREAM, 0, stream, &code.to_be_bytes())
+    }
+}
+
+const GET: [(&str, &str); 4] = [
+    (":method", "GET"),
+    (":scheme", "http"),
+    (":path", "/"),
+    (":authority", "h"),
+];
+
+fn get() -> RequestBlock {
+    RequestBlock::new("GET", Scheme::Http, "h", "/", &[("x-test", "1")]).unwrap()
+}
+
+/// What both sides have in common.
+trait Side {
+    fn step(&mut self, input: &[u8]) -> Result<(usize, Option<String>), ConnectionError>;
+    fn end(&mut self) -> Result<Option<String>, ConnectionError>;
+}
+
+impl Side for Client {
+    fn step(&mut self, input: &[u8]) -> Result<(usize, Option<String>), ConnectionError> {
+        let (taken, event) = self.advance(input)?;
+        Ok((taken, event.map(client_says)))
+    }
+
+    fn end(&mut self) -> Result<Option<String>, ConnectionError> {
+        Ok(self.finish()?.map(client_says))
+    }
+}
+
+impl Side for Server {
+    fn step(&mut self, input: &[u8]) -> Result<(usize, Option<String>), ConnectionError> {
+        let (taken, event) = self.advance(input)?;
+        Ok((taken, event.map(server_says)))
+    }
+
+    fn end(&mut self) -> Result<Option<String>, ConnectionError> {
+        Ok(self.finish()?.map(server_says))
+    }
+}
+
+fn client_says(event: ClientEvent<'_>) -> String {
+    match event {
+        ClientEvent::Head { stream, head } => {
+            let length = head
+                .content_length
+                .map_or_else(String::new, |n| format!(" {n}B"));
+            format!("{} head {}{length}", stream.number(), head.status)
+        }
+        ClientEvent::Body { stream, bytes } => body_says(stream, bytes),
+        ClientEvent::End { stream, trailers } => match trailers {
+            Some(trailers) => format!("{} end {trailers:?}", stream.number()),
+            None => format!("{} end", stream.number()),
+        },
+        ClientEvent::Failed { stream, cause } => format!("{} {cause:?}", stream.number()),
+        ClientEvent::Room { stream } => format!("{} room", stream.number()),
+    }
+}
+
+fn server_says(event: ServerEvent<'_>) -> String {
+    match event {
+        ServerEvent::Head { stream, head } => {
+            let length = head
+                .content_length
+                .map_or_else(String::new, |n| format!(" {n}B"));
+            let number = stream.number();
+            format!(
+                "{number} {} {}{}{length}",
+                head.method, head.authority, head.path
+            )
+        }
+        ServerEvent::Body { stream, bytes } => body_says(stream, bytes),
+        ServerEvent::End { stream, trailers } => match trailers {
+            Some(trailers) => format!("{} end {trailers:?}", stream.number()),
+            None => format!("{} end", stream.number()),
+        },
+        ServerEvent::Failed { stream, cause } => format!("{} {cause:?}", stream.number()),
+        ServerEvent::Room { stream } => format!("{} room", stream.number()),
+    }
+}
+
+fn body_says(stream: Stream, bytes: &[u8]) -> String {
+    format!("{} body {}", stream.number(), bytes.escape_ascii())
+}
+
+/// Everything that `side` says about `bytes`, read in pieces that end at `cuts`;
+/// parts of a body that follow each other are joined.
+fn hear(side: &mut impl Side, bytes: &[u8], cuts: &[usize]) -> Vec<String> {
+    let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
+    cuts.push(bytes.len());
+    cuts.sort_unstable();
+    let (mut heard, mut start) = (Vec::<String>::new(), 0);
+    for end in cuts {
+        loop {
+            match side.step(&bytes[start..end]) {
+                Ok((taken, Some(said))) => {
+                    start += taken;
+                    record(&mut heard, said);
+                }
+                Ok((taken, None)) => {
+                    assert_eq!(taken, end - start, "input was left without an event");
+                    start = end;
+                    break;
+                }
+                Err(error) => {
+                    assert_eq!(side.step(b"x"), Err(error), "a failure was forgotten");
+                    heard.push(format!("failed: {error}"));
+                    return heard;
+                }
+            }
+        }
+    }
+    heard
+}
+
+fn record(heard: &mut Vec<String>, said: String) {
+    if let (Some(last), Some((stream, part))) = (heard.last_mut(), said.split_once(" body "))
+        && last
+            .split_once(" body ")
+            .is_some_and(|(other, _)| other == stream)
+    {
+        last.push_str(part);
+        return;
+    }
+    heard.push(said);
+}
+
+/// What `side` says once the connection has ended.
+fn hear_end(side: &mut impl Side) -> Vec<String> {
+    let mut heard = Vec::new();
+    loop {
+        match side.end() {
+            Ok(Some(said)) => heard.push(said),
+            Ok(None) => return heard,
+            Err(error) => {
+                heard.push(format!("failed: {error}"));
+                return heard;
+            }
+        }
+    }
+}
+
+/// A client with `requests` under way on streams 1, 3 and so on; its output so
+/// far is gone.
+fn client_with(requests: usize) -> Client {
+    let mut client = Client::new(Limits::default());
+    for _ in 0..requests {
+        client.request(&get(), BodyLength::None).unwrap();
+    }
+    client.sent(usize::MAX / 2);
+    client
+}

@@ -1,0 +1,259 @@
+//! HTTP/2 and gRPC: the same events, however the bytes are cut, within limits.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use stillwell_http::Scheme;
+use stillwell_http::grpc::MessageReader;
+use stillwell_http::h2::frame::{Frame, FrameReader};
+use stillwell_http::h2::hpack::{Decoder, Encoder};
+use stillwell_http::h2::{
+    BodyLength, Client, ClientEvent, FieldList, Limits, RequestBlock, ResponseBlock, Server,
+    ServerEvent, Stream,
+};
+
+/// What was said, with the parts of each body put together.
+#[derive(Debug, Default, PartialEq)]
+struct Heard {
+    said: Vec<String>,
+    bodies: BTreeMap<u32, Vec<u8>>,
+}
+
+impl Heard {
+    fn say(&mut self, what: &impl Debug) {
+        self.said.push(format!("{what:?}"));
+    }
+
+    fn part(&mut self, stream: u32, bytes: &[u8]) {
+        self.bodies
+            .entry(stream)
+            .or_default()
+            .extend_from_slice(bytes);
+    }
+
+    /// Nothing more comes of `stream`.
+    fn end(&mut self, stream: u32, what: &impl Debug) {
+        let body = self.bodies.remove(&stream);
+        self.say(&(stream, what, body));
+    }
+}
+
+/// Blocks, each behind a byte with its length: what was decoded can be encoded
+/// and is the same again, and lists keep to their limit.
+pub fn hpack(bytes: &[u8]) {
+    const LIST_BYTES_MAX: usize = 8 << 10;
+    let (mut decoder, mut list) = (Decoder::new(LIST_BYTES_MAX), FieldList::new());
+    let (mut encoder, mut again) = (Encoder::new(300), Decoder::new(LIST_BYTES_MAX));
+    let mut rest = bytes;
+    while let Some((length, after)) = rest.split_first() {
+        let (block, after) = after.split_at(after.len().min(usize::from(*length)));
+        rest = after;
+        if decoder.decode(block, &mut list).is_err() {
+            return;
+        }
+        assert!(list.fields().bytes_len() <= LIST_BYTES_MAX);
+        let (mut encoded, mut same) = (Vec::new(), FieldList::new());
+        encoder.encode(list.fields().iter(), &mut encoded);
+        again
+            .decode(&encoded, &mut same)
+            .expect("what we encode can be decoded");
+        assert_eq!(same.fields(), list.fields());
+    }
+}
+
+/// Frames are the same whole and in parts.
+pub fn h2_frames(bytes: &[u8]) {
+    same_however_cut(
+        bytes,
+        || FrameReader::new(16 << 10, 4 << 10),
+        |reader, input, heard| {
+            let (taken, frame) = match reader.advance(input) {
+                Ok(step) => step,
+                Err(error) => {
+                    heard.say(&error);
+                    return None;
+                }
+            };
+            match &frame {
+                Some(Frame::Data {
+                    stream,
+                    bytes,
+                    end_frame,
+                    end_stream,
+                    ..
+                }) => {
+                    heard.part(*stream, bytes);
+                    if *end_frame {
+                        heard.end(*stream, end_stream);
+                    }
+                }
+                Some(Frame::Headers { .. } | Frame::PushPromise { .. }) => {
+                    heard.say(&(frame, reader.block()));
+                }
+                Some(frame) => heard.say(frame),
+                None => {}
+            }
+            Some((taken, frame.is_some()))
+        },
+    );
+}
+
+/// A client with a few requests under way: each of them ends once.
+pub fn h2_client(bytes: &[u8]) {
+    const REQUESTS: usize = 5;
+    let new = || {
+        let mut client = Client::new(Limits::default());
+        for method in ["GET", "HEAD", "GET", "POST", "GET"] {
+            let request =
+                RequestBlock::new(method, Scheme::Http, "h", "/", &[]).expect("this is a request");
+            let body = match method {
+                "POST" => BodyLength::Unknown,
+                _ => BodyLength::None,
+            };
+            let stream = client.request(&request, body).expect("there is room");
+            if method == "POST" {
+                send_on(stream, |stream, bytes| {
+                    client.send_body(stream, bytes, true)
+                });
+            }
+        }
+        (client, 0)
+    };
+    same_however_cut(bytes, new, |(client, ended), input, heard| {
+        let mut room = None;
+        let step = match client.advance(input) {
+            Ok((taken, event)) => {
+                match event {
+                    Some(ClientEvent::Body { stream, bytes }) => heard.part(stream.number(), bytes),
+                    Some(ClientEvent::End { stream, .. } | ClientEvent::Failed { stream, .. }) => {
+                        heard.end(stream.number(), &event);
+                        *ended += 1;
+                    }
+                    Some(ClientEvent::Room { stream }) => room = Some(stream),
+                    Some(event) => heard.say(&event),
+                    None => {}
+                }
+                Some((taken, event.is_some()))
+            }
+            Err(error) => {
+                assert_eq!(*ended, REQUESTS, "a request that never ends");
+                heard.say(&(error, digest(client.output())));
+                None
+            }
+        };
+        if let Some(stream) = room {
+            send_on(stream, |stream, bytes| {
+                client.send_body(stream, bytes, true)
+            });
+        }
+        assert_eq!(client.open_streams() + *ended, REQUESTS);
+        step
+    });
+}
+
+/// A server that answers all that it is asked.
+pub fn h2_server(bytes: &[u8]) {
+    let response = ResponseBlock::new(200, &[]).expect("this is a response");
+    let new = || Server::new(Limits::default());
+    same_however_cut(bytes, new, |server, input, heard| {
+        let (mut room, mut whole) = (None, None);
+        let step = match server.advance(input) {
+            Ok((taken, event)) => {
+                match event {
+                    Some(ServerEvent::Body { stream, bytes }) => heard.part(stream.number(), bytes),
+                    Some(ServerEvent::Failed { stream, .. }) => heard.end(stream.number(), &event),
+                    Some(ServerEvent::End { stream, .. }) => {
+                        heard.end(stream.number(), &event);
+                        whole = Some(stream);
+                    }
+                    Some(ServerEvent::Room { stream }) => room = Some(stream),
+                    Some(event) => heard.say(&event),
+                    None => {}
+                }
+                Some((taken, event.is_some()))
+            }
+            Err(error) => {
+                assert_eq!(server.open_streams(), 0, "a request that never ends");
+                heard.say(&(error, digest(server.output())));
+                None
+            }
+        };
+        if let Some(stream) = whole {
+            server
+                .respond(stream, &response, BodyLength::Unknown)
+                .expect("a whole request can be answered");
+        }
+        if let Some(stream) = whole.or(room) {
+            send_on(stream, |stream, bytes| {
+                server.send_body(stream, bytes, true)
+            });
+        }
+        assert!(server.output().len() < 4 << 20, "output without bounds");
+        step
+    });
+}
+
+/// Messages are the same whole and in parts.
+pub fn grpc_messages(bytes: &[u8]) {
+    same_however_cut(
+        bytes,
+        || MessageReader::new(4 << 10),
+        |reader, input, heard| {
+            let (taken, message) = match reader.advance(input) {
+                Ok(step) => step,
+                Err(error) => {
+                    heard.say(&error);
+                    return None;
+                }
+            };
+            if let Some(message) = message {
+                heard.say(&message);
+            }
+            Some((taken, message.is_some()))
+        },
+    );
+}
+
+/// Tells outputs apart.
+fn digest(output: &[u8]) -> u64 {
+    output.iter().fold(output.len() as u64, |digest, byte| {
+        digest.wrapping_mul(31).wrapping_add(u64::from(*byte))
+    })
+}
+
+/// Sends what is there to send; all of it is the same, so that it does not matter
+/// where it goes on.
+fn send_on<E: Debug>(stream: Stream, send: impl FnOnce(Stream, &[u8]) -> Result<usize, E>) {
+    send(stream, &[b'x'; 70_000]).expect("a stream that has room is open");
+}
+
+/// The first byte says how the others are cut. A step gives what was taken and
+/// whether there was an event, or nothing once it has failed.
+fn same_however_cut<P>(
+    bytes: &[u8],
+    new: impl Fn() -> P,
+    step: impl Fn(&mut P, &[u8], &mut Heard) -> Option<(usize, bool)>,
+) {
+    let Some((cut, message)) = bytes.split_first() else {
+        return;
+    };
+    let hear = |parts: &[&[u8]]| {
+        let (mut reader, mut heard) = (new(), Heard::default());
+        for part in parts {
+            let mut read = 0;
+            loop {
+                let Some((taken, is_event)) = step(&mut reader, &part[read..], &mut heard) else {
+                    return heard;
+                };
+                read += taken;
+                if !is_event {
+                    assert_eq!(read, part.len(), "all is taken before there is no event");
+                    break;
+                }
+            }
+        }
+        heard
+    };
+    let parts: Vec<&[u8]> = message.chunks(usize::from(*cut) + 1).collect();
+    assert_eq!(hear(&parts), hear(&[message]));
+}
