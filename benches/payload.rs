@@ -5,9 +5,13 @@
     reason = "what a benchmark has to say, it prints"
 )]
 
-use stillwell_benches::median;
+use stillwell_benches::{median, text_payloads};
 use stillwell_payload::BlockSet;
-use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan};
+use stillwell_plan::{
+    BlockShape, NetflowPlan, OtlpLogsPlan, OtlpMetricsPlan, OtlpTracesPlan, PayloadFormat,
+    PayloadPlan, RemoteWritePlan, TraceAgentPlan, TraceCall, TraceOperation, TraceService,
+    TraceWork,
+};
 use stillwell_scope::clock;
 use stillwell_units::{ByteSize, Seed, float_from_u64};
 
@@ -23,9 +27,18 @@ fn main() -> anyhow::Result<()> {
         PayloadFormat::Syslog5424,
         PayloadFormat::ApacheCommon,
         PayloadFormat::DatadogLog,
+        PayloadFormat::Dogstatsd(Box::default()),
+        PayloadFormat::OpentelemetryLogs(OtlpLogsPlan::default()),
+        PayloadFormat::OpentelemetryMetrics(OtlpMetricsPlan::default()),
+        PayloadFormat::OpentelemetryTraces(Box::new(traces())),
+        PayloadFormat::TraceAgent(TraceAgentPlan::default()),
+        PayloadFormat::Fluent,
+        PayloadFormat::RemoteWrite(RemoteWritePlan::default()),
+        PayloadFormat::Netflow(NetflowPlan::default()),
     ];
+    let formats = formats.into_iter().map(|format| (format.name(), format));
     println!("payload built, sets of {CACHE}, blocks of up to 64 KiB");
-    for format in formats {
+    for (name, format) in formats.chain(text_payloads()?) {
         let plan = PayloadPlan {
             format,
             blocks: BlockShape::UpTo {
@@ -41,11 +54,65 @@ fn main() -> anyhow::Result<()> {
             let gib = float_from_u64(u64::try_from(set.bytes().len())?) / 1_073_741_824.0;
             speeds.push(gib / used.as_secs_f64());
         }
-        println!(
-            "  {:<16} {:>6.2} GiB per CPU second",
-            plan.format.name(),
-            median(&speeds)
-        );
+        println!("  {:<21} {:>6.2} GiB per CPU second", name, median(&speeds));
     }
+    large_dogstatsd()
+}
+
+/// How long the largest cache that is usual takes.
+fn large_dogstatsd() -> anyhow::Result<()> {
+    let cache = ByteSize::mib(256);
+    let plan = PayloadPlan {
+        format: PayloadFormat::Dogstatsd(Box::default()),
+        blocks: BlockShape::UpTo {
+            maximum: ByteSize::kib(8),
+        },
+        cache,
+    };
+    let before = clock::thread_cpu();
+    let set = BlockSet::build(&plan, cache, Seed::from_number(0), None)?;
+    let used = clock::thread_cpu().saturating_sub(before);
+    let seconds = used.as_secs_f64();
+    println!(
+        "  {} blocks of dogstatsd in {cache}: {seconds:.2} CPU seconds",
+        set.len()
+    );
     Ok(())
+}
+
+/// A gateway that calls a store, which asks a database.
+fn traces() -> OtlpTracesPlan {
+    let service = |name: &str, route: &str, calls: &[usize]| TraceService {
+        name: name.to_owned(),
+        resource_attributes: Vec::new(),
+        scope_name: Some("bench".to_owned()),
+        scope_version: "1.0.0".to_owned(),
+        operations: vec![TraceOperation {
+            id: "only".to_owned(),
+            work: TraceWork::Http {
+                method: "GET".to_owned(),
+                route: route.to_owned(),
+            },
+            root: None,
+            calls: calls
+                .iter()
+                .map(|service| TraceCall {
+                    service: *service,
+                    operation: 0,
+                    rate: 0.9,
+                    repeat_max: 3,
+                    attributes: Vec::new(),
+                })
+                .collect(),
+            attributes: Vec::new(),
+        }],
+    };
+    OtlpTracesPlan {
+        services: vec![
+            service("gateway", "/items/{id}", &[1, 2]),
+            service("store", "/stock/{id}", &[2]),
+            service("database", "/rows/{id}", &[]),
+        ],
+        error_rate: 0.01,
+    }
 }

@@ -11,6 +11,9 @@
 
 pub mod ours;
 pub mod plain;
+mod texts;
+
+pub use texts::text_payloads;
 
 use stillwell_scope::{PartEnd, Place};
 use stillwell_units::{Nanos, float_from_u64};

@@ -13,6 +13,7 @@
 //! file system, behind a trait.
 
 mod discover;
+mod envoy;
 mod files;
 mod load;
 mod matrix;
@@ -21,6 +22,7 @@ mod schema;
 mod smp;
 mod spec;
 
+pub use envoy::load_test_server;
 pub use load::{FileKind, Loaded, load_lab, load_rig};
 pub use overrides::{
     DesignOverride, LabOverrides, ProgramOverride, RigOverrides, StoppingOverride, TargetOverride,

@@ -39,6 +39,8 @@ pub struct Loaded<T> {
 pub enum FileKind {
     /// A `lading.yaml`.
     Lading,
+    /// A configuration of Envoy, or the part of it that a test server needs.
+    Envoy,
     /// Our own.
     Native,
     /// An SMP case.

@@ -18,6 +18,11 @@ use crate::discover::Case;
 use crate::files::{EntryKind, Files, read_source};
 use crate::spec::{STOP_DEFAULT, default_goals};
 
+mod named;
+
+pub(crate) use named::files_in;
+use named::named_files;
+
 /// An SMP case, and whether it names a program.
 pub(crate) struct SmpCase {
     pub(crate) plan: ExperimentPlan,
@@ -100,7 +105,8 @@ pub(crate) fn read_load(
 ) -> Option<LadingRig> {
     match read_source(files, path) {
         Ok(source) => {
-            let (rig, remarks) = lading::read(&source, has_subject);
+            let (rig, remarks) =
+                lading::read(&source, has_subject, named_files(files, path, &source));
             found.append(remarks);
             rig
         }

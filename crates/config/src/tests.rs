@@ -18,12 +18,14 @@ macro_rules! snapshot {
     };
 }
 
+mod binary_payloads;
 mod course;
 mod goals;
 mod golden;
 mod lab;
 mod matrix;
 mod mistakes;
+mod payloads;
 mod random;
 
 /// Files that lie in memory.
@@ -79,7 +81,7 @@ fn experiment_with(text: &str, overrides: &LabOverrides) -> Result<Loaded<LabPla
     load_lab_from(&files, &["/lab/one".into()], overrides)
 }
 
-fn rig(text: &str) -> Result<Loaded<RigPlan>, Diagnostics> {
+pub(crate) fn rig(text: &str) -> Result<Loaded<RigPlan>, Diagnostics> {
     rig_with(text, &RigOverrides::default())
 }
 

@@ -12,8 +12,8 @@ use stillwell_units::{Nanos, Seed};
 
 use crate::code;
 use crate::diagnostic::Diagnostics;
-use crate::node::{Node, Value};
-use crate::reader::{Keys, Reader};
+use crate::node::{Node, Value, parse};
+use crate::reader::{Keys, NamedFiles, Reader};
 use crate::rules::{Placed, check_past_subject, check_sink_addresses};
 use crate::source::Source;
 
@@ -21,9 +21,16 @@ mod generator;
 mod payload;
 mod sink;
 mod size;
+mod template;
 mod throttle;
 
+pub use payload::{
+    DOGSTATSD_KEYS, NETFLOW_KEYS, OPENTELEMETRY_LOGS_KEYS, OPENTELEMETRY_METRICS_KEYS,
+    OPENTELEMETRY_TRACES_KEYS, PayloadSpelling, REMOTE_WRITE_KEYS, TRACE_AGENT_KEYS,
+    read_binary_payload, read_pattern, read_trace_agent,
+};
 pub use size::{Size, parse_size};
+pub use template::read_template;
 
 /// The keys at the top of a `lading.yaml`.
 pub const KEYS: &[&str] = &[
@@ -49,15 +56,45 @@ pub struct LadingRig {
 }
 
 /// Reads `source`. `has_subject` says whether a program stands between
-/// generators and sinks. What could be understood is returned even where there
+/// generators and sinks; `named` holds what [`names`] found in it. What could be understood is returned even where there
 /// are errors; only a plan without errors may be run.
 #[must_use]
-pub fn read(source: &Arc<Source>, has_subject: bool) -> (Option<LadingRig>, Diagnostics) {
-    let reader = Reader::new(Arc::clone(source));
+pub fn read(
+    source: &Arc<Source>,
+    has_subject: bool,
+    named: NamedFiles,
+) -> (Option<LadingRig>, Diagnostics) {
+    let reader = Reader::new(Arc::clone(source)).with_named(named);
     let rig = reader
         .parse()
         .and_then(|root| read_root(&reader, &root, has_subject));
     (rig, reader.finish())
+}
+
+/// The files that `source` names, by the paths as they are written: first texts,
+/// then what is sent.
+#[must_use]
+pub fn names(source: &Arc<Source>) -> (Vec<String>, Vec<String>) {
+    let (mut texts, mut files) = (Vec::new(), Vec::new());
+    if let Ok((root, _)) = parse(source) {
+        find_names(&root, &mut texts, &mut files);
+    }
+    (texts, files)
+}
+
+fn find_names(node: &Node, texts: &mut Vec<String>, files: &mut Vec<String>) {
+    if let Value::List(items) = &node.value {
+        for item in items {
+            find_names(item, texts, files);
+        }
+    }
+    for entry in node.entries().unwrap_or_default() {
+        match (entry.key.text.as_str(), &entry.value.value) {
+            ("template_path", Value::Scalar { text, .. }) => texts.push(text.clone()),
+            ("static_path", Value::Scalar { text, .. }) => files.push(text.clone()),
+            _ => find_names(&entry.value, texts, files),
+        }
+    }
 }
 
 fn read_root(reader: &Reader, root: &Node, has_subject: bool) -> Option<LadingRig> {

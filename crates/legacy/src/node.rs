@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use granit_parser::{Event, Parser, ScalarStyle, StrInput};
+use granit_parser::{Event, Parser, ScalarStyle, StrInput, Tag};
 
 use crate::code;
 use crate::diagnostic::Diagnostic;
@@ -94,9 +94,26 @@ impl Node {
 /// # Errors
 /// A [`Diagnostic`] with the place where the text stops being YAML.
 pub fn parse(source: &Arc<Source>) -> Result<(Node, Vec<Diagnostic>), Box<Diagnostic>> {
+    parse_with(source, false)
+}
+
+/// As [`parse`], with local tags kept: `!tag value` becomes a map of one key,
+/// `!tag`, and the value.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_tagged(source: &Arc<Source>) -> Result<(Node, Vec<Diagnostic>), Box<Diagnostic>> {
+    parse_with(source, true)
+}
+
+fn parse_with(
+    source: &Arc<Source>,
+    keeps_tags: bool,
+) -> Result<(Node, Vec<Diagnostic>), Box<Diagnostic>> {
     let options = granit_parser::options! { emit_comments: false };
     let parser = Parser::new_from_str_with_options(source.text(), options);
     let mut tree = Tree::new(source);
+    tree.keeps_tags = keeps_tags;
     tree.build(parser)?;
     let root = tree.root.unwrap_or_else(|| Node {
         span: Span::default(),
@@ -110,6 +127,7 @@ struct Tree<'s> {
     source: &'s Arc<Source>,
     open: Vec<Open>,
     anchors: HashMap<usize, (Node, usize)>,
+    keeps_tags: bool,
     nodes: usize,
     root: Option<Node>,
     found: Vec<Diagnostic>,
@@ -118,6 +136,8 @@ struct Tree<'s> {
 /// A collection whose end has not come yet.
 struct Open {
     anchor: usize,
+    /// Its local tag, if tags are kept.
+    tag: Option<String>,
     span: Span,
     nodes_before: usize,
     content: Content,
@@ -137,6 +157,7 @@ impl<'s> Tree<'s> {
             source,
             open: Vec::new(),
             anchors: HashMap::new(),
+            keeps_tags: false,
             nodes: 0,
             root: None,
             found: Vec::new(),
@@ -156,16 +177,19 @@ impl<'s> Tree<'s> {
                         self.error(span, "a second document begins in the same file"),
                     ));
                 }
-                Event::Scalar(text, style, anchor, _) => {
+                Event::Scalar(text, style, anchor, tag) => {
                     let value = scalar(text.into_owned(), style);
-                    self.place(Node { span, value }, anchor, 1, 1)?;
+                    let node = tagged(self.tag(tag.as_deref()), Node { span, value });
+                    self.place(node, anchor, 1, 1)?;
                 }
-                Event::SequenceStart(_, anchor, _) => {
-                    self.open(anchor, span, Content::List(Vec::new()));
+                Event::SequenceStart(_, anchor, tag) => {
+                    let tag = self.tag(tag.as_deref());
+                    self.open(anchor, tag, span, Content::List(Vec::new()));
                 }
-                Event::MappingStart(_, anchor, _) => {
+                Event::MappingStart(_, anchor, tag) => {
                     let (entries, key) = (Vec::new(), None);
-                    self.open(anchor, span, Content::Map { entries, key });
+                    let tag = self.tag(tag.as_deref());
+                    self.open(anchor, tag, span, Content::Map { entries, key });
                 }
                 Event::SequenceEnd | Event::MappingEnd => self.close(span)?,
                 Event::Alias(anchor) => {
@@ -180,9 +204,16 @@ impl<'s> Tree<'s> {
         Ok(())
     }
 
-    fn open(&mut self, anchor: usize, span: Span, content: Content) {
+    /// `!name`, if it is a local tag and tags are kept.
+    fn tag(&self, tag: Option<&Tag>) -> Option<String> {
+        let tag = tag.filter(|tag| self.keeps_tags && tag.handle() == "!")?;
+        Some(format!("!{}", tag.suffix()))
+    }
+
+    fn open(&mut self, anchor: usize, tag: Option<String>, span: Span, content: Content) {
         self.open.push(Open {
             anchor,
+            tag,
             span,
             nodes_before: self.nodes,
             content,
@@ -204,7 +235,8 @@ impl<'s> Tree<'s> {
         };
         let nodes = self.nodes - open.nodes_before + 1;
         // The inner nodes were counted when they came.
-        self.place(Node { span, value }, open.anchor, nodes, 1)
+        let node = tagged(open.tag, Node { span, value });
+        self.place(node, open.anchor, nodes, 1)
     }
 
     /// Puts `node`, which holds `nodes` nodes of which `uncounted` are new,
@@ -249,6 +281,19 @@ impl<'s> Tree<'s> {
 
     fn error(&self, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic::error(code::SYNTAX, message).at(Place::new(self.source, span))
+    }
+}
+
+/// `node` as the value of its tag, if it has one.
+fn tagged(tag: Option<String>, node: Node) -> Node {
+    let Some(text) = tag else {
+        return node;
+    };
+    let span = node.span;
+    let key = Key { text, span };
+    Node {
+        span,
+        value: Value::Map(vec![Entry { key, value: node }]),
     }
 }
 

@@ -12,8 +12,10 @@ use crate::node::{Node, Value};
 use crate::source::{Place, Source, Span};
 
 mod map;
+mod named;
 
 pub use map::{Keys, MapReader};
+pub use named::NamedFiles;
 
 /// Reads the values of one source. What it cannot read it reports, and returns
 /// nothing for it, so that its caller goes on with the rest.
@@ -21,15 +23,17 @@ pub use map::{Keys, MapReader};
 pub struct Reader {
     source: Arc<Source>,
     found: RefCell<Vec<Diagnostic>>,
+    named: NamedFiles,
 }
 
 impl Reader {
     /// A reader of `source`.
     #[must_use]
-    pub const fn new(source: Arc<Source>) -> Self {
+    pub fn new(source: Arc<Source>) -> Self {
         Self {
             source,
             found: RefCell::new(Vec::new()),
+            named: NamedFiles::default(),
         }
     }
 

@@ -6,6 +6,8 @@
 //! * [`GeneratorShard`] and [`SinkShard`]: one per worker, written by that
 //!   worker alone and read by the sampler once a beat. No lock, no hash, no
 //!   shared cache line on the hot path.
+//! * [`LoadShard`], [`LoadTime`]: the same for workers that send requests for their
+//!   own sake.
 //! * [`Recorder`] and [`Intervals`]: histograms that a worker fills and the
 //!   sampler takes away, one per interval; they merge exactly.
 //! * [`Sample`]: one value of one series, on its way into a capture.
@@ -15,6 +17,7 @@
 mod account;
 pub mod catalogue;
 mod cell;
+mod load;
 mod outcome;
 mod recorder;
 mod sample;
@@ -23,6 +26,9 @@ mod shard;
 pub use account::{AccountCells, TimeState};
 pub use catalogue::{Kind, Metric, Unit};
 pub use cell::Cell;
+/// A histogram of times; see [`empty_histogram`].
+pub use hdrhistogram::Histogram;
+pub use load::{CounterError, LoadCounter, LoadShard, LoadTime, SizeCells, Sizes};
 pub use outcome::Outcome;
 pub use recorder::{Intervals, Recorder, decode_histogram, empty_histogram, encode_histogram};
 pub use sample::{Beat, Labels, Sample, SeriesName, Value};

@@ -12,11 +12,17 @@ pub enum Outcome {
     Status4xx,
     /// Answered with a status from 500 to 599.
     Status5xx,
+    /// Answered with any other status.
+    StatusOther,
     /// Nobody listens there.
     ConnectRefused,
+    /// Connecting took too long.
+    ConnectTimedOut,
     /// No connection for any other reason.
     ConnectFailed,
-    /// The peer closed or reset the connection.
+    /// A connection that could not be secured, or does not speak the protocol.
+    HandshakeFailed,
+    /// The peer closed or reset the connection, or refused the request on it.
     PeerClosed,
     /// No answer in time.
     TimedOut,
@@ -24,21 +30,39 @@ pub enum Outcome {
     Malformed,
     /// The kernel refused the send for any other reason.
     SendFailed,
+    /// Due while no connection was free, and not allowed to wait.
+    Dropped,
+    /// Under way when the time was up.
+    Unfinished,
 }
 
 impl Outcome {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 15] = [
         Self::Ok,
         Self::Status3xx,
         Self::Status4xx,
         Self::Status5xx,
+        Self::StatusOther,
         Self::ConnectRefused,
+        Self::ConnectTimedOut,
         Self::ConnectFailed,
+        Self::HandshakeFailed,
         Self::PeerClosed,
         Self::TimedOut,
         Self::Malformed,
         Self::SendFailed,
+        Self::Dropped,
+        Self::Unfinished,
+    ];
+
+    /// Those that are answers: the first of [`Outcome::ALL`].
+    pub const ANSWERS: [Self; 5] = [
+        Self::Ok,
+        Self::Status3xx,
+        Self::Status4xx,
+        Self::Status5xx,
+        Self::StatusOther,
     ];
 
     /// The value of the `outcome` label.
@@ -49,12 +73,17 @@ impl Outcome {
             Self::Status3xx => "status_3xx",
             Self::Status4xx => "status_4xx",
             Self::Status5xx => "status_5xx",
+            Self::StatusOther => "status_other",
             Self::ConnectRefused => "connect_refused",
+            Self::ConnectTimedOut => "connect_timed_out",
             Self::ConnectFailed => "connect_failed",
+            Self::HandshakeFailed => "handshake_failed",
             Self::PeerClosed => "peer_closed",
             Self::TimedOut => "timed_out",
             Self::Malformed => "malformed",
             Self::SendFailed => "send_failed",
+            Self::Dropped => "dropped",
+            Self::Unfinished => "unfinished",
         }
     }
 
@@ -66,8 +95,14 @@ impl Outcome {
             300..400 => Self::Status3xx,
             400..500 => Self::Status4xx,
             500..600 => Self::Status5xx,
-            _ => Self::Malformed,
+            _ => Self::StatusOther,
         }
+    }
+
+    /// Whether a whole answer came.
+    #[must_use]
+    pub const fn is_answer(self) -> bool {
+        self.index() < Self::ANSWERS.len()
     }
 
     /// Its place in an array over all outcomes.
@@ -85,6 +120,7 @@ mod tests {
     fn every_outcome_has_its_own_place() {
         for (index, outcome) in Outcome::ALL.iter().enumerate() {
             assert_eq!(outcome.index(), index);
+            assert_eq!(outcome.is_answer(), Outcome::ANSWERS.contains(outcome));
         }
     }
 
@@ -92,6 +128,6 @@ mod tests {
     fn statuses_fall_into_classes() {
         assert_eq!(Outcome::of_status(204), Outcome::Ok);
         assert_eq!(Outcome::of_status(404), Outcome::Status4xx);
-        assert_eq!(Outcome::of_status(999), Outcome::Malformed);
+        assert_eq!(Outcome::of_status(999), Outcome::StatusOther);
     }
 }

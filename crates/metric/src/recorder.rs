@@ -61,7 +61,9 @@ impl Recorder {
     pub fn hand_over(&mut self) {
         if self.shared.wanted.load(Ordering::Relaxed) {
             self.shared.wanted.store(false, Ordering::Relaxed);
-            self.flush();
+            if !self.current.is_empty() {
+                self.flush();
+            }
         }
     }
 

@@ -2,12 +2,14 @@
 
 mod fraction;
 mod ramp;
+mod segments;
 
 use stillwell_plan::RateShape;
 use stillwell_units::{Moment, Nanos, float_from_u64};
 
-use fraction::Fraction;
+pub(crate) use fraction::Fraction;
 use ramp::Ramp;
+pub(crate) use segments::Segments;
 
 /// Below this a rate is zero, so that every denominator fits.
 const RATE_MIN: f64 = 1.0 / float_from_u64(1 << 40);
@@ -89,7 +91,7 @@ impl Curve {
 }
 
 /// `rate` within the bounds that [`RateShape`] names.
-const fn bounded(rate: f64) -> f64 {
+pub(crate) const fn bounded(rate: f64) -> f64 {
     if rate.is_nan() || rate < RATE_MIN {
         0.0
     } else {

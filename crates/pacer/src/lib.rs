@@ -12,6 +12,9 @@
 //! went. [`Turns`] let two schedules share a host: each goes on only while it has
 //! its turn.
 //!
+//! [`Arrivals`] are the moments of single requests, in bursts, jittered or drawn
+//! where that is asked for; [`Part`] divides them among targets.
+//!
 //! This crate reads no clock and never waits: `now` is an argument.
 //!
 //! ```
@@ -31,13 +34,17 @@
 //! ```
 
 mod account;
+mod arrivals;
 mod curve;
+mod part;
 mod schedule;
 mod share;
 mod termination;
 mod turns;
 
 pub use account::TimeAccount;
+pub use arrivals::Arrivals;
+pub use part::Part;
 pub use schedule::{CatchUp, Schedule};
 pub use share::{Share, ShareError};
 pub use termination::{Termination, lateness};

@@ -102,3 +102,8 @@ fn relative(offsets: &[u32], start: u32) -> impl ExactSizeIterator<Item = usize>
 pub(crate) fn as_usize(offset: u32) -> usize {
     usize::try_from(offset).expect("an address is at least 32 bits wide")
 }
+
+/// A plan's length as an index; saturates where `usize` is narrower.
+pub(crate) fn as_usize_64(length: u64) -> usize {
+    usize::try_from(length).unwrap_or(usize::MAX)
+}

@@ -5,7 +5,7 @@ use stillwell_units::{ByteSize, Seed};
 
 use crate::BuildError;
 use crate::block::as_usize;
-use crate::format::{Event, Frame, Writer};
+use crate::format::{Event, Frame, Joint, Writer};
 use crate::memory::Memory;
 use crate::random::Random;
 
@@ -126,6 +126,9 @@ impl Builder {
     /// Whether `event` still belongs into the open block. An empty block takes
     /// any.
     fn takes(&self, event: &Event<'_>, target: Target) -> bool {
+        if matches!(event.joint, Joint::Break) {
+            return self.open.events == 0;
+        }
         let used = self.layout.bytes.len() - as_usize(self.start.bytes);
         let needed = used + self.size(event);
         self.open.events == 0
@@ -140,7 +143,7 @@ impl Builder {
 
     /// What `event` adds, if the block closes after it.
     fn size(&self, event: &Event<'_>) -> usize {
-        let before = self.frame.before(self.open.events == 0);
+        let before = event.before(self.frame, self.open.events == 0);
         before.len() + event.bytes.len() + self.frame.close().len()
     }
 
@@ -151,7 +154,7 @@ impl Builder {
             slots,
             ..
         } = &mut self.layout;
-        bytes.push(self.frame.before(self.open.events == 0))?;
+        bytes.push(event.before(self.frame, self.open.events == 0))?;
         if let Some(slot) = event.slot {
             slots.push(offset(bytes.len() + slot)?);
         }
@@ -170,6 +173,10 @@ impl Builder {
         let layout = &mut self.layout;
         layout.bytes.push(self.frame.close())?;
         let end = offset(layout.bytes.len())?;
+        let start = self.start.bytes;
+        if let Some((at, head)) = self.frame.head(end - start, self.open.events) {
+            layout.bytes.replace(as_usize(start + at), &head);
+        }
         if let Some(last) = layout.event_ends.last_mut() {
             *last = end;
         }

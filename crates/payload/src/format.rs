@@ -2,15 +2,50 @@
 
 use std::fmt;
 
+use stillwell_plan::PayloadFormat;
+use stillwell_units::Seed;
+
+use crate::SlotUse;
+
 pub(crate) mod apache_common;
 pub(crate) mod ascii;
+pub(crate) mod cef;
 pub(crate) mod datadog_log;
+pub(crate) mod dogstatsd;
+pub(crate) mod elasticsearch;
+pub(crate) mod fluent;
+pub(crate) mod gelf;
+pub(crate) mod influx;
 pub(crate) mod json;
 pub(crate) mod lines;
+pub(crate) mod loki;
+pub(crate) mod netflow;
+pub(crate) mod otlp;
+pub(crate) mod remote_write;
+pub(crate) mod replay;
+pub(crate) mod splunk_hec;
+pub(crate) mod syslog3164;
 pub(crate) mod syslog5424;
+pub(crate) mod template;
+pub(crate) mod trace_agent;
+
+/// What a writer is made from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Recipe<'r> {
+    /// The format, with its options.
+    pub(crate) format: &'r PayloadFormat,
+    /// The worker's own.
+    pub(crate) seed: Seed,
+    /// That of all workers of the generator, for what they have in common.
+    pub(crate) common: Seed,
+    /// Bytes that an event may have, what frames it not counted.
+    pub(crate) event_max: usize,
+    /// Whether events keep room for a stamp.
+    pub(crate) slots: SlotUse,
+}
 
 /// Gives one event after the other.
-pub(crate) trait Writer: fmt::Debug {
+pub(crate) trait Writer: fmt::Debug + Send {
     /// The next event, without its frame; none where they have an end.
     fn next(&mut self) -> Option<Event<'_>>;
 }
@@ -24,6 +59,35 @@ pub(crate) struct Event<'w> {
     pub(crate) slot: Option<usize>,
     /// Log records and the like in it.
     pub(crate) units: u32,
+    /// What stands before it.
+    pub(crate) joint: Joint<'w>,
+}
+
+/// What stands before an event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Joint<'w> {
+    /// What the frame has there.
+    Frame,
+    /// The same, and the event is the first of its block.
+    Break,
+    /// These, which the frame must have room for.
+    Own {
+        /// Before the first event of a block.
+        first: &'w [u8],
+        /// Before any other one.
+        next: &'w [u8],
+    },
+}
+
+impl<'w> Event<'w> {
+    /// What stands before it in a block with `frame`.
+    pub(crate) const fn before(&self, frame: Frame, is_first: bool) -> &'w [u8] {
+        match self.joint {
+            Joint::Frame | Joint::Break => frame.before(is_first),
+            Joint::Own { first, .. } if is_first => first,
+            Joint::Own { next, .. } => next,
+        }
+    }
 }
 
 /// What stands around and between the events of a block.
@@ -33,28 +97,54 @@ pub(crate) enum Frame {
     Lines,
     /// One JSON array a block.
     JsonArray,
+    /// One document of Loki's push API a block; its writer opens it.
+    Loki,
+    /// Nothing: each event says itself where it ends, or is alone in its block.
+    Bare,
+    /// One `MessagePack` array a block.
+    MsgpackArray,
+    /// The length of the rest of the block, as 32 bits in little-endian order.
+    LengthPrefixed,
 }
 
 impl Frame {
     /// What stands before an event of the block.
     pub(crate) const fn before(self, is_first: bool) -> &'static [u8] {
         match (self, is_first) {
-            (Self::Lines, _) => b"",
+            (Self::Lines | Self::Loki | Self::Bare, _) => b"",
             (Self::JsonArray, true) => b"[",
             (Self::JsonArray, false) => b",",
+            (Self::MsgpackArray, true) => &[0xdd, 0, 0, 0, 0],
+            (Self::LengthPrefixed, true) => &[0; 4],
+            (Self::MsgpackArray | Self::LengthPrefixed, false) => b"",
         }
     }
 
     /// What stands after the last event of the block.
     pub(crate) const fn close(self) -> &'static [u8] {
         match self {
-            Self::Lines => b"",
+            Self::Lines | Self::Bare | Self::MsgpackArray | Self::LengthPrefixed => b"",
             Self::JsonArray => b"]",
+            Self::Loki => b"]}]}",
+        }
+    }
+
+    /// What is known only when a block closes, and where it stands in what its
+    /// first event begins with: how many `bytes` or `events` there are.
+    pub(crate) const fn head(self, bytes: u32, events: u32) -> Option<(u32, [u8; 4])> {
+        match self {
+            Self::Lines | Self::Bare | Self::JsonArray | Self::Loki => None,
+            Self::MsgpackArray => Some((1, events.to_be_bytes())),
+            Self::LengthPrefixed => Some((0, (bytes - 4).to_le_bytes())),
         }
     }
 
     /// Bytes that the frame adds to a block of one event.
     pub(crate) const fn overhead(self) -> usize {
-        self.before(true).len() + self.close().len()
+        let opening = match self {
+            Self::Loki => loki::OPENING_MAX,
+            _ => self.before(true).len(),
+        };
+        opening + self.close().len()
     }
 }

@@ -56,6 +56,11 @@ impl Memory {
         Ok(())
     }
 
+    /// Writes `bytes` over those at `start`, which are there.
+    pub(crate) fn replace(&mut self, start: usize, bytes: &[u8]) {
+        self.room[..self.used][start..start + bytes.len()].copy_from_slice(bytes);
+    }
+
     /// Forgets what lies beyond the first `len` bytes.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.used = self.used.min(len);

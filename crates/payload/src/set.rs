@@ -1,11 +1,12 @@
 //! All that one worker sends.
 
-use stillwell_plan::{PayloadFormat, PayloadPlan, RateUnit};
+use stillwell_plan::{PayloadFormat, PayloadPlan, RateUnit, TemplateError};
 use stillwell_units::{ByteSize, Seed};
 
 use crate::block::as_usize;
 use crate::fill::{Layout, Mark, Sizes, fill};
-use crate::format::{Frame, lines};
+use crate::format::replay::{self, Replay};
+use crate::format::{Frame, Recipe, lines};
 use crate::{Block, Counts, Fingerprint, Limit, SLOT_WIDTH, catalogue};
 
 /// All that one worker sends, built before the run. The blocks lie one after
@@ -27,24 +28,61 @@ pub enum SlotUse {
     Every,
 }
 
+/// The contents of the files that a payload is built from.
+#[derive(Clone, Debug, Default)]
+pub struct Sources<'s>(Vec<&'s [u8]>);
+
+impl<'s> From<Option<&'s [u8]>> for Sources<'s> {
+    /// One file, or none.
+    fn from(content: Option<&'s [u8]>) -> Self {
+        Self(content.into_iter().collect())
+    }
+}
+
+impl<'s> From<&'s [Vec<u8>]> for Sources<'s> {
+    /// Any number of them.
+    fn from(contents: &'s [Vec<u8>]) -> Self {
+        Self(contents.iter().map(Vec::as_slice).collect())
+    }
+}
+
+/// What a set follows from.
+#[derive(Clone, Copy, Debug)]
+pub struct Seeds {
+    /// The worker's own.
+    pub own: Seed,
+    /// That of all workers of a generator: what they have in common follows
+    /// from it, such as the contexts of their metrics.
+    pub common: Seed,
+}
+
+impl From<Seed> for Seeds {
+    /// A worker that shares nothing.
+    fn from(seed: Seed) -> Self {
+        Self {
+            own: seed,
+            common: seed,
+        }
+    }
+}
+
 impl BlockSet {
     /// Builds about `cache` bytes of what `plan` asks for, without slots.
     ///
     /// `cache` is this worker's share of `plan.cache`. It is not exceeded, save
     /// by a first block that is larger by itself. The lines of a file are
     /// always held whole, as often as they fit but at least once, so that the
-    /// set ends where the file ends. `seed` is the worker's own; `source` is the
-    /// content of the file for [`PayloadFormat::Lines`] and is otherwise not
-    /// looked at.
+    /// set ends where the file ends. `seed` is the worker's own; `source` holds
+    /// the contents of [`PayloadFormat::files`], in their order.
     ///
     /// # Errors
     /// When no event of the format fits the largest block, when the file is
     /// missing or empty, and when the set would exceed 4 GiB or the memory.
-    pub fn build(
+    pub fn build<'s>(
         plan: &PayloadPlan,
         cache: ByteSize,
-        seed: Seed,
-        source: Option<&[u8]>,
+        seed: impl Into<Seeds>,
+        source: impl Into<Sources<'s>>,
     ) -> Result<Self, BuildError> {
         Self::build_with(plan, cache, seed, source, SlotUse::None)
     }
@@ -54,40 +92,25 @@ impl BlockSet {
     /// # Errors
     /// As [`BlockSet::build`], and when slots are asked for in the lines of a
     /// file, which are sent as they are.
-    pub fn build_with(
+    pub fn build_with<'s>(
         plan: &PayloadPlan,
         cache: ByteSize,
-        seed: Seed,
-        source: Option<&[u8]>,
+        seed: impl Into<Seeds>,
+        source: impl Into<Sources<'s>>,
         slots: SlotUse,
     ) -> Result<Self, BuildError> {
-        let sizes = Sizes::new(plan.blocks, seed.derive("payload-blocks", 0));
-        let layout = if matches!(plan.format, PayloadFormat::Lines { .. }) {
-            let source = source.ok_or(BuildError::SourceMissing)?;
-            if slots == SlotUse::Every {
-                return Err(BuildError::Unstampable);
+        let (seeds, sources) = (seed.into(), source.into());
+        let layout = match &plan.format {
+            PayloadFormat::Lines { .. }
+            | PayloadFormat::Static { .. }
+            | PayloadFormat::StaticChunks { .. }
+            | PayloadFormat::StaticTimestamped(_) => {
+                if slots == SlotUse::Every {
+                    return Err(BuildError::Unstampable);
+                }
+                of_files(plan, cache, seeds.own, &sources)?
             }
-            let mut lines = lines::Lines::new(source, cache).ok_or(BuildError::SourceEmpty)?;
-            fill(&mut lines, Frame::Lines, sizes, lines::size(source, cache))?
-        } else {
-            let name = plan.format.name();
-            let entry = catalogue::find(name).ok_or(BuildError::Unknown { name })?;
-            let maximum = plan.blocks.maximum();
-            let slot = match slots {
-                SlotUse::None => 0,
-                SlotUse::Every => SLOT_WIDTH + 1,
-            };
-            let smallest = entry.event_floor + slot + entry.frame.overhead();
-            if maximum.as_usize() < smallest {
-                return Err(BuildError::MaximumTooSmall {
-                    name,
-                    maximum,
-                    smallest: ByteSize::new(smallest as u64),
-                });
-            }
-            let event_max = maximum.as_usize() - entry.frame.overhead();
-            let mut writer = (entry.writer)(seed.derive(name, 0), event_max, slots);
-            fill(writer.as_mut(), entry.frame, sizes, cache)?
+            _ => seeded(plan, cache, seeds, slots)?,
         };
         Ok(Self { layout })
     }
@@ -192,6 +215,82 @@ impl BlockSet {
     }
 }
 
+/// The contents of files, as they are or in pieces.
+fn of_files(
+    plan: &PayloadPlan,
+    cache: ByteSize,
+    seed: Seed,
+    sources: &Sources<'_>,
+) -> Result<Layout, BuildError> {
+    let sizes = |shape| Sizes::new(shape, seed.derive("payload-blocks", 0));
+    let first = *sources.0.first().ok_or(BuildError::SourceMissing)?;
+    if matches!(plan.format, PayloadFormat::Lines { .. }) {
+        let mut lines = lines::Lines::new(first, cache).ok_or(BuildError::SourceEmpty)?;
+        let size = lines::size(first, cache);
+        return fill(&mut lines, Frame::Lines, sizes(plan.blocks), size);
+    }
+    let mut replay = Replay::new(&plan.format, &sources.0, cache, seed)?;
+    let (size, shape) = (replay.size(), replay::shape(&plan.format, plan.blocks));
+    fill(&mut replay, Frame::Lines, sizes(shape), size)
+}
+
+/// Events of a format that is written from a seed.
+fn seeded(
+    plan: &PayloadPlan,
+    cache: ByteSize,
+    seeds: Seeds,
+    slots: SlotUse,
+) -> Result<Layout, BuildError> {
+    let Seeds { own: seed, common } = seeds;
+    let name = plan.format.name();
+    let entry = catalogue::find(name).ok_or(BuildError::Unknown { name })?;
+    check_template(&plan.format, slots)?;
+    if slots == SlotUse::Every && !entry.takes_slots() {
+        return Err(BuildError::NoSlots { name });
+    }
+    let maximum = plan.blocks.maximum();
+    let frame = entry.frame(&plan.format);
+    let slot = match slots {
+        SlotUse::None => 0,
+        SlotUse::Every => SLOT_WIDTH + 1,
+    };
+    let smallest = (entry.event_floor)(&plan.format) + slot + frame.overhead();
+    let too_small = BuildError::MaximumTooSmall {
+        name,
+        maximum,
+        smallest: ByteSize::new(smallest as u64),
+    };
+    if maximum.as_usize() < smallest {
+        return Err(too_small);
+    }
+    let mut writer = (entry.writer)(&Recipe {
+        format: &plan.format,
+        seed: seed.derive(name, 0),
+        common: common.derive(name, 0),
+        event_max: maximum.as_usize() - frame.overhead(),
+        slots,
+    });
+    let sizes = Sizes::new(plan.blocks, seed.derive("payload-blocks", 0));
+    let layout = fill(writer.as_mut(), frame, sizes, cache)?;
+    // A template may have none that is short enough.
+    if layout.marks.len() == 1 {
+        return Err(too_small);
+    }
+    Ok(layout)
+}
+
+fn check_template(format: &PayloadFormat, slots: SlotUse) -> Result<(), BuildError> {
+    let Some(template) = format.template() else {
+        return Ok(());
+    };
+    template.lengths()?;
+    if slots == SlotUse::Every && !template.has_stamp() {
+        let name = format.name();
+        return Err(BuildError::NoSlots { name });
+    }
+    Ok(())
+}
+
 /// Why a set could not be built.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum BuildError {
@@ -226,6 +325,33 @@ pub enum BuildError {
     /// Stamp slots were asked for in the lines of a file.
     #[error("the lines of a file are sent as they are and cannot carry stamps")]
     Unstampable,
+    /// Stamp slots were asked for in a format without text for them.
+    #[error("events of {name} have no text that could carry a stamp")]
+    NoSlots {
+        /// The format.
+        name: &'static str,
+    },
+    /// A line does not begin with a time.
+    #[error("line {line} does not begin with a time as the pattern has it")]
+    NoTime {
+        /// Its number, from 1.
+        line: u64,
+    },
+    /// Times go back.
+    #[error("the time of line {line} lies before that of the line above it")]
+    TimeBackwards {
+        /// Its number, from 1.
+        line: u64,
+    },
+    /// Too many seconds without a line to hold a placeholder for each.
+    #[error("more than 1,000,000 seconds pass before line {line}")]
+    TimeGap {
+        /// Its number, from 1.
+        line: u64,
+    },
+    /// The template makes no events.
+    #[error("the template makes no events")]
+    Template(#[from] TemplateError),
     /// The plan names a format that this crate does not have.
     #[error("no payload format is called `{name}`")]
     Unknown {

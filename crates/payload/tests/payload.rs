@@ -6,16 +6,26 @@
 mod blocks;
 #[path = "payload/cursor.rs"]
 mod cursor;
+#[path = "payload/dogstatsd.rs"]
+mod dogstatsd;
+#[path = "payload/flows.rs"]
+mod flows;
 #[path = "payload/formats.rs"]
 mod formats;
 #[path = "payload/golden.rs"]
 mod golden;
 #[path = "payload/lines.rs"]
 mod lines;
+#[path = "payload/messages.rs"]
+mod messages;
+#[path = "payload/otlp.rs"]
+mod otlp;
 #[path = "payload/readers.rs"]
 mod readers;
 #[path = "payload/slots.rs"]
 mod slots;
+#[path = "payload/text.rs"]
+mod text;
 
 use proptest::prelude::*;
 use stillwell_payload::{BlockSet, SlotUse};

@@ -10,21 +10,25 @@
 //!   [`SubjectPlan`], an [`ObserverPlan`], [`PhasesPlan`] and [`StepPlan`]s;
 //! * one comparison: [`ExperimentPlan`] of a rig, [`VariantPlan`]s,
 //!   [`GoalPlan`]s and [`CheckPlan`]s;
-//! * several: [`LabPlan`].
+//! * several: [`LabPlan`];
+//! * requests to a service, without a subject: [`LoadPlan`].
 
 mod check;
 mod estimate;
 mod experiment;
 mod generator;
 mod goal;
+mod load;
 mod observer;
 mod payload;
 mod phases;
 mod placement;
 mod rig;
+mod serve;
 mod sink;
 mod stopping;
 mod subject;
+mod tls;
 
 pub use check::{Aggregation, CheckPlan, SeriesSelector};
 pub use estimate::TimeEstimate;
@@ -36,11 +40,36 @@ pub use generator::{GeneratorPlan, RatePlan, RateShape, RateUnit, TransportPlan}
 pub use goal::{
     Direction, GoalMetric, GoalMetricError, GoalPlan, LatencyQuantile, Reduction, Scale, SeriesGoal,
 };
+pub use load::{
+    BodyPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadCurve, LoadPace, LoadPlan,
+    LoadPlanError, LoadProtocol, LoadStep, Overflow, PredicatePlan, RequestPlan, Reuse, Spacing,
+    UntilPlan,
+};
 pub use observer::{ObserverPlan, ScrapePlan};
-pub use payload::{BlockShape, PayloadFormat, PayloadPlan};
+pub use payload::{
+    Alphabet, BulkAction, CefHeader, ElasticsearchPlan, GelfEnd, HecEncoding, InfluxPlan, LokiPlan,
+    SERIES_MAX, TEMPLATE_DEPTH_MAX, TEMPLATE_EVENT_MAX, TemplateError, TemplatePart, TemplatePlan,
+    TemplateValue, TimeField, TimePattern, TimePatternError, TimeText, TimestampedPlan,
+    is_index_name,
+};
+pub use payload::{
+    Between, BlockShape, ContextRoom, DOGSTATSD_CONTEXTS_MAX, DogstatsdKinds, DogstatsdMetrics,
+    DogstatsdPlan, DogstatsdTimestamp, DogstatsdValue, NetflowPlan, NetflowVersion,
+    OTLP_CONTEXTS_MAX, OtlpContexts, OtlpHistogramLimits, OtlpLogsPlan, OtlpMetricKinds,
+    OtlpMetricsPlan, OtlpSeverities, OtlpTracesPlan, PATTERN_TEXTS_MAX, PatternError,
+    PayloadFormat, PayloadPlan, REMOTE_WRITE_SERIES_MAX, RemoteWritePlan, TRACE_AGENT_CONTEXTS_MAX,
+    TRACE_DEPTH_MAX, TopologyError, TraceAgentPlan, TraceAttribute, TraceCall, TraceEncoding,
+    TraceOperation, TraceService, TraceValue, TraceWork, expand_all,
+};
 pub use phases::{Phase, PhasesPlan, StepAction, StepPlan, SubjectSignal};
 pub use placement::{CpuChoice, IsolationPlan, PlacementPlan, Wanted};
 pub use rig::RigPlan;
+pub use serve::{
+    Admission, AnswerPlan, DelayExpression, Expression, ExpressionError, ExpressionInputs,
+    ExpressionKind, ExpressionValue, Fault, FaultExpression, FaultsPlan, FilterSet, LimitAnswer,
+    RESPONSE_BODY_BYTES_MAX, RateLimitPlan, ResponseDelay, ResponseHeader, ResponseOptions,
+    ResponseOptionsError, ServeListenerPlan, ServePlan, ServeProtocols, TokenBucket,
+};
 pub use sink::{SinkBody, SinkPlan, SinkProtocol};
 pub use stopping::{
     DesignPlan, PAIRS_CONFIRM_MIN, PAIRS_MAX_DEFAULT, PAIRS_MIN, PAIRS_OPEN_DEFAULT, StoppingPlan,
@@ -48,4 +77,8 @@ pub use stopping::{
 };
 pub use subject::{
     ChildPlan, EnvironmentPlan, MountPlan, Places, ReadyProbe, StopPlan, SubjectKind, SubjectPlan,
+};
+pub use tls::{
+    Alpn, ClientTlsPlan, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites,
+    TlsVersion, Verification,
 };

@@ -5,6 +5,45 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use stillwell_units::ByteSize;
 
+mod between;
+mod datagrams;
+mod dogstatsd;
+mod opentelemetry;
+mod pattern;
+mod template;
+mod text;
+mod time_pattern;
+mod topology;
+
+pub use between::Between;
+pub use datagrams::{
+    NetflowPlan, NetflowVersion, REMOTE_WRITE_SERIES_MAX, RemoteWritePlan,
+    TRACE_AGENT_CONTEXTS_MAX, TraceAgentPlan, TraceEncoding,
+};
+pub use dogstatsd::{
+    ContextRoom, DOGSTATSD_CONTEXTS_MAX, DogstatsdKinds, DogstatsdMetrics, DogstatsdPlan,
+    DogstatsdTimestamp, DogstatsdValue,
+};
+pub use opentelemetry::{
+    OTLP_CONTEXTS_MAX, OtlpContexts, OtlpHistogramLimits, OtlpLogsPlan, OtlpMetricKinds,
+    OtlpMetricsPlan, OtlpSeverities,
+};
+pub use pattern::{PATTERN_TEXTS_MAX, PatternError, expand_all};
+
+pub use template::{
+    Alphabet, TEMPLATE_DEPTH_MAX, TEMPLATE_EVENT_MAX, TemplateError, TemplatePart, TemplatePlan,
+    TemplateValue, TimeText,
+};
+pub use text::{
+    BulkAction, CefHeader, ElasticsearchPlan, GelfEnd, HecEncoding, InfluxPlan, LokiPlan,
+    SERIES_MAX, TimestampedPlan, is_index_name,
+};
+pub use time_pattern::{TimeField, TimePattern, TimePatternError};
+pub use topology::{
+    OtlpTracesPlan, TRACE_DEPTH_MAX, TopologyError, TraceAttribute, TraceCall, TraceOperation,
+    TraceService, TraceValue, TraceWork,
+};
+
 /// The bytes of one generator.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct PayloadPlan {
@@ -17,7 +56,7 @@ pub struct PayloadPlan {
 }
 
 /// The format of one event.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PayloadFormat {
     /// Lines of printable ASCII.
@@ -30,11 +69,66 @@ pub enum PayloadFormat {
     ApacheCommon,
     /// Datadog logs intake: one JSON array of log objects a block.
     DatadogLog,
+    /// Metrics, events and service checks as DogStatsD reads them.
+    Dogstatsd(Box<DogstatsdPlan>),
+    /// OpenTelemetry logs in protobuf.
+    OpentelemetryLogs(OtlpLogsPlan),
+    /// OpenTelemetry metrics in protobuf.
+    OpentelemetryMetrics(OtlpMetricsPlan),
+    /// OpenTelemetry traces in protobuf.
+    OpentelemetryTraces(Box<OtlpTracesPlan>),
+    /// Traces as Datadog's agent takes them.
+    TraceAgent(TraceAgentPlan),
+    /// Fluentd's forward protocol.
+    Fluent,
+    /// Prometheus remote write.
+    RemoteWrite(RemoteWritePlan),
+    /// Flow records: `NetFlow` 5 and 9, and IPFIX.
+    Netflow(NetflowPlan),
     /// The lines of a file, in order, over and over.
     Lines {
         /// The file, as an absolute path.
         path: PathBuf,
     },
+    /// One RFC 3164 syslog message a line.
+    Syslog3164,
+    /// Events for Splunk's HTTP event collector.
+    SplunkHec {
+        /// How they are written.
+        encoding: HecEncoding,
+    },
+    /// Loki's push API: one JSON document a block.
+    Loki(LokiPlan),
+    /// Elasticsearch's bulk API: an action and a record for each event.
+    Elasticsearch(ElasticsearchPlan),
+    /// One point of InfluxDB's line protocol a line.
+    Influx(InfluxPlan),
+    /// Graylog's JSON messages.
+    Gelf {
+        /// What ends each.
+        end: GelfEnd,
+    },
+    /// One record in ArcSight's common event format a line.
+    Cef {
+        /// What stands before each.
+        header: CefHeader,
+    },
+    /// Whole files, each a block, in order, over and over.
+    Static {
+        /// The files, as absolute paths, at least one.
+        paths: Vec<PathBuf>,
+    },
+    /// The lines of files in blocks as large as can be, over and over.
+    StaticChunks {
+        /// The files, as absolute paths, at least one.
+        paths: Vec<PathBuf>,
+    },
+    /// The lines of a log without their times, each second a block.
+    StaticTimestamped(TimestampedPlan),
+    /// JSON as a template of lading says, one value a line.
+    TemplatedJson(TemplatePlan),
+    /// Texts as a template says.
+    Template(TemplatePlan),
 }
 
 impl PayloadFormat {
@@ -47,7 +141,48 @@ impl PayloadFormat {
             Self::Syslog5424 => "syslog5424",
             Self::ApacheCommon => "apache_common",
             Self::DatadogLog => "datadog_log",
+            Self::Dogstatsd(_) => "dogstatsd",
+            Self::OpentelemetryLogs(_) => "opentelemetry_logs",
+            Self::OpentelemetryMetrics(_) => "opentelemetry_metrics",
+            Self::OpentelemetryTraces(_) => "opentelemetry_traces",
+            Self::TraceAgent(_) => "trace_agent",
+            Self::Fluent => "fluent",
+            Self::RemoteWrite(_) => "remote_write",
+            Self::Netflow(_) => "netflow",
             Self::Lines { .. } => "lines",
+            Self::Syslog3164 => "syslog3164",
+            Self::SplunkHec { .. } => "splunk_hec",
+            Self::Loki(_) => "loki",
+            Self::Elasticsearch(_) => "elasticsearch",
+            Self::Influx(_) => "influx",
+            Self::Gelf { .. } => "gelf",
+            Self::Cef { .. } => "cef",
+            Self::Static { .. } => "static",
+            Self::StaticChunks { .. } => "static_chunks",
+            Self::StaticTimestamped(_) => "static_timestamped",
+            Self::TemplatedJson(_) => "templated_json",
+            Self::Template(_) => "template",
+        }
+    }
+
+    /// The template that events are made from, if there is one.
+    #[must_use]
+    pub const fn template(&self) -> Option<&TemplatePlan> {
+        match self {
+            Self::TemplatedJson(template) | Self::Template(template) => Some(template),
+            _ => None,
+        }
+    }
+
+    /// The files whose contents the payload is built from, in order.
+    #[must_use]
+    pub fn files(&self) -> &[PathBuf] {
+        match self {
+            Self::Lines { path } | Self::StaticTimestamped(TimestampedPlan { path, .. }) => {
+                std::slice::from_ref(path)
+            }
+            Self::Static { paths } | Self::StaticChunks { paths } => paths,
+            _ => &[],
         }
     }
 }

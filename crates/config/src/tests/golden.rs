@@ -101,7 +101,10 @@ fn the_file_with_everything_uses_every_key_of_the_schema() {
     let probes: String = PROBES
         .iter()
         .chain(&STOPPINGS)
-        .map(|(text, _)| format!("- {text}\n"))
+        .map(|(text, _)| *text)
+        .chain(super::payloads::NATIVE)
+        .chain(super::binary_payloads::NATIVE)
+        .map(|text| format!("- {text}\n"))
         .collect();
     for text in [EVERYTHING, probes.as_str()] {
         let (root, _) = parse(&Source::new("a.yaml", text)).unwrap();

@@ -8,7 +8,27 @@ use crate::code;
 use crate::node::{Node, Value};
 use crate::reader::{Keys, MapReader, Reader};
 
-const FORMATS: [(&str, PayloadFormat); 5] = [
+mod binary;
+mod dogstatsd;
+mod opentelemetry;
+mod options;
+mod text;
+mod topology;
+
+#[cfg(test)]
+mod tests;
+
+pub use binary::{
+    NETFLOW_KEYS, PayloadSpelling, REMOTE_WRITE_KEYS, TRACE_AGENT_KEYS, read_binary_payload,
+    read_trace_agent,
+};
+pub use dogstatsd::DOGSTATSD_KEYS;
+pub use opentelemetry::{OPENTELEMETRY_LOGS_KEYS, OPENTELEMETRY_METRICS_KEYS};
+pub use text::read_pattern;
+pub use topology::OPENTELEMETRY_TRACES_KEYS;
+
+/// Formats without options.
+const PLAIN: [(&str, PayloadFormat); 5] = [
     ("ascii", PayloadFormat::Ascii),
     ("json", PayloadFormat::Json),
     ("apache_common", PayloadFormat::ApacheCommon),
@@ -16,17 +36,23 @@ const FORMATS: [(&str, PayloadFormat); 5] = [
     ("datadog_log", PayloadFormat::DatadogLog),
 ];
 
-const KNOWN: &[&str] = &[
-    "dogstatsd",
-    "fluent",
-    "opentelemetry_logs",
-    "opentelemetry_metrics",
-    "opentelemetry_traces",
+/// All that are built.
+const BUILT: &[&str] = &[
+    "ascii",
+    "json",
+    "apache_common",
+    "syslog5424",
+    "datadog_log",
     "splunk_hec",
     "static",
     "static_chunks",
     "static_timestamped",
     "templated_json",
+    "dogstatsd",
+    "fluent",
+    "opentelemetry_logs",
+    "opentelemetry_metrics",
+    "opentelemetry_traces",
     "trace_agent",
 ];
 
@@ -63,25 +89,35 @@ pub(super) fn read(
 }
 
 fn read_format(reader: &Reader, node: &Node) -> Option<PayloadFormat> {
-    let accepted = FORMATS.map(|(name, _)| name);
     if let Value::Scalar { text, .. } = &node.value {
-        if KNOWN.contains(&text.as_str()) {
-            reader.not_built(node.span, "payload", text, None);
+        let Some(name) = BUILT.iter().find(|name| *name == text) else {
+            reader.unknown_word(node.span, "payload", text, BUILT.iter().copied());
             return None;
-        }
-        let found = FORMATS.iter().find(|(name, _)| name == text);
-        if found.is_none() {
-            reader.unknown_word(node.span, "payload", text, accepted.into_iter());
-        }
-        return found.map(|(_, format)| format.clone());
+        };
+        // As if it had no options, which only some can do without.
+        let none = Node {
+            span: node.span,
+            value: Value::Map(Vec::new()),
+        };
+        return read_options(reader, name, &none);
     }
-    let map = reader.map(node, &Keys::new("payload", &accepted).known(KNOWN))?;
-    let (name, options) = map.one_of(&accepted)?;
-    if !matches!(options.value, Value::Null) {
-        drop(reader.map(options, &Keys::new("payload without options", &[])));
+    let map = reader.map(node, &Keys::new("payload", BUILT))?;
+    let (name, options) = map.one_of(BUILT)?;
+    read_options(reader, name, options)
+}
+
+/// The format called `name`, with its options.
+fn read_options(reader: &Reader, name: &str, options: &Node) -> Option<PayloadFormat> {
+    if let Some((_, format)) = PLAIN.iter().find(|(known, _)| *known == name) {
+        if !matches!(options.value, Value::Null) {
+            drop(reader.map(options, &Keys::new("payload without options", &[])));
+        }
+        return Some(format.clone());
     }
-    let format = FORMATS.iter().find(|(known, _)| *known == name)?;
-    Some(format.1.clone())
+    if binary::BUILT.contains(&name) {
+        return read_binary_payload(reader, name, options, PayloadSpelling::Lading);
+    }
+    text::read(reader, name, options)
 }
 
 fn read_cache_method(reader: &Reader, node: &Node) {

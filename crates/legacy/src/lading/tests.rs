@@ -1,12 +1,20 @@
 use super::*;
 
 fn rig(text: &str) -> (LadingRig, Diagnostics) {
-    let (rig, found) = read(&Source::new("lading.yaml", text), true);
+    let (rig, found) = read(
+        &Source::new("lading.yaml", text),
+        true,
+        NamedFiles::default(),
+    );
     (rig.expect("a root that is a map"), found)
 }
 
 fn mistakes(text: &str) -> String {
-    let (_, found) = read(&Source::new("lading.yaml", text), true);
+    let (_, found) = read(
+        &Source::new("lading.yaml", text),
+        true,
+        NamedFiles::default(),
+    );
     assert!(found.has_errors());
     found.to_string()
 }
@@ -178,7 +186,7 @@ fn what_is_known_but_not_built_is_named() {
   - tcp:
       seed: {}
       addr: 0.0.0.0:8282
-      variant: {{dogstatsd: {{}}}}
+      variant: ascii
       maximum_prebuild_cache_size_bytes: 256 MB
 blackhole:
   - otlp: {{grpc_addr: 127.0.0.1:4317}}
@@ -227,7 +235,8 @@ fn load_past_the_subject_is_a_warning() {
     let text = generator("tcp", "addr: 0.0.0.0:8080")
         + "blackhole: [{tcp: {binding_addr: 0.0.0.0:8080}}]\n";
     let past = |has_subject| {
-        let (_, found) = read(&Source::new("lading.yaml", text.as_str()), has_subject);
+        let source = Source::new("lading.yaml", text.as_str());
+        let (_, found) = read(&source, has_subject, NamedFiles::default());
         found.iter().any(|one| one.code == code::PAST_SUBJECT)
     };
     assert!(past(true));
@@ -263,7 +272,7 @@ proptest::proptest! {
         characters.splice(start..end, text.chars());
         let mutated: String = characters.into_iter().collect();
         let source = Source::new("lading.yaml", mutated);
-        let (_, found) = read(&source, true);
+        let (_, found) = read(&source, true, NamedFiles::default());
         for one in &found {
             let place = one.place.as_ref().expect("a place");
             assert!(place.span.end <= source.text().len());

@@ -73,7 +73,7 @@ impl Ramp {
 
 /// The first number for which `reached` holds, which is near `guess`; it holds
 /// for all after that. `u64::MAX` where it never does.
-fn earliest(guess: u64, reached: impl Fn(u64) -> bool) -> u64 {
+pub(super) fn earliest(guess: u64, reached: impl Fn(u64) -> bool) -> u64 {
     // Widen to a window (low, high] that holds the answer, then halve it.
     let (mut low, mut high, mut step) = (guess, guess, 1_u64);
     if reached(guess) {

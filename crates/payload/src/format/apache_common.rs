@@ -1,8 +1,6 @@
 //! One line of an Apache common log.
 
-use stillwell_units::Seed;
-
-use super::{Event, Writer};
+use super::{Event, Recipe, Writer};
 use crate::SlotUse;
 use crate::random::Random;
 use crate::text::{Clock, Fragment, Paper, Pen, Vocabulary, address, path};
@@ -10,15 +8,15 @@ use crate::text::{Clock, Fragment, Paper, Pen, Vocabulary, address, path};
 /// No line whose path is one slash is longer, with its line feed.
 pub(crate) const FLOOR: usize = 128;
 
-pub(crate) fn writer(seed: Seed, event_max: usize, slots: SlotUse) -> Box<dyn Writer> {
-    let mut random = Random::new(seed.derive("values", 0));
+pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
+    let mut random = Random::new(recipe.seed.derive("values", 0));
     Box::new(ApacheCommon {
         clock: Clock::new(&mut random),
         random,
-        vocabulary: Vocabulary::new(seed.derive("names", 0)),
+        vocabulary: Vocabulary::new(recipe.seed.derive("names", 0)),
         paper: Paper::new(),
-        event_max,
-        slots,
+        event_max: recipe.event_max,
+        slots: recipe.slots,
     })
 }
 

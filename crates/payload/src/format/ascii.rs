@@ -4,9 +4,7 @@
 //! 3 KiB on average; smaller blocks draw from 2 to their maximum. Characters are
 //! drawn from the 95 printable ones.
 
-use stillwell_units::Seed;
-
-use super::{Event, Writer};
+use super::{Event, Recipe, Writer};
 use crate::SlotUse;
 use crate::random::Random;
 use crate::text::Paper;
@@ -17,12 +15,12 @@ pub(crate) const FLOOR: usize = 2;
 /// The longest line, with its line feed.
 const LINE_MAX: usize = 6144;
 
-pub(crate) fn writer(seed: Seed, event_max: usize, slots: SlotUse) -> Box<dyn Writer> {
+pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     Box::new(Ascii {
-        random: Random::new(seed),
+        random: Random::new(recipe.seed),
         paper: Paper::new(),
-        event_max: event_max.min(LINE_MAX),
-        slots,
+        event_max: recipe.event_max.min(LINE_MAX),
+        slots: recipe.slots,
     })
 }
 

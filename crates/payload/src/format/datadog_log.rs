@@ -1,8 +1,6 @@
 //! Log objects as Datadog's intake takes them, one JSON array a block.
 
-use stillwell_units::Seed;
-
-use super::{Event, Writer};
+use super::{Event, Recipe, Writer};
 use crate::SlotUse;
 use crate::random::Random;
 use crate::text::{Clock, Fragment, Messages, Paper, application};
@@ -10,15 +8,15 @@ use crate::text::{Clock, Fragment, Messages, Paper, application};
 /// No object whose message has one character is longer.
 pub(crate) const FLOOR: usize = 256;
 
-pub(crate) fn writer(seed: Seed, event_max: usize, slots: SlotUse) -> Box<dyn Writer> {
-    let mut random = Random::new(seed.derive("values", 0));
+pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
+    let mut random = Random::new(recipe.seed.derive("values", 0));
     Box::new(DatadogLog {
         clock: Clock::new(&mut random),
         random,
-        messages: Messages::new(seed),
+        messages: Messages::new(recipe.seed),
         paper: Paper::new(),
-        event_max,
-        slots,
+        event_max: recipe.event_max,
+        slots: recipe.slots,
     })
 }
 

@@ -1,8 +1,6 @@
 //! One JSON object a line: a number, a name, a seed and a list of bytes.
 
-use stillwell_units::Seed;
-
-use super::{Event, Writer};
+use super::{Event, Recipe, Writer};
 use crate::SlotUse;
 use crate::random::Random;
 use crate::text::{Paper, Vocabulary};
@@ -16,13 +14,13 @@ const PARADE_MAX: u16 = 63;
 /// Most digits and comma that one entry takes.
 const ENTRY_MAX: usize = 4;
 
-pub(crate) fn writer(seed: Seed, event_max: usize, slots: SlotUse) -> Box<dyn Writer> {
+pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     Box::new(Json {
-        random: Random::new(seed.derive("values", 0)),
-        vocabulary: Vocabulary::new(seed.derive("names", 0)),
+        random: Random::new(recipe.seed.derive("values", 0)),
+        vocabulary: Vocabulary::new(recipe.seed.derive("names", 0)),
         paper: Paper::new(),
-        event_max,
-        slots,
+        event_max: recipe.event_max,
+        slots: recipe.slots,
     })
 }
 

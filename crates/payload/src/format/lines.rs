@@ -2,7 +2,7 @@
 
 use stillwell_units::ByteSize;
 
-use super::{Event, Writer};
+use super::{Event, Joint, Writer};
 
 /// Whole passes over a file. Lines are never cut, however long; an empty line is
 /// an event like any other.
@@ -54,6 +54,7 @@ impl Writer for Lines<'_> {
             bytes,
             slot: None,
             units: 1,
+            joint: Joint::Frame,
         })
     }
 }

@@ -1,8 +1,6 @@
 //! One RFC 5424 syslog message a line.
 
-use stillwell_units::Seed;
-
-use super::{Event, Writer};
+use super::{Event, Recipe, Writer};
 use crate::SlotUse;
 use crate::random::Random;
 use crate::text::{Clock, Messages, Paper, Pen, application};
@@ -17,15 +15,15 @@ const STRUCTURED_MAX: usize = 128;
 /// Facilities times severities.
 const PRIORITIES: u16 = 192;
 
-pub(crate) fn writer(seed: Seed, event_max: usize, slots: SlotUse) -> Box<dyn Writer> {
-    let mut random = Random::new(seed.derive("values", 0));
+pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
+    let mut random = Random::new(recipe.seed.derive("values", 0));
     Box::new(Syslog5424 {
         clock: Clock::new(&mut random),
         random,
-        messages: Messages::new(seed),
+        messages: Messages::new(recipe.seed),
         paper: Paper::new(),
-        event_max,
-        slots,
+        event_max: recipe.event_max,
+        slots: recipe.slots,
     })
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct Clock {
     common_log: [u8; 26],
     /// `1612325106`
     epoch: [u8; 10],
+    /// `Feb  3 04:05:06`
+    rfc3164: [u8; 15],
 }
 
 impl Clock {
@@ -38,13 +40,14 @@ impl Clock {
         Self::at(seconds)
     }
 
-    fn at(seconds: u64) -> Self {
+    pub(crate) fn at(seconds: u64) -> Self {
         let mut clock = Self {
             seconds,
             milliseconds: 0,
             rfc3339: *b"0000-00-00T00:00:00.",
             common_log: *b"00/Jan/0000:00:00:00 +0000",
             epoch: [b'0'; 10],
+            rfc3164: *b"Jan 00 00:00:00",
         };
         clock.render();
         clock
@@ -82,6 +85,51 @@ impl Clock {
         pen.number_3(self.milliseconds);
     }
 
+    /// `Feb  3 04:05:06`
+    #[inline(always)]
+    pub(crate) fn rfc3164(&self, pen: &mut Pen<'_>) {
+        pen.fixed(&self.rfc3164);
+    }
+
+    /// `1612325106`
+    #[inline(always)]
+    pub(crate) fn epoch_seconds(&self, pen: &mut Pen<'_>) {
+        pen.fixed(&self.epoch);
+    }
+
+    /// `1612325106.789`
+    #[inline(always)]
+    pub(crate) fn epoch_decimal(&self, pen: &mut Pen<'_>) {
+        pen.fixed(&self.epoch);
+        pen.fixed(b".");
+        pen.number_3(self.milliseconds);
+    }
+
+    /// `1612325106789000000`
+    #[inline(always)]
+    pub(crate) fn epoch_nanoseconds(&self, pen: &mut Pen<'_>) {
+        self.epoch_milliseconds(pen);
+        pen.fixed(b"000000");
+    }
+
+    /// `789`
+    #[inline(always)]
+    pub(crate) const fn milliseconds(&self) -> u16 {
+        self.milliseconds
+    }
+
+    /// `2021-02-03T04:05:06.`, from which other texts are put together.
+    #[inline(always)]
+    pub(crate) const fn parts(&self) -> &[u8; 20] {
+        &self.rfc3339
+    }
+
+    /// `Feb`
+    #[inline(always)]
+    pub(crate) const fn month_name(&self) -> [u8; 3] {
+        [self.rfc3164[0], self.rfc3164[1], self.rfc3164[2]]
+    }
+
     /// Writes the whole second into each text.
     #[cold]
     fn render(&mut self) {
@@ -107,6 +155,15 @@ impl Clock {
         self.common_log[12..14].copy_from_slice(&hour);
         self.common_log[15..17].copy_from_slice(&minute);
         self.common_log[18..20].copy_from_slice(&second);
+
+        self.rfc3164[0..3].copy_from_slice(&MONTHS[index((month + 11) % 12)]);
+        self.rfc3164[4..6].copy_from_slice(&pair(day));
+        if self.rfc3164[4] == b'0' {
+            self.rfc3164[4] = b' ';
+        }
+        self.rfc3164[7..9].copy_from_slice(&hour);
+        self.rfc3164[10..12].copy_from_slice(&minute);
+        self.rfc3164[13..15].copy_from_slice(&second);
 
         self.epoch[0..1]
             .copy_from_slice(&TRIPLES[index(self.seconds / 1_000_000_000 % 10)].padded[2..]);
@@ -143,12 +200,24 @@ const fn civil_from_days(days: u64) -> (u64, u64, u64) {
     (year, month, day)
 }
 
+/// The days from 1970-01-01 to a date; the inverse of [`civil_from_days`], for
+/// years before 1970 as well.
+pub(crate) const fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let year = year - (month <= 2) as i64;
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let month_from_march = (month + 9) % 12;
+    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::text::Paper;
 
-    fn texts(seconds: u64) -> [String; 3] {
+    fn texts(seconds: u64) -> [String; 4] {
         let clock = Clock::at(seconds);
         let write = |text: fn(&Clock, &mut Pen<'_>)| {
             let mut paper = Paper::new();
@@ -160,6 +229,7 @@ mod tests {
             write(Clock::rfc3339),
             write(Clock::common_log),
             write(Clock::epoch_milliseconds),
+            write(Clock::rfc3164),
         ]
     }
 
@@ -170,11 +240,13 @@ mod tests {
             [
                 "2024-02-29T12:34:56.000Z",
                 "29/Feb/2024:12:34:56 +0000",
-                "1709210096000"
+                "1709210096000",
+                "Feb 29 12:34:56"
             ]
         );
         assert_eq!(texts(EARLIEST_SECONDS)[0], "2021-01-01T00:00:00.000Z");
         assert_eq!(texts(1_000_000_000)[1], "09/Sep/2001:01:46:40 +0000");
+        assert_eq!(texts(1_000_000_000)[3], "Sep  9 01:46:40");
         assert_eq!(texts(951_868_800)[0], "2000-03-01T00:00:00.000Z");
     }
 
@@ -182,14 +254,19 @@ mod tests {
     fn days_follow_one_another() {
         let mut before = civil_from_days(0);
         assert_eq!(before, (1970, 1, 1));
-        for day in 1..40_000 {
-            let after = civil_from_days(day);
+        for number in 1..40_000 {
+            let after = civil_from_days(number);
             let (year, month, day) = before;
             let is_next = after == (year, month, day + 1)
                 || (after == (year, month + 1, 1) && day >= 28)
                 || (after == (year + 1, 1, 1) && (month, day) == (12, 31));
             assert!(is_next, "{before:?} {after:?}");
             before = after;
+            let (year, month, of_month) = after;
+            let [year, month, of_month] =
+                [year, month, of_month].map(|part| i64::try_from(part).unwrap());
+            let number = i64::try_from(number).unwrap();
+            assert_eq!(days_from_civil(year, month, of_month), number);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Numbers as digits, from tables.
 
 /// 0 to 99 in two digits.
-pub(super) static PAIRS: [[u8; 2]; 100] = {
+pub(crate) static PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[0; 2]; 100];
     let mut value = 0;
     while value < 100 {
@@ -14,17 +14,17 @@ pub(super) static PAIRS: [[u8; 2]; 100] = {
 
 /// A number below 1000 in digits.
 #[derive(Clone, Copy)]
-pub(super) struct Triple {
+pub(crate) struct Triple {
     /// Three digits.
-    pub(super) padded: [u8; 3],
+    pub(crate) padded: [u8; 3],
     /// As many digits as there must be.
-    pub(super) trimmed_len: u8,
+    pub(crate) trimmed_len: u8,
     /// Those digits, then anything.
-    pub(super) trimmed: [u8; 4],
+    pub(crate) trimmed: [u8; 4],
 }
 
 /// 0 to 999.
-pub(super) static TRIPLES: [Triple; 1000] = {
+pub(crate) static TRIPLES: [Triple; 1000] = {
     const EMPTY: Triple = Triple {
         padded: [0; 3],
         trimmed_len: 0,
@@ -95,6 +95,12 @@ pub(super) const fn hexadecimal(bits: u32) -> [u8; 8] {
     let letters = (nibbles + ONES * 6) >> 4 & ONES;
     let digits = nibbles + ONES * (b'0' as u64) + letters * ((b'a' - b'0') as u64 - 10);
     digits.to_be_bytes()
+}
+
+/// [`hexadecimal`] as the word whose first byte is the first digit.
+#[inline(always)]
+pub(crate) const fn hexadecimal_word(bits: u32) -> u64 {
+    u64::from_le_bytes(hexadecimal(bits))
 }
 
 #[cfg(test)]

@@ -57,14 +57,29 @@ impl Messages {
         slots: SlotUse,
     ) -> Option<usize> {
         let end = pen.len() + room;
+        let slot = self.sentence(pen, random, room, slots);
+        for _ in 0..random.bits(2) {
+            pen.fragment(random.choose(&FIELDS));
+            self.value(*random.choose(&FIELD_VALUES), pen, random);
+        }
+        pen.cut(end);
+        slot
+    }
+
+    /// The same without fields, so that no `=` is in it.
+    #[inline(always)]
+    pub(crate) fn sentence(
+        &self,
+        pen: &mut Pen<'_>,
+        random: &mut Random,
+        room: usize,
+        slots: SlotUse,
+    ) -> Option<usize> {
+        let end = pen.len() + room;
         let slot = pen.slot(slots);
         for step in random.choose(&self.templates) {
             pen.fragment(&step.text);
             self.value(step.value, pen, random);
-        }
-        for _ in 0..random.bits(2) {
-            pen.fragment(random.choose(&FIELDS));
-            self.value(*random.choose(&FIELD_VALUES), pen, random);
         }
         pen.cut(end);
         slot

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::digits::{BYTES_COMMA, BYTES_STOP, PAIRS, TRIPLES, hexadecimal};
-use crate::format::Event;
+use crate::format::{Event, Joint};
 use crate::random::Random;
 use crate::{SLOT_PLACEHOLDER, SlotUse};
 
@@ -44,6 +44,9 @@ impl Paper {
         Self(Box::new([0; CAPACITY]))
     }
 
+    /// More than what is written with one pen.
+    pub(crate) const CAPACITY: usize = CAPACITY;
+
     /// Begins the next event.
     #[inline(always)]
     pub(crate) const fn pen(&mut self) -> Pen<'_> {
@@ -55,6 +58,16 @@ impl Paper {
 }
 
 impl<'p> Pen<'p> {
+    /// A pen at `start` of a buffer with room for it.
+    #[inline(always)]
+    pub(crate) fn at(buffer: &'p mut [u8], start: usize) -> Self {
+        let buffer = buffer[start..].first_chunk_mut();
+        Self {
+            buffer: buffer.expect("buffers end with room for a pen"),
+            at: 0,
+        }
+    }
+
     /// Bytes written since.
     #[inline(always)]
     pub(crate) const fn len(&self) -> usize {
@@ -71,6 +84,12 @@ impl<'p> Pen<'p> {
     pub(crate) fn fixed<const N: usize>(&mut self, bytes: &[u8; N]) {
         self.buffer[self.at..][..N].copy_from_slice(bytes);
         self.at += N;
+    }
+
+    #[inline(always)]
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        self.buffer[self.at..][..bytes.len()].copy_from_slice(bytes);
+        self.at += bytes.len();
     }
 
     /// `len` bytes, eight from each call of `next`.
@@ -95,6 +114,39 @@ impl<'p> Pen<'p> {
         let triple = &TRIPLES[usize::from(value)];
         self.buffer[self.at..][..4].copy_from_slice(&triple.trimmed);
         self.at += usize::from(triple.trimmed_len);
+    }
+
+    /// `value` without leading zeros.
+    #[inline(always)]
+    pub(crate) fn integer(&mut self, value: u64) {
+        if value < 1000 {
+            self.number(small(value));
+        } else if value < 1_000_000 {
+            self.number(small(value / 1000));
+            self.number_3(small(value % 1000));
+        } else {
+            self.large_integer(value);
+        }
+    }
+
+    fn large_integer(&mut self, value: u64) {
+        let (mut rest, mut groups, mut count) = (value, [0; 7], 0);
+        while rest >= 1000 {
+            groups[count] = small(rest % 1000);
+            rest /= 1000;
+            count += 1;
+        }
+        self.number(small(rest));
+        for group in groups[..count].iter().rev() {
+            self.number_3(*group);
+        }
+    }
+
+    /// Four random hexadecimal digits.
+    #[inline(always)]
+    pub(crate) fn random_hexadecimal_4(&mut self, random: &mut Random) {
+        self.fixed(&hexadecimal(u32::from(random.bits(16)) << 16));
+        self.at -= 4;
     }
 
     /// `value` and a comma.
@@ -188,8 +240,15 @@ impl<'p> Pen<'p> {
             bytes: &self.buffer[..self.at],
             slot,
             units: 1,
+            joint: Joint::Frame,
         }
     }
+}
+
+/// A number below 1000, narrower.
+#[inline(always)]
+fn small(value: u64) -> u16 {
+    u16::try_from(value).unwrap_or(0)
 }
 
 /// A short text, kept so that it is copied in one go.
@@ -212,6 +271,11 @@ impl Fragment {
             len += 1;
         }
         Self { bytes, len }
+    }
+
+    /// What it was made from.
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..usize::from(self.len)]).unwrap_or_default()
     }
 
     /// `texts` as fragments; a longer one does not compile.

@@ -38,6 +38,14 @@ impl Vocabulary {
         Self { hosts, users }
     }
 
+    /// The names of machines without their domain.
+    pub(crate) fn short_hosts(&self) -> Box<[Fragment; 256]> {
+        Box::new(self.hosts.map(|host| {
+            let text = host.text();
+            Fragment::new(text.split_once('.').map_or(text, |(name, _)| name))
+        }))
+    }
+
     #[inline(always)]
     pub(crate) fn host(&self, random: &mut Random) -> &Fragment {
         random.choose(&self.hosts)

@@ -35,7 +35,7 @@ pub(crate) fn check(format: &PayloadFormat, set: &BlockSet) {
             PayloadFormat::Syslog5424 => syslog5424(text).map(drop),
             PayloadFormat::ApacheCommon => apache_common(text).map(drop),
             PayloadFormat::Ascii => ascii(text),
-            PayloadFormat::DatadogLog | PayloadFormat::Lines { .. } => Ok(()),
+            _ => Ok(()),
         };
         assert_eq!(result, Ok(()), "{text}");
     }

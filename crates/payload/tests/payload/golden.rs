@@ -29,7 +29,7 @@ fn lines_plan() -> PayloadPlan {
     plan(PayloadFormat::Lines { path }, up_to(512), 64 << 10)
 }
 
-fn compare(name: &str, set: &BlockSet) {
+pub(crate) fn compare(name: &str, set: &BlockSet) {
     let total = set.total();
     let fingerprint = set.fingerprint().to_string();
     let (sha256, entropy) = fingerprint.split_once(" entropy=").unwrap();

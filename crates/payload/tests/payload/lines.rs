@@ -61,6 +61,12 @@ fn a_file_without_lines_and_a_stamp_in_one_are_refused() {
         BlockSet::build(&plan, plan.cache, seed, None).unwrap_err(),
         BuildError::SourceMissing
     );
-    let stamped = BlockSet::build_with(&plan, plan.cache, seed, Some(b"line\n"), SlotUse::Every);
+    let stamped = BlockSet::build_with(
+        &plan,
+        plan.cache,
+        seed,
+        Some(b"line\n".as_slice()),
+        SlotUse::Every,
+    );
     assert_eq!(stamped.unwrap_err(), BuildError::Unstampable);
 }

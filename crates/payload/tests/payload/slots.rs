@@ -57,6 +57,6 @@ fn message(format: &PayloadFormat, event: &[u8]) -> String {
             text.trim_matches(|c| matches!(c, '[' | ',' | ']')),
             "message",
         ),
-        PayloadFormat::Ascii | PayloadFormat::Lines { .. } => text.to_owned(),
+        _ => text.to_owned(),
     }
 }

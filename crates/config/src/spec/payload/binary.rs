@@ -1,0 +1,417 @@
+//! Keys of binary payloads and those of metrics. They are lading's own, and read
+//! where its files are read.
+
+use crate::schema::{Element, Field, Shape, TEXTS, optional};
+
+const RANGE_ELEMENT: Element = Element {
+    name: "range",
+    about: "Values from a least to a most, both included.",
+    fields: &[
+        optional("min", Shape::Number, "The least."),
+        optional("max", Shape::Number, "The most."),
+        optional("constant", Shape::Number, "The only one."),
+        optional(
+            "inclusive",
+            Shape::Element(&ENDS),
+            "The same as `min` and `max` beside it.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const ENDS: Element = Element {
+    name: "range ends",
+    about: "The ends of a range.",
+    fields: &[
+        optional("min", Shape::Number, "The least."),
+        optional("max", Shape::Number, "The most."),
+    ],
+    one_of: &[],
+};
+
+const RANGE: Shape = Shape::Any(&[
+    Shape::Number,
+    Shape::Like("5..10"),
+    Shape::Element(&RANGE_ELEMENT),
+]);
+
+/// Named weights.
+const WEIGHTS: Shape = Shape::Map(&Shape::Whole);
+
+const fn range(name: &'static str, about: &'static str) -> Field {
+    optional(name, RANGE, about)
+}
+
+const VALUE: Element = Element {
+    name: "dogstatsd value",
+    about: "The values of metrics.",
+    fields: &[
+        optional(
+            "float_probability",
+            Shape::Number,
+            "How often a value has decimals.",
+        ),
+        range("range", "Their range."),
+    ],
+    one_of: &[],
+};
+
+const TIMESTAMP: Element = Element {
+    name: "dogstatsd timestamp",
+    about: "Times of metrics.",
+    fields: &[
+        range("range", "Seconds since 1970."),
+        optional("probability", Shape::Number, "How often a metric has one."),
+    ],
+    one_of: &[],
+};
+
+pub(super) const DOGSTATSD: Element = Element {
+    name: "dogstatsd payload",
+    about: "Metrics, events and service checks as DogStatsD reads them.",
+    fields: &[
+        range("contexts", "Distinct contexts of metrics; 5000..10000."),
+        range(
+            "service_check_names",
+            "Distinct names of service checks and events; 1..10000.",
+        ),
+        range("name_length", "Characters of a name; 1..200."),
+        range("tag_length", "Characters of a tag; 3..100."),
+        range("tags_per_msg", "Tags of a message; 2..50."),
+        optional(
+            "multivalue_pack_probability",
+            Shape::Number,
+            "How often a metric has several values; 0.08.",
+        ),
+        range("multivalue_count", "Values of such a metric; 2..32."),
+        range("sampling_range", "Sampling rates; 0.1..1."),
+        optional(
+            "sampling_probability",
+            Shape::Number,
+            "How often a metric has a sampling rate; 0.5.",
+        ),
+        optional(
+            "kind_weights",
+            WEIGHTS,
+            "Metrics, events and service checks; 80, 10 and 10.",
+        ),
+        optional("metric_weights", WEIGHTS, "Types of metrics."),
+        optional("value", Shape::Element(&VALUE), "The values of metrics."),
+        optional(
+            "length_prefix_framed",
+            Shape::Boolean,
+            "Whether each block begins with its length.",
+        ),
+        optional(
+            "unique_tag_ratio",
+            Shape::Number,
+            "Distinct tags for each tag in a context; 0.11.",
+        ),
+        optional(
+            "metric_names",
+            TEXTS,
+            "Names, with ranges such as `{{a-f}}` and `{{0-99}}`.",
+        ),
+        optional("tag_names", TEXTS, "Keys of tags, likewise."),
+        optional("tag_values", TEXTS, "Values of tags, likewise."),
+        optional("container_ids", TEXTS, "Containers that metrics come from."),
+        optional("external_data", TEXTS, "External data of metrics."),
+        optional("cardinality", TEXTS, "Cardinalities of metrics."),
+        optional("timestamp", Shape::Element(&TIMESTAMP), "Times of metrics."),
+    ],
+    one_of: &[],
+};
+
+const CONTEXTS: Element = Element {
+    name: "opentelemetry contexts",
+    about: "Resources, scopes within them, and what lies within scopes.",
+    fields: &[
+        range(
+            "total_contexts",
+            "Distinct log records or metrics, times and values aside; 100.",
+        ),
+        range("attributes_per_resource", "1..20"),
+        range("scopes_per_resource", "1..20"),
+        range("attributes_per_scope", "0"),
+        range("logs_per_scope", "Of logs; 1..20."),
+        range("attributes_per_log", "Of logs; 0..10."),
+        range("metrics_per_scope", "Of metrics; 1..20."),
+        range("attributes_per_metric", "Of metrics; 0..10."),
+    ],
+    one_of: &[],
+};
+
+pub(super) const LOGS: Element = Element {
+    name: "opentelemetry_logs payload",
+    about: "OpenTelemetry logs in protobuf.",
+    fields: &[
+        optional(
+            "severity_weights",
+            WEIGHTS,
+            "How often each severity occurs.",
+        ),
+        optional(
+            "contexts",
+            Shape::Element(&CONTEXTS),
+            "Where records come from.",
+        ),
+        range(
+            "trace_cardinality",
+            "Traces that records belong to; 0 for none.",
+        ),
+        range("body_size", "Bytes of a record's text; 1..16."),
+    ],
+    one_of: &[],
+};
+
+pub(super) const METRICS: Element = Element {
+    name: "opentelemetry_metrics payload",
+    about: "OpenTelemetry metrics in protobuf.",
+    fields: &[
+        optional("metric_weights", WEIGHTS, "How often each kind occurs."),
+        optional(
+            "contexts",
+            Shape::Element(&CONTEXTS),
+            "Where metrics come from.",
+        ),
+        optional(
+            "histogram_count_limits",
+            WEIGHTS,
+            "The largest counts: `bucket`, `zero` and `total`.",
+        ),
+    ],
+    one_of: &[],
+};
+
+pub(super) const TRACES: Element = Element {
+    name: "opentelemetry_traces payload",
+    about: "OpenTelemetry traces through a simulated system of services.",
+    fields: &[
+        optional(
+            "services",
+            Shape::List(&Shape::Element(&SERVICE)),
+            "The services; else a small shop.",
+        ),
+        optional("error_rate", Shape::Number, "How often a span fails; 0.01."),
+    ],
+    one_of: &[],
+};
+
+const ATTRIBUTES: Shape = Shape::List(&Shape::Element(&ATTRIBUTE));
+
+const ATTRIBUTE: Element = Element {
+    name: "trace attribute",
+    about: "An attribute.",
+    fields: &[
+        optional("key", Shape::Text, "Its key."),
+        optional(
+            "value",
+            Shape::Any(&[Shape::Text, Shape::Number, Shape::Element(&ATTRIBUTE_VALUE)]),
+            "Its value, or how it is made.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const ATTRIBUTE_VALUE: Element = Element {
+    name: "trace attribute value",
+    about: "How the value of an attribute is made.",
+    fields: &[
+        optional("static", Shape::Text, "Always this text."),
+        optional("static_int", Shape::Number, "Always this number."),
+        optional(
+            "random_string",
+            Shape::Map(&Shape::Whole),
+            "So many letters: `{length: N}`.",
+        ),
+        optional("random_int", RANGE, "A number."),
+        optional(
+            "dictionary",
+            Shape::Words(DICTIONARIES),
+            "A word of a dictionary.",
+        ),
+        optional("one_of", TEXTS, "One of these texts."),
+    ],
+    one_of: &[
+        "static",
+        "static_int",
+        "random_string",
+        "random_int",
+        "dictionary",
+        "one_of",
+    ],
+};
+
+const DICTIONARIES: &[&str] = &[
+    "http_methods",
+    "http_status_codes",
+    "grpc_status_codes",
+    "cloud_regions",
+    "environments",
+];
+
+const SERVICE: Element = Element {
+    name: "trace service",
+    about: "One service.",
+    fields: &[
+        optional("name", Shape::Text, "Its name."),
+        optional(
+            "service_type",
+            Shape::Words(&["http", "grpc", "database"]),
+            "What its operations are.",
+        ),
+        optional(
+            "grpc",
+            Shape::Map(&Shape::Text),
+            "`service`: its name in gRPC.",
+        ),
+        optional(
+            "database",
+            Shape::Map(&Shape::Text),
+            "`system`, and `name`.",
+        ),
+        optional(
+            "operations",
+            Shape::List(&Shape::Element(&OPERATION)),
+            "What it does.",
+        ),
+        optional(
+            "resource_attributes",
+            ATTRIBUTES,
+            "Attributes of its resource.",
+        ),
+        optional("scope_name", Shape::Text, "The scope of its spans."),
+        optional(
+            "scope_version",
+            Shape::Text,
+            "The version of that scope; 1.0.0.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const OPERATION: Element = Element {
+    name: "trace operation",
+    about: "One operation of a service.",
+    fields: &[
+        optional("id", Shape::Text, "Its name among those of its service."),
+        optional(
+            "span_name",
+            Shape::Text,
+            "The name of its spans, without a type.",
+        ),
+        optional("method", Shape::Text, "The method, of http and grpc."),
+        optional("route", Shape::Text, "The route, of http."),
+        optional("table", Shape::Text, "The table, of a database."),
+        optional("query", Shape::Text, "The query, of a database."),
+        optional(
+            "root",
+            Shape::Boolean,
+            "Whether traces begin here; else where nothing calls it.",
+        ),
+        optional(
+            "suboperations",
+            Shape::List(&Shape::Element(&CALL)),
+            "What it calls, in order.",
+        ),
+        optional("attributes", ATTRIBUTES, "Attributes of its spans."),
+    ],
+    one_of: &[],
+};
+
+const CALL: Element = Element {
+    name: "trace call",
+    about: "One operation calling another.",
+    fields: &[
+        optional("to", Shape::Like("service/operation"), "What is called."),
+        optional("rate", Shape::Number, "How often; 1."),
+        optional("max_repeat", Shape::Whole, "Times at most; 1."),
+        optional("attributes", ATTRIBUTES, "Attributes of both spans."),
+    ],
+    one_of: &[],
+};
+
+pub(super) const TRACE_AGENT: Element = Element {
+    name: "trace_agent payload",
+    about: "Traces as Datadog's agent takes them at `/v0.4/traces`.",
+    fields: &[
+        optional(
+            "encoding",
+            Shape::Words(&["msgpack", "json"]),
+            "How they are written; msgpack.",
+        ),
+        range(
+            "contexts",
+            "Distinct services with their operations and resources; 5000..10000.",
+        ),
+        range("spans_per_trace", "1..50"),
+        range("tags_per_span", "2..20"),
+        range("metrics_per_span", "0..5"),
+        optional("error_rate", Shape::Number, "How often a span fails; 0.01."),
+        range("service_name_length", "0..128"),
+        range("operation_name_length", "0..128"),
+        range("resource_name_length", "0..128"),
+        range("span_type_length", "0..128"),
+        range("tag_key_length", "0..128"),
+        range("tag_value_length", "0..128"),
+        range("metric_key_length", "0..128"),
+    ],
+    one_of: &[],
+};
+
+pub(super) const REMOTE_WRITE: Element = Element {
+    name: "remote_write payload",
+    about: "Prometheus remote write, one compressed request a block.",
+    fields: &[
+        range("series", "Distinct time series; 10000."),
+        range(
+            "labels_per_series",
+            "Labels beside name, job and instance; 1..8.",
+        ),
+        range("samples_per_request", "500..2000"),
+    ],
+    one_of: &[],
+};
+
+pub(super) const NETFLOW: Element = Element {
+    name: "netflow payload",
+    about: "Flow records, one packet a block.",
+    fields: &[
+        optional(
+            "version",
+            Shape::Words(&["5", "v5", "9", "v9", "ipfix"]),
+            "The protocol; 5.",
+        ),
+        range("flows_per_packet", "1..30"),
+        optional("exporter", Shape::Whole, "The exporter's number; 0."),
+        optional(
+            "template_every",
+            Shape::Whole,
+            "Packets from one template to the next; 20.",
+        ),
+    ],
+    one_of: &[],
+};
+
+#[cfg(test)]
+mod tests {
+    use stillwell_legacy::lading;
+
+    use super::*;
+
+    #[test]
+    fn the_schema_has_the_keys_that_are_read() {
+        for (element, keys) in [
+            (&DOGSTATSD, lading::DOGSTATSD_KEYS),
+            (&LOGS, lading::OPENTELEMETRY_LOGS_KEYS),
+            (&METRICS, lading::OPENTELEMETRY_METRICS_KEYS),
+            (&TRACES, lading::OPENTELEMETRY_TRACES_KEYS),
+            (&TRACE_AGENT, lading::TRACE_AGENT_KEYS),
+            (&REMOTE_WRITE, lading::REMOTE_WRITE_KEYS),
+            (&NETFLOW, lading::NETFLOW_KEYS),
+        ] {
+            let names: Vec<&str> = element.fields.iter().map(|field| field.name).collect();
+            assert_eq!(names, keys, "{}", element.name);
+        }
+    }
+}

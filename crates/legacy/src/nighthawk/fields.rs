@@ -1,0 +1,233 @@
+//! Taking a message's fields out of JSON, one by one, until none is left.
+
+use serde_json::{Map, Value};
+use stillwell_units::{Nanos, floor_to_u64};
+
+use super::time::{parse_duration, parse_timestamp};
+
+/// A text that is no such message.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum MessageError {
+    /// No JSON, or JSON that was cut.
+    #[error("it is no whole JSON: {problem}")]
+    Json {
+        /// The parser's message, with its place.
+        problem: String,
+    },
+    /// No YAML.
+    #[error("it is no YAML: {problem}")]
+    Yaml {
+        /// The parser's message, with its place.
+        problem: String,
+    },
+    /// A field that the message does not have.
+    #[error("`{path}` is no field of this message")]
+    Unknown {
+        /// The field, such as `results[0].nmae`.
+        path: String,
+    },
+    /// A field that holds something else.
+    #[error("`{path}` must be {expected}")]
+    Shape {
+        /// The field.
+        path: String,
+        /// What it must be.
+        expected: &'static str,
+    },
+}
+
+/// The fields of one message that were not taken yet.
+pub(super) struct Fields {
+    path: String,
+    left: Map<String, Value>,
+}
+
+impl Fields {
+    /// Those of `value`, which stands at `path`. Names may be written as in the
+    /// message's definition or in camel case; `null` is as good as absent.
+    pub(super) fn of(value: Value, path: &str) -> Result<Self, MessageError> {
+        let Value::Object(map) = value else {
+            return Err(MessageError::Shape {
+                path: if path.is_empty() { "the text" } else { path }.to_owned(),
+                expected: "a message",
+            });
+        };
+        let kept = map.into_iter().filter(|(_, own)| !own.is_null());
+        Ok(Self {
+            path: path.to_owned(),
+            left: kept.map(|(key, own)| (snake_case(&key), own)).collect(),
+        })
+    }
+
+    /// Where the field `name` stands.
+    pub(super) fn at(&self, name: &str) -> String {
+        if self.path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}.{name}", self.path)
+        }
+    }
+
+    /// The field as it stands.
+    pub(super) fn raw(&mut self, name: &str) -> Option<Value> {
+        self.left.remove(name)
+    }
+
+    /// The fields of a message in a field.
+    pub(super) fn message(&mut self, name: &str) -> Result<Option<Self>, MessageError> {
+        let path = self.at(name);
+        self.raw(name)
+            .map(|value| Self::of(value, &path))
+            .transpose()
+    }
+
+    /// The items of a list with their places; empty where the field is absent.
+    pub(super) fn list(&mut self, name: &str) -> Result<Vec<(Value, String)>, MessageError> {
+        let path = self.at(name);
+        let items = self.map(name, "a list", |value| match value {
+            Value::Array(items) => Some(items),
+            _ => None,
+        })?;
+        let items = items.unwrap_or_default().into_iter().enumerate();
+        Ok(items
+            .map(|(index, item)| (item, format!("{path}[{index}]")))
+            .collect())
+    }
+
+    pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, MessageError> {
+        self.map(name, "a text", |value| match value {
+            Value::String(text) => Some(text),
+            // YAML's way of writing a text that looks like a number.
+            Value::Number(number) => Some(number.to_string()),
+            Value::Bool(own) => Some(own.to_string()),
+            _ => None,
+        })
+    }
+
+    pub(super) fn boolean(&mut self, name: &str) -> Result<Option<bool>, MessageError> {
+        self.map(name, "true or false", |value| value.as_bool())
+    }
+
+    pub(super) fn long(&mut self, name: &str) -> Result<Option<u64>, MessageError> {
+        self.map(name, "a whole number", |value| whole(&value))
+    }
+
+    pub(super) fn short(&mut self, name: &str) -> Result<Option<u32>, MessageError> {
+        self.map(name, "a whole number of 32 bits", |value| {
+            whole(&value).and_then(|own| u32::try_from(own).ok())
+        })
+    }
+
+    pub(super) fn number(&mut self, name: &str) -> Result<Option<f64>, MessageError> {
+        self.map(name, "a finite number", |value| number(&value))
+    }
+
+    pub(super) fn duration(&mut self, name: &str) -> Result<Option<Nanos>, MessageError> {
+        self.map(name, "a time such as \"1.5s\"", |value| {
+            value.as_str().and_then(parse_duration)
+        })
+    }
+
+    pub(super) fn timestamp(&mut self, name: &str) -> Result<Option<Nanos>, MessageError> {
+        let expected = "a point in time such as \"2020-10-21T21:28:12.690578Z\"";
+        self.map(name, expected, |value| {
+            value.as_str().and_then(parse_timestamp)
+        })
+    }
+
+    /// One of an enumeration, by name or number.
+    pub(super) fn one_of<T>(
+        &mut self,
+        name: &str,
+        by_name: fn(&str) -> Option<T>,
+        by_number: fn(u64) -> Option<T>,
+    ) -> Result<Option<T>, MessageError> {
+        self.map(
+            name,
+            "one of the names that it can have",
+            |value| match &value {
+                Value::String(text) => by_name(text),
+                other => other.as_u64().and_then(by_number),
+            },
+        )
+    }
+
+    /// Names and whole numbers.
+    pub(super) fn thresholds(
+        &mut self,
+        name: &str,
+    ) -> Result<std::collections::BTreeMap<String, u64>, MessageError> {
+        let all = self.map(name, "a map of whole numbers", |value| match value {
+            Value::Object(map) => map
+                .into_iter()
+                .map(|(key, own)| whole(&own).map(|own| (key, own)))
+                .collect(),
+            _ => None,
+        })?;
+        Ok(all.unwrap_or_default())
+    }
+
+    /// What was not taken.
+    pub(super) fn rest(self) -> Map<String, Value> {
+        self.left
+    }
+
+    /// That everything was taken.
+    pub(super) fn finish(self) -> Result<(), MessageError> {
+        match self.left.keys().next() {
+            None => Ok(()),
+            Some(name) => Err(MessageError::Unknown {
+                path: self.at(name),
+            }),
+        }
+    }
+
+    fn map<T>(
+        &mut self,
+        name: &str,
+        expected: &'static str,
+        read: impl FnOnce(Value) -> Option<T>,
+    ) -> Result<Option<T>, MessageError> {
+        let Some(value) = self.raw(name) else {
+            return Ok(None);
+        };
+        let path = self.at(name);
+        read(value)
+            .map(Some)
+            .ok_or(MessageError::Shape { path, expected })
+    }
+}
+
+/// A whole number, also as text, or as a float without a fraction.
+fn whole(value: &Value) -> Option<u64> {
+    match value {
+        Value::String(text) => text.trim().parse().ok(),
+        Value::Number(own) => own.as_u64().or_else(|| {
+            let float = own.as_f64()?;
+            let whole = float >= 0.0 && float.fract() == 0.0 && float < 9.0e15;
+            whole.then(|| floor_to_u64(float))
+        }),
+        _ => None,
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::String(text) => text.trim().parse().ok(),
+        Value::Number(own) => own.as_f64(),
+        _ => None,
+    }
+    .filter(|own: &f64| own.is_finite())
+}
+
+/// `requestBodySize` as `request_body_size`.
+fn snake_case(name: &str) -> String {
+    let mut snake = String::with_capacity(name.len() + 4);
+    for c in name.chars() {
+        if c.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(c.to_ascii_lowercase());
+    }
+    snake
+}

@@ -1,0 +1,172 @@
+//! What a predicate may look at.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::LoadShard;
+use crate::outcome::Outcome;
+
+/// A counter by name: ours, or the one that Nighthawk has for the same.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct LoadCounter(What);
+
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+enum What {
+    Begun,
+    Ended(Outcome),
+    /// A status from 100 to 199 is never the end of a request.
+    Never,
+    ConnectFailures,
+    StreamResets,
+    Connections,
+    UsedUp,
+    BytesSent,
+    BytesReceived,
+}
+
+/// Names of counters besides those of [`Outcome`]; of several for one, the
+/// first is ours.
+const NAMES: [(&str, What); 23] = [
+    ("requests", What::Begun),
+    ("upstream_rq_total", What::Begun),
+    ("connect_failures", What::ConnectFailures),
+    ("benchmark.pool_connection_failure", What::ConnectFailures),
+    ("upstream_cx_connect_fail", What::ConnectFailures),
+    ("cut_off", What::StreamResets),
+    ("benchmark.stream_resets", What::StreamResets),
+    ("connections", What::Connections),
+    ("upstream_cx_total", What::Connections),
+    ("connections_used_up", What::UsedUp),
+    ("upstream_cx_max_requests", What::UsedUp),
+    ("bytes_sent", What::BytesSent),
+    ("upstream_cx_tx_bytes_total", What::BytesSent),
+    ("bytes_received", What::BytesReceived),
+    ("upstream_cx_rx_bytes_total", What::BytesReceived),
+    ("benchmark.http_1xx", What::Never),
+    ("benchmark.http_2xx", What::Ended(Outcome::Ok)),
+    ("benchmark.http_3xx", What::Ended(Outcome::Status3xx)),
+    ("benchmark.http_4xx", What::Ended(Outcome::Status4xx)),
+    ("benchmark.http_5xx", What::Ended(Outcome::Status5xx)),
+    ("benchmark.http_xxx", What::Ended(Outcome::StatusOther)),
+    ("benchmark.pool_overflow", What::Ended(Outcome::Dropped)),
+    // There is no request source elsewhere that could fail.
+    ("requestsource.upstream_rq_5xx", What::Never),
+];
+
+/// Ends of requests that got no connection.
+const NO_CONNECTION: [Outcome; 4] = [
+    Outcome::ConnectRefused,
+    Outcome::ConnectTimedOut,
+    Outcome::ConnectFailed,
+    Outcome::HandshakeFailed,
+];
+
+/// Ends of requests that had one and got no whole answer.
+const CUT_OFF: [Outcome; 4] = [
+    Outcome::PeerClosed,
+    Outcome::TimedOut,
+    Outcome::Malformed,
+    Outcome::SendFailed,
+];
+
+/// A name that no counter has.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("there is no counter `{found}`; there are {}", names().join(", "))]
+pub struct CounterError {
+    /// What was given.
+    pub found: String,
+}
+
+impl LoadCounter {
+    /// Its value, warm-up included.
+    #[must_use]
+    pub fn value(self, shard: &LoadShard) -> u64 {
+        let ended = |outcome: Outcome| shard.ended(outcome);
+        match self.0 {
+            What::Begun => shard.begun.total(),
+            What::Ended(outcome) => ended(outcome),
+            What::Never => 0,
+            What::ConnectFailures => NO_CONNECTION.into_iter().map(ended).sum(),
+            What::StreamResets => CUT_OFF.into_iter().map(ended).sum(),
+            What::Connections => shard.connections.total(),
+            What::UsedUp => shard.connections_used_up.total(),
+            What::BytesSent => shard.bytes_sent.total(),
+            What::BytesReceived => shard.bytes_received.total(),
+        }
+    }
+}
+
+impl FromStr for LoadCounter {
+    type Err = CounterError;
+
+    fn from_str(text: &str) -> Result<Self, CounterError> {
+        let named = NAMES.iter().find(|(name, _)| *name == text);
+        let end = || Outcome::ALL.into_iter().find(|end| end.name() == text);
+        named
+            .map(|(_, what)| *what)
+            .or_else(|| end().map(What::Ended))
+            .map(Self)
+            .ok_or_else(|| CounterError {
+                found: text.to_owned(),
+            })
+    }
+}
+
+impl TryFrom<String> for LoadCounter {
+    type Error = CounterError;
+
+    fn try_from(text: String) -> Result<Self, CounterError> {
+        text.parse()
+    }
+}
+
+impl From<LoadCounter> for String {
+    fn from(counter: LoadCounter) -> Self {
+        counter.to_string()
+    }
+}
+
+impl fmt::Display for LoadCounter {
+    /// Our name of it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let What::Ended(outcome) = self.0 {
+            return f.write_str(outcome.name());
+        }
+        let named = NAMES.iter().find(|(_, what)| *what == self.0);
+        f.write_str(named.map_or("", |(name, _)| name))
+    }
+}
+
+fn names() -> Vec<&'static str> {
+    let ends = Outcome::ALL.iter().map(|end| end.name());
+    ends.chain(NAMES.iter().map(|(name, _)| *name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_reads_back_and_no_other_does() {
+        for name in names() {
+            let counter: LoadCounter = name.parse().unwrap();
+            assert_eq!(counter.to_string().parse(), Ok(counter), "{name}");
+        }
+        let error = "benchmark.http_2x".parse::<LoadCounter>().unwrap_err();
+        assert!(error.to_string().contains("status_4xx, "), "{error}");
+    }
+
+    #[test]
+    fn a_counter_shows_what_its_shard_counted() {
+        let (shard, _) = LoadShard::pair();
+        shard.outcomes[Outcome::ConnectRefused.index()].add(2);
+        shard.warmup_outcomes[Outcome::HandshakeFailed.index()].add(1);
+        let value = |name: &str| name.parse::<LoadCounter>().unwrap().value(&shard);
+        assert_eq!(value("benchmark.pool_connection_failure"), 3);
+        assert_eq!(value("connect_refused"), 2);
+        assert_eq!(value("benchmark.stream_resets"), 0);
+    }
+}

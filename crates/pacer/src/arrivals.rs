@@ -1,0 +1,206 @@
+//! The moments of single requests.
+
+mod draw;
+
+#[cfg(test)]
+mod tests;
+
+use stillwell_plan::{LoadCurve, Spacing};
+use stillwell_units::{Moment, Nanos, Seed, float_from_u64, floor_to_u64};
+
+use crate::Part;
+use crate::curve::{Fraction, Segments, bounded};
+use draw::{Draw, Zipf};
+
+/// The moments, one after the other, at which the requests of a [`Part`] are due.
+/// They never go back, follow from plan and seed alone, and in the long run are
+/// as many as the curve asks for: exactly so where they are even, in bursts or
+/// jittered, in the mean where they are drawn.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    curve: Curve,
+    spacing: State,
+    part: Part,
+    start: Moment,
+    /// How many were taken.
+    taken: u64,
+    next: Moment,
+}
+
+#[derive(Clone, Debug)]
+enum Curve {
+    Constant { exact: Fraction, per_second: f64 },
+    Segments(Segments),
+}
+
+/// A spacing and what it has come to.
+#[derive(Clone, Debug)]
+enum State {
+    Even,
+    Burst {
+        size: u64,
+    },
+    Jitter {
+        most_ns: u64,
+        draw: Draw,
+    },
+    /// Gaps in units of the part, with what they have come to.
+    Gaps {
+        zipf: Option<Zipf>,
+        draw: Draw,
+        units: f64,
+    },
+}
+
+impl Arrivals {
+    /// The moments of `part` of the requests that `curve` asks for from `start`
+    /// on.
+    #[must_use]
+    pub fn new(
+        curve: &LoadCurve,
+        spacing: Spacing,
+        part: Part,
+        start: Moment,
+        seed: &Seed,
+    ) -> Self {
+        let draw = || Draw::new(seed, part.number(0));
+        let gaps = |zipf| State::Gaps {
+            zipf,
+            draw: draw(),
+            units: 0.0,
+        };
+        let spacing = match spacing {
+            Spacing::Even => State::Even,
+            Spacing::Burst { size } => State::Burst {
+                size: u64::from(size.max(1)),
+            },
+            Spacing::JitterUniform { most } => State::Jitter {
+                most_ns: most.as_u64(),
+                draw: draw(),
+            },
+            Spacing::Poisson => gaps(None),
+            Spacing::Zipf { exponent } => gaps(Some(Zipf::new(exponent))),
+        };
+        let mut arrivals = Self {
+            curve: Curve::new(curve),
+            spacing,
+            part,
+            start,
+            taken: 0,
+            next: start,
+        };
+        arrivals.next = arrivals.draw_next();
+        arrivals
+    }
+
+    /// When the next one is due; `u64::MAX` for never.
+    #[must_use]
+    pub const fn next_due(&self) -> Moment {
+        self.next
+    }
+
+    /// Which request of the whole load, counted from zero, the next one is.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.part.number(self.taken)
+    }
+
+    /// Takes the next one.
+    pub fn advance(&mut self) {
+        self.taken += 1;
+        self.next = self.draw_next().max(self.next);
+    }
+
+    /// How many were taken.
+    #[must_use]
+    pub const fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// How many the curve has asked of this part until `now`, with the one under
+    /// way: the asked rate times the time.
+    #[must_use]
+    pub fn asked_until(&self, now: Moment) -> f64 {
+        self.curve.asked_at(now.since(self.start).as_u64()) * self.part.fraction()
+    }
+
+    /// How many are due at `now` and were not taken. Takes longer the more they
+    /// are.
+    #[must_use]
+    pub fn overdue(&self, now: Moment) -> u64 {
+        let mut ahead = self.clone();
+        while ahead.next <= now {
+            ahead.advance();
+        }
+        ahead.taken - self.taken
+    }
+
+    /// When the one after those that were taken is due.
+    fn draw_next(&mut self) -> Moment {
+        let number = self.part.number(self.taken);
+        let elapsed_ns = match &mut self.spacing {
+            State::Even => self.curve.reaches(number.saturating_add(1)),
+            State::Burst { size } => {
+                let burst = (number / *size).saturating_add(1);
+                self.curve.reaches(burst.saturating_mul(*size))
+            }
+            State::Jitter { most_ns, draw } => {
+                let even = self.curve.reaches(number.saturating_add(1));
+                even.saturating_add(draw.up_to(*most_ns))
+            }
+            State::Gaps { zipf, draw, units } => {
+                *units += match zipf {
+                    Some(zipf) => zipf.gap(draw),
+                    None => draw.exponential(),
+                };
+                self.curve.reaches_units(*units / self.part.fraction())
+            }
+        };
+        self.start + Nanos::new(elapsed_ns)
+    }
+}
+
+impl Curve {
+    fn new(plan: &LoadCurve) -> Self {
+        match plan {
+            LoadCurve::Constant { per_second } => Self::Constant {
+                exact: Fraction::new(bounded(*per_second)),
+                per_second: bounded(*per_second),
+            },
+            LoadCurve::Ramp {
+                from_per_second,
+                to_per_second,
+                over,
+            } => Self::Segments(Segments::ramp(*from_per_second, *to_per_second, *over)),
+            LoadCurve::Steps { steps } => Self::Segments(Segments::steps(
+                steps.iter().map(|step| (step.per_second, step.length)),
+            )),
+        }
+    }
+
+    fn asked_at(&self, elapsed_ns: u64) -> f64 {
+        match self {
+            Self::Constant { exact, .. } => exact.asked_at(elapsed_ns),
+            Self::Segments(segments) => segments.asked_at(elapsed_ns),
+        }
+    }
+
+    /// The first nanosecond at which `total` have been asked for.
+    fn reaches(&self, total: u64) -> u64 {
+        match self {
+            Self::Constant { exact, .. } => exact.reaches(total),
+            Self::Segments(segments) => segments.reaches(float_from_u64(total)),
+        }
+    }
+
+    /// The same for a number that need not be whole, to the nanosecond or so.
+    fn reaches_units(&self, units: f64) -> u64 {
+        match self {
+            Self::Constant { per_second, .. } if *per_second > 0.0 => {
+                floor_to_u64(units / per_second * 1e9)
+            }
+            Self::Constant { .. } => u64::MAX,
+            Self::Segments(segments) => segments.reaches(units),
+        }
+    }
+}

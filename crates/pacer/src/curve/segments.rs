@@ -1,0 +1,175 @@
+//! Rates that change evenly or by steps.
+
+use std::sync::Arc;
+
+use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
+
+use super::bounded;
+use super::ramp::earliest;
+
+const SECOND_NS: f64 = 1e9;
+
+/// Stretches of time in which the rate changes evenly, the last one without end
+/// and at one rate.
+///
+/// Both directions are taken from the start of the stretch, whose figures are
+/// kept, so that rounding does not gather over time.
+#[derive(Clone, Debug)]
+pub(crate) struct Segments(Arc<[Segment]>);
+
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    begin_ns: u64,
+    /// Units asked for before it.
+    before: f64,
+    /// Units per second at its start.
+    rate: f64,
+    /// Growth of the rate in each second; may be negative.
+    growth: f64,
+}
+
+impl Segments {
+    /// From one rate evenly to the other, and on at that.
+    pub(crate) fn ramp(from: f64, to: f64, over: Nanos) -> Self {
+        let (from, to) = (bounded(from), bounded(to));
+        Self::build([(from, to, over), (to, to, Nanos::ZERO)])
+    }
+
+    /// One rate after the other, the last one going on.
+    pub(crate) fn steps(steps: impl IntoIterator<Item = (f64, Nanos)>) -> Self {
+        let steps = steps.into_iter();
+        Self::build(steps.map(|(rate, length)| (bounded(rate), bounded(rate), length)))
+    }
+
+    fn build(stretches: impl IntoIterator<Item = (f64, f64, Nanos)>) -> Self {
+        let (mut begin_ns, mut before) = (0_u64, 0.0);
+        let mut segments = Vec::new();
+        let mut last_rate = 0.0;
+        for (from, to, length) in stretches {
+            let seconds = length.as_secs_f64();
+            segments.push(Segment {
+                begin_ns,
+                before,
+                rate: from,
+                growth: if seconds > 0.0 {
+                    (to - from) / seconds
+                } else {
+                    0.0
+                },
+            });
+            begin_ns = begin_ns.saturating_add(length.as_u64());
+            before += f64::midpoint(from, to) * seconds;
+            last_rate = to;
+        }
+        // What is last goes on; an end of its own also makes the list not empty.
+        segments.push(Segment {
+            begin_ns,
+            before,
+            rate: last_rate,
+            growth: 0.0,
+        });
+        Self(segments.into())
+    }
+
+    pub(crate) fn asked_at(&self, elapsed_ns: u64) -> f64 {
+        let beyond = self
+            .0
+            .partition_point(|segment| segment.begin_ns <= elapsed_ns);
+        let segment = self.0[beyond.max(1) - 1];
+        let seconds = float_from_u64(elapsed_ns - segment.begin_ns) / SECOND_NS;
+        let asked = segment.before + (segment.rate + segment.growth / 2.0 * seconds) * seconds;
+        self.0
+            .get(beyond)
+            .map_or(asked, |next| asked.min(next.before))
+    }
+
+    /// The first nanosecond at which `units` have been asked for; `u64::MAX` for
+    /// never.
+    pub(crate) fn reaches(&self, units: f64) -> u64 {
+        let beyond = self.0.partition_point(|segment| segment.before < units);
+        let segment = self.0[beyond.max(1) - 1];
+        let rest = units - segment.before;
+        let root = (segment.rate * segment.rate + 2.0 * segment.growth * rest)
+            .max(0.0)
+            .sqrt();
+        let divisor = segment.rate + root;
+        if rest > 0.0 && divisor <= 0.0 {
+            return u64::MAX;
+        }
+        let seconds = if rest > 0.0 {
+            2.0 * rest / divisor
+        } else {
+            0.0
+        };
+        let guess = floor_to_u64(seconds * SECOND_NS).saturating_add(segment.begin_ns);
+        earliest(guess, |elapsed_ns| self.asked_at(elapsed_ns) >= units)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn seconds(count: u64) -> u64 {
+        Nanos::from_secs(count).as_u64()
+    }
+
+    #[test]
+    fn ramps_ask_for_the_area_under_their_rate() {
+        for (from, to, totals) in [
+            (0.0, 20.0, [0.0, 10.0, 30.0]),
+            (20.0, 0.0, [0.0, 10.0, 10.0]),
+            (10.0, 10.0, [0.0, 10.0, 20.0]),
+        ] {
+            let ramp = Segments::ramp(from, to, Nanos::SECOND);
+            for (second, total) in (0..).zip(totals) {
+                assert!((ramp.asked_at(seconds(second)) - total).abs() < 1e-9);
+            }
+        }
+        let down = Segments::ramp(20.0, 0.0, Nanos::SECOND);
+        assert_eq!(down.reaches(11.0), u64::MAX);
+    }
+
+    #[test]
+    fn steps_ask_for_their_rates_in_turn() {
+        let second = Nanos::SECOND;
+        let steps = Segments::steps([(10.0, second), (0.0, second), (5.0, second)]);
+        for (at, total) in [(1, 10.0), (2, 10.0), (3, 15.0), (10, 50.0)] {
+            assert!((steps.asked_at(seconds(at)) - total).abs() < 1e-9, "{at} s");
+        }
+        assert_eq!(steps.reaches(10.0), seconds(1));
+        assert_eq!(steps.reaches(15.0), seconds(3));
+    }
+
+    proptest! {
+        #[test]
+        fn for_all_steps_a_unit_is_due_when_reached_and_not_before(
+            steps in prop::collection::vec((0.0_f64..1e6, 0_u64..10_000_000_000), 0..6),
+            last in 0.001_f64..1e6,
+            units in 1_u32..100_000_000,
+        ) {
+            let steps = steps.into_iter().map(|(rate, length)| (rate, Nanos::new(length)));
+            let curve = Segments::steps(steps.chain([(last, Nanos::ZERO)]));
+            let units = f64::from(units);
+            let elapsed_ns = curve.reaches(units);
+            prop_assert!(elapsed_ns > 0 && elapsed_ns < u64::MAX);
+            prop_assert!(curve.asked_at(elapsed_ns) >= units);
+            prop_assert!(curve.asked_at(elapsed_ns - 1) < units);
+        }
+
+        #[test]
+        fn for_all_ramps_later_units_are_due_later(
+            from in 0.0_f64..1e5,
+            to in 0.0_f64..1e5,
+            over in 0_u64..10_000_000_000,
+            units in prop::collection::vec(0_u32..10_000_000, 2..20),
+        ) {
+            let ramp = Segments::ramp(from, to, Nanos::new(over));
+            let mut units = units;
+            units.sort_unstable();
+            prop_assert!(units.is_sorted_by_key(|units| ramp.reaches(f64::from(*units))));
+        }
+    }
+}

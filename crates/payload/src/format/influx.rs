@@ -1,0 +1,164 @@
+//! Points in InfluxDB's line protocol.
+
+use std::fmt;
+
+use stillwell_plan::{InfluxPlan, PayloadFormat};
+use stillwell_units::Seed;
+
+use super::{Event, Recipe, Writer};
+use crate::SlotUse;
+use crate::random::Random;
+use crate::text::{Clock, Fragment, Paper, Pen, Vocabulary, application};
+
+/// No point is longer, with its line feed.
+pub(crate) const FLOOR: usize = 320;
+
+pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
+    let plan = match recipe.format {
+        PayloadFormat::Influx(plan) => *plan,
+        _ => InfluxPlan::default(),
+    };
+    let mut random = Random::new(recipe.seed.derive("values", 0));
+    Box::new(Influx {
+        clock: Clock::new(&mut random),
+        random,
+        series: Series::new(plan, recipe.common),
+        paper: Paper::new(),
+        slots: recipe.slots,
+    })
+}
+
+/// `MEASUREMENT,TAGS FIELDS TIME`
+#[derive(Debug)]
+struct Influx {
+    random: Random,
+    clock: Clock,
+    series: Series,
+    paper: Paper,
+    slots: SlotUse,
+}
+
+impl Writer for Influx {
+    fn next(&mut self) -> Option<Event<'_>> {
+        let (mut random, mut pen) = (self.random.clone(), self.paper.pen());
+        self.clock.advance(&mut random);
+        let (series, measurement) = self.series.choose(&mut random);
+        pen.bytes(series);
+        let slot = stamp(&mut pen, self.slots);
+        for (index, field) in measurement.fields.iter().enumerate() {
+            if index > 0 {
+                pen.fixed(b",");
+            }
+            pen.fragment(field);
+            value(&mut pen, &mut random, measurement.kind);
+        }
+        pen.fixed(b" ");
+        self.clock.epoch_nanoseconds(&mut pen);
+        pen.fixed(b"\n");
+        self.random = random;
+        Some(pen.event(slot))
+    }
+}
+
+/// A text field with a slot, if slots are in use.
+#[inline(always)]
+fn stamp(pen: &mut Pen<'_>, slots: SlotUse) -> Option<usize> {
+    if slots == SlotUse::None {
+        return None;
+    }
+    pen.fixed(br#"stamp=""#);
+    let slot = pen.slot(slots);
+    pen.fixed(br#"","#);
+    slot
+}
+
+#[inline(always)]
+fn value(pen: &mut Pen<'_>, random: &mut Random, kind: Kind) {
+    match kind {
+        Kind::Float => {
+            pen.number(random.below(1000));
+            pen.fixed(b".");
+            pen.number_3(random.below(1000));
+        }
+        Kind::Integer => {
+            pen.random_number(random);
+            pen.fixed(b"i");
+        }
+    }
+}
+
+/// How lines begin, for every series.
+struct Series {
+    beginnings: Vec<(Box<[u8]>, &'static Measurement)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Float,
+    Integer,
+}
+
+#[derive(Debug)]
+struct Measurement {
+    name: &'static str,
+    kind: Kind,
+    fields: [Fragment; 4],
+}
+
+impl fmt::Debug for Series {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Series({})", self.beginnings.len())
+    }
+}
+
+impl Series {
+    /// As many as `plan` asks for, the same for all workers.
+    fn new(plan: InfluxPlan, seed: Seed) -> Self {
+        let vocabulary = Vocabulary::new(seed.derive("names", 0));
+        let mut random = Random::new(seed.derive("series", 0));
+        let numbers = 0..plan.series.max(1);
+        let beginnings = numbers.map(|number| {
+            let measurement = random.choose(&MEASUREMENTS);
+            let text = format!(
+                "{},app={},host={},instance={number},region={} ",
+                measurement.name,
+                application(&mut random).text(),
+                vocabulary.host(&mut random).text(),
+                random.choose(&REGIONS),
+            );
+            (text.into_bytes().into(), measurement)
+        });
+        Self {
+            beginnings: beginnings.collect(),
+        }
+    }
+
+    #[inline(always)]
+    fn choose(&self, random: &mut Random) -> (&[u8], &'static Measurement) {
+        let drawn = random.between(0, self.beginnings.len() as u64 - 1);
+        let (text, measurement) = &self.beginnings[usize::try_from(drawn).unwrap_or(0)];
+        (text, measurement)
+    }
+}
+
+const REGIONS: [&str; 4] = ["eu-west-1", "eu-north-1", "us-east-1", "ap-south-1"];
+
+const fn measurement(name: &'static str, kind: Kind, fields: [&str; 4]) -> Measurement {
+    Measurement {
+        name,
+        kind,
+        fields: Fragment::all(fields),
+    }
+}
+
+#[rustfmt::skip]
+static MEASUREMENTS: [Measurement; 8] = [
+    measurement("cpu", Kind::Float, ["idle=", "iowait=", "system=", "user="]),
+    measurement("disk", Kind::Integer, ["free=", "inodes_free=", "inodes_used=", "used="]),
+    measurement("diskio", Kind::Integer, ["read_bytes=", "reads=", "write_bytes=", "writes="]),
+    measurement("http", Kind::Float, ["p50=", "p90=", "p99=", "rate="]),
+    measurement("mem", Kind::Integer, ["available=", "buffered=", "cached=", "used="]),
+    measurement("net", Kind::Integer, ["bytes_recv=", "bytes_sent=", "drop_in=", "packets_recv="]),
+    measurement("processes", Kind::Integer, ["blocked=", "running=", "sleeping=", "threads="]),
+    measurement("system", Kind::Float, ["load1=", "load15=", "load5=", "uptime="]),
+];

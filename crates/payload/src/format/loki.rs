@@ -1,0 +1,134 @@
+//! Log lines in the JSON of Loki's push API, one document a block.
+//!
+//! Lines of one stream come in runs of up to 32, as a shipper batches them.
+
+use std::fmt;
+
+use stillwell_plan::{LokiPlan, PayloadFormat};
+use stillwell_units::Seed;
+
+use super::{Event, Joint, Recipe, Writer};
+use crate::SlotUse;
+use crate::random::Random;
+use crate::text::{Clock, Messages, Paper, Vocabulary, application};
+
+/// No entry whose line has one character is longer.
+pub(crate) const FLOOR: usize = 32;
+
+/// No beginning of a document or stream is longer.
+pub(crate) const OPENING_MAX: usize = 224;
+
+pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
+    let plan = match recipe.format {
+        PayloadFormat::Loki(plan) => *plan,
+        _ => LokiPlan::default(),
+    };
+    let mut random = Random::new(recipe.seed.derive("values", 0));
+    Box::new(Loki {
+        clock: Clock::new(&mut random),
+        random,
+        streams: Streams::new(plan, recipe.common),
+        messages: Messages::new(recipe.seed),
+        paper: Paper::new(),
+        stream: 0,
+        left_in_run: 0,
+        event_max: recipe.event_max,
+        slots: recipe.slots,
+    })
+}
+
+/// `["NANOSECONDS","LINE"]`
+#[derive(Debug)]
+struct Loki {
+    random: Random,
+    clock: Clock,
+    messages: Messages,
+    streams: Streams,
+    paper: Paper,
+    stream: usize,
+    left_in_run: u16,
+    event_max: usize,
+    slots: SlotUse,
+}
+
+impl Writer for Loki {
+    fn next(&mut self) -> Option<Event<'_>> {
+        let (mut random, mut pen) = (self.random.clone(), self.paper.pen());
+        self.clock.advance(&mut random);
+        let continues = self.left_in_run > 0;
+        if continues {
+            self.left_in_run -= 1;
+        } else {
+            self.left_in_run = random.bits(5);
+            self.stream = self.streams.choose(&mut random);
+        }
+        pen.fixed(br#"[""#);
+        self.clock.epoch_nanoseconds(&mut pen);
+        pen.fixed(br#"",""#);
+        let room = self.event_max - pen.len() - 2;
+        let slot = self.messages.write(&mut pen, &mut random, room, self.slots);
+        pen.fixed(br#""]"#);
+        self.random = random;
+        let (first, next) = self.streams.openings(self.stream);
+        let next = if continues { b"," } else { next };
+        Some(Event {
+            joint: Joint::Own { first, next },
+            ..pen.event(slot)
+        })
+    }
+}
+
+/// How documents and streams begin, for every set of labels.
+struct Streams {
+    /// `{"streams":[{"stream":{…},"values":[`
+    first: Vec<Box<[u8]>>,
+    /// `]},{"stream":{…},"values":[`
+    next: Vec<Box<[u8]>>,
+}
+
+impl fmt::Debug for Streams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Streams({})", self.first.len())
+    }
+}
+
+impl Streams {
+    /// As many as `plan` asks for, the same for all workers.
+    fn new(plan: LokiPlan, seed: Seed) -> Self {
+        let vocabulary = Vocabulary::new(seed.derive("names", 0));
+        let mut random = Random::new(seed.derive("streams", 0));
+        let mut streams = Self {
+            first: Vec::new(),
+            next: Vec::new(),
+        };
+        for number in 0..plan.streams.max(1) {
+            let labels = format!(
+                r#"{{"stream":{{"job":"{}","level":"{}","namespace":"{}","pod":"{}-{number:05}"}},"values":["#,
+                application(&mut random).text(),
+                random.choose(&LEVELS),
+                random.choose(&NAMESPACES),
+                vocabulary.user(&mut random).text(),
+            );
+            let first = format!(r#"{{"streams":[{labels}"#);
+            debug_assert!(first.len() <= OPENING_MAX);
+            streams.first.push(first.into_bytes().into());
+            streams
+                .next
+                .push(format!("]}},{labels}").into_bytes().into());
+        }
+        streams
+    }
+
+    fn choose(&self, random: &mut Random) -> usize {
+        let drawn = random.between(0, self.first.len() as u64 - 1);
+        usize::try_from(drawn).unwrap_or(0)
+    }
+
+    fn openings(&self, stream: usize) -> (&[u8], &[u8]) {
+        (&self.first[stream], &self.next[stream])
+    }
+}
+
+const LEVELS: [&str; 4] = ["debug", "info", "warn", "error"];
+
+const NAMESPACES: [&str; 4] = ["default", "monitoring", "payments", "storefront"];

@@ -1,0 +1,366 @@
+//! Flow records as routers export them: `NetFlow` version 5, `NetFlow` version
+//! 9 (RFC 3954) and IPFIX (RFC 7011). An event is one packet, and a block has
+//! one.
+
+use stillwell_plan::{NetflowPlan, NetflowVersion, PayloadFormat};
+
+use super::{Event, Joint, Recipe, Writer};
+use crate::instant::Instant;
+use crate::pool::{Ink, SLACK};
+use crate::random::Random;
+
+/// Bytes of a version 5 header, and of a record.
+const V5_HEADER: usize = 24;
+const V5_RECORD: usize = 48;
+
+/// Records of a version 5 packet at most.
+const V5_RECORDS_MAX: usize = 30;
+
+/// Bytes of what is not records in other packets at most: header, template and
+/// padding.
+const HEADERS_MAX: usize = 128;
+
+/// The template's number: the first that is free.
+const TEMPLATE: u16 = 256;
+
+/// Numbers of information elements and their lengths, alike in version 9 and
+/// IPFIX: bytes, packets, protocol, type of service, TCP flags, source port and
+/// address, input, destination port and address, output, next hop, origins, and
+/// source and destination prefix lengths.
+const ELEMENTS: [(u16, u16); 15] = [
+    (1, 4),
+    (2, 4),
+    (4, 1),
+    (5, 1),
+    (6, 1),
+    (7, 2),
+    (8, 4),
+    (10, 2),
+    (11, 2),
+    (12, 4),
+    (14, 2),
+    (15, 4),
+    (16, 2),
+    (17, 2),
+    (9, 1),
+];
+
+/// Last and first time that a flow was seen: since the exporter's start in
+/// version 9, and so in IPFIX.
+const TIMES: [(u16, u16); 2] = [(21, 4), (22, 4)];
+
+/// Bytes of a record by that template.
+const RECORD: usize = {
+    let (mut sum, mut position) = (8, 0);
+    while position < ELEMENTS.len() {
+        sum += ELEMENTS[position].1 as usize;
+        position += 1;
+    }
+    sum
+};
+
+/// Bytes into which a packet of one record always fits.
+pub(crate) fn floor(format: &PayloadFormat) -> usize {
+    match format {
+        PayloadFormat::Netflow(plan) if plan.version == NetflowVersion::V5 => V5_HEADER + V5_RECORD,
+        _ => HEADERS_MAX + RECORD,
+    }
+}
+
+pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
+    let plan = match recipe.format {
+        PayloadFormat::Netflow(plan) => *plan,
+        _ => NetflowPlan::default(),
+    };
+    let flows_max = match plan.version {
+        NetflowVersion::V5 => ((recipe.event_max - V5_HEADER) / V5_RECORD).min(V5_RECORDS_MAX),
+        NetflowVersion::V9 | NetflowVersion::Ipfix => (recipe.event_max - HEADERS_MAX) / RECORD,
+    };
+    let mut random = Random::new(recipe.seed.derive("values", 0));
+    Box::new(Netflow {
+        time: Instant::new(&mut random),
+        random,
+        plan,
+        flows_max,
+        began: 0,
+        flows: 0,
+        packets: 0,
+        room: vec![0; HEADERS_MAX + 256 * V5_RECORD.max(RECORD) + SLACK].into_boxed_slice(),
+    })
+}
+
+#[derive(Debug)]
+struct Netflow {
+    random: Random,
+    time: Instant,
+    plan: NetflowPlan,
+    /// Records that a packet has room for.
+    flows_max: usize,
+    /// When the exporter started, in milliseconds since 1970.
+    began: u64,
+    /// Records sent so far.
+    flows: u32,
+    packets: u32,
+    room: Box<[u8]>,
+}
+
+/// One flow record.
+struct Flow {
+    source: u32,
+    destination: u32,
+    next_hop: u32,
+    interfaces: [u16; 2],
+    packets: u32,
+    bytes: u32,
+    /// Milliseconds since the exporter's start.
+    first: u32,
+    last: u32,
+    ports: [u16; 2],
+    flags: u8,
+    protocol: u8,
+    systems: [u16; 2],
+}
+
+impl Writer for Netflow {
+    fn next(&mut self) -> Option<Event<'_>> {
+        let mut random = self.random.clone();
+        self.time.advance(&mut random);
+        if self.began == 0 {
+            self.began = self.time.milliseconds() - 3_600_000;
+        }
+        let range = self.plan.flows_per_packet;
+        let drawn = random.between(u64::from(range.low), u64::from(range.high));
+        let count = crate::mix::index(drawn).clamp(1, self.flows_max);
+        let mut ink = Ink::new(&mut self.room);
+        let moment = Moment {
+            nanos: self.time.nanos,
+            seconds: self.time.seconds(),
+            uptime: low_32(self.time.milliseconds() - self.began),
+        };
+        let position = Position {
+            exporter: self.plan.exporter,
+            flows: self.flows,
+            packets: self.packets,
+            has_template: self
+                .packets
+                .is_multiple_of(u32::from(self.plan.template_every.max(1))),
+        };
+        match self.plan.version {
+            NetflowVersion::V5 => version_5(&mut ink, &mut random, &moment, &position, count),
+            NetflowVersion::V9 => version_9(&mut ink, &mut random, &moment, &position, count),
+            NetflowVersion::Ipfix => ipfix(&mut ink, &mut random, &moment, &position, count),
+        }
+        let units = u32::try_from(count).unwrap_or(u32::MAX);
+        self.flows = self.flows.wrapping_add(units);
+        self.packets = self.packets.wrapping_add(1);
+        self.random = random;
+        Some(Event {
+            bytes: ink.finish(),
+            slot: None,
+            units,
+            joint: Joint::Break,
+        })
+    }
+}
+
+/// When a packet leaves.
+struct Moment {
+    nanos: u64,
+    seconds: u32,
+    /// Milliseconds since the exporter's start.
+    uptime: u32,
+}
+
+/// Where a packet stands in its stream.
+struct Position {
+    exporter: u8,
+    flows: u32,
+    packets: u32,
+    has_template: bool,
+}
+
+fn version_5(
+    ink: &mut Ink<'_>,
+    random: &mut Random,
+    moment: &Moment,
+    position: &Position,
+    count: usize,
+) {
+    put_16(ink, 5);
+    put_16(ink, low_16(count));
+    put_32(ink, moment.uptime);
+    put_32(ink, moment.seconds);
+    put_32(ink, low_32(moment.nanos % 1_000_000_000));
+    put_32(ink, position.flows);
+    // Engine type and number, and no sampling.
+    ink.fixed(&[0, position.exporter, 0, 0]);
+    for _ in 0..count {
+        let flow = Flow::draw(random, moment.uptime);
+        put_32(ink, flow.source);
+        put_32(ink, flow.destination);
+        put_32(ink, flow.next_hop);
+        put_16(ink, flow.interfaces[0]);
+        put_16(ink, flow.interfaces[1]);
+        put_32(ink, flow.packets);
+        put_32(ink, flow.bytes);
+        put_32(ink, flow.first);
+        put_32(ink, flow.last);
+        put_16(ink, flow.ports[0]);
+        put_16(ink, flow.ports[1]);
+        ink.fixed(&[0, flow.flags, flow.protocol, 0]);
+        put_16(ink, flow.systems[0]);
+        put_16(ink, flow.systems[1]);
+        // Prefix lengths and padding.
+        ink.fixed(&[16, 24, 0, 0]);
+    }
+}
+
+fn version_9(
+    ink: &mut Ink<'_>,
+    random: &mut Random,
+    moment: &Moment,
+    position: &Position,
+    count: usize,
+) {
+    put_16(ink, 9);
+    put_16(ink, low_16(count + usize::from(position.has_template)));
+    put_32(ink, moment.uptime);
+    put_32(ink, moment.seconds);
+    put_32(ink, position.packets);
+    put_32(ink, u32::from(position.exporter));
+    if position.has_template {
+        write_template(ink, 0);
+    }
+    write_records(ink, random, moment.uptime, count);
+}
+
+fn ipfix(
+    ink: &mut Ink<'_>,
+    random: &mut Random,
+    moment: &Moment,
+    position: &Position,
+    count: usize,
+) {
+    put_16(ink, 10);
+    put_16(ink, 0);
+    put_32(ink, moment.seconds);
+    put_32(ink, position.flows);
+    put_32(ink, u32::from(position.exporter));
+    if position.has_template {
+        write_template(ink, 2);
+    }
+    write_records(ink, random, moment.uptime, count);
+    let [high, low] = low_16(ink.len()).to_be_bytes();
+    ink.replace(2, high);
+    ink.replace(3, low);
+}
+
+/// Writes the template as the one record of set `set`.
+fn write_template(ink: &mut Ink<'_>, set: u16) {
+    let elements = ELEMENTS.len() + TIMES.len();
+    put_16(ink, set);
+    put_16(ink, low_16(8 + 4 * elements));
+    put_16(ink, TEMPLATE);
+    put_16(ink, low_16(elements));
+    for (element, length) in ELEMENTS.iter().chain(&TIMES) {
+        put_16(ink, *element);
+        put_16(ink, *length);
+    }
+}
+
+/// Writes records as the template says, filled up to a multiple of four bytes.
+fn write_records(ink: &mut Ink<'_>, random: &mut Random, uptime: u32, count: usize) {
+    let size = (4 + count * RECORD).next_multiple_of(4);
+    let end = ink.len() + size;
+    put_16(ink, TEMPLATE);
+    put_16(ink, low_16(size));
+    for _ in 0..count {
+        let flow = Flow::draw(random, uptime);
+        put_32(ink, flow.bytes);
+        put_32(ink, flow.packets);
+        ink.fixed(&[flow.protocol, 0, flow.flags]);
+        put_16(ink, flow.ports[0]);
+        put_32(ink, flow.source);
+        put_16(ink, flow.interfaces[0]);
+        put_16(ink, flow.ports[1]);
+        put_32(ink, flow.destination);
+        put_16(ink, flow.interfaces[1]);
+        put_32(ink, flow.next_hop);
+        put_16(ink, flow.systems[0]);
+        put_16(ink, flow.systems[1]);
+        ink.fixed(&[16]);
+        put_32(ink, flow.last);
+        put_32(ink, flow.first);
+    }
+    while ink.len() < end {
+        ink.fixed(&[0]);
+    }
+}
+
+impl Flow {
+    /// Of 10.0.0.0/8 to 192.168.0.0/16, by one of a hundred TCP or UDP or
+    /// rarely something else.
+    fn draw(random: &mut Random, uptime: u32) -> Self {
+        const WELL_KNOWN: [u16; 16] = [
+            22, 25, 53, 80, 110, 123, 143, 389, 443, 443, 443, 993, 3306, 5432, 6379, 8080,
+        ];
+        let (word, other) = (random.word(), random.word());
+        let protocol = match random.below(100) {
+            0..70 => 6,
+            70..95 => 17,
+            95..98 => 1,
+            _ => 47,
+        };
+        let has_ports = protocol == 6 || protocol == 17;
+        let ports = if has_ports {
+            [1024 + random.below(64_512), *random.choose(&WELL_KNOWN)]
+        } else {
+            [0, 0]
+        };
+        let packets = 1 + u32::from(random.below(10_000));
+        let size = 64 + u32::from(random.below(1437));
+        let age = u32::from(random.bits(16)).min(uptime);
+        let duration = u32::from(random.bits(12)).min(age);
+        Self {
+            source: 10 << 24 | low_32(word) >> 8,
+            destination: 0xc0a8_0000 | low_32(word >> 32) >> 16,
+            next_hop: 0xac10_0000 | low_32(other) >> 16,
+            interfaces: [1 + random.below(254), 1 + random.below(254)],
+            packets,
+            bytes: packets * size,
+            first: uptime - age,
+            last: uptime - age + duration,
+            ports,
+            flags: if protocol == 6 {
+                random.byte() & 0x1f
+            } else {
+                0
+            },
+            protocol,
+            systems: [1 + random.below(65_534), 1 + random.below(65_534)],
+        }
+    }
+}
+
+#[inline(always)]
+fn put_16(ink: &mut Ink<'_>, value: u16) {
+    ink.fixed(&value.to_be_bytes());
+}
+
+#[inline(always)]
+fn put_32(ink: &mut Ink<'_>, value: u32) {
+    ink.fixed(&value.to_be_bytes());
+}
+
+/// A count that fits 16 bits, as every packet does.
+fn low_16(count: usize) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "dropping the high bits is what this function is for"
+)]
+const fn low_32(word: u64) -> u32 {
+    word as u32
+}

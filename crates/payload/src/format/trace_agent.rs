@@ -1,0 +1,354 @@
+//! Traces as Datadog's agent takes them at `/v0.4/traces`: a list of traces,
+//! each a list of spans, in `MessagePack` or JSON. An event is one trace.
+
+use stillwell_plan::{Between, PayloadFormat, TraceAgentPlan, TraceEncoding};
+
+use super::{Event, Joint, Recipe, Writer};
+use crate::instant::Instant;
+use crate::mix::{Chance, Draw, Order, index, key, share};
+use crate::names::Names;
+use crate::pool::{Ink, Pool, SLACK};
+use crate::random::Random;
+
+mod encoding;
+
+use encoding::{Json, Msgpack, Notation};
+
+/// Characters of drawn texts; none needs an escape in JSON.
+const ALPHABET: &[u8; 66] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/";
+
+/// Longest text.
+const TEXT_MAX: usize = 256;
+
+/// Bytes of a span at most, without its texts, tags and numbers.
+const SPAN_MAX: usize = 320;
+
+/// Bytes beyond a text that it takes at most.
+const TEXT_MORE: usize = 8;
+
+/// Bytes of a double at most, in JSON.
+const NUMBER_MAX: usize = 32;
+
+/// Parents that a further span may have at most: those before it.
+const PARENTS: usize = 32;
+
+/// Bytes into which a trace of one span always fits.
+pub(crate) fn floor(format: &PayloadFormat) -> usize {
+    match format {
+        PayloadFormat::TraceAgent(plan) => span_max(plan) + 8,
+        _ => 0,
+    }
+}
+
+/// Bytes of a span with all its texts, and as many tags and numbers as it may
+/// have.
+fn span_max(plan: &TraceAgentPlan) -> usize {
+    let long = |range: Between<u8>| usize::from(range.high).max(8) + TEXT_MORE;
+    let texts = long(plan.service_name_length)
+        + long(plan.operation_name_length)
+        + long(plan.resource_name_length)
+        + long(plan.span_type_length);
+    let tag = long(plan.tag_key_length) + long(plan.tag_value_length);
+    let number = long(plan.metric_key_length) + NUMBER_MAX;
+    SPAN_MAX
+        + texts
+        + usize::from(plan.tags_per_span.high) * tag
+        + usize::from(plan.metrics_per_span.high) * number
+}
+
+pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
+    let plan = match recipe.format {
+        PayloadFormat::TraceAgent(plan) => *plan,
+        _ => TraceAgentPlan::default(),
+    };
+    let common = &recipe.common;
+    let contexts = Draw::new(key(&common.derive("contexts", 0)), 0).between(plan.contexts);
+    let order = Order::new(contexts, &recipe.seed.derive("order", 0));
+    let mut random = Random::new(recipe.seed.derive("values", 0));
+    let traces = Traces {
+        time: Instant::new(&mut random),
+        random,
+        order,
+        names: Contexts::new(&plan, recipe, contexts),
+        pool: Pool::new(common.derive("texts", 0), ALPHABET, 18, TEXT_MAX),
+        fails: Chance::new(plan.error_rate),
+        span_max: span_max(&plan),
+        event_max: recipe.event_max,
+        room: vec![0; recipe.event_max + SLACK].into_boxed_slice(),
+        parents: Vec::with_capacity(PARENTS),
+        plan,
+    };
+    match plan.encoding {
+        TraceEncoding::Msgpack => Box::new(Encoded::<Msgpack> {
+            traces,
+            notation: Msgpack,
+        }),
+        TraceEncoding::Json => Box::new(Encoded::<Json> {
+            traces,
+            notation: Json,
+        }),
+    }
+}
+
+#[derive(Debug)]
+struct Encoded<N> {
+    traces: Traces,
+    notation: N,
+}
+
+#[derive(Debug)]
+struct Traces {
+    plan: TraceAgentPlan,
+    random: Random,
+    time: Instant,
+    order: Order,
+    names: Contexts,
+    pool: Pool,
+    fails: Chance,
+    span_max: usize,
+    event_max: usize,
+    room: Box<[u8]>,
+    /// Spans that a further one may be a child of: identity, start and end.
+    parents: Vec<(u64, u64, u64)>,
+}
+
+/// What belongs together in a trace: service, operation, resource and type. One
+/// of the first three tells contexts apart.
+#[derive(Debug)]
+struct Contexts {
+    names: Names,
+    /// Which of the four `names` gives.
+    named: usize,
+    lengths: [Between<u64>; 4],
+    key: u64,
+}
+
+impl Contexts {
+    fn new(plan: &TraceAgentPlan, recipe: &Recipe<'_>, wanted: u64) -> Self {
+        let lengths = [
+            plan.service_name_length,
+            plan.operation_name_length,
+            plan.resource_name_length,
+            plan.span_type_length,
+        ];
+        // The first that can tell all apart, or else the longest.
+        let possible = |length: &Between<u8>| match length.high {
+            0 => 1,
+            high => 36_u64
+                .saturating_pow(u32::from(high) - 1)
+                .saturating_mul(26),
+        };
+        let named = lengths[..3]
+            .iter()
+            .position(|length| possible(length) >= wanted);
+        let named = named.unwrap_or(0);
+        let length = lengths[named];
+        let length = Between::new(u16::from(length.low), u16::from(length.high));
+        Self {
+            names: Names::drawn(&recipe.common.derive("names", 0), length, wanted),
+            named,
+            lengths: lengths.map(|range| Between::new(u64::from(range.low), u64::from(range.high))),
+            key: key(&recipe.common.derive("traces", 0)),
+        }
+    }
+
+    /// Writes the text number `part` of context `number`.
+    #[inline(always)]
+    fn write(&self, ink: &mut Ink<'_>, pool: &Pool, number: u64, part: usize) {
+        if part == self.named && self.lengths[part].high > 0 {
+            return self.names.write(ink, number);
+        }
+        let mut draw = Draw::new(self.key ^ part as u64, number);
+        let len = draw.between(self.lengths[part]);
+        ink.piece(pool.piece(draw.word(), index(len)));
+    }
+}
+
+impl<N: Notation> Writer for Encoded<N> {
+    fn next(&mut self) -> Option<Event<'_>> {
+        let traces = &mut self.traces;
+        let mut random = traces.random.clone();
+        let mut ink = Ink::new(&mut traces.room);
+        let context = traces.order.next();
+        let drawn = u64::from(traces.plan.spans_per_trace.low);
+        let spans = random
+            .between(drawn, u64::from(traces.plan.spans_per_trace.high))
+            .max(1);
+        let spans = index(spans).min(((traces.event_max - 8) / traces.span_max).max(1));
+        let head = self.notation.open_list(&mut ink, spans);
+        debug_assert!(head <= 8);
+        let trace = random.word() >> 1 | 1;
+        let start = traces.time.advance(&mut random);
+        traces.parents.clear();
+        for number in 0..spans {
+            if number > 0 {
+                self.notation.between(&mut ink);
+            }
+            let parent = match number {
+                0 => (
+                    0,
+                    start,
+                    start + 1_000_000 + (u64::from(random.bits(16)) << 14),
+                ),
+                _ => traces.parents[index(share(random.word(), traces.parents.len() as u64))],
+            };
+            let (identity, times) = child(&mut random, parent, number == 0);
+            let span = Span {
+                context,
+                trace,
+                identity,
+                parent: parent.0,
+                start: times.0,
+                duration: times.1 - times.0,
+                has_failed: traces.fails.holds(random.word()),
+            };
+            let source = Source {
+                plan: &traces.plan,
+                names: &traces.names,
+                pool: &traces.pool,
+            };
+            write_span(&mut ink, &mut random, &self.notation, &span, source);
+            if traces.parents.len() < PARENTS {
+                traces.parents.push((identity, times.0, times.1));
+            }
+        }
+        self.notation.close_list(&mut ink);
+        traces.random = random;
+        Some(Event {
+            bytes: ink.finish(),
+            slot: None,
+            units: u32::try_from(spans).unwrap_or(u32::MAX),
+            joint: Joint::Frame,
+        })
+    }
+}
+
+/// A span's identity and times: within those of its parent.
+#[inline(always)]
+fn child(random: &mut Random, parent: (u64, u64, u64), is_root: bool) -> (u64, (u64, u64)) {
+    let identity = random.word() >> 1 | 1;
+    if is_root {
+        return (identity, (parent.1, parent.2));
+    }
+    let whole = parent.2 - parent.1;
+    let begin = parent.1 + share(random.word(), whole + 1);
+    (
+        identity,
+        (begin, begin + share(random.word(), parent.2 - begin + 1)),
+    )
+}
+
+/// One span, without its texts.
+struct Span {
+    context: u64,
+    trace: u64,
+    identity: u64,
+    parent: u64,
+    start: u64,
+    duration: u64,
+    has_failed: bool,
+}
+
+/// What a span's texts are made of.
+#[derive(Clone, Copy)]
+struct Source<'s> {
+    plan: &'s TraceAgentPlan,
+    names: &'s Contexts,
+    pool: &'s Pool,
+}
+
+/// Writes one span as a map.
+#[inline(always)]
+fn write_span<N: Notation>(
+    ink: &mut Ink<'_>,
+    random: &mut Random,
+    notation: &N,
+    span: &Span,
+    source: Source<'_>,
+) {
+    let tags = drawn(random, source.plan.tags_per_span);
+    let numbers = drawn(random, source.plan.metrics_per_span);
+    notation.open_map(ink, 10 + usize::from(tags > 0) + usize::from(numbers > 0));
+    let texts: [&[u8]; 4] = [b"service", b"name", b"resource", b"type"];
+    for (part, field) in texts.into_iter().enumerate() {
+        if part > 0 {
+            notation.between(ink);
+        }
+        notation.key(ink, field);
+        notation.text(ink, |ink| {
+            source.names.write(ink, source.pool, span.context, part);
+        });
+    }
+    let fields: [(&[u8], u64); 6] = [
+        (b"trace_id", span.trace),
+        (b"span_id", span.identity),
+        (b"parent_id", span.parent),
+        (b"start", span.start),
+        (b"duration", span.duration),
+        (b"error", u64::from(span.has_failed)),
+    ];
+    for (field, value) in fields {
+        notation.between(ink);
+        notation.key(ink, field);
+        notation.number(ink, value);
+    }
+    if tags > 0 {
+        notation.between(ink);
+        notation.key(ink, b"meta");
+        notation.open_map(ink, tags);
+        let (keys, values) = (source.plan.tag_key_length, source.plan.tag_value_length);
+        for position in 0..tags {
+            write_key(ink, random, notation, source.pool, keys, position);
+            let piece = source.pool.piece(random.word(), drawn(random, values));
+            notation.text(ink, |ink| ink.piece(piece));
+        }
+        notation.close_map(ink);
+    }
+    if numbers > 0 {
+        notation.between(ink);
+        notation.key(ink, b"metrics");
+        notation.open_map(ink, numbers);
+        let keys = source.plan.metric_key_length;
+        for position in 0..numbers {
+            write_key(ink, random, notation, source.pool, keys, position);
+            notation.double(ink, random.word());
+        }
+        notation.close_map(ink);
+    }
+    notation.close_map(ink);
+}
+
+/// Writes what stands before entry `position` and its key, which no other one has
+/// where its length lets it.
+#[inline(always)]
+fn write_key<N: Notation>(
+    ink: &mut Ink<'_>,
+    random: &mut Random,
+    notation: &N,
+    pool: &Pool,
+    length: Between<u8>,
+    position: usize,
+) {
+    const LETTERS: &[u8; 16] = b"abcdefghijklmnop";
+    if position > 0 {
+        notation.between(ink);
+    }
+    let len = drawn(random, length).max(2.min(usize::from(length.high)));
+    let piece = pool.piece(random.word(), len);
+    notation.open_key(ink, len);
+    let start = ink.len();
+    ink.piece(piece);
+    for (place, letter) in [position % 16, position / 16 % 16].into_iter().enumerate() {
+        if place < len {
+            ink.replace(start + place, LETTERS[letter]);
+        }
+    }
+    notation.close_key(ink);
+}
+
+/// One of `range`.
+#[inline(always)]
+fn drawn(random: &mut Random, range: Between<u8>) -> usize {
+    let width = u16::from(range.high - range.low) + 1;
+    usize::from(range.low) + usize::from(random.below(width))
+}

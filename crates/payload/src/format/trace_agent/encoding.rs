@@ -1,0 +1,139 @@
+//! How spans are written.
+
+use crate::msgpack;
+use crate::pool::Ink;
+
+/// One of two ways to write maps, lists, texts and numbers.
+pub(super) trait Notation: std::fmt::Debug + Send {
+    /// Begins a list and gives the bytes that it takes so far.
+    fn open_list(&self, ink: &mut Ink<'_>, len: usize) -> usize;
+    fn close_list(&self, ink: &mut Ink<'_>);
+    fn open_map(&self, ink: &mut Ink<'_>, len: usize);
+    fn close_map(&self, ink: &mut Ink<'_>);
+    /// What stands between two entries or elements.
+    fn between(&self, ink: &mut Ink<'_>);
+    /// A key that needs no escape.
+    fn key(&self, ink: &mut Ink<'_>, key: &[u8]);
+    /// What stands before a key of `len` bytes.
+    fn open_key(&self, ink: &mut Ink<'_>, len: usize);
+    /// What stands behind a key.
+    fn close_key(&self, ink: &mut Ink<'_>);
+    /// A text of at most 255 bytes that `write` writes and that needs no escape.
+    fn text(&self, ink: &mut Ink<'_>, write: impl FnOnce(&mut Ink<'_>));
+    fn number(&self, ink: &mut Ink<'_>, value: u64);
+    /// A number with decimals made from a random word.
+    fn double(&self, ink: &mut Ink<'_>, word: u64);
+}
+
+#[derive(Debug)]
+pub(super) struct Msgpack;
+
+impl Notation for Msgpack {
+    fn open_list(&self, ink: &mut Ink<'_>, len: usize) -> usize {
+        msgpack::array(ink, len);
+        ink.len()
+    }
+
+    fn close_list(&self, _ink: &mut Ink<'_>) {}
+
+    #[inline(always)]
+    fn open_map(&self, ink: &mut Ink<'_>, len: usize) {
+        msgpack::map(ink, len);
+    }
+
+    fn close_map(&self, _ink: &mut Ink<'_>) {}
+
+    fn between(&self, _ink: &mut Ink<'_>) {}
+
+    #[inline(always)]
+    fn key(&self, ink: &mut Ink<'_>, key: &[u8]) {
+        msgpack::text(ink, key);
+    }
+
+    #[inline(always)]
+    fn open_key(&self, ink: &mut Ink<'_>, len: usize) {
+        msgpack::text_head(ink, len);
+    }
+
+    fn close_key(&self, _ink: &mut Ink<'_>) {}
+
+    /// The length is known only afterwards, and so always takes a byte of its
+    /// own.
+    #[inline(always)]
+    fn text(&self, ink: &mut Ink<'_>, write: impl FnOnce(&mut Ink<'_>)) {
+        ink.fixed(&[0xd9, 0]);
+        let start = ink.len();
+        write(ink);
+        let len = ink.len() - start;
+        ink.replace(start - 1, len.to_le_bytes()[0]);
+    }
+
+    #[inline(always)]
+    fn number(&self, ink: &mut Ink<'_>, value: u64) {
+        match u8::try_from(value) {
+            Ok(value) => msgpack::small(ink, value),
+            Err(_) => msgpack::wide(ink, value),
+        }
+    }
+
+    #[inline(always)]
+    fn double(&self, ink: &mut Ink<'_>, word: u64) {
+        msgpack::double(ink, stillwell_units::float_from_u64(word >> 30) / 1024.0);
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Json;
+
+impl Notation for Json {
+    fn open_list(&self, ink: &mut Ink<'_>, _len: usize) -> usize {
+        ink.fixed(b"[");
+        ink.len()
+    }
+
+    fn close_list(&self, ink: &mut Ink<'_>) {
+        ink.fixed(b"]");
+    }
+
+    fn open_map(&self, ink: &mut Ink<'_>, _len: usize) {
+        ink.fixed(b"{");
+    }
+
+    fn close_map(&self, ink: &mut Ink<'_>) {
+        ink.fixed(b"}");
+    }
+
+    fn between(&self, ink: &mut Ink<'_>) {
+        ink.fixed(b",");
+    }
+
+    fn key(&self, ink: &mut Ink<'_>, key: &[u8]) {
+        ink.fixed(b"\"");
+        ink.text(key);
+        ink.fixed(b"\":");
+    }
+
+    fn open_key(&self, ink: &mut Ink<'_>, _len: usize) {
+        ink.fixed(b"\"");
+    }
+
+    fn close_key(&self, ink: &mut Ink<'_>) {
+        ink.fixed(b"\":");
+    }
+
+    fn text(&self, ink: &mut Ink<'_>, write: impl FnOnce(&mut Ink<'_>)) {
+        ink.fixed(b"\"");
+        write(ink);
+        ink.fixed(b"\"");
+    }
+
+    fn number(&self, ink: &mut Ink<'_>, value: u64) {
+        ink.unsigned(value);
+    }
+
+    fn double(&self, ink: &mut Ink<'_>, word: u64) {
+        ink.unsigned(word >> 40);
+        ink.fixed(b".");
+        ink.three_digits(crate::mix::share(word << 24, 1000).try_into().unwrap_or(0));
+    }
+}

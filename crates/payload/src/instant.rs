@@ -1,0 +1,44 @@
+//! Times inside binary events. They follow from the seed and have nothing to do
+//! with when a run takes place.
+
+use crate::random::Random;
+
+/// 2021-01-01T00:00:00Z, in seconds since 1970.
+const EARLIEST_SECONDS: u64 = 1_609_459_200;
+
+/// Eight years.
+const SPREAD_SECONDS: u64 = 8 * 365 * 86_400;
+
+/// A time that moves on by up to four milliseconds from event to event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Instant {
+    /// Since 1970.
+    pub(crate) nanos: u64,
+}
+
+impl Instant {
+    /// A time drawn from eight years.
+    pub(crate) fn new(random: &mut Random) -> Self {
+        let seconds = EARLIEST_SECONDS + random.between(0, SPREAD_SECONDS);
+        Self {
+            nanos: seconds * 1_000_000_000,
+        }
+    }
+
+    /// The next event's.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self, random: &mut Random) -> u64 {
+        self.nanos += u64::from(random.bits(16)) << 6;
+        self.nanos
+    }
+
+    /// Milliseconds since 1970.
+    pub(crate) const fn milliseconds(self) -> u64 {
+        self.nanos / 1_000_000
+    }
+
+    /// Seconds since 1970, as far as 32 bits hold them.
+    pub(crate) fn seconds(self) -> u32 {
+        u32::try_from(self.nanos / 1_000_000_000).unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,120 @@
+//! Names that differ from each other, made from their numbers.
+
+use stillwell_plan::Between;
+use stillwell_units::Seed;
+
+use crate::mix::{Draw, index, key};
+use crate::pool::{Ink, Pool};
+
+/// Digits that tell texts apart.
+pub(crate) const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+
+/// Characters of names.
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.";
+
+/// As many distinct names as are asked for.
+#[derive(Debug)]
+pub(crate) struct Names {
+    source: Source,
+    key: u64,
+}
+
+#[derive(Debug)]
+enum Source {
+    Listed(Vec<String>),
+    Drawn {
+        pool: Pool,
+        length: Between<u64>,
+        /// Characters at the end that tell names apart.
+        identity: usize,
+        count: u64,
+    },
+}
+
+impl Names {
+    /// At most `wanted` names of `length`.
+    pub(crate) fn drawn(seed: &Seed, length: Between<u16>, wanted: u64) -> Self {
+        let (mut identity, mut count) = (1, 26_u64);
+        while count < wanted && identity < usize::from(length.high) {
+            identity += 1;
+            count = count.saturating_mul(36);
+        }
+        let low = u64::from(length.low).max(identity as u64);
+        Self {
+            source: Source::Drawn {
+                pool: Pool::new(
+                    seed.derive("pool", 0),
+                    ALPHABET,
+                    16,
+                    usize::from(length.high),
+                ),
+                length: Between::new(low, u64::from(length.high).max(low)),
+                identity,
+                count: count.min(wanted).max(1),
+            },
+            key: key(seed),
+        }
+    }
+
+    /// The names in `list`, which has one at least.
+    pub(crate) fn listed(list: Vec<String>) -> Self {
+        Self {
+            source: Source::Listed(list),
+            key: 0,
+        }
+    }
+
+    /// How many names there are.
+    pub(crate) fn count(&self) -> u64 {
+        match &self.source {
+            Source::Listed(list) => list.len() as u64,
+            Source::Drawn { count, .. } => *count,
+        }
+    }
+
+    /// Writes name `number`, counted around.
+    #[inline(always)]
+    pub(crate) fn write(&self, ink: &mut Ink<'_>, number: u64) {
+        match &self.source {
+            Source::Listed(list) => {
+                ink.text(list[index(number % list.len() as u64)].as_bytes());
+            }
+            Source::Drawn {
+                pool,
+                length,
+                identity,
+                count,
+            } => {
+                let number = number % count;
+                let mut draw = Draw::new(self.key, number);
+                let start = ink.len();
+                let len = index(draw.between(*length));
+                ink.piece(pool.piece(draw.word(), len));
+                ink.replace(start, b'a' + low_letter(draw.word()));
+                write_identity(ink, number, *identity);
+            }
+        }
+    }
+}
+
+/// Puts the digits of `number` over the last `identity` characters, the first
+/// of them a letter.
+#[inline(always)]
+fn write_identity(ink: &mut Ink<'_>, mut number: u64, identity: usize) {
+    let end = ink.len();
+    for back in 1..identity {
+        ink.replace(end - back, DIGITS[index(number % 36)]);
+        number /= 36;
+    }
+    ink.replace(end - identity, b'a' + low_letter_of(number % 26));
+}
+
+/// One of 0 to 25.
+#[inline(always)]
+fn low_letter(word: u64) -> u8 {
+    low_letter_of(crate::mix::share(word, 26))
+}
+
+fn low_letter_of(number: u64) -> u8 {
+    u8::try_from(number).expect("a letter's number is below 26")
+}

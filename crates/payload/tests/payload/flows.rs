@@ -1,0 +1,226 @@
+use std::collections::BTreeSet;
+
+use prost::Message;
+use stillwell_payload::{BlockSet, BuildError, SlotUse};
+use stillwell_plan::{
+    Between, NetflowPlan, NetflowVersion, PayloadFormat, PayloadPlan, RemoteWritePlan,
+};
+use stillwell_units::{ByteSize, Seed};
+
+use crate::{build, golden, plan, up_to};
+
+/// `prometheus.WriteRequest`, as far as it is written.
+#[derive(Clone, PartialEq, Message)]
+struct WriteRequest {
+    #[prost(message, repeated, tag = "1")]
+    timeseries: Vec<TimeSeries>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct TimeSeries {
+    #[prost(message, repeated, tag = "1")]
+    labels: Vec<Label>,
+    #[prost(message, repeated, tag = "2")]
+    samples: Vec<Sample>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Label {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "2")]
+    value: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Sample {
+    #[prost(double, tag = "1")]
+    value: f64,
+    #[prost(int64, tag = "2")]
+    timestamp: i64,
+}
+
+fn remote_write(options: RemoteWritePlan, maximum: u64) -> PayloadPlan {
+    plan(PayloadFormat::RemoteWrite(options), up_to(maximum), 1 << 20)
+}
+
+#[test]
+fn remote_write_sends_each_series_before_any_again() {
+    let options = RemoteWritePlan {
+        series: Between::only(3000),
+        labels_per_series: Between::new(0, 5),
+        samples_per_request: Between::new(100, 900),
+    };
+    for maximum in [16_384, 1 << 20] {
+        let set = build(&remote_write(options, maximum), 3, SlotUse::None);
+        assert!(set.largest_block() <= usize::try_from(maximum).unwrap());
+        let (mut found, mut last) = (Vec::new(), 0);
+        for index in 0..set.len() {
+            let block = set.block(index);
+            assert_eq!(block.counts().events, 1);
+            let plain = snap::raw::Decoder::new()
+                .decompress_vec(block.bytes)
+                .unwrap();
+            let request = WriteRequest::decode(&plain[..]).unwrap();
+            assert_eq!(request.timeseries.len() as u64, block.counts().units);
+            for series in request.timeseries {
+                let names: Vec<&str> = series
+                    .labels
+                    .iter()
+                    .map(|label| label.name.as_str())
+                    .collect();
+                assert!(names.windows(2).all(|pair| pair[0] < pair[1]) && names[0] == "__name__");
+                assert!(series.labels.iter().all(|label| !label.value.is_empty()));
+                assert!(
+                    series.labels[0]
+                        .value
+                        .chars()
+                        .all(|c| c.is_ascii_alphanumeric() || c == '_')
+                );
+                let [sample] = &series.samples[..] else {
+                    panic!("one sample")
+                };
+                assert!(sample.timestamp >= last);
+                last = sample.timestamp;
+                found.push(format!("{:?}", series.labels));
+            }
+        }
+        let first: BTreeSet<&String> = found[..3000].iter().collect();
+        let all: BTreeSet<&String> = found.iter().collect();
+        assert_eq!((first.len(), all.len()), (3000, 3000));
+    }
+}
+
+fn netflow(version: NetflowVersion, maximum: u64) -> PayloadPlan {
+    let options = NetflowPlan {
+        version,
+        flows_per_packet: Between::new(5, 30),
+        exporter: 7,
+        template_every: 4,
+    };
+    plan(PayloadFormat::Netflow(options), up_to(maximum), 300_000)
+}
+
+/// Reads numbers in network order.
+struct Bytes<'b>(&'b [u8]);
+
+impl Bytes<'_> {
+    fn take(&mut self, count: usize) -> u64 {
+        let (taken, rest) = self.0.split_at(count);
+        self.0 = rest;
+        taken
+            .iter()
+            .fold(0, |value, byte| value << 8 | u64::from(*byte))
+    }
+}
+
+fn packets(set: &BlockSet) -> impl Iterator<Item = (u64, &[u8])> {
+    (0..set.len()).map(|index| {
+        let block = set.block(index);
+        assert_eq!(block.counts().events, 1);
+        (block.counts().units, block.bytes)
+    })
+}
+
+#[test]
+fn version_5_packets_have_their_published_shape() {
+    let set = build(&netflow(NetflowVersion::V5, 1472), 3, SlotUse::None);
+    let mut sequence = 0;
+    for (units, packet) in packets(&set) {
+        let mut bytes = Bytes(packet);
+        assert_eq!((bytes.take(2), bytes.take(2)), (5, units));
+        assert_eq!(packet.len() as u64, 24 + 48 * units);
+        let uptime = bytes.take(4);
+        assert!(bytes.take(4) > 1_600_000_000 && bytes.take(4) < 1_000_000_000);
+        assert_eq!(bytes.take(4), sequence);
+        assert_eq!(bytes.take(2), 7);
+        bytes.take(2);
+        sequence += units;
+        for _ in 0..units {
+            assert_eq!(bytes.take(1), 10);
+            bytes.take(15);
+            let (packets, octets) = (bytes.take(4), bytes.take(4));
+            assert!(packets > 0 && octets >= 64 * packets && octets <= 1500 * packets);
+            let (first, last) = (bytes.take(4), bytes.take(4));
+            assert!(first <= last && last <= uptime);
+            bytes.take(6);
+            assert!([1, 6, 17, 47].contains(&bytes.take(1)));
+            bytes.take(9);
+        }
+    }
+}
+
+#[test]
+fn templates_describe_the_records_behind_them() {
+    for (version, header, template_set) in
+        [(NetflowVersion::V9, 20, 0), (NetflowVersion::Ipfix, 16, 2)]
+    {
+        let set = build(&netflow(version, 1472), 3, SlotUse::None);
+        let (mut record, mut templates, mut sequence) = (0, 0, 0);
+        for (number, (units, packet)) in (0_u64..).zip(packets(&set)) {
+            let mut bytes = Bytes(packet);
+            let (version, second) = (bytes.take(2), bytes.take(2));
+            let has_template = number % 4 == 0;
+            if header == 20 {
+                assert_eq!((version, second), (9, units + u64::from(has_template)));
+                bytes.take(8);
+                assert_eq!(bytes.take(4), number);
+            } else {
+                assert_eq!((version, second), (10, packet.len() as u64));
+                bytes.take(4);
+                assert_eq!(bytes.take(4), sequence);
+            }
+            assert_eq!(bytes.take(4), 7);
+            sequence += units;
+            while !bytes.0.is_empty() {
+                let (set, length) = (bytes.take(2), bytes.take(2));
+                assert_eq!(length % 4, 0);
+                let mut rest = Bytes(&bytes.0[..usize::try_from(length).unwrap() - 4]);
+                bytes.0 = &bytes.0[rest.0.len()..];
+                if set == template_set {
+                    assert_eq!(rest.take(2), 256);
+                    let fields = rest.take(2);
+                    record = (0..fields).map(|_| (rest.take(2), rest.take(2)).1).sum();
+                    templates += 1;
+                    assert!(has_template && rest.0.is_empty());
+                } else {
+                    assert_eq!(set, 256);
+                    assert_eq!((length - 4) / record, units);
+                }
+            }
+        }
+        assert_eq!(templates, (set.len() as u64).div_ceil(4));
+    }
+}
+
+#[test]
+fn what_is_too_small_is_refused() {
+    for format in [
+        PayloadFormat::Netflow(NetflowPlan::default()),
+        PayloadFormat::RemoteWrite(RemoteWritePlan::default()),
+    ] {
+        let plan = plan(format.clone(), up_to(20), 1000);
+        let error = BlockSet::build(&plan, plan.cache, Seed::from_number(1), None).unwrap_err();
+        let BuildError::MaximumTooSmall { smallest, .. } = error else {
+            panic!("{error}");
+        };
+        let mut least = plan.clone();
+        least.blocks = up_to(smallest.bytes());
+        least.cache = ByteSize::kib(100);
+        assert!(build(&least, 1, SlotUse::None).largest_block() <= smallest.as_usize());
+    }
+}
+
+#[test]
+fn fingerprints_are_those_in_the_tree() {
+    let options = RemoteWritePlan::default();
+    let set = build(&remote_write(options, 1 << 18), 42, SlotUse::None);
+    golden::compare("remote_write", &set);
+    for (name, version) in [
+        ("netflow-5", NetflowVersion::V5),
+        ("netflow-9", NetflowVersion::V9),
+        ("netflow-ipfix", NetflowVersion::Ipfix),
+    ] {
+        golden::compare(name, &build(&netflow(version, 1472), 42, SlotUse::None));
+    }
+}

@@ -1,0 +1,131 @@
+//! Requests that are sent for their own sake: to see how fast, and with which
+//! latency, a service answers.
+
+mod check;
+mod pace;
+mod request;
+
+use serde::{Deserialize, Serialize};
+use stillwell_metric::LoadCounter;
+use stillwell_units::{Nanos, Seed};
+
+use crate::ClientTlsPlan;
+
+pub use check::LoadPlanError;
+pub use pace::{LoadCurve, LoadPace, LoadStep, Overflow, Spacing};
+pub use request::{BodyPlan, EndpointPlan, RequestPlan};
+
+/// One load: which requests go where, when, over what, until when.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct LoadPlan {
+    /// Where requests go, at least one.
+    pub endpoints: Vec<EndpointPlan>,
+    /// When they are sent.
+    pub pace: LoadPace,
+    /// How connections are opened and used.
+    pub connecting: ConnectingPlan,
+    /// How TLS is spoken with endpoints that want it; what is offered by ALPN is
+    /// the protocol of the connections.
+    pub tls: ClientTlsPlan,
+    /// Threads over which connections are spread, at least one and at most as
+    /// many as there are connections.
+    pub workers: u16,
+    /// When it is over.
+    pub until: UntilPlan,
+    /// Requests that are sent earlier than this after the start are counted
+    /// apart, and their times are not recorded.
+    pub warmup: Nanos,
+    /// How long an answer may take from the sent time on.
+    pub timeout: Nanos,
+    /// How long requests under way may take to end once it is over.
+    pub grace: Nanos,
+    /// How a worker waits for what is due next.
+    pub idle: IdleStrategy,
+    /// From which everything random follows.
+    pub seed: Seed,
+}
+
+/// How connections are opened and used.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ConnectingPlan {
+    /// Connections in all, at least one for each endpoint and worker.
+    pub connections: u32,
+    /// What is spoken on them.
+    pub protocol: LoadProtocol,
+    /// Requests under way on one connection at most; 1 for HTTP/1.1.
+    pub streams: u32,
+    /// Whether all are opened before the start, rather than when one is needed.
+    pub prefetch: bool,
+    /// Which of several idle connections is used.
+    pub reuse: Reuse,
+    /// Requests that one connection carries at most.
+    pub requests_max: Option<u64>,
+    /// How long connecting may take.
+    pub timeout: Nanos,
+}
+
+/// What is spoken on a connection.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadProtocol {
+    /// HTTP/1.1, one request after the other.
+    Http1,
+    /// HTTP/2, by prior knowledge where there is no TLS.
+    Http2,
+}
+
+impl LoadProtocol {
+    /// The name under which it is asked for.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Http1 => "http1",
+            Self::Http2 => "http2",
+        }
+    }
+}
+
+/// Which of several idle connections is used.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reuse {
+    /// The one that was used last: few connections are busy, the others idle.
+    Mru,
+    /// The one that was used longest ago: all take turns.
+    Lru,
+}
+
+/// How a worker waits for what is due next.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IdleStrategy {
+    /// Sleeps, but spins for the last fifty microseconds.
+    Spin,
+    /// Sleeps: costs less CPU time, and sends as late as the kernel wakes it.
+    Sleep,
+}
+
+/// When a load is over: whatever comes first.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct UntilPlan {
+    /// After this time from the start, warm-up included.
+    pub duration: Option<Nanos>,
+    /// After this many requests, warm-up included.
+    pub requests: Option<u64>,
+    /// Well, once a counter exceeds a threshold.
+    pub termination: Vec<PredicatePlan>,
+    /// Badly, once a counter exceeds a threshold.
+    pub failure: Vec<PredicatePlan>,
+    /// Whether a predicate looks at each worker's own counters and ends that
+    /// worker, rather than at the sum of all and ends all.
+    pub by_worker: bool,
+}
+
+/// Holds once a counter exceeds a threshold.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct PredicatePlan {
+    /// What is counted.
+    pub counter: LoadCounter,
+    /// What it is to exceed.
+    pub threshold: u64,
+}

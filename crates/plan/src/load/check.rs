@@ -1,0 +1,162 @@
+//! What a load plan must keep.
+
+use super::{LoadCurve, LoadPace, LoadPlan, LoadProtocol, Spacing};
+
+/// Why a load makes no sense.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum LoadPlanError {
+    /// Nowhere to send to.
+    #[error("there is no target")]
+    NoEndpoint,
+    /// Nothing to send there.
+    #[error("there is no request for {address}")]
+    NoRequest {
+        /// The endpoint.
+        address: String,
+    },
+    /// A weight of zero.
+    #[error("the weight of {address} is zero: leave the target out instead")]
+    NoWeight {
+        /// The endpoint.
+        address: String,
+    },
+    /// A rate that is no rate.
+    #[error("a rate of {found} requests a second: write one above zero")]
+    Rate {
+        /// What was given.
+        found: f64,
+    },
+    /// A shape that never asks for anything.
+    #[error("the shape of the load has no time in which it asks for anything")]
+    NoRate,
+    /// A spacing that makes no sense.
+    #[error("{what}")]
+    Spacing {
+        /// Why not.
+        what: &'static str,
+    },
+    /// Fewer connections than parts that need one.
+    #[error(
+        "{connections} connections are too few for {endpoints} targets on {workers} workers: \
+         each worker needs one to each target"
+    )]
+    TooFewConnections {
+        /// How many there are.
+        connections: u32,
+        /// The number of endpoints.
+        endpoints: usize,
+        /// The number of workers.
+        workers: u16,
+    },
+    /// No worker or no stream.
+    #[error("the number of {what} is zero")]
+    Zero {
+        /// Of what.
+        what: &'static str,
+    },
+    /// Several requests at a time where the protocol has one.
+    #[error("HTTP/1.1 carries one request at a time on a connection, not {streams}")]
+    Streams {
+        /// What was asked for.
+        streams: u32,
+    },
+    /// A load that would never end by itself and never measure anything.
+    #[error("the warm-up is as long as the whole load")]
+    AllWarmup,
+}
+
+impl LoadPlan {
+    /// Checks what the types do not say.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn check(&self) -> Result<(), LoadPlanError> {
+        self.check_endpoints()?;
+        self.check_connections()?;
+        if self.until.duration.is_some_and(|all| self.warmup >= all) {
+            return Err(LoadPlanError::AllWarmup);
+        }
+        match &self.pace {
+            LoadPace::Closed => Ok(()),
+            LoadPace::Open { curve, spacing, .. } => {
+                check_curve(curve)?;
+                check_spacing(*spacing)
+            }
+        }
+    }
+
+    fn check_endpoints(&self) -> Result<(), LoadPlanError> {
+        if self.endpoints.is_empty() {
+            return Err(LoadPlanError::NoEndpoint);
+        }
+        for endpoint in &self.endpoints {
+            let address = || endpoint.address.clone();
+            if endpoint.requests.is_empty() {
+                return Err(LoadPlanError::NoRequest { address: address() });
+            }
+            if endpoint.weight == 0 {
+                return Err(LoadPlanError::NoWeight { address: address() });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_connections(&self) -> Result<(), LoadPlanError> {
+        let connecting = self.connecting;
+        for (what, count) in [
+            ("workers", u32::from(self.workers)),
+            ("streams", connecting.streams),
+        ] {
+            if count == 0 {
+                return Err(LoadPlanError::Zero { what });
+            }
+        }
+        if connecting.protocol == LoadProtocol::Http1 && connecting.streams > 1 {
+            let streams = connecting.streams;
+            return Err(LoadPlanError::Streams { streams });
+        }
+        let parts = self.endpoints.len() as u64 * u64::from(self.workers);
+        if u64::from(connecting.connections) < parts {
+            return Err(LoadPlanError::TooFewConnections {
+                connections: connecting.connections,
+                endpoints: self.endpoints.len(),
+                workers: self.workers,
+            });
+        }
+        Ok(())
+    }
+}
+
+fn check_curve(curve: &LoadCurve) -> Result<(), LoadPlanError> {
+    let rates: Vec<f64> = match curve {
+        LoadCurve::Constant { per_second } => vec![*per_second],
+        LoadCurve::Ramp {
+            from_per_second,
+            to_per_second,
+            ..
+        } => vec![*from_per_second, *to_per_second],
+        LoadCurve::Steps { steps } => steps.iter().map(|step| step.per_second).collect(),
+    };
+    if let Some(found) = rates.iter().find(|rate| !rate.is_finite() || **rate < 0.0) {
+        return Err(LoadPlanError::Rate { found: *found });
+    }
+    if !rates.iter().any(|rate| *rate > 0.0) {
+        return Err(rates
+            .first()
+            .map_or(LoadPlanError::NoRate, |found| LoadPlanError::Rate {
+                found: *found,
+            }));
+    }
+    Ok(())
+}
+
+fn check_spacing(spacing: Spacing) -> Result<(), LoadPlanError> {
+    let what = match spacing {
+        Spacing::Burst { size: 0 } => "a burst has at least one request",
+        Spacing::Zipf { exponent } if !exponent.is_finite() || exponent <= 1.0 => {
+            "the exponent of a Zipf distribution is above one"
+        }
+        _ => return Ok(()),
+    };
+    Err(LoadPlanError::Spacing { what })
+}

@@ -1,0 +1,96 @@
+//! When requests are sent.
+
+use serde::{Deserialize, Serialize};
+use stillwell_units::Nanos;
+
+/// When requests are sent.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadPace {
+    /// Each connection sends as soon as it has its answer: no schedule, and so no
+    /// latency from an intended time.
+    Closed,
+    /// By a schedule that no answer holds back.
+    Open {
+        /// How many requests are asked for over time, of all workers together.
+        curve: LoadCurve,
+        /// How the moments of single requests lie on it.
+        spacing: Spacing,
+        /// What becomes of requests that are due while no connection is free.
+        overflow: Overflow,
+    },
+}
+
+/// How many requests are asked for over time. Rates are requests per second,
+/// finite, and above zero somewhere.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadCurve {
+    /// The same rate all the time.
+    Constant {
+        /// Requests each second.
+        per_second: f64,
+    },
+    /// From one rate evenly to the other, and on at that.
+    Ramp {
+        /// Requests each second at the start.
+        from_per_second: f64,
+        /// Requests each second at the end.
+        to_per_second: f64,
+        /// How long it takes.
+        over: Nanos,
+    },
+    /// One rate after the other; the last one goes on. At least one.
+    Steps {
+        /// The steps in order.
+        steps: Vec<LoadStep>,
+    },
+}
+
+/// One step of [`LoadCurve::Steps`].
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct LoadStep {
+    /// Requests each second.
+    pub per_second: f64,
+    /// For how long.
+    pub length: Nanos,
+}
+
+/// How the moments of single requests lie on a curve.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Spacing {
+    /// Evenly.
+    Even,
+    /// So many at once, the last of them when it would be due anyhow.
+    Burst {
+        /// At least one.
+        size: u32,
+    },
+    /// Each later by a time drawn evenly between nothing and this, in order.
+    JitterUniform {
+        /// The largest delay.
+        most: Nanos,
+    },
+    /// As independent users would send: exponential gaps.
+    Poisson,
+    /// In clumps: gaps of a whole number of ticks, drawn from a Zipf distribution
+    /// over 1 to 1000, in the mean those of the curve.
+    Zipf {
+        /// Above one; the nearer to one, the longer the longest gaps.
+        exponent: f64,
+    },
+}
+
+/// What becomes of requests that are due while no connection is free.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Overflow {
+    /// They wait, and their latency counts on.
+    Wait,
+    /// So many may wait on each worker; others are dropped and counted so.
+    Drop {
+        /// How many may wait.
+        waiting_max: u64,
+    },
+}

@@ -1,0 +1,47 @@
+//! What is sent, and where to.
+
+use serde::{Deserialize, Serialize};
+
+use crate::PayloadPlan;
+
+/// An address that requests are sent to.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct EndpointPlan {
+    /// `host:port` to dial.
+    pub address: String,
+    /// The host that its certificate is for, where TLS is spoken with it.
+    pub tls_host: Option<String>,
+    /// How many of the requests it gets, beside the others' weights; at least 1.
+    /// Where there is no schedule it is connections that are divided so.
+    pub weight: u32,
+    /// What is sent in turn, over and over; at least one. Workers begin at
+    /// different ones.
+    pub requests: Vec<RequestPlan>,
+}
+
+/// One request.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct RequestPlan {
+    /// Any method but `CONNECT`.
+    pub method: String,
+    /// Path and query; starts with `/`.
+    pub path: String,
+    /// What stands in `Host` or `:authority`.
+    pub authority: String,
+    /// Headers besides that and the length, in this order.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: BodyPlan,
+}
+
+/// The body of a request.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BodyPlan {
+    /// None.
+    None,
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// The blocks of a payload in turn: as many requests as there are blocks.
+    Payload(PayloadPlan),
+}

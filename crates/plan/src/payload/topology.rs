@@ -1,0 +1,207 @@
+//! Services that call each other, and the traces that this leaves.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::between::Between;
+
+/// Calls within calls at most; deeper ones are left out.
+pub const TRACE_DEPTH_MAX: usize = 16;
+
+/// A simulated system of services: each trace walks through it from one
+/// operation that nothing calls.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct OtlpTracesPlan {
+    /// The services.
+    pub services: Vec<TraceService>,
+    /// How often a span fails, from 0 to 1.
+    pub error_rate: f64,
+}
+
+/// One service.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct TraceService {
+    /// Its name, of which there is only one.
+    pub name: String,
+    /// Attributes of its resource beside `service.name`.
+    pub resource_attributes: Vec<TraceAttribute>,
+    /// The instrumentation scope of its spans.
+    pub scope_name: Option<String>,
+    /// The version of that scope.
+    pub scope_version: String,
+    /// What it does.
+    pub operations: Vec<TraceOperation>,
+}
+
+/// One operation of a service.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct TraceOperation {
+    /// Its name among those of its service.
+    pub id: String,
+    /// What kind of work it is.
+    pub work: TraceWork,
+    /// Whether traces begin here; where not said, if nothing calls it.
+    pub root: Option<bool>,
+    /// What it calls, in order.
+    pub calls: Vec<TraceCall>,
+    /// Attributes of its spans.
+    pub attributes: Vec<TraceAttribute>,
+}
+
+/// What an operation does, from which its span's name and further attributes
+/// follow.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TraceWork {
+    /// Something with a name.
+    Plain {
+        /// The name of its spans.
+        span_name: String,
+    },
+    /// An HTTP request.
+    Http {
+        /// `GET`, say.
+        method: String,
+        /// `/items/{id}`, say.
+        route: String,
+    },
+    /// A gRPC call.
+    Grpc {
+        /// The service as gRPC knows it.
+        service: String,
+        /// The method.
+        method: String,
+    },
+    /// A database query.
+    Database {
+        /// `postgresql`, say.
+        system: String,
+        /// The database's name.
+        name: Option<String>,
+        /// The table.
+        table: Option<String>,
+        /// The query.
+        query: String,
+    },
+}
+
+/// One operation calling another.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct TraceCall {
+    /// The service called, as an index.
+    pub service: usize,
+    /// Its operation, as an index.
+    pub operation: usize,
+    /// How often the call is made, from 0 to 1.
+    pub rate: f64,
+    /// Times it is repeated at most.
+    pub repeat_max: u32,
+    /// Attributes of both spans of the call.
+    pub attributes: Vec<TraceAttribute>,
+}
+
+/// An attribute.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct TraceAttribute {
+    /// Its key.
+    pub key: String,
+    /// How its value is made.
+    pub value: TraceValue,
+}
+
+/// How the value of an attribute is made.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TraceValue {
+    /// Always this text.
+    Text(String),
+    /// Always this number.
+    Integer(i64),
+    /// So many random letters and digits.
+    RandomText {
+        /// Characters.
+        length: u16,
+    },
+    /// Any of these numbers.
+    RandomInteger(Between<i64>),
+    /// One of these texts, at least one.
+    OneOf(Vec<String>),
+}
+
+/// What is wrong with a topology.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum TopologyError {
+    /// There is nothing.
+    #[error("a topology needs a service with an operation")]
+    Empty,
+    /// Two services have one name.
+    #[error("two services are called `{name}`")]
+    SameService {
+        /// The name.
+        name: String,
+    },
+    /// Two operations of a service have one identity.
+    #[error("service `{service}` has two operations `{id}`")]
+    SameOperation {
+        /// The service.
+        service: String,
+        /// The identity.
+        id: String,
+    },
+    /// Every operation is called by another.
+    #[error("no trace can begin: every operation is called by another")]
+    NoRoot,
+}
+
+impl OtlpTracesPlan {
+    /// Whether names are unique and a trace can begin.
+    ///
+    /// # Errors
+    /// What is wrong, if something is.
+    pub fn check(&self) -> Result<(), TopologyError> {
+        let mut services = HashSet::new();
+        for service in &self.services {
+            if !services.insert(service.name.as_str()) {
+                return Err(TopologyError::SameService {
+                    name: service.name.clone(),
+                });
+            }
+            let mut ids = HashSet::new();
+            for operation in &service.operations {
+                if !ids.insert(operation.id.as_str()) {
+                    return Err(TopologyError::SameOperation {
+                        service: service.name.clone(),
+                        id: operation.id.clone(),
+                    });
+                }
+            }
+        }
+        let mut operations = self.services.iter().flat_map(|service| &service.operations);
+        if operations.next().is_none() {
+            return Err(TopologyError::Empty);
+        }
+        match self.roots().is_empty() {
+            true => Err(TopologyError::NoRoot),
+            false => Ok(()),
+        }
+    }
+
+    /// Where traces begin: service and operation as indices.
+    #[must_use]
+    pub fn roots(&self) -> Vec<(usize, usize)> {
+        let operations = self.services.iter().flat_map(|service| &service.operations);
+        let calls = operations.flat_map(|operation| &operation.calls);
+        let called: HashSet<_> = calls.map(|call| (call.service, call.operation)).collect();
+        let mut roots = Vec::new();
+        for (service_index, service) in self.services.iter().enumerate() {
+            for (index, operation) in service.operations.iter().enumerate() {
+                let place = (service_index, index);
+                if operation.root.unwrap_or_else(|| !called.contains(&place)) {
+                    roots.push(place);
+                }
+            }
+        }
+        roots
+    }
+}

@@ -1,0 +1,147 @@
+//! A test server: something to hit.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+use stillwell_units::{EventRate, Seed};
+
+use crate::ServerTlsPlan;
+
+mod expression;
+mod fault;
+mod limit;
+mod options;
+
+pub use expression::{
+    Expression, ExpressionError, ExpressionInputs, ExpressionKind, ExpressionValue,
+};
+pub use fault::{DelayExpression, Fault, FaultExpression};
+pub use limit::{Admission, TokenBucket};
+pub use options::{
+    RESPONSE_BODY_BYTES_MAX, ResponseDelay, ResponseHeader, ResponseOptions, ResponseOptionsError,
+};
+
+/// A test server.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ServePlan {
+    /// From which what `rand()` gives follows, worker by worker.
+    pub seed: Seed,
+    /// Threads, at least one; each serves all listeners.
+    pub workers: u16,
+    /// Where it listens, and how it answers there; at least one.
+    pub listeners: Vec<ServeListenerPlan>,
+}
+
+/// One address of a test server.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ServeListenerPlan {
+    /// Where it listens; port 0 for one that the kernel chooses.
+    pub address: SocketAddr,
+    /// Its certificate, where it speaks TLS.
+    pub tls: Option<ServerTlsPlan>,
+    /// Which versions of HTTP it speaks.
+    pub protocols: ServeProtocols,
+    /// How it answers while all is well.
+    pub answer: AnswerPlan,
+    /// How it misbehaves.
+    pub faults: FaultsPlan,
+    /// Connections that one worker serves at once; more wait in the backlog.
+    pub connections_max: u32,
+}
+
+/// Which versions of HTTP a listener speaks.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServeProtocols {
+    /// HTTP/2 where ALPN or the connection's first bytes say so, else HTTP/1.1.
+    Auto,
+    /// HTTP/1.1 alone.
+    Http1,
+    /// HTTP/2 alone.
+    Http2,
+}
+
+/// How requests are answered while all is well.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct AnswerPlan {
+    /// Which parts of the options have an effect.
+    pub filters: FilterSet,
+    /// The options where a request brings none of its own.
+    pub options: ResponseOptions,
+    /// Whether answers carry `date` and `server: envoy`, which is what makes
+    /// their length that of Nighthawk's own test server.
+    pub envoy_headers: bool,
+}
+
+/// Nighthawk's filters, each there or not.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct FilterSet {
+    /// `test-server`: status, headers and body. Without it the answer is 404.
+    pub test_server: bool,
+    /// `dynamic-delay`: a delay, fixed or by the number of active requests.
+    pub dynamic_delay: bool,
+    /// `time-tracking`: a header with the time since the request before.
+    pub time_tracking: bool,
+}
+
+impl FilterSet {
+    /// All of them.
+    pub const ALL: Self = Self {
+        test_server: true,
+        dynamic_delay: true,
+        time_tracking: true,
+    };
+
+    /// The name of the filter that first reads what a request asks for.
+    #[must_use]
+    pub const fn first_name(self) -> Option<&'static str> {
+        match self {
+            Self {
+                time_tracking: true,
+                ..
+            } => Some("time-tracking"),
+            Self {
+                dynamic_delay: true,
+                ..
+            } => Some("dynamic-delay"),
+            Self {
+                test_server: true, ..
+            } => Some("test-server"),
+            _ => None,
+        }
+    }
+}
+
+/// How a listener misbehaves.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct FaultsPlan {
+    /// Added to the delay of every answer.
+    pub delay: Option<DelayExpression>,
+    /// What goes wrong with a request, if anything.
+    pub error: Option<FaultExpression>,
+    /// How many requests are taken.
+    pub rate_limit: Option<RateLimitPlan>,
+}
+
+/// How many requests are taken, by a bucket of tokens that all workers share.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct RateLimitPlan {
+    /// Tokens that come back.
+    pub rate: EventRate,
+    /// Tokens that the bucket holds, at least one.
+    pub burst: u32,
+    /// What requests meet that find none.
+    pub answer: LimitAnswer,
+}
+
+/// What requests beyond a rate limit meet.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitAnswer {
+    /// This status at once, without the answer's delay.
+    Status(u16),
+    /// They wait for their token.
+    Queue,
+    /// Their connection is closed without an answer.
+    Close,
+}

@@ -1,0 +1,136 @@
+//! What both ends of a TLS connection are told.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// How clients speak TLS.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ClientTlsPlan {
+    /// Whether the server's certificate is checked, and against what.
+    pub verification: Verification,
+    /// What the client shows of itself, if anything.
+    pub identity: Option<TlsIdentity>,
+    /// Protocols that are offered, the preferred one first; none for no ALPN.
+    pub alpn: Vec<Alpn>,
+    /// The name that is asked for and that the certificate must carry, where it
+    /// is not the target's own.
+    pub server_name: Option<String>,
+    /// Whether later connections resume the sessions of earlier ones.
+    pub resumption: bool,
+    /// Which versions and cipher suites are offered.
+    pub suites: TlsSuites,
+}
+
+/// Whether a certificate is checked, and against what.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verification {
+    /// Against the roots that ship with Stillwell, and those of these files.
+    Roots {
+        /// PEM files of further roots.
+        extra: Vec<PathBuf>,
+        /// Whether the roots of Stillwell count, or only those of the files.
+        public: bool,
+    },
+    /// Not at all: anyone may stand between.
+    None,
+}
+
+/// A certificate and its key.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct TlsIdentity {
+    /// The chain, its own certificate first.
+    pub certificates: PemSource,
+    /// The key.
+    pub key: PemSource,
+}
+
+/// Where PEM stands.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PemSource {
+    /// In a file.
+    File(PathBuf),
+    /// Here.
+    Text(String),
+}
+
+/// A protocol that ALPN can choose.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Alpn {
+    /// HTTP/1.1.
+    Http1,
+    /// HTTP/2.
+    Http2,
+}
+
+impl Alpn {
+    /// The protocol's name in the handshake.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Http1 => "http/1.1",
+            Self::Http2 => "h2",
+        }
+    }
+
+    /// The protocol of this name in the handshake.
+    #[must_use]
+    pub fn of_name(name: &[u8]) -> Option<Self> {
+        let mut all = [Self::Http1, Self::Http2].into_iter();
+        all.find(|protocol| protocol.name().as_bytes() == name)
+    }
+}
+
+/// How a server speaks TLS.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ServerTlsPlan {
+    /// What it shows of itself.
+    pub identity: ServerIdentity,
+    /// Protocols that it takes, the preferred one first; none for no ALPN.
+    pub alpn: Vec<Alpn>,
+    /// PEM files of roots that clients' certificates must come from; none where
+    /// clients need no certificate.
+    pub client_roots: Vec<PathBuf>,
+    /// Whether clients may resume sessions.
+    pub resumption: bool,
+    /// Which versions and cipher suites are taken.
+    pub suites: TlsSuites,
+}
+
+/// What a server shows of itself.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerIdentity {
+    /// A certificate that is made when it starts, for these names and addresses,
+    /// and signed by nobody else.
+    SelfSigned {
+        /// Names and addresses.
+        names: Vec<String>,
+    },
+    /// This one.
+    Given(TlsIdentity),
+}
+
+/// Versions and cipher suites.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct TlsSuites {
+    /// The least version, if any is named.
+    pub version_min: Option<TlsVersion>,
+    /// The greatest version, if any is named.
+    pub version_max: Option<TlsVersion>,
+    /// Names of cipher suites, as IANA or OpenSSL writes them; empty for all.
+    pub names: Vec<String>,
+}
+
+/// A version of TLS.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TlsVersion {
+    /// 1.2.
+    V1_2,
+    /// 1.3.
+    V1_3,
+}
