@@ -35,10 +35,12 @@
 mod backoff;
 mod drive;
 mod exchange;
+mod load;
 mod prepare;
 mod slice;
 mod transport;
 mod worker;
 
+pub use load::{PrepareLoadError, PreparedLoad, StartSignal, prepare_load};
 pub use prepare::{PrepareError, Prepared, prepare};
 pub use worker::GRACE;

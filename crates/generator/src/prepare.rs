@@ -6,7 +6,7 @@ use std::sync::Arc;
 use stillwell_http::{HeadError, TargetError};
 use stillwell_metric::{GeneratorShard, Labels, Recorder};
 use stillwell_pacer::{Schedule, Share, TimeAccount, Turns};
-use stillwell_payload::{BlockSet, BuildError};
+use stillwell_payload::{BlockSet, BuildError, Seeds, Sources};
 use stillwell_plan::{GeneratorPlan, RatePlan};
 use stillwell_scope::{Place, Scope, Token, clock};
 use stillwell_units::{ByteSize, Moment};
@@ -82,19 +82,23 @@ pub enum PrepareError {
 }
 
 /// Builds the blocks of every worker of `plan`, each from a seed of its own and
-/// of an even share of the plan's cache. `source` is the content of the file
+/// of an even share of the plan's cache. `sources` holds the contents of the files
 /// for payloads that are the lines of one. Opens nothing.
 ///
 /// # Errors
 /// [`PrepareError`] where the plan cannot be carried out.
-pub fn prepare(plan: &GeneratorPlan, source: Option<&[u8]>) -> Result<Prepared, PrepareError> {
+pub fn prepare<'s>(
+    plan: &GeneratorPlan,
+    sources: impl Into<Sources<'s>>,
+) -> Result<Prepared, PrepareError> {
+    let sources = sources.into();
     let id = || plan.id.clone();
     let line = Line::new(&plan.transport).map_err(|error| match error {
         LineError::Url(source) => PrepareError::Url { id: id(), source },
         LineError::Head(source) => PrepareError::Head { id: id(), source },
     })?;
     let workers = Share::all(u32::from(plan.workers.max(1)))
-        .map(|share| PreparedWorker::new(plan, share, source))
+        .map(|share| PreparedWorker::new(plan, share, sources.clone()))
         .collect::<Result<_, _>>()?;
     Ok(Prepared {
         id: id(),
@@ -156,14 +160,13 @@ impl Prepared {
 }
 
 impl PreparedWorker {
-    fn new(
-        plan: &GeneratorPlan,
-        share: Share,
-        source: Option<&[u8]>,
-    ) -> Result<Self, PrepareError> {
+    fn new(plan: &GeneratorPlan, share: Share, sources: Sources<'_>) -> Result<Self, PrepareError> {
         let cache = ByteSize::new(plan.payload.cache.bytes() / u64::from(share.of()));
-        let seed = plan.seed.derive("worker", u64::from(share.index()));
-        let set = BlockSet::build(&plan.payload, cache, seed, source).map_err(|source| {
+        let seed = Seeds {
+            own: plan.seed.derive("worker", u64::from(share.index())),
+            common: plan.seed,
+        };
+        let set = BlockSet::build(&plan.payload, cache, seed, sources).map_err(|source| {
             PrepareError::Payload {
                 id: plan.id.clone(),
                 source,

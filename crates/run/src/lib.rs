@@ -13,10 +13,14 @@
 //! [`conduct_together`] carries two of them out at once, so that both subjects see
 //! the same host in the same seconds: see [`Together`].
 //!
+//! [`conduct_load`] makes a load on a service that runs anyway, without a subject
+//! and a capture.
+//!
 //! A run knows nothing of experiments, pairs or verdicts.
 
 mod conduct;
 mod interrupt;
+mod load;
 pub mod machine;
 mod parts;
 mod record;
@@ -27,5 +31,9 @@ mod together;
 
 pub use conduct::{ConductError, conduct, conduct_together};
 pub use interrupt::Interrupt;
+pub use load::{
+    AddressFamily, HostCpu, LoadBeat, LoadDoubt, LoadEnd, LoadError, LoadFound, LoadSecond,
+    LoadWorkerFound, ResolveError, conduct_load, load_doubts,
+};
 pub use request::{Progress, RunRequest};
 pub use together::Together;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use stillwell_generator::{PrepareError, Prepared};
 use stillwell_metric::Shard;
-use stillwell_plan::{GeneratorPlan, PayloadFormat, RigPlan, SinkPlan};
+use stillwell_plan::{GeneratorPlan, RigPlan, SinkPlan};
 use stillwell_sink::{BindError, BoundSink};
 
 /// What is ready to start.
@@ -63,11 +63,11 @@ fn bind(plan: &SinkPlan) -> Result<BoundSink, PartsError> {
 }
 
 fn build(plan: &GeneratorPlan) -> Result<Prepared, PartsError> {
-    let source = match &plan.payload.format {
-        PayloadFormat::Lines { path } => Some(read(&plan.id, path)?),
-        _ => None,
-    };
-    stillwell_generator::prepare(plan, source.as_deref()).map_err(PartsError::Generator)
+    let files = plan.payload.format.files().iter();
+    let contents: Vec<Vec<u8>> = files
+        .map(|path| read(&plan.id, path))
+        .collect::<Result<_, _>>()?;
+    stillwell_generator::prepare(plan, contents.as_slice()).map_err(PartsError::Generator)
 }
 
 fn read(id: &str, path: &Path) -> Result<Vec<u8>, PartsError> {

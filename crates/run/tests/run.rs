@@ -6,6 +6,8 @@
     reason = "a test that cannot go on has failed, and says what it skips"
 )]
 
+#[path = "run/load.rs"]
+mod load;
 #[path = "run/rig.rs"]
 mod rig;
 #[path = "run/together.rs"]

@@ -245,10 +245,7 @@ impl Receiver {
 
     fn address(&self) -> Option<SocketAddr> {
         match self {
-            Self::Stream(listener) | Self::Http { listener, .. } => match &listener.socket {
-                ListenerSocket::Tcp(socket) => socket.local_addr().ok(),
-                ListenerSocket::Unix(_) => None,
-            },
+            Self::Stream(listener) | Self::Http { listener, .. } => listener.address(),
             Self::Datagram { socket, .. } => match socket {
                 DatagramSocket::Udp(socket) => socket.local_addr().ok(),
                 DatagramSocket::Unix(_) => None,
@@ -279,14 +276,21 @@ impl Receiver {
 }
 
 impl StreamListener {
-    fn tcp(address: SocketAddr) -> Result<Self, ListenError> {
+    pub(crate) fn tcp(address: SocketAddr) -> Result<Self, ListenError> {
         Ok(Self {
             socket: ListenerSocket::Tcp(listen::tcp(address)?),
             file: None,
         })
     }
 
-    fn share(&self) -> io::Result<Self> {
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        match &self.socket {
+            ListenerSocket::Tcp(socket) => socket.local_addr().ok(),
+            ListenerSocket::Unix(_) => None,
+        }
+    }
+
+    pub(crate) fn share(&self) -> io::Result<Self> {
         let socket = match &self.socket {
             ListenerSocket::Tcp(socket) => ListenerSocket::Tcp(socket.try_clone()?),
             ListenerSocket::Unix(socket) => ListenerSocket::Unix(socket.try_clone()?),

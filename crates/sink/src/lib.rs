@@ -26,6 +26,11 @@
 //! already (for a tenth of a second, where they are filled all the time) and
 //! ends. A Unix socket's file goes with its sink.
 //!
+//! Beside sinks there is the test server: [`bind_server`] turns a
+//! [`ServePlan`](stillwell_plan::ServePlan) into a [`BoundServer`], which answers
+//! over HTTP/1.1, HTTP/2 and TLS, delays and misbehaves as told, and counts every
+//! request in exactly one place.
+//!
 //! ```
 //! use std::io::Write;
 //! use stillwell_plan::{SinkPlan, SinkProtocol};
@@ -55,7 +60,9 @@ mod datagram;
 mod events;
 mod http;
 mod lines;
+mod serve;
 mod stream;
 mod worker;
 
 pub use bind::{BindError, BoundSink, bind};
+pub use serve::{BoundServer, ServeCounter, ServeCounts, ServeError, bind_server};

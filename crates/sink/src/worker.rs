@@ -10,7 +10,6 @@ use std::time::Duration;
 use stillwell_metric::SinkShard;
 use stillwell_scope::{Drain, Stopping, Token};
 use stillwell_units::Nanos;
-use stillwell_wire::Stream;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
@@ -60,7 +59,7 @@ impl Worker {
     /// is left to read.
     pub(crate) async fn receive(
         &self,
-        stream: &mut Stream,
+        stream: &mut (impl AsyncRead + Unpin),
         stopping: &mut Stopping,
         mut take: impl FnMut(&[u8]),
     ) -> Option<io::Result<usize>> {

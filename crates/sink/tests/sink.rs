@@ -9,6 +9,8 @@ mod bind;
 mod datagram;
 #[path = "sink/http.rs"]
 mod http;
+#[path = "sink/serve.rs"]
+mod serve;
 #[path = "sink/stream.rs"]
 mod stream;
 #[path = "sink/support.rs"]

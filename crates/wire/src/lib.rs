@@ -8,19 +8,23 @@
 //!   a run learns that an address is taken before any worker starts. A worker
 //!   makes them the runtime's own by tokio's `from_std`.
 //!   [`SocketFile`] takes a Unix socket's file away again.
-//! * [`Listener`], [`Stream`]: a listener and a connection of either kind, for
+//! * [`tls`]: the same connections over TLS, either side, by rustls.
+//! * [`Connection`], [`Listener`], [`Stream`]: connections and a listener of either kind, for
 //!   loops that do not care.
 //!
 //! Nothing here retries, spawns or looks at bytes. No wait here has an end of
 //! its own: callers wait under their token.
 
+mod connection;
 pub mod dial;
 pub mod listen;
 mod listener;
 mod socket_file;
 mod stream;
 mod timer;
+pub mod tls;
 
+pub use connection::Connection;
 pub use dial::DialError;
 pub use listen::ListenError;
 pub use listener::Listener;

@@ -51,6 +51,15 @@ impl Stream {
         either!(self, inner => inner.try_write_vectored(slices))
     }
 
+    /// Closes the connection by a reset where it is TCP, so that the peer learns
+    /// that something is wrong.
+    pub fn reset(self) {
+        if let Self::Tcp(stream) = &self {
+            // Then it is closed in the usual way.
+            stream.set_zero_linger().unwrap_or_default();
+        }
+    }
+
     /// Waits until there may be something to read. Cancel-safe.
     ///
     /// # Errors

@@ -1,11 +1,15 @@
 //! Against the kernel itself.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 #[path = "wire/dial.rs"]
 mod dial;
 #[path = "wire/listen.rs"]
 mod listen;
 #[path = "wire/timer.rs"]
 mod timer;
+#[path = "wire/tls.rs"]
+mod tls;
 
 use std::future::Future;
 

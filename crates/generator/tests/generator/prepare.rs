@@ -50,7 +50,13 @@ fn what_cannot_be_built_names_the_generator() {
     let error = prepare(&lines, None).unwrap_err();
     assert!(matches!(error, PrepareError::Payload { .. }));
     assert_eq!(error.to_string(), "build the payload of generator `one`");
-    assert_eq!(prepare(&lines, Some(b"a\nb\n")).unwrap().shards().len(), 1);
+    assert_eq!(
+        prepare(&lines, Some(b"a\nb\n".as_slice()))
+            .unwrap()
+            .shards()
+            .len(),
+        1
+    );
     let error = prepare(&plan(http("https://a/", &[])), None).unwrap_err();
     assert!(matches!(error, PrepareError::Url { .. }));
     let error = prepare(&plan(http("http://a/", &[("a b", "c")])), None).unwrap_err();

@@ -1,0 +1,145 @@
+//! Requests for their own sake: as many as the schedule says or the answers
+//! allow, each with one counted outcome and its times recorded.
+//!
+//! [`prepare_load`] lays all requests out; [`PreparedLoad::start`] starts the
+//! workers. A worker has connections of its own to each endpoint, a [`Pool`] of
+//! them, and its part of the schedule; each connection is a task that writes a
+//! laid out request, reads the answer and records it. Nothing on that way
+//! allocates, and the clock is read once a request where the answer comes in one
+//! piece.
+//!
+//! * With a schedule, a connection that has its answer takes the next request if
+//!   one is due; else it is free, and the pool's pacer hands it the next one at
+//!   its time. Requests that are due while none is free wait in the schedule
+//!   itself, and their latency counts from their intended time.
+//! * Without, each connection takes a request as soon as it has its answer.
+//! * A request that has no connection since none can be had fails with that
+//!   outcome, rather than to wait for better times.
+//!
+//! *Running* is CPU time here; *blocked* is time in which something was due and
+//! no connection free, or without a schedule all that is not running; *late* is
+//! what sleeps took beyond their end.
+
+mod alarm;
+mod answer;
+mod build;
+mod connection;
+mod http1;
+mod http2;
+mod ledger;
+mod pool;
+mod slots;
+mod worker;
+
+use std::io;
+use std::sync::Arc;
+
+use stillwell_metric::{LoadShard, Recorder};
+use stillwell_pacer::Share;
+use stillwell_plan::LoadPlan;
+use stillwell_scope::{Place, Scope, Token};
+use stillwell_units::Moment;
+use stillwell_wire::tls::ClientTls;
+use tokio::sync::watch;
+
+use build::Endpoint;
+pub use build::PrepareLoadError;
+use worker::Setup;
+
+/// A load whose requests are laid out and whose workers have not begun.
+#[derive(Debug)]
+pub struct PreparedLoad {
+    plan: Arc<LoadPlan>,
+    endpoints: Arc<[Endpoint]>,
+    tls: Option<ClientTls>,
+    workers: Vec<PreparedWorker>,
+    start: watch::Sender<Option<Moment>>,
+}
+
+#[derive(Debug)]
+struct PreparedWorker {
+    share: Share,
+    shard: Arc<LoadShard>,
+    recorders: Vec<Recorder>,
+}
+
+/// Says when a load that waits for it begins.
+#[derive(Clone, Debug)]
+pub struct StartSignal(watch::Sender<Option<Moment>>);
+
+impl StartSignal {
+    /// It begins at `start`: the zero of its schedule.
+    pub fn begin(&self, start: Moment) {
+        self.0.send_replace(Some(start));
+    }
+}
+
+/// Lays out all requests of `plan`, whose endpoints' addresses are best resolved
+/// already: names are looked up with each connection. Opens nothing.
+///
+/// # Errors
+/// [`PrepareLoadError`] where the plan cannot be carried out.
+pub fn prepare_load(plan: LoadPlan) -> Result<PreparedLoad, PrepareLoadError> {
+    plan.check()?;
+    let endpoints = build::endpoints(&plan)?;
+    let tls = build::tls(&plan)?;
+    let workers = Share::all(u32::from(plan.workers)).map(|share| {
+        let (shard, recorders) = LoadShard::pair();
+        PreparedWorker {
+            share,
+            shard: Arc::new(shard),
+            recorders,
+        }
+    });
+    Ok(PreparedLoad {
+        workers: workers.collect(),
+        plan: Arc::new(plan),
+        endpoints: endpoints.into(),
+        tls,
+        start: watch::Sender::new(None),
+    })
+}
+
+impl PreparedLoad {
+    /// What each worker counts.
+    #[must_use]
+    pub fn shards(&self) -> Vec<Arc<LoadShard>> {
+        let shards = self.workers.iter().map(|worker| &worker.shard);
+        shards.map(Arc::clone).collect()
+    }
+
+    /// Starts the workers as threads `load-0` and on, each at its place, the
+    /// places taking turns. They open connections at once where the plan says so,
+    /// and send once the returned signal says when, until the plan's end, `stop`
+    /// or the end of the scope. A worker that is done ends its thread.
+    ///
+    /// # Errors
+    /// The kernel's answer where it starts no more threads.
+    pub fn start(
+        self,
+        scope: &mut Scope,
+        places: &[Place],
+        stop: &Token,
+    ) -> io::Result<StartSignal> {
+        let shards = self.shards();
+        for (index, prepared) in self.workers.into_iter().enumerate() {
+            let place = places.get(index % places.len().max(1)).cloned();
+            let setup = Setup {
+                plan: Arc::clone(&self.plan),
+                endpoints: Arc::clone(&self.endpoints),
+                tls: self.tls.as_ref().map(ClientTls::for_worker),
+                share: prepared.share,
+                shard: prepared.shard,
+                shards: shards.clone(),
+                recorders: prepared.recorders,
+                start: self.start.subscribe(),
+                stop: stop.clone(),
+            };
+            let name = format!("load-{index}");
+            scope.worker(place.unwrap_or_default(), &name, move |token| {
+                worker::run(setup, token)
+            })?;
+        }
+        Ok(StartSignal(self.start))
+    }
+}

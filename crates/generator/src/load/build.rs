@@ -1,0 +1,192 @@
+//! Requests, laid out byte for byte before the load begins.
+
+use stillwell_http::h2::RequestBlock;
+use stillwell_http::{HeadError, RequestTemplate, Scheme};
+use stillwell_payload::{BlockSet, BuildError};
+use stillwell_plan::{
+    Alpn, BodyPlan, ClientTlsPlan, EndpointPlan, LoadPlan, LoadPlanError, LoadProtocol, RequestPlan,
+};
+use stillwell_wire::tls::{ClientTls, TlsError};
+
+/// Why a load cannot send what its plan says.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareLoadError {
+    /// The plan makes no sense.
+    #[error("read the plan of the load")]
+    Plan(#[from] LoadPlanError),
+    /// A head that would not arrive as it was given.
+    #[error("write the head of request `{method} {path}`")]
+    Head {
+        /// Its method.
+        method: String,
+        /// Its path.
+        path: String,
+        /// Why not.
+        source: HeadError,
+    },
+    /// TLS that cannot be configured.
+    #[error("prepare TLS")]
+    Tls(#[from] TlsError),
+    /// The payload of a body could not be built.
+    #[error("build the body of request `{method} {path}`")]
+    Payload {
+        /// Its method.
+        method: String,
+        /// Its path.
+        path: String,
+        /// Why not.
+        source: BuildError,
+    },
+}
+
+/// How TLS is spoken, where any endpoint wants it.
+pub(super) fn tls(plan: &LoadPlan) -> Result<Option<ClientTls>, PrepareLoadError> {
+    let hosts: Vec<&String> = plan
+        .endpoints
+        .iter()
+        .filter_map(|endpoint| endpoint.tls_host.as_ref())
+        .collect();
+    if hosts.is_empty() {
+        return Ok(None);
+    }
+    let alpn = match plan.connecting.protocol {
+        LoadProtocol::Http1 => Alpn::Http1,
+        LoadProtocol::Http2 => Alpn::Http2,
+    };
+    let tls = ClientTls::new(&ClientTlsPlan {
+        alpn: vec![alpn],
+        ..plan.tls.clone()
+    })?;
+    for host in hosts {
+        tls.server_name(host)?;
+    }
+    Ok(Some(tls))
+}
+
+/// An address and what is sent to it.
+#[derive(Debug)]
+pub(super) struct Endpoint {
+    pub(super) address: String,
+    /// Whom the certificate is for, where TLS is spoken.
+    pub(super) tls_host: Option<String>,
+    /// In turn.
+    pub(super) requests: Vec<Request>,
+}
+
+/// One request.
+#[derive(Debug)]
+pub(super) struct Request {
+    /// All that is written; of HTTP/2 the body.
+    pub(super) bytes: Box<[u8]>,
+    /// The head of HTTP/2.
+    pub(super) block: Option<RequestBlock>,
+    /// Whether an answer may have a body.
+    pub(super) wants_body: bool,
+}
+
+pub(super) fn endpoints(plan: &LoadPlan) -> Result<Vec<Endpoint>, PrepareLoadError> {
+    let build = |endpoint: &EndpointPlan| {
+        let mut requests = Vec::new();
+        for (index, request) in endpoint.requests.iter().enumerate() {
+            add(&mut requests, plan, endpoint, request, index as u64)?;
+        }
+        Ok(Endpoint {
+            address: endpoint.address.clone(),
+            tls_host: endpoint.tls_host.clone(),
+            requests,
+        })
+    };
+    plan.endpoints.iter().map(build).collect()
+}
+
+fn add(
+    requests: &mut Vec<Request>,
+    plan: &LoadPlan,
+    endpoint: &EndpointPlan,
+    request: &RequestPlan,
+    index: u64,
+) -> Result<(), PrepareLoadError> {
+    let head = Head::new(plan, endpoint, request).map_err(|source| PrepareLoadError::Head {
+        method: request.method.clone(),
+        path: request.path.clone(),
+        source,
+    })?;
+    let wants_body = request.method != "HEAD";
+    match &request.body {
+        BodyPlan::None => requests.push(head.with(&[], wants_body)),
+        BodyPlan::Bytes(body) => requests.push(head.with(body, wants_body)),
+        BodyPlan::Payload(payload) => {
+            let seed = plan.seed.derive("body", index);
+            let set = BlockSet::build(payload, payload.cache, seed, None);
+            let set = set.map_err(|source| PrepareLoadError::Payload {
+                method: request.method.clone(),
+                path: request.path.clone(),
+                source,
+            })?;
+            for block in 0..set.len() {
+                requests.push(head.with(set.run(block, block + 1).bytes, wants_body));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The head of a request in either version.
+enum Head {
+    Http1(RequestTemplate),
+    Http2(RequestBlock),
+}
+
+impl Head {
+    fn new(
+        plan: &LoadPlan,
+        endpoint: &EndpointPlan,
+        request: &RequestPlan,
+    ) -> Result<Self, HeadError> {
+        let headers: Vec<(&str, &str)> = request
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        let RequestPlan {
+            method,
+            path,
+            authority,
+            ..
+        } = request;
+        Ok(match plan.connecting.protocol {
+            LoadProtocol::Http1 => {
+                Self::Http1(RequestTemplate::new(method, path, authority, &headers)?)
+            }
+            LoadProtocol::Http2 => {
+                let scheme = match endpoint.tls_host {
+                    Some(_) => Scheme::Https,
+                    None => Scheme::Http,
+                };
+                Self::Http2(RequestBlock::new(
+                    method, scheme, authority, path, &headers,
+                )?)
+            }
+        })
+    }
+
+    fn with(&self, body: &[u8], wants_body: bool) -> Request {
+        match self {
+            Self::Http1(template) => {
+                let mut bytes = Vec::with_capacity(template.head_bytes_max() + body.len());
+                template.write_head(body.len() as u64, &mut bytes);
+                bytes.extend_from_slice(body);
+                Request {
+                    bytes: bytes.into_boxed_slice(),
+                    block: None,
+                    wants_body,
+                }
+            }
+            Self::Http2(block) => Request {
+                bytes: body.into(),
+                block: Some(block.clone()),
+                wants_body,
+            },
+        }
+    }
+}

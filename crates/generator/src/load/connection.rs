@@ -1,0 +1,208 @@
+//! One connection after the other: opened, used, lost, opened again.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use stillwell_metric::{LoadTime, Outcome};
+use stillwell_plan::{Alpn, LoadProtocol};
+use stillwell_scope::clock;
+use stillwell_wire::tls::TlsStream;
+use stillwell_wire::{Stream, dial};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+use super::alarm::Alarm;
+use super::ledger::Ticket;
+use super::pool::{Offer, Pool, Take};
+use super::worker::Worker;
+use crate::backoff::Backoff;
+
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// How a connection came to its end. What was in hand and not begun stays so.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Parting {
+    /// There is nothing more to send.
+    Ended,
+    /// Between two requests.
+    Agreed,
+    /// In the middle of a request.
+    Lost,
+}
+
+/// What one connection after the other uses again.
+pub(super) struct Lane {
+    pub(super) worker: Rc<Worker>,
+    pub(super) pool: Rc<Pool>,
+    pub(super) slot: usize,
+    pub(super) buffer: Box<[u8]>,
+    pub(super) alarm: Alarm,
+    pub(super) backoff: Backoff,
+    /// Requests that were taken and have no connection yet.
+    pub(super) in_hand: VecDeque<Ticket>,
+}
+
+/// An open connection.
+enum Dialled {
+    Plain(TcpStream),
+    Tls(Box<TlsStream>),
+}
+
+/// Connects, sends and reads until there is nothing more.
+pub(super) async fn run(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) {
+    let mut lane = Lane {
+        alarm: Alarm::new(worker.plan.timeout),
+        worker,
+        pool,
+        slot,
+        buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+        backoff: Backoff::new(),
+        in_hand: VecDeque::new(),
+    };
+    let mut early = None;
+    if lane.worker.plan.connecting.prefetch {
+        early = lane.dial().await.ok();
+    }
+    if lane.worker.started().await.is_none() {
+        return;
+    }
+    loop {
+        if lane.worker.is_ending() {
+            return;
+        }
+        let dialled = match early.take() {
+            Some(dialled) => dialled,
+            None => match lane.connect().await {
+                Some(dialled) => dialled,
+                None if lane.is_over() => return,
+                None => continue,
+            },
+        };
+        let parting = match (lane.worker.plan.connecting.protocol, dialled) {
+            (LoadProtocol::Http1, Dialled::Plain(stream)) => lane.converse(stream).await,
+            (LoadProtocol::Http1, Dialled::Tls(stream)) => lane.converse(stream).await,
+            (LoadProtocol::Http2, Dialled::Plain(stream)) => lane.multiplex(stream).await,
+            (LoadProtocol::Http2, Dialled::Tls(stream)) => lane.multiplex(stream).await,
+        };
+        if parting == Parting::Ended {
+            return;
+        }
+    }
+}
+
+impl Lane {
+    /// A connection, for a request in hand or for one that it takes. `None` where
+    /// there was none to be had, and the requests are counted so, or where the
+    /// worker ends.
+    async fn connect(&mut self) -> Option<Dialled> {
+        if self.in_hand.is_empty() && !self.worker.plan.connecting.prefetch {
+            let first = self.first_ticket().await?;
+            self.in_hand.push_back(first);
+        }
+        let failure = match self.dial().await {
+            Ok(dialled) => return Some(dialled),
+            Err(failure) => failure,
+        };
+        if self.in_hand.is_empty() && !self.worker.has_schedule {
+            // Nobody else counts what does not get through.
+            self.in_hand.extend(self.take_now());
+        }
+        for ticket in self.in_hand.drain(..) {
+            self.worker.end_request(ticket.intended, failure);
+        }
+        self.pool.slots.borrow_mut().go_down(failure);
+        let pause = sleep(self.backoff.pause().as_duration());
+        let paused = self.worker.end.run_until_cancelled(pause).await;
+        self.pool.slots.borrow_mut().come_up();
+        paused?;
+        None
+    }
+
+    fn is_over(&self) -> bool {
+        self.worker.is_ending() || self.pool.look(clock::now()) == Take::Never
+    }
+
+    fn take_now(&self) -> Option<Ticket> {
+        let Take::Now(ticket) = self.pool.take(clock::now()) else {
+            return None;
+        };
+        self.worker.ledger.borrow_mut().begin();
+        Some(ticket)
+    }
+
+    /// The request for which a connection is to be opened.
+    async fn first_ticket(&self) -> Option<Ticket> {
+        if let Some(ticket) = self.take_now() {
+            return Some(ticket);
+        }
+        if self.is_over() {
+            return None;
+        }
+        let offer = self.pool.wait(&self.worker, self.slot, false, |_| false);
+        match offer.await {
+            Offer::Ticket(ticket) => Some(ticket),
+            Offer::Lost | Offer::Ended => None,
+        }
+    }
+
+    async fn dial(&self) -> Result<Dialled, Outcome> {
+        let worker = &self.worker;
+        let limit = worker.plan.connecting.timeout.as_duration();
+        let dialled = timeout(limit, self.open()).await;
+        let dialled = dialled
+            .unwrap_or_else(|_| Err((Outcome::ConnectTimedOut, "it takes too long".to_owned())));
+        let ledger = worker.ledger.borrow();
+        dialled
+            .inspect(|_| ledger.shard.connections.add(1))
+            .map_err(|(outcome, why)| {
+                ledger.shard.connect_failures.add(1);
+                // The first one stays.
+                drop(ledger.shard.connect_trouble.set(why));
+                outcome
+            })
+    }
+
+    /// Connects, and shakes hands where that is due.
+    async fn open(&self) -> Result<Dialled, (Outcome, String)> {
+        let worker = &self.worker;
+        let endpoint = &worker.endpoints[self.pool.endpoint];
+        let begun = clock::now();
+        let stream = dial::tcp(&endpoint.address).await;
+        let stream = stream.map_err(|error| (error.outcome(), explain(&error)))?;
+        let length = clock::now().since(begun);
+        worker.ledger.borrow_mut().record(LoadTime::Connect, length);
+        let (Some(host), Some(tls)) = (&endpoint.tls_host, &worker.tls) else {
+            return Ok(Dialled::Plain(stream));
+        };
+        let refused = |why: String| (Outcome::HandshakeFailed, why);
+        let name = tls.server_name(host);
+        let name = name.map_err(|error| refused(explain(&error)))?;
+        let mut stream = tls
+            .open(Stream::from(stream), &name)
+            .map_err(|error| refused(explain(&error)))?;
+        let handshake = stream.handshake().await;
+        let handshake = handshake.map_err(|error| refused(explain(&error)))?;
+        let wants_http2 = worker.plan.connecting.protocol == LoadProtocol::Http2;
+        if wants_http2 && handshake.alpn != Some(Alpn::Http2) {
+            return Err(refused(format!("{host} does not speak HTTP/2 over TLS")));
+        }
+        let mut ledger = worker.ledger.borrow_mut();
+        ledger.record(LoadTime::Handshake, handshake.length());
+        if handshake.resumed {
+            ledger.shard.handshakes_resumed.add(1);
+        }
+        Ok(Dialled::Tls(Box::new(stream)))
+    }
+}
+
+/// An error and its causes.
+fn explain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    text
+}

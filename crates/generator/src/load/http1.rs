@@ -1,0 +1,217 @@
+//! HTTP/1.1: one request, one answer.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use stillwell_metric::Outcome;
+use stillwell_scope::clock;
+use stillwell_units::Moment;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::answer::{Malformed, Reader};
+use super::build::Request;
+use super::connection::{Lane, Parting};
+use super::ledger::{Answer, Ticket};
+use super::pool::{Offer, Take};
+use crate::transport::stream_outcome;
+
+impl Lane {
+    /// Sends request after request on one connection, those in hand first.
+    pub(super) async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
+        &mut self,
+        mut stream: S,
+    ) -> Parting {
+        let worker = Rc::clone(&self.worker);
+        let pool = Rc::clone(&self.pool);
+        let requests = &worker.endpoints[pool.endpoint].requests;
+        let mut reader = Reader::new();
+        let mut left = worker.plan.connecting.requests_max.unwrap_or(u64::MAX);
+        let mut is_proven = false;
+        let mut now = clock::now();
+        loop {
+            let ticket = match self.in_hand.pop_front() {
+                Some(ticket) => ticket,
+                None => match self.next(&mut stream, &mut now).await {
+                    Ok(ticket) => ticket,
+                    Err(parting) => return parting,
+                },
+            };
+            // Servers close connections that were idle too long. On a connection
+            // that never answered this is no such thing, but a failure.
+            if is_proven && self.is_lost(&mut stream).await {
+                worker.ledger.borrow().shard.connections_ended.add(1);
+                self.in_hand.push_front(ticket);
+                return Parting::Agreed;
+            }
+            let request = &requests[ticket.request];
+            let sent = worker
+                .ledger
+                .borrow_mut()
+                .sent(ticket, now, request.bytes.len());
+            let answer = match self.exchange(&mut stream, &mut reader, request, sent).await {
+                Ok(answer) => answer,
+                Err(outcome) => {
+                    worker.end_request(ticket.intended, outcome);
+                    return Parting::Lost;
+                }
+            };
+            now = answer.end;
+            worker.answered(ticket, &answer);
+            self.backoff.reset();
+            is_proven = true;
+            left -= 1;
+            if left == 0 {
+                worker.ledger.borrow().shard.connections_used_up.add(1);
+                return Parting::Agreed;
+            }
+            if !answer.whole.keep_alive {
+                return Parting::Agreed;
+            }
+        }
+    }
+
+    /// The next request; `now` becomes the moment at which it can be sent.
+    async fn next<S: AsyncRead + Unpin>(
+        &mut self,
+        stream: &mut S,
+        now: &mut Moment,
+    ) -> Result<Ticket, Parting> {
+        if self.worker.is_ending() {
+            return Err(Parting::Ended);
+        }
+        match self.pool.take(*now) {
+            Take::Now(ticket) => {
+                self.worker.ledger.borrow_mut().begin();
+                return Ok(ticket);
+            }
+            Take::Never => return Err(Parting::Ended),
+            Take::Later(_) => {}
+        }
+        let buffer = &mut self.buffer;
+        let is_lost = |context: &mut Context<'_>| poll_read(stream, buffer, context).is_ready();
+        let offer = self.pool.wait(&self.worker, self.slot, true, is_lost);
+        match offer.await {
+            Offer::Ticket(ticket) => {
+                *now = clock::now();
+                Ok(ticket)
+            }
+            Offer::Lost => {
+                self.worker.ledger.borrow().shard.connections_ended.add(1);
+                Err(Parting::Agreed)
+            }
+            Offer::Ended => Err(Parting::Ended),
+        }
+    }
+
+    /// Whether the peer has closed the connection, or said something unasked.
+    /// Costs no system call where it has not.
+    async fn is_lost<S: AsyncRead + Unpin>(&mut self, stream: &mut S) -> bool {
+        let buffer = &mut self.buffer;
+        poll_fn(|context| Poll::Ready(poll_read(stream, buffer, context).is_ready())).await
+    }
+
+    /// Writes one request and reads its answer.
+    async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
+        &mut self,
+        stream: &mut S,
+        reader: &mut Reader,
+        request: &Request,
+        sent: Moment,
+    ) -> Result<Answer, Outcome> {
+        self.alarm.deadline = sent + self.worker.plan.timeout;
+        let refused = self.write(stream, &request.bytes).await?;
+        match (self.read(stream, reader, request, sent).await, refused) {
+            (Ok(answer), None) => Ok(answer),
+            // It answered before it had read all, and wants no more.
+            (Ok(mut answer), Some(_)) => {
+                answer.whole.keep_alive = false;
+                Ok(answer)
+            }
+            (Err(outcome), refused) => Err(refused.unwrap_or(outcome)),
+        }
+    }
+
+    /// Writes all of it. Gives an outcome where the kernel refused: there may
+    /// still be an answer that says why.
+    async fn write<S: AsyncWrite + Unpin>(
+        &mut self,
+        stream: &mut S,
+        mut bytes: &[u8],
+    ) -> Result<Option<Outcome>, Outcome> {
+        while !bytes.is_empty() {
+            let written = self
+                .alarm
+                .wait(|context| Pin::new(&mut *stream).poll_write(context, bytes))
+                .await?;
+            match written {
+                Ok(0) => return Ok(Some(Outcome::SendFailed)),
+                Ok(count) => bytes = &bytes[count..],
+                Err(error) => return Ok(Some(stream_outcome(&error))),
+            }
+        }
+        // Nothing where there is no TLS.
+        let flushed = self
+            .alarm
+            .wait(|context| Pin::new(&mut *stream).poll_flush(context))
+            .await?;
+        Ok(flushed.err().map(|error| stream_outcome(&error)))
+    }
+
+    /// Reads one answer.
+    async fn read<S: AsyncRead + Unpin>(
+        &mut self,
+        stream: &mut S,
+        reader: &mut Reader,
+        request: &Request,
+        sent: Moment,
+    ) -> Result<Answer, Outcome> {
+        let mut first_byte = None;
+        loop {
+            let buffer = &mut self.buffer;
+            let arrived = self
+                .alarm
+                .wait(|context| poll_read(stream, buffer, context))
+                .await?;
+            let count = arrived.map_err(|error| stream_outcome(&error))?;
+            let now = clock::now();
+            let whole = if count == 0 {
+                // The end of the connection may be the end of the answer.
+                Some(reader.finish().ok_or(Outcome::PeerClosed)?)
+            } else {
+                self.worker
+                    .ledger
+                    .borrow()
+                    .shard
+                    .bytes_received
+                    .add(count as u64);
+                let mut memo = self.pool.memo.borrow_mut();
+                reader
+                    .take(&self.buffer[..count], request.wants_body, &mut memo)
+                    .map_err(|Malformed| Outcome::Malformed)?
+            };
+            let first_byte = *first_byte.get_or_insert(now);
+            if let Some(whole) = whole {
+                return Ok(Answer {
+                    whole,
+                    sent,
+                    first_byte,
+                    end: now,
+                });
+            }
+        }
+    }
+}
+
+pub(super) fn poll_read<S: AsyncRead + Unpin>(
+    stream: &mut S,
+    buffer: &mut [u8],
+    context: &mut Context<'_>,
+) -> Poll<io::Result<usize>> {
+    let mut buffer = ReadBuf::new(buffer);
+    Pin::new(stream)
+        .poll_read(context, &mut buffer)
+        .map_ok(|()| buffer.filled().len())
+}

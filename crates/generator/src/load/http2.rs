@@ -1,0 +1,438 @@
+//! HTTP/2: several requests at once on one connection.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use stillwell_http::h2::{
+    BodyLength, Client, ClientEvent, ErrorCode, Limits, Stream, StreamFailure,
+};
+use stillwell_metric::Outcome;
+use stillwell_scope::clock;
+use stillwell_units::Moment;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::answer::Whole;
+use super::connection::{Lane, Parting};
+use super::http1::poll_read;
+use super::ledger::{Answer, Ticket};
+use super::pool::{Pool, Take};
+use super::worker::Worker;
+
+/// A request on its way.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    stream: Stream,
+    ticket: Ticket,
+    sent: Moment,
+    first_byte: Option<Moment>,
+    status: u16,
+    head_bytes: u64,
+    body_bytes: u64,
+    /// How much of its own body has left.
+    body_sent: usize,
+}
+
+/// One connection and what is on its way there.
+struct Session {
+    worker: Rc<Worker>,
+    pool: Rc<Pool>,
+    slot: usize,
+    client: Client,
+    /// By the stream's slot.
+    flights: Vec<Option<Flight>>,
+    /// How many are on their way.
+    aloft: usize,
+    /// How many requests the pool was told that it may hand over.
+    declared: usize,
+    /// Requests that may still begin here.
+    left: u64,
+    streams: usize,
+    /// There is nothing more to take.
+    is_done: bool,
+}
+
+/// What ended a wait.
+enum Happened {
+    /// So many bytes were read; none at the end.
+    Read(io::Result<usize>),
+    /// A request was handed over.
+    Offered(Ticket),
+    /// The kernel refused to take more.
+    Refused,
+    /// A request has taken too long.
+    Overdue,
+    /// The worker ends, and nothing is on its way.
+    Ended,
+}
+
+impl Lane {
+    /// Keeps as many requests on their way as may be, those in hand first.
+    pub(super) async fn multiplex<S: AsyncRead + AsyncWrite + Unpin>(
+        &mut self,
+        mut stream: S,
+    ) -> Parting {
+        let connecting = &self.worker.plan.connecting;
+        let limits = Limits {
+            concurrent_streams_max: connecting.streams,
+            ..Limits::default()
+        };
+        let streams = usize::try_from(connecting.streams).unwrap_or(usize::MAX);
+        let mut session = Session {
+            worker: Rc::clone(&self.worker),
+            pool: Rc::clone(&self.pool),
+            slot: self.slot,
+            client: Client::new(limits),
+            flights: vec![None; streams],
+            aloft: 0,
+            declared: 0,
+            left: connecting.requests_max.unwrap_or(u64::MAX),
+            streams,
+            is_done: false,
+        };
+        let parting = self.attend(&mut stream, &mut session).await;
+        let mut slots = self.pool.slots.borrow_mut();
+        slots.withdraw(self.slot);
+        while let Some(ticket) = slots.unaccepted(self.slot) {
+            self.in_hand.push_back(ticket);
+        }
+        drop(slots);
+        session.lose_all();
+        parting
+    }
+
+    async fn attend<S: AsyncRead + AsyncWrite + Unpin>(
+        &mut self,
+        stream: &mut S,
+        session: &mut Session,
+    ) -> Parting {
+        let mut now = clock::now();
+        loop {
+            while session.has_room()
+                && let Some(ticket) = self.in_hand.pop_front()
+            {
+                session.send(ticket, now);
+            }
+            session.take(now);
+            if let Some(parting) = session.parting() {
+                session.client.close();
+                // What is not taken at once is no loss: nothing is under way.
+                poll_fn(|context| {
+                    drop(session.poll_write(stream, context));
+                    Poll::Ready(())
+                })
+                .await;
+                return parting;
+            }
+            if session.aloft == 0 {
+                self.alarm.deadline = now + self.worker.plan.timeout;
+            }
+            let happened = poll_fn(|context| self.poll(stream, session, context)).await;
+            now = clock::now();
+            match happened {
+                Happened::Offered(ticket) => {
+                    session.declared -= 1;
+                    if session.has_room() {
+                        session.send(ticket, now);
+                    } else {
+                        self.in_hand.push_back(ticket);
+                    }
+                }
+                Happened::Read(Ok(count @ 1..)) => {
+                    if session.digest(&self.buffer[..count], now).is_err() {
+                        return Parting::Lost;
+                    }
+                    self.backoff.reset();
+                }
+                Happened::Read(Ok(0) | Err(_)) | Happened::Refused => {
+                    return session.lost();
+                }
+                Happened::Overdue => self.alarm.deadline = session.expire(now),
+                Happened::Ended => return Parting::Ended,
+            }
+        }
+    }
+
+    fn poll<S: AsyncRead + AsyncWrite + Unpin>(
+        &mut self,
+        stream: &mut S,
+        session: &mut Session,
+        context: &mut Context<'_>,
+    ) -> Poll<Happened> {
+        let offered = self.pool.slots.borrow_mut().accept(self.slot, context);
+        if let Some(ticket) = offered {
+            return Poll::Ready(Happened::Offered(ticket));
+        }
+        if session.aloft == 0 && self.worker.is_ending() {
+            return Poll::Ready(Happened::Ended);
+        }
+        if session.poll_write(stream, context).is_err() {
+            return Poll::Ready(Happened::Refused);
+        }
+        if let Poll::Ready(read) = poll_read(stream, &mut self.buffer, context) {
+            return Poll::Ready(Happened::Read(read));
+        }
+        if session.aloft > 0 && self.alarm.is_over(context) {
+            return Poll::Ready(Happened::Overdue);
+        }
+        Poll::Pending
+    }
+}
+
+impl Session {
+    fn has_room(&self) -> bool {
+        self.left > 0
+            && self.aloft < self.streams
+            && self.client.going_away().is_none()
+            && self.client.requests_available() > 0
+    }
+
+    /// Takes what is due as far as there is room, and tells the pool about the
+    /// rest of it.
+    fn take(&mut self, now: Moment) {
+        self.is_done |= self.worker.is_ending();
+        while !self.is_done && self.aloft + self.declared < self.streams && self.has_room() {
+            match self.pool.take(now) {
+                Take::Now(ticket) => {
+                    self.worker.ledger.borrow_mut().begin();
+                    self.send(ticket, now);
+                }
+                Take::Later(_) => {
+                    self.declared += 1;
+                    self.pool.slots.borrow_mut().free(self.slot, true);
+                }
+                Take::Never => self.is_done = true,
+            }
+        }
+    }
+
+    /// Why the connection is to be closed now, if it is.
+    fn parting(&self) -> Option<Parting> {
+        if self.aloft > 0 {
+            return None;
+        }
+        if self.is_done {
+            return Some(Parting::Ended);
+        }
+        if self.left == 0 {
+            self.worker.ledger.borrow().shard.connections_used_up.add(1);
+            return Some(Parting::Agreed);
+        }
+        self.client.going_away().map(|_| {
+            self.worker.ledger.borrow().shard.connections_ended.add(1);
+            Parting::Agreed
+        })
+    }
+
+    fn send(&mut self, ticket: Ticket, now: Moment) {
+        let request = &self.worker.endpoints[self.pool.endpoint].requests[ticket.request];
+        let length = match request.bytes.len() {
+            0 => BodyLength::None,
+            bytes => BodyLength::Bytes(bytes as u64),
+        };
+        let block = request.block.as_ref();
+        let sent = block.map(|block| self.client.request(block, length));
+        let Some(Ok(stream)) = sent else {
+            // Looked at beforehand: there was room.
+            self.worker
+                .end_request(ticket.intended, Outcome::SendFailed);
+            return;
+        };
+        let body_sent = match request.bytes.len() {
+            0 => 0,
+            _ => self
+                .client
+                .send_body(stream, &request.bytes, true)
+                .unwrap_or(0),
+        };
+        self.left -= 1;
+        self.worker.ledger.borrow_mut().sent(ticket, now, 0);
+        if self.flights.len() <= stream.slot() {
+            self.flights.resize(stream.slot() + 1, None);
+        }
+        self.aloft += 1;
+        self.flights[stream.slot()] = Some(Flight {
+            stream,
+            ticket,
+            sent: now,
+            first_byte: None,
+            status: 0,
+            head_bytes: 0,
+            body_bytes: 0,
+            body_sent,
+        });
+    }
+
+    /// Takes what was read.
+    fn digest(&mut self, input: &[u8], now: Moment) -> Result<(), ()> {
+        let worker = Rc::clone(&self.worker);
+        worker
+            .ledger
+            .borrow()
+            .shard
+            .bytes_received
+            .add(input.len() as u64);
+        let mut read = 0;
+        loop {
+            let (taken, event) = self.client.advance(&input[read..]).map_err(|_| ())?;
+            read += taken;
+            match event {
+                None => return Ok(()),
+                Some(ClientEvent::Head { stream, head }) => {
+                    let bytes = head.fields.bytes_len() as u64;
+                    let status = head.status;
+                    self.update(stream, |flight| {
+                        flight.status = status;
+                        flight.head_bytes = bytes;
+                        flight.first_byte = Some(now);
+                    });
+                }
+                Some(ClientEvent::Body { stream, bytes }) => {
+                    let bytes = bytes.len() as u64;
+                    self.update(stream, |flight| flight.body_bytes += bytes);
+                }
+                Some(ClientEvent::End { stream, .. }) => self.answered(stream, now),
+                Some(ClientEvent::Failed { stream, cause }) => self.failed(stream, cause),
+                Some(ClientEvent::Room { stream }) => self.send_more(stream),
+            }
+        }
+    }
+
+    fn update(&mut self, stream: Stream, change: impl FnOnce(&mut Flight)) {
+        if let Some(Some(flight)) = self.flights.get_mut(stream.slot()) {
+            change(flight);
+        }
+    }
+
+    fn land(&mut self, stream: Stream) -> Option<Flight> {
+        let flight = self.flights.get_mut(stream.slot())?.take()?;
+        self.aloft -= 1;
+        Some(flight)
+    }
+
+    fn answered(&mut self, stream: Stream, now: Moment) {
+        let Some(flight) = self.land(stream) else {
+            return;
+        };
+        let answer = Answer {
+            whole: Whole {
+                status: flight.status,
+                keep_alive: true,
+                head_bytes: flight.head_bytes,
+                body_bytes: flight.body_bytes,
+            },
+            sent: flight.sent,
+            first_byte: flight.first_byte.unwrap_or(now),
+            end: now,
+        };
+        self.worker.answered(flight.ticket, &answer);
+        self.take(now);
+    }
+
+    fn failed(&mut self, stream: Stream, cause: StreamFailure) {
+        let Some(flight) = self.land(stream) else {
+            return;
+        };
+        let outcome = match cause {
+            StreamFailure::Malformed { .. } | StreamFailure::HeadersTooLarge => Outcome::Malformed,
+            StreamFailure::Reset(_) | StreamFailure::Refused | StreamFailure::ConnectionLost => {
+                Outcome::PeerClosed
+            }
+        };
+        self.worker.end_request(flight.ticket.intended, outcome);
+    }
+
+    /// Goes on with a request's own body.
+    fn send_more(&mut self, stream: Stream) {
+        let Some(Some(flight)) = self.flights.get_mut(stream.slot()) else {
+            return;
+        };
+        let worker = Rc::clone(&self.worker);
+        let requests = &worker.endpoints[self.pool.endpoint].requests;
+        let rest = &requests[flight.ticket.request].bytes[flight.body_sent..];
+        flight.body_sent += self.client.send_body(stream, rest, true).unwrap_or(0);
+    }
+
+    /// Gives up what has taken too long; gives when the next one will have.
+    fn expire(&mut self, now: Moment) -> Moment {
+        let timeout = self.worker.plan.timeout;
+        let mut next = now + timeout;
+        for index in 0..self.flights.len() {
+            let Some(flight) = self.flights[index] else {
+                continue;
+            };
+            let deadline = flight.sent + timeout;
+            if deadline > now {
+                next = next.min(deadline);
+                continue;
+            }
+            self.client.reset(flight.stream, ErrorCode::CANCEL);
+            self.land(flight.stream);
+            let worker = Rc::clone(&self.worker);
+            worker.end_request(flight.ticket.intended, Outcome::TimedOut);
+        }
+        next
+    }
+
+    /// The connection has ended.
+    fn lost(&mut self) -> Parting {
+        loop {
+            match self.client.finish() {
+                Ok(None) | Err(_) => break,
+                Ok(Some(ClientEvent::End { stream, .. })) => {
+                    let now = clock::now();
+                    self.answered(stream, now);
+                }
+                Ok(Some(ClientEvent::Failed { stream, cause })) => self.failed(stream, cause),
+                Ok(Some(_)) => {}
+            }
+        }
+        if self.aloft == 0 {
+            self.worker.ledger.borrow().shard.connections_ended.add(1);
+            Parting::Agreed
+        } else {
+            Parting::Lost
+        }
+    }
+
+    /// Whatever is still on its way will not arrive.
+    fn lose_all(&mut self) {
+        for index in 0..self.flights.len() {
+            if let Some(flight) = self.flights[index].take() {
+                self.aloft -= 1;
+                let worker = Rc::clone(&self.worker);
+                worker.end_request(flight.ticket.intended, Outcome::PeerClosed);
+            }
+        }
+    }
+
+    /// Writes what fits of all that is laid out.
+    fn poll_write<S: AsyncWrite + Unpin>(
+        &mut self,
+        stream: &mut S,
+        context: &mut Context<'_>,
+    ) -> io::Result<()> {
+        while !self.client.output().is_empty() {
+            match Pin::new(&mut *stream).poll_write(context, self.client.output()) {
+                Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
+                Poll::Ready(Ok(count)) => {
+                    self.client.sent(count);
+                    self.worker
+                        .ledger
+                        .borrow()
+                        .shard
+                        .bytes_sent
+                        .add(count as u64);
+                }
+                Poll::Ready(Err(error)) => return Err(error),
+                Poll::Pending => return Ok(()),
+            }
+        }
+        match Pin::new(stream).poll_flush(context) {
+            Poll::Ready(Err(error)) => Err(error),
+            Poll::Ready(Ok(())) | Poll::Pending => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+use stillwell_metric::Histogram;
+use stillwell_pacer::{Arrivals, Part, Share};
+use stillwell_plan::{LoadCurve, Spacing};
+use stillwell_units::Seed;
+
+use super::*;
+
+const SECOND: u64 = 1_000_000_000;
+const SERVICE: u64 = 100_000;
+
+fn ledger(has_schedule: bool) -> Ledger {
+    let (shard, recorders) = LoadShard::pair();
+    Ledger {
+        shard: Arc::new(shard),
+        watched: Vec::new(),
+        watches: Vec::new(),
+        recorders,
+        has_schedule,
+        measure_from: Moment::default(),
+        heads: Sizes::default(),
+        bodies: Sizes::default(),
+        under_way: 0,
+    }
+}
+
+/// When a server that stands still from 5 s to 6 s and has one connection is done
+/// with what is sent at `sent`.
+fn done(sent: u64) -> Moment {
+    let done = sent + SERVICE;
+    let stall = 5 * SECOND..6 * SECOND;
+    Moment::new(if done > stall.start && sent < stall.end {
+        stall.end + SERVICE
+    } else {
+        done
+    })
+}
+
+fn exchange(ledger: &mut Ledger, intended: Moment, sent: Moment) -> Moment {
+    let ticket = Ticket {
+        request: 0,
+        intended,
+    };
+    ledger.begin();
+    ledger.sent(ticket, sent, 0);
+    let end = done(sent.as_u64());
+    let whole = Whole {
+        status: 200,
+        keep_alive: true,
+        head_bytes: 0,
+        body_bytes: 0,
+    };
+    let answer = Answer {
+        whole,
+        sent,
+        first_byte: end,
+        end,
+    };
+    ledger.answered(ticket, &answer);
+    end
+}
+
+fn p99(ledger: &mut Ledger, time: LoadTime) -> f64 {
+    ledger.publish(true);
+    let times: Histogram<u64> = ledger.shard.times(time).take().unwrap();
+    assert!(!times.is_empty());
+    Nanos::new(times.value_at_quantile(0.99)).as_secs_f64()
+}
+
+/// Ten seconds of a thousand requests a second, one second of standing still in
+/// the middle. Requests that were due in that second wait between 1 s and
+/// nothing: a tenth of all, evenly, so that one in a hundred waits longer than
+/// 0.9 s.
+#[test]
+fn a_stall_stands_in_the_latency_from_the_intended_time() {
+    let mut open = ledger(true);
+    let curve = LoadCurve::Constant { per_second: 1000.0 };
+    let part = Part::whole(Share::WHOLE);
+    let seed = Seed::from_number(1);
+    let mut arrivals = Arrivals::new(&curve, Spacing::Even, part, Moment::default(), &seed);
+    let mut free = Moment::default();
+    while arrivals.next_due() <= Moment::new(10 * SECOND) {
+        let intended = arrivals.next_due();
+        arrivals.advance();
+        free = exchange(&mut open, intended, intended.max(free));
+    }
+    // What waited behind the stall is worked off at 10,000 a second, which adds
+    // a tenth of the place in the queue: the 100th of 1,000 waits 0.9 s + 10 ms.
+    let response = p99(&mut open, LoadTime::Response(Outcome::Ok));
+    assert!((response - 0.91).abs() < 0.009, "{response}");
+    let lateness = p99(&mut open, LoadTime::Lateness);
+    assert!((lateness - 0.91).abs() < 0.009, "{lateness}");
+
+    let mut closed = ledger(false);
+    let mut free = Moment::default();
+    while free < Moment::new(10 * SECOND) {
+        free = exchange(&mut closed, free, free);
+    }
+    let service = p99(&mut closed, LoadTime::Service(Outcome::Ok));
+    assert!(service < 0.001, "nobody was there to wait: {service}");
+}
+
+/// The same with as many connections as can ever be needed: nothing queues, and
+/// the figure is the analytic one.
+#[test]
+fn with_connections_to_spare_the_analytic_figure_comes_out() {
+    let mut open = ledger(true);
+    let curve = LoadCurve::Constant { per_second: 1000.0 };
+    let part = Part::whole(Share::WHOLE);
+    let seed = Seed::from_number(1);
+    let mut arrivals = Arrivals::new(&curve, Spacing::Even, part, Moment::default(), &seed);
+    while arrivals.next_due() <= Moment::new(10 * SECOND) {
+        exchange(&mut open, arrivals.next_due(), arrivals.next_due());
+        arrivals.advance();
+    }
+    for time in [
+        LoadTime::Response(Outcome::Ok),
+        LoadTime::Service(Outcome::Ok),
+    ] {
+        let p99 = p99(&mut open, time);
+        assert!((p99 - 0.9).abs() < 0.009, "{p99}");
+    }
+}
+
+#[test]
+fn requests_of_the_warm_up_are_counted_apart_and_not_timed() {
+    let mut ledger = ledger(true);
+    ledger.measure_from = Moment::new(SECOND);
+    exchange(&mut ledger, Moment::new(SECOND - 1), Moment::new(SECOND));
+    exchange(&mut ledger, Moment::new(SECOND), Moment::new(SECOND));
+    ledger.begin();
+    ledger.cut();
+    ledger.publish(true);
+    let shard = &ledger.shard;
+    let index = Outcome::Ok.index();
+    assert_eq!(shard.outcomes[index].total(), 1);
+    assert_eq!(shard.warmup_outcomes[index].total(), 1);
+    assert_eq!(shard.ended(Outcome::Unfinished), 1);
+    assert_eq!(shard.begun.total(), shard.ended_in_all());
+    for time in [LoadTime::Service(Outcome::Ok), LoadTime::Lateness] {
+        assert_eq!(shard.times(time).take().map(|times| times.len()), Some(1));
+    }
+}

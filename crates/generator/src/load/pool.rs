@@ -1,0 +1,308 @@
+//! The connections of one worker to one endpoint, and its part of the schedule.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use stillwell_metric::{LoadTime, Outcome};
+use stillwell_pacer::{Arrivals, Part};
+use stillwell_plan::{IdleStrategy, Overflow};
+use stillwell_scope::clock;
+use stillwell_units::{Moment, Nanos};
+use stillwell_wire::Timer;
+
+use super::answer::Memo;
+use super::ledger::Ticket;
+use super::slots::Slots;
+use super::worker::Worker;
+
+/// A worker that spins sleeps until this long before the next send.
+const SPIN: Nanos = Nanos::new(50_000);
+
+/// What was due when the time was up may still begin for so long.
+const LAST: Nanos = Nanos::from_millis(10);
+
+/// A sleep that took no longer than this beyond its end was not late.
+const OVERSLEPT_MIN: Nanos = Nanos::from_millis(1);
+
+/// The connections of one worker to one endpoint, and its part of the schedule.
+#[derive(Debug)]
+pub(super) struct Pool {
+    /// Which endpoint.
+    pub(super) endpoint: usize,
+    pub(super) slots: RefCell<Slots>,
+    pub(super) memo: RefCell<Memo>,
+    timing: RefCell<Timing>,
+    limits: Cell<Limits>,
+    requests: usize,
+    next_request: Cell<usize>,
+}
+
+/// When requests are taken.
+#[derive(Debug)]
+pub(super) enum Timing {
+    /// Not yet.
+    Before,
+    /// Whenever a connection can.
+    Closed {
+        part: Part,
+        /// How many were taken.
+        taken: u64,
+    },
+    /// When they are due.
+    Open {
+        arrivals: Arrivals,
+        overflow: Overflow,
+    },
+}
+
+/// What a connection without a request is to do.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Take {
+    /// Send this.
+    Now(Ticket),
+    /// Wait at least until then.
+    Later(Moment),
+    /// End: there is nothing more.
+    Never,
+}
+
+/// When a pool ends by itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Limits {
+    pub(super) requests: Option<u64>,
+    pub(super) until: Option<Moment>,
+}
+
+impl Pool {
+    /// Connections that begin with request number `first` of `requests`.
+    pub(super) fn new(endpoint: usize, requests: usize, first: usize, slots: Slots) -> Self {
+        Self {
+            endpoint,
+            slots: RefCell::new(slots),
+            memo: RefCell::default(),
+            timing: RefCell::new(Timing::Before),
+            limits: Cell::default(),
+            requests,
+            next_request: Cell::new(first),
+        }
+    }
+
+    /// From now on requests are taken.
+    pub(super) fn begin(&self, timing: Timing, limits: Limits) {
+        self.timing.replace(timing);
+        self.limits.set(limits);
+    }
+
+    /// Takes the next request, if it is its time.
+    pub(super) fn take(&self, now: Moment) -> Take {
+        let look = self.look(now);
+        let Take::Now(ticket) = look else {
+            return look;
+        };
+        match &mut *self.timing.borrow_mut() {
+            Timing::Before => {}
+            Timing::Closed { taken, .. } => *taken += 1,
+            Timing::Open { arrivals, .. } => arrivals.advance(),
+        }
+        let next = ticket.request + 1;
+        self.next_request
+            .set(if next < self.requests { next } else { 0 });
+        look
+    }
+
+    /// What [`Pool::take`] would give.
+    pub(super) fn look(&self, now: Moment) -> Take {
+        let Limits { requests, until } = self.limits.get();
+        let is_over = |number: u64| requests.is_some_and(|limit| number >= limit);
+        let intended = match &*self.timing.borrow() {
+            Timing::Before => return Take::Later(Moment::new(u64::MAX)),
+            Timing::Closed { part, taken } => {
+                if is_over(part.number(*taken)) || until.is_some_and(|until| now >= until) {
+                    return Take::Never;
+                }
+                now
+            }
+            Timing::Open { arrivals, .. } => {
+                let due = arrivals.next_due();
+                let is_late = |until: Moment| due > until || now >= until + LAST;
+                if is_over(arrivals.number()) || until.is_some_and(is_late) {
+                    return Take::Never;
+                }
+                if now < due {
+                    return Take::Later(due);
+                }
+                due
+            }
+        };
+        let request = self.next_request.get();
+        Take::Now(Ticket { request, intended })
+    }
+
+    /// How many requests were asked for until `now`, the one under way included;
+    /// none without a schedule.
+    pub(super) fn asked(&self, now: Moment) -> f64 {
+        match &*self.timing.borrow() {
+            Timing::Before | Timing::Closed { .. } => 0.0,
+            Timing::Open { arrivals, .. } => {
+                let until = self.limits.get().until;
+                arrivals.asked_until(until.map_or(now, |until| until.min(now)))
+            }
+        }
+    }
+
+    /// When a request has to be dropped for want of a free connection.
+    fn drops_at(&self) -> Option<Moment> {
+        match &*self.timing.borrow() {
+            Timing::Open {
+                arrivals,
+                overflow: Overflow::Drop { waiting_max },
+            } => {
+                let mut ahead = arrivals.clone();
+                (0..*waiting_max).for_each(|_| ahead.advance());
+                Some(ahead.next_due())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Hands each request to a free connection when it is due, until there are no
+/// more.
+pub(super) async fn pace(worker: Rc<Worker>, pool: Rc<Pool>) {
+    let Ok(mut timer) = Timer::new() else {
+        return worker.fail("there is no timer left");
+    };
+    loop {
+        if worker.is_ending() {
+            return;
+        }
+        let now = clock::now();
+        match pool.look(now) {
+            Take::Never => return,
+            Take::Later(due) => {
+                let asleep = worker
+                    .end
+                    .run_until_cancelled(sleep(&worker, &mut timer, due));
+                if asleep.await.is_none() {
+                    return;
+                }
+                let late = clock::now().since(due);
+                if late > OVERSLEPT_MIN {
+                    worker.late.set(worker.late.get() + late);
+                }
+            }
+            Take::Now(ticket) => {
+                if !hand_out(&worker, &pool, ticket, now) {
+                    wait_for_free(&worker, &pool, &mut timer).await;
+                }
+            }
+        }
+    }
+}
+
+/// Disposes of what is due; `false` if it has to wait.
+fn hand_out(worker: &Worker, pool: &Pool, ticket: Ticket, now: Moment) -> bool {
+    let outage = {
+        let mut slots = pool.slots.borrow_mut();
+        if slots.offer(ticket) {
+            pool.take(now);
+            let mut ledger = worker.ledger.borrow_mut();
+            ledger.begin();
+            if ticket.intended >= ledger.measure_from {
+                // A connection was free all along: nobody else was in the way.
+                let waited_from = ticket.intended.max(worker.blocked_until.get());
+                ledger.record(LoadTime::OwnLateness, now.since(waited_from));
+            }
+            return true;
+        }
+        slots.outage()
+    };
+    let is_surplus = || pool.drops_at().is_some_and(|at| now >= at);
+    let outcome = match outage {
+        Some(outcome) => outcome,
+        None if is_surplus() => Outcome::Dropped,
+        None => return false,
+    };
+    pool.take(now);
+    worker.ledger.borrow_mut().begin();
+    worker.end_request(ticket.intended, outcome);
+    true
+}
+
+/// Waits until a connection is free or none can be had, or a request is to be
+/// dropped.
+async fn wait_for_free(worker: &Worker, pool: &Pool, timer: &mut Timer) {
+    let since = clock::now();
+    let changed = poll_fn(|context: &mut Context<'_>| {
+        let mut slots = pool.slots.borrow_mut();
+        if slots.is_any_free() || slots.outage().is_some() || worker.is_ending() {
+            return Poll::Ready(());
+        }
+        slots.watch(context);
+        Poll::Pending
+    });
+    match pool.drops_at() {
+        None => changed.await,
+        // Both arms are cancel-safe: they wait and do nothing else.
+        Some(at) => tokio::select! {
+            () = changed => {}
+            () = timer.until(at) => {}
+        },
+    }
+    let now = clock::now();
+    worker.blocked.set(worker.blocked.get() + now.since(since));
+    worker.blocked_until.set(now);
+}
+
+async fn sleep(worker: &Worker, timer: &mut Timer, at: Moment) {
+    if worker.plan.idle == IdleStrategy::Sleep {
+        return timer.until(at).await;
+    }
+    timer.until(at - SPIN).await;
+    while clock::now() < at {
+        // Unlike a bare spin this lets sockets and other parts go on.
+        tokio::task::yield_now().await;
+    }
+}
+
+/// What a free connection waits for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Offer {
+    /// A request.
+    Ticket(Ticket),
+    /// Nothing: its peer has ended it, or has said something unasked.
+    Lost,
+    /// Nothing: the worker is to end.
+    Ended,
+}
+
+impl Pool {
+    /// Waits until `slot` is handed a request. `is_lost` polls whether its
+    /// connection, if it has one, is still good.
+    pub(super) async fn wait(
+        &self,
+        worker: &Worker,
+        slot: usize,
+        is_open: bool,
+        mut is_lost: impl FnMut(&mut Context<'_>) -> bool,
+    ) -> Offer {
+        self.slots.borrow_mut().free(slot, is_open);
+        poll_fn(|context| {
+            let mut slots = self.slots.borrow_mut();
+            if let Some(ticket) = slots.accept(slot, context) {
+                return Poll::Ready(Offer::Ticket(ticket));
+            }
+            if worker.is_ending() {
+                return Poll::Ready(Offer::Ended);
+            }
+            if is_lost(context) {
+                slots.withdraw(slot);
+                return Poll::Ready(Offer::Lost);
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}

@@ -1,0 +1,283 @@
+//! A load without a subject: only generators, and what they found.
+//!
+//! [`conduct_load`] looks names up, lays requests out, starts the workers, waits
+//! until connections are there, and collects what the workers counted: once a
+//! second while it goes on, so that there is a series, and all of it at the end.
+//! A signal ends it in its own order, with all that was found until then.
+
+mod collect;
+mod doubt;
+mod resolve;
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+
+use stillwell_generator::{PrepareLoadError, prepare_load};
+use stillwell_metric::LoadShard;
+use stillwell_plan::LoadPlan;
+use stillwell_scope::{PartEnd, Place, Scope, Token, clock};
+use stillwell_units::{Moment, Nanos};
+
+use crate::interrupt::Interrupt;
+use crate::record::explain;
+use collect::Collector;
+pub use collect::{LoadBeat, LoadSecond, LoadWorkerFound};
+pub use doubt::{LoadDoubt, load_doubts};
+pub use resolve::{AddressFamily, ResolveError};
+
+/// The longest time without a look at signals and workers.
+const LOOK_EVERY: Nanos = Nanos::from_millis(5);
+/// How long the start waits for connections at most.
+const CONNECTED_MAX: Nanos = Nanos::from_secs(2);
+/// From the signal to the start, so that every worker has heard of it.
+const LEAD: Nanos = Nanos::from_millis(20);
+/// How long workers may take to end besides their grace.
+const CLOSE_BESIDES: Nanos = Nanos::from_secs(2);
+
+/// What a load found.
+#[derive(Debug)]
+pub struct LoadFound {
+    /// When measuring began, since 1970.
+    pub started: Nanos,
+    /// How long was measured: until the last worker began nothing more.
+    pub measured: Nanos,
+    /// Each worker by itself.
+    pub workers: Vec<LoadWorkerFound>,
+    /// The measured time second by second, all workers together.
+    pub seconds: Vec<LoadSecond>,
+    /// Why it ended.
+    pub end: LoadEnd,
+    /// CPU time of the whole process meanwhile.
+    pub cpu: Nanos,
+    /// CPU time that the host spent on anything meanwhile and that the hypervisor
+    /// gave to others, over all CPUs; `None` where it does not say.
+    pub host: Option<HostCpu>,
+}
+
+/// CPU time of the host, over all CPUs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct HostCpu {
+    /// Spent on anything.
+    pub busy: Nanos,
+    /// Given to others by the hypervisor.
+    pub steal: Nanos,
+    /// Number of CPUs.
+    pub cpus: u32,
+}
+
+/// Why a load ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum LoadEnd {
+    /// Its time was up.
+    Duration,
+    /// All requests were sent.
+    Requests,
+    /// The termination predicate with this number held.
+    Termination(usize),
+    /// The failure predicate with this number held.
+    Failure(usize),
+    /// A signal asked for it.
+    Interrupted(i32),
+    /// A worker failed.
+    PartFailed(String),
+}
+
+/// Why a load could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// A name that has no address.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    /// A plan that cannot be carried out.
+    #[error(transparent)]
+    Prepare(#[from] PrepareLoadError),
+    /// The kernel starts no more threads.
+    #[error("start the workers")]
+    Start(#[source] std::io::Error),
+}
+
+/// Makes the load of `plan`, workers at `places` in turn, and calls `progress`
+/// once a second.
+///
+/// # Errors
+/// [`LoadError`] where it could not begin. What goes wrong later is in what was
+/// found.
+pub fn conduct_load(
+    mut plan: LoadPlan,
+    family: AddressFamily,
+    places: &[Place],
+    interrupt: &Interrupt,
+    progress: &mut dyn FnMut(&LoadBeat),
+) -> Result<LoadFound, LoadError> {
+    resolve::endpoints(&mut plan, family)?;
+    let prepared = prepare_load(plan.clone())?;
+    let shards = prepared.shards();
+    let mut scope = Scope::new(&Token::new());
+    // Cancelled with the interrupt, or by a worker whose predicate holds.
+    let stop = interrupt.token().child_token();
+    let signal = prepared.start(&mut scope, places, &stop);
+    let signal = signal.map_err(LoadError::Start)?;
+    let pause = Pause::new();
+    wait_for_connections(&plan, &shards, interrupt, &pause);
+    let workers = shards.len();
+    let start = clock::now() + LEAD;
+    let measured_from = start + plan.warmup;
+    let mut collector = Collector::new(shards, measured_from);
+    signal.begin(start);
+    let mut watch = Watch {
+        ends: Vec::new(),
+        scope,
+    };
+    while clock::now() < measured_from && watch.running(workers) {
+        pause.wait(LOOK_EVERY);
+    }
+    let wall = clock::wall();
+    let cpu = clock::process_cpu();
+    let host = resolve::host_cpu();
+    if plan.warmup > Nanos::ZERO {
+        collector.warmed_up();
+    }
+    let overdue = Overdue::new(&plan, start);
+    while watch.running(workers) && !overdue.is_past(&stop) {
+        pause.wait(LOOK_EVERY);
+        if let Some(beat) = collector.look(clock::now()) {
+            progress(&beat);
+        }
+    }
+    let cpu = clock::process_cpu().saturating_sub(cpu);
+    let host = resolve::host_cpu_since(host);
+    watch
+        .ends
+        .extend(watch.scope.close(plan.grace + CLOSE_BESIDES));
+    let (workers, seconds, measured) = collector.finish(&watch.ends);
+    Ok(LoadFound {
+        started: wall,
+        measured,
+        end: end_of(&plan, &workers, &watch.ends, interrupt),
+        workers,
+        seconds,
+        cpu,
+        host,
+    })
+}
+
+/// Waits until all connections that are to be open before the start are, or one
+/// has failed.
+fn wait_for_connections(
+    plan: &LoadPlan,
+    shards: &[Arc<LoadShard>],
+    interrupt: &Interrupt,
+    pause: &Pause,
+) {
+    if !plan.connecting.prefetch {
+        return;
+    }
+    let until = clock::now() + CONNECTED_MAX;
+    let sum = |count: fn(&LoadShard) -> u64| shards.iter().map(|shard| count(shard)).sum::<u64>();
+    while clock::now() < until && interrupt.signal().is_none() {
+        let open = sum(|shard| shard.connections.total());
+        let failed = sum(|shard| shard.connect_failures.total());
+        if open + failed >= u64::from(plan.connecting.connections) {
+            return;
+        }
+        pause.wait(LOOK_EVERY);
+    }
+}
+
+/// The workers that have ended.
+struct Watch {
+    ends: Vec<PartEnd>,
+    scope: Scope,
+}
+
+impl Watch {
+    /// Whether not all of `workers` have ended, and none has failed.
+    fn running(&mut self, workers: usize) -> bool {
+        self.ends.extend(self.scope.ends());
+        self.ends.len() < workers && self.ends.iter().all(|end| end.result.is_ok())
+    }
+}
+
+/// When workers should have ended by themselves, so that a stuck one keeps
+/// nobody waiting.
+struct Overdue {
+    at: Option<Moment>,
+    grace: Nanos,
+    asked: std::cell::Cell<Option<Moment>>,
+}
+
+impl Overdue {
+    fn new(plan: &LoadPlan, start: Moment) -> Self {
+        let grace = plan.grace + CLOSE_BESIDES;
+        let at = plan.until.duration.map(|duration| start + duration + grace);
+        Self {
+            at,
+            grace,
+            asked: std::cell::Cell::default(),
+        }
+    }
+
+    fn is_past(&self, stop: &Token) -> bool {
+        let now = clock::now();
+        if stop.is_cancelled() && self.asked.get().is_none() {
+            self.asked.set(Some(now + self.grace));
+        }
+        let limits = [self.at, self.asked.get()];
+        limits.into_iter().flatten().any(|limit| now >= limit)
+    }
+}
+
+/// Waits a little, without a sleep of its own.
+struct Pause {
+    /// Kept so that the other end goes on waiting.
+    _keep: SyncSender<()>,
+    wait: Receiver<()>,
+}
+
+impl Pause {
+    fn new() -> Self {
+        let (keep, wait) = sync_channel(0);
+        Self { _keep: keep, wait }
+    }
+
+    fn wait(&self, length: Nanos) {
+        // Nobody ever sends, so this waits for the whole length.
+        match self.wait.recv_timeout(length.as_duration()) {
+            Ok(()) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        }
+    }
+}
+
+fn end_of(
+    plan: &LoadPlan,
+    workers: &[LoadWorkerFound],
+    ends: &[PartEnd],
+    interrupt: &Interrupt,
+) -> LoadEnd {
+    let failed = ends.iter().find_map(|end| {
+        let failure = end.result.as_ref().err()?;
+        Some(format!("{}: {}", end.name, explain(failure)))
+    });
+    if let Some(what) = failed {
+        return LoadEnd::PartFailed(what);
+    }
+    let predicates = workers.iter().filter_map(|worker| worker.predicate);
+    // A failure counts before a success, whichever worker saw it.
+    if let Some(number) = predicates.max() {
+        return match number.checked_sub(plan.until.termination.len()) {
+            Some(number) => LoadEnd::Failure(number),
+            None => LoadEnd::Termination(number),
+        };
+    }
+    if let Some(signal) = interrupt.signal() {
+        return LoadEnd::Interrupted(signal);
+    }
+    let begun: u64 = workers
+        .iter()
+        .map(|worker| worker.shard.begun.total())
+        .sum();
+    match plan.until.requests {
+        Some(requests) if begun >= requests => LoadEnd::Requests,
+        _ => LoadEnd::Duration,
+    }
+}

@@ -1,0 +1,411 @@
+//! Loads on real servers, well and badly behaved.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+
+use stillwell_metric::{LoadTime, Outcome};
+use stillwell_plan::{
+    AnswerPlan, BodyPlan, ClientTlsPlan, ConnectingPlan, EndpointPlan, FaultsPlan, FilterSet,
+    IdleStrategy, LoadCurve, LoadPace, LoadPlan, LoadProtocol, Overflow, PredicatePlan,
+    RequestPlan, ResponseOptions, Reuse, ServeListenerPlan, ServePlan, ServeProtocols,
+    ServerIdentity, ServerTlsPlan, Spacing, TlsSuites, UntilPlan, Verification,
+};
+use stillwell_run::{AddressFamily, Interrupt, LoadEnd, LoadFound, conduct_load};
+use stillwell_scope::{Place, Scope, Token};
+use stillwell_sink::{ServeCounts, bind_server};
+use stillwell_testkit::free_port;
+use stillwell_units::{Nanos, Seed};
+
+/// A test server on a port of its own.
+fn server(tls: bool, error: Option<&str>) -> ServePlan {
+    ServePlan {
+        seed: Seed::from_number(1),
+        workers: 1,
+        listeners: vec![ServeListenerPlan {
+            address: ([127, 0, 0, 1], 0).into(),
+            tls: tls.then(|| ServerTlsPlan {
+                identity: ServerIdentity::SelfSigned {
+                    names: vec!["127.0.0.1".to_owned()],
+                },
+                alpn: vec![stillwell_plan::Alpn::Http2, stillwell_plan::Alpn::Http1],
+                client_roots: Vec::new(),
+                resumption: true,
+                suites: TlsSuites::default(),
+            }),
+            protocols: ServeProtocols::Auto,
+            answer: AnswerPlan {
+                filters: FilterSet::ALL,
+                options: ResponseOptions::default(),
+                envoy_headers: true,
+            },
+            faults: FaultsPlan {
+                error: error.map(|error| error.parse().unwrap()),
+                ..FaultsPlan::default()
+            },
+            connections_max: 100,
+        }],
+    }
+}
+
+/// Without a schedule, four connections, until `requests` are sent.
+fn closed(address: SocketAddr, requests: u64) -> LoadPlan {
+    LoadPlan {
+        endpoints: vec![EndpointPlan {
+            address: address.to_string(),
+            tls_host: None,
+            weight: 1,
+            requests: vec![RequestPlan {
+                method: "GET".to_owned(),
+                path: "/".to_owned(),
+                authority: address.to_string(),
+                headers: vec![("x-test".to_owned(), "1".to_owned())],
+                body: BodyPlan::None,
+            }],
+        }],
+        pace: LoadPace::Closed,
+        connecting: ConnectingPlan {
+            connections: 4,
+            protocol: LoadProtocol::Http1,
+            streams: 1,
+            prefetch: true,
+            reuse: Reuse::Mru,
+            requests_max: None,
+            timeout: Nanos::from_secs(5),
+        },
+        tls: ClientTlsPlan {
+            verification: Verification::None,
+            identity: None,
+            alpn: Vec::new(),
+            server_name: None,
+            resumption: true,
+            suites: TlsSuites::default(),
+        },
+        workers: 1,
+        until: UntilPlan {
+            requests: Some(requests),
+            duration: Some(Nanos::from_secs(30)),
+            ..UntilPlan::default()
+        },
+        warmup: Nanos::ZERO,
+        timeout: Nanos::from_millis(300),
+        grace: Nanos::from_secs(1),
+        idle: IdleStrategy::Sleep,
+        seed: Seed::from_number(1),
+    }
+}
+
+fn open(per_second: f64, overflow: Overflow) -> LoadPace {
+    LoadPace::Open {
+        curve: LoadCurve::Constant { per_second },
+        spacing: Spacing::Even,
+        overflow,
+    }
+}
+
+fn load(plan: LoadPlan) -> LoadFound {
+    let interrupt = Interrupt::new();
+    conduct_load(
+        plan,
+        AddressFamily::Any,
+        &[Place::default()],
+        &interrupt,
+        &mut |_| {},
+    )
+    .unwrap()
+}
+
+/// Makes the load that `plan` makes of the server's address, and gives what both
+/// ends counted.
+fn against(
+    serve: &ServePlan,
+    plan: impl FnOnce(SocketAddr) -> LoadPlan,
+) -> (LoadFound, ServeCounts) {
+    let server = bind_server(serve).unwrap();
+    let (address, counter) = (server.addresses()[0], server.counter());
+    let mut scope = Scope::new(&Token::new());
+    server.start(&mut scope, &Place::default()).unwrap();
+    let found = load(plan(address));
+    scope.close(Nanos::from_secs(5));
+    (found, counter.total())
+}
+
+fn ended(found: &LoadFound, outcome: Outcome) -> u64 {
+    found
+        .workers
+        .iter()
+        .map(|worker| worker.shard.ended(outcome))
+        .sum()
+}
+
+/// Every request that was begun has ended in exactly one way.
+fn assert_accounted(found: &LoadFound) {
+    for worker in &found.workers {
+        assert_eq!(
+            worker.shard.begun.total(),
+            worker.shard.ended_in_all(),
+            "{found:?}"
+        );
+    }
+    let in_seconds: u64 = found
+        .seconds
+        .iter()
+        .flat_map(|second| second.outcomes)
+        .sum();
+    let in_all: u64 = Outcome::ALL
+        .into_iter()
+        .map(|outcome| ended(found, outcome))
+        .sum();
+    assert_eq!(in_seconds, in_all);
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    protocol: LoadProtocol,
+    tls: bool,
+    streams: u32,
+}
+
+const WAYS: [Way; 4] = [
+    Way {
+        protocol: LoadProtocol::Http1,
+        tls: false,
+        streams: 1,
+    },
+    Way {
+        protocol: LoadProtocol::Http1,
+        tls: true,
+        streams: 1,
+    },
+    Way {
+        protocol: LoadProtocol::Http2,
+        tls: false,
+        streams: 5,
+    },
+    Way {
+        protocol: LoadProtocol::Http2,
+        tls: true,
+        streams: 5,
+    },
+];
+
+fn over(way: Way, mut plan: LoadPlan) -> LoadPlan {
+    plan.connecting.protocol = way.protocol;
+    plan.connecting.streams = way.streams;
+    plan.endpoints[0].tls_host = way.tls.then(|| "127.0.0.1".to_owned());
+    plan
+}
+
+#[test]
+fn both_ends_count_alike_over_every_protocol() {
+    for way in WAYS {
+        for pace in [LoadPace::Closed, open(5000.0, Overflow::Wait)] {
+            let (found, seen) = against(&server(way.tls, None), |address| LoadPlan {
+                pace: pace.clone(),
+                workers: 2,
+                ..over(way, closed(address, 500))
+            });
+            assert_accounted(&found);
+            assert_eq!(found.end, LoadEnd::Requests, "{way:?}");
+            assert_eq!(ended(&found, Outcome::Ok), 500, "{way:?} {found:?}");
+            assert_eq!((seen.requests, seen.connections), (500, 4), "{way:?}");
+            let times = |time: LoadTime| {
+                found
+                    .workers
+                    .iter()
+                    .map(|it| it.times(time).len())
+                    .sum::<u64>()
+            };
+            assert_eq!(times(LoadTime::Service(Outcome::Ok)), 500);
+            assert_eq!(times(LoadTime::FirstByte), 500);
+            assert_eq!(times(LoadTime::Connect), 4);
+            assert_eq!(times(LoadTime::Handshake), if way.tls { 4 } else { 0 });
+            let scheduled = if pace == LoadPace::Closed { 0 } else { 500 };
+            assert_eq!(times(LoadTime::Response(Outcome::Ok)), scheduled);
+            assert_eq!(times(LoadTime::Lateness), scheduled);
+        }
+    }
+}
+
+#[test]
+fn whatever_the_server_does_every_request_ends_in_one_way() {
+    for (fault, outcomes) in [
+        ("rand() < 0.3 ? 'close' : false", vec![Outcome::PeerClosed]),
+        ("rand() < 0.3 ? 'reset' : false", vec![Outcome::PeerClosed]),
+        (
+            "rand() < 0.3 ? 'truncate' : false",
+            vec![Outcome::PeerClosed, Outcome::TimedOut],
+        ),
+        (
+            "rand() < 0.3 ? 'garbage' : false",
+            vec![Outcome::Malformed, Outcome::PeerClosed],
+        ),
+        (
+            "rand() < 0.3 ? 'huge_head' : false",
+            vec![Outcome::Malformed, Outcome::PeerClosed, Outcome::Ok],
+        ),
+        (
+            "rand() < 0.1 ? 'stall' : false",
+            vec![Outcome::TimedOut, Outcome::PeerClosed],
+        ),
+        (
+            "rand() < 0.1 ? 'silence' : false",
+            vec![Outcome::TimedOut, Outcome::PeerClosed],
+        ),
+        ("rand() < 0.3 ? 503 : false", vec![Outcome::Status5xx]),
+    ] {
+        for way in [WAYS[0], WAYS[2]] {
+            let (found, seen) = against(&server(way.tls, Some(fault)), |address| {
+                over(way, closed(address, 60))
+            });
+            assert_accounted(&found);
+            let good = ended(&found, Outcome::Ok);
+            let bad: u64 = outcomes.iter().map(|it| ended(&found, *it)).sum();
+            let bad = if outcomes.contains(&Outcome::Ok) {
+                bad - good
+            } else {
+                bad
+            };
+            let all: u64 = found
+                .workers
+                .iter()
+                .map(|worker| worker.shard.begun.total())
+                .sum();
+            assert_eq!(
+                good + bad,
+                all,
+                "{way:?} {fault}: {:?}",
+                found.workers[0].shard.outcomes
+            );
+            assert_eq!(all, 60, "{way:?} {fault}");
+            // What never left us the server has not seen.
+            assert!(seen.requests <= all, "{way:?} {fault}");
+        }
+    }
+}
+
+#[test]
+fn a_port_where_nobody_listens_fails_each_request() {
+    let address: SocketAddr = ([127, 0, 0, 1], free_port()).into();
+    for prefetch in [true, false] {
+        let mut plan = closed(address, 20);
+        plan.pace = open(1000.0, Overflow::Wait);
+        plan.connecting.prefetch = prefetch;
+        let found = load(plan);
+        assert_accounted(&found);
+        assert_eq!(ended(&found, Outcome::ConnectRefused), 20, "{prefetch}");
+        let mut plan = closed(address, 4);
+        plan.connecting.prefetch = prefetch;
+        let found = load(plan);
+        assert_accounted(&found);
+        assert_eq!(ended(&found, Outcome::ConnectRefused), 4, "{prefetch}");
+    }
+}
+
+#[test]
+fn connections_are_opened_when_needed_and_used_up_as_told() {
+    let (found, seen) = against(&server(false, None), |address| {
+        let mut plan = closed(address, 20);
+        plan.pace = open(50.0, Overflow::Wait);
+        plan.connecting.prefetch = false;
+        plan
+    });
+    assert_accounted(&found);
+    assert_eq!(seen.connections, 1, "the last one used is used again");
+    let (found, seen) = against(&server(false, None), |address| {
+        let mut plan = closed(address, 40);
+        plan.connecting.requests_max = Some(5);
+        plan
+    });
+    assert_accounted(&found);
+    assert_eq!(ended(&found, Outcome::Ok), 40);
+    assert!((8..=12).contains(&seen.connections), "{}", seen.connections);
+}
+
+#[test]
+fn predicates_end_a_load() {
+    let predicate = |name: &str, threshold| {
+        vec![PredicatePlan {
+            counter: name.parse().unwrap(),
+            threshold,
+        }]
+    };
+    let (found, _) = against(&server(false, None), |address| {
+        let mut plan = closed(address, 1_000_000);
+        plan.connecting.connections = 1;
+        plan.until.termination = predicate("benchmark.http_2xx", 24);
+        plan
+    });
+    assert_eq!(found.end, LoadEnd::Termination(0));
+    assert_eq!(ended(&found, Outcome::Ok), 25);
+    let (found, _) = against(&server(false, Some("500")), |address| {
+        let mut plan = closed(address, 1_000_000);
+        plan.until.termination = predicate("ok", 0);
+        plan.until.failure = predicate("status_5xx", 0);
+        plan
+    });
+    assert_eq!(found.end, LoadEnd::Failure(0));
+    assert_accounted(&found);
+}
+
+#[test]
+fn requests_that_may_not_wait_are_dropped() {
+    let (found, _) = against(&server(false, Some("'silence'")), |address| {
+        let mut plan = closed(address, 50);
+        plan.pace = open(1000.0, Overflow::Drop { waiting_max: 0 });
+        plan.connecting.connections = 1;
+        plan
+    });
+    assert_accounted(&found);
+    assert_eq!(ended(&found, Outcome::Dropped), 49);
+}
+
+/// Answers one request a connection, and closes it between two without a word.
+fn closing_server(listener: &TcpListener, token: &Token) -> std::io::Result<u64> {
+    let mut answered = 0;
+    listener.set_nonblocking(false)?;
+    while !token.is_cancelled() {
+        let (mut stream, _) = listener.accept()?;
+        let mut buffer = [0; 1024];
+        while !buffer.ends_with(b"\r\n\r\n") {
+            let count = stream.read(&mut buffer)?;
+            if count == 0 || buffer[..count].ends_with(b"\r\n\r\n") {
+                break;
+            }
+        }
+        if token.is_cancelled() {
+            break;
+        }
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")?;
+        answered += 1;
+    }
+    Ok(answered)
+}
+
+#[test]
+fn a_connection_that_was_closed_between_requests_fails_none() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let token = Token::new();
+    let mut scope = Scope::new(&token);
+    scope
+        .thread(Place::default(), "closing", move |token| {
+            closing_server(&listener, token)?;
+            Ok(())
+        })
+        .unwrap();
+    let mut plan = closed(address, 20);
+    plan.pace = open(100.0, Overflow::Wait);
+    plan.connecting.connections = 1;
+    let found = load(plan);
+    token.cancel();
+    // Lets the server look up.
+    drop(std::net::TcpStream::connect(address));
+    scope.close(Nanos::from_secs(5));
+    assert_accounted(&found);
+    assert_eq!(
+        ended(&found, Outcome::Ok),
+        20,
+        "{:?}",
+        found.workers[0].shard.outcomes
+    );
+}

@@ -1,0 +1,270 @@
+//! Answers in bytes.
+
+use stillwell_http::h2::ResponseBlock;
+use stillwell_http::{HeadError, PreparedResponse};
+use stillwell_plan::{AnswerPlan, FilterSet, ResponseOptions};
+use stillwell_units::Nanos;
+
+use super::date::DATE_BYTES;
+
+/// As long as a date, and found again where the real one belongs.
+const DATE_HERE: &str = "DATE-DATE-DATE-DATE-DATE-DATE";
+const _: () = assert!(DATE_HERE.len() == DATE_BYTES);
+
+/// Longer than any head that a client is bound to read.
+pub(super) const HUGE_HEADER_BYTES: usize = 64 << 10;
+
+/// No program that speaks HTTP begins like this.
+const GARBAGE: &[u8] = b"\0\xff\x16this is no HTTP\r\n\r\n\x7f\0\0\0garbage";
+
+/// The body that is broken off where the usual one is too short for that.
+const BROKEN_BODY_BYTES_MIN: usize = 100;
+
+/// The answers of a listener that are the same each time, laid out once.
+#[derive(Debug)]
+pub(super) struct Answers {
+    common: Laid,
+    last: Laid,
+    refusal: Laid,
+    envoy_headers: bool,
+    multiplexed: Common,
+}
+
+/// The common answer in HTTP/2.
+#[derive(Debug)]
+pub(super) struct Common {
+    pub(super) status: u16,
+    pub(super) block: ResponseBlock,
+    pub(super) body: Vec<u8>,
+}
+
+/// An answer that only some requests get.
+#[derive(Debug)]
+pub(super) struct OwnAnswer {
+    pub(super) status: u16,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Vec<u8>,
+}
+
+/// A response, and where its date stands.
+#[derive(Debug)]
+struct Laid {
+    response: PreparedResponse,
+    date_at: Option<usize>,
+}
+
+/// How an answer goes to one request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Manner {
+    /// Without the body, which `HEAD` does not get.
+    pub(super) head_only: bool,
+    /// Whether the connection is closed after it.
+    pub(super) last: bool,
+}
+
+impl Answers {
+    pub(super) fn new(plan: &AnswerPlan) -> Result<Self, HeadError> {
+        let own = OwnAnswer::new(&plan.options, plan.filters, None, None);
+        let envoy_headers = plan.envoy_headers;
+        let laid = |answer: &OwnAnswer, last| Laid::new(answer, last, envoy_headers);
+        Ok(Self {
+            common: laid(&own, false)?,
+            last: laid(&own, true)?,
+            refusal: laid(&OwnAnswer::of_status(400), true)?,
+            envoy_headers,
+            multiplexed: Common {
+                status: own.status,
+                block: own.block(envoy_headers)?,
+                body: own.body,
+            },
+        })
+    }
+
+    /// Appends the common answer to `out` and says its status.
+    pub(super) fn write_common(&self, manner: Manner, date: &str, out: &mut Vec<u8>) -> u16 {
+        let laid = if manner.last {
+            &self.last
+        } else {
+            &self.common
+        };
+        laid.write(manner.head_only, date, out);
+        self.multiplexed.status
+    }
+
+    /// Appends `answer` to `out`, or status 500 where it cannot be laid out, and
+    /// says its status.
+    pub(super) fn write_own(
+        &self,
+        answer: &OwnAnswer,
+        manner: Manner,
+        date: &str,
+        out: &mut Vec<u8>,
+    ) -> u16 {
+        let laid = |answer: &OwnAnswer| Laid::new(answer, manner.last, self.envoy_headers);
+        if let Ok(own) = laid(answer) {
+            own.write(manner.head_only, date, out);
+            return answer.status;
+        }
+        if let Ok(error) = laid(&OwnAnswer::of_status(500)) {
+            error.write(manner.head_only, date, out);
+        }
+        500
+    }
+
+    /// Appends what a request gets that cannot be framed.
+    pub(super) fn write_refusal(&self, date: &str, out: &mut Vec<u8>) {
+        self.refusal.write(false, date, out);
+    }
+
+    /// Appends an answer that breaks off in the middle of its body.
+    pub(super) fn write_broken(&self, date: &str, out: &mut Vec<u8>) {
+        let mut answer = OwnAnswer::of_status(200);
+        answer.body = vec![b'a'; self.broken_bytes()];
+        let manner = Manner {
+            head_only: false,
+            last: false,
+        };
+        self.write_own(&answer, manner, date, out);
+        out.truncate(out.len() - answer.body.len() / 2);
+    }
+
+    /// How long a body is that breaks off, and what is sent of it.
+    pub(super) fn broken_body(&self) -> (usize, Vec<u8>) {
+        let length = self.broken_bytes();
+        (length, vec![b'a'; length / 2])
+    }
+
+    /// The common answer in HTTP/2.
+    pub(super) const fn common(&self) -> &Common {
+        &self.multiplexed
+    }
+
+    fn broken_bytes(&self) -> usize {
+        self.multiplexed.body.len().max(BROKEN_BODY_BYTES_MIN)
+    }
+
+    /// Appends an answer whose head is longer than any client reads.
+    pub(super) fn write_huge(out: &mut Vec<u8>) {
+        out.extend_from_slice(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nx-huge: ");
+        out.resize(out.len() + HUGE_HEADER_BYTES, b'a');
+        out.extend_from_slice(b"\r\n\r\n");
+    }
+
+    /// Appends what is no HTTP.
+    pub(super) fn write_garbage(out: &mut Vec<u8>) {
+        out.extend_from_slice(GARBAGE);
+    }
+
+    /// Whether answers carry a date.
+    pub(super) const fn has_date(&self) -> bool {
+        self.envoy_headers
+    }
+}
+
+impl OwnAnswer {
+    /// The answer that `options` ask for, as far as there are `filters` that
+    /// heed them; with the request's headers and with the time since the request
+    /// before, where those are to be sent.
+    pub(super) fn new(
+        options: &ResponseOptions,
+        filters: FilterSet,
+        echo: Option<&str>,
+        delta: Option<(Nanos, &str)>,
+    ) -> Self {
+        let mut answer = Self::of_status(404);
+        if filters.test_server {
+            let bytes = usize::try_from(options.body_bytes.unwrap_or(0)).unwrap_or(0);
+            answer.body = vec![b'a'; bytes];
+            answer
+                .body
+                .extend_from_slice(echo.unwrap_or_default().as_bytes());
+            let (status, headers) = options.status_and_headers(!answer.body.is_empty());
+            answer.status = status;
+            if matches!(status, 204 | 304) {
+                answer.body.clear();
+            }
+            let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+            answer.headers = headers.into_iter().map(owned).collect();
+        }
+        if let Some((delta, name)) = delta {
+            let nanoseconds = delta.as_u64().to_string();
+            answer.headers.push((name.to_owned(), nanoseconds));
+        }
+        answer
+    }
+
+    /// Its head in HTTP/2; the date is added each time.
+    pub(super) fn block(&self, envoy_headers: bool) -> Result<ResponseBlock, HeadError> {
+        let own = self.headers.iter();
+        let mut headers: Vec<(&str, &str)> = own
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        if envoy_headers && !headers.iter().any(|(name, _)| *name == "server") {
+            headers.push(("server", "envoy"));
+        }
+        ResponseBlock::new(self.status, &headers)
+    }
+
+    /// An answer with nothing but a status.
+    pub(super) const fn of_status(status: u16) -> Self {
+        Self {
+            status,
+            headers: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+
+    /// The answer to a request whose wishes make no sense.
+    pub(super) fn misunderstood(filter: &str, message: &str) -> Self {
+        let body = format!("{filter} didn't understand the request: {message}");
+        Self {
+            status: 500,
+            headers: vec![("content-type".to_owned(), "text/plain".to_owned())],
+            body: body.into_bytes(),
+        }
+    }
+}
+
+impl Laid {
+    fn new(answer: &OwnAnswer, last: bool, envoy_headers: bool) -> Result<Self, HeadError> {
+        let own = answer.headers.iter();
+        let mut headers: Vec<(&str, &str)> = own
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        let is_set = |headers: &[(&str, &str)], name: &str| {
+            headers
+                .iter()
+                .any(|(other, _)| other.eq_ignore_ascii_case(name))
+        };
+        if envoy_headers {
+            headers.push(("date", DATE_HERE));
+            if !is_set(&headers, "server") {
+                headers.push(("server", "envoy"));
+            }
+        }
+        if last && !is_set(&headers, "connection") {
+            headers.push(("connection", "close"));
+        }
+        let response = PreparedResponse::new(answer.status, &headers, &answer.body)?;
+        let head = response.head();
+        let date_at = envoy_headers
+            .then(|| memchr::memmem::find(head, DATE_HERE.as_bytes()))
+            .flatten();
+        Ok(Self { response, date_at })
+    }
+
+    fn write(&self, head_only: bool, date: &str, out: &mut Vec<u8>) {
+        let begin = out.len();
+        out.extend_from_slice(if head_only {
+            self.response.head()
+        } else {
+            self.response.bytes()
+        });
+        if let Some(at) = self.date_at
+            && date.len() == DATE_BYTES
+        {
+            let at = begin + at;
+            out[at..at + DATE_BYTES].copy_from_slice(date.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! From a plan to bound sockets, and from those to workers.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+
+use stillwell_http::HeadError;
+use stillwell_metric::{Labels, SinkShard};
+use stillwell_plan::{ServeListenerPlan, ServePlan};
+use stillwell_scope::{PartError, Place, Scope, clock};
+use stillwell_units::Seed;
+use stillwell_wire::tls::{ServerTls, TlsError};
+use stillwell_wire::{ListenError, Stream};
+
+use super::answers::Answers;
+use super::connection::serve;
+use super::counts::{ServeCounter, ServeShard};
+use super::service::{Service, Site};
+use crate::accept::accept;
+use crate::account::accounted;
+use crate::bind::StreamListener;
+use crate::worker::Worker;
+
+/// Why a test server cannot start. The source says what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// An address cannot be had.
+    #[error("bind the test server")]
+    Listen {
+        /// The address, and what is the matter with it.
+        source: ListenError,
+    },
+    /// Its answer is no HTTP response.
+    #[error("lay out the answers at {address}")]
+    Answer {
+        /// Where.
+        address: SocketAddr,
+        /// What is the matter with it.
+        source: HeadError,
+    },
+    /// Its TLS cannot be configured.
+    #[error("configure TLS at {address}")]
+    Tls {
+        /// Where.
+        address: SocketAddr,
+        /// What is the matter.
+        source: Box<TlsError>,
+    },
+    /// The kernel has no descriptor for one more worker.
+    #[error("share the test server's sockets among {workers} workers")]
+    Share {
+        /// How many it was to have.
+        workers: u16,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+/// A test server whose sockets are bound and whose workers are not started.
+#[derive(Debug)]
+pub struct BoundServer {
+    addresses: Vec<SocketAddr>,
+    workers: Vec<Vec<(Arc<Site>, StreamListener)>>,
+    counter: ServeCounter,
+    seed: Seed,
+}
+
+/// Binds the sockets of `plan` now, so that a taken address is known before
+/// anything starts. Connections wait in the kernel from here on.
+///
+/// # Errors
+/// [`ServeError`] with what to do about it.
+pub fn bind_server(plan: &ServePlan) -> Result<BoundServer, ServeError> {
+    let mut addresses = Vec::new();
+    let mut workers: Vec<Vec<_>> = (0..plan.workers.max(1)).map(|_| Vec::new()).collect();
+    for listener in &plan.listeners {
+        let socket = StreamListener::tcp(listener.address);
+        let socket = socket.map_err(|source| ServeError::Listen { source })?;
+        addresses.push(socket.address().unwrap_or(listener.address));
+        let site = Arc::new(site(listener)?);
+        for worker in &mut workers {
+            let shared = socket.share().map_err(|source| ServeError::Share {
+                workers: plan.workers,
+                source,
+            })?;
+            worker.push((Arc::clone(&site), shared));
+        }
+    }
+    let shard = |number: usize| {
+        let labels = Labels::none()
+            .with("component", "serve")
+            .with("worker", number.to_string());
+        (
+            Arc::new(SinkShard::new(labels)),
+            Arc::new(ServeShard::new()),
+        )
+    };
+    Ok(BoundServer {
+        addresses,
+        counter: ServeCounter {
+            shards: (0..workers.len()).map(shard).collect(),
+        },
+        workers,
+        seed: plan.seed,
+    })
+}
+
+fn site(plan: &ServeListenerPlan) -> Result<Site, ServeError> {
+    let answers = Answers::new(&plan.answer).map_err(|source| ServeError::Answer {
+        address: plan.address,
+        source,
+    })?;
+    let tls = plan.tls.as_ref().map(ServerTls::new).transpose();
+    let tls = tls.map_err(|source| ServeError::Tls {
+        address: plan.address,
+        source: Box::new(source),
+    })?;
+    Ok(Site::new(plan.clone(), answers, tls, clock::now()))
+}
+
+impl BoundServer {
+    /// The addresses that it listens on, in the plan's order, with the ports
+    /// that the kernel chose where the plan says 0.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// The certificate that was made for the first listener that has none of its
+    /// own, as PEM.
+    #[must_use]
+    pub fn certificate_pem(&self) -> Option<String> {
+        let mut sites = self.workers.first()?.iter().map(|(site, _)| site);
+        sites.find_map(|site| Some(site.tls.as_ref()?.made_certificate()?.to_owned()))
+    }
+
+    /// What it will count.
+    #[must_use]
+    pub fn counter(&self) -> ServeCounter {
+        self.counter.clone()
+    }
+
+    /// Starts its workers in `scope` at `place`, called `serve-NUMBER`.
+    ///
+    /// # Errors
+    /// The kernel's answer where it starts no more threads; those that were
+    /// started end with the scope.
+    pub fn start(self, scope: &mut Scope, place: &Place) -> io::Result<()> {
+        let shards = self.counter.shards.into_iter();
+        for (number, (listeners, (sink, shard))) in
+            (0_u64..).zip(self.workers.into_iter().zip(shards))
+        {
+            let seed = self.seed.derive("serve", number);
+            let name = format!("serve-{number}");
+            scope.worker(place.clone(), &name, move |token| async move {
+                let worker = Rc::new(Worker::new(sink, token));
+                let all = listeners.into_iter().map(|(site, listener)| {
+                    let service = Service::new(site, Arc::clone(&shard), &seed);
+                    listen(Rc::clone(&worker), Rc::new(service), listener)
+                });
+                accounted(Rc::clone(&worker), until_all(all.collect())).await
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn listen(
+    worker: Rc<Worker>,
+    service: Rc<Service>,
+    listener: StreamListener,
+) -> Pin<Box<dyn Future<Output = Result<(), PartError>>>> {
+    let connections_max = usize::try_from(service.site.plan.connections_max).unwrap_or(usize::MAX);
+    let serve =
+        move |worker: Rc<Worker>, stream: Stream| serve(worker, Rc::clone(&service), stream);
+    Box::pin(accept(worker, listener, connections_max, serve))
+}
+
+/// Until all of `futures` have ended, or one has failed.
+async fn until_all<F>(mut futures: Vec<F>) -> Result<(), PartError>
+where
+    F: Future<Output = Result<(), PartError>> + Unpin,
+{
+    poll_fn(|context| {
+        let mut failed = None;
+        futures.retain_mut(|future| match Pin::new(future).poll(context) {
+            Poll::Pending => true,
+            Poll::Ready(Ok(())) => false,
+            Poll::Ready(Err(error)) => {
+                failed = Some(error);
+                false
+            }
+        });
+        match failed {
+            Some(error) => Poll::Ready(Err(error)),
+            None if futures.is_empty() => Poll::Ready(Ok(())),
+            None => Poll::Pending,
+        }
+    })
+    .await
+}

@@ -1,0 +1,106 @@
+//! One HTTP/1.1 connection's requests, without I/O: bytes in, answers out.
+
+use stillwell_http::{ParseError, RequestEvent, RequestHead, RequestParser};
+use stillwell_units::Moment;
+
+use super::answers::Manner;
+use super::outbox::Outbox;
+use super::request::{Wishes, is_wish};
+use super::service::Service;
+
+/// Reads requests and has them answered.
+#[derive(Debug, Default)]
+pub(super) struct Conversation {
+    parser: RequestParser,
+    request: Option<Request>,
+    ended: bool,
+}
+
+/// The request that is being read.
+#[derive(Debug)]
+struct Request {
+    manner: Manner,
+    wishes: Option<Box<Wishes>>,
+}
+
+impl Conversation {
+    /// Takes in what was read `now`; what follows the last request is passed
+    /// over.
+    pub(super) fn take(
+        &mut self,
+        input: &[u8],
+        now: Moment,
+        service: &Service,
+        outbox: &mut Outbox,
+    ) {
+        let mut read = 0;
+        while !self.ended {
+            match self.step(&input[read..], now, service, outbox) {
+                Ok(Some(consumed)) => read += consumed,
+                Ok(None) => return,
+                Err(_) => {
+                    service.shard.malformed.add(1);
+                    outbox.push_refusal();
+                    self.ended = true;
+                }
+            }
+        }
+    }
+
+    /// The peer has closed the connection.
+    pub(super) fn finish(&mut self, service: &Service) {
+        if !self.ended && self.parser.finish().is_err() {
+            service.shard.malformed.add(1);
+        }
+    }
+
+    /// One event of the parser: the bytes it took, `None` where it needs more.
+    fn step(
+        &mut self,
+        input: &[u8],
+        now: Moment,
+        service: &Service,
+        outbox: &mut Outbox,
+    ) -> Result<Option<usize>, ParseError> {
+        let (consumed, event) = self.parser.advance(input)?;
+        match event {
+            Some(RequestEvent::Head(head)) => {
+                if head.expect_continue {
+                    outbox.push_continue();
+                }
+                self.request = Some(Request::of(&head, service.echoes()));
+            }
+            Some(RequestEvent::Body(part)) => service.shard.body_bytes.add(part.len() as u64),
+            Some(RequestEvent::End) => {
+                if let Some(request) = self.request.take() {
+                    service.shard.requests.add(1);
+                    self.ended = request.manner.last;
+                    outbox.push(service.decide(now, request.wishes), request.manner);
+                }
+            }
+            None => return Ok(None),
+        }
+        Ok(Some(consumed))
+    }
+}
+
+impl Request {
+    fn of(head: &RequestHead<'_>, is_echoed: bool) -> Self {
+        let has_wishes = is_echoed || head.headers().any(|(name, _)| is_wish(name));
+        let pseudo: [(&[u8], &[u8]); 2] = [
+            (b":path", head.target.as_bytes()),
+            (b":method", head.method.as_bytes()),
+        ];
+        let wishes = || {
+            let headers: Vec<_> = pseudo.into_iter().chain(head.headers()).collect();
+            Box::new(Wishes::of(&headers, is_echoed))
+        };
+        Self {
+            manner: Manner {
+                head_only: head.method == "HEAD",
+                last: !head.keep_alive,
+            },
+            wishes: has_wishes.then(wishes),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What a test server counts.
+
+use std::array;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use stillwell_metric::{Cell, SinkShard};
+use stillwell_plan::Fault;
+
+const STATUS_MIN: u16 = 200;
+const STATUSES: usize = 400;
+
+/// What one worker counts.
+#[derive(Debug)]
+pub(super) struct ServeShard {
+    pub(super) requests: Cell,
+    pub(super) body_bytes: Cell,
+    pub(super) sent_bytes: Cell,
+    pub(super) malformed: Cell,
+    pub(super) abandoned: Cell,
+    pub(super) handshakes: Cell,
+    pub(super) resumed: Cell,
+    pub(super) handshakes_failed: Cell,
+    statuses: [Cell; STATUSES],
+    faults: [Cell; Fault::NAMED.len()],
+}
+
+impl ServeShard {
+    pub(super) fn new() -> Self {
+        Self {
+            requests: Cell::default(),
+            body_bytes: Cell::default(),
+            sent_bytes: Cell::default(),
+            malformed: Cell::default(),
+            abandoned: Cell::default(),
+            handshakes: Cell::default(),
+            resumed: Cell::default(),
+            handshakes_failed: Cell::default(),
+            statuses: array::from_fn(|_| Cell::default()),
+            faults: array::from_fn(|_| Cell::default()),
+        }
+    }
+
+    /// One more answer with `status`, from 200 to 599.
+    pub(super) fn count_status(&self, status: u16) {
+        let at = usize::from(status.saturating_sub(STATUS_MIN));
+        if let Some(cell) = self.statuses.get(at) {
+            cell.add(1);
+        }
+    }
+
+    /// One more `fault` that has a name.
+    pub(super) fn count_fault(&self, fault: Fault) {
+        if let Some(at) = Fault::NAMED.iter().position(|other| *other == fault) {
+            self.faults[at].add(1);
+        }
+    }
+}
+
+/// What a test server has counted, to be asked at any time.
+#[derive(Clone, Debug)]
+pub struct ServeCounter {
+    pub(super) shards: Vec<(Arc<SinkShard>, Arc<ServeShard>)>,
+}
+
+/// What a test server has counted.
+///
+/// Every request that came whole stands in exactly one place: under its status,
+/// under its fault, or among the abandoned.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ServeCounts {
+    /// Connections accepted.
+    pub connections: u64,
+    /// Requests that came whole.
+    pub requests: u64,
+    /// Answers by status; a status that was never sent is not there.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Requests that met a fault, by its name.
+    pub faults: BTreeMap<&'static str, u64>,
+    /// Requests whose client, or whose server, went before their answer was due.
+    pub abandoned: u64,
+    /// Requests that could not be framed, answered by 400; none of the above.
+    pub malformed: u64,
+    /// Bytes of requests' bodies.
+    pub body_bytes: u64,
+    /// Bytes of answers that were sent, heads included and TLS excluded.
+    pub sent_bytes: u64,
+    /// TLS handshakes that succeeded.
+    pub handshakes: u64,
+    /// Those of them that resumed a session.
+    pub resumed: u64,
+    /// TLS handshakes that failed.
+    pub handshakes_failed: u64,
+}
+
+impl ServeCounter {
+    /// The counts so far, of all workers together.
+    #[must_use]
+    pub fn total(&self) -> ServeCounts {
+        let mut total = ServeCounts::default();
+        for (sink, shard) in &self.shards {
+            total.connections += sink.connections.total();
+            total.requests += shard.requests.total();
+            total.abandoned += shard.abandoned.total();
+            total.malformed += shard.malformed.total();
+            total.body_bytes += shard.body_bytes.total();
+            total.sent_bytes += shard.sent_bytes.total();
+            total.handshakes += shard.handshakes.total();
+            total.resumed += shard.resumed.total();
+            total.handshakes_failed += shard.handshakes_failed.total();
+            for (status, cell) in (STATUS_MIN..).zip(&shard.statuses) {
+                if cell.total() > 0 {
+                    *total.statuses.entry(status).or_default() += cell.total();
+                }
+            }
+            for (fault, cell) in Fault::NAMED.iter().zip(&shard.faults) {
+                if cell.total() > 0 {
+                    *total.faults.entry(fault.name()).or_default() += cell.total();
+                }
+            }
+        }
+        total
+    }
+}

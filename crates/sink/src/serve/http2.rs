@@ -1,0 +1,399 @@
+//! One HTTP/2 connection, without I/O: bytes in, bytes out.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::rc::Rc;
+
+use stillwell_http::h2::{
+    BodyLength, ErrorCode, Limits, RequestHead, ResponseBlock, Server, ServerEvent, Stream,
+};
+use stillwell_plan::Fault;
+use stillwell_scope::clock;
+use stillwell_units::Moment;
+
+use super::answers::{Answers, HUGE_HEADER_BYTES, OwnAnswer};
+use super::outbox::End;
+use super::request::{Wishes, is_wish};
+use super::service::{Reply, Service};
+
+/// One connection and its requests.
+#[derive(Debug)]
+pub(super) struct Http2 {
+    service: Rc<Service>,
+    server: Server,
+    /// By the streams' slots.
+    requests: Vec<Option<Request>>,
+    /// When each decided request is to be answered.
+    waiting: BinaryHeap<Reverse<Due>>,
+    /// What follows the last frame, where that is no frame.
+    garbage: Vec<u8>,
+    end: Option<End>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Due {
+    at: Moment,
+    number: u32,
+    slot: usize,
+}
+
+#[derive(Debug)]
+struct Request {
+    stream: Stream,
+    head_only: bool,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// It is not whole yet.
+    Reading(Option<Box<Wishes>>),
+    /// Its answer is not due yet.
+    Waiting(Reply),
+    /// So much of its body was sent.
+    Sending(Body, usize),
+    /// Nothing more is sent.
+    Silent,
+}
+
+#[derive(Debug)]
+enum Body {
+    Common,
+    Own(Vec<u8>),
+    /// Broken off by a reset once it was sent.
+    Broken(Vec<u8>),
+}
+
+/// An event, without what it borrows.
+enum Step {
+    Begin(Request, bool),
+    End(Stream),
+    Failed(Stream),
+    Room(Stream),
+    Nothing,
+}
+
+impl Http2 {
+    pub(super) fn new(service: &Rc<Service>) -> Self {
+        Self {
+            service: Rc::clone(service),
+            server: Server::new(Limits::default()),
+            requests: Vec::new(),
+            waiting: BinaryHeap::new(),
+            garbage: Vec::new(),
+            end: None,
+        }
+    }
+
+    /// Takes in what was read `now`.
+    pub(super) fn take(&mut self, input: &[u8], now: Moment) {
+        let mut read = 0;
+        while self.end.is_none() {
+            let step = match self.server.advance(&input[read..]) {
+                Ok((_, None)) => return,
+                Ok((taken, Some(event))) => {
+                    read += taken;
+                    step_of(&self.service, event)
+                }
+                Err(_) => {
+                    self.service.shard.malformed.add(1);
+                    self.end = Some(End::CloseEarly);
+                    return;
+                }
+            };
+            self.step(step, now);
+        }
+    }
+
+    /// Lays out what is due `now`, and what has got room.
+    pub(super) fn fill(&mut self, now: Moment) {
+        self.take(&[], now);
+        while self.end.is_none()
+            && let Some(Reverse(due)) = self.waiting.peek().copied()
+            && due.at <= now
+        {
+            self.waiting.pop();
+            let Some(request) = self.requests.get_mut(due.slot).and_then(Option::as_mut) else {
+                continue;
+            };
+            if request.stream.number() != due.number {
+                continue;
+            }
+            match std::mem::replace(&mut request.state, State::Silent) {
+                State::Waiting(reply) => self.answer(due.slot, reply),
+                other => request.state = other,
+            }
+        }
+    }
+
+    /// What is to be sent.
+    pub(super) fn unsent(&self) -> &[u8] {
+        match self.server.output() {
+            [] => &self.garbage,
+            output => output,
+        }
+    }
+
+    /// So much of it was sent.
+    pub(super) fn advance(&mut self, length: usize) {
+        self.service.shard.sent_bytes.add(length as u64);
+        if self.server.output().is_empty() {
+            self.garbage.drain(..length);
+        } else {
+            self.server.sent(length);
+        }
+    }
+
+    /// How the connection ends, once all is sent; `None` while it goes on.
+    pub(super) fn end(&self) -> Option<End> {
+        self.end.filter(|_| self.unsent().is_empty())
+    }
+
+    /// When the next answer is due.
+    pub(super) fn due(&self) -> Option<Moment> {
+        self.waiting.peek().map(|Reverse(due)| due.at)
+    }
+
+    /// The peer has closed the connection.
+    pub(super) fn finish(&mut self) {
+        if self.end.is_none() && self.server.open_streams() == 0 && self.server.finish().is_err() {
+            self.service.shard.malformed.add(1);
+        }
+    }
+
+    fn step(&mut self, step: Step, now: Moment) {
+        match step {
+            Step::Nothing => {}
+            Step::Begin(request, is_waiting) => {
+                let (stream, slot) = (request.stream, request.stream.slot());
+                if self.requests.len() <= slot {
+                    self.requests.resize_with(slot + 1, || None);
+                }
+                self.requests[slot] = Some(request);
+                if is_waiting {
+                    // One that is over already waits no more.
+                    self.server.send_continue(stream).unwrap_or_default();
+                }
+            }
+            Step::End(stream) => self.decide(stream, now),
+            Step::Room(stream) => self.send_body(stream.slot()),
+            Step::Failed(stream) => {
+                let failed = self.requests.get_mut(stream.slot()).and_then(Option::take);
+                if let Some(request) = failed {
+                    self.give_up(&request);
+                }
+            }
+        }
+    }
+
+    fn decide(&mut self, stream: Stream, now: Moment) {
+        let slot = stream.slot();
+        let Some(request) = self.requests.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        let State::Reading(wishes) = &mut request.state else {
+            return;
+        };
+        let service = &self.service;
+        service.shard.requests.add(1);
+        let decision = service.decide(now, wishes.take());
+        if decision.due <= now {
+            return self.answer(slot, decision.reply);
+        }
+        request.state = State::Waiting(decision.reply);
+        self.waiting.push(Reverse(Due {
+            at: decision.due,
+            number: stream.number(),
+            slot,
+        }));
+    }
+
+    fn answer(&mut self, slot: usize, reply: Reply) {
+        let service = Rc::clone(&self.service);
+        let answers = &service.site.answers;
+        service.site.end_one();
+        let status = match reply {
+            Reply::Common => {
+                let common = answers.common();
+                self.respond(slot, &common.block, common.body.len(), Body::Common);
+                common.status
+            }
+            Reply::Own(answer) => self.respond_own(slot, *answer),
+            Reply::Fault(Fault::Status(status)) => {
+                self.respond_own(slot, OwnAnswer::of_status(status))
+            }
+            Reply::Fault(fault) => {
+                service.shard.count_fault(fault);
+                return self.misbehave(slot, fault);
+            }
+        };
+        service.shard.count_status(status);
+    }
+
+    /// Answers with `answer`, or with status 500 where it cannot be laid out, and
+    /// says which status it was.
+    fn respond_own(&mut self, slot: usize, answer: OwnAnswer) -> u16 {
+        let status = answer.status;
+        if let Ok(block) = answer.block(self.service.site.answers.has_date()) {
+            let length = answer.body.len();
+            self.respond(slot, &block, length, Body::Own(answer.body));
+            return status;
+        }
+        if let Ok(block) = OwnAnswer::of_status(500).block(false) {
+            self.respond(slot, &block, 0, Body::Own(Vec::new()));
+        }
+        500
+    }
+
+    fn respond(&mut self, slot: usize, block: &ResponseBlock, body_bytes: usize, body: Body) {
+        let Some(request) = self.requests.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        let length = match (request.head_only, body_bytes as u64) {
+            (true, bytes) => BodyLength::Withheld(bytes),
+            (false, bytes) => BodyLength::Bytes(bytes),
+        };
+        let mut date = self.service.date.borrow_mut();
+        let extra: &[(&str, &[u8])] = if self.service.site.answers.has_date() {
+            &[("date", date.at(clock::wall()).as_bytes())]
+        } else {
+            &[]
+        };
+        let sent = self
+            .server
+            .respond_with(request.stream, block, extra, length);
+        // Nothing follows where it is over already: `Failed` has said so.
+        if sent.is_err() || request.head_only || body_bytes == 0 {
+            self.requests[slot] = None;
+            return;
+        }
+        request.state = State::Sending(body, 0);
+        drop(date);
+        self.send_body(slot);
+    }
+
+    /// Sends as much of a body as there is room for.
+    fn send_body(&mut self, slot: usize) {
+        let Some(request) = self.requests.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        let State::Sending(body, sent) = &mut request.state else {
+            return;
+        };
+        let (bytes, is_whole) = match body {
+            Body::Common => (self.service.site.answers.common().body.as_slice(), true),
+            Body::Own(bytes) => (bytes.as_slice(), true),
+            Body::Broken(bytes) => (bytes.as_slice(), false),
+        };
+        let taken = self
+            .server
+            .send_body(request.stream, &bytes[*sent..], is_whole);
+        *sent += taken.unwrap_or(0);
+        if taken.is_ok() && *sent < bytes.len() {
+            return;
+        }
+        if taken.is_ok() && !is_whole {
+            self.server.reset(request.stream, ErrorCode::INTERNAL_ERROR);
+        }
+        self.requests[slot] = None;
+    }
+
+    fn misbehave(&mut self, slot: usize, fault: Fault) {
+        let Some(request) = self.requests.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        let stream = request.stream;
+        request.state = State::Silent;
+        match fault {
+            Fault::Status(_) | Fault::Silence => {}
+            Fault::Close => self.end = Some(End::CloseEarly),
+            Fault::Reset => {
+                self.server.reset(stream, ErrorCode::INTERNAL_ERROR);
+                self.requests[slot] = None;
+            }
+            Fault::Garbage => {
+                Answers::write_garbage(&mut self.garbage);
+                self.end = Some(End::CloseEarly);
+            }
+            Fault::HugeHead => {
+                let mut answer = OwnAnswer::of_status(200);
+                let value = "a".repeat(HUGE_HEADER_BYTES);
+                answer.headers.push(("x-huge".to_owned(), value));
+                self.respond_own(slot, answer);
+            }
+            Fault::Truncate | Fault::Stall => self.break_off(slot, fault),
+        }
+    }
+
+    /// Sends half of a body; what follows is a reset, or nothing ever.
+    fn break_off(&mut self, slot: usize, fault: Fault) {
+        let (length, half) = self.service.site.answers.broken_body();
+        let Ok(block) = OwnAnswer::of_status(200).block(false) else {
+            return;
+        };
+        let Some(request) = self.requests.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        let stream = request.stream;
+        let body = BodyLength::Bytes(length as u64);
+        // Nothing follows where it is over already.
+        let begun = self.server.respond(stream, &block, body);
+        if begun.is_ok() && fault == Fault::Truncate {
+            request.state = State::Sending(Body::Broken(half), 0);
+            self.send_body(slot);
+        } else if begun.is_ok() {
+            self.server
+                .send_body(stream, &half, false)
+                .unwrap_or_default();
+        }
+    }
+
+    /// A request that comes to no end.
+    fn give_up(&self, request: &Request) {
+        if let State::Waiting(_) = request.state {
+            self.service.site.end_one();
+            self.service.shard.abandoned.add(1);
+        }
+    }
+}
+
+impl Drop for Http2 {
+    fn drop(&mut self) {
+        for request in self.requests.iter().flatten() {
+            self.give_up(request);
+        }
+    }
+}
+
+fn step_of(service: &Service, event: ServerEvent<'_>) -> Step {
+    match event {
+        ServerEvent::Head { stream, head } => {
+            let expect = head.fields.value("expect");
+            let is_waiting =
+                expect.is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
+            Step::Begin(Request::of(stream, &head, service.echoes()), is_waiting)
+        }
+        ServerEvent::Body { bytes, .. } => {
+            service.shard.body_bytes.add(bytes.len() as u64);
+            Step::Nothing
+        }
+        ServerEvent::End { stream, .. } => Step::End(stream),
+        ServerEvent::Failed { stream, .. } => Step::Failed(stream),
+        ServerEvent::Room { stream } => Step::Room(stream),
+    }
+}
+
+impl Request {
+    fn of(stream: Stream, head: &RequestHead<'_>, is_echoed: bool) -> Self {
+        let has_wishes = is_echoed || head.fields.iter().any(|(name, _)| is_wish(name));
+        let wishes = || {
+            let headers: Vec<_> = head.fields.iter().collect();
+            Box::new(Wishes::of(&headers, is_echoed))
+        };
+        Self {
+            stream,
+            head_only: head.method == "HEAD",
+            state: State::Reading(has_wishes.then(wishes)),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What matters of a request to a test server, whatever version it came in.
+
+use stillwell_plan::{ResponseOptions, ResponseOptionsError};
+use stillwell_units::Nanos;
+
+/// The header by which a request says how it wants to be answered.
+pub(super) const CONFIG_HEADER: &str = "x-nighthawk-test-server-config";
+
+/// The header by which a request asks for a delay, in milliseconds.
+pub(super) const DELAY_HEADER: &str = "x-envoy-fault-delay-request";
+
+/// What a request asks for beyond an answer.
+#[derive(Debug, Default)]
+pub(super) struct Wishes {
+    /// What its configuration header says.
+    pub(super) options: Option<Box<ResponseOptions>>,
+    /// Why that is not understood.
+    pub(super) misunderstood: Option<Box<str>>,
+    /// The delay that it asks for besides.
+    pub(super) delay: Nanos,
+    /// Its headers in writing, where they are to be sent back.
+    pub(super) echo: Option<Box<str>>,
+}
+
+impl Wishes {
+    /// What the headers of a request ask for, its pseudo-headers among them;
+    /// `is_echoed` is whether the headers are sent back where the request says
+    /// nothing about that.
+    pub(super) fn of(headers: &[(&[u8], &[u8])], is_echoed: bool) -> Self {
+        let mut wishes = Self::default();
+        let mut configs = 0;
+        for (name, value) in headers.iter().copied() {
+            if is_called(name, CONFIG_HEADER) {
+                configs += 1;
+                match ResponseOptions::from_json(value) {
+                    Ok(options) => wishes.options = Some(Box::new(options)),
+                    Err(error) => wishes.misunderstand(&error),
+                }
+            } else if is_called(name, DELAY_HEADER) {
+                let milliseconds = str::from_utf8(value)
+                    .ok()
+                    .and_then(|text| text.parse().ok());
+                wishes.delay = Nanos::from_millis(milliseconds.unwrap_or(0));
+            }
+        }
+        if configs > 1 {
+            let message = format!("{CONFIG_HEADER} is given {configs} times, once is accepted");
+            wishes.misunderstood = Some(message.into());
+        }
+        let own = wishes.options.as_ref();
+        if own
+            .and_then(|own| own.echo_request_headers)
+            .unwrap_or(is_echoed)
+        {
+            wishes.echo = Some(written(headers).into());
+        }
+        wishes
+    }
+
+    fn misunderstand(&mut self, error: &ResponseOptionsError) {
+        self.misunderstood = Some(error.to_string().into());
+    }
+}
+
+/// Whether a header's name is one that [`Wishes::of`] reads.
+pub(super) fn is_wish(name: &[u8]) -> bool {
+    is_called(name, CONFIG_HEADER) || is_called(name, DELAY_HEADER)
+}
+
+fn is_called(name: &[u8], other: &str) -> bool {
+    name.eq_ignore_ascii_case(other.as_bytes())
+}
+
+/// One header a line, as Envoy writes them.
+fn written(headers: &[(&[u8], &[u8])]) -> String {
+    let mut text = "\nRequest Headers:\n".to_owned();
+    for (name, value) in headers.iter().copied() {
+        let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+        text.push_str(&format!("'{name}', '{}'\n", String::from_utf8_lossy(value)));
+    }
+    text
+}

@@ -1,0 +1,216 @@
+//! What a listener decides about requests.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use stillwell_plan::{
+    Admission, ExpressionInputs, Fault, LimitAnswer, ServeListenerPlan, TokenBucket,
+};
+use stillwell_units::{Moment, Nanos, Seed, float_from_u64};
+use stillwell_wire::tls::ServerTls;
+
+use super::answers::{Answers, OwnAnswer};
+use super::counts::ServeShard;
+use super::date::Date;
+use super::request::Wishes;
+
+/// What the workers of one listener share.
+#[derive(Debug)]
+pub(super) struct Site {
+    pub(super) plan: ServeListenerPlan,
+    pub(super) answers: Answers,
+    pub(super) tls: Option<ServerTls>,
+    bucket: Option<TokenBucket>,
+    /// When the bucket is full.
+    full: AtomicU64,
+    /// Requests that came whole and whose answers are not due.
+    active: AtomicU64,
+    /// When the last request came; 0 before the first.
+    last_arrival: AtomicU64,
+    started: Moment,
+}
+
+/// What the connections of one worker share.
+#[derive(Debug)]
+pub(super) struct Service {
+    pub(super) site: Arc<Site>,
+    pub(super) shard: Arc<ServeShard>,
+    pub(super) date: RefCell<Date>,
+    random: RefCell<Xoshiro256PlusPlus>,
+    /// Whether all requests without wishes get the same answer at once.
+    is_plain: bool,
+}
+
+/// What becomes of a request, and when.
+#[derive(Debug)]
+pub(super) struct Decision {
+    pub(super) due: Moment,
+    pub(super) reply: Reply,
+}
+
+/// What a request gets.
+#[derive(Debug)]
+pub(super) enum Reply {
+    /// What all get that ask for nothing else.
+    Common,
+    /// An answer of its own.
+    Own(Box<OwnAnswer>),
+    /// Something goes wrong.
+    Fault(Fault),
+}
+
+impl Site {
+    pub(super) fn new(
+        plan: ServeListenerPlan,
+        answers: Answers,
+        tls: Option<ServerTls>,
+        started: Moment,
+    ) -> Self {
+        let limit = plan.faults.rate_limit.as_ref();
+        Self {
+            bucket: limit.map(|l| TokenBucket::new(l.rate.events_per_second(), l.burst)),
+            plan,
+            answers,
+            tls,
+            full: AtomicU64::new(0),
+            active: AtomicU64::new(0),
+            last_arrival: AtomicU64::new(0),
+            started,
+        }
+    }
+
+    /// A request's answer is due, or never will be.
+    pub(super) fn end_one(&self) {
+        self.active.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// What the rate limit says: a moment to wait for, or what else happens.
+    fn admit(&self, now: Moment) -> Result<Moment, Fault> {
+        let (Some(bucket), Some(limit)) = (self.bucket, &self.plan.faults.rate_limit) else {
+            return Ok(now);
+        };
+        let mut seen = self.full.load(Ordering::Relaxed);
+        loop {
+            let (full, due) = match bucket.admit(Moment::new(seen), now) {
+                Admission::Now(full) => (full, now),
+                Admission::Later { at, full } => match limit.answer {
+                    LimitAnswer::Queue => (full, at),
+                    LimitAnswer::Status(status) => return Err(Fault::Status(status)),
+                    LimitAnswer::Close => return Err(Fault::Close),
+                },
+            };
+            let (relaxed, full) = (Ordering::Relaxed, full.as_u64());
+            match self
+                .full
+                .compare_exchange_weak(seen, full, relaxed, relaxed)
+            {
+                Ok(_) => return Ok(due),
+                Err(other) => seen = other,
+            }
+        }
+    }
+}
+
+impl Service {
+    pub(super) fn new(site: Arc<Site>, shard: Arc<ServeShard>, seed: &Seed) -> Self {
+        let faults = &site.plan.faults;
+        let options = &site.plan.answer.options;
+        let is_plain = faults.delay.is_none()
+            && faults.error.is_none()
+            && faults.rate_limit.is_none()
+            && options.delay.is_none()
+            && options.delta_header.is_none()
+            && options.echo_request_headers != Some(true);
+        Self {
+            site,
+            shard,
+            date: RefCell::default(),
+            random: RefCell::new(Xoshiro256PlusPlus::from_seed(*seed.bytes())),
+            is_plain,
+        }
+    }
+
+    /// Whether the headers of requests are sent back as a rule.
+    pub(super) fn echoes(&self) -> bool {
+        self.site.plan.answer.options.echo_request_headers == Some(true)
+    }
+
+    /// What becomes of a request that came whole `now`. It is active until
+    /// [`Site::end_one`].
+    pub(super) fn decide(&self, now: Moment, wishes: Option<Box<Wishes>>) -> Decision {
+        let before = self.site.last_arrival.swap(now.as_u64(), Ordering::Relaxed);
+        let active = self.site.active.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.is_plain && wishes.is_none() {
+            return Decision {
+                due: now,
+                reply: Reply::Common,
+            };
+        }
+        let delta = (before > 0).then(|| now.since(Moment::new(before)));
+        self.decide_in_full(
+            now,
+            active,
+            delta,
+            wishes.map_or_else(Wishes::default, |w| *w),
+        )
+    }
+
+    fn decide_in_full(
+        &self,
+        now: Moment,
+        active: u64,
+        delta: Option<Nanos>,
+        wishes: Wishes,
+    ) -> Decision {
+        let plan = &self.site.plan;
+        let (faults, filters) = (&plan.faults, plan.answer.filters);
+        let begin = match self.site.admit(now) {
+            Ok(begin) => begin,
+            Err(fault) => {
+                return Decision {
+                    due: now,
+                    reply: Reply::Fault(fault),
+                };
+            }
+        };
+        let inputs = ExpressionInputs {
+            active_requests: float_from_u64(active),
+            seconds: now.since(self.site.started).as_secs_f64(),
+        };
+        let mut generator = self.random.borrow_mut();
+        // The upper 53 bits: as many as a float keeps.
+        let mut random = || float_from_u64(generator.next_u64() >> 11) / float_from_u64(1 << 53);
+        let fault = faults.error.as_ref();
+        let fault = fault.and_then(|error| error.evaluate(&inputs, &mut random));
+        let added = faults.delay.as_ref();
+        let added = added.map_or(Nanos::ZERO, |delay| delay.evaluate(&inputs, &mut random));
+        if let (Some(message), Some(filter)) = (&wishes.misunderstood, filters.first_name()) {
+            return Decision {
+                due: begin,
+                reply: Reply::Own(Box::new(OwnAnswer::misunderstood(filter, message))),
+            };
+        }
+        let merged = wishes.options.map(|over| plan.answer.options.merged(*over));
+        let options = merged.as_ref().unwrap_or(&plan.answer.options);
+        let mut due = begin + added;
+        if filters.dynamic_delay {
+            let delay = options.delay.map_or(Nanos::ZERO, |delay| delay.at(active));
+            due = due + delay + wishes.delay;
+        }
+        let delta = delta.filter(|_| filters.time_tracking);
+        let delta = delta.zip(options.delta_header.as_deref());
+        let is_common = merged.is_none() && wishes.echo.is_none() && delta.is_none();
+        let reply = match fault {
+            Some(fault) => Reply::Fault(fault),
+            None if is_common => Reply::Common,
+            None => {
+                let echo = wishes.echo.as_deref();
+                Reply::Own(Box::new(OwnAnswer::new(options, filters, echo, delta)))
+            }
+        };
+        Decision { due, reply }
+    }
+}

@@ -1,0 +1,102 @@
+//! TLS by rustls: what both ends are configured with, and the stream.
+//!
+//! A [`ClientTls`] or [`ServerTls`] is made once from its plan, before any worker
+//! starts, so that a missing file, a wrong key or a suite that is not known is
+//! told then. Every worker takes its own by `for_worker`, and makes a
+//! [`TlsStream`] of each connection; a handshake is measured, and one that fails
+//! is a [`HandshakeError`], which says what to do.
+
+mod client;
+mod failure;
+mod pem;
+mod server;
+mod stream;
+mod suites;
+mod unverified;
+
+pub use client::ClientTls;
+pub use failure::{HandshakeError, HandshakeFailure};
+pub use server::ServerTls;
+pub use stream::{Handshake, TlsStream};
+
+use std::path::PathBuf;
+
+/// Why TLS cannot be configured.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file cannot be read.
+    #[error("read {path}", path = path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: std::io::Error,
+    },
+    /// What should be PEM is not.
+    #[error("{place} is no PEM: {message}")]
+    Pem {
+        /// The file, or what it is for.
+        place: String,
+        /// What is the matter.
+        message: String,
+    },
+    /// A PEM file without what is looked for.
+    #[error("{place} holds no {missing}: a section `-----BEGIN {section}-----` is expected")]
+    Missing {
+        /// The file, or what it is for.
+        place: String,
+        /// What is looked for.
+        missing: &'static str,
+        /// The section that it stands in.
+        section: &'static str,
+    },
+    /// A root certificate that is none.
+    #[error("{place} holds a certificate that cannot be a root")]
+    Root {
+        /// The file.
+        place: String,
+        /// What is the matter with it.
+        source: rustls::Error,
+    },
+    /// A certificate and a key that cannot be used together.
+    #[error("use the certificate in {certificates} with the key in {key}")]
+    Identity {
+        /// Where the certificate stands.
+        certificates: String,
+        /// Where the key stands.
+        key: String,
+        /// What is the matter.
+        source: rustls::Error,
+    },
+    /// A cipher suite that there is none of.
+    #[error("cipher suite `{name}` is not known: {accepted} are")]
+    Suite {
+        /// The name.
+        name: String,
+        /// Those that are, by OpenSSL's names.
+        accepted: String,
+    },
+    /// No suite is left for the versions, or no version at all.
+    #[error("no cipher suite is left for the versions of TLS that are asked for")]
+    NothingLeft,
+    /// A name that no certificate can carry.
+    #[error("`{name}` is neither a host name nor an address")]
+    ServerName {
+        /// The name.
+        name: String,
+    },
+    /// A self-signed certificate cannot be made.
+    #[error("make a certificate for {names}: {message}")]
+    SelfSigned {
+        /// Its names.
+        names: String,
+        /// What is the matter.
+        message: String,
+    },
+    /// Anything else that the library refuses.
+    #[error("configure TLS")]
+    Refused {
+        /// What is the matter.
+        source: rustls::Error,
+    },
+}

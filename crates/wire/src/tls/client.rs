@@ -1,0 +1,161 @@
+//! The side that connects.
+
+use std::sync::Arc;
+
+use rustls::client::Resumption;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use stillwell_plan::{Alpn, ClientTlsPlan, Verification};
+
+use super::pem::{Identity, add_roots, unusable};
+use super::suites::provider;
+use super::unverified::Unverified;
+use super::{HandshakeError, TlsError, TlsStream};
+use crate::Stream;
+
+/// Sessions that one worker keeps for later connections.
+const SESSIONS_MAX: usize = 256;
+
+/// How a client speaks TLS, ready for use.
+#[derive(Clone, Debug)]
+pub struct ClientTls {
+    config: Arc<ClientConfig>,
+    /// The name that is asked for whatever the target is called.
+    server_name: Option<ServerName<'static>>,
+    resumption: bool,
+}
+
+impl ClientTls {
+    /// What `plan` says, its files read.
+    ///
+    /// # Errors
+    /// [`TlsError`] with the file or the name that is wrong.
+    pub fn new(plan: &ClientTlsPlan) -> Result<Self, TlsError> {
+        let (provider, versions) = provider(&plan.suites)?;
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
+        let refused = |source| TlsError::Refused { source };
+        let builder = builder.with_protocol_versions(&versions).map_err(refused)?;
+        let builder = match &plan.verification {
+            Verification::None => builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(Unverified { provider })),
+            Verification::Roots { extra, public } => {
+                let mut roots = RootCertStore::empty();
+                if *public {
+                    roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+                }
+                add_roots(&mut roots, extra)?;
+                builder.with_root_certificates(roots)
+            }
+        };
+        let mut config = match &plan.identity {
+            None => builder.with_no_client_auth(),
+            Some(from) => {
+                let own = Identity::read(from)?;
+                let config = builder.with_client_auth_cert(own.certificates, own.key);
+                config.map_err(unusable(from))?
+            }
+        };
+        config.alpn_protocols = names(&plan.alpn);
+        config.resumption = resumption(plan.resumption);
+        let server_name = plan.server_name.as_deref().map(server_name).transpose()?;
+        Ok(Self {
+            config: Arc::new(config),
+            server_name,
+            resumption: plan.resumption,
+        })
+    }
+
+    /// The same for one worker: its sessions are its own, so that no worker ever
+    /// waits for another.
+    #[must_use]
+    pub fn for_worker(&self) -> Self {
+        let mut config = ClientConfig::clone(&self.config);
+        config.resumption = resumption(self.resumption);
+        Self {
+            config: Arc::new(config),
+            server_name: self.server_name.clone(),
+            resumption: self.resumption,
+        }
+    }
+
+    /// The same, offering only `alpn`.
+    #[must_use]
+    pub fn offering(&self, alpn: &[Alpn]) -> Self {
+        let mut config = ClientConfig::clone(&self.config);
+        config.alpn_protocols = names(alpn);
+        Self {
+            config: Arc::new(config),
+            server_name: self.server_name.clone(),
+            resumption: self.resumption,
+        }
+    }
+
+    /// The name that connections to `host` ask for: a host name, or an address
+    /// with or without brackets.
+    ///
+    /// # Errors
+    /// [`TlsError::ServerName`] where it is neither.
+    pub fn server_name(&self, host: &str) -> Result<ServerName<'static>, TlsError> {
+        match &self.server_name {
+            Some(name) => Ok(name.clone()),
+            None => server_name(host),
+        }
+    }
+
+    /// Speaks TLS over `stream` with the server of this `name`; no byte is sent
+    /// before [`TlsStream::handshake`].
+    ///
+    /// # Errors
+    /// [`HandshakeError`] where the library refuses the name.
+    pub fn open(
+        &self,
+        stream: Stream,
+        name: &ServerName<'static>,
+    ) -> Result<TlsStream, HandshakeError> {
+        let connection = ClientConnection::new(Arc::clone(&self.config), name.clone());
+        let peer = name.to_str().into_owned();
+        match connection {
+            Ok(connection) => Ok(TlsStream::new(stream, connection.into(), peer)),
+            Err(error) => Err(HandshakeError::new(&peer, true, error.into())),
+        }
+    }
+
+    /// Opens a connection over `stream` and shakes hands.
+    ///
+    /// # Errors
+    /// [`HandshakeError`] with what to do about it.
+    pub async fn connect(
+        &self,
+        stream: Stream,
+        name: &ServerName<'static>,
+    ) -> Result<TlsStream, HandshakeError> {
+        let mut stream = self.open(stream, name)?;
+        stream.handshake().await?;
+        Ok(stream)
+    }
+}
+
+pub(super) fn names(alpn: &[Alpn]) -> Vec<Vec<u8>> {
+    alpn.iter()
+        .map(|protocol| protocol.name().as_bytes().to_vec())
+        .collect()
+}
+
+fn resumption(is_wanted: bool) -> Resumption {
+    if is_wanted {
+        Resumption::in_memory_sessions(SESSIONS_MAX)
+    } else {
+        Resumption::disabled()
+    }
+}
+
+fn server_name(host: &str) -> Result<ServerName<'static>, TlsError> {
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    let bare = bare.unwrap_or(host).to_owned();
+    ServerName::try_from(bare).map_err(|_| TlsError::ServerName {
+        name: host.to_owned(),
+    })
+}

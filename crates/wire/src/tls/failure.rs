@@ -1,0 +1,183 @@
+//! Why a handshake failed, and what to do about it.
+
+use std::io;
+
+use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
+use stillwell_metric::Outcome;
+
+/// Why a handshake failed.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum HandshakeFailure {
+    /// The peer's certificate has expired.
+    Expired,
+    /// The peer's certificate is not valid yet.
+    NotYetValid,
+    /// The peer's certificate comes from an authority that is not known.
+    UnknownAuthority,
+    /// The peer's certificate is for other names.
+    OtherName,
+    /// The peer's certificate is wrong in some other way.
+    BadCertificate,
+    /// The peer wants a certificate from us, or another one.
+    CertificateWanted,
+    /// The peer does not take our certificate.
+    CertificateRefused,
+    /// There is no version or suite that both sides speak.
+    NothingInCommon,
+    /// There is no application protocol that both sides speak.
+    NoProtocol,
+    /// The peer does not know the name that was asked for.
+    UnknownName,
+    /// What the peer sends is no TLS.
+    NotTls,
+    /// The peer closed the connection.
+    PeerClosed,
+    /// Anything else.
+    Other,
+}
+
+/// Why there is no TLS over a connection.
+#[derive(Debug, thiserror::Error)]
+#[error("shake hands with {peer}{}", advice(*.failure, *.is_client))]
+pub struct HandshakeError {
+    /// The server's name, or that it was a client.
+    pub peer: String,
+    /// What went wrong, as one of few.
+    pub failure: HandshakeFailure,
+    /// Whether it was we who connected.
+    is_client: bool,
+    /// What the library or the kernel said.
+    pub source: io::Error,
+}
+
+impl HandshakeError {
+    pub(super) fn new(peer: &str, is_client: bool, cause: Cause) -> Self {
+        let failure = match &cause {
+            Cause::Tls(error) => failure_of(error),
+            Cause::Io(error) => match error.kind() {
+                io::ErrorKind::UnexpectedEof
+                | io::ErrorKind::ConnectionReset
+                | io::ErrorKind::BrokenPipe => HandshakeFailure::PeerClosed,
+                _ => HandshakeFailure::Other,
+            },
+        };
+        Self {
+            peer: peer.to_owned(),
+            failure,
+            is_client,
+            source: match cause {
+                Cause::Tls(error) => io::Error::new(io::ErrorKind::InvalidData, error),
+                Cause::Io(error) => error,
+            },
+        }
+    }
+
+    /// What it counts as.
+    #[must_use]
+    pub const fn outcome(&self) -> Outcome {
+        match self.failure {
+            HandshakeFailure::PeerClosed => Outcome::PeerClosed,
+            _ => Outcome::ConnectFailed,
+        }
+    }
+}
+
+/// What stopped a handshake.
+#[derive(Debug)]
+pub(super) enum Cause {
+    Tls(Error),
+    Io(io::Error),
+}
+
+impl From<Error> for Cause {
+    fn from(error: Error) -> Self {
+        Self::Tls(error)
+    }
+}
+
+impl From<io::Error> for Cause {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+fn failure_of(error: &Error) -> HandshakeFailure {
+    use HandshakeFailure as Failure;
+    match error {
+        Error::InvalidCertificate(error) => match error {
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => Failure::Expired,
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                Failure::NotYetValid
+            }
+            CertificateError::UnknownIssuer => Failure::UnknownAuthority,
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                Failure::OtherName
+            }
+            _ => Failure::BadCertificate,
+        },
+        Error::AlertReceived(alert) => match alert {
+            AlertDescription::CertificateRequired => Failure::CertificateWanted,
+            AlertDescription::BadCertificate
+            | AlertDescription::UnsupportedCertificate
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::DecryptError
+            | AlertDescription::UnknownCA
+            | AlertDescription::AccessDenied => Failure::CertificateRefused,
+            AlertDescription::HandshakeFailure
+            | AlertDescription::ProtocolVersion
+            | AlertDescription::InsufficientSecurity => Failure::NothingInCommon,
+            AlertDescription::NoApplicationProtocol => Failure::NoProtocol,
+            AlertDescription::UnrecognisedName => Failure::UnknownName,
+            _ => Failure::Other,
+        },
+        Error::PeerIncompatible(PeerIncompatible::NoCertificateRequestSignatureSchemesInCommon) => {
+            Failure::CertificateWanted
+        }
+        Error::PeerIncompatible(_) => Failure::NothingInCommon,
+        Error::NoApplicationProtocol => Failure::NoProtocol,
+        Error::NoCertificatesPresented => Failure::CertificateWanted,
+        Error::InvalidMessage(_) => Failure::NotTls,
+        _ => Failure::Other,
+    }
+}
+
+const fn advice(failure: HandshakeFailure, is_client: bool) -> &'static str {
+    use HandshakeFailure as Failure;
+    if !is_client {
+        return "";
+    }
+    match failure {
+        Failure::Expired => {
+            ": its certificate has expired; renew it, or go on unchecked with --insecure"
+        }
+        Failure::NotYetValid => ": its certificate is not valid yet; look at the clocks of both",
+        Failure::UnknownAuthority => {
+            ": its certificate comes from an authority that is not known; name the authority's \
+             file with --ca, or go on unchecked with --insecure"
+        }
+        Failure::OtherName => {
+            ": its certificate is for other names; connect to one of them, or name the one to \
+             ask for with --sni"
+        }
+        Failure::BadCertificate => {
+            ": its certificate is not right; replace it, or go on unchecked with --insecure"
+        }
+        Failure::CertificateWanted => {
+            ": it wants a certificate; give one with --certificate and --key"
+        }
+        Failure::CertificateRefused => {
+            ": it does not take our certificate; give one that it knows with --certificate and \
+             --key"
+        }
+        Failure::NothingInCommon => {
+            ": there is no version or cipher suite that both speak; TLS 1.2 and 1.3 are spoken \
+             here, and suites with ECDHE"
+        }
+        Failure::NoProtocol => ": it does not speak the version of HTTP that was asked for",
+        Failure::UnknownName => ": it does not know that name; name another with --sni",
+        Failure::NotTls => ": it does not speak TLS; try http:// instead of https://",
+        Failure::PeerClosed => ": it closed the connection",
+        Failure::Other => "",
+    }
+}

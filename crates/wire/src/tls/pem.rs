@@ -1,0 +1,104 @@
+//! Certificates and keys from PEM.
+
+use std::path::Path;
+
+use rustls::RootCertStore;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use stillwell_plan::{PemSource, TlsIdentity};
+
+use super::TlsError;
+
+/// A chain of certificates, its own first, and its key.
+pub(super) struct Identity {
+    pub(super) certificates: Vec<CertificateDer<'static>>,
+    pub(super) key: PrivateKeyDer<'static>,
+}
+
+impl Identity {
+    pub(super) fn read(from: &TlsIdentity) -> Result<Self, TlsError> {
+        Ok(Self {
+            certificates: certificates(&from.certificates)?,
+            key: key(&from.key)?,
+        })
+    }
+}
+
+/// An error about a certificate and key of `from`.
+pub(super) fn unusable(from: &TlsIdentity) -> impl FnOnce(rustls::Error) -> TlsError {
+    let (certificates, key) = (place(&from.certificates), place(&from.key));
+    move |source| TlsError::Identity {
+        certificates,
+        key,
+        source,
+    }
+}
+
+/// Adds the certificates in `files` to `roots`.
+pub(super) fn add_roots<'p>(
+    roots: &mut RootCertStore,
+    files: impl IntoIterator<Item = &'p std::path::PathBuf>,
+) -> Result<(), TlsError> {
+    for file in files {
+        for certificate in certificates(&PemSource::File(file.clone()))? {
+            roots.add(certificate).map_err(|source| TlsError::Root {
+                place: file.display().to_string(),
+                source,
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn certificates(from: &PemSource) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let text = text(from)?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let found = found.map_err(|error| TlsError::Pem {
+        place: place(from),
+        message: error.to_string(),
+    })?;
+    if found.is_empty() {
+        return Err(TlsError::Missing {
+            place: place(from),
+            missing: "certificate",
+            section: "CERTIFICATE",
+        });
+    }
+    Ok(found)
+}
+
+fn key(from: &PemSource) -> Result<PrivateKeyDer<'static>, TlsError> {
+    use rustls::pki_types::pem::Error;
+    PrivateKeyDer::from_pem_slice(&text(from)?).map_err(|error| match error {
+        Error::NoItemsFound => TlsError::Missing {
+            place: place(from),
+            missing: "private key",
+            section: "PRIVATE KEY",
+        },
+        error => TlsError::Pem {
+            place: place(from),
+            message: error.to_string(),
+        },
+    })
+}
+
+fn text(from: &PemSource) -> Result<Vec<u8>, TlsError> {
+    match from {
+        PemSource::Text(text) => Ok(text.clone().into_bytes()),
+        PemSource::File(path) => read(path),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
+    std::fs::read(path).map_err(|source| TlsError::Read {
+        path: path.to_path_buf(),
+        source,
+    })
+}
+
+fn place(of: &PemSource) -> String {
+    match of {
+        PemSource::File(path) => path.display().to_string(),
+        PemSource::Text(_) => "the configuration".to_owned(),
+    }
+}

@@ -1,0 +1,115 @@
+//! The side that is connected to.
+
+use std::sync::Arc;
+
+use rustls::crypto::ring::Ticketer;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::{RootCertStore, ServerConfig, ServerConnection};
+use stillwell_plan::{ServerIdentity, ServerTlsPlan};
+
+use super::client::names;
+use super::pem::{Identity, add_roots, unusable};
+use super::suites::provider;
+use super::{HandshakeError, TlsError, TlsStream};
+use crate::Stream;
+
+/// How a server speaks TLS, ready for use.
+#[derive(Clone, Debug)]
+pub struct ServerTls {
+    config: Arc<ServerConfig>,
+    /// The certificate that was made for it, as PEM.
+    made: Option<Arc<str>>,
+}
+
+impl ServerTls {
+    /// What `plan` says, its files read and its certificate made.
+    ///
+    /// # Errors
+    /// [`TlsError`] with the file or the name that is wrong.
+    pub fn new(plan: &ServerTlsPlan) -> Result<Self, TlsError> {
+        let (provider, versions) = provider(&plan.suites)?;
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
+        let refused = |source| TlsError::Refused { source };
+        let builder = builder.with_protocol_versions(&versions).map_err(refused)?;
+        let builder = if plan.client_roots.is_empty() {
+            builder.with_no_client_auth()
+        } else {
+            let mut roots = RootCertStore::empty();
+            add_roots(&mut roots, &plan.client_roots)?;
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            let verifier = verifier.build().map_err(|error| TlsError::Refused {
+                source: rustls::Error::General(error.to_string()),
+            })?;
+            builder.with_client_cert_verifier(verifier)
+        };
+        let (own, made) = match &plan.identity {
+            ServerIdentity::Given(from) => (Identity::read(from)?, None),
+            ServerIdentity::SelfSigned { names } => {
+                let (own, pem) = self_signed(names)?;
+                (own, Some(pem.into()))
+            }
+        };
+        let configured = builder.with_single_cert(own.certificates, own.key);
+        let mut config = configured.map_err(|source| match &plan.identity {
+            ServerIdentity::Given(from) => unusable(from)(source),
+            ServerIdentity::SelfSigned { .. } => refused(source),
+        })?;
+        config.alpn_protocols = names(&plan.alpn);
+        // Tickets alone: sessions are kept by those who resume them.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        if plan.resumption {
+            config.ticketer = Ticketer::new().map_err(refused)?;
+        } else {
+            config.send_tls13_tickets = 0;
+        }
+        Ok(Self {
+            config: Arc::new(config),
+            made,
+        })
+    }
+
+    /// The certificate that was made for it, as PEM, so that clients can have it
+    /// for a root; none where it was given one.
+    #[must_use]
+    pub fn made_certificate(&self) -> Option<&str> {
+        self.made.as_deref()
+    }
+
+    /// Speaks TLS with the client at the other end of `stream`; nothing happens
+    /// before [`TlsStream::handshake`].
+    ///
+    /// # Errors
+    /// [`HandshakeError`] where the library has run out of something.
+    pub fn open(&self, stream: Stream) -> Result<TlsStream, HandshakeError> {
+        let peer = "a client";
+        match ServerConnection::new(Arc::clone(&self.config)) {
+            Ok(connection) => Ok(TlsStream::new(stream, connection.into(), peer.to_owned())),
+            Err(error) => Err(HandshakeError::new(peer, false, error.into())),
+        }
+    }
+
+    /// Opens a connection over `stream` and shakes hands.
+    ///
+    /// # Errors
+    /// [`HandshakeError`] with what to do about it.
+    pub async fn accept(&self, stream: Stream) -> Result<TlsStream, HandshakeError> {
+        let mut stream = self.open(stream)?;
+        stream.handshake().await?;
+        Ok(stream)
+    }
+}
+
+/// A certificate for `names` with its key, and it alone as PEM.
+fn self_signed(names: &[String]) -> Result<(Identity, String), TlsError> {
+    let made = rcgen::generate_simple_self_signed(names).map_err(|error| TlsError::SelfSigned {
+        names: names.join(", "),
+        message: error.to_string(),
+    })?;
+    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let own = Identity {
+        certificates: vec![made.cert.der().clone()],
+        key: PrivateKeyDer::Pkcs8(key),
+    };
+    Ok((own, made.cert.pem()))
+}

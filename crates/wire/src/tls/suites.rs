@@ -1,0 +1,171 @@
+//! Versions and cipher suites by name.
+
+use std::sync::Arc;
+
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::{CipherSuite, ProtocolVersion, SupportedProtocolVersion, version};
+use stillwell_plan::{TlsSuites, TlsVersion};
+
+use super::TlsError;
+
+/// Suites by OpenSSL's names, which are those of Envoy's statistics, too.
+const NAMES: &[(CipherSuite, &str)] = &[
+    (
+        CipherSuite::TLS13_AES_128_GCM_SHA256,
+        "TLS_AES_128_GCM_SHA256",
+    ),
+    (
+        CipherSuite::TLS13_AES_256_GCM_SHA384,
+        "TLS_AES_256_GCM_SHA384",
+    ),
+    (
+        CipherSuite::TLS13_CHACHA20_POLY1305_SHA256,
+        "TLS_CHACHA20_POLY1305_SHA256",
+    ),
+    (
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+        "ECDHE-ECDSA-AES128-GCM-SHA256",
+    ),
+    (
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+        "ECDHE-ECDSA-AES256-GCM-SHA384",
+    ),
+    (
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+        "ECDHE-ECDSA-CHACHA20-POLY1305",
+    ),
+    (
+        CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+        "ECDHE-RSA-AES128-GCM-SHA256",
+    ),
+    (
+        CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+        "ECDHE-RSA-AES256-GCM-SHA384",
+    ),
+    (
+        CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+        "ECDHE-RSA-CHACHA20-POLY1305",
+    ),
+];
+
+/// The library's parts, with the suites that are asked for, and the versions.
+pub(super) fn provider(
+    suites: &TlsSuites,
+) -> Result<(Arc<CryptoProvider>, Vec<&'static SupportedProtocolVersion>), TlsError> {
+    let mut provider = ring::default_provider();
+    if !suites.names.is_empty() {
+        let wanted = suites.names.iter().map(|name| suite(name));
+        let wanted = wanted.collect::<Result<Vec<_>, _>>()?;
+        let known = std::mem::take(&mut provider.cipher_suites);
+        let of = |suite: &CipherSuite| known.iter().copied().find(|own| own.suite() == *suite);
+        provider.cipher_suites = wanted.iter().filter_map(of).collect();
+    }
+    let is_asked = |version: TlsVersion| {
+        suites.version_min.is_none_or(|least| least <= version)
+            && suites
+                .version_max
+                .is_none_or(|greatest| version <= greatest)
+    };
+    let has_suite = |version: ProtocolVersion| {
+        let mut all = provider.cipher_suites.iter();
+        all.any(|suite| suite.version().version == version)
+    };
+    let versions = [
+        (TlsVersion::V1_2, &version::TLS12),
+        (TlsVersion::V1_3, &version::TLS13),
+    ];
+    let versions: Vec<_> = versions
+        .into_iter()
+        .filter(|(name, own)| is_asked(*name) && has_suite(own.version))
+        .map(|(_, own)| own)
+        .collect();
+    if versions.is_empty() {
+        return Err(TlsError::NothingLeft);
+    }
+    Ok((Arc::new(provider), versions))
+}
+
+/// The suite that is called `name` by OpenSSL, IANA or rustls, in any case.
+fn suite(name: &str) -> Result<CipherSuite, TlsError> {
+    let is_called = |(suite, own): &&(CipherSuite, &str)| {
+        own.eq_ignore_ascii_case(name)
+            || suite
+                .as_str()
+                .is_some_and(|iana| iana.eq_ignore_ascii_case(name))
+    };
+    let found = NAMES.iter().find(is_called).map(|(suite, _)| *suite);
+    found.ok_or_else(|| TlsError::Suite {
+        name: name.to_owned(),
+        accepted: NAMES
+            .iter()
+            .map(|(_, name)| *name)
+            .collect::<Vec<_>>()
+            .join(", "),
+    })
+}
+
+/// OpenSSL's name of a suite.
+pub(super) fn name_of(suite: CipherSuite) -> &'static str {
+    let own = NAMES.iter().find(|(other, _)| *other == suite);
+    own.map_or("unknown", |(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_suite_of_the_library_has_a_name() {
+        for suite in ring::ALL_CIPHER_SUITES {
+            assert_ne!(name_of(suite.suite()), "unknown", "{suite:?}");
+        }
+        assert_eq!(ring::ALL_CIPHER_SUITES.len(), NAMES.len());
+    }
+
+    fn ask(names: &[&str], min: Option<TlsVersion>) -> Result<Vec<&'static str>, String> {
+        let suites = TlsSuites {
+            version_min: min,
+            version_max: None,
+            names: names.iter().map(|&name| name.to_owned()).collect(),
+        };
+        let (provider, versions) = provider(&suites).map_err(|error| error.to_string())?;
+        let mut told: Vec<_> = versions.iter().filter_map(|v| v.version.as_str()).collect();
+        told.extend(
+            provider
+                .cipher_suites
+                .iter()
+                .map(|suite| name_of(suite.suite())),
+        );
+        Ok(told)
+    }
+
+    #[test]
+    fn suites_are_taken_by_either_name_and_in_order() {
+        let names = [
+            "ECDHE-RSA-AES256-GCM-SHA384",
+            "tls_ecdhe_rsa_with_aes_128_gcm_sha256",
+        ];
+        let told = ask(&names, None).unwrap();
+        let expected = [
+            "TLSv1_2",
+            "ECDHE-RSA-AES256-GCM-SHA384",
+            "ECDHE-RSA-AES128-GCM-SHA256",
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(
+            ask(&["TLS_AES_128_GCM_SHA256"], None).unwrap()[0],
+            "TLSv1_3"
+        );
+    }
+
+    #[test]
+    fn suites_that_there_are_none_of_are_refused_by_name() {
+        let error = ask(&["AES128-SHA"], None).unwrap_err();
+        assert!(
+            error.contains("`AES128-SHA` is not known: TLS_AES_128"),
+            "{error}"
+        );
+        let error = ask(&["ECDHE-RSA-AES128-GCM-SHA256"], Some(TlsVersion::V1_3)).unwrap_err();
+        assert!(error.contains("no cipher suite is left"), "{error}");
+    }
+}
