@@ -4,7 +4,8 @@
 //! may depend on which, what must be absent from which folder, and that the
 //! documents point at things that exist. `cargo xtask ci-skips LOG` fails when a
 //! test run skipped something. `cargo xtask calibrate --full` (or `--quick`)
-//! simulates experiments and prints the tables of docs/calibration.md.
+//! simulates experiments and prints the tables of docs/calibration.md;
+//! `cargo xtask calibrate --machine` makes real ones and keeps a ledger of them.
 
 #![expect(
     clippy::print_stdout,
@@ -24,7 +25,9 @@ use anyhow::{Context as _, bail};
 use calibrate::Effort;
 
 const USAGE: &str = "usage: cargo xtask tidy | cargo xtask ci-skips LOGFILE | \
-                     cargo xtask calibrate (--quick|--full)";
+                     cargo xtask calibrate (--quick|--full) | \
+                     cargo xtask calibrate --machine [--resume|--table] [--ledger FILE] \
+                     [--binary FILE] [--wrap \"WORDS\"] [--minutes N]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -34,10 +37,11 @@ fn main() -> ExitCode {
         ["calibrate", "--quick"] => run_calibrate(Effort::Quick),
         ["calibrate", "--full"] => run_calibrate(Effort::Full),
         ["ci-skips", log] => run_ci_skips(Path::new(log)),
-        _ => {
-            eprintln!("{USAGE}");
-            return ExitCode::from(2);
-        }
+        ["calibrate", words @ ..] => match run_machine(words) {
+            Some(outcome) => outcome,
+            None => return misused(),
+        },
+        _ => return misused(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -66,6 +70,17 @@ fn run_tidy() -> anyhow::Result<()> {
 fn run_calibrate(effort: Effort) -> anyhow::Result<()> {
     print!("{}", calibrate::tables(effort)?);
     Ok(())
+}
+
+fn run_machine(words: &[&str]) -> Option<anyhow::Result<()>> {
+    // Where a ledger is named, it runs without cargo, too.
+    let root = repository_root().unwrap_or_default();
+    calibrate::machine::run(words, &root)
+}
+
+fn misused() -> ExitCode {
+    eprintln!("{USAGE}");
+    ExitCode::from(2)
 }
 
 fn run_ci_skips(log: &Path) -> anyhow::Result<()> {

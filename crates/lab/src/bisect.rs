@@ -19,5 +19,5 @@ mod search;
 
 pub use self::conduct::{BisectError, BisectProgress, Bisected, run_bisect};
 pub use self::git::{Commit, commits_between};
-pub use self::record::{BISECT_SCHEMA, BisectRecord, StepRecord};
+pub use self::record::{BISECT_SCHEMA, BisectRecord, OutcomeKind, OutcomeRecord, StepRecord};
 pub use self::search::{Answer, Found, Outcome, Search, Step};

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use stillwell_capture::RunStage;
 use stillwell_plan::{BinarySource, ExperimentPlan, GitSource, VariantPlan};
-use stillwell_verdict::history::{HistoryPoint, Origin, condense};
+use stillwell_verdict::history::{HistoryPoint, Origin, Role, condense};
 
 use crate::files::{read_json, sha256};
 use crate::results::{LabRecord, Results};
@@ -21,7 +21,7 @@ pub struct SavedHistory {
     /// One for each experiment of each lab and each variant that was compared, in
     /// the order of reading.
     pub points: Vec<HistoryPoint>,
-    /// Results folders that say nothing, and why not.
+    /// Results folders that say nothing, or nothing of some experiment, and why.
     pub skipped: Vec<(PathBuf, String)>,
 }
 
@@ -68,15 +68,29 @@ pub fn read_history(folders: &[PathBuf], span: &Range<u64>) -> SavedHistory {
             continue;
         }
         match read_lab(&place, span) {
-            Ok(points) => history.points.extend(points),
+            Ok(lab) => {
+                let told = lab.untold.into_iter();
+                history
+                    .skipped
+                    .extend(told.map(|why| (folder.clone(), why)));
+                history.points.extend(lab.points);
+            }
             Err(reason) => history.skipped.push((folder.clone(), reason)),
         }
     }
     history
 }
 
+/// What one lab says.
+#[derive(Default)]
+struct ReadLab {
+    points: Vec<HistoryPoint>,
+    /// Of which experiments it says nothing.
+    untold: Vec<String>,
+}
+
 /// One lab; no points where it began outside of `span`.
-fn read_lab(folder: &Path, span: &Range<u64>) -> Result<Vec<HistoryPoint>, String> {
+fn read_lab(folder: &Path, span: &Range<u64>) -> Result<ReadLab, String> {
     let told = |error: LabError| {
         let cause = std::error::Error::source(&error);
         cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
@@ -84,17 +98,20 @@ fn read_lab(folder: &Path, span: &Range<u64>) -> Result<Vec<HistoryPoint>, Strin
     let results = Results::new(folder.to_path_buf());
     let record = results.record().map_err(told)?;
     if !span.contains(&record.started_wall_millis) {
-        return Ok(Vec::new());
+        return Ok(ReadLab::default());
     }
-    let mut points = Vec::new();
+    let mut lab = ReadLab::default();
     for experiment in &record.plan.experiments {
         let runs = results.summaries(experiment).map_err(told)?;
         for variant in experiment.variants.iter().skip(1) {
             let measurements = condense(experiment, &runs, &variant.name);
-            if measurements.is_empty() {
+            if measurements.iter().all(|own| own.role == Role::Recorded) {
+                let name = &experiment.name;
+                lab.untold
+                    .push(format!("`{name}` has no valid pair for any goal"));
                 continue;
             }
-            points.push(HistoryPoint {
+            lab.points.push(HistoryPoint {
                 experiment: experiment.name.clone(),
                 comparison: variant.name.clone(),
                 origin: origin(&results, &record, experiment, variant),
@@ -102,10 +119,10 @@ fn read_lab(folder: &Path, span: &Range<u64>) -> Result<Vec<HistoryPoint>, Strin
             });
         }
     }
-    if points.is_empty() {
-        return Err("no experiment has a valid pair".to_owned());
+    if lab.points.is_empty() {
+        return Err("no experiment has a valid pair for any goal".to_owned());
     }
-    Ok(points)
+    Ok(lab)
 }
 
 fn origin(

@@ -7,7 +7,7 @@
 
 mod ancestors;
 mod json;
-mod markdown;
+pub(crate) mod markdown;
 mod terminal;
 mod words;
 

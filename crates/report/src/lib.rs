@@ -9,11 +9,14 @@
 //! has its unit, and every verdict is said by a word; colours and symbols only
 //! repeat it.
 
+mod calibration;
 mod comparison;
 mod family;
 mod forest;
+pub mod history;
 mod honesty;
 mod json;
+pub mod load;
 mod markdown;
 mod moved;
 mod run;
@@ -27,6 +30,10 @@ use std::str::FromStr;
 use stillwell_units::Nanos;
 use stillwell_verdict::{ErrorBudget, ExperimentVerdict};
 
+pub use calibration::{
+    AlikeFound, CALIBRATION_SCHEMA, CalibratedExperiment, CalibratedGoal, CalibrationReport,
+    Hindrance, MachineMet, Visible, WorseFound, render_calibration,
+};
 pub use comparison::{
     AncestorTables, COMPARISON_SCHEMA, ComparedRuns, ComparisonGroup, ComparisonReport,
     ComparisonRow, Finding, SmpTable, SoakTable, render_comparison,

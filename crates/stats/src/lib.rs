@@ -40,6 +40,7 @@
 //! # Ok::<(), stillwell_stats::PairedError>(())
 //! ```
 
+mod binomial;
 mod bootstrap;
 pub mod change;
 pub mod components;
@@ -66,6 +67,7 @@ pub mod warmup;
 mod welch;
 mod wilcoxon;
 
+pub use binomial::binomial_share;
 pub use bootstrap::{BcaError, bca, resamples};
 pub use estimate::Estimate;
 pub use level::{Level, LevelError};

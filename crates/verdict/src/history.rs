@@ -166,6 +166,9 @@ pub struct Trend {
     /// Points that are compared with each other begin at these places: the
     /// first, and wherever the workload or the anchor changed. Otava compares all.
     pub stretches: Vec<usize>,
+    /// The fewest points in which the method can find anything, where they lie in
+    /// one stretch.
+    pub points_needed: usize,
     /// Where the level moved, in order of time.
     pub leads: Vec<Lead>,
     /// How often a history without any change has a split as clear as the
@@ -238,7 +241,7 @@ pub enum Suspect {
 /// How a trend stands at its latest point.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Latest {
-    /// There are too few points to tell.
+    /// There are too few points for the method to find anything.
     TooFew,
     /// No change was found.
     Steady,

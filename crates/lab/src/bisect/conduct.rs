@@ -7,7 +7,7 @@ use stillwell_run::Interrupt;
 use stillwell_units::Tolerance;
 
 use super::git::{Commit, commits_between};
-use super::record::{BISECT_SCHEMA, BisectRecord, StepRecord};
+use super::record::{BISECT_SCHEMA, BisectRecord, OutcomeRecord, StepRecord};
 use super::search::{Answer, Outcome, Search, Step};
 use crate::{
     Executor, LabError, LabOptions, LabOutcome, LabProgress, ProblemKind, Results, fingerprint,
@@ -155,6 +155,8 @@ pub fn run_bisect(
         Step::Done(outcome) => Some(outcome),
         Step::Ends(_) | Step::Test(_) | Step::Confirm { .. } => None,
     };
+    record.outcome = outcome.map(|own| OutcomeRecord::new(own, &record.commits));
+    record.write(&options.results)?;
     Ok(Bisected {
         outcome,
         record: Some(record),
@@ -215,6 +217,7 @@ fn open(
         repository: good.repository.clone(),
         commits,
         steps: Vec::new(),
+        outcome: None,
     };
     match (options.resume, place.exists()) {
         (false, false) => {

@@ -7,7 +7,7 @@ use stillwell_plan::Direction;
 use stillwell_verdict::{ExperimentVerdict, GoalVerdict, Verdict};
 
 use super::git::Commit;
-use super::search::Answer;
+use super::search::{Answer, Outcome};
 use crate::LabError;
 use crate::files::{read_json, write_json};
 
@@ -36,6 +36,65 @@ pub struct BisectRecord {
     pub commits: Vec<Commit>,
     /// What was asked, in order.
     pub steps: Vec<StepRecord>,
+    /// What came out; `None` as long as something is still to be asked.
+    #[serde(default)]
+    pub outcome: Option<OutcomeRecord>,
+}
+
+/// What came out of a search, by the names of commits.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct OutcomeRecord {
+    /// Which of the outcomes it is.
+    pub kind: OutcomeKind,
+    /// The last commit known to be good, if the first bad one was looked for.
+    pub last_good: Option<String>,
+    /// The first commit known to be bad: where it is not that of `kind`
+    /// [`Commit`](OutcomeKind::Commit), any from behind `last_good` up to it can
+    /// be the one.
+    pub first_bad: Option<String>,
+}
+
+/// Which of the outcomes it is.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeKind {
+    /// One commit is it, and was confirmed against the one before it.
+    Commit,
+    /// The commit is one of several, of which nobody could tell.
+    Range,
+    /// What was found was not confirmed.
+    Unconfirmed,
+    /// BAD is not worse than GOOD.
+    NotWorse,
+    /// Nobody can tell whether BAD is worse than GOOD.
+    Unclear,
+}
+
+impl OutcomeRecord {
+    pub(super) fn new(outcome: Outcome, commits: &[Commit]) -> Self {
+        let name = |place: usize| commits.get(place).map(|own| own.revision.clone());
+        match outcome {
+            Outcome::NotWorse => Self::without_commits(OutcomeKind::NotWorse),
+            Outcome::Unclear => Self::without_commits(OutcomeKind::Unclear),
+            Outcome::Found(found) => Self {
+                kind: match found.confirmed {
+                    Answer::Bad if found.is_sure() => OutcomeKind::Commit,
+                    Answer::Bad => OutcomeKind::Range,
+                    Answer::Good | Answer::Unknown => OutcomeKind::Unconfirmed,
+                },
+                last_good: name(found.good),
+                first_bad: name(found.bad),
+            },
+        }
+    }
+
+    const fn without_commits(kind: OutcomeKind) -> Self {
+        Self {
+            kind,
+            last_good: None,
+            first_bad: None,
+        }
+    }
 }
 
 /// One comparison of two commits.
@@ -54,7 +113,8 @@ pub struct StepRecord {
     /// The verdict, if there was one.
     pub verdict: Option<String>,
     /// The change, comparison / baseline − 1 or the difference, with the ends of
-    /// its 95 % interval, if it was measured: estimate, lower, upper.
+    /// its 95 % interval, if it was measured: estimate, lower, upper. An end that
+    /// is nowhere is the lowest or the highest number that there is.
     pub change: Option<[f64; 3]>,
     /// Pairs that this rests on.
     pub pairs: u32,
@@ -101,12 +161,17 @@ impl StepRecord {
         Self {
             answer,
             verdict: Some(verdict.verdict.name().to_owned()),
-            change: change.map(|own| [own.estimate, own.lower, own.upper]),
+            change: change.map(|own| [own.estimate, own.lower, own.upper].map(bounded)),
             pairs: verdict.pairs_used,
             reason: reason.filter(|_| answer == Answer::Unknown),
             ..self
         }
     }
+}
+
+/// JSON has no infinity, and a record must be readable again.
+const fn bounded(value: f64) -> f64 {
+    value.clamp(f64::MIN, f64::MAX)
 }
 
 /// What is surely a change for the worse, but a small one, could belong to either

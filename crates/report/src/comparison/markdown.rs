@@ -54,7 +54,7 @@ fn section(group: &ComparisonGroup) -> String {
 }
 
 /// Text of others, which must neither end a cell nor become markup.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in crate::words::plain(text).chars() {
         match character {

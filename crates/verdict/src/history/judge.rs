@@ -92,6 +92,7 @@ fn trend(points: &[&HistoryPoint], metric: &GoalMetric, options: &TrendOptions) 
         basis,
         stretches: stretches(points.iter().map(|point| &point.origin), basis),
         points,
+        points_needed: POINTS_MIN,
         leads: Vec::new(),
         p_value: None,
         latest: Latest::TooFew,
@@ -100,6 +101,7 @@ fn trend(points: &[&HistoryPoint], metric: &GoalMetric, options: &TrendOptions) 
         Method::Own { alarm_rate } => {
             let tested = own::detect(&trend, alarm_rate);
             trend.p_value = tested.p_value;
+            trend.points_needed = own::points_needed(alarm_rate);
             leads(&trend, tested.found, options.magnitude)
         }
         Method::Otava(otava) => {
@@ -108,7 +110,7 @@ fn trend(points: &[&HistoryPoint], metric: &GoalMetric, options: &TrendOptions) 
             leads(&trend, found, 0.0)
         }
     };
-    trend.latest = latest_state(&trend);
+    trend.latest = latest_state(&trend, options.method);
     Some(trend)
 }
 
@@ -249,11 +251,15 @@ fn suspects(before: &Origin, after: &Origin) -> Vec<Suspect> {
     suspects
 }
 
-fn latest_state(trend: &Trend) -> Latest {
+fn latest_state(trend: &Trend, method: Method) -> Latest {
+    let can_tell = match method {
+        Method::Own { alarm_rate } => own::can_tell(trend, alarm_rate),
+        Method::Otava(_) => trend.points.len() >= POINTS_MIN,
+    };
     match trend.leads.last() {
         Some(lead) if lead.worse => Latest::Worse,
         Some(_) => Latest::Better,
-        None if trend.points.len() < POINTS_MIN => Latest::TooFew,
-        None => Latest::Steady,
+        None if can_tell => Latest::Steady,
+        None => Latest::TooFew,
     }
 }

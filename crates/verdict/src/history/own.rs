@@ -6,6 +6,9 @@ use stillwell_units::float_from_u64;
 use super::judge::Found;
 use super::{Basis, Trend, TrendPoint};
 
+/// More points are never said to be needed.
+const POINTS_NEEDED_MAX: usize = 64;
+
 /// What a test says of a trend.
 #[derive(Debug)]
 pub(super) struct Tested {
@@ -53,6 +56,35 @@ pub(super) fn detect(trend: &Trend, alarm_rate: f64) -> Tested {
         }
     }
     tested
+}
+
+/// The fewest points of a stretch in which this alarm rate lets anything be
+/// found, however large a step in their middle is: with fewer, the points come
+/// to that order, or its mirror image, by chance more often than that.
+pub(super) fn points_needed(alarm_rate: f64) -> usize {
+    let (mut points, mut halves) = (2, 2.0);
+    // Alarm rates below any that can be meant come to an end, too.
+    while (points < super::POINTS_MIN || 2.0 / halves > alarm_rate) && points < POINTS_NEEDED_MAX {
+        points += 1;
+        // In so many ways a half of them can be chosen.
+        halves *= match points % 2 {
+            0 => 2.0,
+            _ => float(points) / float(points / 2 + 1),
+        };
+    }
+    points
+}
+
+/// Whether a stretch of the trend has as many points as that.
+pub(super) fn can_tell(trend: &Trend, alarm_rate: f64) -> bool {
+    let count = trend.points.len();
+    let ends = trend.stretches.iter().skip(1).copied().chain([count]);
+    let mut lengths = trend
+        .stretches
+        .iter()
+        .zip(ends)
+        .map(|(start, end)| end - start);
+    lengths.any(|length| length >= points_needed(alarm_rate * float(length) / float(count)))
 }
 
 /// The standard deviation that the pairs of all labs have in common, where it

@@ -135,6 +135,32 @@ fn a_step_is_found_with_the_commits_around_it() {
     assert!((0.0001..0.01).contains(&first), "{first}");
 }
 
+/// A large step in the middle is found as soon as there are as many labs as are
+/// said to be needed, and with fewer it is not said that nothing happened.
+#[test]
+fn too_few_labs_are_those_in_which_nothing_could_be_found() {
+    for alarm_rate in [0.01, 0.05] {
+        for count in 5..14 {
+            let mut points = labs(&[0.0; 14], 11);
+            points.truncate(count);
+            for (place, point) in points.iter_mut().enumerate() {
+                for own in &mut point.measurements {
+                    own.pairs = 4;
+                    own.delta += if place < count / 2 { 0.0 } else { 0.5 };
+                }
+            }
+            let trend = only(trends(&points, &options(alarm_rate)));
+            let needed = trend.points_needed;
+            // The p value is drawn, so that at the border it is either.
+            if count > needed {
+                assert_eq!(trend.latest, Latest::Worse, "{count} at {alarm_rate}");
+            } else if count + 1 < needed {
+                assert_eq!(trend.latest, Latest::TooFew, "{count} at {alarm_rate}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_was_mended_is_no_alarm() {
     let mut effects = vec![0.0; 10];
@@ -173,10 +199,13 @@ fn another_workload_or_anchor_begins_anew() {
         for point in &mut points[8..] {
             turn(&mut point.origin);
         }
-        let trend = only(trends(&points, &options(0.01)));
+        let trend = only(trends(&points, &options(0.08)));
         assert_eq!(trend.stretches, [0, 8]);
         assert!(trend.leads.is_empty(), "{:?}", trend.leads);
         assert_eq!(trend.latest, Latest::Steady);
+        // At this rate eight labs could not show anything.
+        let trend = only(trends(&points, &options(0.01)));
+        assert_eq!((trend.latest, trend.points_needed), (Latest::TooFew, 10));
     }
 }
 

@@ -1,0 +1,79 @@
+//! Trends over many labs: for readers, for programs, and as Apache Otava has
+//! them.
+//!
+//! A change point is told as a lead, with the command that confirms it.
+
+mod bisect;
+mod export;
+mod json;
+mod markdown;
+mod otava;
+mod terminal;
+mod words;
+
+use stillwell_verdict::history::{Method, Trend};
+
+pub use self::bisect::{
+    BisectCommit, BisectOutcome, BisectReport, BisectStep, CommitAnswer, bisect_markdown,
+    bisect_terminal,
+};
+pub use self::export::{OtavaTable, otava_table, otava_tables, otava_yaml};
+pub use self::json::HISTORY_SCHEMA;
+use crate::Style;
+
+/// All that is told of a history.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HistoryReport {
+    /// The trends, experiment after experiment.
+    pub trends: Vec<Trend>,
+    /// By which test changes were looked for.
+    pub method: Method,
+    /// Results folders that say nothing, or nothing of some experiment, and why.
+    pub skipped: Vec<(String, String)>,
+    /// What Otava is told of the branch.
+    pub branch: String,
+    /// The command that gives this again.
+    pub command: String,
+    /// Version of Stillwell.
+    pub version: String,
+}
+
+/// In which form a history is told.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum HistoryFormat {
+    /// For readers at a terminal.
+    Terminal,
+    /// For a page or a comment.
+    Markdown,
+    /// For programs, with numbers as numbers.
+    Json,
+    /// As `otava analyze --output json` prints it: a line for each experiment,
+    /// with numbers as text.
+    OtavaJson,
+    /// As `otava analyze --output regressions_only` prints it.
+    RegressionsOnly,
+}
+
+impl HistoryReport {
+    /// Trends whose latest change is an alarm.
+    #[must_use]
+    pub fn alarms(&self) -> usize {
+        let alarms = self.trends.iter().filter(|trend| trend.alarm().is_some());
+        alarms.count()
+    }
+}
+
+/// The history in this form; `style` is for terminals.
+#[must_use]
+pub fn render_history(report: &HistoryReport, format: HistoryFormat, style: Style) -> String {
+    match format {
+        HistoryFormat::Terminal => terminal::terminal(report, style),
+        HistoryFormat::Markdown => markdown::markdown(report),
+        HistoryFormat::Json => json::json(report),
+        HistoryFormat::OtavaJson => otava::json(report),
+        HistoryFormat::RegressionsOnly => otava::regressions_only(report),
+    }
+}
+
+#[cfg(test)]
+mod tests;

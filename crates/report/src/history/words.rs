@@ -1,0 +1,358 @@
+//! Trends as readers know them.
+
+use stillwell_plan::{GoalMetric, GoalPlan, Scale};
+use stillwell_stats::Sample;
+use stillwell_units::{float_from_u64, floor_to_u64};
+use stillwell_verdict::history::{Basis, Latest, Lead, Method, Origin, Suspect, Trend, TrendPoint};
+
+use super::HistoryReport;
+use crate::words;
+
+/// Cells of a line of points.
+const SPARKS_MAX: usize = 40;
+const SPARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// Digits of a commit's name that readers know it by.
+const COMMIT_SHOWN: usize = 12;
+
+/// The first line of all.
+pub(super) fn headline(report: &HistoryReport) -> String {
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let points = || report.trends.iter().flat_map(|trend| &trend.points);
+    let mut runs: Vec<&str> = points().map(|point| point.origin.run.as_str()).collect();
+    runs.sort_unstable();
+    runs.dedup();
+    let labs = words::counted(count(runs.len()), "lab", "labs");
+    let times = || points().map(|point| point.origin.time_millis);
+    let (Some(first), Some(last)) = (times().min(), times().max()) else {
+        return "no lab has anything to tell of these goals".to_owned();
+    };
+    let alarms = match count(report.alarms()) {
+        0 => "no goal is worse at its latest change".to_owned(),
+        1 => "1 goal is worse since its latest change".to_owned(),
+        many => format!("{many} goals are worse since their latest change"),
+    };
+    format!(
+        "history of {labs} from {} to {}: {alarms}",
+        date(first),
+        date(last)
+    )
+}
+
+/// What the method promises.
+pub(super) fn promise(report: &HistoryReport) -> String {
+    let tested = report.trends.iter().filter(|own| own.p_value.is_some());
+    let tested = float_from_u64(u64::try_from(tested.count()).unwrap_or(u64::MAX));
+    match report.method {
+        Method::Own { alarm_rate } => format!(
+            "by Stillwell's test, which finds something in {} of histories without any change at \
+             most: in {:.2} of the {} tested here",
+            words::percent(alarm_rate),
+            alarm_rate * tested,
+            words::grouped(tested)
+        ),
+        Method::Otava(options) => format!(
+            "by Apache Otava's test at p < {}: it takes the best of all splits for one that was \
+             chosen beforehand, so that long histories without any change raise alarms far more \
+             often than that",
+            options.p_value
+        ),
+    }
+}
+
+/// The experiment, and the variant where there are several.
+pub(super) fn test_name(trend: &Trend, trends: &[Trend]) -> String {
+    let several = trends
+        .iter()
+        .any(|own| own.experiment == trend.experiment && own.comparison != trend.comparison);
+    joined(&trend.experiment, &trend.comparison, several)
+}
+
+pub(super) fn joined(experiment: &str, comparison: &str, several: bool) -> String {
+    if several {
+        format!("{experiment}.{comparison}")
+    } else {
+        experiment.to_owned()
+    }
+}
+
+/// Heads of the table of trends.
+pub(super) const HEADS: [&str; 5] = ["goal", "labs", "latest", "trend", "state"];
+
+pub(super) fn cells(trend: &Trend) -> [String; 5] {
+    let role = if trend.gates { "" } else { " (informs)" };
+    let latest = trend.points.last().map(|last| level(trend, last.value));
+    [
+        format!("{}{role}", words::goal_title(&trend.metric)),
+        trend.points.len().to_string(),
+        words::or_missing(latest),
+        sparks(trend),
+        format!("{} {}", symbol(trend), trend.latest.name()),
+    ]
+}
+
+const fn symbol(trend: &Trend) -> char {
+    match trend.latest {
+        Latest::Worse => '✗',
+        Latest::Better => '✓',
+        Latest::Steady => '=',
+        Latest::TooFew => '?',
+    }
+}
+
+/// A value of a trend with its unit.
+fn level(trend: &Trend, value: f64) -> String {
+    match (trend.basis, trend.scale) {
+        (Basis::Anchor, Scale::Ratio) => words::signed_percent(value.exp_m1()),
+        (Basis::Anchor, Scale::Difference) => words::goal_difference(&trend.metric, value),
+        (Basis::Level, Scale::Ratio) => words::goal_value(&trend.metric, value.exp()),
+        (Basis::Level, Scale::Difference) => words::goal_value(&trend.metric, value),
+    }
+}
+
+/// The points as bars from the lowest to the highest, neighbours taken together
+/// where there are many; `|` stands before a change.
+fn sparks(trend: &Trend) -> String {
+    let count = trend.points.len();
+    let together = count.div_ceil(SPARKS_MAX).max(1);
+    let values: Vec<f64> = trend.points.iter().map(|point| point.value).collect();
+    let means = values.chunks(together);
+    let means = means.filter_map(|part| Some(Sample::try_new(part, 1).ok()?.mean()));
+    let means: Vec<f64> = means.collect();
+    let low = means.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut text = String::new();
+    for (place, mean) in means.iter().enumerate() {
+        let cell = place * together..(place + 1) * together;
+        if trend.leads.iter().any(|lead| cell.contains(&lead.index)) {
+            text.push('|');
+        }
+        let share = if high > low {
+            (mean - low) / (high - low)
+        } else {
+            0.0
+        };
+        let bar = usize::try_from(floor_to_u64((share * 7.0).round())).unwrap_or(0);
+        text.push(SPARKS[bar.min(7)]);
+    }
+    text
+}
+
+/// What is to be known of a trend before its changes.
+pub(super) fn remarks(trend: &Trend) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if trend.latest == Latest::TooFew {
+        let needed = trend.points_needed;
+        remarks.push(match trend.stretches.len() {
+            0 | 1 => format!(
+                "{} are too few to find anything: at least {needed} are needed",
+                words::counted(
+                    u32::try_from(trend.points.len()).unwrap_or(u32::MAX),
+                    "lab",
+                    "labs"
+                )
+            ),
+            _ => format!(
+                "no stretch of labs that can be compared is long enough to find anything: at least \
+                 {needed} are needed, and more where there are several"
+            ),
+        });
+    }
+    if trend.basis == Basis::Level {
+        remarks.push(
+            "no baseline stayed the same, so drift of the machine shows too: pin one build as \
+             baseline to cancel it"
+                .to_owned(),
+        );
+    }
+    for start in trend.stretches.iter().skip(1) {
+        let [before, here] = [start - 1, *start].map(|place| &trend.points[place].origin);
+        let what = if before.workload == here.workload {
+            "baseline"
+        } else {
+            "workload"
+        };
+        remarks.push(format!(
+            "the {what} is another one from {} on: what lies before is not compared with what \
+             lies behind",
+            moment(here)
+        ));
+    }
+    remarks
+}
+
+/// A change, as sentences.
+pub(super) fn lead(trend: &Trend, lead: &Lead) -> Vec<String> {
+    let here = &trend.points[lead.index].origin;
+    let way = if lead.worse { "worse" } else { "better" };
+    let size = if lead.matters {
+        ""
+    } else {
+        ", within the tolerance"
+    };
+    let mut told = vec![format!(
+        "{} {} ({way}{size}) from {} on: {} before, {} since then, p = {:.2}",
+        words::goal_title(&trend.metric),
+        words::change_size(trend.scale, lead.change),
+        moment(here),
+        level(trend, lead.before),
+        level(trend, lead.after),
+        lead.p_value.max(0.01)
+    )];
+    if lead.p_value < 0.01 {
+        told[0] = told[0].replace("p = 0.01", "p < 0.01");
+    }
+    for suspect in &lead.suspects {
+        told.push(match suspect {
+            Suspect::OtherMachine => {
+                let before = &trend.points[lead.index - 1].origin;
+                let name = |origin: &Origin| {
+                    let unknown = || "an unknown machine".to_owned();
+                    origin.machine.clone().unwrap_or_else(unknown)
+                };
+                format!(
+                    "the machine is another one, too: {} before, {} now",
+                    name(before),
+                    name(here)
+                )
+            }
+            Suspect::SameProgram => {
+                "the program is the same one before and after: look at the machine".to_owned()
+            }
+        });
+    }
+    told
+}
+
+/// The command that confirms a change and finds its commit, if both sides were
+/// built from different commits.
+pub(super) fn bisect_command(trend: &Trend, lead: &Lead) -> Option<String> {
+    let [before, after] = [lead.index - 1, lead.index].map(|place| &trend.points[place]);
+    let (good, bad) = (&before.origin.commit, &after.origin.commit);
+    let (good, bad) = (good.as_deref()?, bad.as_deref()?);
+    let git = after.origin.git.as_ref()?;
+    if good == bad {
+        return None;
+    }
+    let (good, bad) = (short(good), short(bad));
+    let mut line = vec![
+        "stillwell".to_owned(),
+        "bisect".to_owned(),
+        good.to_owned(),
+        bad.to_owned(),
+        quoted(&after.origin.folder.to_string_lossy()),
+        "--only".to_owned(),
+        quoted(&trend.experiment),
+    ];
+    if trend.comparison != "comparison" {
+        line.extend(["--variant".to_owned(), quoted(&trend.comparison)]);
+    }
+    if !is_primary(after) {
+        line.extend(["--goal".to_owned(), quoted(&goal_word(trend))]);
+    }
+    line.extend([
+        "--repo".to_owned(),
+        quoted(&git.repository.to_string_lossy()),
+        "--build".to_owned(),
+        quoted(&git.build),
+        "--build-output".to_owned(),
+        quoted(&git.output.to_string_lossy()),
+    ]);
+    Some(line.join(" "))
+}
+
+fn is_primary(point: &TrendPoint) -> bool {
+    point.measured.role == stillwell_verdict::history::Role::Primary
+}
+
+/// The goal as a command line names it, with what only its user knows.
+fn goal_word(trend: &Trend) -> String {
+    let name = trend.metric.name();
+    if matches!(trend.metric, GoalMetric::Series(_)) {
+        return format!("{name}:{}", trend.direction.better());
+    }
+    let default = GoalPlan::new(trend.metric.clone());
+    if default.tolerance == trend.tolerance {
+        name.into_owned()
+    } else {
+        format!("{name}:{}", trend.tolerance)
+    }
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// When and of what: `2026-11-21 14:05 (v1.2, 0123456789ab)`.
+fn moment(origin: &Origin) -> String {
+    let commit = origin.commit.as_deref().map(short);
+    let names: Vec<&str> = origin
+        .version
+        .as_deref()
+        .into_iter()
+        .chain(commit)
+        .collect();
+    let names = if names.is_empty() {
+        origin.run.clone()
+    } else {
+        names.join(", ")
+    };
+    format!("{} ({names})", date(origin.time_millis))
+}
+
+pub(super) fn short(commit: &str) -> &str {
+    commit.get(..COMMIT_SHOWN).unwrap_or(commit)
+}
+
+/// `2026-11-21 14:05`, UTC.
+fn date(millis: u64) -> String {
+    let [year, month, day, hour, minute, _] = civil(millis);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
+}
+
+/// `2026-11-21 14:05:33 +0000`.
+pub(super) fn timestamp(millis: u64) -> String {
+    let [year, month, day, hour, minute, second] = civil(millis);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} +0000")
+}
+
+/// Year, month, day, hour, minute and second in UTC, Gregorian: years are counted
+/// from March, so that the leap day is the last of its year.
+const fn civil(millis: u64) -> [u64; 6] {
+    let seconds = millis / 1000;
+    let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 {
+        from_march + 3
+    } else {
+        from_march - 9
+    };
+    let year = year_of_era + era * 400 + if month <= 2 { 1 } else { 0 };
+    [year, month, day, rest / 3600, rest % 3600 / 60, rest % 60]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (seconds, expected) in [
+            (0, "1970-01-01 00:00:00 +0000"),
+            (951_782_400, "2000-02-29 00:00:00 +0000"),
+            (951_868_800, "2000-03-01 00:00:00 +0000"),
+            (1_795_269_933, "2026-11-21 14:05:33 +0000"),
+            (4_107_542_399, "2100-02-28 23:59:59 +0000"),
+        ] {
+            assert_eq!(timestamp(seconds * 1000), expected);
+        }
+    }
+}

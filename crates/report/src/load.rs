@@ -1,0 +1,123 @@
+//! What one load found, and its renderings.
+//!
+//! A [`LoadReport`] is a pure value: whoever made the load fills it, and what is
+//! here tells it in every [`LoadFormat`]. Times are nanoseconds, sizes bytes,
+//! points in time nanoseconds since the Unix epoch. Everything of a worker
+//! merges exactly into the result of all workers: counters, outcomes and
+//! moments are integers, and histograms of the same bounds add up.
+//!
+//! Filling one, in short:
+//!
+//! ```
+//! use stillwell_metric::{Outcome, empty_histogram};
+//! use stillwell_report::load::{GLOBAL, LoadResult, LoadStatistic, id};
+//! use stillwell_units::Nanos;
+//!
+//! let mut times = empty_histogram();
+//! times.record(1_200_000).unwrap();
+//! let mut worker = LoadResult::named("worker_0");
+//! worker.execution_duration = Nanos::from_secs(5);
+//! worker.count("benchmark.http_2xx", 1);
+//! worker.end(Outcome::Ok, 1);
+//! worker.add_statistic(LoadStatistic::of_times(id::REQUEST_TO_RESPONSE, &times));
+//! let global = LoadResult::merged(GLOBAL, &[worker]);
+//! assert_eq!(global.statistic(id::REQUEST_TO_RESPONSE).map(LoadStatistic::count), Some(1));
+//! ```
+
+mod ancestor;
+mod format;
+mod health;
+mod hgrm;
+mod hlog;
+mod human;
+pub mod id;
+mod json;
+mod nighthawk;
+mod options;
+mod percentile;
+mod result;
+mod statistic;
+
+use serde::{Deserialize, Serialize};
+use stillwell_units::Nanos;
+
+pub use format::{
+    LoadFormat, LoadFormatError, LoadRenderError, render_load, render_log, render_nighthawk,
+};
+pub use health::{Ending, Finding, GeneratorHealth, WorkerHealth};
+pub use hlog::{HistogramLog, HistogramLogEntry, HistogramLogError};
+pub use json::{LOAD_SCHEMA, LoadJsonError, read_load_json, write_load_json};
+pub use nighthawk::nighthawk_output;
+pub use options::{AskedRate, LoadOptions, LoadProtocol};
+pub use result::{GLOBAL, LoadResult, OutcomeCount, RequestClass};
+pub use statistic::{
+    HistogramError, LoadStatistic, Moments, PackedHistogram, StatisticUnit, merge_histograms,
+};
+
+/// All that one load found.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadReport {
+    /// Version of Stillwell.
+    pub version: String,
+    /// The command that gives this result again.
+    pub command: String,
+    /// The seed of everything random, as it can be typed.
+    pub seed: String,
+    /// Facts about the host, by name, for readers.
+    pub host: Vec<(String, String)>,
+    /// What was asked for.
+    pub options: LoadOptions,
+    /// When the result was written, since the Unix epoch.
+    #[serde(rename = "written_unix_ns")]
+    pub written: Nanos,
+    /// Each worker's own result, `worker_0` first; may be empty where only the
+    /// whole is known.
+    pub workers: Vec<LoadResult>,
+    /// All workers together: [`LoadResult::merged`] of them, named [`GLOBAL`].
+    pub global: LoadResult,
+    /// The measured time in pieces, usually of a second, in order and without
+    /// gaps; empty where no series was kept.
+    pub intervals: Vec<LoadInterval>,
+    /// What the generator thinks of itself.
+    pub health: GeneratorHealth,
+    /// Why the load ended.
+    pub ending: Ending,
+}
+
+/// One piece of the measured time, over all workers.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadInterval {
+    /// Since the start of the measured time.
+    #[serde(rename = "start_ns")]
+    pub start: Nanos,
+    /// How long it is; the last one may be shorter than the others.
+    #[serde(rename = "length_ns")]
+    pub length: Nanos,
+    /// Requests that the schedule asked for; `None` where no rate was asked.
+    pub asked: Option<u64>,
+    /// Requests sent.
+    pub sent: u64,
+    /// How requests ended, whenever they were sent; what is zero may be left out.
+    pub outcomes: Vec<OutcomeCount>,
+    /// Bytes received.
+    pub bytes_received: u64,
+    /// Bytes sent.
+    pub bytes_sent: u64,
+    /// Latencies from the intended time, of requests that ended here. In a closed
+    /// loop the intended time is the sent time.
+    #[serde(rename = "response_time_ns")]
+    pub response_time: PackedHistogram,
+    /// Latencies from the sent time, of the same requests.
+    #[serde(rename = "service_time_ns")]
+    pub service_time: PackedHistogram,
+    /// Sent time less intended time, of requests that were sent here.
+    #[serde(rename = "lateness_ns")]
+    pub lateness: PackedHistogram,
+}
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod tests;

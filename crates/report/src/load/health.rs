@@ -1,0 +1,127 @@
+//! What a generator thinks of itself, and why it ended.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use stillwell_units::Nanos;
+
+/// Whether a generator was the limit of what it measured.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct GeneratorHealth {
+    /// The rate that was asked for, on average over the measured time, in
+    /// requests a second over all workers; `None` in a closed loop without a
+    /// rate, or at full speed.
+    pub asked_per_second: Option<f64>,
+    /// The rate that was sent, likewise.
+    pub sent_per_second: f64,
+    /// Where each worker's time went.
+    pub workers: Vec<WorkerHealth>,
+    /// CPU time of all of our process during the measured time.
+    #[serde(rename = "cpu_ns")]
+    pub cpu: Nanos,
+    /// Share of the host's CPU time that others used, the target's excluded
+    /// where it is known.
+    pub foreign_cpu_share: Option<f64>,
+    /// Share of the host's CPU time that the hypervisor gave to others.
+    pub steal_share: Option<f64>,
+    /// What to doubt, gravest first; empty where nothing is.
+    pub findings: Vec<Finding>,
+}
+
+impl GeneratorHealth {
+    /// Whether what was measured is the target's doing: no finding invalidates it.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        !self.findings.iter().any(|finding| finding.invalidates)
+    }
+
+    /// Requests a second that were sent, as a share of those asked for.
+    #[must_use]
+    pub fn achieved_share(&self) -> Option<f64> {
+        let asked = self.asked_per_second.filter(|asked| *asked > 0.0)?;
+        Some(self.sent_per_second / asked)
+    }
+}
+
+/// Where one worker's time went; the four states make up the measured time.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerHealth {
+    /// The worker's name, as its result has it: `worker_0`.
+    pub name: String,
+    /// Waited for its schedule.
+    #[serde(rename = "ahead_ns")]
+    pub ahead: Nanos,
+    /// Waited for its peer.
+    #[serde(rename = "blocked_ns")]
+    pub blocked: Nanos,
+    /// Ran.
+    #[serde(rename = "running_ns")]
+    pub running: Nanos,
+    /// Was due, free to run, and did not.
+    #[serde(rename = "late_ns")]
+    pub late: Nanos,
+    /// CPU time of its thread.
+    #[serde(rename = "cpu_ns")]
+    pub cpu: Nanos,
+    /// Runnable, and had no CPU.
+    #[serde(rename = "run_delay_ns")]
+    pub run_delay: Nanos,
+}
+
+/// One reason to doubt a result.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Finding {
+    /// A word for programs, such as `late` or `steal`.
+    pub code: String,
+    /// A sentence for readers, without a full stop.
+    pub text: String,
+    /// Whether the result must not be believed because of it; a note otherwise.
+    pub invalidates: bool,
+}
+
+/// Why a load ended.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// Its time was over.
+    #[default]
+    Duration,
+    /// All requests that were asked for had been sent.
+    Requests,
+    /// A termination predicate, `COUNTER:THRESHOLD`, came true.
+    TerminationPredicate(String),
+    /// A failure predicate, likewise: the load failed.
+    FailurePredicate(String),
+    /// Someone asked it to stop.
+    Stopped,
+    /// A part of the generator failed: what, as a sentence.
+    PartFailed(String),
+}
+
+impl Ending {
+    /// Whether it is a failure of the load, whatever was measured.
+    #[must_use]
+    pub const fn is_failure(&self) -> bool {
+        matches!(self, Self::FailurePredicate(_) | Self::PartFailed(_))
+    }
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Duration => f.write_str("its time was over"),
+            Self::Requests => f.write_str("all requests were sent"),
+            Self::TerminationPredicate(predicate) => {
+                write!(f, "termination predicate {predicate} came true")
+            }
+            Self::FailurePredicate(predicate) => {
+                write!(f, "failure predicate {predicate} came true")
+            }
+            Self::Stopped => f.write_str("it was stopped"),
+            Self::PartFailed(what) => write!(f, "a part failed: {what}"),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! How a load went over time, in two lines of bars.
+
+use stillwell_units::float_from_u64;
+
+use crate::load::{LoadInterval, merge_histograms};
+use crate::words;
+
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// Bars in one line; longer series are told in steps of several intervals.
+const BARS_MAX: usize = 60;
+
+/// Answers a second and the p99 of their latency, or nothing where there are
+/// less than two intervals.
+pub(super) fn course(intervals: &[LoadInterval]) -> String {
+    if intervals.len() < 2 {
+        return String::new();
+    }
+    let step = intervals.len().div_ceil(BARS_MAX);
+    let steps = intervals.chunks(step);
+    let (rates, times): (Vec<f64>, Vec<f64>) = steps.map(rate_and_p99).unzip();
+    let line = |head: &str, values: &[f64], told: fn(f64) -> String| {
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(0.0, f64::max);
+        let bars = bars(values, most);
+        let range = format!("{} to {}", told(least), told(most));
+        vec![head.to_owned(), bars, range]
+    };
+    let rows = [
+        line("ended/s", &rates, words::grouped),
+        line("p99", &times, words::time),
+    ];
+    format!("\n{}", words::columns(&rows, 2))
+}
+
+fn rate_and_p99(intervals: &[LoadInterval]) -> (f64, f64) {
+    let seconds: f64 = intervals.iter().map(|own| own.length.as_secs_f64()).sum();
+    let ended = intervals.iter().flat_map(|own| &own.outcomes);
+    let ended = ended.fold(0, |sum: u64, own| sum.saturating_add(own.count));
+    let rate = if seconds > 0.0 {
+        float_from_u64(ended) / seconds
+    } else {
+        0.0
+    };
+    let times: Vec<_> = intervals
+        .iter()
+        .map(|own| own.response_time.unpack())
+        .collect();
+    let p99 = merge_histograms(&times).value_at_quantile(0.99);
+    (rate, float_from_u64(p99))
+}
+
+/// One bar for each value, the largest at full height.
+fn bars(values: &[f64], most: f64) -> String {
+    let bar = |value: &f64| {
+        let share = if most > 0.0 { value / most } else { 0.0 };
+        let reached = |index: usize| {
+            let index = u32::try_from(index).unwrap_or(0);
+            share >= f64::from(index) / 8.0
+        };
+        let at = (0..BARS.len()).rev().find(|index| reached(*index));
+        BARS[at.unwrap_or(0)]
+    };
+    values.iter().map(bar).collect()
+}

@@ -1,0 +1,59 @@
+//! The names of statistics: Nighthawk's, and ours beside them.
+//!
+//! [`super::LoadStatistic::of_times`] takes any name; these are the ones that
+//! renderers know.
+
+use stillwell_metric::Outcome;
+
+/// From the attempt to send to the request being encoded on a connection.
+pub const QUEUE_TO_CONNECT: &str = "benchmark_http_client.queue_to_connect";
+/// From the request being encoded to the end of the answer; only of requests
+/// that were answered.
+pub const REQUEST_TO_RESPONSE: &str = "benchmark_http_client.request_to_response";
+/// From the attempt to send to the end of the request, however it ended.
+pub const SEQUENCER_CALLBACK: &str = "sequencer.callback";
+/// How long the closed loop held requests back, one sample an episode.
+pub const SEQUENCER_BLOCKING: &str = "sequencer.blocking";
+/// Bytes of each answer's body.
+pub const RESPONSE_BODY_SIZE: &str = "benchmark_http_client.response_body_size";
+/// Bytes of each answer's header names and values, `:status` included.
+pub const RESPONSE_HEADER_SIZE: &str = "benchmark_http_client.response_header_size";
+/// What the origin said of itself in a response header, in nanoseconds.
+pub const ORIGIN_LATENCY: &str = "benchmark_http_client.origin_latency_statistic";
+/// As [`REQUEST_TO_RESPONSE`], by the class of the status: `1xx` to `5xx`, and
+/// the last for everything else.
+pub const LATENCY_BY_STATUS: [&str; 6] = [
+    "benchmark_http_client.latency_1xx",
+    "benchmark_http_client.latency_2xx",
+    "benchmark_http_client.latency_3xx",
+    "benchmark_http_client.latency_4xx",
+    "benchmark_http_client.latency_5xx",
+    "benchmark_http_client.latency_xxx",
+];
+
+/// What the names of our own statistics begin with. Ancestors' layouts for
+/// readers leave them out; the formats for programs have them.
+pub const OWN_PREFIX: &str = "stillwell.";
+/// From the intended time to the end of the answer: latency.
+pub const RESPONSE_TIME: &str = "stillwell.response_time";
+/// From the sent time to the end of the answer.
+pub const SERVICE_TIME: &str = "stillwell.service_time";
+/// Sent time less intended time: how late the generator, or the connection that
+/// it waited for, was.
+pub const LATENESS: &str = "stillwell.lateness";
+/// The same of requests for which a connection was free: the generator alone was
+/// to blame.
+pub const OWN_LATENESS: &str = "stillwell.own_lateness";
+/// A connection's handshake of the transport.
+pub const CONNECT: &str = "stillwell.connect";
+/// A connection's TLS handshake.
+pub const TLS_HANDSHAKE: &str = "stillwell.tls_handshake";
+/// From the sent time to the first byte of the answer.
+pub const FIRST_BYTE: &str = "stillwell.first_byte";
+
+/// The name of `statistic`, such as [`RESPONSE_TIME`], of answers of one class
+/// alone: `stillwell.response_time.status_5xx`.
+#[must_use]
+pub fn of_class(statistic: &str, class: Outcome) -> String {
+    format!("{statistic}.{}", class.name())
+}

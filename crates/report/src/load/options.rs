@@ -1,0 +1,91 @@
+//! What a load was asked to do.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use stillwell_units::Nanos;
+
+/// What a load was asked to do. Quantities are totals over all workers.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadOptions {
+    /// The URLs, in order; more than one is asked in turn or by weight.
+    pub targets: Vec<String>,
+    /// How the targets are spoken to.
+    pub protocol: LoadProtocol,
+    /// The rate over all workers.
+    pub rate: AskedRate,
+    /// The shape of the schedule, for readers: `constant`, `poisson`, `ramp over
+    /// 5s`, `bursts of 10`.
+    pub arrival: String,
+    /// Whether the schedule goes on whatever the target does.
+    pub open_loop: bool,
+    /// How long to send; `None` for no end.
+    #[serde(rename = "duration_ns")]
+    pub duration: Option<Nanos>,
+    /// How long to send before anything is measured.
+    #[serde(rename = "warmup_ns")]
+    pub warmup: Nanos,
+    /// Threads that send.
+    pub workers: u32,
+    /// Connections over all workers.
+    pub connections: u32,
+    /// Requests at once on each connection.
+    pub streams: u32,
+    /// How long a request may take.
+    #[serde(rename = "request_timeout_ns")]
+    pub request_timeout: Option<Nanos>,
+    /// How long a connection may take to come about.
+    #[serde(rename = "connect_timeout_ns")]
+    pub connect_timeout: Option<Nanos>,
+    /// The method of requests.
+    pub method: String,
+    /// Headers beside those that every request has.
+    pub headers: Vec<(String, String)>,
+    /// Bytes of each request's body.
+    pub body_bytes: u64,
+    /// The most that is randomly added to each intended time.
+    #[serde(rename = "jitter_uniform_ns")]
+    pub jitter_uniform: Nanos,
+    /// What the user called this load.
+    pub labels: Vec<String>,
+    /// Nighthawk's own options as protojson of its `CommandLineOptions`, where the
+    /// load was asked for in its words: printed as they are in its formats. Where
+    /// this is `None` they are derived from the fields above.
+    pub nighthawk: Option<Box<stillwell_legacy::nighthawk::CommandLineOptions>>,
+}
+
+/// Over which protocol requests go.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadProtocol {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+    /// HTTP/2.
+    Http2,
+    /// HTTP/3.
+    Http3,
+}
+
+impl fmt::Display for LoadProtocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Http1 => "HTTP/1.1",
+            Self::Http2 => "HTTP/2",
+            Self::Http3 => "HTTP/3",
+        })
+    }
+}
+
+/// How fast to send.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskedRate {
+    /// As fast as answers come.
+    #[default]
+    Max,
+    /// So many requests a second over all workers, the average where the
+    /// schedule has a shape.
+    PerSecond(f64),
+}

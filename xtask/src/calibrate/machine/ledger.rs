@@ -1,0 +1,259 @@
+//! The ledger: one JSON line for each finished experiment, only ever added to.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+
+/// What an experiment was for.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Kind {
+    /// Many pairs with some rounds more: what they cost.
+    ReferenceCpu,
+    /// Many rounds more at full speed: what a round takes away.
+    ReferenceThroughput,
+    /// Nothing differs.
+    AaQuiet,
+    /// Nothing differs, and the host is busy with something else.
+    AaLoaded,
+    /// 1 % more CPU per event.
+    CpuPlus1,
+    /// 5 % less throughput.
+    ThroughputMinus5,
+}
+
+impl Kind {
+    /// The word in files.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::ReferenceCpu => "reference_cpu",
+            Self::ReferenceThroughput => "reference_throughput",
+            Self::AaQuiet => "aa_quiet",
+            Self::AaLoaded => "aa_loaded",
+            Self::CpuPlus1 => "cpu_plus_1",
+            Self::ThroughputMinus5 => "throughput_minus_5",
+        }
+    }
+
+    /// Whether it measures the truth that the others are held against.
+    pub(super) const fn is_reference(self) -> bool {
+        matches!(self, Self::ReferenceCpu | Self::ReferenceThroughput)
+    }
+}
+
+/// One finished experiment. Shares are of one: 0.01 is 1 %.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(super) struct Entry {
+    pub(super) kind: Kind,
+    /// Within its kind, from 1.
+    pub(super) number: u32,
+    pub(super) seed: u64,
+    pub(super) goal: String,
+    pub(super) tolerance_share: f64,
+    pub(super) design: String,
+    pub(super) measure_seconds: f64,
+    /// Rounds of work for each event in the baseline.
+    pub(super) rounds: u32,
+    /// How many more in the comparison.
+    pub(super) rounds_more: u32,
+    /// What kept the host busy besides, if anything.
+    pub(super) load: Option<String>,
+    /// What the search said.
+    pub(super) found: String,
+    /// What holds after confirmation.
+    pub(super) verdict: String,
+    pub(super) stopped: Option<String>,
+    /// Pairs that the search rests on.
+    pub(super) pairs: u32,
+    /// Fresh pairs of the confirmation.
+    pub(super) pairs_confirming: u32,
+    pub(super) pairs_discarded: u32,
+    /// The change that the search found.
+    pub(super) estimate_share: Option<f64>,
+    pub(super) lower_share: Option<f64>,
+    pub(super) upper_share: Option<f64>,
+    /// Standard deviation of the pairs' log ratios.
+    pub(super) pair_deviation: Option<f64>,
+    /// The change in the fresh pairs of the confirmation alone.
+    pub(super) confirming_share: Option<f64>,
+    /// The change as it was known when the experiment ran.
+    pub(super) truth_share: Option<f64>,
+    /// Whether the interval holds that; `None` without one of them.
+    pub(super) covered: Option<bool>,
+    pub(super) seconds: f64,
+    /// Why runs were not used, each reason once.
+    pub(super) doubts: Vec<String>,
+    pub(super) version: String,
+    pub(super) cpus: usize,
+    pub(super) cpu_model: Option<String>,
+    pub(super) kernel: Option<String>,
+}
+
+impl Entry {
+    /// Whether a word of the search says that something changed.
+    pub(super) fn was_flagged(&self) -> bool {
+        is_flag(&self.found)
+    }
+
+    /// Whether that holds after confirmation.
+    pub(super) fn is_flagged(&self) -> bool {
+        is_flag(&self.verdict)
+    }
+
+    /// Whether the interval of the search holds `share`.
+    pub(super) fn covers(&self, share: f64) -> bool {
+        let (lower, upper) = (self.lower_share, self.upper_share);
+        lower.is_some_and(|lower| lower <= share) && upper.is_some_and(|upper| share <= upper)
+    }
+
+    /// Whether the interval of the search does not hold zero.
+    pub(super) fn excludes_zero(&self) -> bool {
+        self.lower_share.is_some_and(|lower| lower > 0.0)
+            || self.upper_share.is_some_and(|upper| upper < 0.0)
+    }
+}
+
+fn is_flag(verdict: &str) -> bool {
+    matches!(verdict, "regressed" | "improved")
+}
+
+/// A ledger and its file.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    path: PathBuf,
+    entries: Vec<Entry>,
+}
+
+impl Ledger {
+    /// An empty one.
+    pub(super) fn create(path: &Path) -> anyhow::Result<Self> {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)
+                .with_context(|| format!("make folder {}", folder.display()))?;
+        }
+        File::create_new(path).with_context(|| format!("make {}", path.display()))?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            entries: Vec::new(),
+        })
+    }
+
+    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(path);
+        let text = text.with_context(|| format!("read {}", path.display()))?;
+        let entries = parse(&text).with_context(|| format!("read {}", path.display()))?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            entries,
+        })
+    }
+
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Adds a line, and knows it is on its way to the disk before it returns.
+    pub(super) fn add(&mut self, entry: Entry) -> anyhow::Result<()> {
+        let context = || format!("add to {}", self.path.display());
+        let mut line = serde_json::to_string(&entry).with_context(context)?;
+        line.push('\n');
+        let file = OpenOptions::new().append(true).open(&self.path);
+        let mut file = file.with_context(context)?;
+        file.write_all(line.as_bytes()).with_context(context)?;
+        file.sync_data().with_context(context)?;
+        self.entries.push(entry);
+        Ok(())
+    }
+}
+
+fn parse(text: &str) -> anyhow::Result<Vec<Entry>> {
+    let lines = (1..).zip(text.lines());
+    let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(number, line)| {
+            serde_json::from_str(line).with_context(|| format!("line {number}"))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+pub(super) fn example(kind: Kind, number: u32) -> Entry {
+    Entry {
+        kind,
+        number,
+        seed: u64::from(number),
+        goal: "cpu_per_event".to_owned(),
+        tolerance_share: 0.01,
+        design: "sliced".to_owned(),
+        measure_seconds: 2.0,
+        rounds: 2000,
+        rounds_more: 0,
+        load: None,
+        found: "equivalent".to_owned(),
+        verdict: "equivalent".to_owned(),
+        stopped: Some("certain".to_owned()),
+        pairs: 6,
+        pairs_confirming: 0,
+        pairs_discarded: 0,
+        estimate_share: Some(0.001),
+        lower_share: Some(-0.005),
+        upper_share: Some(0.007),
+        pair_deviation: Some(0.006),
+        confirming_share: None,
+        truth_share: Some(0.0),
+        covered: Some(true),
+        seconds: 20.0,
+        doubts: Vec::new(),
+        version: "0.1.0".to_owned(),
+        cpus: 2,
+        cpu_model: None,
+        kernel: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_added_is_read_again() {
+        let folder = std::env::temp_dir().join(format!("stillwell-ledger-{}", std::process::id()));
+        let path = folder.join("ledger.jsonl");
+        let mut ledger = Ledger::create(&path).unwrap();
+        ledger.add(example(Kind::AaQuiet, 1)).unwrap();
+        let mut again = Ledger::read(&path).unwrap();
+        again.add(example(Kind::CpuPlus1, 1)).unwrap();
+        let read = Ledger::read(&path).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(
+            read.entries(),
+            [example(Kind::AaQuiet, 1), example(Kind::CpuPlus1, 1)]
+        );
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_is_named() {
+        let whole = serde_json::to_string(&example(Kind::AaLoaded, 1)).unwrap();
+        assert!(whole.contains("\"kind\":\"aa_loaded\""), "{whole}");
+        let text = format!("{whole}\n\n{}", &whole[..40]);
+        let error = parse(&text).unwrap_err();
+        assert_eq!(error.to_string(), "line 3");
+    }
+
+    #[test]
+    fn flags_are_changes_that_would_gate_or_please() {
+        for (verdict, flagged) in [
+            ("regressed", true),
+            ("improved", true),
+            ("different", false),
+            ("equivalent", false),
+            ("inconclusive", false),
+            ("invalid", false),
+        ] {
+            assert_eq!(is_flag(verdict), flagged, "{verdict}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Which experiment comes next.
+
+use super::ledger::{Entry, Kind};
+
+/// One experiment that is wanted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Wanted {
+    pub(super) kind: Kind,
+    /// Within its kind, from 1.
+    pub(super) number: u32,
+}
+
+/// How many of each kind: first of all the truth, then what has to be shown, then
+/// the goal behind it. Within each step all kinds advance together.
+const STEPS: [&[(Kind, u32)]; 3] = [
+    &[(Kind::ReferenceCpu, 1), (Kind::ReferenceThroughput, 1)],
+    &[
+        (Kind::AaQuiet, 50),
+        (Kind::AaLoaded, 50),
+        (Kind::CpuPlus1, 20),
+        (Kind::ThroughputMinus5, 20),
+    ],
+    &[(Kind::AaQuiet, 300), (Kind::AaLoaded, 300)],
+];
+
+/// What a ledger with these `entries` wants next; `None` when it is full.
+pub(super) fn next(entries: &[Entry]) -> Option<Wanted> {
+    let done = |kind| {
+        let same = entries.iter().filter(|entry| entry.kind == kind);
+        u32::try_from(same.count()).unwrap_or(u32::MAX)
+    };
+    let unfinished = STEPS.iter().find_map(|step| {
+        let open = step.iter().filter(|(kind, wanted)| done(*kind) < *wanted);
+        // The kind of which the smallest share is there; the first of equals.
+        open.min_by(|(one, of_one), (other, of_other)| {
+            let one = u64::from(done(*one)) * u64::from(*of_other);
+            one.cmp(&(u64::from(done(*other)) * u64::from(*of_one)))
+        })
+    });
+    unfinished.map(|(kind, _)| Wanted {
+        kind: *kind,
+        number: done(*kind) + 1,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::ledger::example;
+    use super::*;
+
+    fn filled(experiments: usize) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        while entries.len() < experiments {
+            let Some(wanted) = next(&entries) else { break };
+            entries.push(example(wanted.kind, wanted.number));
+        }
+        entries
+    }
+
+    fn counts(entries: &[Entry]) -> BTreeMap<Kind, u32> {
+        let mut counts = BTreeMap::new();
+        for entry in entries {
+            *counts.entry(entry.kind).or_insert(0) += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn the_truth_comes_first() {
+        let kinds: Vec<Kind> = filled(2).iter().map(|entry| entry.kind).collect();
+        assert_eq!(kinds, [Kind::ReferenceCpu, Kind::ReferenceThroughput]);
+    }
+
+    #[test]
+    fn all_kinds_stay_in_step_wherever_it_stops() {
+        for experiments in 2..=142 {
+            let counts = counts(&filled(experiments));
+            let share = |kind, of: f64| f64::from(counts.get(&kind).copied().unwrap_or(0)) / of;
+            let shares = [
+                share(Kind::AaQuiet, 50.0),
+                share(Kind::AaLoaded, 50.0),
+                share(Kind::CpuPlus1, 20.0),
+                share(Kind::ThroughputMinus5, 20.0),
+            ];
+            let most = shares.iter().copied().fold(0.0, f64::max);
+            let least = shares.iter().copied().fold(1.0, f64::min);
+            assert!(most - least <= 0.05 + 1e-9, "{experiments}: {shares:?}");
+        }
+    }
+
+    #[test]
+    fn the_goal_is_600_of_equal_versions() {
+        let entries = filled(10_000);
+        assert_eq!(next(&entries), None);
+        let counts = counts(&entries);
+        assert_eq!(counts[&Kind::AaQuiet] + counts[&Kind::AaLoaded], 600);
+        assert_eq!(counts[&Kind::CpuPlus1], 20);
+    }
+}

@@ -1,0 +1,277 @@
+//! The ledger as a table of docs/calibration.md.
+
+use std::fmt::Write as _;
+
+use stillwell_stats::{Level, binomial_share};
+
+use super::ledger::{Entry, Kind, Ledger};
+use super::truth::truth_of;
+
+/// The rows of the first table: what they are called, and of which kinds.
+const ALIKE: [(&str, &[Kind]); 3] = [
+    ("quiet", &[Kind::AaQuiet]),
+    ("under load", &[Kind::AaLoaded]),
+    ("all", &[Kind::AaQuiet, Kind::AaLoaded]),
+];
+
+/// The rows of the second.
+const CHANGED: [(&str, &[Kind]); 3] = [
+    ("+1 % CPU per event", &[Kind::CpuPlus1]),
+    ("−5 % throughput", &[Kind::ThroughputMinus5]),
+    ("all", &[Kind::CpuPlus1, Kind::ThroughputMinus5]),
+];
+
+/// The three tables, and the machines on which they were measured.
+pub(super) fn markdown(ledger: &Ledger) -> anyhow::Result<String> {
+    let entries = ledger.entries();
+    let mut text = String::new();
+    write_alike(&mut text, entries)?;
+    write_changed(&mut text, entries)?;
+    write_references(&mut text, entries)?;
+    write_hosts(&mut text, entries)?;
+    Ok(text)
+}
+
+fn write_alike(text: &mut String, entries: &[Entry]) -> anyhow::Result<()> {
+    writeln!(
+        text,
+        "| equal versions | experiments | flagged by the search | after confirmation | interval \
+         without zero | `equivalent` | `inconclusive` | `invalid` | pair sd | pairs | minutes |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    )?;
+    for (name, kinds) in ALIKE {
+        let own = of_kinds(entries, kinds);
+        writeln!(
+            text,
+            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            own.len(),
+            share(&own, Entry::was_flagged),
+            share(&own, Entry::is_flagged),
+            share(&own, Entry::excludes_zero),
+            share(&own, |entry| entry.verdict == "equivalent"),
+            count(&own, |entry| entry.verdict == "inconclusive"),
+            count(&own, |entry| entry.verdict == "invalid"),
+            deviation(&own),
+            pairs(&own),
+            minutes(&own),
+        )?;
+    }
+    writeln!(text)?;
+    Ok(())
+}
+
+fn write_changed(text: &mut String, entries: &[Entry]) -> anyhow::Result<()> {
+    writeln!(
+        text,
+        "| true change | experiments | found by the search | after confirmation | interval holds \
+         the truth | `invalid` | pair sd | pairs | minutes |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    )?;
+    for (name, kinds) in CHANGED {
+        let own = of_kinds(entries, kinds);
+        writeln!(
+            text,
+            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            own.len(),
+            share(&own, |entry| entry.found == "regressed"),
+            share(&own, |entry| entry.verdict == "regressed"),
+            share(&own, |entry| {
+                truth_of(entry.kind, entries).is_some_and(|truth| entry.covers(truth))
+            }),
+            count(&own, |entry| entry.verdict == "invalid"),
+            deviation(&own),
+            pairs(&own),
+            minutes(&own),
+        )?;
+    }
+    writeln!(text)?;
+    Ok(())
+}
+
+fn write_references(text: &mut String, entries: &[Entry]) -> anyhow::Result<()> {
+    for entry in entries.iter().filter(|entry| entry.kind.is_reference()) {
+        writeln!(
+            text,
+            "* {}: {} rounds more than {} are {} of {}, by {} pairs of {} s, {}.",
+            entry.kind.name(),
+            entry.rounds_more,
+            entry.rounds,
+            change(entry),
+            entry.goal,
+            entry.pairs,
+            entry.measure_seconds,
+            entry.design,
+        )?;
+    }
+    for kind in [Kind::CpuPlus1, Kind::ThroughputMinus5] {
+        let last = entries.iter().rfind(|entry| entry.kind == kind);
+        if let (Some(last), Some(truth)) = (last, truth_of(kind, entries)) {
+            let (name, rounds) = (kind.name(), last.rounds_more);
+            writeln!(
+                text,
+                "* {name}: {rounds} rounds more are {}, by the references and the fresh pairs of \
+                 all confirmations.",
+                signed(truth)
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn write_hosts(text: &mut String, entries: &[Entry]) -> anyhow::Result<()> {
+    let mut hosts: Vec<String> = entries.iter().map(host).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    for host in hosts {
+        writeln!(text, "* Measured with {host}.")?;
+    }
+    Ok(())
+}
+
+fn host(entry: &Entry) -> String {
+    let known = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "unknown".to_owned());
+    format!(
+        "version {} on {} CPUs ({}), kernel {}",
+        entry.version,
+        entry.cpus,
+        known(&entry.cpu_model),
+        known(&entry.kernel)
+    )
+}
+
+/// What one experiment said, for the person who waits.
+pub(super) fn line(entry: &Entry) -> String {
+    format!(
+        "{:<20} {:>3}  {:<12} {:<12} {}  pairs {} + {} − {}, {:.0} s{}",
+        entry.kind.name(),
+        entry.number,
+        entry.found,
+        entry.verdict,
+        change(entry),
+        entry.pairs,
+        entry.pairs_confirming,
+        entry.pairs_discarded,
+        entry.seconds,
+        entry
+            .doubts
+            .first()
+            .map_or_else(String::new, |doubt| format!("; {doubt}")),
+    )
+}
+
+fn of_kinds<'a>(entries: &'a [Entry], kinds: &[Kind]) -> Vec<&'a Entry> {
+    let own = entries.iter().filter(|entry| kinds.contains(&entry.kind));
+    own.collect()
+}
+
+fn count(entries: &[&Entry], is: impl Fn(&Entry) -> bool) -> u32 {
+    let hits = entries.iter().filter(|entry| is(entry)).count();
+    u32::try_from(hits).unwrap_or(u32::MAX)
+}
+
+/// How many, and between which shares of all the true one lies, by the exact 95 %
+/// interval.
+fn share(entries: &[&Entry], is: impl Fn(&Entry) -> bool) -> String {
+    let hits = count(entries, is);
+    let share = binomial_share(hits, count(entries, |_| true), Level::NINETY_FIVE);
+    format!(
+        "{hits} ({:.1} to {:.1} %)",
+        100.0 * share.lower,
+        100.0 * share.upper
+    )
+}
+
+fn change(entry: &Entry) -> String {
+    let shown = |share: Option<f64>| share.map_or_else(|| "n/a".to_owned(), signed);
+    format!(
+        "{} [{}, {}]",
+        shown(entry.estimate_share),
+        shown(entry.lower_share),
+        shown(entry.upper_share)
+    )
+}
+
+fn signed(share: f64) -> String {
+    format!("{:+.2} %", 100.0 * share).replace('-', "−")
+}
+
+fn deviation(entries: &[&Entry]) -> String {
+    let values = entries.iter().filter_map(|entry| entry.pair_deviation);
+    spread(values.map(|value| 100.0 * value).collect(), 2, " %")
+}
+
+/// Of search and confirmation together.
+fn pairs(entries: &[&Entry]) -> String {
+    let values = entries.iter();
+    let values = values.map(|entry| f64::from(entry.pairs + entry.pairs_confirming));
+    spread(values.collect(), 0, "")
+}
+
+fn minutes(entries: &[&Entry]) -> String {
+    let values = entries.iter().map(|entry| entry.seconds / 60.0);
+    spread(values.collect(), 1, "")
+}
+
+/// The median and the range.
+fn spread(mut values: Vec<f64>, digits: usize, unit: &str) -> String {
+    values.sort_unstable_by(f64::total_cmp);
+    let (Some(least), Some(most)) = (values.first(), values.last()) else {
+        return "n/a".to_owned();
+    };
+    let half = values.len() / 2;
+    // Of an even number the mean of the middle two.
+    let median = 0.5 * (values[half] + values[(values.len() - 1) / 2]);
+    format!("{median:.digits$}{unit} ({least:.digits$} to {most:.digits$}{unit})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ledger::example;
+    use super::*;
+
+    #[test]
+    fn rows_count_what_the_ledger_says() {
+        let mut entries: Vec<Entry> = (1..=10).map(|it| example(Kind::AaQuiet, it)).collect();
+        entries[0].found = "regressed".to_owned();
+        entries[0].verdict = "inconclusive".to_owned();
+        entries[0].lower_share = Some(0.001);
+        entries.push(example(Kind::AaLoaded, 1));
+        let mut text = String::new();
+        write_alike(&mut text, &entries).unwrap();
+        let rows: Vec<&str> = text.lines().skip(2).collect();
+        assert_eq!(
+            rows[0],
+            "| quiet | 10 | 1 (0.3 to 44.5 %) | 0 (0.0 to 30.8 %) | 1 (0.3 to 44.5 %) | \
+             9 (55.5 to 99.7 %) | 1 | 0 | 0.60 % (0.60 to 0.60 %) | 6 (6 to 6) | 0.3 (0.3 to 0.3) |"
+        );
+        assert!(rows[2].starts_with("| all | 11 | 1 ("), "{}", rows[2]);
+    }
+
+    #[test]
+    fn found_is_what_was_confirmed_as_worse() {
+        let mut entries: Vec<Entry> = (1..=2).map(|it| example(Kind::CpuPlus1, it)).collect();
+        for entry in &mut entries {
+            entry.found = "regressed".to_owned();
+            entry.truth_share = Some(0.0069);
+        }
+        entries[0].verdict = "regressed".to_owned();
+        entries[1].lower_share = None;
+        let mut text = String::new();
+        write_changed(&mut text, &entries).unwrap();
+        let row = text.lines().nth(2).unwrap();
+        assert!(
+            row.starts_with("| +1 % CPU per event | 2 | 2 (15.8 to 100.0 %) | 1 (1.3 to 98.7 %) | 1 ("),
+            "{row}"
+        );
+        let mut text = String::new();
+        write_references(&mut text, &entries).unwrap();
+        assert_eq!(text, "* cpu_plus_1: 0 rounds more are +0.69 %, by the references and the fresh pairs of all confirmations.\n");
+    }
+
+    #[test]
+    fn medians_lie_in_the_middle() {
+        assert_eq!(spread(vec![3.0, 1.0, 2.0], 0, ""), "2 (1 to 3)");
+        assert_eq!(spread(vec![4.0, 1.0], 1, " %"), "2.5 % (1.0 to 4.0 %)");
+        assert_eq!(spread(Vec::new(), 0, ""), "n/a");
+    }
+}

@@ -1,0 +1,324 @@
+//! One experiment of the ledger, and what is known of it beforehand.
+
+use std::fmt::Write as _;
+
+use anyhow::{Context as _, bail};
+
+use super::ledger::{Entry, Kind};
+use super::schedule::Wanted;
+
+/// Rounds of work for each event: nine tenths of what an event costs, and they
+/// repeat better than memory does where others share the machine.
+const ROUNDS: u32 = 2001;
+
+/// Rounds more in the trials of cost and in their reference alike: about 1 %. How
+/// rounds, reads and turns of the relay's tasks fall together moves the cost of an
+/// event by some tenths of a percent from one number of rounds to another, so that
+/// the truth of a small change has to be measured at that very change.
+const CPU_ROUNDS_MORE: u32 = 22;
+
+/// Rounds more in the reference of throughput. Alternating runs are too noisy for
+/// the truth of a change of 5 %, but time for each event is linear in rounds to
+/// within tenths of a percent.
+const REFERENCE_THROUGHPUT_ROUNDS: u32 = 2000;
+
+/// No trial has more rounds more.
+const ROUNDS_MORE_MAX: u32 = 500;
+
+/// Both variants alive, in turns so short that they meet the same neighbours.
+const SLICED: &str = "{sliced: {turn_min: 20ms, turn_max: 60ms}}";
+
+/// Throughput needs the socket buffers to itself: turns would share them out.
+const PAIRED: &str = "paired";
+
+/// About three fifths of what the relay with its rounds can take where this was
+/// set up. Stated, so that no experiment spends time on a probe.
+const RATE: &str = "rate: 190k/s";
+const RATE_MAX: &str = "rate: max";
+
+/// Each of two processes that keep the host busy uses this share of a core. On
+/// two cores that is 15 % of the host: above what throughput could bear, and well
+/// below the 25 % at which a run is no longer believed for its CPU time.
+pub(super) const LOAD_SHARE: &str = "15%";
+
+/// Times of load, and how many pairs: enough that what is there is found.
+struct Course {
+    goal: &'static str,
+    tolerance_share: f64,
+    design: &'static str,
+    rate: &'static str,
+    warmup: &'static str,
+    measure: &'static str,
+    stopping: &'static str,
+}
+
+const AA: Course = Course {
+    goal: "cpu_per_event",
+    tolerance_share: 0.02,
+    design: SLICED,
+    rate: RATE,
+    warmup: "300ms",
+    measure: "1s",
+    stopping: "pairs: {max: 20}",
+};
+const CPU: Course = Course {
+    tolerance_share: 0.005,
+    measure: "4s",
+    ..AA
+};
+const THROUGHPUT: Course = Course {
+    goal: "ingress_throughput",
+    tolerance_share: 0.02,
+    design: PAIRED,
+    rate: RATE_MAX,
+    measure: "1s",
+    ..AA
+};
+const REFERENCE_CPU: Course = Course {
+    stopping: "pairs: 16",
+    ..CPU
+};
+const REFERENCE_THROUGHPUT: Course = Course {
+    stopping: "pairs: 16",
+    ..THROUGHPUT
+};
+
+/// One experiment of the ledger.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Trial {
+    pub(super) kind: Kind,
+    pub(super) number: u32,
+    pub(super) rounds_more: u32,
+    /// The change that is there; `None` where this is what is measured.
+    pub(super) truth_share: Option<f64>,
+}
+
+impl Trial {
+    /// What is `wanted`, by the references among `entries`.
+    pub(super) fn of(wanted: Wanted, entries: &[Entry]) -> anyhow::Result<Self> {
+        let (rounds_more, truth_share) = match wanted.kind {
+            Kind::ReferenceCpu => (CPU_ROUNDS_MORE, None),
+            Kind::ReferenceThroughput => (REFERENCE_THROUGHPUT_ROUNDS, None),
+            Kind::AaQuiet | Kind::AaLoaded => (0, Some(0.0)),
+            Kind::CpuPlus1 => {
+                let cost = cost_of_a_round(entries, Kind::ReferenceCpu)?;
+                (CPU_ROUNDS_MORE, Some(cost * f64::from(CPU_ROUNDS_MORE)))
+            }
+            Kind::ThroughputMinus5 => {
+                let cost = cost_of_a_round(entries, Kind::ReferenceThroughput)?;
+                let rounds = rounds_for(1.0 / 0.95 - 1.0, cost)?;
+                (rounds, Some(1.0 / (1.0 + cost * f64::from(rounds)) - 1.0))
+            }
+        };
+        Ok(Self {
+            kind: wanted.kind,
+            number: wanted.number,
+            rounds_more,
+            truth_share,
+        })
+    }
+
+    pub(super) const fn rounds(&self) -> u32 {
+        ROUNDS
+    }
+
+    /// No two experiments of a ledger have the same.
+    pub(super) fn seed(&self) -> u64 {
+        let kind = match self.kind {
+            Kind::ReferenceCpu => 1,
+            Kind::ReferenceThroughput => 2,
+            Kind::AaQuiet => 3,
+            Kind::AaLoaded => 4,
+            Kind::CpuPlus1 => 5,
+            Kind::ThroughputMinus5 => 6,
+        };
+        100_000 * kind + u64::from(self.number)
+    }
+
+    pub(super) fn is_loaded(&self) -> bool {
+        self.kind == Kind::AaLoaded
+    }
+
+    /// How the ledger tells what kept the host busy besides.
+    pub(super) fn load(&self) -> Option<String> {
+        let text = || format!("two processes with {LOAD_SHARE} of a core each");
+        self.is_loaded().then(text)
+    }
+
+    pub(super) const fn goal(&self) -> &'static str {
+        self.course().goal
+    }
+
+    pub(super) const fn tolerance_share(&self) -> f64 {
+        self.course().tolerance_share
+    }
+
+    pub(super) const fn design(&self) -> &'static str {
+        self.course().design
+    }
+
+    const fn course(&self) -> &'static Course {
+        match self.kind {
+            Kind::ReferenceCpu => &REFERENCE_CPU,
+            Kind::ReferenceThroughput => &REFERENCE_THROUGHPUT,
+            Kind::AaQuiet | Kind::AaLoaded => &AA,
+            Kind::CpuPlus1 => &CPU,
+            Kind::ThroughputMinus5 => &THROUGHPUT,
+        }
+    }
+
+    /// The experiment's file.
+    pub(super) fn experiment(&self) -> anyhow::Result<String> {
+        let course = self.course();
+        let mut text = String::new();
+        write!(
+            text,
+            r#"seed: {seed}
+subject:
+  name: relay
+  command: ["{{self}}", relay, --in, "tcp://127.0.0.1:9100", --out, "tcp://127.0.0.1:9200"]
+  ready: {{tcp: "127.0.0.1:9100"}}
+variants:
+  baseline: {{arguments: [--work-per-event, {ROUNDS}rounds]}}
+  comparison: {{arguments: [--work-per-event, {more}rounds]}}
+workload:
+  generators:
+    - tcp: {{address: "127.0.0.1:9100"}}
+      payload: syslog5424
+      cache: 16 MiB
+      {rate}
+  sinks:
+    - tcp: "127.0.0.1:9200"
+phases: {{warmup: {warmup}, measure: {measure}}}
+design: {design}
+{stopping}
+confirm: {confirm}
+goals:
+  - {{metric: {goal}, tolerance: {tolerance}%}}
+"#,
+            seed = self.seed(),
+            more = ROUNDS + self.rounds_more,
+            rate = course.rate,
+            warmup = course.warmup,
+            measure = course.measure,
+            design = course.design,
+            stopping = course.stopping,
+            confirm = !self.kind.is_reference(),
+            goal = course.goal,
+            tolerance = 100.0 * course.tolerance_share,
+        )?;
+        Ok(text)
+    }
+}
+
+/// What one round more costs, as a share of what an event costs with [`ROUNDS`]
+/// of them: the mean over all references of this `kind`.
+fn cost_of_a_round(entries: &[Entry], kind: Kind) -> anyhow::Result<f64> {
+    let mut costs = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.kind == kind) {
+        let change = entry
+            .estimate_share
+            .with_context(|| format!("{} {} measured nothing", kind.name(), entry.number))?;
+        let cost = match kind {
+            // Time for each event is what throughput is the inverse of.
+            Kind::ReferenceThroughput => 1.0 / (1.0 + change) - 1.0,
+            _ => change,
+        };
+        costs.push(cost / f64::from(entry.rounds_more));
+    }
+    if costs.is_empty() {
+        bail!("the ledger has no {}", kind.name());
+    }
+    let number = u32::try_from(costs.len()).map_or(f64::INFINITY, f64::from);
+    Ok(costs.iter().sum::<f64>() / number)
+}
+
+/// The whole number of rounds nearest to `share` of the cost of an event.
+fn rounds_for(share: f64, cost_of_a_round: f64) -> anyhow::Result<u32> {
+    let nearest = (1..=ROUNDS_MORE_MAX).min_by(|one, other| {
+        let away = |rounds: u32| (cost_of_a_round * f64::from(rounds) - share).abs();
+        away(*one).total_cmp(&away(*other))
+    });
+    nearest
+        .filter(|_| cost_of_a_round > 0.0)
+        .with_context(|| format!("a round costs {cost_of_a_round} of an event"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ledger::example;
+    use super::*;
+
+    fn references() -> [Entry; 2] {
+        let cpu = Entry {
+            rounds_more: 22,
+            estimate_share: Some(0.0102),
+            ..example(Kind::ReferenceCpu, 1)
+        };
+        let throughput = Entry {
+            rounds_more: 2000,
+            estimate_share: Some(-0.5),
+            ..example(Kind::ReferenceThroughput, 1)
+        };
+        [cpu, throughput]
+    }
+
+    fn trial(kind: Kind) -> Trial {
+        Trial::of(Wanted { kind, number: 7 }, &references()).unwrap()
+    }
+
+    #[test]
+    fn truths_follow_from_the_references() {
+        let cpu = trial(Kind::CpuPlus1);
+        assert_eq!(cpu.rounds_more, 22);
+        assert!((cpu.truth_share.unwrap() - 0.0102).abs() < 1e-9);
+        // Half the throughput for 2000 rounds: a round takes 1/2000 of an event.
+        let throughput = trial(Kind::ThroughputMinus5);
+        assert_eq!(throughput.rounds_more, 105);
+        let truth = 1.0 / 1.0525 - 1.0;
+        assert!((throughput.truth_share.unwrap() - truth).abs() < 1e-9);
+        assert_eq!(trial(Kind::AaLoaded).truth_share, Some(0.0));
+        assert_eq!(trial(Kind::ReferenceCpu).truth_share, None);
+    }
+
+    #[test]
+    fn several_references_count_alike() {
+        let [cpu, _] = references();
+        let less = Entry {
+            estimate_share: Some(0.0098),
+            ..cpu.clone()
+        };
+        let cost = cost_of_a_round(&[cpu, less], Kind::ReferenceCpu).unwrap();
+        assert!((cost - 0.01 / 22.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn without_a_reference_there_is_no_truth() {
+        let wanted = Wanted {
+            kind: Kind::CpuPlus1,
+            number: 1,
+        };
+        let error = Trial::of(wanted, &[]).unwrap_err();
+        assert_eq!(error.to_string(), "the ledger has no reference_cpu");
+        assert!(rounds_for(0.01, -0.1).is_err());
+    }
+
+    #[test]
+    fn a_file_says_what_the_ledger_will_say() {
+        let text = trial(Kind::CpuPlus1).experiment().unwrap();
+        for line in [
+            "seed: 500007",
+            "  comparison: {arguments: [--work-per-event, 2023rounds]}",
+            "  - {metric: cpu_per_event, tolerance: 0.5%}",
+            "design: {sliced: {turn_min: 20ms, turn_max: 60ms}}",
+            "confirm: true",
+        ] {
+            assert!(text.lines().any(|it| it == line), "{line}\n{text}");
+        }
+        let text = trial(Kind::ThroughputMinus5).experiment().unwrap();
+        assert!(text.contains("rate: max\n"), "{text}");
+        assert!(text.contains("tolerance: 2%"), "{text}");
+        assert!(!trial(Kind::CpuPlus1).is_loaded());
+        assert!(trial(Kind::AaLoaded).load().unwrap().contains("15%"));
+    }
+}

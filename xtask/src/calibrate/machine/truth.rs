@@ -1,0 +1,60 @@
+//! How large a change really is, as well as the whole ledger knows.
+
+use super::ledger::{Entry, Kind};
+
+/// Pairs that stand behind what was known of a change when its experiment ran:
+/// those of one reference.
+const REFERENCE_PAIRS: f64 = 16.0;
+
+/// The true change of `kind`: the mean of what the references said and of what the
+/// fresh pairs of all confirmations say, weighted by pairs. The number of these
+/// pairs is fixed beforehand, and no interval of a search rests on them, so that
+/// they can judge it. `None` for what has no truth.
+pub(super) fn truth_of(kind: Kind, entries: &[Entry]) -> Option<f64> {
+    match kind {
+        Kind::AaQuiet | Kind::AaLoaded => return Some(0.0),
+        Kind::ReferenceCpu | Kind::ReferenceThroughput => return None,
+        Kind::CpuPlus1 | Kind::ThroughputMinus5 => {}
+    }
+    let own = || entries.iter().filter(|entry| entry.kind == kind);
+    let known = own().rev().find_map(|entry| entry.truth_share)?;
+    let (mut sum, mut weights) = (REFERENCE_PAIRS * known.ln_1p(), REFERENCE_PAIRS);
+    for entry in own() {
+        if let Some(share) = entry.confirming_share {
+            let weight = f64::from(entry.pairs_confirming);
+            sum += weight * share.ln_1p();
+            weights += weight;
+        }
+    }
+    Some((sum / weights).exp_m1())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ledger::example;
+    use super::*;
+
+    #[test]
+    fn equal_versions_are_equal_and_references_measure() {
+        assert_eq!(truth_of(Kind::AaLoaded, &[]), Some(0.0));
+        assert_eq!(truth_of(Kind::ReferenceCpu, &[]), None);
+        assert_eq!(truth_of(Kind::CpuPlus1, &[]), None);
+    }
+
+    #[test]
+    fn fresh_pairs_add_to_what_the_reference_knew() {
+        let mut entries: Vec<Entry> = (1..=3).map(|it| example(Kind::CpuPlus1, it)).collect();
+        for entry in &mut entries {
+            entry.truth_share = Some(0.010);
+        }
+        let truth = truth_of(Kind::CpuPlus1, &entries).unwrap();
+        assert!((truth - 0.010).abs() < 1e-12, "nothing was confirmed");
+        // Two confirmations of eight pairs weigh as much as the reference.
+        for entry in &mut entries[..2] {
+            entry.confirming_share = Some(0.008);
+            entry.pairs_confirming = 8;
+        }
+        let truth = truth_of(Kind::CpuPlus1, &entries).unwrap();
+        assert!((truth - 0.009).abs() < 1e-6, "{truth}");
+    }
+}
