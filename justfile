@@ -35,6 +35,10 @@ bench-http:
 bench-payload:
     cargo bench -p stillwell-benches --bench payload
 
+# What a stamp costs: written, found and entered; and how fast the search is.
+bench-stamp:
+    cargo bench -p stillwell-benches --bench stamp
+
 # How late a send is, with a reserved core and without.
 bench-pacing:
     cargo bench -p stillwell-benches --bench pacing

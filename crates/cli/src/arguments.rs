@@ -1,6 +1,12 @@
 //! What can be typed. Help texts live beside what they describe.
 
+mod bisect;
+mod calibrate;
 mod compare;
+mod history;
+mod load;
+mod serve;
+mod transform;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,7 +17,19 @@ use stillwell_config::VariantArgument;
 use stillwell_relay::{Endpoint, Format, Rewrite, Stall, WorkAmount};
 use stillwell_units::{ByteSize, Nanos, Seed};
 
+pub(crate) use self::bisect::BisectArguments;
+pub(crate) use self::calibrate::{CalibrateArguments, HinderArguments};
 pub(crate) use self::compare::{CompareArguments, Method};
+pub(crate) use self::history::{HistoryArguments, HistoryMethod, HistoryOutput};
+pub(crate) use self::load::{
+    Concurrency, Header, LoadArguments, LoadRate, LoadShapeArguments, LoadTlsArguments, Predicate,
+};
+pub(crate) use self::serve::{
+    NighthawkTestServerArguments, ServeArguments, ServeCertificate, ServeFormat, ServeVersions,
+};
+pub(crate) use self::transform::{
+    NighthawkTransformArguments, TransformArguments, TransformSource,
+};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -55,8 +73,25 @@ pub(crate) enum Command {
     Compare(CompareArguments),
     /// Print the reports of results again, in any format
     Report(ReportArguments),
+    /// Show how goals moved over saved results, and where their level changed
+    History(HistoryArguments),
+    /// Find the commit that made an experiment worse
+    Bisect(Box<BisectArguments>),
+    /// Measure how often verdicts are right on this machine with your own
+    /// subject, and how small a change can be seen
+    Calibrate(Box<CalibrateArguments>),
+    /// Run a command and make it worse by a known share: what `calibrate` starts
+    /// subjects with
+    #[command(hide = true)]
+    Hinder(HinderArguments),
     /// Print the JSON Schema of configuration files
     Schema,
+    /// Send requests, and tell how fast and with which latency they are answered
+    Load(Box<LoadArguments>),
+    /// Something to hit: a test server that answers, delays and misbehaves as told
+    Serve(Box<ServeArguments>),
+    /// Tell the result of a load in another format
+    Transform(TransformArguments),
     /// Relay events: the embedded subject, with switches that make it slower or
     /// hungrier by a known amount
     Relay(RelayArguments),
@@ -144,7 +179,7 @@ pub(crate) struct SelectArguments {
 }
 
 /// When an experiment has seen enough, and how its runs go.
-#[derive(Args, Debug, Default)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct CourseArguments {
     /// Pairs of runs at most: looks after 4, 6, 8 … N of them, and stops as soon
     /// as the verdict is certain

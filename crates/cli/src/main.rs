@@ -7,15 +7,26 @@ mod paint;
 mod progress;
 mod signals;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
 use stillwell_subject::prepare_privileges;
 
-use crate::arguments::{Arguments, Command};
+use crate::arguments::{Arguments, ColorWhen, Command, NighthawkTestServerArguments};
+use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
 fn main() -> ExitCode {
+    if called_by_name().as_deref() == Some("nighthawk_test_server") {
+        let paint = Paint::new(ColorWhen::Auto);
+        let arguments = NighthawkTestServerArguments::parse();
+        let result = command::serve::run_as_nighthawk(&arguments, &paint);
+        return finish(result, &paint);
+    }
+    if called_by_name().as_deref() == Some("nighthawk_output_transform") {
+        return command::transform::run_as_nighthawk();
+    }
     let arguments = Arguments::parse();
     let paint = Paint::new(arguments.color);
     let result = match arguments.command {
@@ -31,9 +42,37 @@ fn main() -> ExitCode {
         Command::Check(check) => command::check::run(&check, &paint),
         Command::Compare(compare) => command::compare::run(&compare, &paint),
         Command::Report(report) => command::report::run(&report, &paint),
+        Command::History(history) => command::history::run(&history, &paint),
+        Command::Bisect(bisect) => {
+            let privileges = prepare_privileges();
+            command::bisect::run(&bisect, &paint, &privileges)
+        }
+        Command::Calibrate(calibrate) => {
+            let privileges = prepare_privileges();
+            command::calibrate::run(&calibrate, &paint, &privileges)
+        }
+        Command::Hinder(hinder) => match command::calibrate::hinder::run(&hinder) {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
         Command::Schema => command::schema::run(),
+        Command::Load(load) => command::load::run(&load, &paint),
+        Command::Serve(serve) => command::serve::run(&serve, &paint),
+        Command::Transform(transform) => command::transform::run(&transform, &paint),
         Command::Relay(relay) => command::relay::run(&relay),
     };
+    finish(result, &paint)
+}
+
+/// The name under which this program was called: that of an ancestor brings the
+/// ancestor's flags.
+fn called_by_name() -> Option<String> {
+    let program = std::env::args_os().next()?;
+    let name = Path::new(&program).file_name()?;
+    Some(name.to_string_lossy().into_owned())
+}
+
+fn finish(result: Result<Exit, CommandError>, paint: &Paint) -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {

@@ -51,6 +51,7 @@ pub(super) const CRATES: &[Entry] = &[
     pure("plan", &["units", "metric"]),
     pure("legacy", &["units", "metric", "plan"]),
     pure("config", &["units", "metric", "plan", "legacy"]),
+    pure("stamp", &["units"]),
     pure("payload", &["units", "metric", "plan"]),
     pure("pacer", &["units", "metric", "plan"]),
     pure("http", &["units"]),
@@ -68,12 +69,12 @@ pub(super) const CRATES: &[Entry] = &[
         "generator", "subject", "observer", "sink", "capture",
     ]),
     edge("lab", &["units", "metric", "plan", "config", "scope", "run", "capture", "stats", "verdict"]),
-    pure("report", &["units", "metric", "plan", "verdict", "stats"]),
+    pure("report", &["units", "metric", "plan", "legacy", "verdict", "stats"]),
     edge("relay", &["units", "metric", "plan", "http", "scope", "wire"]),
     face("cli"),
     edge("testkit", &[]),
     face("benches"),
-    edge("xtask", &["stats"]),
+    edge("xtask", &["units", "scope", "stats"]),
 ];
 
 /// Workspace crates that any crate's tests may use, besides what the crate may use itself.

@@ -9,6 +9,7 @@ mod read;
 mod rows;
 mod saved;
 
+pub(crate) use self::groups::fits;
 use stillwell_report::{ComparisonReport, ComparisonRow, render_comparison};
 use stillwell_verdict::Verdict;
 

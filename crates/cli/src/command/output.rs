@@ -165,7 +165,7 @@ fn resumed(words: impl Iterator<Item = String>, results: &str) -> String {
     line.join(" ")
 }
 
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

@@ -144,7 +144,7 @@ fn variants(runs: &[Run]) -> Vec<String> {
 }
 
 /// Whether `name` is what `pattern` says; `*` stands for any text.
-fn fits(pattern: &str, name: &str) -> bool {
+pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = name.strip_prefix(first) else {

@@ -1,0 +1,80 @@
+//! What can be typed after `stillwell calibrate`, and after the wrapper that it
+//! starts subjects with.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+use stillwell_units::Tolerance;
+
+use super::{OutputArguments, SelectArguments};
+
+const HOW: &str = "\
+Compares the baseline of each experiment with itself, and with itself made worse
+by a known share: by a wrapper that burns CPU time in proportion to what the
+subject uses (goals that count CPU), or that stops it for a share of the time
+(throughput and latency). Nothing else is changed; the comparison of the files is
+not run.
+
+Exit codes:
+  0        calibrated, whatever came out
+  2        usage or configuration
+  3        could not run
+  4        no experiment ended with a verdict
+  130 143  interrupted; what was finished is told";
+
+/// `stillwell calibrate`.
+#[derive(Args, Debug)]
+#[command(after_help = HOW)]
+pub(crate) struct CalibrateArguments {
+    /// Experiment folders, experiment.yaml files, or folders with any number of
+    /// experiments below them
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) select: SelectArguments,
+    /// How long it may take in all; one comparison of each kind is made at least
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) minutes: u32,
+    /// Comparisons of each experiment at most; a quarter of them with a slowdown
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) experiments: u32,
+    /// How much worse the subject is made [default: twice the tolerance of the
+    /// primary goal]
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) slowdown: Option<Tolerance>,
+    /// Where results go [default: .stillwell/calibrations/TIME-NAME]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) results: Option<PathBuf>,
+    /// Where builds of git:REV variants are kept
+    /// [default: $XDG_CACHE_HOME/stillwell or ~/.cache/stillwell]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// `stillwell hinder`: runs a command and makes it worse by a known share.
+#[derive(Args, Debug)]
+pub(crate) struct HinderArguments {
+    #[command(flatten)]
+    pub(crate) how: HinderHow,
+    /// The command
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// How it is made worse.
+#[derive(Args, Clone, Copy, Debug)]
+#[group(required = true, multiple = false)]
+pub(crate) struct HinderHow {
+    /// Burn so much CPU time for what the command and its descendants use
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) burn: Option<Tolerance>,
+    /// Stop the command and its descendants for so much of the time
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) pause: Option<Tolerance>,
+    /// Only run the command, and have the kernel kill it when this parent ends
+    #[arg(long, value_name = "PID")]
+    pub(crate) tied_to: Option<u32>,
+}

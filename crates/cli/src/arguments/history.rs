@@ -1,0 +1,223 @@
+//! What can be typed after `stillwell history`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use stillwell_plan::GoalMetric;
+use stillwell_units::{Nanos, Tolerance};
+
+const READING: &str = "\
+A change is a lead, not a verdict: the level of a history moved, which may be the
+program, the machine or the load. `stillwell bisect` compares the revisions around
+it and finds the commit.
+
+Exit codes:
+  0  no primary goal is worse since its latest change, or there are too few labs
+     to tell: fewer than 10 at an alarm rate of 1 %, than 8 at 5 %
+  1  one is, by its tolerance or more; of metrics that are named by --metric, any
+  2  usage, or there are no results";
+
+/// `stillwell history`.
+#[derive(Args, Debug)]
+#[command(after_help = READING)]
+pub(crate) struct HistoryArguments {
+    /// Results folders of `run`, or folders that hold any number of these
+    /// [default: .stillwell/results]
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Only experiments with this name; `*` stands for any text; repeatable
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Vec<String>,
+    /// Which metrics: goals by their names, as for `run --goal`, without a
+    /// tolerance; repeatable [default: the goals of each experiment]
+    #[arg(long, value_name = "GOAL")]
+    pub(crate) metric: Vec<GoalMetric>,
+    /// Only labs that began then or later: a date as 2026-11-21 or
+    /// 2026-11-21T14:05 in UTC, or so long ago: `30d`, `12h`
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<When>,
+    /// Only labs that began before then
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) until: Option<When>,
+    /// Only so many of the latest labs of each experiment
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) last: Option<usize>,
+    /// By which test changes are looked for
+    #[arg(long, value_enum, default_value_t = HistoryMethod::Own)]
+    pub(crate) method: HistoryMethod,
+    /// The share of histories without any change in which one may be found all
+    /// the same, for each goal [default: 1%]
+    #[arg(long, value_name = "PERCENT", conflicts_with = "p_value")]
+    pub(crate) alarm_rate: Option<Tolerance>,
+    /// Otava's: the p value that a change stays below, by --method otava
+    /// [default: 0.001]
+    #[arg(short = 'P', long, value_name = "P", value_parser = p_value)]
+    pub(crate) p_value: Option<f64>,
+    /// Otava's: labs in a window, by --method otava [default: 50]
+    #[arg(long, value_name = "N")]
+    pub(crate) window: Option<usize>,
+    /// Only changes that are larger than this
+    #[arg(short = 'M', long, value_name = "PERCENT")]
+    pub(crate) magnitude: Option<Tolerance>,
+    /// Print no history, but the numbers for another tool
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) export: Option<Export>,
+    /// Where an export goes: a table for each experiment, and the configuration
+    /// that reads them [default: one table, on standard output]
+    #[arg(long, value_name = "DIR", requires = "export")]
+    pub(crate) into: Option<PathBuf>,
+    /// What Otava is told of the branch
+    #[arg(long, value_name = "NAME", default_value = "")]
+    pub(crate) branch: String,
+    /// What is printed on standard output
+    #[arg(long, value_enum, default_value_t = HistoryOutput::Terminal, conflicts_with = "export")]
+    pub(crate) format: HistoryOutput,
+    /// Also write the history to FILE, in the format of its ending (.md, .json,
+    /// .txt); repeatable
+    #[arg(short, long, value_name = "FILE", conflicts_with = "export")]
+    pub(crate) output: Vec<PathBuf>,
+    /// Exit with 0 whatever the history says
+    #[arg(long)]
+    pub(crate) exit_zero: bool,
+}
+
+/// By which test changes are looked for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum HistoryMethod {
+    /// Stillwell's, whose alarm rate is what it says.
+    Own,
+    /// Apache Otava 0.8.0's, to compare with it.
+    Otava,
+}
+
+/// Numbers for another tool.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Export {
+    /// CSV as Apache Otava reads it.
+    #[value(name = "otava-csv")]
+    OtavaCsv,
+}
+
+/// In which form a history is told.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum HistoryOutput {
+    /// For people.
+    Terminal,
+    /// For a page or a comment.
+    Markdown,
+    /// For programs.
+    Json,
+    /// As `otava analyze --output json` prints it.
+    OtavaJson,
+    /// As `otava analyze --output regressions_only` prints it.
+    RegressionsOnly,
+}
+
+/// A moment: a date, or so long ago.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum When {
+    /// Milliseconds since 1970.
+    At(u64),
+    /// So long before now.
+    Ago(Nanos),
+}
+
+impl When {
+    /// Milliseconds since 1970, where it is `now_millis`.
+    pub(crate) const fn millis(self, now_millis: u64) -> u64 {
+        match self {
+            Self::At(millis) => millis,
+            Self::Ago(length) => now_millis.saturating_sub(length.as_u64() / 1_000_000),
+        }
+    }
+}
+
+impl FromStr for When {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Some(millis) = date_millis(text.trim()) {
+            return Ok(Self::At(millis));
+        }
+        text.parse().map(Self::Ago).map_err(|_| {
+            "give a date such as 2026-11-21 or 2026-11-21T14:05, or a length such as 30d".to_owned()
+        })
+    }
+}
+
+/// A Gregorian date of 1970 or later, with a time of day or without.
+fn date_millis(text: &str) -> Option<u64> {
+    let (date, time) = match text.split_once(['T', ' ']) {
+        Some((date, time)) => (date, time.trim_end_matches('Z')),
+        None => (text, "00:00"),
+    };
+    let [year, month, day] = numbers(date, '-')?;
+    let [hour, minute] = numbers(time, ':')?;
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days_of_month = match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if is_leap => 29,
+        2 => 28,
+        1..=12 => 31,
+        _ => return None,
+    };
+    let is_date = (1970..10_000).contains(&year) && (1..=days_of_month).contains(&day);
+    if !is_date || hour > 23 || minute > 59 {
+        return None;
+    }
+    // Years are counted from March, so that the leap day is the last of its year.
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
+    let of_year = (153 * month + 2) / 5 + day - 1;
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + of_year - 719_468;
+    Some(((days * 24 + hour) * 60 + minute) * 60_000)
+}
+
+fn numbers<const N: usize>(text: &str, between: char) -> Option<[u64; N]> {
+    let parts = text.split(between);
+    let parts: Option<Vec<u64>> = parts.map(|part| part.parse().ok()).collect();
+    parts?.try_into().ok()
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("give a whole number from 1 on".to_owned()),
+        Ok(number) => Ok(number),
+    }
+}
+
+fn p_value(text: &str) -> Result<f64, String> {
+    let value = text.parse::<f64>().ok();
+    value
+        .filter(|value| *value > 0.0 && *value < 1.0)
+        .ok_or_else(|| "give a number between 0 and 1, such as 0.001".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_dates_or_lengths() {
+        for (text, expected) in [
+            ("1970-01-01", Some(When::At(0))),
+            ("2000-02-29", Some(When::At(951_782_400_000))),
+            ("2000-03-01", Some(When::At(951_868_800_000))),
+            ("2026-11-21T14:05", Some(When::At(1_795_269_900_000))),
+            ("2026-11-21 14:05", Some(When::At(1_795_269_900_000))),
+            ("2100-02-29", None),
+            ("2026-13-01", None),
+            ("2026-11-21T24:00", None),
+            ("30d", Some(When::Ago(Nanos::from_secs(30 * 86_400)))),
+            ("yesterday", None),
+        ] {
+            assert_eq!(text.parse().ok(), expected, "{text}");
+        }
+        assert_eq!(When::Ago(Nanos::from_secs(2)).millis(5000), 3000);
+        assert_eq!(When::Ago(Nanos::from_secs(9)).millis(5000), 0);
+    }
+}

@@ -1,0 +1,371 @@
+//! What `stillwell load` takes.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use stillwell_metric::LoadCounter;
+use stillwell_plan::{IdleStrategy, LoadProtocol, PredicatePlan, Reuse};
+use stillwell_report::load::LoadFormat;
+use stillwell_run::AddressFamily;
+use stillwell_units::{Nanos, Seed};
+
+pub(crate) use self::rate::LoadRate;
+
+mod rate;
+
+const NOTES: &str = "\
+Rates:
+  max                       as fast as answers come: a closed loop
+  1000/s                    one every millisecond, whatever the answers do: an open loop
+  100/s..5k/s:30s           grows evenly for 30 s, then goes on at 5k/s
+  100/s:10s,1k/s:10s,500/s  one after the other; the last one goes on
+
+Latency counts from the time at which a request was due, so that requests that
+had to wait for the target show it. The time from the sent time on stands beside
+it; in a closed loop there is only that.
+
+Exit codes:
+  0        it ran
+  1        a failure predicate came true
+  2        usage
+  3        could not run: no such host, nobody listens
+  4        invalid: the generator was the limit of an open loop, or a part failed
+  130 143  interrupted by SIGINT or SIGTERM; what was found is printed all the same";
+
+/// `stillwell load`.
+#[derive(Args, Debug)]
+#[command(after_help = NOTES)]
+pub(crate) struct LoadArguments {
+    /// Where requests go: [WEIGHT*]URL, such as http://127.0.0.1:8080/in or
+    /// 3*http://[::1]/; repeatable
+    #[arg(value_name = "URL", required_unless_present_any = ["requests_file", "har"])]
+    pub(crate) urls: Vec<String>,
+    /// How fast: max, N/s, FROM/s..TO/s:TIME or N/s:TIME,N/s:TIME…
+    #[arg(short, long, default_value = "max")]
+    pub(crate) rate: LoadRate,
+    /// How long to send [default: 10s, or no end where --requests is given]
+    #[arg(short, long, value_name = "TIME")]
+    pub(crate) duration: Option<Nanos>,
+    /// How many requests to send
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) requests: Option<u64>,
+    /// How long to send before anything is measured, within the duration
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    pub(crate) warmup: Nanos,
+    /// Connections over all workers
+    #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) connections: u32,
+    /// Threads that send: a number, or auto for one on each CPU
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) concurrency: Concurrency,
+    /// CPUs for these threads, such as 1 or 2,3: one thread on each in turn
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) cpus: Vec<u16>,
+    /// What is spoken on connections
+    #[arg(short, long, value_enum, default_value_t = ProtocolName::Http1)]
+    pub(crate) protocol: ProtocolName,
+    /// Requests at once on each connection of HTTP/2
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) streams: u32,
+    /// Count latency from the sent time even where a rate is given
+    #[arg(long)]
+    pub(crate) closed_loop: bool,
+    #[command(flatten)]
+    pub(crate) shape: LoadShapeArguments,
+    #[command(flatten)]
+    pub(crate) request: LoadRequestArguments,
+    #[command(flatten)]
+    pub(crate) connecting: LoadConnectingArguments,
+    #[command(flatten)]
+    pub(crate) tls: LoadTlsArguments,
+    /// End well once a counter exceeds a threshold; repeatable
+    #[arg(long, value_name = "COUNTER:N")]
+    pub(crate) termination_predicate: Vec<Predicate>,
+    /// End with a failure once a counter exceeds a threshold; repeatable
+    #[arg(long, value_name = "COUNTER:N")]
+    pub(crate) failure_predicate: Vec<Predicate>,
+    /// What is printed on standard output
+    #[arg(long, value_name = "FORMAT", default_value = "human", value_parser = LoadFormat::from_str)]
+    pub(crate) output_format: LoadFormat,
+    /// A word for results; repeatable
+    #[arg(long)]
+    pub(crate) label: Vec<String>,
+    /// Seed of everything random: a whole number
+    #[arg(long)]
+    pub(crate) seed: Option<Seed>,
+    /// No progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// How the moments of requests lie on the rate.
+#[derive(Args, Debug)]
+pub(crate) struct LoadShapeArguments {
+    /// Send N requests at once, at the same mean rate
+    #[arg(long, value_name = "N", group = "spacing", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) burst_size: Option<u32>,
+    /// Send each request later by up to TIME
+    #[arg(long, value_name = "TIME", group = "spacing")]
+    pub(crate) jitter_uniform: Option<Nanos>,
+    /// Send as independent users would: with exponential gaps
+    #[arg(long, group = "spacing")]
+    pub(crate) poisson: bool,
+    /// Send in clumps: gaps from a Zipf distribution with this exponent
+    #[arg(long, value_name = "EXPONENT", group = "spacing")]
+    pub(crate) zipf: Option<f64>,
+}
+
+/// What requests are.
+#[derive(Args, Debug)]
+pub(crate) struct LoadRequestArguments {
+    /// Method of requests [default: GET, or POST where there is a body]
+    #[arg(short = 'X', long, visible_alias = "request-method")]
+    pub(crate) method: Option<String>,
+    /// A header, as `name: value`; repeatable
+    #[arg(
+        short = 'H',
+        long,
+        value_name = "HEADER",
+        visible_alias = "request-header"
+    )]
+    pub(crate) header: Vec<Header>,
+    /// The body: text, @FILE, or payload:FORMAT[:SIZE] such as payload:json:4KiB
+    #[arg(short, long)]
+    pub(crate) body: Option<String>,
+    /// Requests from a file, one a line: [METHOD] URL [BODY]
+    #[arg(long, value_name = "FILE", conflicts_with = "urls")]
+    pub(crate) requests_file: Option<PathBuf>,
+    /// The requests of a recording by a browser or proxy
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["urls", "requests_file"])]
+    pub(crate) har: Option<PathBuf>,
+}
+
+/// How connections are opened and used.
+#[derive(Args, Debug)]
+pub(crate) struct LoadConnectingArguments {
+    /// How long an answer may take
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    pub(crate) timeout: Nanos,
+    /// How long connecting may take
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub(crate) connect_timeout: Nanos,
+    /// Open connections when they are needed, not all before the start
+    #[arg(long)]
+    pub(crate) connect_late: bool,
+    /// Open all connections before the start, as is done anyhow
+    #[arg(long, conflicts_with = "connect_late")]
+    pub(crate) prefetch_connections: bool,
+    /// Requests that one connection carries at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_requests_per_connection: Option<u64>,
+    /// Which of several idle connections is used
+    #[arg(long, value_enum, default_value_t = ReuseName::Mru)]
+    pub(crate) connection_reuse: ReuseName,
+    /// Which addresses of a name are used
+    #[arg(long, value_enum, default_value_t = FamilyName::Auto)]
+    pub(crate) address_family: FamilyName,
+    /// How to wait for the next request: spin for the last 50 us, or sleep
+    #[arg(long, value_enum, default_value_t = IdleName::Spin)]
+    pub(crate) idle_strategy: IdleName,
+}
+
+/// How TLS is spoken with https targets.
+#[derive(Args, Debug)]
+pub(crate) struct LoadTlsArguments {
+    /// Take any certificate: whoever answers may be anyone
+    #[arg(short = 'k', long, conflicts_with = "ca")]
+    pub(crate) insecure: bool,
+    /// Take certificates that come from an authority in FILE, in PEM, too;
+    /// repeatable
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Vec<PathBuf>,
+    /// The certificate that we show, in PEM, its own first
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) certificate: Option<PathBuf>,
+    /// Its key, in PEM
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    pub(crate) key: Option<PathBuf>,
+    /// The name to ask for, where it is not the target's own
+    #[arg(long, value_name = "NAME")]
+    pub(crate) sni: Option<String>,
+    /// Resume no session
+    #[arg(long)]
+    pub(crate) no_session_resumption: bool,
+    /// Cipher suite that is offered, by the name of OpenSSL or IANA; repeatable
+    /// [default: all]
+    #[arg(long, value_name = "SUITE")]
+    pub(crate) cipher_suite: Vec<String>,
+}
+
+/// What is spoken on connections.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum ProtocolName {
+    /// HTTP/1.1.
+    #[value(alias = "h1")]
+    Http1,
+    /// HTTP/2.
+    #[value(alias = "h2")]
+    Http2,
+}
+
+impl From<ProtocolName> for LoadProtocol {
+    fn from(name: ProtocolName) -> Self {
+        match name {
+            ProtocolName::Http1 => Self::Http1,
+            ProtocolName::Http2 => Self::Http2,
+        }
+    }
+}
+
+/// Which of several idle connections is used.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum ReuseName {
+    /// The one that was used last.
+    Mru,
+    /// The one that was used longest ago.
+    Lru,
+}
+
+impl From<ReuseName> for Reuse {
+    fn from(name: ReuseName) -> Self {
+        match name {
+            ReuseName::Mru => Self::Mru,
+            ReuseName::Lru => Self::Lru,
+        }
+    }
+}
+
+/// Which addresses of a name are used.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum FamilyName {
+    /// The first one.
+    Auto,
+    /// The first one of IPv4.
+    V4,
+    /// The first one of IPv6.
+    V6,
+}
+
+impl From<FamilyName> for AddressFamily {
+    fn from(name: FamilyName) -> Self {
+        match name {
+            FamilyName::Auto => Self::Any,
+            FamilyName::V4 => Self::V4,
+            FamilyName::V6 => Self::V6,
+        }
+    }
+}
+
+/// How a worker waits for what is due next.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum IdleName {
+    /// Spins at the end.
+    Spin,
+    /// Sleeps all the time.
+    #[value(alias = "poll")]
+    Sleep,
+}
+
+impl From<IdleName> for IdleStrategy {
+    fn from(name: IdleName) -> Self {
+        match name {
+            IdleName::Spin => Self::Spin,
+            IdleName::Sleep => Self::Sleep,
+        }
+    }
+}
+
+/// How many threads send.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Concurrency {
+    /// So many.
+    Workers(u16),
+    /// One for each CPU that we may use.
+    Auto,
+}
+
+impl FromStr for Concurrency {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            _ if text == "auto" => Ok(Self::Auto),
+            Ok(workers @ 1..) => Ok(Self::Workers(workers)),
+            Ok(0) | Err(_) => Err("write a number of at least 1, or auto".to_owned()),
+        }
+    }
+}
+
+/// `name: value`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Header(pub(crate) String, pub(crate) String);
+
+impl FromStr for Header {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // A pseudo-header begins with the colon that is not the one.
+        let colon = text.get(1..).and_then(|rest| rest.find(':'));
+        let colon = colon.ok_or_else(|| "write `name: value`".to_owned())? + 1;
+        let (name, value) = (&text[..colon], &text[colon + 1..]);
+        Ok(Self(name.trim().to_owned(), value.trim().to_owned()))
+    }
+}
+
+/// `COUNTER:N`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Predicate(pub(crate) PredicatePlan);
+
+impl FromStr for Predicate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let shape = || "write COUNTER:N, such as status_5xx:0".to_owned();
+        let (counter, threshold) = text.rsplit_once(':').ok_or_else(shape)?;
+        Ok(Self(PredicatePlan {
+            counter: counter
+                .parse::<LoadCounter>()
+                .map_err(|error| error.to_string())?,
+            threshold: threshold.parse().map_err(|_| shape())?,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_cut_at_the_first_colon_that_is_not_in_front() {
+        for (text, name, value) in [
+            ("a: b", "a", "b"),
+            ("a:b:c", "a", "b:c"),
+            (":authority: x", ":authority", "x"),
+            ("a:", "a", ""),
+        ] {
+            let header = Header(name.to_owned(), value.to_owned());
+            assert_eq!(text.parse(), Ok(header), "{text}");
+        }
+        for text in ["", "a", ":", ":a"] {
+            assert!(text.parse::<Header>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn predicates_name_a_counter_that_there_is() {
+        let Predicate(plan) = "benchmark.http_2xx:24".parse().unwrap();
+        assert_eq!(
+            (plan.counter.to_string().as_str(), plan.threshold),
+            ("ok", 24)
+        );
+        let error = "benchmark.http_2x:24".parse::<Predicate>().unwrap_err();
+        assert!(
+            error.contains("there is no counter `benchmark.http_2x`"),
+            "{error}"
+        );
+        for text in ["status_5xx", "status_5xx:-1", "status_5xx:a"] {
+            assert!(text.parse::<Predicate>().is_err(), "{text}");
+        }
+    }
+}

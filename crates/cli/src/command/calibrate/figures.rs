@@ -1,0 +1,394 @@
+//! What the comparisons of a calibration come to, in figures.
+
+use std::collections::BTreeMap;
+
+use stillwell_plan::{ExperimentPlan, GoalMetric, GoalPlan, Scale, StoppingPlan};
+use stillwell_report::{
+    AlikeFound, CalibratedExperiment, CalibratedGoal, Hindrance, MachineMet, Visible, WorseFound,
+};
+use stillwell_stats::components::{RunBounds, VarianceComponents};
+use stillwell_stats::{Level, Looks, normal};
+use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
+use stillwell_verdict::{ExperimentVerdict, GoalVerdict, RunSummary, Verdict};
+
+use super::trial::Trial;
+
+/// In so many of ten experiments a change is seen that counts as visible.
+const POWER: f64 = 0.8;
+
+/// Times for which it is told what can be seen.
+const MINUTES: [u32; 4] = [5, 10, 30, 60];
+
+/// No search is planned for more pairs: their looks take long to work out, and
+/// nobody waits for them.
+const PAIRS_MAX: u64 = 1000;
+
+/// Shortest and longest run that is proposed, in seconds.
+const SECONDS_SHORTEST: f64 = 2.0;
+const SECONDS_LONGEST: f64 = 300.0;
+
+/// Seconds of a run below which its noise cannot be taken apart.
+const BEATS_MIN: usize = 8;
+
+/// One comparison that ended.
+#[derive(Debug)]
+pub(super) struct Compared {
+    pub(super) trial: Trial,
+    pub(super) verdict: ExperimentVerdict,
+    pub(super) runs: Vec<RunSummary>,
+    pub(super) elapsed: Nanos,
+}
+
+/// How the subject was made worse, and by what change on the goal's scale.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hindered {
+    pub(super) how: Hindrance,
+    pub(super) truth: Option<f64>,
+}
+
+/// What `compared` say of the rig of `experiment`.
+pub(super) fn calibrated(
+    experiment: &ExperimentPlan,
+    compared: &[Compared],
+    hindered: Result<Hindered, String>,
+    minutes: u32,
+) -> CalibratedExperiment {
+    let of = |trial| compared.iter().filter(move |own| own.trial == trial);
+    let alike: Vec<&Compared> = of(Trial::Alike).collect();
+    let pair_time = pair_time(compared);
+    let goals = experiment.goals.iter().enumerate();
+    CalibratedExperiment {
+        name: experiment.name.clone(),
+        alike: alike_found(&alike),
+        worse: hindered.and_then(|own| worse_found(of(Trial::Worse), own)),
+        goals: goals
+            .map(|(at, goal)| calibrated_goal(at, goal, &alike, (pair_time, minutes)))
+            .collect(),
+        pair_time,
+        max_pairs: experiment.stopping.max_pairs(),
+        machine: machine_met(compared),
+    }
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// What the search said of a goal.
+fn found(goal: &GoalVerdict) -> Verdict {
+    goal.confirmation
+        .as_ref()
+        .map_or(goal.verdict, |own| own.found)
+}
+
+const fn is_flag(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Regressed | Verdict::Improved)
+}
+
+fn alike_found(alike: &[&Compared]) -> AlikeFound {
+    let primary: Vec<&GoalVerdict> = primary_goals(alike).collect();
+    let count =
+        |is: &dyn Fn(&GoalVerdict) -> bool| number(primary.iter().filter(|goal| is(goal)).count());
+    AlikeFound {
+        comparisons: number(primary.len()),
+        invalid: count(&|goal| goal.verdict == Verdict::Invalid),
+        flagged_by_search: count(&|goal| is_flag(found(goal))),
+        flagged: count(&|goal| is_flag(goal.verdict)),
+        without_zero: count(&|goal| {
+            goal.change
+                .is_some_and(|own| own.lower > 0.0 || own.upper < 0.0)
+        }),
+        equivalent: count(&|goal| goal.verdict == Verdict::Equivalent),
+    }
+}
+
+fn primary_goals<'a>(compared: &[&'a Compared]) -> impl Iterator<Item = &'a GoalVerdict> {
+    compared.iter().filter_map(|own| own.verdict.goals.first())
+}
+
+fn worse_found<'a>(
+    compared: impl Iterator<Item = &'a Compared>,
+    hindered: Hindered,
+) -> Result<WorseFound, String> {
+    let compared: Vec<&Compared> = compared.collect();
+    let primary: Vec<&GoalVerdict> = primary_goals(&compared).collect();
+    if primary.is_empty() {
+        return Err("there was no time for it".to_owned());
+    }
+    let Some(truth) = hindered.truth else {
+        return Err("how much worse this goal becomes is not known".to_owned());
+    };
+    let count =
+        |is: &dyn Fn(&GoalVerdict) -> bool| number(primary.iter().filter(|goal| is(goal)).count());
+    Ok(WorseFound {
+        how: hindered.how,
+        truth,
+        comparisons: number(primary.len()),
+        invalid: count(&|goal| goal.verdict == Verdict::Invalid),
+        found_by_search: count(&|goal| found(goal) == Verdict::Regressed),
+        found: count(&|goal| goal.verdict == Verdict::Regressed),
+        covered: count(&|goal| {
+            goal.change
+                .is_some_and(|own| own.lower <= truth && truth <= own.upper)
+        }),
+        changes: primary.iter().filter_map(|goal| goal.change).collect(),
+    })
+}
+
+/// The mean over all comparisons; confirmation and repeats count.
+fn pair_time(compared: &[Compared]) -> Nanos {
+    let elapsed: f64 = compared.iter().map(|own| own.elapsed.as_secs_f64()).sum();
+    let runs: usize = compared.iter().map(|own| own.runs.len()).sum();
+    let pairs = 0.5 * float_from_u64(runs as u64);
+    Nanos::from_secs_f64(if pairs > 0.0 { elapsed / pairs } else { 0.0 })
+}
+
+fn calibrated_goal(
+    at: usize,
+    goal: &GoalPlan,
+    alike: &[&Compared],
+    (pair_time, minutes): (Nanos, u32),
+) -> CalibratedGoal {
+    let verdicts = alike.iter().filter_map(|own| own.verdict.goals.get(at));
+    let verdicts: Vec<&GoalVerdict> = verdicts.filter(|own| own.pairs_valid > 0).collect();
+    let scale = goal.metric.scale();
+    let deltas: Vec<Vec<f64>> = verdicts.iter().map(|own| deltas(scale, own)).collect();
+    let pair_deviation = pooled_deviation(&deltas);
+    let noise = noise(&goal.metric, alike);
+    let overhead = overhead_seconds(alike);
+    let bounds = RunBounds::try_new(SECONDS_SHORTEST, SECONDS_LONGEST).ok();
+    CalibratedGoal {
+        metric: goal.metric.clone(),
+        scale,
+        tolerance: goal.tolerance,
+        comparisons: number(verdicts.len()),
+        flagged: number(verdicts.iter().filter(|own| is_flag(found(own))).count()),
+        pairs: number(deltas.iter().map(Vec::len).sum()),
+        pair_deviation,
+        apart_deviation: apart_deviation(scale, &goal.metric, alike),
+        within_share: noise.map(within_share),
+        better_seconds: noise
+            .zip(bounds)
+            .map(|((components, _), bounds)| components.run_length(overhead, bounds).seconds),
+        visible: pair_deviation
+            .map(|deviation| visible(scale, deviation, pair_time, minutes))
+            .unwrap_or_default(),
+    }
+}
+
+/// On the scale on which means are taken.
+fn deltas(scale: Scale, goal: &GoalVerdict) -> Vec<f64> {
+    let confirmed = goal.confirmation.iter().flat_map(|own| &own.pair_changes);
+    let changes = goal.pair_changes.iter().chain(confirmed);
+    changes
+        .map(|change| match scale {
+            Scale::Ratio => change.ln_1p(),
+            Scale::Difference => *change,
+        })
+        .filter(|delta| delta.is_finite())
+        .collect()
+}
+
+/// The standard deviation about each group's own mean, over all groups.
+fn pooled_deviation(groups: &[Vec<f64>]) -> Option<f64> {
+    let (mut squares, mut degrees) = (0.0, 0.0);
+    for group in groups {
+        let count = float_from_u64(group.len() as u64);
+        let mean = group.iter().sum::<f64>() / count.max(1.0);
+        squares += group
+            .iter()
+            .map(|delta| (delta - mean).powi(2))
+            .sum::<f64>();
+        degrees += (count - 1.0).max(0.0);
+    }
+    (degrees > 0.0).then(|| (squares / degrees).sqrt())
+}
+
+/// √2 times the standard deviation of all runs, whenever they were.
+fn apart_deviation(scale: Scale, metric: &GoalMetric, alike: &[&Compared]) -> Option<f64> {
+    let runs = alike.iter().flat_map(|own| &own.runs);
+    let runs = runs.filter(|run| run.doubt_about(metric).is_none());
+    let levels = runs
+        .filter_map(|run| run.value(metric))
+        .map(|value| match scale {
+            Scale::Ratio => value.ln(),
+            Scale::Difference => value,
+        });
+    let levels: Vec<f64> = levels.filter(|level| level.is_finite()).collect();
+    pooled_deviation(&[levels]).map(|deviation| std::f64::consts::SQRT_2 * deviation)
+}
+
+/// The noise of the pairs taken apart, and how many beats a run has; `None` where
+/// runs are too short.
+fn noise(metric: &GoalMetric, alike: &[&Compared]) -> Option<(VarianceComponents, f64)> {
+    let mut pairs = Vec::new();
+    for own in alike {
+        let mut halves: BTreeMap<_, Vec<&[f64]>> = BTreeMap::new();
+        for run in own
+            .runs
+            .iter()
+            .filter(|run| run.doubt_about(metric).is_none())
+        {
+            let beats = run.figures.beats.get(metric)?;
+            let identity = run.identity.as_ref()?;
+            let key = (format!("{:?}", identity.stage), identity.pair);
+            halves.entry(key).or_default().push(&beats.values);
+        }
+        pairs.extend(
+            halves
+                .into_values()
+                .filter_map(|halves| match halves.as_slice() {
+                    [one, other] if one.len().min(other.len()) >= BEATS_MIN => Some((*one, *other)),
+                    _ => None,
+                }),
+        );
+    }
+    let beats: usize = pairs
+        .iter()
+        .map(|(one, other)| one.len() + other.len())
+        .sum();
+    let beats = float_from_u64(beats as u64) / (2.0 * float_from_u64(pairs.len().max(1) as u64));
+    let components = VarianceComponents::from_pairs(&pairs).ok()?;
+    Some((components, beats))
+}
+
+fn within_share((components, beats): (VarianceComponents, f64)) -> f64 {
+    let whole = components.pair_deviation(beats).powi(2);
+    let between = 2.0 * components.between.powi(2);
+    if whole > 0.0 {
+        1.0 - between / whole
+    } else {
+        0.0
+    }
+}
+
+/// What a run takes besides what it measures.
+fn overhead_seconds(alike: &[&Compared]) -> f64 {
+    let runs: Vec<&RunSummary> = alike.iter().flat_map(|own| &own.runs).collect();
+    let besides = runs
+        .iter()
+        .map(|run| run.length.saturating_sub(run.measured).as_secs_f64());
+    besides.sum::<f64>() / float_from_u64(runs.len().max(1) as u64)
+}
+
+fn visible(scale: Scale, deviation: f64, pair_time: Nanos, minutes: u32) -> Vec<Visible> {
+    let mut times = MINUTES.to_vec();
+    times.push(minutes);
+    times.sort_unstable();
+    times.dedup();
+    let told = times.into_iter().map(|minutes| {
+        let seconds = 60.0 * f64::from(minutes);
+        let pairs = floor_to_u64(seconds / pair_time.as_secs_f64().max(0.001)).min(PAIRS_MAX);
+        let pairs = u32::try_from(pairs).unwrap_or(u32::MAX);
+        Visible {
+            minutes,
+            pairs,
+            change: smallest(scale, deviation, pairs),
+        }
+    });
+    told.collect()
+}
+
+/// The smallest change that a search of so many pairs tells from none in four of
+/// five experiments: where the interval of its last look reaches, and 0.84
+/// standard errors more.
+fn smallest(scale: Scale, deviation: f64, pairs: u32) -> Option<f64> {
+    let stopping = StoppingPlan::Sequential { max_pairs: pairs };
+    if pairs < stillwell_plan::PAIRS_MIN {
+        return None;
+    }
+    let looks = Looks::group_sequential(&stopping.looks(), Level::NINETY_FIVE).ok()?;
+    let errors = looks.critical(pairs)? + normal::quantile(POWER);
+    let delta = errors * deviation / f64::from(pairs).sqrt();
+    Some(match scale {
+        Scale::Ratio => delta.exp_m1(),
+        Scale::Difference => delta,
+    })
+}
+
+fn machine_met(compared: &[Compared]) -> MachineMet {
+    let runs: Vec<&RunSummary> = compared.iter().flat_map(|own| &own.runs).collect();
+    let mut reasons: BTreeMap<String, u32> = BTreeMap::new();
+    for run in &runs {
+        for doubt in &run.doubts {
+            // Its figures differ from run to run; what they are about does not.
+            *reasons
+                .entry(without_figures(&doubt.to_string()))
+                .or_insert(0) += 1;
+        }
+    }
+    let mut reasons: Vec<(String, u32)> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, runs)| std::cmp::Reverse(*runs));
+    let discarded = compared.iter().map(|own| own.verdict.pairs_discarded);
+    MachineMet {
+        runs: number(runs.len()),
+        pairs_discarded: discarded.sum(),
+        reasons,
+        foreign: mean_and_most(runs.iter().filter_map(|run| run.figures.foreign_cpu_share)),
+        steal: mean_and_most(runs.iter().filter_map(|run| run.figures.steal_share)),
+    }
+}
+
+/// `text` with `…` for each number outside brackets, which hold limits.
+fn without_figures(text: &str) -> String {
+    let words = text.split(' ').map(|word| {
+        let is_number = word.starts_with(|c: char| c.is_ascii_digit());
+        if is_number { "…" } else { word }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn mean_and_most(shares: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    let shares: Vec<f64> = shares.collect();
+    let most = shares.iter().copied().reduce(f64::max)?;
+    Some((
+        shares.iter().sum::<f64>() / float_from_u64(shares.len() as u64),
+        most,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deviations_are_about_the_mean_of_each_group() {
+        let groups = [vec![1.0, 3.0], vec![11.0, 13.0], vec![7.0], Vec::new()];
+        let deviation = pooled_deviation(&groups).unwrap();
+        assert!((deviation - std::f64::consts::SQRT_2).abs() < 1e-12);
+        assert_eq!(pooled_deviation(&[vec![1.0], Vec::new()]), None);
+    }
+
+    #[test]
+    fn more_pairs_see_smaller_changes() {
+        let seen: Vec<Option<f64>> = [3, 4, 8, 20, 80]
+            .map(|pairs| smallest(Scale::Ratio, 0.01, pairs))
+            .to_vec();
+        assert_eq!(seen[0], None);
+        let seen: Vec<f64> = seen.into_iter().flatten().collect();
+        assert!(seen.windows(2).all(|two| two[1] < two[0]), "{seen:?}");
+        // 20 pairs that scatter by 1 %: 2.3 standard errors of the looks and 0.84.
+        assert!((0.0065..0.0075).contains(&seen[2]), "{seen:?}");
+    }
+
+    #[test]
+    fn times_become_pairs() {
+        let told = visible(Scale::Ratio, 0.01, Nanos::from_secs(30), 10);
+        let pairs: Vec<(u32, u32)> = told.iter().map(|it| (it.minutes, it.pairs)).collect();
+        assert_eq!(pairs, [(5, 10), (10, 20), (30, 60), (60, 120)]);
+    }
+
+    #[test]
+    fn reasons_are_told_without_their_figures() {
+        assert_eq!(
+            without_figures("others used 43.7 % of the host's CPU time (limit 25 %)"),
+            "others used … % of the host's CPU time (limit … %)"
+        );
+    }
+
+    #[test]
+    fn shares_have_a_mean_and_a_most() {
+        assert_eq!(mean_and_most([0.25, 0.75].into_iter()), Some((0.5, 0.75)));
+        assert_eq!(mean_and_most(std::iter::empty()), None);
+    }
+}

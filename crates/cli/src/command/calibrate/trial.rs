@@ -1,0 +1,154 @@
+//! The experiments of a calibration: the baseline beside itself.
+
+use std::path::Path;
+
+use stillwell_plan::{BinarySource, ExperimentPlan, GoalMetric, LabPlan, SubjectKind, VariantPlan};
+use stillwell_report::Hindrance;
+use stillwell_units::Seed;
+
+/// The name of the side that is compared with the baseline.
+const ITSELF: &str = "itself";
+const WORSE: &str = "worse";
+
+/// What a comparison is for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Trial {
+    /// Nothing differs.
+    Alike,
+    /// The subject is made worse.
+    Worse,
+}
+
+impl Trial {
+    /// The trial with this number, from 1: every fourth is made worse, the second
+    /// being the first of them, so that a short calibration has both.
+    pub(super) const fn of(number: u32, can_hinder: bool) -> Self {
+        if can_hinder && number % 4 == 2 {
+            Self::Worse
+        } else {
+            Self::Alike
+        }
+    }
+
+    /// How its results are called.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Alike => ITSELF,
+            Self::Worse => WORSE,
+        }
+    }
+}
+
+/// How the primary goal of `experiment` can be made worse; or why not.
+pub(super) fn hindrance(experiment: &ExperimentPlan) -> Result<Hindrance, String> {
+    let SubjectKind::Child(_) = experiment.rig.subject.kind else {
+        return Err("the subject is not a program that we start".to_owned());
+    };
+    let primary = experiment.goals.first().map(|goal| &goal.metric);
+    match primary {
+        Some(GoalMetric::Cpu | GoalMetric::CpuPerEvent) => Ok(Hindrance::Burn),
+        Some(
+            GoalMetric::IngressThroughput | GoalMetric::EgressThroughput | GoalMetric::Latency(_),
+        ) => Ok(Hindrance::Pause),
+        Some(metric) => Err(format!(
+            "nothing makes {} worse by a known share",
+            metric.name()
+        )),
+        None => Err("there is no goal".to_owned()),
+    }
+}
+
+/// The change that `share` makes of the primary goal, where that is known: what is
+/// stopped for a share of the time does that much less. How much longer answers
+/// then take nobody knows.
+pub(super) fn truth(experiment: &ExperimentPlan, share: f64) -> Option<f64> {
+    match experiment.goals.first()?.metric {
+        GoalMetric::Cpu | GoalMetric::CpuPerEvent => Some(share),
+        GoalMetric::IngressThroughput | GoalMetric::EgressThroughput => Some(-share),
+        _ => None,
+    }
+}
+
+/// The lab of one trial: `experiment` with its baseline and, beside it, the same.
+pub(super) fn alike(experiment: &ExperimentPlan, seed: Seed) -> LabPlan {
+    let baseline = experiment.variants.first();
+    let itself = baseline.map(|baseline| VariantPlan {
+        name: ITSELF.to_owned(),
+        ..baseline.clone()
+    });
+    lab(experiment, itself, seed)
+}
+
+/// The same with the subject made worse by `percent`, such as `5%`. `binary` is
+/// what the baseline was built as, and `stillwell` the running executable.
+pub(super) fn worse(
+    experiment: &ExperimentPlan,
+    seed: Seed,
+    binary: Option<&Path>,
+    (how, percent): (Hindrance, &str),
+) -> LabPlan {
+    let hindered = experiment.variants.first().and_then(|baseline| {
+        let subject = experiment.subject_of(baseline, binary);
+        let SubjectKind::Child(child) = subject.kind else {
+            return None;
+        };
+        let flag = match how {
+            Hindrance::Burn => "--burn",
+            Hindrance::Pause => "--pause",
+        };
+        let mut command = ["{self}", "hinder", flag, percent, "--"]
+            .map(str::to_owned)
+            .to_vec();
+        command.push(child.program.to_string_lossy().into_owned());
+        command.extend(child.arguments);
+        Some(VariantPlan {
+            name: WORSE.to_owned(),
+            binary: BinarySource::AsPlanned,
+            command: Some(command),
+            // They are in the command already.
+            arguments: Vec::new(),
+            ..baseline.clone()
+        })
+    });
+    lab(experiment, hindered, seed)
+}
+
+fn lab(experiment: &ExperimentPlan, other: Option<VariantPlan>, seed: Seed) -> LabPlan {
+    let mut own = experiment.clone();
+    own.variants.truncate(1);
+    own.variants.extend(other);
+    // Bounds are for judging variants; here the rig is judged.
+    own.rig.checks.clear();
+    own.rig.seed = own
+        .rig
+        .seed
+        .derive("calibrate", 0)
+        .derive("rig", seed_number(&seed));
+    for generator in &mut own.rig.generators {
+        generator.seed = generator.seed.derive("calibrate", seed_number(&seed));
+    }
+    LabPlan {
+        experiments: vec![own],
+        seed,
+    }
+}
+
+/// Some of its bytes: seeds that differ there are told apart.
+fn seed_number(seed: &Seed) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = *seed.bytes();
+    u64::from_le_bytes([a, b, c, d, e, f, g, h])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fourth_is_made_worse_and_the_second_is_the_first() {
+        let worse: Vec<u32> = (1..=12)
+            .filter(|&it| Trial::of(it, true) == Trial::Worse)
+            .collect();
+        assert_eq!(worse, [2, 6, 10]);
+        assert!((1..=12).all(|it| Trial::of(it, false) == Trial::Alike));
+    }
+}

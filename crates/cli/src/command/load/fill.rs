@@ -1,0 +1,419 @@
+//! From what was found to what is told.
+
+use std::collections::BTreeMap;
+
+use stillwell_metric::{Histogram, LoadShard, LoadTime, Outcome, Sizes, empty_histogram};
+use stillwell_plan::{BodyPlan, LoadCurve, LoadPace, LoadPlan, LoadProtocol, Spacing};
+use stillwell_report::load::{
+    AskedRate, Ending, Finding, GLOBAL, GeneratorHealth, LoadInterval, LoadOptions,
+    LoadProtocol as ReportedProtocol, LoadReport, LoadResult, LoadStatistic, Moments, OutcomeCount,
+    PackedHistogram, WorkerHealth, id,
+};
+use stillwell_run::{LoadDoubt, LoadEnd, LoadFound, LoadSecond, LoadWorkerFound};
+use stillwell_scope::clock;
+use stillwell_units::{Nanos, Seed, float_from_u64};
+
+use crate::arguments::LoadArguments;
+
+/// What a report is made of.
+pub(super) struct Told<'a> {
+    pub(super) arguments: &'a LoadArguments,
+    pub(super) plan: &'a LoadPlan,
+    pub(super) seed: &'a Seed,
+    pub(super) found: &'a LoadFound,
+    pub(super) doubts: &'a [LoadDoubt],
+}
+
+pub(super) fn report(told: &Told<'_>) -> LoadReport {
+    let found = told.found;
+    let workers: Vec<LoadResult> = found
+        .workers
+        .iter()
+        .enumerate()
+        .map(|(index, worker)| result(told, index, worker))
+        .collect();
+    LoadReport {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        seed: told.seed.to_string(),
+        host: Vec::new(),
+        options: options(told),
+        written: clock::wall(),
+        global: LoadResult::merged(GLOBAL, &workers),
+        workers,
+        intervals: found
+            .seconds
+            .iter()
+            .map(|second| interval(told, second))
+            .collect(),
+        health: health(told),
+        ending: ending(told),
+    }
+}
+
+fn has_schedule(plan: &LoadPlan) -> bool {
+    matches!(plan.pace, LoadPace::Open { .. })
+}
+
+fn result(told: &Told<'_>, index: usize, worker: &LoadWorkerFound) -> LoadResult {
+    let mut result = LoadResult::named(format!("worker_{index}"));
+    result.execution_start = told.found.started;
+    result.execution_duration = worker.measured;
+    result.counters = counters(told.plan, &worker.shard);
+    for outcome in Outcome::ALL {
+        let count = worker.shard.outcomes[outcome.index()].total();
+        if count > 0 {
+            result.end(outcome, count);
+        }
+    }
+    statistics(told, worker, &mut result);
+    result
+}
+
+/// Nighthawk's names; what they count includes the warm-up.
+fn counters(plan: &LoadPlan, shard: &LoadShard) -> BTreeMap<String, u64> {
+    let ended = |outcomes: &[Outcome]| outcomes.iter().map(|end| shard.ended(*end)).sum::<u64>();
+    let protocol = match plan.connecting.protocol {
+        LoadProtocol::Http1 => "upstream_cx_http1_total",
+        LoadProtocol::Http2 => "upstream_cx_http2_total",
+    };
+    let unconnected = [
+        Outcome::ConnectRefused,
+        Outcome::ConnectTimedOut,
+        Outcome::ConnectFailed,
+        Outcome::HandshakeFailed,
+    ];
+    let cut_off = [
+        Outcome::PeerClosed,
+        Outcome::TimedOut,
+        Outcome::Malformed,
+        Outcome::SendFailed,
+    ];
+    let all = [
+        ("benchmark.http_2xx", ended(&[Outcome::Ok])),
+        ("benchmark.http_3xx", ended(&[Outcome::Status3xx])),
+        ("benchmark.http_4xx", ended(&[Outcome::Status4xx])),
+        ("benchmark.http_5xx", ended(&[Outcome::Status5xx])),
+        ("benchmark.http_xxx", ended(&[Outcome::StatusOther])),
+        ("benchmark.pool_connection_failure", ended(&unconnected)),
+        ("benchmark.pool_overflow", ended(&[Outcome::Dropped])),
+        ("benchmark.stream_resets", ended(&cut_off)),
+        ("upstream_cx_total", shard.connections.total()),
+        (protocol, shard.connections.total()),
+        ("upstream_cx_connect_fail", shard.connect_failures.total()),
+        (
+            "upstream_cx_max_requests",
+            shard.connections_used_up.total(),
+        ),
+        ("upstream_cx_rx_bytes_total", shard.bytes_received.total()),
+        ("upstream_cx_tx_bytes_total", shard.bytes_sent.total()),
+        (
+            "upstream_rq_total",
+            shard.begun.total() - ended(&unconnected) - ended(&[Outcome::Dropped]),
+        ),
+        (
+            "sequencer.failed_terminations",
+            u64::from(is_failure(plan, shard)),
+        ),
+    ];
+    let all = all.into_iter().filter(|(_, value)| *value > 0);
+    all.map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn is_failure(plan: &LoadPlan, shard: &LoadShard) -> bool {
+    shard.predicate.total() > plan.until.termination.len() as u64
+}
+
+fn statistics(told: &Told<'_>, worker: &LoadWorkerFound, result: &mut LoadResult) {
+    let service = over_classes(worker, LoadTime::Service);
+    let response = if has_schedule(told.plan) && !told.arguments.closed_loop {
+        over_classes(worker, LoadTime::Response)
+    } else {
+        service.clone()
+    };
+    let lateness = worker.times(LoadTime::Lateness);
+    let times = [
+        (id::REQUEST_TO_RESPONSE, &service),
+        (id::QUEUE_TO_CONNECT, lateness),
+        (id::SEQUENCER_CALLBACK, &response),
+        (id::RESPONSE_TIME, &response),
+        (id::SERVICE_TIME, &service),
+        (id::LATENESS, lateness),
+        (id::OWN_LATENESS, worker.times(LoadTime::OwnLateness)),
+        (id::FIRST_BYTE, worker.times(LoadTime::FirstByte)),
+        (id::CONNECT, worker.times(LoadTime::Connect)),
+        (id::TLS_HANDSHAKE, worker.times(LoadTime::Handshake)),
+    ];
+    for (name, histogram) in times {
+        if !histogram.is_empty() {
+            result.add_statistic(LoadStatistic::of_times(name, histogram));
+        }
+    }
+    for class in Outcome::ANSWERS {
+        let nighthawk = match class {
+            Outcome::Ok => 1,
+            Outcome::Status3xx => 2,
+            Outcome::Status4xx => 3,
+            Outcome::Status5xx => 4,
+            _ => 5,
+        };
+        for (name, time) in [
+            (
+                id::LATENCY_BY_STATUS[nighthawk].to_owned(),
+                LoadTime::Service(class),
+            ),
+            (
+                id::of_class(id::SERVICE_TIME, class),
+                LoadTime::Service(class),
+            ),
+            (
+                id::of_class(id::RESPONSE_TIME, class),
+                LoadTime::Response(class),
+            ),
+        ] {
+            if !worker.times(time).is_empty() {
+                result.add_statistic(LoadStatistic::of_times(&name, worker.times(time)));
+            }
+        }
+    }
+    for (name, sizes) in [
+        (id::RESPONSE_HEADER_SIZE, worker.shard.head_sizes.read()),
+        (id::RESPONSE_BODY_SIZE, worker.shard.body_sizes.read()),
+    ] {
+        result.add_statistic(LoadStatistic::of_sizes(name, moments(sizes)));
+    }
+}
+
+fn over_classes(worker: &LoadWorkerFound, time: fn(Outcome) -> LoadTime) -> Histogram<u64> {
+    let mut all = empty_histogram();
+    for class in Outcome::ANSWERS {
+        all.add(worker.times(time(class)))
+            .unwrap_or_else(|_| unreachable!("both histograms have the same bounds"));
+    }
+    all
+}
+
+const fn moments(sizes: Sizes) -> Moments {
+    Moments {
+        count: sizes.count,
+        sum: sizes.sum as u128,
+        squares: sizes.squares,
+        min: if sizes.count == 0 { 0 } else { sizes.smallest },
+        max: sizes.largest,
+    }
+}
+
+fn interval(told: &Told<'_>, second: &LoadSecond) -> LoadInterval {
+    let outcomes = Outcome::ALL.into_iter().zip(second.outcomes);
+    let response = if second.response.is_empty() {
+        &second.service
+    } else {
+        &second.response
+    };
+    LoadInterval {
+        start: second.begin,
+        length: second.length,
+        asked: has_schedule(told.plan).then_some(second.asked),
+        sent: second.begun,
+        outcomes: outcomes
+            .filter(|(_, count)| *count > 0)
+            .map(|(outcome, count)| OutcomeCount { outcome, count })
+            .collect(),
+        bytes_received: second.bytes[0],
+        bytes_sent: second.bytes[1],
+        response_time: PackedHistogram::new(response),
+        service_time: PackedHistogram::new(&second.service),
+        lateness: PackedHistogram::new(&second.lateness),
+    }
+}
+
+fn health(told: &Told<'_>) -> GeneratorHealth {
+    let found = told.found;
+    let seconds = (found.measured + told.plan.warmup).as_secs_f64().max(1e-9);
+    let sum = |count: fn(&LoadShard) -> u64| {
+        let counts = found.workers.iter().map(|worker| count(&worker.shard));
+        float_from_u64(counts.sum()) / seconds
+    };
+    let workers = found.workers.iter().enumerate().map(|(index, worker)| {
+        let account = &worker.shard.account;
+        WorkerHealth {
+            name: format!("worker_{index}"),
+            ahead: Nanos::new(account.ahead.total()),
+            blocked: Nanos::new(account.blocked.total()),
+            running: Nanos::new(account.running.total()),
+            late: Nanos::new(account.late.total()),
+            cpu: worker.cpu,
+            run_delay: Nanos::new(worker.shard.run_delay.total()),
+        }
+    });
+    let steal = found.host.map(|host| {
+        let whole = found.measured.as_secs_f64() * f64::from(host.cpus.max(1));
+        host.steal.as_secs_f64() / whole.max(1e-9)
+    });
+    let findings = told.doubts.iter().map(|doubt| Finding {
+        code: doubt.code().to_owned(),
+        text: doubt.to_string(),
+        invalidates: doubt.invalidates(),
+    });
+    GeneratorHealth {
+        asked_per_second: has_schedule(told.plan).then(|| sum(|shard| shard.asked.total())),
+        sent_per_second: sum(|shard| shard.begun.total()),
+        workers: workers.collect(),
+        cpu: found.cpu,
+        foreign_cpu_share: None,
+        steal_share: steal,
+        findings: findings.collect(),
+    }
+}
+
+fn ending(told: &Told<'_>) -> Ending {
+    let until = &told.plan.until;
+    let named = |predicates: &[stillwell_plan::PredicatePlan], number: usize| {
+        let predicate = predicates.get(number);
+        predicate.map_or_else(String::new, |predicate| {
+            format!("{}:{}", predicate.counter, predicate.threshold)
+        })
+    };
+    match &told.found.end {
+        LoadEnd::Duration => Ending::Duration,
+        LoadEnd::Requests => Ending::Requests,
+        LoadEnd::Termination(number) => {
+            Ending::TerminationPredicate(named(&until.termination, *number))
+        }
+        LoadEnd::Failure(number) => Ending::FailurePredicate(named(&until.failure, *number)),
+        LoadEnd::Interrupted(_) => Ending::Stopped,
+        LoadEnd::PartFailed(what) => Ending::PartFailed(what.clone()),
+    }
+}
+
+fn options(told: &Told<'_>) -> LoadOptions {
+    let (plan, arguments) = (told.plan, told.arguments);
+    let first = plan.endpoints.first().and_then(|it| it.requests.first());
+    let (rate, arrival, jitter) = match &plan.pace {
+        LoadPace::Closed => (AskedRate::Max, "as answers come".to_owned(), Nanos::ZERO),
+        LoadPace::Open { curve, spacing, .. } => (
+            AskedRate::PerSecond(mean_rate(curve, plan.until.duration)),
+            arrival(curve, *spacing),
+            match spacing {
+                Spacing::JitterUniform { most } => *most,
+                _ => Nanos::ZERO,
+            },
+        ),
+    };
+    LoadOptions {
+        targets: targets(told),
+        protocol: match plan.connecting.protocol {
+            LoadProtocol::Http1 => ReportedProtocol::Http1,
+            LoadProtocol::Http2 => ReportedProtocol::Http2,
+        },
+        rate,
+        arrival,
+        open_loop: has_schedule(plan) && !arguments.closed_loop,
+        duration: plan.until.duration,
+        warmup: plan.warmup,
+        workers: plan.workers.into(),
+        connections: plan.connecting.connections,
+        streams: plan.connecting.streams,
+        request_timeout: Some(plan.timeout),
+        connect_timeout: Some(plan.connecting.timeout),
+        method: first.map_or_else(String::new, |request| request.method.clone()),
+        headers: first.map_or_else(Vec::new, |request| request.headers.clone()),
+        body_bytes: match first.map(|request| &request.body) {
+            Some(BodyPlan::Bytes(bytes)) => bytes.len() as u64,
+            Some(BodyPlan::Payload(payload)) => payload.blocks.maximum().bytes(),
+            Some(BodyPlan::None) | None => 0,
+        },
+        jitter_uniform: jitter,
+        labels: arguments.label.clone(),
+        nighthawk: None,
+    }
+}
+
+/// As typed; addresses where requests came from a file.
+fn targets(told: &Told<'_>) -> Vec<String> {
+    if told.arguments.urls.is_empty() {
+        let endpoints = told.plan.endpoints.iter();
+        return endpoints
+            .map(|it| format!("http://{}/", it.address))
+            .collect();
+    }
+    told.arguments.urls.clone()
+}
+
+fn mean_rate(curve: &LoadCurve, duration: Option<Nanos>) -> f64 {
+    match curve {
+        LoadCurve::Constant { per_second } => *per_second,
+        LoadCurve::Ramp {
+            from_per_second,
+            to_per_second,
+            over,
+        } => {
+            let Some(whole) = duration.filter(|whole| *whole > Nanos::ZERO) else {
+                return *to_per_second;
+            };
+            let ramp = over.as_secs_f64().min(whole.as_secs_f64());
+            let share = ramp / over.as_secs_f64().max(1e-9);
+            let top = from_per_second + (to_per_second - from_per_second) * share;
+            let rest = whole.as_secs_f64() - ramp;
+            (f64::midpoint(*from_per_second, top) * ramp + to_per_second * rest)
+                / whole.as_secs_f64()
+        }
+        LoadCurve::Steps { steps } => {
+            let last = steps.last().map_or(0.0, |step| step.per_second);
+            let Some(whole) = duration.filter(|whole| *whole > Nanos::ZERO) else {
+                return last;
+            };
+            let (mut left, mut sum) = (whole.as_secs_f64(), 0.0);
+            for step in steps {
+                let length = step.length.as_secs_f64().min(left);
+                sum += step.per_second * length;
+                left -= length;
+            }
+            (sum + last * left) / whole.as_secs_f64()
+        }
+    }
+}
+
+fn arrival(curve: &LoadCurve, spacing: Spacing) -> String {
+    let curve = match curve {
+        LoadCurve::Constant { .. } => "constant".to_owned(),
+        LoadCurve::Ramp { over, .. } => format!("ramp over {over}"),
+        LoadCurve::Steps { steps } => format!("{} steps", steps.len()),
+    };
+    match spacing {
+        Spacing::Even => curve,
+        Spacing::Burst { size } => format!("{curve}, bursts of {size}"),
+        Spacing::JitterUniform { most } => format!("{curve}, jitter up to {most}"),
+        Spacing::Poisson => format!("{curve}, poisson"),
+        Spacing::Zipf { exponent } => format!("{curve}, zipf {exponent}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_plan::LoadStep;
+
+    use super::*;
+
+    #[test]
+    fn the_mean_rate_is_that_of_the_time_asked_for() {
+        let ramp = LoadCurve::Ramp {
+            from_per_second: 0.0,
+            to_per_second: 100.0,
+            over: Nanos::from_secs(10),
+        };
+        let mean = |seconds| mean_rate(&ramp, Some(Nanos::from_secs(seconds)));
+        for (seconds, rate) in [(5, 25.0), (10, 50.0), (20, 75.0)] {
+            assert!((mean(seconds) - rate).abs() < 1e-9, "{seconds} s");
+        }
+        let step = |per_second| LoadStep {
+            per_second,
+            length: Nanos::from_secs(1),
+        };
+        let steps = LoadCurve::Steps {
+            steps: vec![step(10.0), step(20.0)],
+        };
+        let mean = mean_rate(&steps, Some(Nanos::from_secs(4)));
+        assert!((mean - 17.5).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,281 @@
+//! `stillwell serve`.
+
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use anyhow::Context;
+use serde_json::json;
+use stillwell_plan::{
+    Alpn, AnswerPlan, FaultExpression, FaultsPlan, FilterSet, PemSource, RateLimitPlan,
+    ResponseHeader, ResponseOptions, ServeListenerPlan, ServePlan, ServeProtocols, ServerIdentity,
+    ServerTlsPlan, TlsIdentity, TlsSuites,
+};
+use stillwell_scope::{Place, Scope, Token};
+use stillwell_sink::{ServeCounts, ServeError, bind_server};
+use stillwell_units::Nanos;
+
+use crate::arguments::{
+    NighthawkTestServerArguments, ServeArguments, ServeCertificate, ServeFormat, ServeVersions,
+};
+use crate::command::select;
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+use crate::signals;
+
+/// So often it is looked whether a worker has failed.
+const LOOK_PERIOD: Duration = Duration::from_millis(100);
+
+/// So long workers may take to end.
+const CLOSE_MAX: Nanos = Nanos::from_secs(3);
+
+pub(crate) fn run(arguments: &ServeArguments, paint: &Paint) -> Result<Exit, CommandError> {
+    let told = arguments.tls_certificate_out.as_deref();
+    let plan = match &arguments.config {
+        Some(path) => plan_of_file(path, arguments.workers, paint)?,
+        None => plan(arguments)?,
+    };
+    conduct(&plan, arguments.format, told)
+}
+
+/// What `nighthawk_test_server` does.
+pub(crate) fn run_as_nighthawk(
+    arguments: &NighthawkTestServerArguments,
+    paint: &Paint,
+) -> Result<Exit, CommandError> {
+    let plan = plan_of_file(&arguments.config_path, arguments.concurrency, paint)?;
+    conduct(&plan, ServeFormat::Text, None)
+}
+
+/// The server that an Envoy configuration describes; what is remarkable about it
+/// is told.
+pub(crate) fn plan_of_file(
+    path: &Path,
+    workers: u16,
+    paint: &Paint,
+) -> Result<ServePlan, CommandError> {
+    let loaded = stillwell_config::load_test_server(path, workers)
+        .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
+    select::warn(&loaded.warnings, paint);
+    Ok(loaded.plan)
+}
+
+/// Serves as `plan` says until a signal comes, and prints the counts.
+pub(crate) fn conduct(
+    plan: &ServePlan,
+    format: ServeFormat,
+    certificate_out: Option<&Path>,
+) -> Result<Exit, CommandError> {
+    let failed = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let (raise, raised) = sync_channel(1);
+    let signals = signals::listen(move |_| {
+        // Where one waits already, this one says the same.
+        drop(raise.try_send(()));
+    });
+    let signals = signals.map_err(|error| failed(error.into()))?;
+    let server = bind_server(plan).map_err(|error| CommandError::new(exit_of(&error), error))?;
+    let counter = server.counter();
+    if let (Some(path), Some(pem)) = (certificate_out, server.certificate_pem()) {
+        let written = std::fs::write(path, pem);
+        let written = written.with_context(|| format!("write {}", path.display()));
+        written.map_err(failed)?;
+    }
+    let urls = urls(plan, server.addresses());
+    let mut scope = Scope::new(&Token::new());
+    let started = server.start(&mut scope, &Place::default());
+    started.map_err(|error| failed(error.into()))?;
+    match format {
+        ServeFormat::Text => Paint::say(&format!(
+            "stillwell serve: listening on {}",
+            urls.join(", ")
+        )),
+        ServeFormat::Json => print(&format!("{}\n", json!({ "listening": urls })))?,
+    }
+    let mut ended = Vec::new();
+    while ended.is_empty() && raised.recv_timeout(LOOK_PERIOD) == Err(RecvTimeoutError::Timeout) {
+        ended = scope.ends();
+    }
+    ended.extend(scope.close(CLOSE_MAX));
+    signals.close(Nanos::SECOND);
+    let counts = counter.total();
+    print(&match format {
+        ServeFormat::Text => text(&counts),
+        ServeFormat::Json => format!("{}\n", as_json(&counts)),
+    })?;
+    for end in ended {
+        if let Err(failure) = end.result {
+            let error = anyhow::Error::new(failure).context(format!("worker {}", end.name));
+            return Err(CommandError::new(Exit::Invalid, error));
+        }
+    }
+    Ok(Exit::Held)
+}
+
+fn plan(arguments: &ServeArguments) -> Result<ServePlan, CommandError> {
+    let status = (arguments.status != 200).then(|| (":status", arguments.status.to_string()));
+    let status = status.map(|(name, value)| (name.to_owned(), value));
+    let headers = status
+        .into_iter()
+        .chain(arguments.response_header.iter().cloned());
+    let options = ResponseOptions {
+        headers: headers
+            .map(|(name, value)| ResponseHeader {
+                name,
+                value,
+                append: false,
+            })
+            .collect(),
+        body_bytes: u32::try_from(arguments.response_size.bytes()).ok(),
+        echo_request_headers: arguments.echo.then_some(true),
+        delay: None,
+        delta_header: arguments.delta_header.clone(),
+    };
+    let error = match arguments.error_rate {
+        Some(share) => Some(failing(share)?),
+        None => arguments.error.clone(),
+    };
+    let faults = FaultsPlan {
+        delay: arguments.delay.clone(),
+        error,
+        rate_limit: arguments.rate_limit.map(|rate| RateLimitPlan {
+            rate,
+            burst: arguments.rate_limit_burst,
+            answer: arguments.rate_limit_answer,
+        }),
+    };
+    let listener = |address| ServeListenerPlan {
+        address,
+        tls: tls(arguments),
+        protocols: match arguments.protocol {
+            ServeVersions::Auto => ServeProtocols::Auto,
+            ServeVersions::Http1 => ServeProtocols::Http1,
+            ServeVersions::Http2 => ServeProtocols::Http2,
+        },
+        answer: AnswerPlan {
+            filters: FilterSet::ALL,
+            options: options.clone(),
+            envoy_headers: false,
+        },
+        faults: faults.clone(),
+        connections_max: arguments.connections_max,
+    };
+    Ok(ServePlan {
+        seed: arguments.seed,
+        workers: arguments.workers,
+        listeners: arguments.address.iter().copied().map(listener).collect(),
+    })
+}
+
+fn urls(plan: &ServePlan, addresses: &[SocketAddr]) -> Vec<String> {
+    let both = plan.listeners.iter().zip(addresses);
+    let url = |(listener, at): (&ServeListenerPlan, &SocketAddr)| {
+        let scheme = if listener.tls.is_some() {
+            "https"
+        } else {
+            "http"
+        };
+        format!("{scheme}://{at}/")
+    };
+    both.map(url).collect()
+}
+
+fn tls(arguments: &ServeArguments) -> Option<ServerTlsPlan> {
+    let identity = match (&arguments.tls, &arguments.certificate, &arguments.key) {
+        (Some(ServeCertificate::SelfSigned), ..) => ServerIdentity::SelfSigned {
+            names: if arguments.tls_name.is_empty() {
+                let mut names: Vec<String> = arguments
+                    .address
+                    .iter()
+                    .map(|at| at.ip().to_string())
+                    .collect();
+                names.push("localhost".to_owned());
+                names
+            } else {
+                arguments.tls_name.clone()
+            },
+        },
+        (None, Some(certificate), Some(key)) => ServerIdentity::Given(TlsIdentity {
+            certificates: PemSource::File(certificate.clone()),
+            key: PemSource::File(key.clone()),
+        }),
+        _ => return None,
+    };
+    Some(ServerTlsPlan {
+        identity,
+        alpn: match arguments.protocol {
+            ServeVersions::Auto => vec![Alpn::Http2, Alpn::Http1],
+            ServeVersions::Http1 => vec![Alpn::Http1],
+            ServeVersions::Http2 => vec![Alpn::Http2],
+        },
+        client_roots: arguments.client_ca.clone(),
+        resumption: !arguments.no_session_resumption,
+        suites: TlsSuites {
+            names: arguments.cipher_suite.clone(),
+            ..TlsSuites::default()
+        },
+    })
+}
+
+/// An address may be free another time; the rest was typed wrong.
+const fn exit_of(error: &ServeError) -> Exit {
+    match error {
+        ServeError::Answer { .. } | ServeError::Tls { .. } => Exit::Usage,
+        ServeError::Listen { .. } | ServeError::Share { .. } => Exit::CouldNotRun,
+    }
+}
+
+fn failing(share: f64) -> Result<FaultExpression, CommandError> {
+    let expression = format!("rand() < {share}").parse();
+    expression
+        .map_err(|error: stillwell_plan::ExpressionError| CommandError::new(Exit::Usage, error))
+}
+
+fn print(text: &str) -> Result<(), CommandError> {
+    Paint::data(text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))
+}
+
+fn as_json(counts: &ServeCounts) -> serde_json::Value {
+    json!({
+        "connections": counts.connections,
+        "requests": counts.requests,
+        "statuses": counts.statuses,
+        "faults": counts.faults,
+        "abandoned": counts.abandoned,
+        "malformed": counts.malformed,
+        "body_bytes": counts.body_bytes,
+        "sent_bytes": counts.sent_bytes,
+        "handshakes": counts.handshakes,
+        "resumed": counts.resumed,
+        "handshakes_failed": counts.handshakes_failed,
+    })
+}
+
+fn text(counts: &ServeCounts) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: u64| {
+        // Writing to a text cannot fail.
+        writeln!(text, "{name:<16} {value:>12}").unwrap_or_default();
+    };
+    line("connections", counts.connections);
+    line("requests", counts.requests);
+    for (status, count) in &counts.statuses {
+        line(&format!("  {status}"), *count);
+    }
+    for (fault, count) in &counts.faults {
+        line(&format!("  {fault}"), *count);
+    }
+    if counts.abandoned > 0 {
+        line("  abandoned", counts.abandoned);
+    }
+    line("malformed", counts.malformed);
+    line("body bytes", counts.body_bytes);
+    line("sent bytes", counts.sent_bytes);
+    if counts.handshakes + counts.handshakes_failed > 0 {
+        line("handshakes", counts.handshakes);
+        line("  resumed", counts.resumed);
+        line("  failed", counts.handshakes_failed);
+    }
+    text
+}

@@ -1,0 +1,169 @@
+//! `stillwell transform`, and `nighthawk_output_transform`.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::Parser;
+use clap::error::{ContextKind, ErrorKind};
+use stillwell_legacy::nighthawk;
+use stillwell_report::Style;
+use stillwell_report::load::{
+    HistogramLog, LoadFormat, read_load_json, render_load, render_log, render_nighthawk,
+};
+
+use crate::arguments::{NighthawkTransformArguments, TransformArguments, TransformSource};
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+
+pub(crate) fn run(arguments: &TransformArguments, paint: &Paint) -> Result<Exit, CommandError> {
+    let text = read(arguments.file.as_deref()).and_then(|text| transform(&text, arguments, paint));
+    let text = text.map_err(|error| {
+        CommandError::new(Exit::Usage, error)
+            .hint("`stillwell transform --help` lists which source carries what")
+    })?;
+    let printed = Paint::data(&text).context("print the result");
+    printed.map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+    Ok(Exit::Held)
+}
+
+/// The whole of the ancestor's tool, with its own exit codes.
+pub(crate) fn run_as_nighthawk() -> ExitCode {
+    let arguments = match NighthawkTransformArguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return refuse(&error),
+    };
+    let text = read(None).and_then(|text| Ok(nighthawk::read_json(&text)?));
+    let text = text.and_then(|output| {
+        let format = arguments.output_format.0;
+        Ok(render_nighthawk(&output, format, None)?)
+    });
+    let printed = text.and_then(|text| Ok(Paint::data(&text)?));
+    match printed {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            Paint::say(&format!("Input error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What is wrong with the flags, in the words that the tool has for it.
+fn refuse(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let shown = Paint::data(&error.to_string());
+            return if shown.is_ok() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            };
+        }
+        ErrorKind::UnknownArgument => {
+            let argument = error.get(ContextKind::InvalidArg);
+            let argument = argument.map_or_else(String::new, ToString::to_string);
+            Paint::say(&format!(
+                "PARSE ERROR: Argument: {argument}\n             Couldn't find match for argument"
+            ));
+        }
+        _ => Paint::say(&format!("PARSE ERROR: {error}")),
+    }
+    ExitCode::FAILURE
+}
+
+fn transform(text: &str, arguments: &TransformArguments, paint: &Paint) -> anyhow::Result<String> {
+    let format = arguments.output_format;
+    let statistic = arguments.statistic.as_deref();
+    if statistic.is_some() && format != LoadFormat::Hgrm {
+        bail!("--statistic belongs to --output-format hgrm");
+    }
+    let source = arguments.from.unwrap_or_else(|| source_of(text));
+    let told = match source {
+        TransformSource::Stillwell => {
+            let style = Style {
+                color: paint.out,
+                width: Paint::columns(),
+            };
+            render_load(&read_load_json(text)?, format, statistic, style)
+        }
+        TransformSource::Nighthawk => {
+            let output = nighthawk::read_json(behind_logs(text))?;
+            render_nighthawk(&output, format, statistic)
+        }
+        TransformSource::NighthawkYaml => {
+            let output = nighthawk::read_yaml(text)?;
+            render_nighthawk(&output, format, statistic)
+        }
+        TransformSource::Hlog => {
+            let log = HistogramLog::read(text).context("read the log of histograms")?;
+            render_log(&log, format, statistic, env!("CARGO_PKG_VERSION"))
+        }
+    };
+    Ok(told?)
+}
+
+fn read(file: Option<&Path>) -> anyhow::Result<String> {
+    match file.filter(|file| *file != Path::new("-")) {
+        Some(file) => fs::read_to_string(file).with_context(|| format!("read {}", file.display())),
+        None => {
+            let mut text = String::new();
+            let read = io::stdin().read_to_string(&mut text);
+            read.context("read standard input")?;
+            Ok(text)
+        }
+    }
+}
+
+/// What a text is, by how it looks.
+fn source_of(text: &str) -> TransformSource {
+    let behind = behind_logs(text);
+    if behind.starts_with('{') {
+        let schema = behind.contains("\"schema\"") && behind.contains("\"stillwell/load/");
+        if schema {
+            TransformSource::Stillwell
+        } else {
+            TransformSource::Nighthawk
+        }
+    } else if text.contains(",HISTFAAA") {
+        TransformSource::Hlog
+    } else {
+        TransformSource::NighthawkYaml
+    }
+}
+
+/// `text` without lines in front of it that a tool logged, which begin with `[`.
+fn behind_logs(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    while rest.starts_with('[') {
+        match rest.split_once('\n') {
+            Some((_, behind)) => rest = behind.trim_start(),
+            None => return text,
+        }
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_known_by_their_looks() {
+        for (text, source) in [
+            (
+                "[21:28:12][I] Starting\n{\"results\": []}",
+                TransformSource::Nighthawk,
+            ),
+            (
+                "{\"schema\": \"stillwell/load/v1\"}",
+                TransformSource::Stillwell,
+            ),
+            ("#[a]\n0.0,1.0,2.0,HISTFAAAx\n", TransformSource::Hlog),
+            ("options:\n  uri: a\n", TransformSource::NighthawkYaml),
+        ] {
+            assert_eq!(source_of(text), source, "{text}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A search for a commit, from end to end: a repository of shell scripts, of
+//! which one begins to hoard memory.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use stillwell_testkit::{Finished, Process, program_or_skip};
+
+use crate::lab::{LONG, Lab, STILLWELL, assert_code, assert_holds};
+
+const SHORT: &str = "{warmup: 100ms, measure: 400ms, quiet: 50ms}";
+const BUILD: &str = "cp relay.sh out && chmod +x out";
+/// The first commit after GOOD that hoards.
+const CULPRIT: usize = 2;
+
+/// GOOD and two commits after it; gives their names.
+fn repository(lab: &Lab) -> Vec<String> {
+    let folder = lab.path("repository");
+    fs::create_dir(&folder).unwrap();
+    git(&folder, &["init", "--quiet"]);
+    let commit = |number: usize| {
+        let hoard = if number < CULPRIT { "0 B" } else { "64 KiB" };
+        let script =
+            format!("#!/bin/sh\n# {number}\nexec {STILLWELL} \"$@\" --hoard-per-event '{hoard}'\n");
+        lab.file("repository/relay.sh", &script);
+        git(&folder, &["add", "relay.sh"]);
+        let message = format!("change {number}");
+        git(&folder, &["commit", "--quiet", "--message", &message]);
+        git(&folder, &["rev-parse", "HEAD"])
+    };
+    (0..3).map(commit).collect()
+}
+
+fn git(folder: &Path, words: &[&str]) -> String {
+    let mut command = Command::new("git");
+    command.current_dir(folder);
+    for key in [
+        "user.name=A",
+        "user.email=a@example.org",
+        "commit.gpgsign=false",
+    ] {
+        command.args(["-c", key]);
+    }
+    let output = command.args(words).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+fn bisect(lab: &Lab, ends: [&str; 2], more: &[&str]) -> Finished {
+    let words = [
+        "bisect",
+        ends[0],
+        ends[1],
+        "experiment",
+        "--repo",
+        "repository",
+    ];
+    let build = [
+        "--build",
+        BUILD,
+        "--build-output",
+        "out",
+        "--results",
+        "results",
+    ];
+    let mut command = lab.stillwell(&words);
+    Process::start(command.args(build).args(more)).finish(LONG)
+}
+
+#[test]
+fn the_commit_that_hoards_is_named_and_the_search_is_kept() {
+    let test = "the_commit_that_hoards_is_named_and_the_search_is_kept";
+    if program_or_skip(test, "git").is_none() {
+        return;
+    }
+    let lab = Lab::alone()
+        .with("phases", SHORT)
+        .with("pairs", "4")
+        .with("goals", "[memory]")
+        .with("variants", "{baseline: {}, comparison: {}}");
+    lab.write();
+    let commits = repository(&lab);
+    let ends = [commits[0].as_str(), "HEAD"];
+    let ended = bisect(&lab, ends, &["--color", "never"]);
+    if ended.code == 4 && ended.stdout.contains("others used") {
+        // That it says so is right; there is nothing to be learned from it.
+        println!("DISTURBED: {test}: others use this host");
+        return;
+    }
+    assert_code(&ended, 0);
+    let named = format!(
+        "the first bad commit is {} (change {CULPRIT})",
+        &commits[CULPRIT][..12]
+    );
+    assert!(ended.stdout.starts_with(&named), "{}", ended.stdout);
+    assert_holds(&ended.stderr, &["2 commits after GOOD", "=> "]);
+    let kept = fs::read_to_string(lab.path("results/bisect.txt")).unwrap();
+    assert!(kept.starts_with(&named), "{kept}");
+
+    // It is all there, in any format, without another run.
+    let again = bisect(&lab, ends, &["--resume", "--format", "json"]);
+    assert_code(&again, 0);
+    assert_holds(&again.stderr, &["known already"]);
+    let record: serde_json::Value = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!(record["schema"], "stillwell/bisect/v1");
+    assert_eq!(record["outcome"]["kind"], "commit");
+    assert_eq!(record["outcome"]["first_bad"], commits[CULPRIT].as_str());
+    let twice = bisect(&lab, ends, &[]);
+    assert_code(&twice, 2);
+    assert_holds(
+        &twice.stderr,
+        &["holds results already", "--resume goes on"],
+    );
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn what_cannot_be_searched_is_told_before_anything_runs() {
+    let test = "what_cannot_be_searched_is_told_before_anything_runs";
+    if program_or_skip(test, "git").is_none() {
+        return;
+    }
+    let lab = Lab::new()
+        .with("phases", SHORT)
+        .with("variants", "{baseline: {}, comparison: {}}");
+    lab.write();
+    let commits = repository(&lab);
+    for (ends, code, told) in [
+        ([commits[0].as_str(), "no-such"], 3, "no-such"),
+        ([&commits[2], &commits[1]], 3, "does not descend"),
+        ([&commits[1], &commits[1]], 3, "the same commit"),
+    ] {
+        let ended = bisect(&lab, ends, &[]);
+        assert_code(&ended, code);
+        assert_holds(&ended.stderr, &[told, "descendant of GOOD"]);
+    }
+    let ended = bisect(&lab, [&commits[0], "HEAD"], &["--resume"]);
+    assert_code(&ended, 2);
+    let ended = bisect(&lab, [&commits[0], "HEAD"], &["--variant", "third"]);
+    assert_code(&ended, 2);
+    assert_holds(
+        &ended.stderr,
+        &["no variant `third`, but baseline, comparison"],
+    );
+    let ended = lab.call(&["bisect", &commits[0], "HEAD", "experiment", "--resume"]);
+    assert_code(&ended, 2);
+    assert!(!lab.path("results").exists());
+}

@@ -1,0 +1,112 @@
+//! Results of loads, told in other formats.
+
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::lab::{Lab, assert_code, assert_holds};
+
+const RESULT: &str = r#"{"options":{"requests_per_second":100,"connections":2,"uri":"http://a/"},
+ "results":[{"name":"global","execution_duration":"2s","execution_start":"2020-10-21T21:28:12Z",
+ "counters":[{"name":"benchmark.http_2xx","value":"200"},{"name":"upstream_rq_total","value":"200"}],
+ "statistics":[{"id":"benchmark_http_client.request_to_response","count":"200","mean":"0.002s",
+ "pstdev":"0.001s","min":"0.001s","max":"0.009s","percentiles":[
+ {"percentile":0,"count":"1","duration":"0.001s"},{"percentile":0.5,"count":"100","duration":"0.002s"},
+ {"percentile":0.99,"count":"198","duration":"0.005s"},{"percentile":1,"count":"200","duration":"0.009s"}]}]}]}"#;
+
+#[test]
+fn a_result_of_nighthawk_is_told_in_other_formats() {
+    let lab = Lab::new();
+    lab.file("result.json", &format!("[12:00:00][I] Starting\n{RESULT}"));
+    let told = |format: &str| lab.call(&["transform", "result.json", "--output-format", format]);
+    for (format, wanted) in [
+        ("human", "  0.99        198         0s 005ms 000us"),
+        ("fortio", "\"ActualQPS\": 100"),
+        ("dotted", "global.benchmark.http_2xx:200"),
+        (
+            "hgrm",
+            "    2.000000 0.500000000000        100           2.00",
+        ),
+    ] {
+        let ended = told(format);
+        assert_code(&ended, 0);
+        assert_holds(&ended.stdout, &[wanted]);
+    }
+    let yaml = told("yaml").stdout;
+    lab.file("result.yaml", &yaml);
+    let json = lab.call(&["transform", "result.yaml", "--output-format", "json"]);
+    assert_eq!(json.stdout, told("json").stdout);
+}
+
+#[test]
+fn what_a_source_lacks_is_refused() {
+    let lab = Lab::new();
+    lab.file("result.json", RESULT);
+    lab.file("other.json", "{\"reslts\":[]}");
+    for (line, wanted) in [
+        (
+            vec!["result.json", "--output-format", "hlog"],
+            "cannot be told as hlog: it has no histograms",
+        ),
+        (
+            vec!["other.json", "--output-format", "csv"],
+            "`reslts` is no field of this message",
+        ),
+        (
+            vec!["none.json", "--output-format", "csv"],
+            "read none.json",
+        ),
+        (
+            vec!["result.json", "--output-format", "xml"],
+            "`xml` is no format of a load",
+        ),
+        (
+            vec!["result.json", "--output-format", "csv", "--statistic", "x"],
+            "--statistic belongs to --output-format hgrm",
+        ),
+    ] {
+        let line: Vec<&str> = ["transform"].into_iter().chain(line).collect();
+        let ended = lab.call(&line);
+        assert_code(&ended, 2);
+        assert_holds(&ended.stderr, &[wanted]);
+    }
+}
+
+/// Our binary under the ancestor's name, with `input` on its standard input.
+fn as_ancestor(words: &[&str], input: &str) -> (Option<i32>, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let name: PathBuf = folder.path().join("nighthawk_output_transform");
+    symlink(env!("CARGO_BIN_EXE_stillwell"), &name).unwrap();
+    let file = folder.path().join("input");
+    std::fs::write(&file, input).unwrap();
+    let output = Command::new(name)
+        .args(words)
+        .stdin(Stdio::from(std::fs::File::open(file).unwrap()))
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+#[test]
+fn the_ancestors_name_brings_its_flags_and_codes() {
+    let (code, out, _) = as_ancestor(&["--output-format", "human"], RESULT);
+    assert_eq!(code, Some(0));
+    assert!(out.starts_with("Nighthawk - A layer 7"), "{out}");
+    let (code, _, err) = as_ancestor(&["--output-format", "human"], "{\"a\":1}");
+    assert_eq!(code, Some(1));
+    assert!(err.starts_with("Input error: `a` is no field"), "{err}");
+    let (code, _, err) = as_ancestor(&["--foo"], "");
+    assert_eq!(code, Some(1));
+    assert!(err.starts_with("PARSE ERROR: Argument: --foo"), "{err}");
+    let (code, _, err) = as_ancestor(&["--output-format", "hgrm"], RESULT);
+    assert_eq!(code, Some(1));
+    assert!(err.contains("must be one of json, human"), "{err}");
+    let (code, out, _) = as_ancestor(&["--help"], "");
+    assert_eq!(code, Some(0));
+    assert!(out.contains("USAGE"), "{out}");
+}

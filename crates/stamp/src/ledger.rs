@@ -1,0 +1,317 @@
+//! The account of all stamped events: what arrived, how often, in which order.
+
+mod figures;
+mod received;
+mod store;
+mod stream;
+mod window;
+
+use stillwell_units::{ByteSize, Moment, Nanos};
+
+use crate::search::Sighting;
+use crate::span::SpanCheck;
+use crate::stamp::{RunMark, STREAM_LIMIT, Stamp, StreamId};
+
+pub use figures::{Bounds, Loss, Losses, StreamFigures};
+use store::Store;
+use stream::StreamLedger;
+
+/// The most copies of an event that can be declared.
+const COPIES_LIMIT: u8 = 8;
+
+/// Memory that one stream takes for one copy whatever happens, rounded up.
+const FIXED_BYTES: u64 = 512;
+
+/// What the windows of one stream and copy can be brought down to, and as much
+/// again.
+const LEAST_BYTES: u64 = 256;
+
+/// Room for windows beside that: fewer open ones would be closed all the time.
+const ROOM_BYTES: u64 = 64 * 1024;
+
+/// What a ledger is to expect.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Expected {
+    /// Stamps of other runs are foreign.
+    pub run: RunMark,
+    /// Streams have the numbers below this; stamps of others are foreign.
+    pub streams: u32,
+    /// How often a pipeline that does what it should delivers the stamp of one
+    /// event: 2 where it keeps the original beside what it parsed. From 1 to 8.
+    pub copies: u8,
+    /// An event that arrives later than this after its intended time is late.
+    pub late_after: Option<Nanos>,
+    /// What the ledger may use. Beyond it the oldest windows are only bounded.
+    pub memory: ByteSize,
+}
+
+/// Why there is no such ledger.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum LedgerError {
+    /// No stream, or more than stamps can name.
+    #[error("a ledger has 1 to {STREAM_LIMIT} streams, not {streams}")]
+    Streams {
+        /// How many were asked for.
+        streams: u32,
+    },
+    /// No copy, or too many.
+    #[error("an event is expected 1 to {COPIES_LIMIT} times, not {copies}")]
+    Copies {
+        /// How many were asked for.
+        copies: u8,
+    },
+    /// Not even the fixed part would fit.
+    #[error("the ledger of {streams} streams and {copies} copies needs {needed} at least")]
+    Memory {
+        /// How many streams.
+        streams: u32,
+        /// How many copies of each event.
+        copies: u8,
+        /// What would do.
+        needed: ByteSize,
+    },
+    /// Two ledgers that expect something else cannot be one.
+    #[error("the ledgers expect another run, other streams or other copies")]
+    Unlike,
+}
+
+/// What the arrival of a stamp was.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Arrival {
+    /// The number of its stream.
+    pub stream: StreamId,
+    /// Its sequence number.
+    pub sequence: u64,
+    /// First, again, or out of order.
+    pub kind: ArrivalKind,
+    /// From the intended time to the arrival; 0 if the clocks say that it
+    /// arrived before.
+    pub latency: Nanos,
+}
+
+/// First, again, or out of order.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ArrivalKind {
+    /// The first of its event, later in sequence than all before.
+    First,
+    /// The first of its event, after one that is later in sequence.
+    Reordered {
+        /// How far the latest sequence number so far lies ahead.
+        displacement: u64,
+    },
+    /// One of the further copies that are expected.
+    Copy,
+    /// One more than expected.
+    Doubled,
+    /// First or again: its window is only bounded.
+    Unclear,
+    /// Of another run, or of no stream of this ledger.
+    Foreign,
+}
+
+/// The account of all streams of a run, as one sink worker sees it, or as
+/// several see it together.
+///
+/// For each stream and each expected copy it keeps the set of sequence numbers
+/// that arrived: everything below a watermark, and above it windows of 65,536
+/// that keep their holes. It is exact within its memory; beyond, its oldest
+/// windows keep counts instead of numbers and what arrives for them later makes
+/// their loss an interval.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    expected: Expected,
+    streams: Vec<StreamLedger>,
+    store: Store,
+    limit: usize,
+    foreign: u64,
+    broken: u64,
+}
+
+impl Ledger {
+    /// An empty ledger.
+    ///
+    /// # Errors
+    /// If streams, copies or memory are out of bounds.
+    pub fn new(expected: Expected) -> Result<Self, LedgerError> {
+        let Expected {
+            streams, copies, ..
+        } = expected;
+        if !(1..=STREAM_LIMIT).contains(&streams) {
+            return Err(LedgerError::Streams { streams });
+        }
+        if !(1..=COPIES_LIMIT).contains(&copies) {
+            return Err(LedgerError::Copies { copies });
+        }
+        let sets = u64::from(streams) * u64::from(copies);
+        let fixed = sets * FIXED_BYTES + Store::SPARE_BYTES;
+        let needed = ByteSize::new(fixed + sets * LEAST_BYTES + ROOM_BYTES);
+        if expected.memory < needed {
+            return Err(LedgerError::Memory {
+                streams,
+                copies,
+                needed,
+            });
+        }
+        Ok(Self {
+            expected,
+            streams: (0..streams).map(|_| StreamLedger::new(copies)).collect(),
+            store: Store::new(),
+            limit: ByteSize::new(expected.memory.bytes() - fixed).as_usize(),
+            foreign: 0,
+            broken: 0,
+        })
+    }
+
+    /// What it expects.
+    #[must_use]
+    pub const fn expected(&self) -> &Expected {
+        &self.expected
+    }
+
+    /// Enters whatever the search came upon at `now`; an arrival if that was a
+    /// stamp.
+    #[inline]
+    pub fn take_in(&mut self, sighting: &Sighting, now: Moment) -> Option<Arrival> {
+        match sighting {
+            Sighting::Stamp { stamp, span } => Some(self.enter(stamp, *span, now)),
+            Sighting::Settled { stamp, span } => {
+                self.settle(stamp, *span);
+                None
+            }
+            Sighting::Broken => {
+                self.broken += 1;
+                None
+            }
+        }
+    }
+
+    /// Enters a stamp that arrived at `now`, on the clock of its intended time.
+    /// A span that is pending is to be settled later.
+    #[inline]
+    pub fn enter(&mut self, stamp: &Stamp, span: SpanCheck, now: Moment) -> Arrival {
+        let latency = now.since(stamp.intended);
+        let kind = match self.stream_of(stamp) {
+            None => ArrivalKind::Foreign,
+            Some(index) => {
+                let late = self.expected.late_after.is_some_and(|after| latency > after);
+                let stream = &mut self.streams[index];
+                stream.count_span(stamp.sequence, span);
+                stream.enter(stamp.sequence, late, &mut self.store)
+            }
+        };
+        if kind == ArrivalKind::Foreign {
+            self.foreign += 1;
+        }
+        if self.store.used > self.limit {
+            self.relieve();
+        }
+        Arrival {
+            stream: stamp.stream,
+            sequence: stamp.sequence,
+            kind,
+            latency,
+        }
+    }
+
+    /// Says what became of the span of a stamp that was entered as pending.
+    pub fn settle(&mut self, stamp: &Stamp, span: SpanCheck) {
+        if let Some(index) = self.stream_of(stamp) {
+            self.streams[index].settle_span(stamp.sequence, span);
+        }
+    }
+
+    /// Takes over all that `other` knows and leaves it empty, so that several
+    /// workers' ledgers become one: at the end, or from time to time where each
+    /// worker sees only a part of a stream and would keep many holes.
+    ///
+    /// What is lost or doubled is as exact as if one ledger had seen everything.
+    /// Order and lateness are what each worker saw by itself: there is no order
+    /// between two connections. An emptied ledger still knows how far its
+    /// streams had come, but takes a doubled event as a first one until the next
+    /// time.
+    ///
+    /// # Errors
+    /// If the two expect another run, other streams or other copies; then both
+    /// stay as they are.
+    pub fn absorb(&mut self, other: &mut Self) -> Result<(), LedgerError> {
+        let like = |expected: &Expected| (expected.run, expected.streams, expected.copies);
+        if like(&self.expected) != like(&other.expected) {
+            return Err(LedgerError::Unlike);
+        }
+        self.foreign += std::mem::take(&mut other.foreign);
+        self.broken += std::mem::take(&mut other.broken);
+        for (index, its) in other.streams.iter_mut().enumerate() {
+            self.streams[index].absorb(its, &mut self.store, &mut other.store);
+            self.relieve();
+        }
+        Ok(())
+    }
+
+    /// The figures of one stream of which the first `sent` sequence numbers were
+    /// sent; if that is not known, all up to the latest that arrived. `None` if
+    /// the ledger has no such stream.
+    #[must_use]
+    pub fn figures(&self, stream: StreamId, sent: Option<u64>) -> Option<StreamFigures> {
+        self.stream(stream).map(|stream| stream.figures(sent))
+    }
+
+    /// What of a stream is missing, in rising order: the first `most` ranges,
+    /// and how many there are. `sent` as in [`Ledger::figures`].
+    #[must_use]
+    pub fn losses(&self, stream: StreamId, sent: Option<u64>, most: usize) -> Option<Losses> {
+        self.stream(stream).map(|stream| stream.losses(sent, most))
+    }
+
+    /// Stamps of other runs or of streams that are not expected.
+    #[must_use]
+    pub const fn foreign(&self) -> u64 {
+        self.foreign
+    }
+
+    /// Beginnings of stamps that were none: cut off or changed.
+    #[must_use]
+    pub const fn broken(&self) -> u64 {
+        self.broken
+    }
+
+    /// The memory that the ledger takes now, close to the truth.
+    #[must_use]
+    pub fn memory(&self) -> ByteSize {
+        let fixed = self.expected.memory.as_usize() - self.limit;
+        let used = u64::try_from(self.store.used + fixed).unwrap_or(u64::MAX);
+        ByteSize::new(used)
+    }
+
+    fn stream(&self, stream: StreamId) -> Option<&StreamLedger> {
+        self.streams.get(usize::try_from(stream.number()).ok()?)
+    }
+
+    /// The index of the stream that a stamp belongs to.
+    #[inline]
+    fn stream_of(&self, stamp: &Stamp) -> Option<usize> {
+        let ours = stamp.run == self.expected.run && stamp.stream.number() < self.expected.streams;
+        usize::try_from(stamp.stream.number()).ok().filter(|_| ours)
+    }
+
+    /// Comes well within the limit again if it was passed, at the cost of the
+    /// streams that use most.
+    #[cold]
+    fn relieve(&mut self) {
+        let target = self.limit - self.limit / 8;
+        if self.store.used <= self.limit {
+            return;
+        }
+        for stream in &mut self.streams {
+            stream.compress(&mut self.store);
+        }
+        while self.store.used > target {
+            let largest = self.streams.iter_mut().max_by_key(|stream| stream.heap());
+            if !largest.is_some_and(|largest| largest.shrink(&mut self.store)) {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

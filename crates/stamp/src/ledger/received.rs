@@ -1,0 +1,347 @@
+//! A set of sequence numbers that may be very many.
+
+use std::collections::VecDeque;
+
+use super::figures::Bounds;
+use super::store::{Store, Words};
+use super::window::{Entry, WINDOW, Window};
+
+/// Windows at the end that stay open, so that events displaced by a few hundred
+/// thousand places are entered at full speed.
+const OPEN: usize = 4;
+
+/// Bytes that a window takes in the queue, of which up to half is kept free.
+const WINDOW_BYTES: usize = 2 * size_of::<Indexed>();
+
+/// The sequence numbers that arrived: a prefix of windows of which only counts
+/// are kept, and then windows in rising order. Windows that are not there are
+/// empty. As long as nothing was given up, the prefix is complete, and its end
+/// the watermark.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Received {
+    prefix: Prefix,
+    windows: VecDeque<Indexed>,
+    /// Bytes in windows.
+    heap: usize,
+}
+
+/// All windows before `end`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Prefix {
+    /// The index of the first window that is not in it.
+    pub(super) end: u64,
+    /// How many of its numbers arrived.
+    pub(super) known: u64,
+    /// Later arrivals of which nobody can tell whether they were new.
+    pub(super) unclear: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Indexed {
+    pub(super) index: u64,
+    pub(super) window: Window,
+}
+
+impl Received {
+    /// Enters a sequence number.
+    #[inline]
+    pub(super) fn enter(&mut self, sequence: u64, store: &mut Store) -> Entry {
+        let (index, offset) = split(sequence);
+        if let Some(last) = self.windows.back_mut()
+            && last.index == index
+            && let Some(entry) = last.window.touch(offset)
+        {
+            return entry;
+        }
+        self.enter_slowly(index, offset, store)
+    }
+
+    #[inline(never)]
+    fn enter_slowly(&mut self, index: u64, offset: u16, store: &mut Store) -> Entry {
+        if index < self.prefix.end {
+            return self.prefix.enter();
+        }
+        match self.find(index) {
+            Ok(at) => {
+                let window = &mut self.windows[at].window;
+                let before = window.heap();
+                let entry = window.enter(offset, store);
+                let after = window.heap();
+                self.account(before, after, store);
+                if at == 0 {
+                    self.advance(store);
+                }
+                entry
+            }
+            Err(at) => {
+                let window = Window::Run {
+                    first: offset,
+                    length: 1,
+                };
+                self.insert(at, index, window, store);
+                Entry::New
+            }
+        }
+    }
+
+    /// Puts a window where there was none, and closes one that grew old by it.
+    fn insert(&mut self, at: usize, index: u64, window: Window, store: &mut Store) {
+        self.account(0, window.heap() + WINDOW_BYTES, store);
+        self.windows.insert(at, Indexed { index, window });
+        if let Some(old) = self.windows.len().checked_sub(OPEN + 1) {
+            self.close(old, store);
+        }
+        self.advance(store);
+    }
+
+    /// Where a window stands, or would stand.
+    fn find(&self, index: u64) -> Result<usize, usize> {
+        match self.windows.back() {
+            None => Err(0),
+            Some(last) if last.index < index => Err(self.windows.len()),
+            Some(_) => self.windows.binary_search_by_key(&index, |one| one.index),
+        }
+    }
+
+    fn close(&mut self, at: usize, store: &mut Store) {
+        let window = &mut self.windows[at].window;
+        let before = window.heap();
+        window.close(store);
+        let after = window.heap();
+        self.account(before, after, store);
+    }
+
+    /// Takes full windows into the prefix, as long as it stays complete.
+    fn advance(&mut self, store: &mut Store) {
+        while self.prefix.is_complete()
+            && let Some(first) = self.windows.front_mut()
+            && first.index == self.prefix.end
+            && first.window.is_full()
+            // The last one stays: events still come for it.
+            && self.windows.len() > 1
+        {
+            if let Some(mut full) = self.windows.pop_front() {
+                let before = full.window.heap() + WINDOW_BYTES;
+                full.window.bound(store);
+                self.account(before, 0, store);
+            }
+            self.prefix.end += 1;
+            self.prefix.known += WINDOW;
+        }
+    }
+
+    fn account(&mut self, before: usize, after: usize, store: &mut Store) {
+        if before != after {
+            self.heap = (self.heap + after).saturating_sub(before);
+            store.account(before, after);
+        }
+    }
+
+    /// Bytes in windows.
+    pub(super) const fn heap(&self) -> usize {
+        self.heap
+    }
+
+    /// Keeps every window in as little room as it can without giving anything up.
+    pub(super) fn compress(&mut self, store: &mut Store) {
+        for at in 0..self.windows.len() {
+            self.close(at, store);
+        }
+    }
+
+    /// Gives up the numbers of the oldest windows that have some, about an eighth
+    /// of them; where none has, the windows themselves. False if nothing is left
+    /// to give up.
+    pub(super) fn shrink(&mut self, store: &mut Store) -> bool {
+        let listed = self.windows.iter().filter(|one| one.window.heap() > 0).count();
+        let mut left = listed.div_ceil(8);
+        if left == 0 {
+            return self.raise_prefix(self.windows.len() / 2, store);
+        }
+        for at in 0..self.windows.len() {
+            let window = &mut self.windows[at].window;
+            let before = window.heap();
+            if before == 0 {
+                continue;
+            }
+            window.bound(store);
+            self.account(before, 0, store);
+            left -= 1;
+            if left == 0 {
+                break;
+            }
+        }
+        true
+    }
+
+    /// Takes the first `count` windows into the prefix.
+    fn raise_prefix(&mut self, count: usize, store: &mut Store) -> bool {
+        for _ in 0..count {
+            let Some(mut first) = self.windows.pop_front() else {
+                return false;
+            };
+            let before = first.window.heap() + WINDOW_BYTES;
+            self.prefix.end = first.index + 1;
+            self.prefix.known += u64::from(first.window.known());
+            self.prefix.unclear += first.window.unclear();
+            first.window.bound(store);
+            self.account(before, 0, store);
+        }
+        count > 0
+    }
+
+    /// As [`Received::raise_prefix`], up to the window `end`.
+    pub(super) fn raise_prefix_to(&mut self, end: u64, store: &mut Store) {
+        let count = self.windows.partition_point(|one| one.index < end);
+        self.raise_prefix(count, store);
+        self.prefix.end = self.prefix.end.max(end);
+    }
+
+    pub(super) const fn prefix(&self) -> &Prefix {
+        &self.prefix
+    }
+
+    pub(super) const fn prefix_mut(&mut self) -> &mut Prefix {
+        &mut self.prefix
+    }
+
+    pub(super) const fn windows(&self) -> &VecDeque<Indexed> {
+        &self.windows
+    }
+
+    /// Sets the bits of what arrived of a window. False if it is only bounded, by
+    /// itself or by the prefix that it is in.
+    pub(super) fn add_to(&self, index: u64, words: &mut Words) -> bool {
+        if index < self.prefix.end {
+            Window::FULL.add_to(words);
+            return self.prefix.is_complete();
+        }
+        if let Ok(at) = self.find(index) {
+            let window = &self.windows[at].window;
+            window.add_to(words);
+            return window.is_exact();
+        }
+        true
+    }
+
+    /// How many numbers of a window after the prefix are known, and how many
+    /// arrivals are unclear.
+    pub(super) fn counts(&self, index: u64) -> (u32, u64) {
+        if index < self.prefix.end {
+            return (1 << 16, 0);
+        }
+        self.find(index).map_or((0, 0), |at| {
+            let window = &self.windows[at].window;
+            (window.known(), window.unclear())
+        })
+    }
+
+    /// Keeps `window` from now on; what is in the prefix stays there.
+    pub(super) fn replace(&mut self, index: u64, window: Window, store: &mut Store) {
+        if index < self.prefix.end || window.known() == 0 && window.unclear() == 0 {
+            return;
+        }
+        match self.find(index) {
+            Ok(at) => {
+                let (before, after) = (self.windows[at].window.heap(), window.heap());
+                self.windows[at].window.bound(store);
+                self.windows[at].window = window;
+                self.account(before, after, store);
+                self.advance(store);
+            }
+            Err(at) => self.insert(at, index, window, store),
+        }
+    }
+
+    /// Takes everything out, with no number left in it.
+    pub(super) fn take(&mut self, store: &mut Store) -> Self {
+        store.account(self.heap, 0);
+        std::mem::take(self)
+    }
+
+    /// Arrivals of which nobody can tell whether they were new, and how many of
+    /// them may have been, where an event has `room` copies still to come after
+    /// this one.
+    pub(super) fn unclear(&self, room: u64) -> (u64, u64) {
+        let fresh = |unclear: u64, numbers: u64, known: u64| {
+            let missing = numbers.saturating_sub(known);
+            unclear.min(missing.saturating_add(numbers.saturating_mul(room)))
+        };
+        let prefix = &self.prefix;
+        let numbers = prefix.end.saturating_mul(WINDOW);
+        let first = (prefix.unclear, fresh(prefix.unclear, numbers, prefix.known));
+        self.windows.iter().fold(first, |(all, new), one| {
+            let unclear = one.window.unclear();
+            let known = u64::from(one.window.known());
+            (all + unclear, new + fresh(unclear, WINDOW, known))
+        })
+    }
+
+    /// How many different numbers below `end` arrived.
+    pub(super) fn arrived_below(&self, end: u64) -> Bounds {
+        let prefix = &self.prefix;
+        let numbers = prefix.end.saturating_mul(WINDOW);
+        let mut sum = bounds_within(prefix.known, prefix.unclear, numbers, end);
+        for one in &self.windows {
+            let start = one.index * WINDOW;
+            if start >= end {
+                break;
+            }
+            let known = u64::from(one.window.known());
+            let part = (end - start).min(WINDOW);
+            sum = sum.plus(if part < WINDOW && one.window.is_exact() {
+                Bounds::exact(count_below(&one.window, part))
+            } else {
+                bounds_within(known, one.window.unclear(), WINDOW, part)
+            });
+        }
+        sum
+    }
+}
+
+impl Prefix {
+    /// Whether all of it arrived.
+    pub(super) const fn is_complete(&self) -> bool {
+        self.known == self.end.saturating_mul(WINDOW)
+    }
+
+    fn enter(&mut self) -> Entry {
+        if self.is_complete() {
+            return Entry::Known;
+        }
+        self.unclear += 1;
+        Entry::Unclear
+    }
+}
+
+/// The window of a sequence number, and its place there.
+#[inline]
+fn split(sequence: u64) -> (u64, u16) {
+    let offset = u16::try_from(sequence % WINDOW).unwrap_or_default();
+    (sequence / WINDOW, offset)
+}
+
+/// How many of the first `part` of `numbers` numbers arrived, if `known` of all
+/// did and up to `unclear` more.
+fn bounds_within(known: u64, unclear: u64, numbers: u64, part: u64) -> Bounds {
+    let part = part.min(numbers);
+    Bounds {
+        least: known.saturating_sub(numbers - part),
+        most: known.saturating_add(unclear).min(part),
+    }
+}
+
+fn count_below(window: &Window, part: u64) -> u64 {
+    let mut words = Words([0; 1024]);
+    window.add_to(&mut words);
+    let mut count = 0;
+    let mut left = part;
+    for word in &words.0 {
+        let taken = left.min(64);
+        if taken > 0 {
+            count += u64::from((word << (64 - taken)).count_ones());
+        }
+        left -= taken;
+    }
+    count
+}

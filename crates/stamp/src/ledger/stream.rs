@@ -1,0 +1,340 @@
+//! The account of one stream.
+
+use super::ArrivalKind;
+use super::figures::{Bounds, Losses, StreamFigures, Walk};
+use super::received::Received;
+use super::store::{Store, Words};
+use super::window::{Entry, WINDOW, Window};
+use crate::span::SpanCheck;
+
+/// How many sequence numbers with damage are kept for a person to look at.
+const DAMAGED_KEPT: usize = 64;
+
+/// One stream: which sequence numbers arrived, once for each expected copy. The
+/// second set holds what arrived a second time, and so lies within the first.
+#[derive(Clone, Debug)]
+pub(super) struct StreamLedger {
+    first: Received,
+    further: Vec<Received>,
+    latest: Option<u64>,
+    tally: Tally,
+}
+
+/// What is only counted.
+#[derive(Clone, Debug, Default)]
+struct Tally {
+    arrivals: u64,
+    doubled: u64,
+    reordered: u64,
+    displacement_max: u64,
+    late: u64,
+    unclear: u64,
+    intact: u64,
+    damaged: u64,
+    unverifiable: u64,
+    undeclared: u64,
+    pending: u64,
+    settled: u64,
+    damaged_sequences: Vec<u64>,
+}
+
+impl StreamLedger {
+    pub(super) fn new(copies: u8) -> Self {
+        Self {
+            first: Received::default(),
+            further: vec![Received::default(); usize::from(copies.saturating_sub(1))],
+            latest: None,
+            tally: Tally::default(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn enter(&mut self, sequence: u64, late: bool, store: &mut Store) -> ArrivalKind {
+        self.tally.arrivals += 1;
+        match self.first.enter(sequence, store) {
+            Entry::New => {
+                self.tally.late += u64::from(late);
+                self.order(sequence)
+            }
+            Entry::Known => self.enter_again(sequence, store),
+            Entry::Unclear => {
+                self.tally.unclear += 1;
+                ArrivalKind::Unclear
+            }
+        }
+    }
+
+    /// Whether a first arrival came after one that is later in sequence.
+    #[inline]
+    fn order(&mut self, sequence: u64) -> ArrivalKind {
+        match self.latest {
+            Some(latest) if sequence < latest => {
+                let displacement = latest - sequence;
+                self.tally.reordered += 1;
+                self.tally.displacement_max = self.tally.displacement_max.max(displacement);
+                ArrivalKind::Reordered { displacement }
+            }
+            _ => {
+                self.latest = Some(sequence);
+                ArrivalKind::First
+            }
+        }
+    }
+
+    fn enter_again(&mut self, sequence: u64, store: &mut Store) -> ArrivalKind {
+        for received in &mut self.further {
+            match received.enter(sequence, store) {
+                Entry::New => return ArrivalKind::Copy,
+                Entry::Known => {}
+                Entry::Unclear => {
+                    self.tally.unclear += 1;
+                    return ArrivalKind::Unclear;
+                }
+            }
+        }
+        self.tally.doubled += 1;
+        ArrivalKind::Doubled
+    }
+
+    #[inline]
+    pub(super) fn count_span(&mut self, sequence: u64, span: SpanCheck) {
+        let tally = &mut self.tally;
+        match span {
+            SpanCheck::Undeclared => tally.undeclared += 1,
+            SpanCheck::Intact => tally.intact += 1,
+            SpanCheck::Unverifiable => tally.unverifiable += 1,
+            SpanCheck::Pending => tally.pending += 1,
+            SpanCheck::Damaged => {
+                tally.damaged += 1;
+                if tally.damaged_sequences.len() < DAMAGED_KEPT {
+                    tally.damaged_sequences.push(sequence);
+                }
+            }
+        }
+    }
+
+    pub(super) fn settle_span(&mut self, sequence: u64, span: SpanCheck) {
+        if span != SpanCheck::Pending {
+            self.tally.settled += 1;
+            self.count_span(sequence, span);
+        }
+    }
+
+    pub(super) fn heap(&self) -> usize {
+        self.all().map(Received::heap).sum()
+    }
+
+    pub(super) fn compress(&mut self, store: &mut Store) {
+        for received in self.all_mut() {
+            received.compress(store);
+        }
+    }
+
+    /// Gives up what the largest set knows of its oldest windows. False if there
+    /// is nothing to give up.
+    pub(super) fn shrink(&mut self, store: &mut Store) -> bool {
+        self.all_mut()
+            .max_by_key(|received| received.heap())
+            .is_some_and(|received| received.shrink(store))
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Received> {
+        std::iter::once(&self.first).chain(&self.further)
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Received> {
+        std::iter::once(&mut self.first).chain(&mut self.further)
+    }
+
+    pub(super) fn figures(&self, sent: Option<u64>) -> StreamFigures {
+        let sent = self.sent(sent);
+        let tally = &self.tally;
+        let received = self.first.arrived_below(sent);
+        let complete = self.further.last().map_or(received, |last| {
+            // An unclear arrival may have been the copy that was missing.
+            let last = last.arrived_below(sent);
+            Bounds {
+                least: last.least,
+                most: last.most.saturating_add(self.unclear().1).min(received.most),
+            }
+        });
+        let (unclear, fresh) = self.unclear();
+        StreamFigures {
+            sent,
+            received,
+            lost: Bounds::exact(sent).minus(received),
+            incomplete: received.minus(complete),
+            doubled: Bounds {
+                least: tally.doubled + (unclear - fresh),
+                most: tally.doubled + unclear,
+            },
+            unsent: self.first.arrived_below(u64::MAX).minus(received),
+            arrivals: tally.arrivals,
+            reordered: tally.reordered,
+            displacement_max: tally.displacement_max,
+            late: tally.late,
+            unclear: tally.unclear,
+            intact: tally.intact,
+            damaged: tally.damaged,
+            unverifiable: tally.unverifiable,
+            undeclared: tally.undeclared,
+            pending: tally.pending.saturating_sub(tally.settled),
+            damaged_sequences: tally.damaged_sequences.clone(),
+            bounded_windows: self.bounded_windows(),
+        }
+    }
+
+    pub(super) fn losses(&self, sent: Option<u64>, most: usize) -> Losses {
+        Walk::over(&self.first, self.sent(sent), most)
+    }
+
+    fn sent(&self, sent: Option<u64>) -> u64 {
+        sent.unwrap_or_else(|| self.latest.map_or(0, |latest| latest + 1))
+    }
+
+    /// Unclear arrivals of all sets, and how many of them may have been new.
+    fn unclear(&self) -> (u64, u64) {
+        let rooms = (0..=u64::try_from(self.further.len()).unwrap_or_default()).rev();
+        self.all().zip(rooms).fold((0, 0), |(all, new), (set, room)| {
+            let (unclear, fresh) = set.unclear(room);
+            (all + unclear, new + fresh)
+        })
+    }
+
+    fn bounded_windows(&self) -> u64 {
+        let of = |received: &Received| {
+            let prefix = received.prefix();
+            let first = if prefix.is_complete() { 0 } else { prefix.end };
+            let windows = received.windows().iter();
+            let bounded = windows.filter(|one| !one.window.is_exact()).count();
+            first + u64::try_from(bounded).unwrap_or(u64::MAX)
+        };
+        self.all().map(of).max().unwrap_or_default()
+    }
+
+    /// Takes over all that `other` knows; see [`Ledger::absorb`](super::Ledger::absorb).
+    pub(super) fn absorb(&mut self, other: &mut Self, store: &mut Store, its_store: &mut Store) {
+        self.tally.absorb(&mut other.tally);
+        self.latest = self.latest.max(other.latest);
+        let taken: Vec<Received> = other.all_mut().map(|set| set.take(its_store)).collect();
+        // What is in a prefix that is not complete has lost its numbers: here too, then.
+        let lossy = |set: &&Received| !set.prefix().is_complete();
+        let raised = taken.iter().filter(lossy).map(|set| set.prefix().end).max();
+        let raised = raised.unwrap_or_default();
+        if raised > 0 {
+            self.absorb_prefix(raised, &taken, store);
+        }
+        let Some(most) = taken.first() else { return };
+        let whole = raised..most.prefix().end;
+        let windows = most.windows().iter().map(|one| one.index);
+        for index in whole.chain(windows.filter(|index| *index >= raised)) {
+            self.absorb_window(index, &taken, store);
+        }
+    }
+
+    /// Joins all windows before `end`, as counts.
+    fn absorb_prefix(&mut self, end: u64, taken: &[Received], store: &mut Store) {
+        let mut again = 0;
+        for (own, its) in self.all_mut().zip(taken) {
+            let mut its = its.clone();
+            // A throw-away account: the clone belongs to no ledger.
+            its.raise_prefix_to(end, &mut Store::new());
+            own.raise_prefix_to(end, store);
+            let known = own.prefix().known.min(its.prefix().known);
+            again += known + its.prefix().unclear;
+            let prefix = own.prefix_mut();
+            prefix.known = prefix.known.max(its.prefix().known);
+        }
+        let numbers = end.saturating_mul(WINDOW);
+        for own in self.all_mut() {
+            if own.prefix().known < numbers {
+                own.prefix_mut().unclear += again;
+                return;
+            }
+        }
+        self.tally.doubled += again;
+    }
+
+    fn absorb_window(&mut self, index: u64, taken: &[Received], store: &mut Store) {
+        if self.absorb_exactly(index, taken, store).is_some() {
+            return;
+        }
+        let mut again = 0;
+        for (own, its) in self.all_mut().zip(taken) {
+            let ((known, unclear), (its_known, its_unclear)) =
+                (own.counts(index), its.counts(index));
+            again += u64::from(known.min(its_known)) + its_unclear;
+            let known = known.max(its_known);
+            own.replace(index, Window::Bounded { known, unclear }, store);
+        }
+        self.add_unclear(index, again, store);
+    }
+
+    /// Counts arrivals where they may have been new; where they cannot, as
+    /// doubled.
+    fn add_unclear(&mut self, index: u64, arrivals: u64, store: &mut Store) {
+        for own in self.all_mut() {
+            if index < own.prefix().end {
+                if !own.prefix().is_complete() {
+                    own.prefix_mut().unclear += arrivals;
+                    return;
+                }
+                continue;
+            }
+            let (known, unclear) = own.counts(index);
+            if u64::from(known) < WINDOW {
+                let unclear = unclear + arrivals;
+                own.replace(index, Window::Bounded { known, unclear }, store);
+                return;
+            }
+        }
+        self.tally.doubled += arrivals;
+    }
+
+    /// Joins a window number by number, if both sides know the numbers: what was
+    /// there already goes on to the next copy, and what is left is doubled.
+    fn absorb_exactly(&mut self, index: u64, taken: &[Received], store: &mut Store) -> Option<()> {
+        let read = |sets: &mut dyn Iterator<Item = &Received>| {
+            sets.map(|set| {
+                let mut words = Words([0; 1024]);
+                set.add_to(index, &mut words).then_some(words)
+            })
+            .collect::<Option<Vec<Words>>>()
+        };
+        let mut own = read(&mut self.all())?;
+        for mut carried in read(&mut taken.iter())? {
+            for words in &mut own {
+                for (word, carry) in words.0.iter_mut().zip(&mut carried.0) {
+                    (*word, *carry) = (*word | *carry, *word & *carry);
+                }
+            }
+            let left = carried.0.iter().map(|word| u64::from(word.count_ones()));
+            self.tally.doubled += left.sum::<u64>();
+        }
+        for (received, words) in self.all_mut().zip(&own) {
+            received.replace(index, Window::from_words(words), store);
+        }
+        Some(())
+    }
+}
+
+impl Tally {
+    fn absorb(&mut self, other: &mut Self) {
+        let other = std::mem::take(other);
+        self.arrivals += other.arrivals;
+        self.doubled += other.doubled;
+        self.reordered += other.reordered;
+        self.displacement_max = self.displacement_max.max(other.displacement_max);
+        self.late += other.late;
+        self.unclear += other.unclear;
+        self.intact += other.intact;
+        self.damaged += other.damaged;
+        self.unverifiable += other.unverifiable;
+        self.undeclared += other.undeclared;
+        self.pending += other.pending;
+        self.settled += other.settled;
+        let room = DAMAGED_KEPT.saturating_sub(self.damaged_sequences.len());
+        let more = other.damaged_sequences.into_iter().take(room);
+        self.damaged_sequences.extend(more);
+    }
+}

@@ -1,0 +1,267 @@
+//! 65,536 sequence numbers: which of them arrived.
+//!
+//! A window that is filled in order is two numbers. One with gaps is bits while
+//! it is young, and a list of what is missing, or of what is there, when it is
+//! old. One whose list was given up is two counts.
+
+use super::store::{Store, Words};
+
+/// Sequence numbers in a window.
+pub(super) const WINDOW: u64 = 1 << 16;
+
+/// A list of more than this many numbers takes more room than bits.
+const LIST_LIMIT: u32 = 4095;
+
+/// A list that grows is kept short: entering into it moves what follows.
+const PRESENT_LIMIT: usize = 1024;
+
+/// What entering a sequence number found.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Entry {
+    /// It had not arrived.
+    New,
+    /// It had arrived.
+    Known,
+    /// Nobody can tell.
+    Unclear,
+}
+
+/// Which numbers of a window arrived.
+#[derive(Clone, Debug)]
+pub(super) enum Window {
+    /// `length` numbers from `first` on.
+    Run { first: u16, length: u32 },
+    /// Those whose bit is set, which are `count`.
+    Bits { words: Box<Words>, count: u32 },
+    /// All but these, which are in rising order.
+    Missing(Vec<u16>),
+    /// Only these, which are in rising order.
+    Present(Vec<u16>),
+    /// `known` different ones; then `unclear` arrivals, each of which may be new.
+    Bounded { known: u32, unclear: u64 },
+}
+
+impl Window {
+    pub(super) const FULL: Self = Self::Run {
+        first: 0,
+        length: 1 << 16,
+    };
+
+    /// How many numbers are known to have arrived.
+    pub(super) fn known(&self) -> u32 {
+        let of = |list: &[u16]| u32::try_from(list.len()).unwrap_or(u32::MAX);
+        match self {
+            Self::Run { length, .. } => *length,
+            Self::Bits { count, .. } => *count,
+            Self::Missing(list) => (1 << 16) - of(list),
+            Self::Present(list) => of(list),
+            Self::Bounded { known, .. } => *known,
+        }
+    }
+
+    /// Arrivals of which nobody can tell whether they were new.
+    pub(super) fn unclear(&self) -> u64 {
+        match self {
+            Self::Bounded { unclear, .. } => *unclear,
+            _ => 0,
+        }
+    }
+
+    /// Whether it is known of each number if it arrived.
+    pub(super) fn is_exact(&self) -> bool {
+        self.unclear() == 0 && (!matches!(self, Self::Bounded { .. }) || self.is_full())
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        u64::from(self.known()) == WINDOW
+    }
+
+    /// Bytes beside the window's own.
+    pub(super) fn heap(&self) -> usize {
+        match self {
+            Self::Bits { .. } => size_of::<Words>(),
+            Self::Missing(list) | Self::Present(list) => 2 * list.capacity() + 16,
+            Self::Run { .. } | Self::Bounded { .. } => 0,
+        }
+    }
+
+    /// Enters a number if that changes nothing about how the window is kept.
+    #[inline]
+    pub(super) fn touch(&mut self, offset: u16) -> Option<Entry> {
+        match self {
+            Self::Run { first, length } => {
+                let place = u32::from(offset).wrapping_sub(u32::from(*first));
+                if place == *length {
+                    *length += 1;
+                    return Some(Entry::New);
+                }
+                (place < *length).then_some(Entry::Known)
+            }
+            Self::Bits { words, count } => {
+                let (word, bit) = locate(offset);
+                let was = words.0[word];
+                words.0[word] = was | bit;
+                if was & bit != 0 {
+                    return Some(Entry::Known);
+                }
+                *count += 1;
+                Some(Entry::New)
+            }
+            _ => None,
+        }
+    }
+
+    /// Enters a number.
+    pub(super) fn enter(&mut self, offset: u16, store: &mut Store) -> Entry {
+        if let Some(entry) = self.touch(offset) {
+            return entry;
+        }
+        match self {
+            Self::Missing(list) => {
+                let Ok(index) = list.binary_search(&offset) else {
+                    return Entry::Known;
+                };
+                list.remove(index);
+                if list.is_empty() {
+                    *self = Self::FULL;
+                }
+                Entry::New
+            }
+            Self::Present(list) if list.len() < PRESENT_LIMIT => match list.binary_search(&offset) {
+                Ok(_) => Entry::Known,
+                Err(index) => {
+                    list.insert(index, offset);
+                    Entry::New
+                }
+            },
+            Self::Bounded { unclear, known } => {
+                if u64::from(*known) == WINDOW {
+                    return Entry::Known;
+                }
+                *unclear += 1;
+                Entry::Unclear
+            }
+            Self::Run { .. } | Self::Bits { .. } | Self::Present(_) => {
+                self.open(store);
+                self.touch(offset).unwrap_or(Entry::Unclear)
+            }
+        }
+    }
+
+    /// Keeps an exact window as bits from now on.
+    fn open(&mut self, store: &mut Store) {
+        let mut words = store.words();
+        self.add_to(&mut words);
+        let count = self.known();
+        *self = Self::Bits { words, count };
+    }
+
+    /// Keeps bits as whatever takes least room.
+    pub(super) fn close(&mut self, store: &mut Store) {
+        let Self::Bits { words, count } = self else {
+            return;
+        };
+        let Some(closed) = compact(words, *count) else {
+            return;
+        };
+        if let Self::Bits { words, .. } = std::mem::replace(self, closed) {
+            store.give_back(words);
+        }
+    }
+
+    /// Gives up which numbers arrived and keeps how many.
+    pub(super) fn bound(&mut self, store: &mut Store) {
+        let bounded = Self::Bounded {
+            known: self.known(),
+            unclear: self.unclear(),
+        };
+        if let Self::Bits { words, .. } = std::mem::replace(self, bounded) {
+            store.give_back(words);
+        }
+    }
+
+    /// A window of these bits, as small as it can be.
+    pub(super) fn from_words(words: &Words) -> Self {
+        let count = words.0.iter().map(|word| word.count_ones()).sum();
+        compact(words, count).unwrap_or_else(|| Self::Bits {
+            words: Box::new(words.clone()),
+            count,
+        })
+    }
+
+    /// Sets the bits of all numbers that are known by name.
+    pub(super) fn add_to(&self, words: &mut Words) {
+        match self {
+            Self::Run { first, length } => set_run(words, u32::from(*first), *length),
+            Self::Bits { words: own, .. } => {
+                for (word, own) in words.0.iter_mut().zip(&own.0) {
+                    *word |= own;
+                }
+            }
+            Self::Missing(list) => {
+                let mut from = 0;
+                for offset in list.iter().copied().map(u32::from) {
+                    set_run(words, from, offset - from);
+                    from = offset + 1;
+                }
+                set_run(words, from, (1 << 16) - from);
+            }
+            Self::Present(list) => {
+                for offset in list {
+                    let (word, bit) = locate(*offset);
+                    words.0[word] |= bit;
+                }
+            }
+            Self::Bounded { .. } if self.is_full() => set_run(words, 0, 1 << 16),
+            Self::Bounded { .. } => {}
+        }
+    }
+}
+
+/// The word that holds a number's bit, and the bit.
+#[inline]
+fn locate(offset: u16) -> (usize, u64) {
+    (usize::from(offset >> 6), 1 << (offset & 63))
+}
+
+/// Sets `length` bits from `first` on.
+fn set_run(words: &mut Words, first: u32, length: u32) {
+    let end = first + length;
+    let mut at = first;
+    while at < end {
+        let within = at % 64;
+        let count = (64 - within).min(end - at);
+        let bits = u64::MAX >> (64 - count) << within;
+        if let Some(word) = usize::try_from(at / 64).ok().and_then(|at| words.0.get_mut(at)) {
+            *word |= bits;
+        }
+        at += count;
+    }
+}
+
+/// A list, where one takes less room than bits.
+fn compact(words: &Words, count: u32) -> Option<Window> {
+    let missing = (1 << 16) - count;
+    if missing == 0 {
+        return Some(Window::FULL);
+    }
+    if missing <= LIST_LIMIT {
+        return Some(Window::Missing(list(words, missing, |word| !word)));
+    }
+    let short = usize::try_from(count).is_ok_and(|count| count <= PRESENT_LIMIT);
+    short.then(|| Window::Present(list(words, count, |word| word)))
+}
+
+/// The numbers of all bits that are set once `look` looked at a word.
+fn list(words: &Words, count: u32, look: impl Fn(u64) -> u64) -> Vec<u16> {
+    let mut offsets = Vec::with_capacity(usize::try_from(count).unwrap_or_default());
+    for (base, word) in (0_u16..=u16::MAX).step_by(64).zip(&words.0) {
+        let mut bits = look(*word);
+        while bits != 0 {
+            let place = u16::try_from(bits.trailing_zeros()).unwrap_or_default();
+            offsets.push(base + place);
+            bits &= bits - 1;
+        }
+    }
+    offsets
+}

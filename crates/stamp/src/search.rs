@@ -1,0 +1,249 @@
+//! Finds stamps in bytes as they arrive.
+//!
+//! The search knows nothing of framing. It jumps from magic to magic and keeps
+//! what may still become a stamp, or belongs to a span, for the next read: never
+//! more than [`REACH`] bytes of it.
+
+use memchr::memmem::Finder;
+
+use crate::span::{GUARD_WIDTH, SPAN_LIMIT, SpanCheck};
+use crate::stamp::{MAGIC, STAMP_WIDTH, Stamp};
+
+/// How far behind its beginning a stamp and all that it vouches for end at most.
+const REACH: usize = STAMP_WIDTH + SPAN_LIMIT + GUARD_WIDTH;
+
+/// Spans that may be open at once: each begins at least one stamp after the one
+/// before it.
+const OPEN_SPANS: usize = REACH / STAMP_WIDTH + 2;
+
+/// Something that the search came upon.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Sighting {
+    /// A stamp. If its span is [`SpanCheck::Pending`], a [`Sighting::Settled`]
+    /// follows.
+    Stamp {
+        /// What it says.
+        stamp: Stamp,
+        /// What became of its span.
+        span: SpanCheck,
+    },
+    /// What became of the span of a stamp that was told of before.
+    Settled {
+        /// What the stamp says.
+        stamp: Stamp,
+        /// What became of its span; never [`SpanCheck::Pending`].
+        span: SpanCheck,
+    },
+    /// The beginning of a stamp, but no stamp: cut off or changed.
+    Broken,
+}
+
+/// The search through one connection, or one file: its reads in their order.
+#[derive(Clone, Debug)]
+pub struct StampSearch {
+    finder: Finder<'static>,
+    /// What earlier reads left over.
+    carry: Vec<u8>,
+    /// From where in `carry` a stamp may begin that was not told of.
+    resume: usize,
+    /// Stamps whose span goes on, in the order in which they stand.
+    open: Vec<OpenSpan>,
+}
+
+/// A span of which not all has arrived.
+#[derive(Clone, Copy, Debug)]
+struct OpenSpan {
+    stamp: Stamp,
+    /// Where it begins in the buffer.
+    start: usize,
+}
+
+impl StampSearch {
+    /// A search before its first read. Allocates all that it will ever need.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            finder: Finder::new(MAGIC),
+            carry: Vec::with_capacity(2 * REACH),
+            resume: 0,
+            open: Vec::with_capacity(OPEN_SPANS),
+        }
+    }
+
+    /// Takes the next read and tells of all stamps that it completes, in the
+    /// order in which they stand. Each stamp is told of once, as soon as its last
+    /// character arrived.
+    #[inline]
+    pub fn feed(&mut self, read: &[u8], mut tell: impl FnMut(Sighting)) {
+        if !self.carry.is_empty() && self.feed_carry(read, &mut tell) {
+            return;
+        }
+        let scan = Scan {
+            buffer: read,
+            from: 0,
+            starts_before: read.len(),
+        };
+        self.resume = scan.run(&self.finder, &mut self.open, &mut tell);
+        self.keep(read);
+    }
+
+    /// Ends the connection or file: what is still open is told of as it stands.
+    pub fn end(&mut self, mut tell: impl FnMut(Sighting)) {
+        for open in self.open.drain(..) {
+            tell(open.closed(&self.carry));
+        }
+        if self.carry[self.resume..].starts_with(MAGIC) {
+            tell(Sighting::Broken);
+        }
+        self.carry.clear();
+        self.resume = 0;
+    }
+
+    /// Looks through a message that is all there, such as a datagram or a body.
+    /// Neither uses nor changes what [`StampSearch::feed`] keeps. No span is
+    /// told of as pending.
+    #[inline]
+    pub fn whole(&self, message: &[u8], mut tell: impl FnMut(Sighting)) {
+        for start in self.finder.find_iter(message) {
+            let behind = &message[start..];
+            let Some((characters, behind)) = behind.split_first_chunk() else {
+                tell(Sighting::Broken);
+                continue;
+            };
+            tell(match Stamp::read(characters) {
+                Some(stamp) => Sighting::Stamp {
+                    stamp,
+                    span: stamp.span.check(behind),
+                },
+                None => Sighting::Broken,
+            });
+        }
+    }
+
+    /// Puts as much of `read` behind the carry as anything in it can need. True
+    /// if that was all of `read`; if not, nothing of the carry is needed any more.
+    fn feed_carry(&mut self, read: &[u8], tell: &mut impl FnMut(Sighting)) -> bool {
+        let before = self.carry.len();
+        let taken = read.len().min(REACH);
+        self.carry.extend_from_slice(&read[..taken]);
+        let all = taken == read.len();
+        self.settle(tell);
+        let scan = Scan {
+            buffer: &self.carry,
+            from: self.resume,
+            starts_before: if all { self.carry.len() } else { before },
+        };
+        self.resume = scan.run(&self.finder, &mut self.open, tell);
+        if all {
+            let first = first_needed(self.resume, &self.open);
+            self.carry.drain(..first);
+            self.rebase(first);
+        } else {
+            debug_assert!(self.open.is_empty(), "all that began in the carry ended in it");
+            self.carry.clear();
+        }
+        all
+    }
+
+    /// Tells of the open spans that the carry now holds whole.
+    fn settle(&mut self, tell: &mut impl FnMut(Sighting)) {
+        let carry = &self.carry;
+        self.open.retain(|open| {
+            let span = open.stamp.span.check_so_far(&carry[open.start..]);
+            if span == SpanCheck::Pending {
+                return true;
+            }
+            tell(Sighting::Settled {
+                stamp: open.stamp,
+                span,
+            });
+            false
+        });
+    }
+
+    /// Carries over what the next read may complete.
+    fn keep(&mut self, read: &[u8]) {
+        let first = first_needed(self.resume, &self.open);
+        self.carry.clear();
+        self.carry.extend_from_slice(&read[first..]);
+        self.rebase(first);
+    }
+
+    /// Counts all places from `first` on.
+    fn rebase(&mut self, first: usize) {
+        self.resume -= first;
+        for open in &mut self.open {
+            open.start -= first;
+        }
+    }
+}
+
+impl Default for StampSearch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl OpenSpan {
+    /// What is told of it when nothing more arrives.
+    fn closed(&self, buffer: &[u8]) -> Sighting {
+        Sighting::Settled {
+            stamp: self.stamp,
+            span: self.stamp.span.check(&buffer[self.start..]),
+        }
+    }
+}
+
+/// The first place that is still needed. Open spans stand in their order.
+fn first_needed(resume: usize, open: &[OpenSpan]) -> usize {
+    open.first().map_or(resume, |open| open.start.min(resume))
+}
+
+/// One pass over a buffer.
+struct Scan<'a> {
+    buffer: &'a [u8],
+    from: usize,
+    /// Stamps that begin here or later are another pass's.
+    starts_before: usize,
+}
+
+impl Scan<'_> {
+    /// Tells of the stamps and returns the place from which one may begin that
+    /// was not told of.
+    #[inline]
+    fn run(
+        &self,
+        finder: &Finder<'static>,
+        open: &mut Vec<OpenSpan>,
+        tell: &mut impl FnMut(Sighting),
+    ) -> usize {
+        let mut next = self.from;
+        for found in finder.find_iter(&self.buffer[self.from..]) {
+            let start = self.from + found;
+            if start >= self.starts_before {
+                break;
+            }
+            let Some((characters, behind)) = self.buffer[start..].split_first_chunk() else {
+                return start;
+            };
+            next = start + MAGIC.len();
+            let Some(stamp) = Stamp::read(characters) else {
+                tell(Sighting::Broken);
+                continue;
+            };
+            let span = stamp.span.check_so_far(behind);
+            if span == SpanCheck::Pending {
+                open.push(OpenSpan {
+                    stamp,
+                    start: start + STAMP_WIDTH,
+                });
+            }
+            tell(Sighting::Stamp { stamp, span });
+        }
+        // The first characters of a magic may stand at the very end.
+        next.max((self.buffer.len() + 1).saturating_sub(MAGIC.len()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+use proptest::prelude::*;
+use stillwell_units::{Moment, RunId};
+
+use super::*;
+use crate::span::Span;
+use crate::stamp::{RunMark, Stamper, StreamId};
+
+/// One event: its text behind the stamp, with the stamp in front of it.
+fn event(sequence: u64, text: &str) -> Vec<u8> {
+    let run = RunMark::of(&RunId::from_bytes([9; 16]));
+    let mut slot = [b'x'; STAMP_WIDTH];
+    let stamper = Stamper::new(run, StreamId::new(4).unwrap());
+    let span = Span::of(text.as_bytes());
+    stamper.write(&mut slot, sequence, Moment::new(sequence), span);
+    [&slot, text.as_bytes()].concat()
+}
+
+/// Reads of the given lengths, over and over; what was seen is the sequence and
+/// what finally became of the span.
+fn seen(bytes: &[u8], lengths: &[usize]) -> (Vec<(u64, SpanCheck)>, u32) {
+    let mut search = StampSearch::new();
+    let mut all: Vec<(u64, SpanCheck)> = Vec::new();
+    let mut broken = 0;
+    let mut tell = |sighting| match sighting {
+        Sighting::Stamp { stamp, span } => all.push((stamp.sequence, span)),
+        Sighting::Settled { stamp, span } => {
+            let open = all.iter_mut();
+            let mut open = open.filter(|one| **one == (stamp.sequence, SpanCheck::Pending));
+            open.next().expect("told of before").1 = span;
+        }
+        Sighting::Broken => broken += 1,
+    };
+    let mut rest = bytes;
+    for length in lengths.iter().cycle() {
+        let (read, after) = rest.split_at((*length).min(rest.len()));
+        search.feed(read, &mut tell);
+        rest = after;
+        if rest.is_empty() {
+            break;
+        }
+    }
+    search.end(&mut tell);
+    (all, broken)
+}
+
+fn seen_whole(message: &[u8]) -> (Vec<(u64, SpanCheck)>, u32) {
+    let (mut all, mut broken) = (Vec::new(), 0);
+    StampSearch::new().whole(message, |sighting| match sighting {
+        Sighting::Stamp { stamp, span } => all.push((stamp.sequence, span)),
+        Sighting::Settled { .. } => panic!("nothing is open in a whole message"),
+        Sighting::Broken => broken += 1,
+    });
+    (all, broken)
+}
+
+/// Bytes between events, among them ones that look like the beginning of a stamp.
+fn noise() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        prop::collection::vec(any::<u8>(), 0..40),
+        (1..MAGIC.len()).prop_map(|length| MAGIC[..length].to_vec()),
+        Just(b"qz8j0qz80qz8j1v0\xff".to_vec()),
+    ]
+}
+
+/// Any lengths, and now and then very large ones.
+fn lengths() -> impl Strategy<Value = Vec<usize>> {
+    let length = prop_oneof![1_usize..20, 20_usize..300, 3_000_usize..9_000];
+    prop::collection::vec(length, 1..6)
+}
+
+proptest! {
+    #[test]
+    fn every_stamp_is_seen_once_whatever_lies_around_it(
+        noises in prop::collection::vec((noise(), 0_usize..3), 1..20),
+        texts in prop::array::uniform3("[ -~]{0,90}"),
+        lengths in lengths(),
+    ) {
+        let mut bytes = Vec::new();
+        for (sequence, (noise, text)) in (0..).zip(&noises) {
+            bytes.extend_from_slice(noise);
+            bytes.extend(event(sequence, &texts[*text]));
+        }
+        let expected: Vec<_> = (0..).zip(&noises).map(|(sequence, (_, text))| {
+            let declared = texts[*text].len() > GUARD_WIDTH;
+            (sequence, if declared { SpanCheck::Intact } else { SpanCheck::Undeclared })
+        }).collect();
+        prop_assert_eq!(seen(&bytes, &lengths), (expected.clone(), 0));
+        prop_assert_eq!(seen_whole(&bytes), (expected, 0));
+    }
+
+    #[test]
+    fn escaping_moves_nothing(
+        text in "[a-z\"\\\\\n ]{0,80}",
+        lengths in lengths(),
+    ) {
+        let event = event(7, &text);
+        let escaped = String::from_utf8(event).unwrap()
+            .replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        let twice = escaped.replace('\\', "\\\\").replace('"', "\\\"");
+        for form in [escaped.clone(), twice, format!("{{\"log\":\"{escaped}\",\"level\":1}}")] {
+            let (all, broken) = seen(form.as_bytes(), &lengths);
+            prop_assert_eq!((all.len(), broken), (1, 0));
+            prop_assert_eq!(all[0].0, 7);
+            prop_assert_ne!(all[0].1, SpanCheck::Pending);
+        }
+    }
+
+    #[test]
+    fn long_spans_are_settled_however_they_arrive(
+        length in 1_usize..6_000,
+        place in any::<prop::sample::Index>(),
+        change in any::<bool>(),
+        cut in 0_usize..6_000,
+        lengths in lengths(),
+    ) {
+        let text: String = ('a'..='z').cycle().take(length).collect();
+        let mut bytes = event(3, &text);
+        let span = Span::of(text.as_bytes()).length();
+        let mut expected = SpanCheck::Intact;
+        if span == 0 {
+            expected = SpanCheck::Undeclared;
+        } else if change {
+            bytes[STAMP_WIDTH + place.index(usize::from(span))] ^= 1;
+            expected = SpanCheck::Damaged;
+        }
+        bytes.extend_from_slice(&event(4, ""));
+        let both = vec![(3, expected), (4, SpanCheck::Undeclared)];
+        prop_assert_eq!(seen(&bytes, &lengths), (both.clone(), 0));
+        prop_assert_eq!(seen_whole(&bytes), (both, 0));
+        let cut = &bytes[..STAMP_WIDTH + cut.min(length)];
+        prop_assert_eq!(seen(cut, &lengths), seen_whole(cut));
+    }
+
+    #[test]
+    fn a_flipped_byte_is_never_accepted(
+        place in 0..STAMP_WIDTH,
+        change in 1..=u8::MAX,
+        lengths in lengths(),
+    ) {
+        let mut bytes = [event(1, "some text"), event(2, "some text")].concat();
+        bytes[place] ^= change;
+        let broken = u32::from(place >= MAGIC.len());
+        prop_assert_eq!(seen(&bytes, &lengths), (vec![(2, SpanCheck::Intact)], broken));
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic_and_hold_no_stamp(
+        parts in prop::collection::vec(noise(), 0..60),
+        lengths in lengths(),
+    ) {
+        let bytes = parts.concat();
+        prop_assert_eq!(seen(&bytes, &lengths), (vec![], 0));
+    }
+
+    #[test]
+    fn magic_everywhere_is_told_of_as_broken(count in 1_u32..50, lengths in lengths()) {
+        let bytes = MAGIC.repeat(usize::try_from(count).unwrap());
+        let (all, broken) = seen(&bytes, &lengths);
+        prop_assert!(all.is_empty());
+        prop_assert!(broken >= 1 && broken <= count);
+        prop_assert_eq!(seen_whole(&bytes), (vec![], count));
+    }
+}
+
+#[test]
+fn a_stamp_is_told_of_before_its_span_is_whole() {
+    let bytes = event(1, "a text of which the end comes later");
+    let mut search = StampSearch::new();
+    let mut told = Vec::new();
+    search.feed(&bytes[..STAMP_WIDTH - 1], |sighting| told.push(sighting));
+    assert_eq!(told, []);
+    search.feed(&bytes[STAMP_WIDTH - 1..STAMP_WIDTH + 3], |sighting| told.push(sighting));
+    let [Sighting::Stamp { stamp, span: SpanCheck::Pending }] = told[..] else {
+        panic!("{told:?}");
+    };
+    search.feed(&bytes[STAMP_WIDTH + 3..], |sighting| told.push(sighting));
+    let span = SpanCheck::Intact;
+    assert_eq!(told[1..], [Sighting::Settled { stamp, span }]);
+}
+
+#[test]
+fn a_cut_span_is_not_called_damaged() {
+    let text = "a long text that a pipeline cuts off at some place or other";
+    let whole = event(1, text);
+    for length in STAMP_WIDTH..whole.len() - GUARD_WIDTH {
+        let bytes = [&whole[..length], b"\n", &event(2, text)].concat();
+        let (all, _) = seen(&bytes, &[17]);
+        assert_eq!(all, [(1, SpanCheck::Unverifiable), (2, SpanCheck::Intact)]);
+    }
+}

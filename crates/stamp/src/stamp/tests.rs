@@ -1,0 +1,113 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn written(run: u64, stream: u32, sequence: u64, time: u64, span: Span) -> [u8; STAMP_WIDTH] {
+    let mut slot = [b'x'; STAMP_WIDTH];
+    let stamper = Stamper::new(RunMark(run & WORD_MASK), StreamId::new(stream).unwrap());
+    stamper.write(&mut slot, sequence, Moment::new(time), span);
+    slot
+}
+
+proptest! {
+    #[test]
+    fn stamps_read_back(
+        run in 0..=WORD_MASK,
+        stream in 0..STREAM_LIMIT,
+        sequence in 0..SEQUENCE_LIMIT,
+        time in 0..=TIME_MASK,
+        behind in prop::collection::vec(any::<u8>(), 0..100),
+    ) {
+        let span = Span::of(&behind);
+        let slot = written(run, stream, sequence, time, span);
+        prop_assert!(slot.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9')));
+        let expected = Stamp {
+            run: RunMark(run),
+            stream: StreamId(stream),
+            sequence,
+            intended: Moment::new(time),
+            span,
+        };
+        prop_assert_eq!(Stamp::read(&slot), Some(expected));
+    }
+
+    #[test]
+    fn two_changed_bytes_are_seen(
+        sequence in 0..SEQUENCE_LIMIT,
+        places in prop::array::uniform2(0_usize..STAMP_WIDTH),
+        bytes in any::<[u8; 2]>(),
+    ) {
+        let slot = written(7, 3, sequence, sequence << 10, Span::NONE);
+        let mut changed = slot;
+        changed[places[0]] = bytes[0];
+        changed[places[1]] = bytes[1];
+        prop_assert_eq!(Stamp::read(&changed).is_some(), changed == slot);
+    }
+
+    #[test]
+    fn halves_of_two_stamps_are_none(
+        sequences in prop::array::uniform2(0..SEQUENCE_LIMIT),
+        cut in 0..STAMP_WIDTH,
+    ) {
+        let first = written(7, 3, sequences[0], 1, Span::NONE);
+        let second = written(7, 3, sequences[1], 2, Span::NONE);
+        let torn: Vec<u8> = first[..cut].iter().chain(&second[cut..]).copied().collect();
+        let torn: [u8; STAMP_WIDTH] = torn.try_into().unwrap();
+        prop_assert_eq!(Stamp::read(&torn).is_some(), torn == first || torn == second);
+    }
+
+    #[test]
+    fn arbitrary_bytes_are_no_stamp(rest in prop::collection::vec(any::<u8>(), 56)) {
+        let bytes: [u8; STAMP_WIDTH] = [&MAGIC[..], &rest].concat().try_into().unwrap();
+        prop_assert_eq!(Stamp::read(&bytes), None);
+    }
+}
+
+#[test]
+fn no_other_byte_at_any_place_is_accepted() {
+    for sequence in [0, 1, 77, SEQUENCE_LIMIT - 1] {
+        let slot = written(0x12_3456_789a, 5, sequence, 1 << 50, Span::of(b"some text here"));
+        for place in 0..STAMP_WIDTH {
+            for byte in (0..=u8::MAX).filter(|byte| *byte != slot[place]) {
+                let mut changed = slot;
+                changed[place] = byte;
+                assert_eq!(Stamp::read(&changed), None, "{byte} at {place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_bytes_stay_the_same() {
+    let run = RunMark::of(&RunId::from_bytes(*b"0123456789abcdef"));
+    let mut slot = [0; STAMP_WIDTH];
+    let stamper = Stamper::new(run, StreamId::new(2).unwrap());
+    let span = Span::of(b" the quick brown fox jumps over the lazy dog, twice");
+    stamper.write(&mut slot, 1_000_000, Moment::new(123_456_789_000), span);
+    assert_eq!(std::str::from_utf8(&slot).unwrap(), 
+        "0qz8j1v97gssprkgasq6aaaa4zhh3ida3bibcaaaiqgsj7sdlbacaaaa6lyugmoq"
+    );
+}
+
+#[test]
+fn the_magic_stands_only_at_the_beginning() {
+    let alphabet = "abcdefghijklmnopqrstuvwxyz234567";
+    assert!(!alphabet.contains(char::from(MAGIC[0])));
+    assert!(!MAGIC[1..].contains(&MAGIC[0]));
+}
+
+#[test]
+fn what_is_too_large_begins_again() {
+    let slot = written(1, 1, SEQUENCE_LIMIT + 5, TIME_MASK + 8, Span::NONE);
+    let stamp = Stamp::read(&slot).unwrap();
+    assert_eq!((stamp.sequence, stamp.intended), (5, Moment::new(7)));
+    assert_eq!(StreamId::new(STREAM_LIMIT), None);
+}
+
+#[test]
+fn runs_have_marks_of_their_own() {
+    let marks: std::collections::HashSet<_> = (0..=u8::MAX)
+        .map(|byte| RunMark::of(&RunId::from_bytes([byte; 16])))
+        .collect();
+    assert_eq!(marks.len(), 256);
+}
