@@ -27,9 +27,10 @@ quickstart:
 bench-tcp:
     cargo bench -p stillwell-benches --bench tcp
 
-# HTTP POST, beside a plain-syscall client.
+# HTTP: POST beside a plain-syscall client, and load beside wrk and h2load on nginx.
 bench-http:
     cargo bench -p stillwell-benches --bench http
+    cargo bench -p stillwell-benches --bench load
 
 # Payload bytes per CPU second, for each format.
 bench-payload:

@@ -22,7 +22,8 @@ pub(crate) use self::calibrate::{CalibrateArguments, HinderArguments};
 pub(crate) use self::compare::{CompareArguments, Method};
 pub(crate) use self::history::{HistoryArguments, HistoryMethod, HistoryOutput};
 pub(crate) use self::load::{
-    Concurrency, Header, LoadArguments, LoadRate, LoadShapeArguments, LoadTlsArguments, Predicate,
+    Concurrency, Header, LoadArguments, LoadRate, LoadShapeArguments, LoadTlsArguments,
+    NighthawkClientArguments, NighthawkIdle, NighthawkProtocol, Predicate,
 };
 pub(crate) use self::serve::{
     NighthawkTestServerArguments, ServeArguments, ServeCertificate, ServeFormat, ServeVersions,

@@ -24,6 +24,10 @@ fn main() -> ExitCode {
         let result = command::serve::run_as_nighthawk(&arguments, &paint);
         return finish(result, &paint);
     }
+    if called_by_name().as_deref() == Some("nighthawk_client") {
+        let paint = Paint::new(ColorWhen::Auto);
+        return command::load::nighthawk::run_as_nighthawk(&paint).into();
+    }
     if called_by_name().as_deref() == Some("nighthawk_output_transform") {
         return command::transform::run_as_nighthawk();
     }

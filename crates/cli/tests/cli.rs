@@ -25,6 +25,8 @@ mod interrupt;
 mod lab;
 #[path = "cli/lading.rs"]
 mod lading;
+#[path = "cli/load.rs"]
+mod load;
 #[path = "cli/resume.rs"]
 mod resume;
 #[path = "cli/rig.rs"]

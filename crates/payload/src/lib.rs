@@ -31,10 +31,10 @@
 mod block;
 mod catalogue;
 mod cursor;
+mod event_time;
 mod fill;
 mod fingerprint;
 mod format;
-mod instant;
 mod memory;
 mod mix;
 mod msgpack;

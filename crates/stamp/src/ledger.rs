@@ -27,7 +27,7 @@ const FIXED_BYTES: u64 = 512;
 const LEAST_BYTES: u64 = 256;
 
 /// Room for windows beside that: fewer open ones would be closed all the time.
-const ROOM_BYTES: u64 = 64 * 1024;
+const ROOM_BYTES: u64 = 16 * 1024;
 
 /// What a ledger is to expect.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -189,11 +189,14 @@ impl Ledger {
     /// A span that is pending is to be settled later.
     #[inline]
     pub fn enter(&mut self, stamp: &Stamp, span: SpanCheck, now: Moment) -> Arrival {
-        let latency = now.since(stamp.intended);
+        let latency = stamp.latency(now);
         let kind = match self.stream_of(stamp) {
             None => ArrivalKind::Foreign,
             Some(index) => {
-                let late = self.expected.late_after.is_some_and(|after| latency > after);
+                let late = self
+                    .expected
+                    .late_after
+                    .is_some_and(|after| latency > after);
                 let stream = &mut self.streams[index];
                 stream.count_span(stamp.sequence, span);
                 stream.enter(stamp.sequence, late, &mut self.store)

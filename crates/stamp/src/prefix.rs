@@ -38,6 +38,9 @@ mod tests {
         }
         assert_eq!(write(Moment::new(0x0102)), [0, 0, 0, 0, 0, 0, 1, 2]);
         assert_eq!(split(b"1234567"), None);
-        assert_eq!(split(b"\0\0\0\0\0\0\0\x01"), Some((Moment::new(1), &b""[..])));
+        assert_eq!(
+            split(b"\0\0\0\0\0\0\0\x01"),
+            Some((Moment::new(1), &b""[..]))
+        );
     }
 }

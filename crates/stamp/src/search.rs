@@ -139,7 +139,10 @@ impl StampSearch {
             self.carry.drain(..first);
             self.rebase(first);
         } else {
-            debug_assert!(self.open.is_empty(), "all that began in the carry ended in it");
+            debug_assert!(
+                self.open.is_empty(),
+                "all that began in the carry ended in it"
+            );
             self.carry.clear();
         }
         all
@@ -218,8 +221,8 @@ impl Scan<'_> {
         tell: &mut impl FnMut(Sighting),
     ) -> usize {
         let mut next = self.from;
-        for found in finder.find_iter(&self.buffer[self.from..]) {
-            let start = self.from + found;
+        while let Some(found) = finder.find(&self.buffer[next..]) {
+            let start = next + found;
             if start >= self.starts_before {
                 break;
             }
@@ -231,12 +234,10 @@ impl Scan<'_> {
                 tell(Sighting::Broken);
                 continue;
             };
+            next = start + STAMP_WIDTH;
             let span = stamp.span.check_so_far(behind);
             if span == SpanCheck::Pending {
-                open.push(OpenSpan {
-                    stamp,
-                    start: start + STAMP_WIDTH,
-                });
+                open.push(OpenSpan { stamp, start: next });
             }
             tell(Sighting::Stamp { stamp, span });
         }

@@ -1,7 +1,9 @@
 //! The bytes that a stamp vouches for.
 
+use crate::code::low_half;
+
 /// The most bytes that a span has.
-pub const SPAN_LIMIT: usize = 4096;
+pub const SPAN_LIMIT: usize = (1 << 12) - 1;
 
 /// The bytes behind a span by which it is told whether all of it arrived.
 pub const GUARD_WIDTH: usize = 8;
@@ -172,14 +174,6 @@ pub(crate) fn fold(left: u64, right: u64) -> u64 {
     )]
     let (low, high) = (product as u64, (product >> 64) as u64);
     low ^ high
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "callers shift away what does not fit, and mean the low half"
-)]
-const fn low_half(value: u64) -> u32 {
-    value as u32
 }
 
 #[cfg(test)]

@@ -1,33 +1,30 @@
 //! The token itself: what is in it, how it is written and how it is read.
 
-use stillwell_units::{Moment, RunId};
+use stillwell_units::{Moment, Nanos, RunId};
 
-use crate::code::{WORD_MASK, checksum, decode, encode};
+use crate::code::{checksum, decode, encode, low_half};
 use crate::span::{GUARD_BITS, Span, fold};
 
 /// Characters of a stamp.
 pub const STAMP_WIDTH: usize = 64;
 
-/// Sequence numbers lie below this: 2⁴⁸.
-pub const SEQUENCE_LIMIT: u64 = 1 << 48;
+/// Sequence numbers lie below this: 2⁴⁰.
+pub const SEQUENCE_LIMIT: u64 = 1 << 40;
 
-/// Numbers of streams lie below this: 2²⁰.
-pub const STREAM_LIMIT: u32 = 1 << 20;
+/// Numbers of streams lie below this: 2¹⁶.
+pub const STREAM_LIMIT: u32 = 1 << 16;
 
-/// What every stamp begins with. Its digits occur nowhere else in a stamp, so
-/// that no stamp holds a second beginning; its letters are rare in text, and on
-/// them the search jumps.
-pub(crate) const MAGIC: &[u8; 8] = b"0qz8j1v9";
+/// What every stamp begins with. Its digits and letters occur nowhere else in a
+/// stamp, so that no stamp holds a second beginning, and some of them are rare in
+/// text: on these the search jumps.
+pub(crate) const MAGIC: &[u8; 8] = b"0qz8x1v9";
 
-/// Intended times lie below this many nanoseconds: 36 years of uptime.
-const TIME_MASK: u64 = (1 << 60) - 1;
+/// Intended times are written modulo this many nanoseconds, which is 78 hours.
+const TIME_LIMIT: u64 = 1 << 48;
 
-/// The layout that this version writes and reads.
-const VERSION: u64 = 1;
-
-/// A run as stamps name it: 40 bits of its id.
+/// A run as stamps name it: 24 bits made from its id.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub struct RunMark(u64);
+pub struct RunMark(u32);
 
 impl RunMark {
     /// The mark of a run.
@@ -37,7 +34,7 @@ impl RunMark {
         let half = |shift: u32| u64::try_from(wide >> shift & u128::from(u64::MAX));
         let (low, high) = (half(0).unwrap_or_default(), half(64).unwrap_or_default());
         let folded = fold(low ^ 0x9e37_79b9_7f4a_7c15, high ^ 0xbf58_476d_1ce4_e5b9);
-        Self((folded ^ low ^ high.rotate_left(32)) & WORD_MASK)
+        Self(low_half((folded ^ low ^ high.rotate_left(32)) & 0xff_ffff))
     }
 }
 
@@ -72,11 +69,10 @@ pub struct Stamp {
     pub stream: StreamId,
     /// Which of its stamped events, from 0.
     pub sequence: u64,
-    /// When the schedule said to send it, on the monotonic clock of whoever
-    /// wrote the stamp.
-    pub intended: Moment,
     /// What it vouches for.
     pub span: Span,
+    /// When the schedule said to send it, in nanoseconds modulo [`TIME_LIMIT`].
+    pub(crate) time: u64,
 }
 
 impl Stamp {
@@ -86,9 +82,6 @@ impl Stamp {
     #[inline]
     pub fn read(characters: &[u8; STAMP_WIDTH]) -> Option<Self> {
         let (words, _) = characters.as_chunks::<8>();
-        if words.first() != Some(MAGIC) {
-            return None;
-        }
         let mut values = [0; 6];
         let mut wrong = 0;
         for (value, word) in values.iter_mut().zip(&words[1..]) {
@@ -97,34 +90,52 @@ impl Stamp {
             wrong |= fault;
         }
         // The checksum is compared as it is written: no second form of it passes.
-        let sum = encode(checksum(&values)).to_le_bytes();
-        if wrong != 0 || words.last() != Some(&sum) || values[5] >> 16 & 0xf != VERSION {
-            return None;
-        }
-        Some(Self::from_values(&values))
+        let sum = u64::from_le_bytes(words[7]) ^ encode(checksum(&values));
+        let magic = u64::from_le_bytes(words[0]) ^ u64::from_le_bytes(*MAGIC);
+        (wrong | sum | magic == 0).then(|| Self::from_values(&values))
     }
 
     #[inline]
-    fn from_values(values: &[u64; 6]) -> Self {
+    fn from_values(values: &[u32; 6]) -> Self {
+        let [first, sequence, hash, fourth, time, sixth] = *values;
         Self {
-            run: RunMark(values[0]),
-            stream: StreamId(low_u32(values[3] >> GUARD_BITS)),
-            sequence: values[1] | (values[2] >> 32) << 40,
-            intended: Moment::new(values[4] | (values[5] >> 20) << 40),
+            run: RunMark(first & 0xff_ffff),
+            stream: StreamId(fourth & 0xffff),
+            sequence: u64::from(sequence) | u64::from(first >> 24) << 32,
             span: Span {
-                length: low_u16(values[5] & 0xffff),
-                hash: low_u32(values[2] & 0xffff_ffff),
-                guard: low_u32(values[3] & ((1 << GUARD_BITS) - 1)),
+                length: low_u16(sixth >> GUARD_BITS),
+                hash,
+                guard: sixth & ((1 << GUARD_BITS) - 1),
             },
+            time: u64::from(time) | u64::from(fourth >> 16) << 32,
         }
+    }
+
+    /// How long after its intended time `now` is, on the clock of whoever wrote
+    /// the stamp; 0 if before. Right for up to 39 hours.
+    #[must_use]
+    #[inline]
+    pub const fn latency(&self, now: Moment) -> Nanos {
+        let past = now.as_u64().wrapping_sub(self.time) % TIME_LIMIT;
+        Nanos::new(if past < TIME_LIMIT / 2 { past } else { 0 })
+    }
+
+    /// When the schedule said to send it, if that was up to 39 hours before `now`
+    /// or after it.
+    #[must_use]
+    pub const fn intended(&self, now: Moment) -> Moment {
+        let half = TIME_LIMIT / 2;
+        let earliest = now.as_u64().saturating_sub(half - 1);
+        let ahead = self.time.wrapping_sub(earliest) % TIME_LIMIT;
+        Moment::new(earliest.saturating_add(ahead))
     }
 }
 
 /// Writes the stamps of one stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamper {
-    run: u64,
-    stream: u64,
+    run: u32,
+    stream: u32,
 }
 
 impl Stamper {
@@ -133,32 +144,25 @@ impl Stamper {
     pub const fn new(run: RunMark, stream: StreamId) -> Self {
         Self {
             run: run.0,
-            stream: (stream.0 as u64) << GUARD_BITS,
+            stream: stream.0,
         }
     }
 
     /// Writes the stamp of event `sequence` into `slot`. Sequence numbers from
-    /// [`SEQUENCE_LIMIT`] on begin again at 0, times from 2⁶⁰ ns on too.
+    /// [`SEQUENCE_LIMIT`] on begin again at 0.
     ///
     /// `span` is taken from what follows the slot and does not depend on what is
     /// in the slot: for bytes that are sent again and again it is made once.
     #[inline]
-    pub fn write(
-        &self,
-        slot: &mut [u8; STAMP_WIDTH],
-        sequence: u64,
-        intended: Moment,
-        span: Span,
-    ) {
-        let sequence = sequence & (SEQUENCE_LIMIT - 1);
-        let time = intended.as_u64() & TIME_MASK;
+    pub fn write(&self, slot: &mut [u8; STAMP_WIDTH], sequence: u64, intended: Moment, span: Span) {
+        let time = intended.as_u64();
         let values = [
-            self.run,
-            sequence & WORD_MASK,
-            (sequence >> 40) << 32 | u64::from(span.hash),
-            self.stream | u64::from(span.guard),
-            time & WORD_MASK,
-            (time >> 40) << 20 | VERSION << 16 | u64::from(span.length),
+            self.run | low_half(sequence >> 32) << 24,
+            low_half(sequence),
+            span.hash,
+            self.stream | low_half(time >> 32) << 16,
+            low_half(time),
+            span.guard | u32::from(span.length) << GUARD_BITS,
         ];
         let (words, _) = slot.as_chunks_mut::<8>();
         words[0] = *MAGIC;
@@ -169,19 +173,12 @@ impl Stamper {
     }
 }
 
+/// The lower 16 bits.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "callers mask or shift away what does not fit"
+    reason = "callers shift away what does not fit"
 )]
-const fn low_u32(value: u64) -> u32 {
-    value as u32
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "callers mask what does not fit"
-)]
-const fn low_u16(value: u64) -> u16 {
+const fn low_u16(value: u32) -> u16 {
     value as u16
 }
 

@@ -76,9 +76,9 @@ fn fill(options: &Options, path: &Path, root: &Path) -> anyhow::Result<()> {
         },
         wrap: options.wrap.clone(),
     };
-    let until = options.minutes.map(|minutes| {
-        clock::now() + Nanos::from_millis(60_000 * u64::from(minutes))
-    });
+    let until = options
+        .minutes
+        .map(|minutes| clock::now() + Nanos::from_millis(60_000 * u64::from(minutes)));
     let mut failures = 0;
     while until.is_none_or(|until| clock::now() < until) {
         let Some(wanted) = schedule::next(ledger.entries()) else {

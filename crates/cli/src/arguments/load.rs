@@ -10,8 +10,10 @@ use stillwell_report::load::LoadFormat;
 use stillwell_run::AddressFamily;
 use stillwell_units::{Nanos, Seed};
 
+pub(crate) use self::nighthawk::{NighthawkClientArguments, NighthawkIdle, NighthawkProtocol};
 pub(crate) use self::rate::LoadRate;
 
+mod nighthawk;
 mod rate;
 
 const NOTES: &str = "\

@@ -1,15 +1,17 @@
 //! `stillwell load`.
 
 mod fill;
+pub(crate) mod nighthawk;
 mod plan;
 mod source;
 
 use std::fs::File;
 use std::io::Read;
 
-use stillwell_report::load::render_load;
+use stillwell_plan::LoadPlan;
+use stillwell_report::load::{LoadFormat, render_load};
 use stillwell_run::{
-    Interrupt, LoadBeat, LoadEnd, LoadError, LoadFound, conduct_load, load_doubts,
+    AddressFamily, Interrupt, LoadBeat, LoadEnd, LoadError, LoadFound, conduct_load, load_doubts,
 };
 use stillwell_scope::Place;
 use stillwell_units::{EventRate, Nanos, Seed, float_from_u64};
@@ -22,51 +24,77 @@ use crate::signals;
 
 pub(crate) fn run(arguments: &LoadArguments, paint: &Paint) -> Result<Exit, CommandError> {
     let usage = |error: anyhow::Error| CommandError::new(Exit::Usage, error);
-    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let seed = match arguments.seed {
         Some(seed) => seed,
-        None => random_seed().map_err(could_not)?,
+        None => random_seed().map_err(|error| CommandError::new(Exit::CouldNotRun, error))?,
     };
-    let plan = plan::plan(arguments, seed).map_err(usage)?;
-    plan.check().map_err(|error| usage(error.into()))?;
-    let interrupt = Interrupt::new();
-    let raised = interrupt.clone();
-    let signals = signals::listen(move |signal| raised.raise(signal))
-        .map_err(|error| could_not(error.into()))?;
-    let places: Vec<Place> = arguments
-        .cpus
-        .iter()
-        .map(|cpu| Place {
-            cpus: Some(vec![*cpu]),
-            network: None,
-        })
-        .collect();
-    let family = arguments.connecting.address_family.into();
-    let mut tell = |beat: &LoadBeat| {
-        if !arguments.quiet {
-            Paint::say(&told(beat));
-        }
+    let place = |cpu: &u16| Place {
+        cpus: Some(vec![*cpu]),
+        network: None,
     };
-    let found = conduct_load(plan.clone(), family, &places, &interrupt, &mut tell);
-    signals.close(Nanos::SECOND);
-    let found = found.map_err(refused)?;
-    let doubts = load_doubts(&plan, &found);
-    let report = fill::report(&fill::Told {
-        arguments,
-        plan: &plan,
-        seed: &seed,
-        found: &found,
-        doubts: &doubts,
-    });
-    let text = render_load(
-        &report,
-        arguments.output_format,
-        None,
-        output::styled(paint),
-    );
-    let text = text.map_err(|error| CommandError::new(Exit::Invalid, error))?;
-    Paint::data(&text).map_err(|error| could_not(error.into()))?;
-    Ok(exit_of(&found, report.health.is_valid()))
+    let job = Job {
+        plan: plan::plan(arguments, seed).map_err(usage)?,
+        seed,
+        family: arguments.connecting.address_family.into(),
+        places: arguments.cpus.iter().map(place).collect(),
+        targets: &arguments.urls,
+        labels: &arguments.label,
+        closed_loop: arguments.closed_loop,
+        quiet: arguments.quiet,
+        format: arguments.output_format,
+    };
+    let (found, is_valid) = job.conduct(paint)?;
+    Ok(exit_of(&found, is_valid))
+}
+
+/// A load to be made and told.
+struct Job<'a> {
+    plan: LoadPlan,
+    seed: Seed,
+    family: AddressFamily,
+    places: Vec<Place>,
+    targets: &'a [String],
+    labels: &'a [String],
+    closed_loop: bool,
+    quiet: bool,
+    format: LoadFormat,
+}
+
+impl Job<'_> {
+    /// Makes it and prints what was found; gives that, and whether it is to be
+    /// believed.
+    fn conduct(self, paint: &Paint) -> Result<(LoadFound, bool), CommandError> {
+        let usage = |error: anyhow::Error| CommandError::new(Exit::Usage, error);
+        let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+        self.plan.check().map_err(|error| usage(error.into()))?;
+        let interrupt = Interrupt::new();
+        let raised = interrupt.clone();
+        let signals = signals::listen(move |signal| raised.raise(signal))
+            .map_err(|error| could_not(error.into()))?;
+        let mut tell = |beat: &LoadBeat| {
+            if !self.quiet {
+                Paint::say(&told(beat));
+            }
+        };
+        let plan = self.plan.clone();
+        let found = conduct_load(plan, self.family, &self.places, &interrupt, &mut tell);
+        signals.close(Nanos::SECOND);
+        let found = found.map_err(refused)?;
+        let doubts = load_doubts(&self.plan, &found);
+        let report = fill::report(&fill::Told {
+            targets: self.targets,
+            labels: self.labels,
+            closed_loop: self.closed_loop,
+            plan: &self.plan,
+            seed: &self.seed,
+            found: &found,
+            doubts: &doubts,
+        });
+        let text = render_load(&report, self.format, None, output::styled(paint));
+        let text = text.map_err(|error| CommandError::new(Exit::Invalid, error))?;
+        Paint::data(&text).map_err(|error| could_not(error.into()))?;
+        Ok((found, report.health.is_valid()))
+    }
 }
 
 fn random_seed() -> anyhow::Result<Seed> {

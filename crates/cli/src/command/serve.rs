@@ -72,7 +72,7 @@ pub(crate) fn conduct(
     let (raise, raised) = sync_channel(1);
     let signals = signals::listen(move |_| {
         // Where one waits already, this one says the same.
-        drop(raise.try_send(()));
+        raise.try_send(()).ok();
     });
     let signals = signals.map_err(|error| failed(error.into()))?;
     let server = bind_server(plan).map_err(|error| CommandError::new(exit_of(&error), error))?;

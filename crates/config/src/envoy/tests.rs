@@ -184,7 +184,7 @@ const MISTAKES: &[(&str, &str, &str, u32)] = &[
         "envoy.filters.http.router",
         "test-server",
         "there is no router",
-        19,
+        18,
     ),
 ];
 

@@ -53,6 +53,9 @@ fn every_key_of_every_payload_is_read() {
         assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
         let generator = &loaded.plan.experiments[0].rig.generators[0];
         let name = payload.trim_start_matches('{');
-        assert!(name.starts_with(generator.payload.format.name()), "{payload}");
+        assert!(
+            name.starts_with(generator.payload.format.name()),
+            "{payload}"
+        );
     }
 }

@@ -5,7 +5,7 @@ use stillwell_units::Seed;
 
 use super::{Event, Joint, Recipe, Writer};
 use crate::SlotUse;
-use crate::instant::Instant;
+use crate::event_time::EventTime;
 use crate::msgpack;
 use crate::pool::{Ink, Piece, Pool, SLACK};
 use crate::random::Random;
@@ -49,7 +49,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     let seed: Seed = recipe.seed;
     let mut random = Random::new(seed.derive("values", 0));
     Box::new(Fluent {
-        time: Instant::new(&mut random),
+        time: EventTime::new(&mut random),
         random,
         messages: Messages::new(seed),
         paper: Paper::new(),
@@ -63,7 +63,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
 #[derive(Debug)]
 struct Fluent {
     random: Random,
-    time: Instant,
+    time: EventTime,
     messages: Messages,
     paper: Paper,
     pool: Pool,
@@ -105,7 +105,7 @@ impl Writer for Fluent {
                 ink.fixed(&[0x92]);
             }
             let time = self.time.advance(&mut random);
-            msgpack::word(&mut ink, Instant { nanos: time }.seconds());
+            msgpack::word(&mut ink, EventTime { nanos: time }.seconds());
             let pen = self.paper.pen();
             let text = message(&self.messages, pen, &mut random, slots);
             let start = write_record(

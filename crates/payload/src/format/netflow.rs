@@ -5,7 +5,7 @@
 use stillwell_plan::{NetflowPlan, NetflowVersion, PayloadFormat};
 
 use super::{Event, Joint, Recipe, Writer};
-use crate::instant::Instant;
+use crate::event_time::EventTime;
 use crate::pool::{Ink, SLACK};
 use crate::random::Random;
 
@@ -78,7 +78,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     };
     let mut random = Random::new(recipe.seed.derive("values", 0));
     Box::new(Netflow {
-        time: Instant::new(&mut random),
+        time: EventTime::new(&mut random),
         random,
         plan,
         flows_max,
@@ -92,7 +92,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
 #[derive(Debug)]
 struct Netflow {
     random: Random,
-    time: Instant,
+    time: EventTime,
     plan: NetflowPlan,
     /// Records that a packet has room for.
     flows_max: usize,

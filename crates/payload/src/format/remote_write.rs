@@ -5,7 +5,7 @@ use stillwell_plan::{Between, PayloadFormat, RemoteWritePlan};
 use stillwell_units::{Seed, float_from_u64};
 
 use super::{Event, Joint, Recipe, Writer};
-use crate::instant::Instant;
+use crate::event_time::EventTime;
 use crate::mix::{Draw, Order, index, key, share};
 use crate::names::Names;
 use crate::pool::{Ink, Pool};
@@ -49,7 +49,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     // sixth may be added.
     let plain_max = recipe.event_max.saturating_sub(33) / 7 * 6;
     Box::new(RemoteWrite {
-        time: Instant::new(&mut random),
+        time: EventTime::new(&mut random),
         random,
         order: Order::new(series.count(), &recipe.seed.derive("order", 0)),
         series,
@@ -63,7 +63,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
 #[derive(Debug)]
 struct RemoteWrite {
     random: Random,
-    time: Instant,
+    time: EventTime,
     order: Order,
     series: Series,
     samples: Between<u32>,

@@ -4,7 +4,7 @@
 use stillwell_plan::{Between, PayloadFormat, TraceAgentPlan, TraceEncoding};
 
 use super::{Event, Joint, Recipe, Writer};
-use crate::instant::Instant;
+use crate::event_time::EventTime;
 use crate::mix::{Chance, Draw, Order, index, key, share};
 use crate::names::Names;
 use crate::pool::{Ink, Pool, SLACK};
@@ -66,7 +66,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     let order = Order::new(contexts, &recipe.seed.derive("order", 0));
     let mut random = Random::new(recipe.seed.derive("values", 0));
     let traces = Traces {
-        time: Instant::new(&mut random),
+        time: EventTime::new(&mut random),
         random,
         order,
         names: Contexts::new(&plan, recipe, contexts),
@@ -100,7 +100,7 @@ struct Encoded<N> {
 struct Traces {
     plan: TraceAgentPlan,
     random: Random,
-    time: Instant,
+    time: EventTime,
     order: Order,
     names: Contexts,
     pool: Pool,

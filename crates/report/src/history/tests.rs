@@ -144,6 +144,7 @@ fn nine_labs_are_too_few_and_say_so() {
         HistoryFormat::Terminal,
         Style::default(),
     );
+    assert!(text.contains(": too few to tell anything\n"), "{text}");
     assert!(
         text.contains("9 labs are too few to find anything: at least 10 are needed"),
         "{text}"

@@ -26,7 +26,9 @@ pub(super) fn headline(report: &HistoryReport) -> String {
     let (Some(first), Some(last)) = (times().min(), times().max()) else {
         return "no lab has anything to tell of these goals".to_owned();
     };
+    let too_few = |trend: &Trend| trend.latest == Latest::TooFew;
     let alarms = match count(report.alarms()) {
+        0 if report.trends.iter().all(too_few) => "too few to tell anything".to_owned(),
         0 => "no goal is worse at its latest change".to_owned(),
         1 => "1 goal is worse since its latest change".to_owned(),
         many => format!("{many} goals are worse since their latest change"),

@@ -16,6 +16,8 @@ const LATE_MAX: Nanos = Nanos::from_millis(1);
 const LATE_SHARE_MAX: f64 = 0.1;
 /// Above this share of its time without a CPU that it wanted.
 const DELAY_MAX: f64 = 0.05;
+/// In less time than this a share says nothing.
+const TOLD_FROM: Nanos = Nanos::from_millis(500);
 /// Above this share of the host's time given to others.
 const STEAL_MAX: f64 = 0.02;
 /// Below this share of the asked rate that was sent.
@@ -168,13 +170,14 @@ pub fn load_doubts(plan: &LoadPlan, found: &LoadFound) -> Vec<LoadDoubt> {
     if has_schedule && p99 > LATE_MAX && distorts {
         doubts.push(LoadDoubt::Late { p99 });
     }
-    if delay > DELAY_MAX {
+    let is_long = found.measured >= TOLD_FROM;
+    if delay > DELAY_MAX && is_long {
         doubts.push(LoadDoubt::NoCpu { share: delay });
     }
     let steal = found.host.map_or(0.0, |host| {
         share_of(host.steal.as_u64(), found.measured) / f64::from(host.cpus.max(1))
     });
-    if steal > STEAL_MAX {
+    if steal > STEAL_MAX && is_long {
         doubts.push(LoadDoubt::Steal { share: steal });
     }
     if has_schedule && behind(found) > 1.0 - ACHIEVED_MIN {

@@ -153,7 +153,11 @@ impl Received {
     /// of them; where none has, the windows themselves. False if nothing is left
     /// to give up.
     pub(super) fn shrink(&mut self, store: &mut Store) -> bool {
-        let listed = self.windows.iter().filter(|one| one.window.heap() > 0).count();
+        let listed = self
+            .windows
+            .iter()
+            .filter(|one| one.window.heap() > 0)
+            .count();
         let mut left = listed.div_ceil(8);
         if left == 0 {
             return self.raise_prefix(self.windows.len() / 2, store);

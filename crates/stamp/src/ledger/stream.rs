@@ -155,7 +155,10 @@ impl StreamLedger {
             let last = last.arrived_below(sent);
             Bounds {
                 least: last.least,
-                most: last.most.saturating_add(self.unclear().1).min(received.most),
+                most: last
+                    .most
+                    .saturating_add(self.unclear().1)
+                    .min(received.most),
             }
         });
         let (unclear, fresh) = self.unclear();
@@ -195,10 +198,12 @@ impl StreamLedger {
     /// Unclear arrivals of all sets, and how many of them may have been new.
     fn unclear(&self) -> (u64, u64) {
         let rooms = (0..=u64::try_from(self.further.len()).unwrap_or_default()).rev();
-        self.all().zip(rooms).fold((0, 0), |(all, new), (set, room)| {
-            let (unclear, fresh) = set.unclear(room);
-            (all + unclear, new + fresh)
-        })
+        self.all()
+            .zip(rooms)
+            .fold((0, 0), |(all, new), (set, room)| {
+                let (unclear, fresh) = set.unclear(room);
+                (all + unclear, new + fresh)
+            })
     }
 
     fn bounded_windows(&self) -> u64 {

@@ -127,13 +127,15 @@ impl Window {
                 }
                 Entry::New
             }
-            Self::Present(list) if list.len() < PRESENT_LIMIT => match list.binary_search(&offset) {
-                Ok(_) => Entry::Known,
-                Err(index) => {
-                    list.insert(index, offset);
-                    Entry::New
+            Self::Present(list) if list.len() < PRESENT_LIMIT => {
+                match list.binary_search(&offset) {
+                    Ok(_) => Entry::Known,
+                    Err(index) => {
+                        list.insert(index, offset);
+                        Entry::New
+                    }
                 }
-            },
+            }
             Self::Bounded { unclear, known } => {
                 if u64::from(*known) == WINDOW {
                     return Entry::Known;
@@ -232,7 +234,10 @@ fn set_run(words: &mut Words, first: u32, length: u32) {
         let within = at % 64;
         let count = (64 - within).min(end - at);
         let bits = u64::MAX >> (64 - count) << within;
-        if let Some(word) = usize::try_from(at / 64).ok().and_then(|at| words.0.get_mut(at)) {
+        if let Some(word) = usize::try_from(at / 64)
+            .ok()
+            .and_then(|at| words.0.get_mut(at))
+        {
             *word |= bits;
         }
         at += count;

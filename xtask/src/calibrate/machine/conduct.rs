@@ -23,7 +23,14 @@ pub(super) struct Rig {
 pub(super) fn build(root: &Path) -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
-        .args(["build", "--release", "--locked", "--quiet", "--package", "stillwell"])
+        .args([
+            "build",
+            "--release",
+            "--locked",
+            "--quiet",
+            "--package",
+            "stillwell",
+        ])
         .current_dir(root)
         .status()
         .context("start `cargo build`")?;
@@ -74,7 +81,11 @@ fn command(trial: &Trial, rig: &Rig, folder: &Path) -> anyhow::Result<Vec<String
         words.push(text(&own)?);
         words.extend(["calibrate", "--beside-load", LOAD_SHARE, "--"].map(str::to_owned));
     }
-    words.extend([text(&rig.stillwell)?, "run".to_owned(), text(&folder.join("lab"))?]);
+    words.extend([
+        text(&rig.stillwell)?,
+        "run".to_owned(),
+        text(&folder.join("lab"))?,
+    ]);
     words.extend(["--quiet", "--exit-zero", "--format", "json", "--results"].map(str::to_owned));
     words.push(text(&folder.join("results"))?);
     Ok(words)
@@ -178,7 +189,11 @@ fn entry(trial: &Trial, report: Report) -> anyhow::Result<Entry> {
         (Some(truth), Some(lower), Some(upper)) => Some(lower <= truth && truth <= upper),
         _ => None,
     };
-    let mut doubts: Vec<String> = experiment.doubts.into_iter().flat_map(|it| it.texts).collect();
+    let mut doubts: Vec<String> = experiment
+        .doubts
+        .into_iter()
+        .flat_map(|it| it.texts)
+        .collect();
     doubts.sort_unstable();
     doubts.dedup();
     Ok(Entry {
@@ -252,7 +267,10 @@ mod tests {
             "change": {"estimate_share": 0.011, "lower_share": 0.008, "upper_share": 0.014},
             "confirmation": {"found": "regressed", "pairs": 8, "change": {"estimate_share": 0.009}}}"#;
         let entry = entry(&trial(), report(goal)).unwrap();
-        assert_eq!((entry.found.as_str(), entry.verdict.as_str()), ("regressed", "inconclusive"));
+        assert_eq!(
+            (entry.found.as_str(), entry.verdict.as_str()),
+            ("regressed", "inconclusive")
+        );
         assert!(entry.was_flagged() && !entry.is_flagged());
         assert_eq!(entry.covered, Some(true));
         assert_eq!(entry.confirming_share, Some(0.009));

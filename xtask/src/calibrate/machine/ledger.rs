@@ -173,9 +173,7 @@ fn parse(text: &str) -> anyhow::Result<Vec<Entry>> {
     let lines = (1..).zip(text.lines());
     let lines = lines.filter(|(_, line)| !line.trim().is_empty());
     lines
-        .map(|(number, line)| {
-            serde_json::from_str(line).with_context(|| format!("line {number}"))
-        })
+        .map(|(number, line)| serde_json::from_str(line).with_context(|| format!("line {number}")))
         .collect()
 }
 

@@ -114,7 +114,11 @@ mod tests {
     fn periods_lie_within_their_bounds_and_differ() {
         let mut state = 1;
         let periods: Vec<u64> = (0..1000).map(|_| period_ns(&mut state)).collect();
-        assert!(periods.iter().all(|it| (PERIOD_MIN_NS..PERIOD_MAX_NS).contains(it)));
+        assert!(
+            periods
+                .iter()
+                .all(|it| (PERIOD_MIN_NS..PERIOD_MAX_NS).contains(it))
+        );
         let mean = periods.iter().sum::<u64>() / 1000;
         assert!((38_000_000..42_000_000).contains(&mean), "{mean}");
     }

@@ -43,7 +43,11 @@ impl Options {
         };
         let mut words = words.iter().copied();
         while let Some(word) = words.next() {
-            let mut value = || words.next().with_context(|| format!("{word} wants a value"));
+            let mut value = || {
+                words
+                    .next()
+                    .with_context(|| format!("{word} wants a value"))
+            };
             match word {
                 "--resume" => options.act = Act::Resume,
                 "--table" => options.act = Act::Table,

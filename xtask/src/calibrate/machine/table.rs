@@ -260,12 +260,17 @@ mod tests {
         write_changed(&mut text, &entries).unwrap();
         let row = text.lines().nth(2).unwrap();
         assert!(
-            row.starts_with("| +1 % CPU per event | 2 | 2 (15.8 to 100.0 %) | 1 (1.3 to 98.7 %) | 1 ("),
+            row.starts_with(
+                "| +1 % CPU per event | 2 | 2 (15.8 to 100.0 %) | 1 (1.3 to 98.7 %) | 1 ("
+            ),
             "{row}"
         );
         let mut text = String::new();
         write_references(&mut text, &entries).unwrap();
-        assert_eq!(text, "* cpu_plus_1: 0 rounds more are +0.69 %, by the references and the fresh pairs of all confirmations.\n");
+        assert_eq!(
+            text,
+            "* cpu_plus_1: 0 rounds more are +0.69 %, by the references and the fresh pairs of all confirmations.\n"
+        );
     }
 
     #[test]

@@ -13,11 +13,13 @@ use stillwell_run::{LoadDoubt, LoadEnd, LoadFound, LoadSecond, LoadWorkerFound};
 use stillwell_scope::clock;
 use stillwell_units::{Nanos, Seed, float_from_u64};
 
-use crate::arguments::LoadArguments;
-
 /// What a report is made of.
 pub(super) struct Told<'a> {
-    pub(super) arguments: &'a LoadArguments,
+    /// Targets as typed; empty where requests came from a file.
+    pub(super) targets: &'a [String],
+    pub(super) labels: &'a [String],
+    /// Whether latency counts from the sent time although there is a schedule.
+    pub(super) closed_loop: bool,
     pub(super) plan: &'a LoadPlan,
     pub(super) seed: &'a Seed,
     pub(super) found: &'a LoadFound,
@@ -126,7 +128,7 @@ fn is_failure(plan: &LoadPlan, shard: &LoadShard) -> bool {
 
 fn statistics(told: &Told<'_>, worker: &LoadWorkerFound, result: &mut LoadResult) {
     let service = over_classes(worker, LoadTime::Service);
-    let response = if has_schedule(told.plan) && !told.arguments.closed_loop {
+    let response = if has_schedule(told.plan) && !told.closed_loop {
         over_classes(worker, LoadTime::Response)
     } else {
         service.clone()
@@ -287,7 +289,7 @@ fn ending(told: &Told<'_>) -> Ending {
 }
 
 fn options(told: &Told<'_>) -> LoadOptions {
-    let (plan, arguments) = (told.plan, told.arguments);
+    let plan = told.plan;
     let first = plan.endpoints.first().and_then(|it| it.requests.first());
     let (rate, arrival, jitter) = match &plan.pace {
         LoadPace::Closed => (AskedRate::Max, "as answers come".to_owned(), Nanos::ZERO),
@@ -308,7 +310,7 @@ fn options(told: &Told<'_>) -> LoadOptions {
         },
         rate,
         arrival,
-        open_loop: has_schedule(plan) && !arguments.closed_loop,
+        open_loop: has_schedule(plan) && !told.closed_loop,
         duration: plan.until.duration,
         warmup: plan.warmup,
         workers: plan.workers.into(),
@@ -324,20 +326,20 @@ fn options(told: &Told<'_>) -> LoadOptions {
             Some(BodyPlan::None) | None => 0,
         },
         jitter_uniform: jitter,
-        labels: arguments.label.clone(),
+        labels: told.labels.to_vec(),
         nighthawk: None,
     }
 }
 
 /// As typed; addresses where requests came from a file.
 fn targets(told: &Told<'_>) -> Vec<String> {
-    if told.arguments.urls.is_empty() {
+    if told.targets.is_empty() {
         let endpoints = told.plan.endpoints.iter();
         return endpoints
             .map(|it| format!("http://{}/", it.address))
             .collect();
     }
-    told.arguments.urls.clone()
+    told.targets.to_vec()
 }
 
 fn mean_rate(curve: &LoadCurve, duration: Option<Nanos>) -> f64 {

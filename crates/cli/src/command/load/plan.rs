@@ -107,7 +107,7 @@ fn tls(arguments: &LoadTlsArguments) -> ClientTlsPlan {
 }
 
 /// Whom the certificate of an https target is for.
-fn tls_host(target: &Target) -> Option<String> {
+pub(super) fn tls_host(target: &Target) -> Option<String> {
     (target.scheme() == Scheme::Https).then(|| target.host().to_owned())
 }
 
@@ -131,7 +131,7 @@ fn spacing(shape: &LoadShapeArguments) -> Spacing {
 
 /// As many as asked for; `auto` leaves no worker without a connection to each
 /// endpoint.
-fn workers(concurrency: Concurrency, connections: u32, endpoints: usize) -> u16 {
+pub(super) fn workers(concurrency: Concurrency, connections: u32, endpoints: usize) -> u16 {
     match concurrency {
         Concurrency::Workers(workers) => workers,
         Concurrency::Auto => {
@@ -208,7 +208,7 @@ fn gather(sourced: Vec<Sourced>, arguments: &LoadArguments) -> anyhow::Result<Ve
 }
 
 /// `Host` is said by the authority; all else as given, ours before the file's.
-fn request_to(
+pub(super) fn request_to(
     target: &Target,
     method: String,
     own: &[Header],
@@ -243,7 +243,7 @@ fn weighted(typed: &str) -> anyhow::Result<(u32, &str)> {
     }
 }
 
-fn target(url: &str) -> anyhow::Result<Target> {
+pub(super) fn target(url: &str) -> anyhow::Result<Target> {
     let with_scheme = if url.contains("://") {
         url.to_owned()
     } else {

@@ -126,7 +126,7 @@ fn of_har(request: HarRequest) -> Sourced {
     let is_kept = |header: &HarHeader| {
         let is_framing = |name: &&str| header.name.eq_ignore_ascii_case(name);
         // Recordings of HTTP/2 have the request line among the headers.
-        !header.name.starts_with(':') && !FRAMING.iter().any(|name| is_framing(name))
+        !header.name.starts_with(':') && !FRAMING.iter().any(is_framing)
     };
     let headers = request.headers.into_iter().filter(is_kept);
     Sourced {

@@ -4,8 +4,8 @@ use stillwell_plan::{OtlpLogsPlan, PayloadFormat};
 
 use super::tree::{Heads, Item, Tree, floor as tree_floor};
 use super::{Leaf, Walk};
+use crate::event_time::EventTime;
 use crate::format::{Recipe, Writer};
-use crate::instant::Instant;
 use crate::mix::{Draw, Weights, index, key};
 use crate::pool::{Ink, Pool, SLACK};
 use crate::protobuf::Reverse;
@@ -67,7 +67,7 @@ impl Heads for Records {
 #[derive(Debug)]
 struct Writing {
     random: Random,
-    time: Instant,
+    time: EventTime,
     severities: Weights,
     texts: Pool,
     /// Low, and how many lengths there are.
@@ -91,7 +91,7 @@ impl Writing {
         );
         let traces_key = key(&common.derive("traces", 0));
         Self {
-            time: Instant::new(&mut random),
+            time: EventTime::new(&mut random),
             random,
             severities: Weights::new(&[
                 weights.trace,

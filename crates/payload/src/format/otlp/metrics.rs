@@ -6,8 +6,8 @@ use stillwell_units::{Seed, float_from_u64};
 
 use super::tree::{Heads, Item, Texts, Tree, floor as tree_floor};
 use super::{Leaf, Walk};
+use crate::event_time::EventTime;
 use crate::format::{Recipe, Writer};
-use crate::instant::Instant;
 use crate::mix::{Draw, Weights, key};
 use crate::protobuf::{Reverse, push_bytes};
 use crate::random::Random;
@@ -133,7 +133,7 @@ impl Heads for Metrics {
 #[derive(Debug)]
 struct Points {
     random: Random,
-    time: Instant,
+    time: EventTime,
     /// Of this event and the one before.
     now: u64,
     before: u64,
@@ -157,7 +157,7 @@ struct Counted<const N: usize> {
 impl Points {
     fn new(plan: &OtlpMetricsPlan, seed: &Seed) -> Self {
         let mut random = Random::new(seed.derive("values", 0));
-        let time = Instant::new(&mut random);
+        let time = EventTime::new(&mut random);
         let limits = plan.histogram_count_limits;
         // The largest histogram has its buckets and one around zero.
         let bucket_max = limits

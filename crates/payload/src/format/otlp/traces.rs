@@ -4,8 +4,8 @@
 
 use stillwell_plan::{OtlpTracesPlan, PayloadFormat, TRACE_DEPTH_MAX};
 
+use crate::event_time::EventTime;
 use crate::format::{Event, Joint, Recipe, Writer};
-use crate::instant::Instant;
 use crate::mix::{Chance, index, share};
 use crate::pool::Pool;
 use crate::protobuf::{HEAD_MAX, Reverse};
@@ -66,7 +66,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     let system = System::new(plan);
     let mut random = Random::new(recipe.seed.derive("values", 0));
     Box::new(Traces {
-        time: Instant::new(&mut random),
+        time: EventTime::new(&mut random),
         random,
         fails: Chance::new(plan.error_rate),
         texts: Pool::new(
@@ -87,7 +87,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
 struct Traces {
     system: System,
     random: Random,
-    time: Instant,
+    time: EventTime,
     fails: Chance,
     texts: Pool,
     /// Spans of the trace being written.

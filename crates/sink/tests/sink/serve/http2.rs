@@ -45,12 +45,12 @@ fn ask(server: &Server, requests: &[&[(&str, &str)]]) -> Vec<Answer> {
 }
 
 fn note(answers: &mut BTreeMap<u32, Answer>, event: ClientEvent<'_>) {
-    let stream = match event {
-        ClientEvent::Head { stream, .. }
-        | ClientEvent::Body { stream, .. }
-        | ClientEvent::End { stream, .. }
-        | ClientEvent::Failed { stream, .. } => stream,
-        _ => return,
+    let (ClientEvent::Head { stream, .. }
+    | ClientEvent::Body { stream, .. }
+    | ClientEvent::End { stream, .. }
+    | ClientEvent::Failed { stream, .. }) = event
+    else {
+        return;
     };
     let answer = answers.entry(stream.number()).or_default();
     match event {

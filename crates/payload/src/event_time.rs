@@ -11,12 +11,12 @@ const SPREAD_SECONDS: u64 = 8 * 365 * 86_400;
 
 /// A time that moves on by up to four milliseconds from event to event.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Instant {
+pub(crate) struct EventTime {
     /// Since 1970.
     pub(crate) nanos: u64,
 }
 
-impl Instant {
+impl EventTime {
     /// A time drawn from eight years.
     pub(crate) fn new(random: &mut Random) -> Self {
         let seconds = EARLIEST_SECONDS + random.between(0, SPREAD_SECONDS);
