@@ -18,10 +18,11 @@ fn serve(arguments: &[&str]) -> (Process, String) {
     let mut found = None;
     wait_until(LONG, || {
         let told = process.stdout() + &process.stderr();
+        // The list of URLs that it prints first.
         found = told
-            .split_whitespace()
+            .split('"')
             .find(|word| word.starts_with("http"))
-            .map(|word| word.trim_end_matches(|c: char| c != '/').to_owned());
+            .map(str::to_owned);
         found.is_some()
     });
     (process, found.unwrap())
