@@ -170,7 +170,7 @@ impl Ledger {
 
     /// Enters whatever the search came upon at `now`; an arrival if that was a
     /// stamp.
-    #[inline]
+    #[inline(always)]
     pub fn take_in(&mut self, sighting: &Sighting, now: Moment) -> Option<Arrival> {
         match sighting {
             Sighting::Stamp { stamp, span } => Some(self.enter(stamp, *span, now)),
@@ -187,7 +187,7 @@ impl Ledger {
 
     /// Enters a stamp that arrived at `now`, on the clock of its intended time.
     /// A span that is pending is to be settled later.
-    #[inline]
+    #[inline(always)]
     pub fn enter(&mut self, stamp: &Stamp, span: SpanCheck, now: Moment) -> Arrival {
         let latency = stamp.latency(now);
         let kind = match self.stream_of(stamp) {

@@ -122,6 +122,7 @@ impl StampSearch {
 
     /// Puts as much of `read` behind the carry as anything in it can need. True
     /// if that was all of `read`; if not, nothing of the carry is needed any more.
+    #[inline(never)]
     fn feed_carry(&mut self, read: &[u8], tell: &mut impl FnMut(Sighting)) -> bool {
         let before = self.carry.len();
         let taken = read.len().min(REACH);
@@ -213,7 +214,7 @@ struct Scan<'a> {
 impl Scan<'_> {
     /// Tells of the stamps and returns the place from which one may begin that
     /// was not told of.
-    #[inline]
+    #[inline(always)]
     fn run(
         &self,
         finder: &Finder<'static>,
@@ -231,7 +232,7 @@ impl Scan<'_> {
             };
             next = start + MAGIC.len();
             let Some(stamp) = Stamp::read(characters) else {
-                tell(Sighting::Broken);
+                tell_broken(tell);
                 continue;
             };
             next = start + STAMP_WIDTH;
@@ -244,6 +245,13 @@ impl Scan<'_> {
         // The first characters of a magic may stand at the very end.
         next.max((self.buffer.len() + 1).saturating_sub(MAGIC.len()))
     }
+}
+
+/// Tells of a beginning without a stamp. Apart, because it is rare.
+#[cold]
+#[inline(never)]
+fn tell_broken(tell: &mut impl FnMut(Sighting)) {
+    tell(Sighting::Broken);
 }
 
 #[cfg(test)]

@@ -139,12 +139,11 @@ fn hash(bytes: &[u8]) -> u32 {
 
 #[inline]
 fn mix_block(lanes: [u64; 2], block: &[u8; 32]) -> [u64; 2] {
-    let words: [u64; 4] = std::array::from_fn(|index| {
-        u64::from_le_bytes(std::array::from_fn(|byte| block[8 * index + byte]))
-    });
+    let (words, _) = block.as_chunks::<8>();
+    let word = |index: usize| u64::from_le_bytes(words[index]);
     [
-        fold(lanes[0] ^ words[0], KEYS[0] ^ words[1]),
-        fold(lanes[1] ^ words[2], KEYS[1] ^ words[3]),
+        fold(lanes[0] ^ word(0), KEYS[0] ^ word(1)),
+        fold(lanes[1] ^ word(2), KEYS[1] ^ word(3)),
     ]
 }
 

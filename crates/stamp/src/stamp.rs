@@ -79,7 +79,7 @@ impl Stamp {
     /// Reads a stamp; `None` unless each of the characters is as some
     /// [`Stamper`] wrote it.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn read(characters: &[u8; STAMP_WIDTH]) -> Option<Self> {
         let (words, _) = characters.as_chunks::<8>();
         let mut values = [0; 6];

@@ -7,7 +7,6 @@ use stillwell_units::Nanos;
 use super::{CalibratedExperiment, CalibratedGoal, Hindrance, MachineMet, Visible, WorseFound};
 use crate::words::{
     change_size, clock, counted, goal_title, interval, nanos, or_missing, percent, plain,
-    significant,
 };
 
 /// Below this share of the noise, the other part is what limits.
@@ -19,7 +18,7 @@ const PAIRING_HELPS: f64 = 1.5;
 /// Share of others' CPU time from which on they are told as a limit.
 const FOREIGN_TOLD: f64 = 0.05;
 
-/// `3 of 40, so 1.6 to 20 % of the time (95 %)`.
+/// `3 of 40 (1.6 % to 20.4 %)`, the interval exact at 95 %.
 pub(super) fn rate(hits: u32, of: u32) -> String {
     let share = binomial_share(hits, of, Level::NINETY_FIVE);
     format!(
@@ -128,11 +127,12 @@ fn tolerance(goal: &CalibratedGoal) -> String {
     size(goal.scale, goal.tolerance.share())
 }
 
-/// Without a sign: how large, not which way.
+/// Without a sign: how large, not which way. What a sharp rig sees are hundredths
+/// of a percent.
 fn size(scale: Scale, share: f64) -> String {
     match scale {
-        Scale::Ratio => percent(share),
-        Scale::Difference => format!("{} points", significant(100.0 * share)),
+        Scale::Ratio => format!("{:.2} %", 100.0 * share),
+        Scale::Difference => format!("{:.2} points", 100.0 * share),
     }
 }
 
@@ -173,7 +173,7 @@ fn noise(goal: &CalibratedGoal) -> Option<String> {
     let helps = if apart > PAIRING_HELPS * pair {
         "what they share, such as drift of the machine, falls out"
     } else {
-        "they share little: a sliced design, or a quieter machine, would help more than pairs"
+        "they share little: a quieter machine or longer runs would help more than pairs do"
     };
     Some(format!(
         "{title}: the two runs of a pair differ by {} (sd), runs at any two times by {}; {helps}",
@@ -187,10 +187,7 @@ fn length(goal: &CalibratedGoal) -> Option<String> {
     let share = goal.within_share?;
     let advice = match goal.better_seconds {
         Some(seconds) if share >= HALF => {
-            format!(
-                "; runs of {} s would see more in the same time",
-                significant(seconds)
-            )
+            format!("; runs of {seconds:.0} s would see more in the same time")
         }
         _ => String::new(),
     };

@@ -44,7 +44,7 @@ pub(super) struct Indexed {
 
 impl Received {
     /// Enters a sequence number.
-    #[inline]
+    #[inline(always)]
     pub(super) fn enter(&mut self, sequence: u64, store: &mut Store) -> Entry {
         let (index, offset) = split(sequence);
         if let Some(last) = self.windows.back_mut()

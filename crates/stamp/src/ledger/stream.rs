@@ -48,7 +48,7 @@ impl StreamLedger {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn enter(&mut self, sequence: u64, late: bool, store: &mut Store) -> ArrivalKind {
         self.tally.arrivals += 1;
         match self.first.enter(sequence, store) {
@@ -96,7 +96,7 @@ impl StreamLedger {
         ArrivalKind::Doubled
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn count_span(&mut self, sequence: u64, span: SpanCheck) {
         let tally = &mut self.tally;
         match span {

@@ -88,7 +88,7 @@ fn the_bytes_stay_the_same() {
     stamper.write(&mut slot, 1_000_000, Moment::new(123_456_789_000), span);
     assert_eq!(
         std::str::from_utf8(&slot).unwrap(),
-        "0qz8j1v97gssprkgasq6aaaa4zhh3ida3bibcaaaiqgsj7sdlbacaaaa6lyugmoq"
+        "0qz8x1v9pniejpaaaecepaaamdpjdlbncaaambaaiakbjjolldakalcafnjkcfam"
     );
 }
 
