@@ -39,8 +39,8 @@ Exit codes:
 #[derive(Args, Debug)]
 #[command(after_help = NOTES)]
 pub(crate) struct LoadArguments {
-    /// Where requests go: [WEIGHT*]URL, such as http://127.0.0.1:8080/in or
-    /// 3*http://[::1]/; repeatable
+    /// Where requests go: URL or WEIGHT*URL, such as http://127.0.0.1:8080/in or
+    /// 3*http://localhost/; repeatable
     #[arg(value_name = "URL", required_unless_present_any = ["requests_file", "har"])]
     pub(crate) urls: Vec<String>,
     /// How fast: max, N/s, FROM/s..TO/s:TIME or N/s:TIME,N/s:TIME…
@@ -132,10 +132,10 @@ pub(crate) struct LoadRequestArguments {
         visible_alias = "request-header"
     )]
     pub(crate) header: Vec<Header>,
-    /// The body: text, @FILE, or payload:FORMAT[:SIZE] such as payload:json:4KiB
+    /// The body: text, @FILE, or payload:FORMAT:SIZE such as payload:json:4KiB
     #[arg(short, long)]
     pub(crate) body: Option<String>,
-    /// Requests from a file, one a line: [METHOD] URL [BODY]
+    /// Requests from a file, one a line: URL, METHOD URL, or METHOD URL BODY
     #[arg(long, value_name = "FILE", conflicts_with = "urls")]
     pub(crate) requests_file: Option<PathBuf>,
     /// The requests of a recording by a browser or proxy
