@@ -27,10 +27,11 @@ quickstart:
 bench-tcp:
     cargo bench -p stillwell-benches --bench tcp
 
-# HTTP: POST beside a plain-syscall client, and load beside wrk and h2load on nginx.
+# HTTP: POST beside plain system calls; load beside wrk, h2load, oha and fortio; serve beside nginx.
 bench-http:
     cargo bench -p stillwell-benches --bench http
     cargo bench -p stillwell-benches --bench load
+    cargo bench -p stillwell-benches --bench serve
 
 # Payload bytes per CPU second, for each format.
 bench-payload:
@@ -47,6 +48,10 @@ bench-pacing:
 # What it costs to watch a tree of processes.
 bench-observer:
     cargo bench -p stillwell-benches --bench observer
+
+# How long it takes to judge a lab of 100 experiments.
+bench-judge:
+    cargo bench -p stillwell-benches --bench judge
 
 # How often verdicts are right where the truth is known: same, cpu or throughput.
 calibrate mode="same" experiments="20" pairs="10":

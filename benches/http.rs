@@ -34,6 +34,7 @@ fn bodies_up_to(maximum: ByteSize) -> anyhow::Result<()> {
         let transport = TransportPlan::Http {
             url: format!("http://{address}/bench"),
             headers: vec![("Content-Type".to_owned(), "text/plain".to_owned())],
+            exchange: Box::default(),
         };
         ours::generator(transport, PayloadFormat::Syslog5424, maximum, CONNECTIONS)
     };

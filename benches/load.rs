@@ -1,258 +1,129 @@
-//! Requests at full speed: `stillwell load` beside wrk and h2load, against nginx
-//! with one worker that answers at once, as requests for each second of the
-//! client's CPU time. All latencies of ours are recorded meanwhile.
+//! Requests at full speed: `stillwell load` beside wrk, h2load, oha and fortio,
+//! against nginx with one worker that answers at once, as requests for each second
+//! of the client's CPU time. All latencies of ours are recorded meanwhile.
 //!
-//! The three are programs of Debian: `nginx-light`, `wrk`, `nghttp2-client`. What
-//! is not there is left out, with a word.
+//! Then requests at a rate, from a worker that has its core to itself: how many
+//! leave within 50 µs of the schedule, and what comes of rates that are too high.
+//!
+//! `speed` or `rates` as an argument does one of the two, names of questions, such
+//! as `HTTP/2`, leave the others out. Debian has `nginx-light`,
+//! `wrk` and `nghttp2-client`; oha comes by `cargo install oha`, fortio by
+//! `go install fortio.org/fortio@v1.66.3`. What is not there is left out, with a
+//! word.
 
 #![expect(
     clippy::print_stdout,
     reason = "what a benchmark has to say, it prints"
 )]
 
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use stillwell_benches::{Figure, Nginx, Peer, Question, Side, compare_first, loads, questions};
+use stillwell_metric::LoadTime;
+use stillwell_run::LoadFound;
+use stillwell_units::{Nanos, float_from_u64};
 
-use anyhow::Context;
-use stillwell_benches::{Figure, RECEIVER_CPU, SENDER_CPU, Side, compare, on, ours};
-use stillwell_plan::{
-    BodyPlan, ClientTlsPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadPlan,
-    LoadProtocol, RequestPlan, Reuse, TlsSuites, UntilPlan, Verification,
-};
-use stillwell_run::{AddressFamily, Interrupt, conduct_load};
-use stillwell_testkit::{find_program, free_port};
-use stillwell_units::{Nanos, Seed};
+const ROUNDS: usize = 7;
 
-const ROUNDS: usize = 11;
-const LENGTH: Nanos = Nanos::from_secs(2);
+/// A send is on time that is no later than this.
+const ON_TIME_NS: u64 = 50_000;
 
-/// One way to put the question.
-struct Way {
-    protocol: LoadProtocol,
-    connections: u32,
-    streams: u32,
-}
-
-const WAYS: [Way; 2] = [
-    Way {
-        protocol: LoadProtocol::Http1,
-        connections: 50,
-        streams: 1,
-    },
-    Way {
-        protocol: LoadProtocol::Http2,
-        connections: 10,
-        streams: 10,
-    },
-];
+/// Requests a second from one worker.
+const RATE: f64 = 20_000.0;
 
 fn main() -> anyhow::Result<()> {
-    if find_program("nginx").is_none() {
+    if !Nginx::is_there() {
         println!("left out: there is no nginx");
         return Ok(());
     }
-    for way in WAYS {
-        let server = Nginx::start(way.protocol)?;
-        let peer = match way.protocol {
-            LoadProtocol::Http1 => "wrk",
-            LoadProtocol::Http2 => "h2load",
-        };
-        println!(
-            "{}: {} connections with {} requests at once",
-            way.protocol.name(),
-            way.connections,
-            way.streams
-        );
-        let mut sides = vec![Side {
-            name: "stillwell load",
-            turn: Box::new(|| own_turn(&way, server.port)),
-        }];
-        if find_program(peer).is_some() {
-            sides.push(Side {
-                name: peer,
-                turn: Box::new(|| peer_turn(&way, server.port)),
-            });
-        } else {
-            println!("left out: there is no {peer}");
+    let asked: Vec<String> = std::env::args().skip(1).collect();
+    let is_asked = |mode: &str| {
+        let modes = ["speed", "rates"];
+        let is_any = asked.iter().any(|word| modes.contains(&word.as_str()));
+        !is_any || asked.iter().any(|word| word == mode)
+    };
+    if is_asked("speed") {
+        for question in questions(2).iter().filter(|it| it.is_among(&asked)) {
+            speed(question)?;
         }
-        compare(
-            ROUNDS,
-            "requests per client CPU second",
-            Figure::operations_per_send_second,
-            &mut sides,
-        )?;
+    }
+    if is_asked("rates") {
+        rates()?;
     }
     Ok(())
 }
 
-fn own_turn(way: &Way, port: u16) -> anyhow::Result<Figure> {
-    let before = stillwell_scope::clock::process_cpu();
-    let place = [on(SENDER_CPU)];
-    let interrupt = Interrupt::new();
-    let plan = plan(way, port);
-    let found = conduct_load(plan, AddressFamily::Any, &place, &interrupt, &mut |_| {})?;
-    let cpu = stillwell_scope::clock::process_cpu().saturating_sub(before);
-    let good = stillwell_metric::Outcome::Ok;
-    let answered = found.workers.iter().map(|worker| worker.shard.ended(good));
-    Ok(Figure {
-        operations: answered.sum(),
-        send_cpu: cpu,
-        ..Figure::default()
-    })
-}
-
-fn plan(way: &Way, port: u16) -> LoadPlan {
-    let address = format!("127.0.0.1:{port}");
-    LoadPlan {
-        endpoints: vec![EndpointPlan {
-            address: address.clone(),
-            tls_host: None,
-            weight: 1,
-            requests: vec![RequestPlan {
-                method: "GET".to_owned(),
-                path: "/".to_owned(),
-                authority: address,
-                headers: Vec::new(),
-                body: BodyPlan::None,
-            }],
-        }],
-        pace: LoadPace::Closed,
-        connecting: ConnectingPlan {
-            connections: way.connections,
-            protocol: way.protocol,
-            streams: way.streams,
-            prefetch: true,
-            reuse: Reuse::Mru,
-            requests_max: None,
-            timeout: Nanos::from_secs(5),
-        },
-        tls: ClientTlsPlan {
-            verification: Verification::None,
-            identity: None,
-            alpn: Vec::new(),
-            server_name: None,
-            resumption: true,
-            suites: TlsSuites::default(),
-        },
-        workers: 1,
-        until: UntilPlan {
-            duration: Some(LENGTH),
-            ..UntilPlan::default()
-        },
-        warmup: Nanos::ZERO,
-        timeout: Nanos::from_secs(30),
-        grace: Nanos::from_secs(5),
-        idle: IdleStrategy::Spin,
-        seed: Seed::from_number(1),
-    }
-}
-
-fn peer_turn(way: &Way, port: u16) -> anyhow::Result<Figure> {
-    let before = children_cpu()?;
-    let url = format!("http://127.0.0.1:{port}/");
-    let seconds = LENGTH.as_u64() / 1_000_000_000;
-    let mut command = Command::new("taskset");
-    command.args(["-c", &SENDER_CPU.to_string()]);
-    match way.protocol {
-        LoadProtocol::Http1 => {
-            let connections = way.connections.to_string();
-            let seconds = format!("-d{seconds}");
-            command.args(["wrk", "-t1", "-c", &connections, &seconds, &url]);
+fn speed(question: &Question) -> anyhow::Result<()> {
+    let server = Nginx::start(question)?;
+    let Question {
+        name,
+        connections,
+        streams,
+        ..
+    } = question;
+    println!("{name}: {connections} connections with {streams} requests at once");
+    let port = server.port();
+    let mut sides = vec![Side {
+        name: "stillwell load",
+        turn: Box::new(move || loads::turn(question, port)),
+    }];
+    for peer in Peer::ALL {
+        if !peer.can(question) {
+            continue;
         }
-        LoadProtocol::Http2 => {
-            let (connections, streams) = (way.connections.to_string(), way.streams.to_string());
-            let seconds = seconds.to_string();
-            command.args(["h2load", "-t1", "-c", &connections, "-m", &streams]);
-            command.args(["-D", &seconds, &url]);
+        if !peer.is_there() {
+            println!("left out: there is no {}", peer.name());
+            continue;
+        }
+        sides.push(Side {
+            name: peer.name(),
+            turn: Box::new(move || peer.turn(question, port)),
+        });
+    }
+    compare_first(
+        ROUNDS,
+        "requests per client CPU second",
+        Figure::operations_per_send_second,
+        &mut sides,
+    )
+}
+
+fn rates() -> anyhow::Result<()> {
+    for question in questions(5).iter().filter(|question| !question.has_tls) {
+        let server = Nginx::start(question)?;
+        println!("{}: {RATE} requests a second, core reserved", question.name);
+        on_time(&loads::conduct(question, server.port(), Some(RATE))?);
+        let most = achieved(&loads::conduct(question, server.port(), None)?);
+        println!("  as fast as answers come: {most:.0} a second");
+        for factor in [0.8, 1.2, 2.0, 4.0] {
+            let found = loads::conduct(question, server.port(), Some(factor * most))?;
+            let rate = achieved(&found);
+            let share = 100.0 * rate / most;
+            println!("  {factor:.1} times that asked for: {rate:.0} a second, {share:.1} % of it");
         }
     }
-    let output = command.output().context("start the peer")?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let operations = match way.protocol {
-        LoadProtocol::Http1 => number_before(&text, " requests in "),
-        LoadProtocol::Http2 => number_before(&text, " succeeded, "),
-    };
-    Ok(Figure {
-        operations: operations.with_context(|| format!("read what the peer said: {text}"))?,
-        send_cpu: children_cpu()?.saturating_sub(before),
-        ..Figure::default()
-    })
+    Ok(())
 }
 
-fn number_before(text: &str, word: &str) -> Option<u64> {
-    let (before, _) = text.split_once(word)?;
-    before.split_whitespace().last()?.parse().ok()
+/// Requests answered for each second.
+fn achieved(found: &LoadFound) -> f64 {
+    float_from_u64(loads::answered(found)) / found.measured.as_secs_f64()
 }
 
-/// CPU time of children that have ended, in steps of 10 ms.
-fn children_cpu() -> anyhow::Result<Nanos> {
-    let text = std::fs::read_to_string("/proc/self/stat")?;
-    // The second field may hold anything, and ends with the last parenthesis.
-    let (_, fields) = text.rsplit_once(')').context("read our own times")?;
-    let ticks = fields.split_whitespace().skip(13).take(2);
-    let ticks: Vec<u64> = ticks.map(str::parse).collect::<Result<_, _>>()?;
-    Ok(Nanos::from_millis(10 * ticks.iter().sum::<u64>()))
-}
-
-/// nginx with one worker on the receiver's CPU.
-struct Nginx {
-    process: Child,
-    port: u16,
-    folder: std::path::PathBuf,
-}
-
-impl Nginx {
-    fn start(protocol: LoadProtocol) -> anyhow::Result<Self> {
-        let port = free_port();
-        let folder = std::env::temp_dir().join(format!("stillwell-bench-{port}"));
-        std::fs::create_dir_all(&folder)?;
-        let place = folder.display();
-        let version = match protocol {
-            LoadProtocol::Http1 => "",
-            LoadProtocol::Http2 => "http2",
-        };
-        let affinity = format!("{:b}", 1_u32 << RECEIVER_CPU);
-        let text = format!(
-            "worker_processes 1; worker_cpu_affinity {affinity}; daemon off;\n\
-             pid {place}/pid; error_log {place}/error.log;\n\
-             events {{ worker_connections 1024; }}\n\
-             http {{ access_log off; keepalive_requests 1000000000;\n\
-             client_body_temp_path {place}; proxy_temp_path {place};\n\
-             fastcgi_temp_path {place}; uwsgi_temp_path {place}; scgi_temp_path {place};\n\
-             server {{ listen 127.0.0.1:{port} {version};\n\
-             location / {{ return 200 0123456789; }} }} }}\n"
-        );
-        let config = folder.join("nginx.conf");
-        std::fs::write(&config, text)?;
-        let process = start(&config)?;
-        let server = Self {
-            process,
-            port,
-            folder,
-        };
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-            ours::pause(Duration::from_millis(10));
+fn on_time(found: &LoadFound) {
+    for (name, time) in [
+        ("later than the schedule", LoadTime::Lateness),
+        ("later than a free connection", LoadTime::OwnLateness),
+    ] {
+        for worker in &found.workers {
+            let times = worker.times(time);
+            let late = times.len() - times.count_between(0, ON_TIME_NS);
+            let share = 100.0 * float_from_u64(late) / float_from_u64(times.len());
+            println!(
+                "  {name}: {} sends, {share:.3} % by more than 50 µs, p50 {}, p99.9 {}, max {}",
+                times.len(),
+                Nanos::new(times.value_at_quantile(0.5)),
+                Nanos::new(times.value_at_quantile(0.999)),
+                Nanos::new(times.max()),
+            );
         }
-        Ok(server)
-    }
-}
-
-fn start(config: &Path) -> anyhow::Result<Child> {
-    let mut command = Command::new("nginx");
-    command.arg("-c").arg(config).stderr(Stdio::null());
-    command.spawn().context("start nginx")
-}
-
-impl Drop for Nginx {
-    fn drop(&mut self) {
-        // Its worker ends with it when it is asked to; the folder is of no use then.
-        let ask = Command::new("kill")
-            .arg(self.process.id().to_string())
-            .status();
-        if ask.is_ok() {
-            drop(self.process.wait());
-        }
-        drop(std::fs::remove_dir_all(&self.folder));
     }
 }

@@ -12,8 +12,8 @@ use stillwell_payload::BlockSet;
 use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan};
 use stillwell_scope::clock;
 use stillwell_stamp::{
-    Expected, Ledger, RunMark, STAMP_WIDTH, Sighting, Span, SpanCheck, StampSearch, Stamper,
-    StreamId,
+    Expected, ExpectedStream, Ledger, RunMark, STAMP_WIDTH, Sighting, Span, SpanCheck,
+    StampSearch, Stamper, StreamId, Times,
 };
 use stillwell_units::{ByteSize, Moment, Nanos, RunId, Seed, float_from_u64};
 
@@ -103,7 +103,8 @@ impl Events {
             }
             let span = span_of(span, behind);
             let intended = Moment::new(self.sequence * 5_000);
-            self.stamper.write(slot, self.sequence, intended, span);
+            let times = Times::new(intended, intended + Nanos::new(40_000));
+            self.stamper.write(slot, self.sequence, times, span);
         }
     }
 
@@ -124,9 +125,10 @@ impl Events {
     fn enter(&mut self, name: &str, work: Work, lossy: u64) -> anyhow::Result<()> {
         let mut ledger = Ledger::new(Expected {
             run: self.run,
-            streams: 1,
-            copies: 1,
-            late_after: Some(Nanos::SECOND),
+            streams: vec![ExpectedStream {
+                copies: 1,
+                late_after: Some(Nanos::SECOND),
+            }],
             memory: ByteSize::mib(64),
         })?;
         let mut search = StampSearch::new();

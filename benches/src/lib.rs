@@ -9,10 +9,15 @@
     reason = "what a benchmark has to say, it prints"
 )]
 
+pub mod loads;
+mod nginx;
 pub mod ours;
+mod peers;
 pub mod plain;
 mod texts;
 
+pub use nginx::Nginx;
+pub use peers::{Peer, Question};
 pub use texts::text_payloads;
 
 use stillwell_scope::{PartEnd, Place};
@@ -57,6 +62,12 @@ impl Figure {
     pub fn operations_per_send_second(&self) -> f64 {
         float_from_u64(self.operations) / self.send_cpu.as_secs_f64()
     }
+
+    /// Operations for each second of CPU time of the receiving half.
+    #[must_use]
+    pub fn operations_per_receive_second(&self) -> f64 {
+        float_from_u64(self.operations) / self.receive_cpu.as_secs_f64()
+    }
 }
 
 /// One side of a comparison: its name, and one turn of it.
@@ -87,12 +98,7 @@ pub fn compare(
     figure: impl Fn(&Figure) -> f64,
     sides: &mut [Side<'_>],
 ) -> anyhow::Result<()> {
-    let mut taken = vec![Vec::with_capacity(rounds); sides.len()];
-    for _ in 0..rounds {
-        for (side, values) in sides.iter_mut().zip(&mut taken) {
-            values.push(figure(&(side.turn)()?));
-        }
-    }
+    let taken = take_turns(rounds, figure, sides)?;
     let last = taken.last().cloned().unwrap_or_default();
     for (side, values) in sides.iter().zip(&taken) {
         let middle = median(values);
@@ -104,6 +110,84 @@ pub fn compare(
         );
     }
     Ok(())
+}
+
+/// As [`compare`], but prints how many times the figure of each side that of the
+/// first one is: our own beside its peers.
+///
+/// # Errors
+/// What a turn fails with.
+pub fn compare_first(
+    rounds: usize,
+    unit: &str,
+    figure: impl Fn(&Figure) -> f64,
+    sides: &mut [Side<'_>],
+) -> anyhow::Result<()> {
+    let taken = take_turns(rounds, figure, sides)?;
+    let first = taken.first().cloned().unwrap_or_default();
+    for (side, values) in sides.iter().zip(&taken) {
+        let middle = median(values);
+        let ratios = first.iter().zip(values).map(|(own, it)| own / it);
+        let mut ratios: Vec<f64> = ratios.collect();
+        let ratio = median(&ratios);
+        ratios.sort_by(f64::total_cmp);
+        let (least, most) = (
+            ratios.first().unwrap_or(&ratio),
+            ratios.last().unwrap_or(&ratio),
+        );
+        println!(
+            "  {:<16} {middle:>9.0} {unit}   {ratio:.2} ({least:.2} to {most:.2})",
+            side.name
+        );
+    }
+    Ok(())
+}
+
+/// The figure of each side, round by round.
+fn take_turns(
+    rounds: usize,
+    figure: impl Fn(&Figure) -> f64,
+    sides: &mut [Side<'_>],
+) -> anyhow::Result<Vec<Vec<f64>>> {
+    let mut taken = vec![Vec::with_capacity(rounds); sides.len()];
+    for _ in 0..rounds {
+        for (side, values) in sides.iter_mut().zip(&mut taken) {
+            values.push(figure(&(side.turn)()?));
+        }
+    }
+    Ok(taken)
+}
+
+/// What clients and servers are asked for, for so many seconds a turn: both
+/// versions of HTTP, each without TLS and with it.
+#[must_use]
+pub fn questions(seconds: u32) -> [Question; 4] {
+    let http1 = Question {
+        name: "HTTP/1.1",
+        is_http2: false,
+        has_tls: false,
+        connections: 50,
+        streams: 1,
+        seconds,
+    };
+    let http2 = Question {
+        name: "HTTP/2",
+        is_http2: true,
+        connections: 10,
+        streams: 10,
+        ..http1
+    };
+    let over_tls = |name, question: Question| Question {
+        name,
+        has_tls: true,
+        ..question
+    };
+    [
+        http1,
+        http2,
+        over_tls("HTTP/1.1/TLS", http1),
+        over_tls("HTTP/2/TLS", http2),
+    ]
 }
 
 /// The middle value.

@@ -33,6 +33,7 @@ pub fn generator(
         connections,
         workers: 1,
         seed: Seed::from_number(1),
+        stamps: None,
     }
 }
 

@@ -83,6 +83,7 @@ fn some_manifest() -> Manifest {
         subject: None,
         parts: Vec::new(),
         outcome: RunOutcome::Unfinished,
+        ledger: None,
     }
 }
 

@@ -7,10 +7,12 @@
 mod files;
 mod h2;
 mod http;
+mod load;
 
 pub use files::{capture, config, lading_capture};
 pub use h2::{grpc_messages, h2_client, h2_frames, h2_server, hpack};
 pub use http::{http_request, http_response};
+pub use load::{expression, load_answer, response_options};
 
 /// A page of metrics has no more series than asked for, every line of it is
 /// accounted for at most once, and names are never empty.

@@ -38,7 +38,7 @@ impl Row {
     }
 }
 
-const VALUE: &str = "value";
+const VALUE: &str = schema::VALUE;
 const RESERVED: [&str; 9] = [
     schema::RUN_ID,
     schema::TIME,

@@ -3,8 +3,10 @@
 //! A file holds one line (JSONL, also under zstd) or one row (Parquet) for each
 //! metric, set of labels and tick. [`read_lading`] goes through it once and
 //! keeps only the series that were asked for, summed over their labels, so that
-//! memory does not grow with what else was recorded. Nothing in such a file
-//! says where warm-up ended: whoever asks for a number says from when on.
+//! memory does not grow with what else was recorded. Nothing in a file that lading
+//! wrote says where warm-up ended: whoever asks for a number says from when on. One
+//! that [`LadingWriter`] wrote does, by the marker
+//! [`PHASE_MARKER`](stillwell_metric::PHASE_MARKER): see [`LadingRun::measured`].
 //!
 //! ```text
 //! {"run_id":"…","time":1700000000000,"fetch_index":7,"metric_name":"bytes_written",
@@ -13,18 +15,28 @@
 
 mod fold;
 mod lines;
+mod output;
+mod sketch;
+mod survey;
 mod table;
+mod ticks;
+mod validate;
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use stillwell_metric::Kind;
+use stillwell_metric::{Kind, Labels, Value};
 
 pub use fold::{LadingRun, LadingSeries, LadingTick, SeriesProblem, SeriesWanted};
+pub use output::{LadingLayout, LadingOutput, LadingWriter};
+pub use survey::{MetricList, MetricSurvey, SeriesSurvey, list_metrics, survey_metric};
+pub use validate::{Validity, Violation, validate};
 
 use fold::Fold;
+
+use crate::write::{JOURNAL, SERIES};
 
 /// Bytes at the start of a file that tell its format.
 pub const SNIFF_BYTES: usize = 8192;
@@ -142,30 +154,94 @@ pub enum LadingError {
 /// # Errors
 /// [`LadingError`] with the file, and the line where there is one.
 pub fn read_lading(path: &Path, wanted: &SeriesWanted) -> Result<LadingCapture, LadingError> {
-    let failed = |source| LadingError::Read {
-        path: path.to_path_buf(),
-        source,
-    };
-    let mut start = Vec::new();
-    let sniff_bytes = u64::try_from(SNIFF_BYTES).unwrap_or(u64::MAX);
-    let file = File::open(path).map_err(failed)?;
-    file.take(sniff_bytes)
-        .read_to_end(&mut start)
-        .map_err(failed)?;
     let mut fold = Fold::new(wanted);
-    let file = || File::open(path).map_err(failed);
-    let read = match LadingFormat::sniff(&start) {
-        Some(LadingFormat::Jsonl) => lines::read(BufReader::new(file()?), &mut fold),
-        Some(LadingFormat::JsonlZstd) => {
-            let decoder = zstd::stream::read::Decoder::new(file()?).map_err(failed)?;
-            lines::read(BufReader::new(decoder), &mut fold)
-        }
-        Some(LadingFormat::Parquet) => table::read(file()?, &mut fold),
-        None if start.trim_ascii().is_empty() => Err(Problem::Empty),
-        None => Err(Problem::Unknown),
-    };
+    let read = open(path, lines::sample, table::sample, &mut |sample| {
+        fold.push(sample)
+    });
     let cut = read.map_err(|problem| problem.at(path))?;
     fold.finish(cut).map_err(|problem| problem.at(path))
+}
+
+/// One row of a capture, with all of its labels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LadingRow {
+    /// The name of its run.
+    pub run_id: String,
+    /// The number of its tick.
+    pub tick: u64,
+    /// Wall clock: milliseconds since 1970.
+    pub wall_millis: u64,
+    /// The metric.
+    pub metric: String,
+    /// How its values behave.
+    pub kind: Kind,
+    /// Its labels.
+    pub labels: Labels,
+    /// The value; of a histogram its bytes as they are kept.
+    pub value: Value,
+}
+
+/// Goes through the rows of the capture at `path`, in their order: a file of
+/// lading's, or a capture folder of ours. Gives why the end is missing, if it is.
+///
+/// # Errors
+/// [`LadingError`] with the file, and the line where there is one.
+pub fn visit_lading(
+    path: &Path,
+    visit: &mut dyn FnMut(LadingRow),
+) -> Result<Option<String>, LadingError> {
+    let read = open(path, lines::row, table::row, &mut |row| {
+        visit(row);
+        Ok(())
+    });
+    read.map_err(|problem| problem.at(path))
+}
+
+/// Reads the file at `path`, or what lies in the folder there, each line or row
+/// by its function. Where a table's writer was killed its journal is read.
+fn open<T>(
+    path: &Path,
+    parse_line: impl Fn(&[u8]) -> Result<T, String>,
+    parse_row: impl Fn(&parquet::record::Row) -> Option<T>,
+    take: &mut dyn FnMut(T) -> Result<(), Problem>,
+) -> Result<Option<String>, Problem> {
+    let (file, is_journal) = file_of(path);
+    let open = || File::open(&file).map_err(Problem::Read);
+    let mut start = Vec::new();
+    let sniff_bytes = u64::try_from(SNIFF_BYTES).unwrap_or(u64::MAX);
+    open()?
+        .take(sniff_bytes)
+        .read_to_end(&mut start)
+        .map_err(Problem::Read)?;
+    let cut = match LadingFormat::sniff(&start) {
+        Some(LadingFormat::Jsonl) => lines::read(BufReader::new(open()?), parse_line, take),
+        Some(LadingFormat::JsonlZstd) => {
+            let decoder = zstd::stream::read::Decoder::new(open()?).map_err(Problem::Read)?;
+            lines::read(BufReader::new(decoder), parse_line, take)
+        }
+        Some(LadingFormat::Parquet) => table::read(open()?, parse_row, take),
+        None if start.trim_ascii().is_empty() => Err(Problem::Empty),
+        None => Err(Problem::Unknown),
+    }?;
+    let killed = || "its writer was killed, and its journal was read instead".to_owned();
+    Ok(cut.or_else(|| is_journal.then(killed)))
+}
+
+/// The file to read for `path`, and whether it is the journal of one that is not
+/// whole.
+fn file_of(path: &Path) -> (PathBuf, bool) {
+    if path.is_dir() {
+        let journal = path.join(JOURNAL);
+        return match journal.exists() {
+            true => (journal, true),
+            false => (path.join(SERIES), false),
+        };
+    }
+    let journal = output::journal_of(path);
+    match journal.exists() {
+        true => (journal, true),
+        false => (path.to_path_buf(), false),
+    }
 }
 
 /// One value, as a file tells it.
@@ -179,6 +255,7 @@ struct Sample {
     id: Option<String>,
     experiment: Option<String>,
     variant: Option<String>,
+    phase: Option<String>,
     /// `None` for histograms, whose sketches are not read.
     value: Option<f64>,
 }

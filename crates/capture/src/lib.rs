@@ -17,6 +17,7 @@
 
 mod journal;
 mod lading;
+mod ledger;
 mod manifest;
 mod parquet;
 mod read;
@@ -25,9 +26,12 @@ mod series;
 mod write;
 
 pub use lading::{
-    LadingCapture, LadingError, LadingFormat, LadingRun, LadingSeries, LadingTick, SNIFF_BYTES,
-    SeriesProblem, SeriesWanted, read_lading,
+    LadingCapture, LadingError, LadingFormat, LadingLayout, LadingOutput, LadingRow, LadingRun,
+    LadingSeries, LadingTick, LadingWriter, MetricList, MetricSurvey, SNIFF_BYTES, SeriesProblem,
+    SeriesSurvey, SeriesWanted, Validity, Violation, list_metrics, read_lading, survey_metric,
+    validate, visit_lading,
 };
+pub use ledger::{CountBounds, LedgerEvent, LedgerFigures, LedgerRange, LedgerRecord};
 pub use manifest::{
     EventRecord, MANIFEST_SCHEMA, Manifest, Note, PartNote, PhaseMark, RunIdentity, RunOutcome,
     RunStage, SubjectEnd,

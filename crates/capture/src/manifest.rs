@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use stillwell_plan::{Phase, RigPlan};
 use stillwell_units::{Moment, Nanos, RunId};
 
+use crate::ledger::LedgerRecord;
+
 /// Names the shape of [`Manifest`]; keys are added within a version and never
 /// removed.
 pub const MANIFEST_SCHEMA: &str = "stillwell/run/v1";
@@ -45,6 +47,9 @@ pub struct Manifest {
     pub subject: Option<SubjectEnd>,
     /// How every part of ours ended.
     pub parts: Vec<PartNote>,
+    /// What became of every stamped event, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<LedgerRecord>,
     /// How the run ended.
     pub outcome: RunOutcome,
 }

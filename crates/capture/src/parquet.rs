@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataWriter};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
@@ -20,10 +22,22 @@ use crate::schema;
 
 /// Rows kept in memory before they are written as one group.
 const ROWS_WAITING_MAX: usize = 65_536;
-const COMPRESSION_LEVEL: i32 = 3;
+/// By custom, of 1 to 22.
+pub(crate) const COMPRESSION_LEVEL: i32 = 3;
 
-/// A Parquet file that grows; it can be read only once it is closed.
+/// Whose columns a file has.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Columns {
+    /// lading's, whose value is 0.0 beside a histogram.
+    Lading,
+    /// Ours: lading's, and two more.
+    Native,
+}
+
+/// A Parquet file that grows; it can be read only once it is closed, or up to its
+/// last [`SeriesFile::checkpoint`].
 pub(crate) struct SeriesFile {
+    columns: Columns,
     writer: SerializedFileWriter<File>,
     rows: Vec<Row>,
 }
@@ -37,16 +51,26 @@ impl std::fmt::Debug for SeriesFile {
 }
 
 impl SeriesFile {
-    pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        let level = ZstdLevel::try_new(COMPRESSION_LEVEL).map_err(to_io)?;
+    /// Begins a file at `path`, under zstd of `compression_level`.
+    pub(crate) fn create(
+        path: &Path,
+        columns: Columns,
+        compression_level: i32,
+    ) -> io::Result<Self> {
+        let level = ZstdLevel::try_new(compression_level).map_err(to_io)?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(level))
             .build();
-        let message = parse_message_type(schema::MESSAGE_TYPE).map_err(to_io)?;
+        let message = match columns {
+            Columns::Lading => schema::LADING_MESSAGE_TYPE,
+            Columns::Native => schema::MESSAGE_TYPE,
+        };
+        let message = parse_message_type(message).map_err(to_io)?;
         let file = File::create(path)?;
         let writer = SerializedFileWriter::new(file, Arc::new(message), Arc::new(properties))
             .map_err(to_io)?;
         Ok(Self {
+            columns,
             writer,
             rows: Vec::new(),
         })
@@ -63,18 +87,51 @@ impl SeriesFile {
         Ok(())
     }
 
+    /// Writes what waits, and behind it an end by which the file can be read as
+    /// far as it goes. What is written next takes the place of that end.
+    pub(crate) fn checkpoint(&mut self, run: &str) -> io::Result<()> {
+        self.flush(run)?;
+        self.writer.flush()?;
+        let groups = self.writer.flushed_row_groups().to_vec();
+        let rows = groups.iter().map(|group| group.num_rows()).sum();
+        let properties = self.writer.properties();
+        let metadata = ParquetMetaData::new(
+            FileMetaData::new(
+                properties.writer_version().as_num(),
+                rows,
+                Some(properties.created_by().to_owned()),
+                None,
+                Arc::new(self.writer.schema_descr().clone()),
+                None,
+            ),
+            groups,
+        );
+        let mut end = Vec::new();
+        ParquetMetaDataWriter::new(&mut end, &metadata)
+            .with_preserve_page_index_locations(false)
+            .finish()
+            .map_err(to_io)?;
+        let at = self.writer.bytes_written() as u64;
+        // Does not move the place where the writer goes on.
+        self.writer.inner().write_all_at(&end, at)?;
+        self.writer.inner().set_len(at + end.len() as u64)
+    }
+
     pub(crate) fn close(mut self, run: &str) -> io::Result<()> {
         self.flush(run)?;
-        self.writer.close().map_err(to_io)?;
-        Ok(())
+        self.writer.finish().map_err(to_io)?;
+        // The end of a checkpoint may have been longer.
+        let length = self.writer.bytes_written() as u64;
+        self.writer.inner().set_len(length)
     }
 
     fn flush(&mut self, run: &str) -> io::Result<()> {
         if self.rows.is_empty() {
             return Ok(());
         }
+        let columns = self.columns;
         let mut group = self.writer.next_row_group().map_err(to_io)?;
-        write_columns(&mut group, run, &self.rows).map_err(to_io)?;
+        write_columns(&mut group, run, &self.rows, columns).map_err(to_io)?;
         group.close().map_err(to_io)?;
         self.rows.clear();
         Ok(())
@@ -86,6 +143,7 @@ fn write_columns(
     group: &mut SerializedRowGroupWriter<'_, File>,
     run: &str,
     rows: &[Row],
+    columns: Columns,
 ) -> Result<(), ParquetError> {
     texts(group, rows.iter().map(|_| run))?;
     integers(
@@ -101,10 +159,13 @@ fn write_columns(
         _ => None,
     };
     integers(group, rows.iter().map(whole), true)?;
-    floats(group, rows)?;
+    floats(group, rows, columns)?;
     labels(group, rows, |(key, _)| key)?;
     labels(group, rows, |(_, value)| value)?;
     histograms(group, rows)?;
+    if columns == Columns::Lading {
+        return Ok(());
+    }
     texts(group, rows.iter().map(|row| row.phase.name()))?;
     integers(
         group,
@@ -161,9 +222,11 @@ fn integers(
 fn floats(
     group: &mut SerializedRowGroupWriter<'_, File>,
     rows: &[Row],
+    columns: Columns,
 ) -> Result<(), ParquetError> {
     let float = |row: &Row| match row.value {
         Value::Float(value) => Some(value),
+        Value::Histogram(_) if columns == Columns::Lading => Some(0.0),
         _ => None,
     };
     let levels: Vec<i16> = rows.iter().map(|r| i16::from(float(r).is_some())).collect();

@@ -1,6 +1,6 @@
-//! The columns of `series.parquet`.
+//! The columns of `series.parquet`, and of lading's captures.
 //!
-//! The first eight are lading's capture schema version 2, so that its tools read
+//! The first nine are lading's capture schema version 2, so that its tools read
 //! ours; `phase` and `moment_ns` are added behind them.
 
 /// The run's name: 32 hexadecimal digits.
@@ -13,6 +13,8 @@ pub const FETCH_INDEX: &str = "fetch_index";
 pub const METRIC_NAME: &str = "metric_name";
 /// `counter`, `gauge` or `histogram`.
 pub const METRIC_KIND: &str = "metric_kind";
+/// The value in a line, be it a whole number or not.
+pub const VALUE: &str = "value";
 /// The value, if it is a whole number.
 pub const VALUE_INT: &str = "value_int";
 /// The value, if it is any other number.
@@ -45,4 +47,23 @@ message capture {
     OPTIONAL BYTE_ARRAY value_histogram;
     REQUIRED BYTE_ARRAY phase (UTF8);
     REQUIRED INT64 moment_ns (INTEGER(64,false));
+}";
+
+/// The schema of lading's captures, version 2, in the same notation.
+pub const LADING_MESSAGE_TYPE: &str = "
+message arrow_schema {
+    REQUIRED BYTE_ARRAY run_id (UTF8);
+    REQUIRED INT64 time (TIMESTAMP(MILLIS,false));
+    REQUIRED INT64 fetch_index (INTEGER(64,false));
+    REQUIRED BYTE_ARRAY metric_name (UTF8);
+    REQUIRED BYTE_ARRAY metric_kind (UTF8);
+    OPTIONAL INT64 value_int (INTEGER(64,false));
+    OPTIONAL DOUBLE value_float;
+    REQUIRED GROUP labels (MAP) {
+        REPEATED GROUP entries {
+            REQUIRED BYTE_ARRAY key (UTF8);
+            REQUIRED BYTE_ARRAY value (UTF8);
+        }
+    }
+    OPTIONAL BYTE_ARRAY value_histogram;
 }";

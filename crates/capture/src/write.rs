@@ -9,7 +9,7 @@ use stillwell_plan::Phase;
 
 use crate::journal::{self, Row};
 use crate::manifest::{EventRecord, Manifest};
-use crate::parquet::SeriesFile;
+use crate::parquet::{COMPRESSION_LEVEL, Columns, SeriesFile};
 
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const SERIES: &str = "series.parquet";
@@ -58,7 +58,8 @@ impl CaptureWriter {
             run: manifest.run.to_string(),
             journal: open(JOURNAL)?,
             events: open(EVENTS)?,
-            series: SeriesFile::create(&series_path).map_err(at(&series_path))?,
+            series: SeriesFile::create(&series_path, Columns::Native, COMPRESSION_LEVEL)
+                .map_err(at(&series_path))?,
             folder: folder.to_path_buf(),
         })
     }
@@ -131,7 +132,7 @@ fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<(), CaptureError
     write().map_err(at(&path))
 }
 
-fn at(path: &Path) -> impl FnOnce(io::Error) -> CaptureError + '_ {
+pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> CaptureError + '_ {
     |source| CaptureError {
         path: path.to_path_buf(),
         source,

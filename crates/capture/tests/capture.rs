@@ -57,6 +57,7 @@ fn manifest() -> Manifest {
         phases: Vec::new(),
         subject: None,
         parts: Vec::new(),
+        ledger: None,
         outcome: RunOutcome::Unfinished,
     }
 }

@@ -4,6 +4,8 @@ mod bisect;
 mod calibrate;
 mod compare;
 mod history;
+mod lading;
+mod lint;
 mod load;
 mod serve;
 mod transform;
@@ -14,16 +16,24 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use stillwell_config::VariantArgument;
-use stillwell_relay::{Endpoint, Format, Rewrite, Stall, WorkAmount};
+use stillwell_relay::{Endpoint, Format, OneIn, Rewrite, Stall, WorkAmount};
 use stillwell_units::{ByteSize, Nanos, Seed};
 
 pub(crate) use self::bisect::BisectArguments;
 pub(crate) use self::calibrate::{CalibrateArguments, HinderArguments};
 pub(crate) use self::compare::{CompareArguments, Method};
 pub(crate) use self::history::{HistoryArguments, HistoryMethod, HistoryOutput};
+pub(crate) use self::lading::tools::{CaptoolArguments, CaptoolCommand, PayloadtoolArguments};
+pub(crate) use self::lading::{
+    LadingCommand, LadingConfigArguments, LadingRunArguments, LadingTargetArguments,
+    LadingTelemetryArguments, parse_lading,
+};
+pub(crate) use self::lint::LintArguments;
 pub(crate) use self::load::{
-    Concurrency, Header, LoadArguments, LoadRate, LoadShapeArguments, LoadTlsArguments,
-    NighthawkClientArguments, NighthawkIdle, NighthawkProtocol, Predicate,
+    Concurrency, FamilyName, Header, LoadArguments, LoadRate, LoadShapeArguments, LoadStatsArguments,
+    LoadTlsArguments, LoadTraceArguments, NighthawkClientArguments, NighthawkIdle,
+    NighthawkPredicate, NighthawkProtocol, NighthawkRequest, NighthawkShape, NighthawkTarget,
+    NighthawkTelling, NighthawkVerbosity, Predicate, ReuseName, SpanSink,
 };
 pub(crate) use self::serve::{
     NighthawkTestServerArguments, ServeArguments, ServeCertificate, ServeFormat, ServeVersions,
@@ -85,6 +95,8 @@ pub(crate) enum Command {
     /// subjects with
     #[command(hide = true)]
     Hinder(HinderArguments),
+    /// Find old spellings in files of lading's, and rewrite them to today's
+    Lint(LintArguments),
     /// Print the JSON Schema of configuration files
     Schema,
     /// Send requests, and tell how fast and with which latency they are answered
@@ -150,13 +162,22 @@ pub(crate) struct SelectArguments {
     /// What is compared with it, in the same words
     #[arg(long, value_name = "VARIANT")]
     pub(crate) comparison: Option<VariantArgument>,
-    /// Repository of git:REV variants
+    #[command(flatten)]
+    pub(crate) changes: ChangeArguments,
+}
+
+/// What is changed in the files of a lab, whatever its variants are.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ChangeArguments {
+    /// Repository of revisions [default: the experiment's, or here]
     #[arg(long, value_name = "DIR")]
     pub(crate) repo: Option<PathBuf>,
-    /// Shell command that builds a git:REV variant in its own worktree
+    /// Shell command that builds a revision in its own worktree [default: the
+    /// experiment's]
     #[arg(long, value_name = "COMMAND")]
     pub(crate) build: Option<String>,
-    /// The executable that the build leaves, relative to the worktree
+    /// The executable that the build leaves, relative to the worktree [default:
+    /// the experiment's]
     #[arg(long, value_name = "PATH")]
     pub(crate) build_output: Option<PathBuf>,
     /// Only experiments with this name, or whole matrices; `*` stands for any
@@ -171,7 +192,8 @@ pub(crate) struct SelectArguments {
     /// The primary goal, as METRIC or METRIC:TOLERANCE: ingress_throughput,
     /// egress_throughput, cpu_per_event, cpu, memory, memory_peak,
     /// memory_slope, latency_p50, latency_p90, latency_p99, latency_p999, loss,
-    /// or series:NAME:mean|peak|per_event|rate:lower|higher
+    /// doubled, event_latency_p50, event_latency_p90, event_latency_p99,
+    /// event_latency_p999, or series:NAME:mean|peak|per_event|rate:lower|higher
     #[arg(long, value_name = "GOAL")]
     pub(crate) goal: Option<String>,
     /// Rate of every generator: `10 MiB/s`, `5k/s` or `max`
@@ -370,6 +392,18 @@ pub(crate) struct RelayArguments {
     /// Stop for a time, again and again: `50ms@10s`
     #[arg(long, value_name = "LENGTH@EVERY")]
     pub(crate) stall: Option<Stall>,
+    /// Drop one event in N on purpose, and say how many: `1/10000`
+    #[arg(long, value_name = "1/N")]
+    pub(crate) drop: Option<OneIn>,
+    /// Change a bit of the sixteenth byte from the end of one event in N
+    #[arg(long, value_name = "1/N")]
+    pub(crate) flip: Option<OneIn>,
+    /// Have one event in N change places with the next
+    #[arg(long, value_name = "1/N")]
+    pub(crate) swap: Option<OneIn>,
+    /// Send one event in N twice
+    #[arg(long, value_name = "1/N")]
+    pub(crate) double: Option<OneIn>,
 }
 
 #[cfg(test)]
@@ -388,7 +422,7 @@ mod tests {
         let line = ["stillwell", "run", "lab"].into_iter();
         let line = line.chain(words.split_whitespace());
         match Arguments::try_parse_from(line).map(|arguments| arguments.command) {
-            Ok(Command::Run(run)) => Ok(run.select.course),
+            Ok(Command::Run(run)) => Ok(run.select.changes.course),
             Ok(other) => panic!("{other:?}"),
             Err(error) => Err(error.to_string()),
         }

@@ -2,11 +2,16 @@
 
 pub(crate) mod bisect;
 pub(crate) mod calibrate;
+pub(crate) mod captool;
 pub(crate) mod check;
 pub(crate) mod compare;
+mod conduct;
 pub(crate) mod history;
+pub(crate) mod lading;
+pub(crate) mod lint;
 pub(crate) mod load;
 mod output;
+pub(crate) mod payloadtool;
 mod places;
 pub(crate) mod relay;
 pub(crate) mod report;

@@ -13,7 +13,10 @@ use std::process::ExitCode;
 use clap::Parser;
 use stillwell_subject::prepare_privileges;
 
-use crate::arguments::{Arguments, ColorWhen, Command, NighthawkTestServerArguments};
+use crate::arguments::{
+    Arguments, CaptoolArguments, ColorWhen, Command, NighthawkTestServerArguments,
+    PayloadtoolArguments, parse_lading,
+};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
@@ -30,6 +33,9 @@ fn main() -> ExitCode {
     }
     if called_by_name().as_deref() == Some("nighthawk_output_transform") {
         return command::transform::run_as_nighthawk();
+    }
+    if let Some(result) = called_as_lading() {
+        return finish(result, &Paint::new(ColorWhen::Auto));
     }
     let arguments = Arguments::parse();
     let paint = Paint::new(arguments.color);
@@ -59,6 +65,7 @@ fn main() -> ExitCode {
             Ok(code) => return code,
             Err(error) => Err(error),
         },
+        Command::Lint(lint) => command::lint::run(&lint, &paint),
         Command::Schema => command::schema::run(),
         Command::Load(load) => command::load::run(&load, &paint),
         Command::Serve(serve) => command::serve::run(&serve, &paint),
@@ -66,6 +73,20 @@ fn main() -> ExitCode {
         Command::Relay(relay) => command::relay::run(&relay),
     };
     finish(result, &paint)
+}
+
+/// What lading and its tools do, if this program was called by one of their names.
+fn called_as_lading() -> Option<Result<Exit, CommandError>> {
+    let paint = Paint::new(ColorWhen::Auto);
+    Some(match called_by_name()?.as_str() {
+        "lading" => match parse_lading(std::env::args_os()) {
+            Ok(command) => command::lading::run(&command, &paint),
+            Err(error) => error.exit(),
+        },
+        "captool" => command::captool::run(&CaptoolArguments::parse()),
+        "payloadtool" => command::payloadtool::run(&PayloadtoolArguments::parse(), &paint),
+        _ => return None,
+    })
 }
 
 /// The name under which this program was called: that of an ancestor brings the

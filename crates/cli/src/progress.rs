@@ -1,5 +1,6 @@
 //! Progress: one line that is rewritten on a terminal, plain lines elsewhere.
 
+mod load;
 mod look;
 
 use std::io::{self, Write};
@@ -11,6 +12,7 @@ use stillwell_run::Progress;
 use stillwell_units::{ByteSize, EventRate, Moment, float_from_u64};
 use stillwell_verdict::{RunIdentity, RunStage};
 
+pub(crate) use self::load::LoadTeller;
 use self::look::{described, span};
 use crate::paint::Paint;
 

@@ -9,10 +9,16 @@
 
 #[path = "cli/bisect.rs"]
 mod bisect;
+#[path = "cli/both_ends.rs"]
+mod both_ends;
+#[path = "cli/captool.rs"]
+mod captool;
 #[path = "cli/compare.rs"]
 mod compare;
 #[path = "cli/config.rs"]
 mod config;
+#[path = "cli/faulty_peer.rs"]
+mod faulty_peer;
 #[path = "cli/git.rs"]
 mod git;
 #[path = "cli/hinder.rs"]
@@ -25,20 +31,36 @@ mod interrupt;
 mod lab;
 #[path = "cli/lading.rs"]
 mod lading;
+#[path = "cli/lading_name.rs"]
+mod lading_name;
+#[path = "cli/lint.rs"]
+mod lint;
+#[path = "cli/live.rs"]
+mod live;
 #[path = "cli/load.rs"]
 mod load;
+#[path = "cli/omission.rs"]
+mod omission;
+#[path = "cli/nighthawk.rs"]
+mod nighthawk;
+#[path = "cli/payloadtool.rs"]
+mod payloadtool;
 #[path = "cli/resume.rs"]
 mod resume;
 #[path = "cli/rig.rs"]
 mod rig;
 #[path = "cli/serve.rs"]
 mod serve;
+#[path = "cli/stamps.rs"]
+mod stamps;
 #[path = "cli/start.rs"]
 mod start;
 #[path = "cli/storage.rs"]
 mod storage;
 #[path = "cli/subject.rs"]
 mod subject;
+#[path = "cli/telemetry.rs"]
+mod telemetry;
 #[path = "cli/transform.rs"]
 mod transform;
 #[path = "cli/validity.rs"]

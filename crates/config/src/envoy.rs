@@ -8,10 +8,10 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use stillwell_legacy::{Keys, Node, Reader, code};
+use stillwell_legacy::{Keys, MapReader, Node, Reader, code};
 use stillwell_plan::{
-    AnswerPlan, FaultsPlan, FilterSet, ResponseOptions, ServeListenerPlan, ServePlan,
-    ServeProtocols,
+    AnswerPlan, FaultsPlan, FilterSet, ResponseOptions, ServeAdminPlan, ServeListenerPlan,
+    ServePlan, ServeProtocols,
 };
 use stillwell_units::Seed;
 
@@ -19,7 +19,15 @@ use crate::files::{Disk, Files, read_source};
 use crate::{Diagnostics, FileKind, Loaded};
 
 mod filters;
+mod message;
+mod requests;
+mod stats_sink;
 mod tls;
+mod upstream;
+
+pub use message::EnvoyMessage;
+pub use requests::{RequestSource, SourceBody, SourceRequest};
+pub use upstream::upstream_tls;
 
 /// Connections that one worker serves at once where nothing says otherwise.
 const CONNECTIONS_MAX: u32 = 10_000;
@@ -48,14 +56,15 @@ pub(crate) fn load_test_server_from(
         found
     })?;
     let reader = Reader::new(source);
-    let listeners = reader.parse().and_then(|root| read_root(&reader, &root));
+    let read = reader.parse().and_then(|root| read_root(&reader, &root));
     let warnings = reader.finish();
-    match listeners {
-        Some(listeners) if !warnings.has_errors() => Ok(Loaded {
+    match read {
+        Some((admin, listeners)) if !warnings.has_errors() => Ok(Loaded {
             plan: ServePlan {
                 seed: Seed::from_number(1),
                 workers,
                 listeners,
+                admin,
             },
             warnings,
             kind: FileKind::Envoy,
@@ -64,14 +73,18 @@ pub(crate) fn load_test_server_from(
     }
 }
 
-fn read_root(reader: &Reader, root: &Node) -> Option<Vec<ServeListenerPlan>> {
+/// What Envoy calls its counts of requests where nothing else is said.
+const STAT_PREFIX: &str = "ingress_http";
+
+fn read_root(
+    reader: &Reader,
+    root: &Node,
+) -> Option<(Option<ServeAdminPlan>, Vec<ServeListenerPlan>)> {
     let map = reader.map(
         root,
         &Keys::new("test server", &["admin", "static_resources"]),
     )?;
-    if let Some(admin) = map.take("admin") {
-        read_admin(reader, admin);
-    }
+    let admin = map.take("admin").and_then(|node| read_admin(reader, node));
     let resources = map.required("static_resources")?;
     let resources = reader.map(resources, &Keys::new("static resources", &["listeners"]))?;
     let listeners = reader.list(resources.required("listeners")?)?;
@@ -83,24 +96,27 @@ fn read_root(reader: &Reader, root: &Node) -> Option<Vec<ServeListenerPlan>> {
         .iter()
         .map(|node| read_listener(reader, node))
         .collect();
-    read.into_iter().collect()
+    let read: Vec<(String, ServeListenerPlan)> = read.into_iter().collect::<Option<_>>()?;
+    let stat_prefix = read.first().map(|(prefix, _)| prefix.clone());
+    let admin = admin.map(|address| ServeAdminPlan {
+        address,
+        stat_prefix: stat_prefix.unwrap_or_default(),
+    });
+    Some((admin, read.into_iter().map(|(_, plan)| plan).collect()))
 }
 
-/// There is none: what it would tell is printed when the server ends.
-fn read_admin(reader: &Reader, node: &Node) {
+/// Where it listens, if anywhere.
+fn read_admin(reader: &Reader, node: &Node) -> Option<SocketAddr> {
     let keys = ["access_log_path", "access_log", "profile_path", "address"];
-    let Some(map) = reader.map(node, &Keys::new("admin", &keys)) else {
-        return;
-    };
-    for key in keys {
+    let map = reader.map(node, &Keys::new("admin", &keys))?;
+    for key in ["access_log_path", "access_log", "profile_path"] {
         map.ignore(key);
     }
-    let message = "nothing listens for admin";
-    let note = reader.note(code::NO_EFFECT, map.span(), message);
-    reader.report(note.help("the counts are printed when the server ends"));
+    read_address(reader, map.take("address")?, "TCP")
 }
 
-fn read_listener(reader: &Reader, node: &Node) -> Option<ServeListenerPlan> {
+/// A listener, and what its counts are called.
+fn read_listener(reader: &Reader, node: &Node) -> Option<(String, ServeListenerPlan)> {
     let map = reader.map(
         node,
         &Keys::new("listener", &["name", "address", "filter_chains"]),
@@ -108,7 +124,7 @@ fn read_listener(reader: &Reader, node: &Node) -> Option<ServeListenerPlan> {
     map.ignore("name");
     let address = map
         .required("address")
-        .and_then(|node| read_address(reader, node));
+        .and_then(|node| read_address(reader, node, "TCP"));
     let chain = map
         .required("filter_chains")
         .and_then(|node| only(reader, node, "filter chain"))?;
@@ -128,28 +144,33 @@ fn read_listener(reader: &Reader, node: &Node) -> Option<ServeListenerPlan> {
     let filter = chain
         .required("filters")
         .and_then(|node| only(reader, node, "filter"))?;
-    let (protocols, filters, options) = read_manager(reader, filter)?;
-    Some(ServeListenerPlan {
+    let manager = read_manager(reader, filter)?;
+    let plan = ServeListenerPlan {
         address: address?,
         tls,
-        protocols,
+        protocols: manager.protocols,
         answer: AnswerPlan {
-            filters,
-            options,
+            filters: manager.filters,
+            options: manager.options,
             envoy_headers: true,
         },
         faults: FaultsPlan::default(),
         connections_max: CONNECTIONS_MAX,
-    })
+    };
+    Some((manager.stat_prefix, plan))
 }
 
-fn read_address(reader: &Reader, node: &Node) -> Option<SocketAddr> {
+fn read_address(reader: &Reader, node: &Node, protocol: &str) -> Option<SocketAddr> {
     let map = reader.map(node, &Keys::new("address", &["socket_address"]))?;
-    let node = map.required("socket_address")?;
+    read_socket_address(reader, map.required("socket_address")?, protocol)
+}
+
+/// An address of `protocol`, `TCP` or `UDP`.
+fn read_socket_address(reader: &Reader, node: &Node, protocol: &str) -> Option<SocketAddr> {
     let keys = ["protocol", "address", "port_value"];
     let map = reader.map(node, &Keys::new("socket address", &keys))?;
-    if let Some(protocol) = map.take("protocol") {
-        reader.word(protocol, "protocol", &[("TCP", ())])?;
+    if let Some(node) = map.take("protocol") {
+        reader.word(node, "protocol", &[(protocol, ())])?;
     }
     let host = map.required("address")?;
     let port = map
@@ -176,10 +197,15 @@ fn only<'n>(reader: &Reader, node: &'n Node, what: &str) -> Option<&'n Node> {
     None
 }
 
-fn read_manager(
-    reader: &Reader,
-    node: &Node,
-) -> Option<(ServeProtocols, FilterSet, ResponseOptions)> {
+/// What a connection manager says.
+struct Manager {
+    protocols: ServeProtocols,
+    stat_prefix: String,
+    filters: FilterSet,
+    options: ResponseOptions,
+}
+
+fn read_manager(reader: &Reader, node: &Node) -> Option<Manager> {
     let (_, config) = named(reader, node, "filter", MANAGER)?;
     let Some(config) = config else {
         let message = "a connection manager needs `typed_config`";
@@ -195,14 +221,13 @@ fn read_manager(
         "http_filters",
     ];
     let map = reader.map(config, &Keys::new("connection manager", &keys))?;
-    for key in [
-        "@type",
-        "generate_request_id",
-        "stat_prefix",
-        "route_config",
-    ] {
-        map.ignore(key);
-    }
+    check_type(reader, &map, &["HttpConnectionManager"]);
+    map.ignore("generate_request_id");
+    map.ignore("route_config");
+    let stat_prefix = match map.take("stat_prefix") {
+        Some(node) => reader.text(node)?,
+        None => STAT_PREFIX,
+    };
     let codecs = [
         ("AUTO", ServeProtocols::Auto),
         ("auto", ServeProtocols::Auto),
@@ -216,7 +241,29 @@ fn read_manager(
         None => ServeProtocols::Auto,
     };
     let (filters, options) = filters::read(reader, map.required("http_filters")?)?;
-    Some((protocols, filters, options))
+    Some(Manager {
+        protocols,
+        stat_prefix: stat_prefix.to_owned(),
+        filters,
+        options,
+    })
+}
+
+/// That the message says that it is one of `names`, of whichever version, where it
+/// says anything.
+fn check_type(reader: &Reader, map: &MapReader<'_, '_>, names: &[&str]) {
+    let Some(node) = map.take("@type") else {
+        return;
+    };
+    let Some(text) = reader.text(node) else {
+        return;
+    };
+    let name = text.rsplit(['.', '/']).next().unwrap_or(text);
+    if !names.contains(&name) {
+        let message = format!("`{text}` does not belong here");
+        let error = reader.error(code::BAD_VALUE, node.span, message);
+        reader.report(error.label(format!("a {} does", names.join(" or "))));
+    }
 }
 
 /// The name and the configuration of a part of Envoy, whose name is one of

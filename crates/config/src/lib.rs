@@ -1,7 +1,8 @@
 //! Text becomes a plan: the only door for user input.
 //!
 //! [`load_rig`] reads one observed run, [`load_lab`] experiments. Both take
-//! native files, `lading.yaml` and SMP cases, check everything that can be
+//! native files, `lading.yaml` and SMP cases; [`load_lading`] takes what lading
+//! itself would. All check everything that can be
 //! checked by looking, and return either a plan that is right or every mistake
 //! at once, each with its place, what is accepted and the nearest name.
 //!
@@ -15,6 +16,7 @@
 mod discover;
 mod envoy;
 mod files;
+mod lint;
 mod load;
 mod matrix;
 mod overrides;
@@ -22,14 +24,22 @@ mod schema;
 mod smp;
 mod spec;
 
-pub use envoy::load_test_server;
-pub use load::{FileKind, Loaded, load_lab, load_rig};
+pub use envoy::{
+    EnvoyMessage, RequestSource, SourceBody, SourceRequest, load_test_server, upstream_tls,
+};
+pub use lint::{Linted, lint_files};
+pub use load::{
+    FileKind, LadingRun, LadingSource, Loaded, load_lab, load_lading, load_rig,
+};
 pub use overrides::{
     DesignOverride, LabOverrides, ProgramOverride, RigOverrides, StoppingOverride, TargetOverride,
     VariantArgument, VariantArgumentError,
 };
 pub use schema::schema;
 pub use stillwell_legacy::code::explain;
+pub use stillwell_legacy::lading::{
+    LadingTelemetry, TelemetryFormat, TelemetryFormatKind, TelemetryPlace,
+};
 pub use stillwell_legacy::{Diagnostic, Diagnostics, Place, Position, Severity, Source, Span};
 
 #[cfg(test)]

@@ -17,11 +17,15 @@ use crate::spec::{ExperimentSpec, STOP_DEFAULT, name_of_program, no_subject};
 
 mod apply;
 mod lab;
+mod lading;
 mod native;
 
 use native::NativeFile;
 
 pub(crate) use lab::load_lab_from;
+#[cfg(test)]
+pub(crate) use lading::load_lading_from;
+pub use lading::{LadingRun, LadingSource, load_lading};
 
 /// A plan that may be run, and what was remarkable about it.
 #[derive(Clone, Debug)]

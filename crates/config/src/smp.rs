@@ -20,8 +20,7 @@ use crate::spec::{STOP_DEFAULT, default_goals};
 
 mod named;
 
-pub(crate) use named::files_in;
-use named::named_files;
+pub(crate) use named::{files_in, named_files};
 
 /// An SMP case, and whether it names a program.
 pub(crate) struct SmpCase {

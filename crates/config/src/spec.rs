@@ -3,7 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use stillwell_legacy::{Node, Reader, Value, check_address, check_url, code, split_command};
+use stillwell_legacy::{
+    Node, Reader, Value, check_address, check_any_url, check_url, code, split_command,
+};
 
 use crate::files::{EntryKind, Files, resolve};
 
@@ -21,6 +23,7 @@ mod placement;
 mod rate;
 mod series;
 mod sink;
+mod stamp;
 mod stopping;
 mod subject;
 mod timeline;
@@ -130,8 +133,21 @@ impl Door<'_> {
 
     /// `http://host:port/path`.
     fn url(&self, node: &Node) -> Option<String> {
+        self.checked_url(node, check_url)
+    }
+
+    /// The same, or `https://…`.
+    fn any_url(&self, node: &Node) -> Option<String> {
+        self.checked_url(node, check_any_url)
+    }
+
+    fn checked_url(
+        &self,
+        node: &Node,
+        check: fn(&str) -> Result<String, &'static str>,
+    ) -> Option<String> {
         let text = self.reader.text(node)?;
-        match check_url(text) {
+        match check(text) {
             Ok(_) => Some(text.to_owned()),
             Err(reason) => {
                 let message = format!("`{text}` cannot be connected to");

@@ -1,13 +1,15 @@
 //! The loop of push transports.
 
-use std::cell::Cell;
 use std::io::ErrorKind;
 use std::rc::Rc;
 
 use stillwell_metric::Outcome;
+use stillwell_payload::BlockSet;
 
 use crate::backoff::Backoff;
+use crate::fresh::Walk;
 use crate::slice::{Sending, Slice};
+use crate::stamps::Marks;
 use crate::transport::{Failure, Transport};
 use crate::worker::{Wait, Worker};
 
@@ -19,11 +21,16 @@ const SLICE_BYTES_MAX: usize = 512 << 10;
 /// ends is written after it.
 const SLICE_BYTES_MAX_IN_TURNS: usize = 64 << 10;
 
+/// The same for events that are stamped: what is copied and marked is still near
+/// the CPU when it is written.
+const SLICE_BYTES_MAX_STAMPED: usize = 64 << 10;
+
 /// One connection, opened again whenever it is lost, until the worker ends.
 pub(crate) async fn drive<T: Transport>(worker: Rc<Worker>, transport: Rc<T>) {
     let mut feed = Feed {
-        next: Cell::new(0),
+        walk: Walk::new(&worker.sets),
         left: None,
+        marks: worker.marks(),
     };
     let mut backoff = Backoff::new();
     while let Some(connection) = worker.connect(&mut backoff, || transport.connect()).await {
@@ -43,9 +50,11 @@ pub(crate) async fn drive<T: Transport>(worker: Rc<Worker>, transport: Rc<T>) {
 /// What one connection sends next, whatever becomes of the socket under it.
 #[derive(Debug)]
 struct Feed {
-    next: Cell<usize>,
-    /// Taken and not begun when the connection was lost.
-    left: Option<Slice>,
+    walk: Walk,
+    /// Taken and not begun when the connection was lost, and what it is of.
+    left: Option<(Rc<BlockSet>, Slice)>,
+    /// What its events are stamped with, if they are.
+    marks: Option<Marks>,
 }
 
 /// Sends what is due until the worker ends or the connection is lost. A block
@@ -60,20 +69,27 @@ async fn push<T: Transport>(
         0
     } else if worker.takes_turns {
         SLICE_BYTES_MAX_IN_TURNS
+    } else if feed.marks.is_some() {
+        SLICE_BYTES_MAX_STAMPED
     } else {
         SLICE_BYTES_MAX
     };
     loop {
-        let slice = match feed.left.take() {
-            Some(slice) => slice,
-            None => match worker.ask(&feed.next, bytes_max).await {
-                Some(slice) => slice,
+        let (set, slice) = match feed.left.take() {
+            Some(left) => left,
+            None => match worker.ask_walking(&mut feed.walk, bytes_max).await {
+                Some(taken) => taken,
                 None => return Ok(()),
             },
         };
-        let mut sending = worker.sending(slice);
+        let mut sending = match &mut feed.marks {
+            // What is stamped is of the first set, and new by its stamps.
+            Some(marks) => worker.sending_marked(slice, Some(marks)),
+            None => worker.sending_of(&set, slice),
+        };
         if let Err(failure) = send::<T>(worker, connection, &mut sending).await {
-            feed.left = sending.untouched();
+            let left = sending.untouched();
+            feed.left = left.map(|left| (set, left));
             return Err(failure);
         }
         if worker.is_ending() {

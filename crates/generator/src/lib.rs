@@ -16,6 +16,8 @@
 //!   has one request in flight on each connection. Every push connection walks
 //!   all of its worker's blocks in order, over and over; the requests of one
 //!   worker walk them together.
+//! * *Anew*: with [`Prepared::fresh`] push connections go on, after one round, with
+//!   blocks that are built beside, so that long runs do not repeat themselves.
 //! * *Until when*: until stopped. The block under way is then written whole and
 //!   the request under way answered, if the peer does its part within
 //!   [`GRACE`]; nothing further is begun.
@@ -27,17 +29,29 @@
 //!   whose turn is over begins nothing further, and its schedule stands still
 //!   until the next.
 //!
+//! Where the plan wants events stamped, a slice is copied before it leaves and the
+//! copy marked; each connection is a stream of its own ([`Prepared::numbered`]).
+//!
 //! Time is accounted by worker: *running* while anything of it runs; else
 //! *ahead* while nothing is due, *blocked* while something is due or half
 //! written and every connection waits for its peer, and *late* for what a sleep
 //! took beyond its end, where that was more than 1 ms.
 
 mod backoff;
+mod call;
 mod drive;
 mod exchange;
+mod file_tree;
+mod fresh;
+mod grpc;
+mod hec;
 mod load;
 mod prepare;
+mod round_trip;
 mod slice;
+mod stamps;
+mod talk;
+mod trace_agent;
 mod transport;
 mod worker;
 

@@ -12,7 +12,9 @@
 //!   one is due; else it is free, and the pool's pacer hands it the next one at
 //!   its time. Requests that are due while none is free wait in the schedule
 //!   itself, and their latency counts from their intended time.
-//! * Without, each connection takes a request as soon as it has its answer.
+//! * Without, each connection takes a request as soon as it has its answer. Where
+//!   many requests are under way the worker rests for moments, so that answers
+//!   gather and a wake-up serves several of them: see [`rest`].
 //! * A request that has no connection since none can be had fails with that
 //!   outcome, rather than to wait for better times.
 //!
@@ -22,18 +24,24 @@
 
 mod alarm;
 mod answer;
+mod blocks;
 mod build;
 mod connection;
+mod hold;
 mod http1;
 mod http2;
 mod ledger;
 mod pool;
+mod rest;
 mod slots;
+mod trace;
 mod worker;
 
 use std::io;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
 
+use stillwell_export::Span;
 use stillwell_metric::{LoadShard, Recorder};
 use stillwell_pacer::Share;
 use stillwell_plan::LoadPlan;
@@ -42,8 +50,10 @@ use stillwell_units::Moment;
 use stillwell_wire::tls::ClientTls;
 use tokio::sync::watch;
 
+pub(crate) use blocks::BlockLine;
 use build::Endpoint;
 pub use build::PrepareLoadError;
+use trace::Tracer;
 use worker::Setup;
 
 /// A load whose requests are laid out and whose workers have not begun.
@@ -54,6 +64,7 @@ pub struct PreparedLoad {
     tls: Option<ClientTls>,
     workers: Vec<PreparedWorker>,
     start: watch::Sender<Option<Moment>>,
+    spans: Option<Receiver<Span>>,
 }
 
 #[derive(Debug)]
@@ -61,6 +72,7 @@ struct PreparedWorker {
     share: Share,
     shard: Arc<LoadShard>,
     recorders: Vec<Recorder>,
+    tracer: Option<Tracer>,
 }
 
 /// Says when a load that waits for it begins.
@@ -83,16 +95,24 @@ pub fn prepare_load(plan: LoadPlan) -> Result<PreparedLoad, PrepareLoadError> {
     plan.check()?;
     let endpoints = build::endpoints(&plan)?;
     let tls = build::tls(&plan)?;
-    let workers = Share::all(u32::from(plan.workers)).map(|share| {
+    let telemetry = &plan.telemetry;
+    let trace = telemetry.trace.as_ref();
+    let exports = trace.is_some_and(|trace| trace.export.is_some());
+    let queue = exports.then(|| sync_channel(trace::SPANS_WAITING_MAX));
+    let (sender, spans) = queue.unzip();
+    let workers = (0..).zip(Share::all(u32::from(plan.workers)));
+    let workers = workers.map(|(worker, share)| {
         let (shard, recorders) = LoadShard::pair();
         PreparedWorker {
             share,
             shard: Arc::new(shard),
             recorders,
+            tracer: trace.map(|it| Tracer::new(it, telemetry.run, worker, sender.clone())),
         }
     });
     Ok(PreparedLoad {
         workers: workers.collect(),
+        spans,
         plan: Arc::new(plan),
         endpoints: endpoints.into(),
         tls,
@@ -106,6 +126,13 @@ impl PreparedLoad {
     pub fn shards(&self) -> Vec<Arc<LoadShard>> {
         let shards = self.workers.iter().map(|worker| &worker.shard);
         shards.map(Arc::clone).collect()
+    }
+
+    /// The other end of the queue of spans, where any are to be exported; once. It
+    /// ends when the last worker has.
+    #[must_use]
+    pub const fn take_spans(&mut self) -> Option<Receiver<Span>> {
+        self.spans.take()
     }
 
     /// Starts the workers as threads `load-0` and on, each at its place, the
@@ -134,6 +161,7 @@ impl PreparedLoad {
                 recorders: prepared.recorders,
                 start: self.start.subscribe(),
                 stop: stop.clone(),
+                tracer: prepared.tracer,
             };
             let name = format!("load-{index}");
             scope.worker(place.unwrap_or_default(), &name, move |token| {

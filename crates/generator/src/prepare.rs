@@ -2,15 +2,20 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 
 use stillwell_http::{HeadError, TargetError};
-use stillwell_metric::{GeneratorShard, Labels, Recorder};
+use stillwell_metric::{Cell, GeneratorShard, Labels, Recorder};
 use stillwell_pacer::{Schedule, Share, TimeAccount, Turns};
-use stillwell_payload::{BlockSet, BuildError, Seeds, Sources};
-use stillwell_plan::{GeneratorPlan, RatePlan};
+use stillwell_payload::{BlockSet, BuildError, Seeds, SlotUse, Sources};
+use stillwell_plan::{GeneratorPlan, RatePlan, RateUnit, StampPlan, TransportPlan};
 use stillwell_scope::{Place, Scope, Token, clock};
+use stillwell_stamp::{RunMark, StreamId};
 use stillwell_units::{ByteSize, Moment};
+use stillwell_wire::tls::TlsError;
 
+use crate::stamps::{Stamping, Stream};
+use crate::fresh::{self, Recipe, Sets};
 use crate::transport::{Line, LineError};
 use crate::worker::{self, State};
 
@@ -22,11 +27,26 @@ pub struct Prepared {
     line: Line,
     workers: Vec<PreparedWorker>,
     turns: Option<Turns>,
+    is_fresh: bool,
+    stamps: Option<PreparedStamps>,
+}
+
+/// What events are to be stamped with.
+#[derive(Clone, Debug)]
+struct PreparedStamps {
+    plan: StampPlan,
+    run: RunMark,
+    /// The number of its first stream.
+    first: u32,
+    /// One for each connection.
+    counts: Arc<[Cell]>,
 }
 
 #[derive(Debug)]
 struct PreparedWorker {
     set: BlockSet,
+    /// What later sets are built from, if any can be.
+    recipe: Option<Recipe>,
     share: Share,
     connections: u16,
     shard: Arc<GeneratorShard>,
@@ -63,6 +83,22 @@ pub enum PrepareError {
         /// What the transport carries.
         limit: ByteSize,
     },
+    /// Its requests cannot carry stamps.
+    #[error("generator `{id}` cannot stamp what it sends over {transport}")]
+    Unstampable {
+        /// The generator.
+        id: String,
+        /// The transport's name.
+        transport: &'static str,
+    },
+    /// More streams than stamps can name.
+    #[error("generator `{id}` would have stream {number}, and stamps can name 65536")]
+    Streams {
+        /// The generator.
+        id: String,
+        /// The stream's number.
+        number: u64,
+    },
     /// The URL of the target was not understood.
     #[error("read the target of generator `{id}`")]
     Url {
@@ -70,6 +106,14 @@ pub enum PrepareError {
         id: String,
         /// Why not.
         source: TargetError,
+    },
+    /// TLS that cannot be configured.
+    #[error("prepare TLS of generator `{id}`")]
+    Tls {
+        /// The generator.
+        id: String,
+        /// Why not.
+        source: TlsError,
     },
     /// The requests' head would not arrive as it was given.
     #[error("write the request head of generator `{id}`")]
@@ -93,23 +137,56 @@ pub fn prepare<'s>(
 ) -> Result<Prepared, PrepareError> {
     let sources = sources.into();
     let id = || plan.id.clone();
-    let line = Line::new(&plan.transport).map_err(|error| match error {
+    let line = Line::new(plan).map_err(|error| match error {
         LineError::Url(source) => PrepareError::Url { id: id(), source },
         LineError::Head(source) => PrepareError::Head { id: id(), source },
+        LineError::Tls(source) => PrepareError::Tls { id: id(), source },
     })?;
+    if plan.stamps.is_some() && !carries_stamps(&plan.transport) {
+        let transport = plan.transport.name();
+        return Err(PrepareError::Unstampable { id: id(), transport });
+    }
     let workers = Share::all(u32::from(plan.workers.max(1)))
         .map(|share| PreparedWorker::new(plan, share, sources.clone()))
-        .collect::<Result<_, _>>()?;
+        .collect::<Result<Vec<_>, _>>()?;
+    let streams = workers.iter().map(|worker| usize::from(worker.connections));
+    let streams = streams.sum();
     Ok(Prepared {
         id: id(),
         rate: plan.rate,
         line,
         workers,
         turns: None,
+        is_fresh: false,
+        stamps: plan.stamps.map(|plan| PreparedStamps {
+            plan,
+            run: RunMark::NONE,
+            first: 0,
+            counts: std::iter::repeat_with(Cell::default).take(streams).collect(),
+        }),
     })
 }
 
+/// Whether what goes over `transport` can be marked on its way.
+const fn carries_stamps(transport: &TransportPlan) -> bool {
+    matches!(
+        transport,
+        TransportPlan::Tcp { .. }
+            | TransportPlan::Udp { .. }
+            | TransportPlan::UnixStream { .. }
+            | TransportPlan::UnixDatagram { .. }
+            | TransportPlan::Http { .. }
+            | TransportPlan::Files { .. }
+            | TransportPlan::PassthruFile { .. }
+    )
+}
+
 impl Prepared {
+    /// What each worker sends, in the order of workers.
+    pub fn sets(&self) -> impl Iterator<Item = &BlockSet> {
+        self.workers.iter().map(|worker| &worker.set)
+    }
+
     /// What each worker counts.
     #[must_use]
     pub fn shards(&self) -> Vec<Arc<GeneratorShard>> {
@@ -129,6 +206,47 @@ impl Prepared {
         }
     }
 
+    /// The same, whose push connections go on after one round through their blocks
+    /// with others that are built meanwhile, by a thread of lowest priority for
+    /// each worker. Has no effect where events are stamped, which makes them new;
+    /// where they stand in files; and where turns are taken, so that nobody works
+    /// while it is not its turn.
+    #[must_use]
+    pub fn fresh(self) -> Self {
+        Self {
+            is_fresh: true,
+            ..self
+        }
+    }
+
+    /// How many stamped events of each of its streams were begun, if events are
+    /// stamped. Each connection has a stream.
+    #[must_use]
+    pub fn streams(&self) -> Option<Arc<[Cell]>> {
+        let stamps = self.stamps.as_ref()?;
+        Some(Arc::clone(&stamps.counts))
+    }
+
+    /// The same, with stamps of `run` whose streams have the numbers from `first`
+    /// on.
+    ///
+    /// # Errors
+    /// [`PrepareError::Streams`] where they are more than there can be.
+    pub fn numbered(mut self, run: RunMark, first: u32) -> Result<Self, PrepareError> {
+        if let Some(stamps) = &mut self.stamps {
+            let last = u64::from(first) + stamps.counts.len() as u64 - 1;
+            let can_be = u32::try_from(last).ok().and_then(StreamId::new).is_some();
+            if !can_be {
+                return Err(PrepareError::Streams {
+                    id: self.id,
+                    number: last,
+                });
+            }
+            (stamps.run, stamps.first) = (run, first);
+        }
+        Ok(self)
+    }
+
     /// Starts the workers, all at `place`, as threads `gen-ID-0` and on. They
     /// connect at once and send from `start` on, the zero of their schedule and
     /// the start of their turns if they take any, until `stop` or the scope's
@@ -145,17 +263,58 @@ impl Prepared {
         start: Moment,
         stop: &Token,
     ) -> io::Result<()> {
-        for (index, prepared) in self.workers.into_iter().enumerate() {
+        let mut streams = 0;
+        let is_fresh = self.is_fresh && self.stamps.is_none() && self.turns.is_none();
+        for (index, mut prepared) in self.workers.into_iter().enumerate() {
+            let stamps = self.stamps.clone();
+            let unit = self.rate.unit;
+            let first = streams;
+            streams += prepared.connections;
             let name = format!("gen-{}-{index}", self.id);
             let (rate, line, stop) = (self.rate, self.line.clone(), stop.clone());
             let turns = self.turns.clone();
+            let recipe = prepared.recipe.take().filter(|_| is_fresh);
+            let ready = recipe.map(|recipe| build_beside(scope, place, &name, recipe));
+            let ready = ready.transpose()?;
             scope.worker(place.clone(), &name, move |token| {
                 let connections = prepared.connections;
-                let (set, state) = prepared.into_state(rate, start, turns, reserved);
-                worker::run(set, state, connections, line, token, stop)
+                let (set, mut state) = prepared.into_state(rate, start, turns, reserved);
+                let stamping = stamps.map(|stamps| stamps.of(first, connections, unit, &set));
+                state.stamps = stamping.is_some();
+                let sets = Sets::new(set, ready);
+                worker::run((sets, stamping), state, connections, line, token, stop)
             })?;
         }
         Ok(())
+    }
+}
+
+/// Starts the builder of later sets beside the worker `name`.
+fn build_beside(
+    scope: &mut Scope,
+    place: &Place,
+    name: &str,
+    recipe: Recipe,
+) -> io::Result<Receiver<BlockSet>> {
+    let (hand_over, ready) = fresh::channel();
+    scope.thread(place.clone(), &format!("{name}-fresh"), move |token| {
+        fresh::build(&recipe, &hand_over, token)
+    })?;
+    Ok(ready)
+}
+
+impl PreparedStamps {
+    /// What the worker stamps with whose first stream is number `first` of the
+    /// generator's.
+    fn of(self, first: u16, connections: u16, unit: RateUnit, set: &BlockSet) -> Stamping {
+        let streams = (first..first + connections).filter_map(|index| {
+            Some(Stream {
+                id: StreamId::new(self.first + u32::from(index))?,
+                counts: Arc::clone(&self.counts),
+                index: usize::from(index),
+            })
+        });
+        Stamping::new(&self.plan, self.run, unit, set, streams.collect())
     }
 }
 
@@ -166,11 +325,14 @@ impl PreparedWorker {
             own: plan.seed.derive("worker", u64::from(share.index())),
             common: plan.seed,
         };
-        let set = BlockSet::build(&plan.payload, cache, seed, sources).map_err(|source| {
-            PrepareError::Payload {
-                id: plan.id.clone(),
-                source,
-            }
+        let slots = match plan.stamps {
+            Some(_) => SlotUse::Every,
+            None => SlotUse::None,
+        };
+        let set = BlockSet::build_with(&plan.payload, cache, seed, sources, slots);
+        let set = set.map_err(|source| PrepareError::Payload {
+            id: plan.id.clone(),
+            source,
         })?;
         let largest = ByteSize::new(set.largest_block() as u64);
         if let Some(limit) = plan
@@ -201,6 +363,7 @@ impl PreparedWorker {
         );
         Ok(Self {
             set,
+            recipe: Recipe::new(&plan.payload, seed, cache),
             share,
             connections: connections_of(plan, share),
             shard: Arc::new(shard),
@@ -236,6 +399,7 @@ impl PreparedWorker {
             half_written: 0,
             published_at: now,
             stopped: false,
+            stamps: false,
         };
         (self.set, state)
     }

@@ -10,6 +10,8 @@ use stillwell_payload::{Block, BlockSet};
 use stillwell_plan::RateUnit;
 use stillwell_units::Moment;
 
+use crate::stamps::{Begun, between};
+
 /// The blocks `first` to `last` - 1 of a set, due together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Slice {
@@ -17,6 +19,8 @@ pub(crate) struct Slice {
     pub(crate) last: usize,
     /// The intended time of the first block, in the worker's own time.
     pub(crate) intended: Moment,
+    /// And of the last, where somebody asks for it.
+    pub(crate) intended_last: Moment,
 }
 
 /// How much may leave together.
@@ -78,6 +82,10 @@ pub(crate) struct Sending<'a> {
     unit: RateUnit,
     slice: Slice,
     run: Block<'a>,
+    /// What leaves: the run, or a copy of it with stamps.
+    bytes: &'a [u8],
+    /// Where the events that were begun are counted, if they are.
+    begun: Option<Begun<'a>>,
     written: usize,
     events: u64,
     blocks: u64,
@@ -90,21 +98,34 @@ impl<'a> Sending<'a> {
         unit: RateUnit,
         slice: Slice,
     ) -> Self {
+        let run = set.run(slice.first, slice.last);
         Self {
             set,
             shard,
             unit,
             slice,
-            run: set.run(slice.first, slice.last),
+            run,
+            bytes: run.bytes,
+            begun: None,
             written: 0,
             events: 0,
             blocks: 0,
         }
     }
 
+    /// The same, of which `bytes`, a marked copy, leave in place of the blocks.
+    pub(crate) fn marked(self, (bytes, begun): (&'a [u8], Begun<'a>)) -> Self {
+        debug_assert_eq!(bytes.len(), self.bytes.len(), "a copy is as long");
+        Self {
+            bytes,
+            begun: Some(begun),
+            ..self
+        }
+    }
+
     /// What is still to be written; empty once all is.
     pub(crate) fn rest(&self) -> &'a [u8] {
-        &self.run.bytes[self.written..]
+        &self.bytes[self.written..]
     }
 
     /// The kernel has taken `bytes` more.
@@ -114,6 +135,12 @@ impl<'a> Sending<'a> {
         let blocks = (self.whole_until() - self.slice.first) as u64;
         let (new_events, new_blocks) = (events - self.events, blocks - self.blocks);
         (self.events, self.blocks) = (events, blocks);
+        if let Some(begun) = &self.begun
+            && let Some(last) = self.written.checked_sub(1)
+        {
+            // Those that ended before the last byte, and the one that has it.
+            begun.set(u64::from(self.run.events_within(last)) + 1);
+        }
         self.shard.bytes.add(bytes as u64);
         self.shard.events.add(new_events);
         self.shard.blocks.add(new_blocks);
@@ -129,13 +156,22 @@ impl<'a> Sending<'a> {
         let last = self.first_untouched();
         self.slice.last = last;
         self.run = self.set.run(self.slice.first, last);
+        self.bytes = &self.bytes[..self.run.bytes.len()];
     }
 
     /// The blocks of which nothing has been written yet, if there are any.
     pub(crate) fn untouched(&self) -> Option<Slice> {
-        let first = self.first_untouched();
-        (first < self.slice.last).then_some(Slice {
+        let Slice {
             first,
+            last,
+            intended,
+            intended_last,
+        } = self.slice;
+        let next = self.first_untouched();
+        let passed = |block| units(self.set, first, block, self.unit);
+        (next < last).then(|| Slice {
+            first: next,
+            intended: between(intended, intended_last, passed(next), passed(last - 1)),
             ..self.slice
         })
     }

@@ -1,5 +1,7 @@
 //! The catalogue of ways in which bytes reach a target.
 
+mod files;
+mod passthru_file;
 mod tcp;
 mod udp;
 mod unix_datagram;
@@ -11,13 +13,22 @@ use std::rc::Rc;
 
 use stillwell_http::{HeadError, TargetError};
 use stillwell_metric::Outcome;
-use stillwell_plan::TransportPlan;
+use stillwell_plan::{GeneratorPlan, TransportPlan};
 use stillwell_scope::Tasks;
 use stillwell_wire::DialError;
+use stillwell_wire::tls::TlsError;
 
 use crate::drive::drive;
-use crate::exchange::{Exchange, exchange};
+use crate::exchange;
+use crate::file_tree::{self, FileTree};
+use crate::grpc::{self, Grpc};
+use crate::hec::Hec;
+use crate::load::BlockLine;
+use crate::round_trip::{self, RoundTrip};
+use crate::trace_agent::{self, TraceAgent};
 use crate::worker::Worker;
+use files::Files;
+use passthru_file::PassthruFile;
 use tcp::Tcp;
 use udp::Udp;
 use unix_datagram::UnixDatagram;
@@ -60,7 +71,14 @@ pub(crate) enum Line {
     Udp(Udp),
     UnixStream(UnixStream),
     UnixDatagram(UnixDatagram),
-    Http(Exchange),
+    Http(BlockLine),
+    SplunkHec(Hec),
+    Grpc(Grpc),
+    TraceAgent(TraceAgent),
+    Files(Files),
+    PassthruFile(PassthruFile),
+    RoundTrip(RoundTrip),
+    FileTree(Box<FileTree>),
 }
 
 /// Why requests cannot be written.
@@ -70,17 +88,60 @@ pub(crate) enum LineError {
     Url(#[from] TargetError),
     #[error(transparent)]
     Head(#[from] HeadError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
 }
 
 impl Line {
-    pub(crate) fn new(plan: &TransportPlan) -> Result<Self, LineError> {
-        Ok(match plan {
+    pub(crate) fn new(plan: &GeneratorPlan) -> Result<Self, LineError> {
+        Ok(match &plan.transport {
             TransportPlan::Tcp { address } => Self::Tcp(Tcp::new(address)),
             TransportPlan::Udp { address, bind } => Self::Udp(Udp::new(address, bind)),
             TransportPlan::UnixStream { path } => Self::UnixStream(UnixStream::new(path)),
             TransportPlan::UnixDatagram { path } => Self::UnixDatagram(UnixDatagram::new(path)),
-            TransportPlan::Http { url, headers } => Self::Http(Exchange::new(url, headers)?),
+            TransportPlan::Http {
+                url,
+                headers,
+                exchange,
+            } => Self::Http(exchange::line(url, headers, exchange)?),
+            TransportPlan::SplunkHec {
+                url,
+                token,
+                acknowledgements,
+            } => Self::SplunkHec(Hec::new(plan, url, token, *acknowledgements)?),
+            TransportPlan::Grpc { url } => Self::Grpc(Grpc::new(url)?),
+            TransportPlan::TraceAgent { url, retries } => {
+                Self::TraceAgent(TraceAgent::new(plan, url, *retries)?)
+            }
+            TransportPlan::Files { layout, bytes_max } => {
+                let (bytes_max, files) = (bytes_max.bytes(), plan.connections);
+                Self::Files(Files::new(layout, bytes_max, files, &plan.seed))
+            }
+            TransportPlan::PassthruFile { path } => Self::PassthruFile(PassthruFile::new(path)),
+            TransportPlan::TcpRr {
+                address,
+                request_bytes,
+                response_bytes,
+            } => Self::RoundTrip(RoundTrip {
+                address: address.clone(),
+                request_bytes: *request_bytes,
+                response_bytes: *response_bytes,
+            }),
+            TransportPlan::FileTree(tree) => {
+                Self::FileTree(Box::new(FileTree::new(tree, &plan.seed)))
+            }
         })
+    }
+
+    /// Tasks of so many connections at most.
+    pub(crate) fn tasks_of(&self, connections: u16) -> usize {
+        let connections = usize::from(connections);
+        match self {
+            Self::SplunkHec(hec) => connections * hec.tasks_each(),
+            // And the one that says when.
+            Self::Http(_) => connections + 1,
+            _ => connections,
+        }
     }
 
     /// Starts the tasks of `connections` connections.
@@ -90,12 +151,30 @@ impl Line {
             Self::Udp(udp) => push(udp, worker, connections, tasks),
             Self::UnixStream(unix) => push(unix, worker, connections, tasks),
             Self::UnixDatagram(unix) => push(unix, worker, connections, tasks),
-            Self::Http(http) => {
-                let http = Rc::new(http);
+            Self::Http(http) => http.open(worker, connections, tasks),
+            Self::SplunkHec(hec) => {
                 for _ in 0..connections {
-                    tasks.spawn(exchange(Rc::clone(worker), Rc::clone(&http)));
+                    hec.open(worker, tasks);
                 }
             }
+            Self::Grpc(grpc) => {
+                for _ in 0..connections {
+                    tasks.spawn(grpc::send(Rc::clone(worker), grpc.clone()));
+                }
+            }
+            Self::TraceAgent(agent) => {
+                for _ in 0..connections {
+                    tasks.spawn(trace_agent::send(Rc::clone(worker), agent.clone()));
+                }
+            }
+            Self::Files(files) => push(files, worker, connections, tasks),
+            Self::PassthruFile(file) => push(file, worker, connections, tasks),
+            Self::RoundTrip(plan) => {
+                for _ in 0..connections {
+                    tasks.spawn(round_trip::send(Rc::clone(worker), plan.clone()));
+                }
+            }
+            Self::FileTree(tree) => tasks.spawn(file_tree::work(Rc::clone(worker), *tree)),
         }
     }
 }

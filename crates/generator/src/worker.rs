@@ -18,7 +18,9 @@ use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use crate::backoff::Backoff;
+use crate::fresh::{Sets, Walk};
 use crate::slice::{Sending, Slice};
+use crate::stamps::{Marks, SliceTimes, Stamping};
 use crate::transport::Line;
 use state::Next;
 pub(crate) use state::{State, Wait};
@@ -36,9 +38,12 @@ const SPIN: Nanos = Nanos::new(50_000);
 /// What the connections of one worker share. All of them live on its thread.
 #[derive(Debug)]
 pub(crate) struct Worker {
-    pub(crate) set: BlockSet,
+    pub(crate) set: Rc<BlockSet>,
+    pub(crate) sets: Sets,
     pub(crate) shard: Arc<GeneratorShard>,
     pub(crate) state: RefCell<State>,
+    /// What events are stamped with, if they are.
+    stamping: Option<Stamping>,
     /// The next block, where all connections walk the set together.
     pub(crate) next: Cell<usize>,
     /// Who holds it decides what is sent next; passed on in order of asking.
@@ -51,7 +56,7 @@ pub(crate) struct Worker {
 
 /// Runs a worker until `scope` or `stop` is cancelled.
 pub(crate) async fn run(
-    set: BlockSet,
+    (sets, stamping): (Sets, Option<Stamping>),
     state: State,
     connections: u16,
     line: Line,
@@ -59,7 +64,9 @@ pub(crate) async fn run(
     stop: Token,
 ) -> Result<(), PartError> {
     let worker = Rc::new(Worker {
-        set,
+        set: Rc::clone(&sets.first),
+        sets,
+        stamping,
         shard: Arc::clone(&state.shard),
         next: Cell::new(0),
         turn: Mutex::new(Timer::new()?),
@@ -69,7 +76,7 @@ pub(crate) async fn run(
         state: RefCell::new(state),
         end: Token::new(),
     });
-    let mut tasks = Tasks::new(usize::from(connections));
+    let mut tasks = Tasks::new(line.tasks_of(connections));
     line.open(&worker, connections, &mut tasks);
     loop {
         worker.state.borrow_mut().suspend(Wait::Other, clock::now());
@@ -110,6 +117,23 @@ impl Worker {
     /// blocks at `next`: at most `bytes_max` bytes, or one block. `None` once
     /// the worker is to end.
     pub(crate) async fn ask(&self, next: &Cell<usize>, bytes_max: usize) -> Option<Slice> {
+        self.ask_of(&self.set, next, bytes_max).await
+    }
+
+    /// The same for a connection that walks by itself; gives the set that the slice
+    /// is of as well.
+    pub(crate) async fn ask_walking(
+        &self,
+        walk: &mut Walk,
+        bytes_max: usize,
+    ) -> Option<(Rc<BlockSet>, Slice)> {
+        let set = Rc::clone(&walk.set);
+        let slice = self.ask_of(&set, &walk.next, bytes_max).await?;
+        walk.took(slice.first, slice.last, &self.sets, &self.shard);
+        Some((set, slice))
+    }
+
+    async fn ask_of(&self, set: &BlockSet, next: &Cell<usize>, bytes_max: usize) -> Option<Slice> {
         self.breathe().await;
         let mut timer = match self.turn.try_lock() {
             Ok(timer) => timer,
@@ -121,10 +145,7 @@ impl Worker {
                 return None;
             }
             let now = clock::now();
-            let what = self
-                .state
-                .borrow_mut()
-                .take(&self.set, next, bytes_max, now);
+            let what = self.state.borrow_mut().take(set, next, bytes_max, now);
             match what {
                 Next::Send(slice) => return Some(slice),
                 Next::SleepUntil(at) => {
@@ -135,6 +156,34 @@ impl Worker {
         }
     }
 
+    /// Takes the next block if it is due, else says when to look again.
+    pub(crate) fn take_block(&self, now: Moment) -> Result<Slice, Moment> {
+        let what = self.state.borrow_mut().take(&self.set, &self.next, 0, now);
+        match what {
+            Next::Send(slice) => Ok(slice),
+            Next::SleepUntil(at) => Err(at),
+        }
+    }
+
+    /// A part of the worker runs again.
+    pub(crate) fn enter(&self, now: Moment) {
+        self.state.borrow_mut().resume(Wait::Other, now);
+    }
+
+    /// It waits again. Brings the shard up to date where that is due.
+    pub(crate) fn leave(&self, now: Moment) {
+        let mut state = self.state.borrow_mut();
+        if state.is_publish_due(now) {
+            state.publish(now);
+        }
+        state.suspend(Wait::Other, now);
+    }
+
+    /// Whether the worker owns its CPU.
+    pub(crate) const fn is_reserved(&self) -> bool {
+        self.reserved
+    }
+
     /// Whether nothing new is to be begun.
     pub(crate) fn is_ending(&self) -> bool {
         self.end.is_cancelled()
@@ -142,8 +191,50 @@ impl Worker {
 
     /// `slice` on its way out.
     pub(crate) fn sending(&self, slice: Slice) -> Sending<'_> {
+        self.sending_of(&self.set, slice)
+    }
+
+    /// The same of a set that a connection walks by itself.
+    pub(crate) fn sending_of<'a>(&'a self, set: &'a BlockSet, slice: Slice) -> Sending<'a> {
         self.shard.requests.add(1);
-        Sending::new(&self.set, &self.shard, self.unit, slice)
+        Sending::new(set, &self.shard, self.unit, slice)
+    }
+
+    /// The marks of one more connection, if events are stamped.
+    pub(crate) fn marks(&self) -> Option<Marks> {
+        self.stamping.as_ref().and_then(Stamping::marks)
+    }
+
+    /// `slice` on its way out, marked with `marks` if there are any.
+    pub(crate) fn sending_marked<'a>(
+        &'a self,
+        slice: Slice,
+        marks: Option<&'a mut Marks>,
+    ) -> Sending<'a> {
+        let sending = self.sending(slice);
+        let Some((stamping, marks)) = self.stamping.as_ref().zip(marks) else {
+            return sending;
+        };
+        let state = self.state.borrow();
+        let times = SliceTimes {
+            first: state.clock_time(slice.intended),
+            last: state.clock_time(slice.intended_last),
+            sent: clock::now(),
+        };
+        marks.fill(stamping, &self.set, slice, times);
+        sending.marked(marks.outgoing(stamping))
+    }
+
+    /// A request begins whose bytes are not the payload's.
+    pub(crate) fn begin_paced(&self) {
+        self.shard.requests.add(1);
+    }
+
+    /// It is sent: one event, which is a block.
+    pub(crate) fn end_paced(&self) {
+        self.shard.events.add(1);
+        self.shard.blocks.add(1);
+        self.shard.sent_units.add(1);
     }
 
     /// Dials until there is a connection; `None` once the worker is to end.
@@ -170,6 +261,11 @@ impl Worker {
         let pause = sleep(backoff.pause().as_duration());
         self.wait(Wait::Other, self.end.run_until_cancelled(pause))
             .await
+    }
+
+    /// Waits for `what`; `None` where the worker is to end before.
+    pub(crate) async fn unless_ending<F: Future>(&self, what: F) -> Option<F::Output> {
+        self.end.run_until_cancelled(what).await
     }
 
     /// Waits for `writable`; but once the worker is to end only where a block

@@ -6,18 +6,26 @@
 
 #[path = "generator/datagram.rs"]
 mod datagram;
+#[path = "generator/files.rs"]
+mod files;
+#[path = "generator/grpc.rs"]
+mod grpc;
+#[path = "generator/hec.rs"]
+mod hec;
 #[path = "generator/http.rs"]
 mod http;
 #[path = "generator/prepare.rs"]
 mod prepare;
 #[path = "generator/stream.rs"]
 mod stream;
+#[path = "generator/trace_agent.rs"]
+mod trace_agent;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
-use stillwell_generator::prepare;
+use stillwell_generator::{Prepared, prepare};
 use stillwell_metric::{GeneratorShard, Outcome};
 use stillwell_payload::BlockSet;
 use stillwell_plan::{
@@ -45,6 +53,7 @@ fn plan(transport: TransportPlan) -> GeneratorPlan {
         connections: 1,
         workers: 1,
         seed: Seed::from_number(7),
+        stamps: None,
     }
 }
 
@@ -67,13 +76,21 @@ impl Rig {
         Self::start_with(plan, false)
     }
 
+    /// With blocks that are built while others are sent.
+    fn start_fresh(plan: &GeneratorPlan) -> Self {
+        Self::start_prepared(prepare(plan, None).unwrap().fresh(), false)
+    }
+
     fn start_with(plan: &GeneratorPlan, reserved: bool) -> Self {
+        Self::start_prepared(prepare(plan, None).unwrap(), reserved)
+    }
+
+    fn start_prepared(prepared: Prepared, reserved: bool) -> Self {
         let mut rig = Self {
             scope: Scope::new(&Token::new()),
             stop: Token::new(),
             shards: Vec::new(),
         };
-        let prepared = prepare(plan, None).unwrap();
         rig.shards = prepared.shards();
         let place = Place::default();
         prepared

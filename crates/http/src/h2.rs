@@ -69,6 +69,7 @@ mod limits;
 mod output;
 mod sections;
 mod server;
+mod side;
 mod streams;
 #[cfg(test)]
 mod tests;

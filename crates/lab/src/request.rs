@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sha2::{Digest, Sha256};
 use stillwell_capture::{RunIdentity, RunStage};
 use stillwell_plan::{ExperimentPlan, Places, RigPlan, SubjectKind, SubjectPlan};
-use stillwell_run::RunRequest;
+use stillwell_run::{Exports, RunRequest};
 use stillwell_scope::clock;
 use stillwell_units::{RunId, Seed};
 
@@ -58,6 +58,7 @@ pub(crate) fn request(
         run: new_run_id(&identity),
         identity: Some(identity),
         command: about.options.command.clone(),
+        exports: Exports::default(),
     }
 }
 

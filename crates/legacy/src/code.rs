@@ -85,6 +85,9 @@ codes! {
     LOOPBACK = "W403";
     /// A meaning that differs between versions or tools.
     MEANING = "W404";
+    /// A spelling of an earlier version of a tool. `stillwell lint --fix` writes
+    /// today's, where there is one that means the same.
+    OLD_SPELLING = "W405";
 }
 
 /// What `code` stands for, in sentences.

@@ -21,6 +21,7 @@ mod generator;
 mod payload;
 mod sink;
 mod size;
+mod telemetry;
 mod template;
 mod throttle;
 
@@ -30,6 +31,10 @@ pub use payload::{
     read_binary_payload, read_pattern, read_trace_agent,
 };
 pub use size::{Size, parse_size};
+pub use telemetry::{
+    LadingTelemetry, TELEMETRY_UNUSED, TelemetryFormat, TelemetryFormatKind, TelemetryPlace,
+    read_telemetry,
+};
 pub use template::read_template;
 
 /// The keys at the top of a `lading.yaml`.
@@ -131,7 +136,7 @@ fn read_root(reader: &Reader, root: &Node, has_subject: bool) -> Option<LadingRi
             .collect();
     }
     if let Some(node) = map.take("telemetry") {
-        read_telemetry(reader, node);
+        telemetry::ignore(reader, node);
     }
     let first_seed = generators.first().map(|generator| generator.value.seed);
     Some(LadingRig {
@@ -186,19 +191,6 @@ fn read_target_metrics(reader: &Reader, node: &Node) -> Option<ScrapePlan> {
         names,
         labels,
     })
-}
-
-/// Captures are always written, so that lading's own are accepted and ignored.
-fn read_telemetry(reader: &Reader, node: &Node) {
-    const ACCEPTED: [&str; 5] = ["addr", "path", "global_labels", "expiration", "format"];
-    let Some(map) = reader.map(node, &Keys::new("telemetry", &ACCEPTED)) else {
-        return;
-    };
-    for key in ACCEPTED {
-        map.ignore(key);
-    }
-    let message = "`telemetry` has no effect: every run writes its own capture";
-    reader.report(reader.note(code::NO_EFFECT, node.span, message));
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! * [`Node`], [`parse`]: YAML as a tree in which everything knows its place;
 //! * [`Reader`], [`MapReader`]: typed reading of that tree;
 //! * [`lading`]: `lading.yaml`, list and map shape;
+//! * [`lint`]: old spellings in both, and today's;
 //! * [`smp`]: `experiment.yaml` and `config.yaml` of SMP cases;
 //! * [`results`]: what others measured: Nighthawk and fortio JSON, and columns.
 //!
@@ -18,6 +19,7 @@ pub mod code;
 mod command;
 mod diagnostic;
 pub mod lading;
+pub mod lint;
 mod network;
 pub mod nighthawk;
 mod node;
@@ -30,8 +32,8 @@ mod source;
 
 pub use command::split_command;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
-pub use network::{check_address, check_url, ready_probe_of};
+pub use network::{check_address, check_any_url, check_url, ready_probe_of};
 pub use node::{Entry, Key, Node, Value, parse, parse_tagged};
 pub use reader::{Keys, MapReader, NamedFiles, Reader, nearest};
-pub use rules::{Ids, Placed, check_past_subject, check_sink_addresses};
+pub use rules::{Ids, Placed, check_past_subject, check_sink_addresses, listening_place};
 pub use source::{Place, Position, Source, Span};

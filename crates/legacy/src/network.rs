@@ -34,8 +34,19 @@ pub fn check_url(text: &str) -> Result<String, &'static str> {
     if text.starts_with("https://") {
         return Err("TLS is known but not built yet: write an `http://` URL");
     }
-    let rest = text
-        .strip_prefix("http://")
+    check_any_url(text)
+}
+
+/// The `host:port` of an `http://` or `https://` URL; the port is 80 or 443 if none
+/// is given.
+///
+/// # Errors
+/// What is wrong with it, as a fragment.
+pub fn check_any_url(text: &str) -> Result<String, &'static str> {
+    let plain = text.strip_prefix("http://").map(|rest| (rest, 80));
+    let secure = || text.strip_prefix("https://").map(|rest| (rest, 443));
+    let (rest, port) = plain
+        .or_else(secure)
         .ok_or("it does not begin with `http://`")?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let authority = &rest[..end];
@@ -51,7 +62,7 @@ pub fn check_url(text: &str) -> Result<String, &'static str> {
     let address = if has_port {
         authority.to_owned()
     } else {
-        format!("{authority}:80")
+        format!("{authority}:{port}")
     };
     check_address(&address)?;
     Ok(address)
@@ -62,22 +73,29 @@ pub fn check_url(text: &str) -> Result<String, &'static str> {
 #[must_use]
 pub fn ready_probe_of(generators: &[GeneratorPlan]) -> ReadyProbe {
     let probe = |generator: &GeneratorPlan| match &generator.transport {
-        TransportPlan::Tcp { address } => Some(ReadyProbe::Tcp {
+        TransportPlan::Tcp { address } | TransportPlan::TcpRr { address, .. } => Some(ReadyProbe::Tcp {
             address: address.clone(),
         }),
-        TransportPlan::Http { url, .. } => Some(ReadyProbe::Tcp {
-            address: check_url(url).ok()?,
+        TransportPlan::Http { url, .. }
+        | TransportPlan::SplunkHec { url, .. }
+        | TransportPlan::Grpc { url }
+        | TransportPlan::TraceAgent { url, .. } => Some(ReadyProbe::Tcp {
+            address: check_any_url(url).ok()?,
         }),
         TransportPlan::UnixStream { path } | TransportPlan::UnixDatagram { path } => {
             Some(file_probe(path))
         }
-        TransportPlan::Udp { .. } => None,
+        TransportPlan::Udp { .. }
+        | TransportPlan::Files { .. }
+        | TransportPlan::PassthruFile { .. }
+        | TransportPlan::FileTree(_) => None,
     };
     generators.iter().find_map(probe).unwrap_or({
         if generators.is_empty() {
             ReadyProbe::Immediately
         } else {
-            // Nothing tells from outside that a UDP socket is bound.
+            // Nothing tells from outside that a UDP socket is bound or a file is
+            // looked for.
             ReadyProbe::Delay {
                 length: Nanos::SECOND,
             }

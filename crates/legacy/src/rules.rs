@@ -3,7 +3,7 @@
 use stillwell_plan::{GeneratorPlan, SinkPlan, SinkProtocol, TransportPlan};
 
 use crate::code;
-use crate::network::{check_address, check_url};
+use crate::network::{check_address, check_any_url};
 use crate::reader::Reader;
 use crate::source::Span;
 
@@ -85,15 +85,18 @@ pub fn check_sink_addresses(reader: &Reader, sinks: &[Placed<SinkPlan>]) {
 }
 
 /// What a socket of `protocol` occupies.
-fn listening_place(protocol: &SinkProtocol) -> (&'static str, String) {
+#[must_use]
+pub fn listening_place(protocol: &SinkProtocol) -> (&'static str, String) {
     match protocol {
-        SinkProtocol::Tcp { address } | SinkProtocol::Http { address, .. } => {
-            ("tcp", address.to_string())
-        }
+        SinkProtocol::Tcp { address }
+        | SinkProtocol::Http { address, .. }
+        | SinkProtocol::Intake { address, .. }
+        | SinkProtocol::TcpRr { address, .. } => ("tcp", address.to_string()),
         SinkProtocol::Udp { address } => ("udp", address.to_string()),
         SinkProtocol::UnixStream { path } | SinkProtocol::UnixDatagram { path } => {
             ("unix", path.display().to_string())
         }
+        SinkProtocol::File { path } => ("file", path.display().to_string()),
     }
 }
 
@@ -128,12 +131,20 @@ pub fn check_past_subject(
 
 fn target_place(transport: &TransportPlan) -> Option<(&'static str, String)> {
     Some(match transport {
-        TransportPlan::Tcp { address } => ("tcp", address.clone()),
-        TransportPlan::Http { url, .. } => ("tcp", check_url(url).ok()?),
+        TransportPlan::Tcp { address } | TransportPlan::TcpRr { address, .. } => {
+            ("tcp", address.clone())
+        }
+        TransportPlan::Http { url, .. }
+        | TransportPlan::SplunkHec { url, .. }
+        | TransportPlan::Grpc { url }
+        | TransportPlan::TraceAgent { url, .. } => ("tcp", check_any_url(url).ok()?),
         TransportPlan::Udp { address, .. } => ("udp", address.clone()),
         TransportPlan::UnixStream { path } | TransportPlan::UnixDatagram { path } => {
             ("unix", path.display().to_string())
         }
+        TransportPlan::Files { .. }
+        | TransportPlan::PassthruFile { .. }
+        | TransportPlan::FileTree(_) => return None,
     })
 }
 

@@ -109,7 +109,27 @@ catalogue! {
     LATENESS = "lateness", Nanoseconds, Histogram, "Sent time less intended time of each send.";
     RESPONSE_TIME = "response_time", Nanoseconds, Histogram, "End of the answer less the intended time of its request.";
     SERVICE_TIME = "service_time", Nanoseconds, Histogram, "End of the answer less the sent time of its request.";
+    BLOCKS_AGAIN = "blocks_again", Count, Counter, "Blocks that a generator had sent before, since no new ones were ready.";
+    ACKS_RECEIVED = "ack_ids_acked", Count, Counter, "Requests that the receiver says it has kept.";
+    ACKS_LOST = "ack_ids_dropped", Count, Counter, "Requests that were taken and not acknowledged in time.";
+    ACK_QUESTIONS_OK = "ack_status_request_ok", Count, Counter, "Questions for acknowledgements that were answered.";
+    ACK_QUESTIONS_FAILED = "ack_status_request_failure", Count, Counter, "Questions for acknowledgements without an answer.";
     ACTIVE_TIME = "active_time", Nanoseconds, Counter, "Time in which a run had its turn; absent where variants take none.";
+    // Load, besides those above, as stats sinks are told while it goes on.
+    REQUESTS_ASKED = "requests_asked", Count, Counter, "Requests that the schedule has asked for; absent without one.";
+    WARMUP_OUTCOMES = "warmup_outcomes", Count, Counter, "How requests of the warm-up ended, labelled outcome.";
+    CONNECT_FAILURES = "connect_failures", Count, Counter, "Attempts to connect that failed.";
+    CONNECTIONS_ENDED = "connections_ended", Count, Counter, "Connections that the peer ended between two requests.";
+    CONNECTIONS_USED_UP = "connections_used_up", Count, Counter, "Connections that had carried all that they may.";
+    HANDSHAKES_RESUMED = "handshakes_resumed", Count, Counter, "Handshakes that resumed an earlier session.";
+    WIRE_SENT = "wire_sent_bytes", Bytes, Counter, "Bytes written to connections, heads included.";
+    WIRE_RECEIVED = "wire_received_bytes", Bytes, Counter, "Bytes read from connections, heads included.";
+    FIRST_BYTE_TIME = "first_byte_time", Nanoseconds, Histogram, "First byte of the answer less the sent time of its request.";
+    OWN_LATENESS = "own_lateness", Nanoseconds, Histogram, "Sent time less intended time where a connection was free.";
+    CONNECT_TIME = "connect_time", Nanoseconds, Histogram, "Time that connecting took.";
+    HANDSHAKE_TIME = "handshake_time", Nanoseconds, Histogram, "Time that securing a connection took.";
+    SPANS_SAMPLED = "spans_sampled", Count, Counter, "Requests of which a span was to be exported.";
+    SPANS_DROPPED = "spans_dropped", Count, Counter, "Spans that found the exporter's queue full.";
     // Workers of both kinds.
     WORKER_AHEAD = "worker_ahead", Nanoseconds, Counter, "Time in which a worker waited for its schedule.";
     WORKER_BLOCKED = "worker_blocked", Nanoseconds, Counter, "Time in which a worker waited for its peer.";
@@ -121,9 +141,26 @@ catalogue! {
     BYTES_RECEIVED = "bytes_received", Bytes, Counter, "Payload bytes that sinks received, as they came over the wire.";
     TOTAL_BYTES_RECEIVED = "total_bytes_received", Bytes, Counter, "Payload bytes that all sinks received.";
     EVENTS_RECEIVED = "events_received", Count, Counter, "Events that sinks received.";
+    DECODED_BYTES_RECEIVED = "decoded_bytes_received", Bytes, Counter, "Payload bytes that sinks received, without their compression.";
     MESSAGES_RECEIVED = "messages_received", Count, Counter, "Datagrams or requests that sinks received.";
     CONNECTIONS_ACCEPTED = "connections_accepted", Count, Counter, "Connections that sinks accepted.";
     SINK_ERRORS = "sink_errors", Count, Counter, "Connections that a sink gave up because of what it received.";
+    EVENTS_SERVED = "events_served", Count, Counter, "Events in the answers of sinks: messages handed out, samples scraped.";
+    BODIES_MALFORMED = "bodies_malformed", Count, Counter, "Requests to sinks whose bodies were not what their protocol says.";
+    // Stamped events, labelled component=ledger, id of their generator.
+    STAMPED_SENT = "stamped_events_sent", Count, Counter, "Stamped events that generators began to hand to the kernel.";
+    STAMPED_RECEIVED = "stamped_events_received", Count, Counter, "Stamped events that arrived at least once.";
+    EVENTS_MISSING = "events_missing", Count, Gauge, "Stamped events sent that have not arrived: on their way, or lost.";
+    EVENTS_INCOMPLETE = "events_incomplete", Count, Gauge, "Stamped events that arrived in fewer copies than declared.";
+    EVENTS_DOUBLED = "events_doubled", Count, Counter, "Arrivals of stamped events beyond the declared copies.";
+    EVENTS_REORDERED = "events_reordered", Count, Counter, "Stamped events that arrived after one that was sent later.";
+    EVENTS_LATE = "events_late", Count, Counter, "Stamped events that arrived later than declared.";
+    EVENTS_DAMAGED = "events_damaged", Count, Counter, "Arrivals of stamped events with other bytes than were sent.";
+    EVENTS_UNVERIFIABLE = "events_unverifiable", Count, Counter, "Arrivals of stamped events whose text did not come in one piece or in its form.";
+    STAMPS_BROKEN = "stamps_broken", Count, Counter, "Beginnings of stamps that were none: cut off or changed.";
+    STAMPS_FOREIGN = "stamps_foreign", Count, Counter, "Stamps of other runs, or of no generator of this one.";
+    EVENT_LATENCY = "event_latency", Nanoseconds, Histogram, "First arrival of a stamped event less its intended time.";
+    EVENT_TRANSIT = "event_transit", Nanoseconds, Histogram, "First arrival of a stamped event less its sent time.";
     // The subject: totals over its process tree.
     SUBJECT_CPU = "subject_cpu", Nanoseconds, Counter, "CPU time of the subject's process tree.";
     SUBJECT_CPU_USER = "subject_cpu_user", Nanoseconds, Counter, "CPU time of the subject's process tree in user mode.";

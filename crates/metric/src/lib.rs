@@ -17,6 +17,7 @@
 mod account;
 pub mod catalogue;
 mod cell;
+mod lading;
 mod load;
 mod outcome;
 mod recorder;
@@ -28,7 +29,10 @@ pub use catalogue::{Kind, Metric, Unit};
 pub use cell::Cell;
 /// A histogram of times; see [`empty_histogram`].
 pub use hdrhistogram::Histogram;
-pub use load::{CounterError, LoadCounter, LoadShard, LoadTime, SizeCells, Sizes};
+pub use lading::{CPU_MILLICORES, PHASE_MARKER, lading_series, lading_value};
+pub use load::{
+    CounterError, HandshakePart, HandshakeTally, LoadCounter, LoadShard, LoadTime, SizeCells, Sizes,
+};
 pub use outcome::Outcome;
 pub use recorder::{Intervals, Recorder, decode_histogram, empty_histogram, encode_histogram};
 pub use sample::{Beat, Labels, Sample, SeriesName, Value};

@@ -1,6 +1,7 @@
 //! What one worker counts that sends requests and reads their answers.
 
 mod counter;
+mod handshakes;
 mod sizes;
 
 use std::sync::OnceLock;
@@ -10,6 +11,7 @@ use crate::cell::Cell;
 use crate::outcome::Outcome;
 use crate::recorder::{Intervals, Recorder};
 pub use counter::{CounterError, LoadCounter};
+pub use handshakes::{HandshakePart, HandshakeTally};
 pub use sizes::{SizeCells, Sizes};
 
 /// Which times of requests and connections are recorded.
@@ -30,13 +32,18 @@ pub enum LoadTime {
     Connect,
     /// Securing a connection.
     Handshake,
+    /// How long the schedule stood still since nothing more may wait, one sample
+    /// for each time; only of workers that hold requests back.
+    Blocked,
+    /// What answers say of themselves in a header that is asked for.
+    Origin,
 }
 
 impl LoadTime {
     /// Outcomes that are answers.
     const CLASSES: usize = Outcome::ANSWERS.len();
     /// How many there are.
-    pub const COUNT: usize = 2 * Self::CLASSES + 5;
+    pub const COUNT: usize = 2 * Self::CLASSES + 7;
 
     /// Its place among all; that of the first class for what is no answer.
     #[must_use]
@@ -49,6 +56,8 @@ impl LoadTime {
             Self::OwnLateness => 2 * Self::CLASSES + 2,
             Self::Connect => 2 * Self::CLASSES + 3,
             Self::Handshake => 2 * Self::CLASSES + 4,
+            Self::Blocked => 2 * Self::CLASSES + 5,
+            Self::Origin => 2 * Self::CLASSES + 6,
         }
     }
 }
@@ -76,10 +85,21 @@ pub struct LoadShard {
     pub connections: Cell,
     /// Attempts to connect that failed.
     pub connect_failures: Cell,
+    /// Those of them that took too long.
+    pub connect_timeouts: Cell,
     /// Why the first of them did, for readers.
     pub connect_trouble: OnceLock<String>,
+    /// Why the first answer that breaks the protocol does, for readers.
+    pub answer_trouble: OnceLock<String>,
     /// Handshakes that resumed an earlier session.
     pub handshakes_resumed: Cell,
+    /// What was agreed on in handshakes.
+    pub handshakes: HandshakeTally,
+    /// Requests that waited for a connection that was opened for them.
+    pub waited_for_connect: Cell,
+    /// Requests that waited although no connection could be added; only of
+    /// workers that hold requests back.
+    pub waited_for_free: Cell,
     /// Connections that ended because they had carried all that they may.
     pub connections_used_up: Cell,
     /// Connections that the peer ended between two requests.
@@ -92,6 +112,10 @@ pub struct LoadShard {
     pub head_sizes: SizeCells,
     /// Sizes of answers' bodies.
     pub body_sizes: SizeCells,
+    /// Requests of which a span was to be exported.
+    pub spans_sampled: Cell,
+    /// Spans that found the exporter's queue full.
+    pub spans_dropped: Cell,
     /// Where the worker's time went. *Running* is CPU time.
     pub account: AccountCells,
     /// Nanoseconds in which the worker could have run and had no CPU.
@@ -117,14 +141,21 @@ impl LoadShard {
             warmup_outcomes: Default::default(),
             connections: Cell::default(),
             connect_failures: Cell::default(),
+            connect_timeouts: Cell::default(),
             connect_trouble: OnceLock::new(),
+            answer_trouble: OnceLock::new(),
             handshakes_resumed: Cell::default(),
+            handshakes: HandshakeTally::default(),
+            waited_for_connect: Cell::default(),
+            waited_for_free: Cell::default(),
             connections_used_up: Cell::default(),
             connections_ended: Cell::default(),
             bytes_sent: Cell::default(),
             bytes_received: Cell::default(),
             head_sizes: SizeCells::default(),
             body_sizes: SizeCells::default(),
+            spans_sampled: Cell::default(),
+            spans_dropped: Cell::default(),
             account: AccountCells::default(),
             run_delay: Cell::default(),
             stopped: Cell::default(),
@@ -169,6 +200,8 @@ mod tests {
                 LoadTime::OwnLateness,
                 LoadTime::Connect,
                 LoadTime::Handshake,
+                LoadTime::Blocked,
+                LoadTime::Origin,
             ])
             .map(LoadTime::index)
             .collect();

@@ -31,6 +31,16 @@ pub struct GeneratorShard {
     pub requests: Cell,
     /// Connections opened.
     pub connections: Cell,
+    /// Blocks that were sent before, since no new ones were ready.
+    pub blocks_again: Cell,
+    /// Requests that the receiver says it has kept.
+    pub acks_received: Cell,
+    /// Requests that were taken and not acknowledged in time.
+    pub acks_lost: Cell,
+    /// Questions for acknowledgements that were answered.
+    pub ack_questions_ok: Cell,
+    /// Questions for acknowledgements without an answer.
+    pub ack_questions_failed: Cell,
     /// How sends ended.
     pub outcomes: [Cell; Outcome::ALL.len()],
     /// Where the worker's time went.
@@ -59,6 +69,11 @@ impl GeneratorShard {
             sent_units: Cell::default(),
             requests: Cell::default(),
             connections: Cell::default(),
+            blocks_again: Cell::default(),
+            acks_received: Cell::default(),
+            acks_lost: Cell::default(),
+            ack_questions_ok: Cell::default(),
+            ack_questions_failed: Cell::default(),
             outcomes: Default::default(),
             account: AccountCells::default(),
             lateness,
@@ -87,6 +102,14 @@ impl Shard for GeneratorShard {
         for (metric, cell) in counters {
             samples.push(Sample::int(metric, &self.labels, cell.total()));
         }
+        let rare = [
+            (metric::BLOCKS_AGAIN, &self.blocks_again),
+            (metric::ACKS_RECEIVED, &self.acks_received),
+            (metric::ACKS_LOST, &self.acks_lost),
+            (metric::ACK_QUESTIONS_OK, &self.ack_questions_ok),
+            (metric::ACK_QUESTIONS_FAILED, &self.ack_questions_failed),
+        ];
+        sample_rare(&rare, &self.labels, samples);
         for outcome in Outcome::ALL {
             let total = self.outcomes[outcome.index()].total();
             if total > 0 {
@@ -115,14 +138,20 @@ pub struct SinkShard {
     labels: Labels,
     /// Payload bytes as they came over the wire.
     pub bytes: Cell,
+    /// The same without their compression, where a sink undoes it.
+    pub decoded_bytes: Cell,
     /// Events.
     pub events: Cell,
     /// Datagrams or requests.
     pub messages: Cell,
+    /// Events that answers held: messages handed out, samples scraped.
+    pub events_served: Cell,
     /// Connections accepted.
     pub connections: Cell,
     /// Connections given up because of what they sent.
     pub errors: Cell,
+    /// Requests whose bodies were not what the protocol says.
+    pub malformed: Cell,
     /// Where the worker's time went.
     pub account: AccountCells,
 }
@@ -134,10 +163,13 @@ impl SinkShard {
         Self {
             labels,
             bytes: Cell::default(),
+            decoded_bytes: Cell::default(),
             events: Cell::default(),
             messages: Cell::default(),
+            events_served: Cell::default(),
             connections: Cell::default(),
             errors: Cell::default(),
+            malformed: Cell::default(),
             account: AccountCells::default(),
         }
     }
@@ -155,7 +187,23 @@ impl Shard for SinkShard {
         for (metric, cell) in counters {
             samples.push(Sample::int(metric, &self.labels, cell.total()));
         }
+        let rare = [
+            (metric::DECODED_BYTES_RECEIVED, &self.decoded_bytes),
+            (metric::BODIES_MALFORMED, &self.malformed),
+            (metric::EVENTS_SERVED, &self.events_served),
+        ];
+        sample_rare(&rare, &self.labels, samples);
         sample_account(&self.account, &self.labels, samples);
+    }
+}
+
+/// Counters that most parts never touch: only those that were.
+fn sample_rare(counters: &[(metric::Metric, &Cell)], labels: &Labels, samples: &mut Vec<Sample>) {
+    for (metric, cell) in counters {
+        let total = cell.total();
+        if total > 0 {
+            samples.push(Sample::int(*metric, labels, total));
+        }
     }
 }
 

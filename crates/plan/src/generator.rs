@@ -1,11 +1,15 @@
 //! Who sends, where to, and when.
 
+mod exchange;
+
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use stillwell_units::{ByteRate, ByteSize, EventRate, Seed};
+use stillwell_units::{ByteRate, ByteSize, EventRate, Nanos, Seed};
 
-use crate::PayloadPlan;
+use crate::{PayloadPlan, StampPlan};
+
+pub use exchange::ExchangePlan;
 
 /// One source of load.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -25,6 +29,9 @@ pub struct GeneratorPlan {
     pub workers: u16,
     /// From which the payload's bytes follow.
     pub seed: Seed,
+    /// Which events are stamped; `None` for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stamps: Option<StampPlan>,
 }
 
 /// How bytes reach the target.
@@ -53,13 +60,120 @@ pub enum TransportPlan {
         /// The target's socket.
         path: PathBuf,
     },
-    /// One HTTP/1.1 POST a block, one request in flight a connection.
+    /// One HTTP POST a block.
     Http {
-        /// `http://host:port/path`.
+        /// `http://host:port/path`, or `https://…`.
         url: String,
         /// Headers besides Host and Content-Length, in this order.
         headers: Vec<(String, String)>,
+        /// Over which connections.
+        #[serde(default)]
+        exchange: Box<ExchangePlan>,
     },
+    /// Splunk's HTTP event collector: one HTTP/1.1 POST a block, one request in
+    /// flight a connection, each connection a channel of its own.
+    SplunkHec {
+        /// `http://host:port`; the path follows from the payload's encoding.
+        url: String,
+        /// What stands after `Splunk` in `Authorization`.
+        token: String,
+        /// Whether it is asked what became of the events.
+        acknowledgements: Option<HecAcknowledgements>,
+    },
+    /// One unary gRPC call a block over HTTP/2, one call in flight a connection.
+    Grpc {
+        /// `http://host:port/package.Service/Method`.
+        url: String,
+    },
+    /// Traces for Datadog's agent: one HTTP/1.1 POST a block, one request in flight
+    /// a connection.
+    TraceAgent {
+        /// `http://host:port`; the path is `/v0.4/traces`.
+        url: String,
+        /// How often a request is sent again that was answered with 429 or 503,
+        /// after pauses that double.
+        retries: u32,
+    },
+    /// Files that somebody reads while they grow: each connection is one, each
+    /// block one write.
+    Files {
+        /// What files are called.
+        layout: FileLayout,
+        /// A file that is longer after a block is followed by a new one.
+        bytes_max: ByteSize,
+    },
+    /// Something that is there already and can be written to: a pipe, a device,
+    /// the end of a file.
+    PassthruFile {
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// Requests of fixed length over TCP, and answers of fixed length; one
+    /// request in flight a connection. The payload only paces: a block a request.
+    TcpRr {
+        /// `host:port` of the target.
+        address: String,
+        /// Length of a request, at least one byte.
+        request_bytes: u32,
+        /// Length of an answer, at least one byte.
+        response_bytes: u32,
+    },
+    /// Files and folders that come to be, are opened and are renamed. The payload
+    /// only paces: a block an operation.
+    FileTree(FileTreePlan),
+}
+
+/// What the files of a generator are called.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileLayout {
+    /// By number, each new file the next one.
+    Numbered {
+        /// An absolute path in which `%NNN%` stands for the number.
+        template: String,
+        /// Whether a file is deleted when the next one begins.
+        delete: bool,
+    },
+    /// As `logrotate` has it: the newest part under the log's own name, older ones
+    /// behind it under `.0`, `.1` and so on.
+    Rotated {
+        /// The folder of all logs; it is made where it is not there.
+        root: PathBuf,
+        /// Logs lie at most so many folders below it.
+        depth_max: u8,
+        /// Older parts that are kept of each log.
+        rotations: u8,
+    },
+}
+
+/// A tree of files, and how fast it is worked on.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct FileTreePlan {
+    /// The folder that all lie in.
+    pub root: PathBuf,
+    /// Folders within folders.
+    pub depth_max: u32,
+    /// Folders in each folder.
+    pub folders_max: u32,
+    /// Files in each folder.
+    pub files_max: u32,
+    /// Files and folders in all.
+    pub nodes_max: u32,
+    /// Characters of a name.
+    pub name_length: u32,
+    /// Of so many operations each, …
+    pub operations: u32,
+    /// … this many rename a folder, the others make or open a file or folder.
+    pub renames: u32,
+}
+
+/// How it is asked whether Splunk has kept what it was sent.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct HecAcknowledgements {
+    /// Time between two questions on one channel; above zero.
+    pub every: Nanos,
+    /// A request that is not acknowledged for so long counts as lost.
+    pub timeout: Nanos,
 }
 
 impl TransportPlan {
@@ -72,6 +186,38 @@ impl TransportPlan {
             Self::UnixStream { .. } => "unix_stream",
             Self::UnixDatagram { .. } => "unix_datagram",
             Self::Http { .. } => "http",
+            Self::SplunkHec { .. } => "splunk_hec",
+            Self::Grpc { .. } => "grpc",
+            Self::TraceAgent { .. } => "trace_agent",
+            Self::Files { .. } => "file_gen",
+            Self::PassthruFile { .. } => "passthru_file",
+            Self::TcpRr { .. } => "tcp_rr",
+            Self::FileTree(_) => "file_tree",
+        }
+    }
+
+    /// Whether the payload is what is sent; else its blocks only pace.
+    #[must_use]
+    pub const fn sends_payload(&self) -> bool {
+        !matches!(self, Self::TcpRr { .. } | Self::FileTree(_))
+    }
+
+    /// The URL that requests go to, if they do.
+    #[must_use]
+    pub fn url(&self) -> Option<&str> {
+        match self {
+            Self::Http { url, .. }
+            | Self::SplunkHec { url, .. }
+            | Self::Grpc { url }
+            | Self::TraceAgent { url, .. } => Some(url),
+            Self::Tcp { .. }
+            | Self::Udp { .. }
+            | Self::UnixStream { .. }
+            | Self::UnixDatagram { .. }
+            | Self::Files { .. }
+            | Self::PassthruFile { .. }
+            | Self::TcpRr { .. }
+            | Self::FileTree(_) => None,
         }
     }
 
@@ -83,7 +229,16 @@ impl TransportPlan {
             Self::Udp { .. } => Some(ByteSize::new(65_507)),
             // What a default socket buffer certainly takes, as lading has it.
             Self::UnixDatagram { .. } => Some(ByteSize::new(8192)),
-            Self::Tcp { .. } | Self::UnixStream { .. } | Self::Http { .. } => None,
+            Self::Tcp { .. }
+            | Self::UnixStream { .. }
+            | Self::Http { .. }
+            | Self::SplunkHec { .. }
+            | Self::Grpc { .. }
+            | Self::TraceAgent { .. }
+            | Self::Files { .. }
+            | Self::PassthruFile { .. }
+            | Self::TcpRr { .. }
+            | Self::FileTree(_) => None,
         }
     }
 }

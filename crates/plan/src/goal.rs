@@ -45,13 +45,19 @@ pub enum GoalMetric {
     Cpu,
     /// CPU nanoseconds of the subject's process tree for each event sent to it.
     CpuPerEvent,
+    /// Arrivals of stamped events beyond the declared copies, for each one sent.
+    Doubled,
     /// Bytes that sinks received, for each second of time.
     EgressThroughput,
+    /// A quantile of the times from a stamped event's intended time to its first
+    /// arrival at a sink.
+    EventLatency(LatencyQuantile),
     /// Bytes that generators sent, for each second of time.
     IngressThroughput,
     /// A quantile of the run's response times, from the intended time on.
     Latency(LatencyQuantile),
-    /// Share of the events sent that no sink received.
+    /// Share of the events sent that no sink received: by their stamps, where they
+    /// have any, else by their number.
     Loss,
     /// Mean proportional or resident memory of the subject's process tree.
     Memory,
@@ -128,7 +134,7 @@ pub enum Scale {
 impl GoalMetric {
     /// All that need no name of a series, in the order in which they are listed
     /// to users.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 17] = [
         Self::IngressThroughput,
         Self::EgressThroughput,
         Self::CpuPerEvent,
@@ -141,6 +147,11 @@ impl GoalMetric {
         Self::Latency(LatencyQuantile::P99),
         Self::Latency(LatencyQuantile::P999),
         Self::Loss,
+        Self::Doubled,
+        Self::EventLatency(LatencyQuantile::P50),
+        Self::EventLatency(LatencyQuantile::P90),
+        Self::EventLatency(LatencyQuantile::P99),
+        Self::EventLatency(LatencyQuantile::P999),
     ];
 
     /// The name in files and reports; of a series
@@ -150,7 +161,12 @@ impl GoalMetric {
         Cow::Borrowed(match self {
             Self::Cpu => "cpu",
             Self::CpuPerEvent => "cpu_per_event",
+            Self::Doubled => "doubled",
             Self::EgressThroughput => "egress_throughput",
+            Self::EventLatency(LatencyQuantile::P50) => "event_latency_p50",
+            Self::EventLatency(LatencyQuantile::P90) => "event_latency_p90",
+            Self::EventLatency(LatencyQuantile::P99) => "event_latency_p99",
+            Self::EventLatency(LatencyQuantile::P999) => "event_latency_p999",
             Self::IngressThroughput => "ingress_throughput",
             Self::Latency(LatencyQuantile::P50) => "latency_p50",
             Self::Latency(LatencyQuantile::P90) => "latency_p90",
@@ -170,6 +186,8 @@ impl GoalMetric {
         match self {
             Self::Cpu
             | Self::CpuPerEvent
+            | Self::Doubled
+            | Self::EventLatency(_)
             | Self::Latency(_)
             | Self::Loss
             | Self::Memory
@@ -184,7 +202,7 @@ impl GoalMetric {
     #[must_use]
     pub const fn scale(&self) -> Scale {
         match self {
-            Self::Loss | Self::MemorySlope => Scale::Difference,
+            Self::Doubled | Self::Loss | Self::MemorySlope => Scale::Difference,
             _ => Scale::Ratio,
         }
     }
@@ -195,7 +213,12 @@ impl GoalMetric {
     pub const fn is_wall_based(&self) -> bool {
         matches!(
             self,
-            Self::EgressThroughput | Self::IngressThroughput | Self::Latency(_) | Self::Loss
+            Self::Doubled
+                | Self::EgressThroughput
+                | Self::EventLatency(_)
+                | Self::IngressThroughput
+                | Self::Latency(_)
+                | Self::Loss
         )
     }
 
@@ -210,16 +233,20 @@ impl GoalMetric {
             Self::Cpu
             | Self::EgressThroughput
             | Self::IngressThroughput
+            | Self::EventLatency(LatencyQuantile::P50)
             | Self::Latency(LatencyQuantile::P50) => 0.02,
-            Self::Latency(LatencyQuantile::P90) => 0.03,
+            Self::EventLatency(LatencyQuantile::P90) | Self::Latency(LatencyQuantile::P90) => 0.03,
             // Allocators round, and tails are made of few events.
             Self::Memory
             | Self::MemoryPeak
+            | Self::EventLatency(LatencyQuantile::P99)
             | Self::Latency(LatencyQuantile::P99)
             | Self::Series(_) => 0.05,
-            Self::Latency(LatencyQuantile::P999) => 0.10,
+            Self::EventLatency(LatencyQuantile::P999) | Self::Latency(LatencyQuantile::P999) => {
+                0.10
+            }
             // Points, not percent of a number that is nearly zero.
-            Self::Loss => 0.001,
+            Self::Doubled | Self::Loss => 0.001,
             Self::MemorySlope => 0.01,
         };
         // In range by the table above, and a test goes through it.

@@ -26,6 +26,7 @@ mod placement;
 mod rig;
 mod serve;
 mod sink;
+mod stamp;
 mod stopping;
 mod subject;
 mod tls;
@@ -36,14 +37,17 @@ pub use experiment::{
     BinarySource, ExperimentPlan, FamilyPlan, GitSource, LabPlan, OperatingPoint, ReportLink,
     VariantPlan,
 };
-pub use generator::{GeneratorPlan, RatePlan, RateShape, RateUnit, TransportPlan};
+pub use generator::{ExchangePlan, 
+    FileLayout, FileTreePlan, GeneratorPlan, HecAcknowledgements, RatePlan, RateShape, RateUnit, TransportPlan,
+};
 pub use goal::{
     Direction, GoalMetric, GoalMetricError, GoalPlan, LatencyQuantile, Reduction, Scale, SeriesGoal,
 };
 pub use load::{
     BodyPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadCurve, LoadPace, LoadPlan,
-    LoadPlanError, LoadProtocol, LoadStep, Overflow, PredicatePlan, RequestPlan, Reuse, Spacing,
-    UntilPlan,
+    LoadPlanError, LoadProtocol, LoadStep, Overflow, PredicatePlan, ReceiverPlan, RequestPlan,
+    Reuse, Spacing, SpanProtocol, SpanSinkPlan, StatsPagePlan, StatsProtocol, StatsSinkPlan,
+    TelemetryPlan, TraceHeaders, TracePlan, UntilPlan,
 };
 pub use observer::{ObserverPlan, ScrapePlan};
 pub use payload::{
@@ -68,9 +72,12 @@ pub use serve::{
     Admission, AnswerPlan, DelayExpression, Expression, ExpressionError, ExpressionInputs,
     ExpressionKind, ExpressionValue, Fault, FaultExpression, FaultsPlan, FilterSet, LimitAnswer,
     RESPONSE_BODY_BYTES_MAX, RateLimitPlan, ResponseDelay, ResponseHeader, ResponseOptions,
-    ResponseOptionsError, ServeListenerPlan, ServePlan, ServeProtocols, TokenBucket,
+    ResponseOptionsError, ServeAdminPlan, ServeListenerPlan, ServePlan, ServeProtocols, TokenBucket,
 };
-pub use sink::{SinkBody, SinkPlan, SinkProtocol};
+pub use sink::{
+    IntakeService, OpenmetricsPlan, SeriesRecord, SinkBody, SinkPlan, SinkProtocol,
+};
+pub use stamp::StampPlan;
 pub use stopping::{
     DesignPlan, PAIRS_CONFIRM_MIN, PAIRS_MAX_DEFAULT, PAIRS_MIN, PAIRS_OPEN_DEFAULT, StoppingPlan,
     WarmupPlan,

@@ -4,6 +4,9 @@
 mod check;
 mod pace;
 mod request;
+mod telemetry;
+
+use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 use stillwell_metric::LoadCounter;
@@ -14,6 +17,10 @@ use crate::ClientTlsPlan;
 pub use check::LoadPlanError;
 pub use pace::{LoadCurve, LoadPace, LoadStep, Overflow, Spacing};
 pub use request::{BodyPlan, EndpointPlan, RequestPlan};
+pub use telemetry::{
+    ReceiverPlan, SpanProtocol, SpanSinkPlan, StatsPagePlan, StatsProtocol, StatsSinkPlan,
+    TelemetryPlan, TraceHeaders, TracePlan,
+};
 
 /// One load: which requests go where, when, over what, until when.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -35,12 +42,19 @@ pub struct LoadPlan {
     /// Requests that are sent earlier than this after the start are counted
     /// apart, and their times are not recorded.
     pub warmup: Nanos,
+    /// Whether each worker sends one request before the start, as part of the
+    /// warm-up; of a load with a schedule only.
+    pub first_request: bool,
+    /// The header of answers whose number of nanoseconds is recorded, if any.
+    pub latency_header: Option<String>,
     /// How long an answer may take from the sent time on.
     pub timeout: Nanos,
     /// How long requests under way may take to end once it is over.
     pub grace: Nanos,
     /// How a worker waits for what is due next.
     pub idle: IdleStrategy,
+    /// Who is told what while it goes on.
+    pub telemetry: TelemetryPlan,
     /// From which everything random follows.
     pub seed: Seed,
 }
@@ -62,6 +76,9 @@ pub struct ConnectingPlan {
     pub requests_max: Option<u64>,
     /// How long connecting may take.
     pub timeout: Nanos,
+    /// The local address that connections come from, where it is not the
+    /// kernel's choice; port 0 for one that the kernel chooses.
+    pub source: Option<SocketAddr>,
 }
 
 /// What is spoken on a connection.

@@ -55,6 +55,18 @@ pub struct PayloadPlan {
     pub cache: ByteSize,
 }
 
+impl PayloadPlan {
+    /// What paces a transport that sends no payload: one event a block.
+    pub const PACE: Self = Self {
+        format: PayloadFormat::Ascii,
+        blocks: BlockShape::Events {
+            count: 1,
+            maximum: ByteSize::kib(1),
+        },
+        cache: ByteSize::kib(64),
+    };
+}
+
 /// The format of one event.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]

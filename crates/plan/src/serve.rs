@@ -30,6 +30,17 @@ pub struct ServePlan {
     pub workers: u16,
     /// Where it listens, and how it answers there; at least one.
     pub listeners: Vec<ServeListenerPlan>,
+    /// Where it tells its counts over HTTP and can be ended, if anywhere.
+    pub admin: Option<ServeAdminPlan>,
+}
+
+/// Where a test server tells its counts over HTTP, as Envoy does.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ServeAdminPlan {
+    /// Where it listens for that; port 0 for one that the kernel chooses.
+    pub address: SocketAddr,
+    /// What counts of requests are called: `http.PREFIX.downstream_rq_2xx`.
+    pub stat_prefix: String,
 }
 
 /// One address of a test server.

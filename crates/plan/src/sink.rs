@@ -56,6 +56,156 @@ pub enum SinkProtocol {
         /// Connections served at once; more wait in the backlog.
         connections_max: u32,
     },
+    /// Understands requests over HTTP/1.1 and HTTP/2, and answers as the service
+    /// would that it stands in for.
+    Intake {
+        /// Which service.
+        service: IntakeService,
+        /// Where it listens.
+        address: SocketAddr,
+        /// Time between the end of a request and its answer.
+        delay: Nanos,
+        /// Connections served at once; more wait in the backlog.
+        connections_max: u32,
+    },
+    /// Follows a file that the subject writes; events are lines.
+    File {
+        /// The file, which need not be there yet. What is in it before the run does
+        /// not count.
+        path: PathBuf,
+    },
+    /// Answers each request of fixed length with as many bytes as it is told,
+    /// connection by connection.
+    TcpRr {
+        /// Where it listens.
+        address: SocketAddr,
+        /// Length of a request, at least one byte.
+        request_bytes: u32,
+        /// Length of an answer, at least one byte.
+        response_bytes: u32,
+    },
+}
+
+/// Services that a sink can stand in for.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IntakeService {
+    /// Splunk's HTTP event collector, acknowledgements included.
+    SplunkHec,
+    /// Datadog's intake of metrics and logs.
+    Datadog {
+        /// Which of the metrics' series the capture records.
+        record: SeriesRecord,
+    },
+    /// Datadog's stateful logs over gRPC.
+    DatadogStatefulLogs,
+    /// OpenTelemetry's protocol, over gRPC and HTTP.
+    Otlp,
+    /// Amazon's SQS, as a queue of messages that never ends.
+    Sqs,
+    /// Elasticsearch's bulk API.
+    Elasticsearch,
+    /// Loki's push API.
+    Loki,
+    /// Amazon's S3: objects that are put.
+    S3,
+    /// A page of metrics, for subjects that scrape.
+    Openmetrics(Box<OpenmetricsPlan>),
+}
+
+impl IntakeService {
+    /// The name under which the service is asked for.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::SplunkHec => "splunk_hec",
+            Self::Datadog { .. } => "datadog",
+            Self::DatadogStatefulLogs => "datadog_stateful_logs",
+            Self::Otlp => "otlp",
+            Self::Sqs => "sqs",
+            Self::Elasticsearch => "elasticsearch",
+            Self::Loki => "loki",
+            Self::S3 => "s3",
+            Self::Openmetrics(_) => "openmetrics",
+        }
+    }
+}
+
+/// Which series that a sink receives are recorded, as `target/NAME`.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SeriesRecord {
+    /// None of them.
+    #[default]
+    None,
+    /// All of them.
+    All,
+    /// Those of these names.
+    Named(Vec<String>),
+}
+
+/// What stands on a page of metrics. The defaults are lading's.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct OpenmetricsPlan {
+    /// What every name begins with.
+    pub prefix: String,
+    /// Whether each family says what it is about.
+    pub has_help: bool,
+    /// Whether each family says its type.
+    pub has_type: bool,
+    /// Counters.
+    pub counters: u32,
+    /// Gauges.
+    pub gauges: u32,
+    /// Histograms.
+    pub histograms: u32,
+    /// Bounds of their buckets as they are written, growing.
+    pub buckets: Vec<String>,
+    /// Summaries.
+    pub summaries: u32,
+    /// Their quantiles as they are written.
+    pub quantiles: Vec<String>,
+    /// Labels and their values, at least one each.
+    pub labels: Vec<(String, Vec<String>)>,
+    /// Values of the label `route`, at least one.
+    pub routes: u32,
+}
+
+impl Default for OpenmetricsPlan {
+    fn default() -> Self {
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let numbered = |word: &str, count: u32| {
+            let numbers = 1..=count;
+            numbers.map(|number| format!("{word}-{number}")).collect()
+        };
+        Self {
+            prefix: "lading_openmetrics".to_owned(),
+            has_help: true,
+            has_type: true,
+            counters: 240,
+            gauges: 180,
+            histograms: 20,
+            buckets: texts(&[
+                "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5",
+            ]),
+            summaries: 40,
+            quantiles: texts(&["0.5", "0.75", "0.9", "0.95", "0.99"]),
+            labels: vec![
+                ("service".to_owned(), numbered("service", 5)),
+                ("region".to_owned(), numbered("region", 4)),
+                (
+                    "method".to_owned(),
+                    texts(&["GET", "POST", "PUT", "DELETE"]),
+                ),
+                (
+                    "status_class".to_owned(),
+                    texts(&["2xx", "3xx", "4xx", "5xx"]),
+                ),
+                ("consumer".to_owned(), numbered("consumer", 12)),
+            ],
+            routes: 60,
+        }
+    }
 }
 
 impl SinkProtocol {
@@ -68,6 +218,9 @@ impl SinkProtocol {
             Self::UnixStream { .. } => "unix_stream",
             Self::UnixDatagram { .. } => "unix_datagram",
             Self::Http { .. } => "http",
+            Self::Intake { service, .. } => service.name(),
+            Self::File { .. } => "file",
+            Self::TcpRr { .. } => "tcp_rr",
         }
     }
 }

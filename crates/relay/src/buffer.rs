@@ -50,7 +50,7 @@ impl Buffer {
     /// Reserves room for `events` more, if there is that much.
     pub(crate) fn try_reserve(&self, events: usize) -> bool {
         let taken = self.len() + self.reserved.get();
-        let fits = events <= self.capacity - taken;
+        let fits = events <= self.capacity.saturating_sub(taken);
         if fits {
             self.reserved.set(self.reserved.get() + events);
         }
@@ -67,7 +67,18 @@ impl Buffer {
 
     /// Puts an event where room was reserved for it.
     pub(crate) fn push(&self, event: Bytes) {
+        self.release();
+        self.push_beyond(event);
+    }
+
+    /// Gives up the room that was reserved for one event.
+    pub(crate) fn release(&self) {
         self.reserved.set(self.reserved.get().saturating_sub(1));
+        self.freed.notify_waiters();
+    }
+
+    /// Puts an event for which no room was reserved, be the buffer full or not.
+    pub(crate) fn push_beyond(&self, event: Bytes) {
         let mut events = self.events.borrow_mut();
         events.push_back(event);
         if events.len() == 1 {

@@ -10,6 +10,7 @@ use tokio::task::yield_now;
 
 use crate::buffer::Buffer;
 use crate::counters::{Counters, RelayReport, add};
+use crate::fault::{Faults, Passed};
 use crate::options::RelayOptions;
 use crate::stall::Gate;
 use crate::transform::Transform;
@@ -37,6 +38,7 @@ pub(crate) struct Core {
     /// Asks the inputs to end; the output ends when the buffer is empty then.
     pub(crate) token: Token,
     transform: RefCell<Transform>,
+    faults: RefCell<Faults>,
     turn_events: u64,
 }
 
@@ -50,6 +52,7 @@ impl Core {
             gate: Gate::default(),
             token,
             transform: RefCell::new(Transform::new(options, work)),
+            faults: RefCell::new(Faults::new(&options.faults)),
             turn_events,
         }
     }
@@ -81,12 +84,37 @@ impl Core {
     }
 
     /// Takes in one event, for which room has been reserved.
-    pub(crate) fn take_one(&self, mut event: Bytes) {
+    pub(crate) fn take_one(&self, event: Bytes) {
         add(&self.counters.events_in, 1);
+        match self.faults.borrow_mut().pass(event) {
+            Passed::One(event) => self.buffer.push(self.transformed(event)),
+            other => self.take_with_faults(other),
+        }
+    }
+
+    /// Takes in what is not what came. What waits or is doubled goes beyond the
+    /// room that was reserved: one event for each that came, at most.
+    #[cold]
+    fn take_with_faults(&self, passed: Passed) {
+        self.buffer.release();
+        for event in passed {
+            self.buffer.push_beyond(self.transformed(event));
+        }
+    }
+
+    /// Nothing more comes in.
+    pub(crate) fn finish(&self) {
+        let last = self.faults.borrow_mut().finish();
+        for event in last {
+            self.buffer.push_beyond(self.transformed(event));
+        }
+    }
+
+    fn transformed(&self, mut event: Bytes) -> Bytes {
         if self.transform.borrow_mut().apply(&mut event).is_err() {
             add(&self.counters.parse_errors, 1);
         }
-        self.buffer.push(event);
+        event
     }
 
     /// Counts `events` that are taken in and thrown away.
@@ -104,10 +132,15 @@ impl Core {
     /// What stands in the counters now.
     pub(crate) fn report(&self) -> RelayReport {
         let counters = &self.counters;
+        let planted = self.faults.borrow().planted;
         RelayReport {
             events_in: counters.events_in.get(),
             events_out: counters.events_out.get(),
-            events_dropped: counters.events_dropped.get(),
+            events_dropped: counters.events_dropped.get() + planted.dropped,
+            faults_dropped: planted.dropped,
+            faults_flipped: planted.flipped,
+            faults_swapped: planted.swapped,
+            faults_doubled: planted.doubled,
             parse_errors: counters.parse_errors.get(),
             bytes_in: counters.bytes_in.get(),
             bytes_out: counters.bytes_out.get(),

@@ -30,6 +30,14 @@ pub struct RelayReport {
     pub events_out: u64,
     /// Events taken in and never handed over.
     pub events_dropped: u64,
+    /// Of these, those dropped on purpose.
+    pub faults_dropped: u64,
+    /// Events changed on purpose.
+    pub faults_flipped: u64,
+    /// Events that changed places with the next one on purpose.
+    pub faults_swapped: u64,
+    /// Events sent on twice on purpose; `events_out` has them twice.
+    pub faults_doubled: u64,
     /// Events that could not be parsed, and were passed on as they were.
     pub parse_errors: u64,
     /// Bytes read, of HTTP requests the bodies.
@@ -60,6 +68,26 @@ impl RelayReport {
                 "Events taken in and never handed over.",
             ),
             (
+                "faults_dropped",
+                self.faults_dropped,
+                "Events dropped on purpose.",
+            ),
+            (
+                "faults_flipped",
+                self.faults_flipped,
+                "Events changed on purpose.",
+            ),
+            (
+                "faults_swapped",
+                self.faults_swapped,
+                "Events that changed places with the next one on purpose.",
+            ),
+            (
+                "faults_doubled",
+                self.faults_doubled,
+                "Events sent on twice on purpose.",
+            ),
+            (
                 "parse_errors",
                 self.parse_errors,
                 "Events that could not be parsed.",
@@ -71,7 +99,7 @@ impl RelayReport {
             ("buffer_events", self.buffer_events, "Events in the buffer."),
             ("hoard_bytes", self.hoard_bytes, "Memory hoarded."),
         ];
-        let mut text = String::with_capacity(1024);
+        let mut text = String::with_capacity(2048);
         for (name, value, meaning) in counters {
             write_metric(
                 &format!("relay_{name}_total"),

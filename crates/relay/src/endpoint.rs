@@ -8,7 +8,8 @@ use stillwell_http::Target;
 use stillwell_units::ParseError;
 
 const ACCEPTED: &str = "`tcp://HOST:PORT`, `udp://HOST:PORT`, `unix:///PATH`, `unixgram:///PATH`, \
-                        `http://HOST:PORT/PATH` or `discard:`";
+                        `http://HOST:PORT/PATH`, `hec://HOST:PORT`, `grpc://HOST:PORT`, `tail:///FOLDER`, \
+                        `file:///PATH` or `discard:`";
 
 /// Where events come from or go to; prints as it is typed.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -17,6 +18,15 @@ pub enum Endpoint {
     Discard,
     /// HTTP/1.1 `POST`s of lines. As an input any path is answered.
     Http(Target),
+    /// Splunk's HTTP event collector. Sent to it are lines; what it acknowledges is
+    /// not asked for.
+    SplunkHec(Target),
+    /// Unary gRPC calls, at `host:port`. For inputs only.
+    Grpc(String),
+    /// The files of a folder that end in `.log`, as they grow. For inputs only.
+    Tail(PathBuf),
+    /// Lines at the end of a file. For outputs only.
+    File(PathBuf),
     /// Lines over TCP, at `host:port`.
     Tcp(String),
     /// Datagrams of lines over UDP, at `host:port`.
@@ -32,6 +42,10 @@ impl fmt::Display for Endpoint {
         match self {
             Self::Discard => f.write_str("discard:"),
             Self::Http(target) => target.fmt(f),
+            Self::SplunkHec(target) => write!(f, "hec://{}", target.dial_address()),
+            Self::Grpc(address) => write!(f, "grpc://{address}"),
+            Self::File(path) => write!(f, "file://{}", path.display()),
+            Self::Tail(folder) => write!(f, "tail://{}", folder.display()),
             Self::Tcp(address) => write!(f, "tcp://{address}"),
             Self::Udp(address) => write!(f, "udp://{address}"),
             Self::UnixDatagram(path) => write!(f, "unixgram://{}", path.display()),
@@ -56,6 +70,13 @@ impl FromStr for Endpoint {
         let (scheme, rest) = text.split_once("://").ok_or_else(shape)?;
         match scheme {
             "http" => text.parse().map(Self::Http).map_err(|_| shape()),
+            "hec" if is_address(rest) => format!("http://{rest}/services/collector/raw")
+                .parse()
+                .map(Self::SplunkHec)
+                .map_err(|_| shape()),
+            "grpc" if is_address(rest) => Ok(Self::Grpc(rest.to_owned())),
+            "file" if !rest.is_empty() => Ok(Self::File(rest.into())),
+            "tail" if !rest.is_empty() => Ok(Self::Tail(rest.into())),
             "tcp" if is_address(rest) => Ok(Self::Tcp(rest.to_owned())),
             "udp" if is_address(rest) => Ok(Self::Udp(rest.to_owned())),
             "unix" if !rest.is_empty() => Ok(Self::UnixStream(rest.into())),
@@ -84,6 +105,10 @@ mod tests {
             "unix:///run/in.sock",
             "unixgram:///run/in.sock",
             "http://127.0.0.1:8080/in",
+            "hec://127.0.0.1:8088",
+            "grpc://127.0.0.1:4317",
+            "tail:///run/logs",
+            "file:///run/out.log",
             "discard:",
         ] {
             assert_eq!(text.parse::<Endpoint>().unwrap().to_string(), text);
@@ -106,7 +131,7 @@ mod tests {
         assert_eq!(
             "9100".parse::<Endpoint>().unwrap_err().to_string(),
             "`9100` is not a relay endpoint: write `tcp://HOST:PORT`, `udp://HOST:PORT`, `unix:///PATH`, \
-             `unixgram:///PATH`, `http://HOST:PORT/PATH` or `discard:`"
+             `unixgram:///PATH`, `http://HOST:PORT/PATH`, `hec://HOST:PORT`, `grpc://HOST:PORT`, `tail:///FOLDER`, `file:///PATH` or `discard:`"
         );
     }
 }

@@ -2,11 +2,15 @@
 
 mod accept;
 mod datagram;
+mod grpc;
+mod hec;
 mod http;
 mod reader;
 mod socket;
 mod stream;
+mod tail;
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use stillwell_scope::PartError;
@@ -37,6 +41,17 @@ pub(crate) async fn take_in(core: &Rc<Core>, input: BoundInput) -> Result<(), Pa
             let listener = Listener::tcp(socket)?;
             accept(core, listener, CONNECTIONS_MAX, http::serve).await?;
         }
+        InputSocket::Grpc(socket) => {
+            let listener = Listener::tcp(socket)?;
+            accept(core, listener, CONNECTIONS_MAX, grpc::serve).await?;
+        }
+        InputSocket::SplunkHec(socket) => {
+            let listener = Listener::tcp(socket)?;
+            let acks = Rc::new(Cell::new(0));
+            let serve = |core, stream| hec::serve(core, stream, Rc::clone(&acks));
+            accept(core, listener, CONNECTIONS_MAX, serve).await?;
+        }
+        InputSocket::Tail(folder) => tail::follow(core, &folder).await?,
         InputSocket::Udp(socket) => datagram::udp(core, socket).await?,
         InputSocket::UnixDatagram(socket) => datagram::unix(core, socket).await?,
     }

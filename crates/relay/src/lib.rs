@@ -22,6 +22,9 @@
 //!   a second, and sends on what it holds for at most five.
 //! * Every event taken in is sent on or counted as dropped: once a relay has
 //!   ended, in = out + dropped.
+//! * It makes mistakes where it is told to ([`FaultOptions`]): it drops, doubles,
+//!   swaps and changes events, each one in so many, and counts what it did. Events
+//!   doubled on purpose are counted out twice.
 //!
 //! The text at `/metrics` is Prometheus' (version 0.0.4); see [`RelayReport`].
 //!
@@ -46,6 +49,7 @@ mod buffer;
 mod core;
 mod counters;
 mod endpoint;
+mod fault;
 mod input;
 mod metrics;
 mod options;
@@ -59,6 +63,7 @@ mod work;
 
 pub use counters::RelayReport;
 pub use endpoint::Endpoint;
+pub use fault::{FaultOptions, OneIn};
 pub use options::{Format, RelayOptions, Rewrite, Stall};
 pub use run::{BoundRelay, RelayError, bind, run};
 pub use work::{WorkAmount, spin};

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use stillwell_units::{ByteSize, Nanos, ParseError};
 
 use crate::endpoint::Endpoint;
+use crate::fault::FaultOptions;
 use crate::work::WorkAmount;
 
 /// What a relay is asked to do.
@@ -23,7 +24,8 @@ pub struct RelayOptions {
     /// What each event gets. JSON events are parsed for that, whatever `parse`
     /// says, and come out with their fields in alphabetical order.
     pub rewrite: Vec<Rewrite>,
-    /// Events that the buffer holds at most; 0 counts as 1.
+    /// Events that the buffer holds at most, those doubled on purpose not counted;
+    /// 0 counts as 1.
     pub buffer_events: usize,
     /// Where `/metrics` is answered, if anywhere.
     pub metrics: Option<SocketAddr>,
@@ -36,6 +38,8 @@ pub struct RelayOptions {
     pub leak: bool,
     /// When it stops processing for a while.
     pub stall: Option<Stall>,
+    /// Mistakes made on purpose.
+    pub faults: FaultOptions,
 }
 
 impl RelayOptions {
@@ -55,6 +59,12 @@ impl RelayOptions {
             hoard_per_event: ByteSize::new(0),
             leak: false,
             stall: None,
+            faults: FaultOptions {
+                drop: None,
+                flip: None,
+                swap: None,
+                double: None,
+            },
         }
     }
 }

@@ -3,8 +3,11 @@
 mod backoff;
 mod batch;
 mod datagram;
+mod file;
 mod http;
 mod stream;
+
+use std::path::PathBuf;
 
 use crate::core::Core;
 use crate::endpoint::Endpoint;
@@ -18,6 +21,7 @@ pub(crate) struct Output(Kind);
 enum Kind {
     Datagram(Endpoint),
     Discard,
+    File(PathBuf),
     Http(http::Destination),
     Stream(Endpoint),
 }
@@ -26,9 +30,14 @@ impl Output {
     pub(crate) fn new(endpoint: &Endpoint) -> Result<Self, RelayError> {
         Ok(Self(match endpoint {
             Endpoint::Discard => Kind::Discard,
+            Endpoint::File(path) => Kind::File(path.clone()),
+            Endpoint::Grpc(_) | Endpoint::Tail(_) => {
+                let endpoint = endpoint.to_string();
+                return Err(RelayError::OutputOnlyIn { endpoint });
+            }
             Endpoint::Tcp(_) | Endpoint::UnixStream(_) => Kind::Stream(endpoint.clone()),
             Endpoint::Udp(_) | Endpoint::UnixDatagram(_) => Kind::Datagram(endpoint.clone()),
-            Endpoint::Http(target) => {
+            Endpoint::Http(target) | Endpoint::SplunkHec(target) => {
                 let destination = http::Destination::new(target);
                 Kind::Http(destination.map_err(|source| RelayError::Output {
                     endpoint: endpoint.to_string(),
@@ -44,6 +53,7 @@ pub(crate) async fn send_on(core: &Core, output: Output) {
     match output.0 {
         Kind::Datagram(endpoint) => datagram::send_on(core, &endpoint).await,
         Kind::Discard => discard(core).await,
+        Kind::File(path) => file::send_on(core, &path).await,
         Kind::Http(destination) => http::send_on(core, &destination).await,
         Kind::Stream(endpoint) => stream::send_on(core, &endpoint).await,
     }

@@ -30,8 +30,14 @@ const CLOSE_MAX: Nanos = Nanos::from_secs(10);
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
     /// Events cannot come from nowhere.
-    #[error("an input cannot be `discard:`: write where to listen, such as `tcp://127.0.0.1:9100`")]
+    #[error("an input can be neither `discard:` nor `file:`: write where to listen, such as `tcp://127.0.0.1:9100`")]
     InputDiscard,
+    /// Events cannot go where they can only come from.
+    #[error("an output cannot be {endpoint}: write `http://…`, `tcp://…` or `discard:`")]
+    OutputOnlyIn {
+        /// The output.
+        endpoint: String,
+    },
     /// The input's name has no address.
     #[error("find the address of {endpoint}")]
     Resolve {
@@ -156,6 +162,7 @@ impl BoundRelay {
         let input = async {
             let ended = input::take_in(&core, self.input).await;
             core.token.cancel();
+            core.finish();
             core.buffer.close();
             ended
         };
@@ -181,7 +188,8 @@ impl BoundRelay {
         };
         // What is left then is lost.
         let report = core.report();
-        let left = report.events_in - report.events_out - report.events_dropped;
+        let came = report.events_in + report.faults_doubled;
+        let left = came.saturating_sub(report.events_out + report.events_dropped);
         add(&core.counters.events_dropped, left);
         ended.map(|()| core.report())
     }

@@ -41,8 +41,13 @@ impl Answer {
 
     /// With a body.
     pub(crate) const fn text(content_type: &'static str, body: String) -> Self {
+        Self::of(200, content_type, body)
+    }
+
+    /// With a status and a body.
+    pub(crate) const fn of(status: u16, content_type: &'static str, body: String) -> Self {
         Self {
-            status: 200,
+            status,
             content_type,
             body,
         }

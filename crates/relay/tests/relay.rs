@@ -5,6 +5,10 @@
 
 #[path = "relay/datagram.rs"]
 mod datagram;
+#[path = "relay/grpc.rs"]
+mod grpc;
+#[path = "relay/hec.rs"]
+mod hec;
 #[path = "relay/http.rs"]
 mod http;
 #[path = "relay/metrics.rs"]
@@ -13,5 +17,7 @@ mod metrics;
 mod options;
 #[path = "relay/stream.rs"]
 mod stream;
+#[path = "relay/tail.rs"]
+mod tail;
 #[path = "relay/support.rs"]
 mod support;

@@ -1,5 +1,7 @@
 //! One observed run, for readers at a terminal.
 
+mod stamps;
+
 use stillwell_units::float_from_u64;
 use stillwell_verdict::{
     Component, GeneratorFigures, RunFigures, RunOutcome, RunSummary, TimeQuantiles, Totals,
@@ -26,7 +28,16 @@ pub fn run_terminal(run: &RunSummary, style: Style) -> String {
         "received",
         volume(run, |t| (t.bytes_received, t.events_received)),
     );
-    row("events lost", loss(&figures.whole));
+    if figures.ledger.is_none() {
+        row("events lost", loss(&figures.whole));
+    }
+    if let Some(ledger) = &figures.ledger {
+        for (head, told) in stamps::rows(ledger) {
+            row(&head, Some(told));
+        }
+    }
+    row("event latency", figures.event_latency.map(times));
+    row("from sent time", figures.event_transit.map(times));
     row("lateness", figures.lateness.map(times));
     row("response time", figures.response_time.map(times));
     row("service time", figures.service_time.map(times));

@@ -22,7 +22,12 @@ pub(crate) fn goal_title(metric: &GoalMetric) -> Cow<'static, str> {
     Cow::Borrowed(match metric {
         GoalMetric::Cpu => "CPU",
         GoalMetric::CpuPerEvent => "CPU per event",
+        GoalMetric::Doubled => "doubled",
         GoalMetric::EgressThroughput => "egress throughput",
+        GoalMetric::EventLatency(LatencyQuantile::P50) => "event latency p50",
+        GoalMetric::EventLatency(LatencyQuantile::P90) => "event latency p90",
+        GoalMetric::EventLatency(LatencyQuantile::P99) => "event latency p99",
+        GoalMetric::EventLatency(LatencyQuantile::P999) => "event latency p99.9",
         GoalMetric::IngressThroughput => "ingress throughput",
         GoalMetric::Latency(LatencyQuantile::P50) => "latency p50",
         GoalMetric::Latency(LatencyQuantile::P90) => "latency p90",
@@ -50,11 +55,13 @@ pub(crate) fn goal_title(metric: &GoalMetric) -> Cow<'static, str> {
 pub(crate) fn goal_value(metric: &GoalMetric, value: f64) -> String {
     match metric {
         GoalMetric::Cpu => format!("{} CPU s/s", significant(value)),
-        GoalMetric::CpuPerEvent | GoalMetric::Latency(_) => time(value),
+        GoalMetric::CpuPerEvent | GoalMetric::EventLatency(_) | GoalMetric::Latency(_) => {
+            time(value)
+        }
         GoalMetric::EgressThroughput | GoalMetric::IngressThroughput => {
             format!("{}/s", bytes(value))
         }
-        GoalMetric::Loss => percent(value),
+        GoalMetric::Doubled | GoalMetric::Loss => percent(value),
         GoalMetric::Memory | GoalMetric::MemoryPeak => bytes(value),
         GoalMetric::MemorySlope => format!("{}/min", signed_percent(value)),
         GoalMetric::Series(_) => significant(value),

@@ -19,21 +19,26 @@
 //! A run knows nothing of experiments, pairs or verdicts.
 
 mod conduct;
+mod export;
 mod interrupt;
 mod load;
 pub mod machine;
+mod page;
 mod parts;
 mod record;
 mod request;
 mod shell;
+mod stamps;
 mod subject;
 mod together;
 
 pub use conduct::{ConductError, conduct, conduct_together};
+pub use export::{Exports, PageAddress, PagePlan};
 pub use interrupt::Interrupt;
 pub use load::{
-    AddressFamily, HostCpu, LoadBeat, LoadDoubt, LoadEnd, LoadError, LoadFound, LoadSecond,
-    LoadWorkerFound, ResolveError, conduct_load, load_doubts,
+    AddressFamily, HostCpu, LoadDoubt, LoadEnd, LoadError, LoadFound, LoadPhase, LoadSecond,
+    LoadSnapshot, LoadWorkerFound, PageFound, ResolveError, SinkFound, SpansFound, TelemetryError,
+    TelemetryFound, conduct_load, load_doubts,
 };
 pub use request::{Progress, RunRequest};
 pub use together::Together;

@@ -8,6 +8,8 @@
 mod collect;
 mod doubt;
 mod resolve;
+mod snapshot;
+mod telemetry;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -21,9 +23,12 @@ use stillwell_units::{Moment, Nanos};
 use crate::interrupt::Interrupt;
 use crate::record::explain;
 use collect::Collector;
-pub use collect::{LoadBeat, LoadSecond, LoadWorkerFound};
+pub use collect::{LoadSecond, LoadWorkerFound};
 pub use doubt::{LoadDoubt, load_doubts};
 pub use resolve::{AddressFamily, ResolveError};
+pub use snapshot::{LoadPhase, LoadSnapshot};
+use telemetry::Telemetry;
+pub use telemetry::{PageFound, SinkFound, SpansFound, TelemetryError, TelemetryFound};
 
 /// The longest time without a look at signals and workers.
 const LOOK_EVERY: Nanos = Nanos::from_millis(5);
@@ -52,6 +57,8 @@ pub struct LoadFound {
     /// CPU time that the host spent on anything meanwhile and that the hypervisor
     /// gave to others, over all CPUs; `None` where it does not say.
     pub host: Option<HostCpu>,
+    /// What became of what others were told meanwhile.
+    pub telemetry: TelemetryFound,
 }
 
 /// CPU time of the host, over all CPUs.
@@ -91,13 +98,16 @@ pub enum LoadError {
     /// A plan that cannot be carried out.
     #[error(transparent)]
     Prepare(#[from] PrepareLoadError),
+    /// Somebody who is to be told cannot be.
+    #[error(transparent)]
+    Telemetry(#[from] TelemetryError),
     /// The kernel starts no more threads.
     #[error("start the workers")]
     Start(#[source] std::io::Error),
 }
 
 /// Makes the load of `plan`, workers at `places` in turn, and calls `progress`
-/// once a second.
+/// with a snapshot of each second, warm-up included, on the calling thread.
 ///
 /// # Errors
 /// [`LoadError`] where it could not begin. What goes wrong later is in what was
@@ -107,10 +117,11 @@ pub fn conduct_load(
     family: AddressFamily,
     places: &[Place],
     interrupt: &Interrupt,
-    progress: &mut dyn FnMut(&LoadBeat),
+    progress: &mut dyn FnMut(&LoadSnapshot<'_>),
 ) -> Result<LoadFound, LoadError> {
     resolve::endpoints(&mut plan, family)?;
-    let prepared = prepare_load(plan.clone())?;
+    let mut prepared = prepare_load(plan.clone())?;
+    let mut telemetry = Telemetry::start(&plan, prepared.take_spans())?;
     let shards = prepared.shards();
     let mut scope = Scope::new(&Token::new());
     // Cancelled with the interrupt, or by a worker whose predicate holds.
@@ -122,14 +133,16 @@ pub fn conduct_load(
     let workers = shards.len();
     let start = clock::now() + LEAD;
     let measured_from = start + plan.warmup;
-    let mut collector = Collector::new(shards, measured_from);
+    let mut collector = Collector::new(shards, start, measured_from);
     signal.begin(start);
+    telemetry.iter_mut().for_each(Telemetry::begin);
     let mut watch = Watch {
         ends: Vec::new(),
         scope,
     };
     while clock::now() < measured_from && watch.running(workers) {
         pause.wait(LOOK_EVERY);
+        tell(&mut collector, false, progress, telemetry.as_mut());
     }
     let wall = clock::wall();
     let cpu = clock::process_cpu();
@@ -138,11 +151,11 @@ pub fn conduct_load(
         collector.warmed_up();
     }
     let overdue = Overdue::new(&plan, start);
+    let until = plan.until.duration.map(|duration| start + duration);
     while watch.running(workers) && !overdue.is_past(&stop) {
         pause.wait(LOOK_EVERY);
-        if let Some(beat) = collector.look(clock::now()) {
-            progress(&beat);
-        }
+        let is_draining = stop.is_cancelled() || until.is_some_and(|until| clock::now() >= until);
+        tell(&mut collector, is_draining, progress, telemetry.as_mut());
     }
     let cpu = clock::process_cpu().saturating_sub(cpu);
     let host = resolve::host_cpu_since(host);
@@ -150,6 +163,7 @@ pub fn conduct_load(
         .ends
         .extend(watch.scope.close(plan.grace + CLOSE_BESIDES));
     let (workers, seconds, measured) = collector.finish(&watch.ends);
+    let telemetry = telemetry.map(|it| it.finish(&workers, interrupt, &pause));
     Ok(LoadFound {
         started: wall,
         measured,
@@ -158,7 +172,25 @@ pub fn conduct_load(
         seconds,
         cpu,
         host,
+        telemetry: telemetry.unwrap_or_default(),
     })
+}
+
+/// Tells of the piece of time that has ended just now, if one has.
+fn tell(
+    collector: &mut Collector,
+    is_draining: bool,
+    progress: &mut dyn FnMut(&LoadSnapshot<'_>),
+    telemetry: Option<&mut Telemetry>,
+) {
+    if collector.look(clock::now())
+        && let Some(snapshot) = collector.snapshot(is_draining)
+    {
+        progress(&snapshot);
+        if let Some(telemetry) = telemetry {
+            telemetry.tell(&snapshot);
+        }
+    }
 }
 
 /// Waits until all connections that are to be open before the start are, or one

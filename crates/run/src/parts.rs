@@ -9,12 +9,18 @@ use stillwell_generator::{PrepareError, Prepared};
 use stillwell_metric::Shard;
 use stillwell_plan::{GeneratorPlan, RigPlan, SinkPlan};
 use stillwell_sink::{BindError, BoundSink};
+use stillwell_stamp::LedgerError;
+use stillwell_units::RunId;
+
+use crate::stamps::{self, RunLedger};
 
 /// What is ready to start.
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) generators: Vec<Prepared>,
     pub(crate) sinks: Vec<BoundSink>,
+    /// The account of stamped events, if there are any.
+    pub(crate) ledger: Option<RunLedger>,
 }
 
 /// Why a part could not be made ready.
@@ -30,19 +36,30 @@ pub(crate) enum PartsError {
     },
     #[error(transparent)]
     Generator(PrepareError),
+    #[error("keep account of stamped events")]
+    Ledger { source: LedgerError },
 }
 
 impl Parts {
     /// Binds every sink, then builds every payload. Sinks first, because a
     /// taken port is known at once.
-    pub(crate) fn prepare(plan: &RigPlan) -> Result<Self, PartsError> {
-        let sinks = plan.sinks.iter().map(bind).collect::<Result<_, _>>()?;
-        let generators = plan
-            .generators
-            .iter()
-            .map(build)
-            .collect::<Result<_, _>>()?;
-        Ok(Self { generators, sinks })
+    pub(crate) fn prepare(plan: &RigPlan, run: &RunId) -> Result<Self, PartsError> {
+        let sinks = plan.sinks.iter().map(bind);
+        let sinks = sinks.collect::<Result<Vec<_>, _>>()?;
+        let generators = plan.generators.iter().map(build);
+        let generators = generators.collect::<Result<_, _>>()?;
+        let generators = stamps::number(generators, run).map_err(PartsError::Generator)?;
+        let ledger = stamps::ledger(&plan.generators, &generators, run)
+            .map_err(|source| PartsError::Ledger { source })?;
+        let entering = |sink: BoundSink| match &ledger {
+            Some(ledger) => sink.with_ledger(Arc::clone(&ledger.shared)),
+            None => sink,
+        };
+        Ok(Self {
+            generators,
+            sinks: sinks.into_iter().map(entering).collect(),
+            ledger,
+        })
     }
 
     /// What all of them count.
@@ -53,6 +70,10 @@ impl Parts {
         }
         for sink in &self.sinks {
             shards.extend(sink.shards().into_iter().map(|s| s as Arc<dyn Shard>));
+            shards.extend(sink.recorded());
+        }
+        if let Some(ledger) = &self.ledger {
+            shards.push(Arc::clone(&ledger.shared) as Arc<dyn Shard>);
         }
         shards
     }

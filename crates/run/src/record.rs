@@ -10,6 +10,8 @@ use stillwell_plan::Phase;
 use stillwell_scope::{PartEnd, clock};
 use stillwell_units::Moment;
 
+use crate::export::Exporter;
+use crate::page::Page;
 use crate::request::RunRequest;
 
 /// The record of a run while it goes on.
@@ -18,6 +20,7 @@ pub(crate) struct Record {
     pub(crate) manifest: Manifest,
     facts: HostFacts,
     writer: CaptureWriter,
+    exporter: Exporter,
     /// The first thing that could not be written.
     failure: Option<CaptureError>,
 }
@@ -43,13 +46,16 @@ impl Record {
             phases: Vec::new(),
             subject: None,
             parts: Vec::new(),
+            ledger: None,
             outcome: RunOutcome::Unfinished,
         };
         let writer = CaptureWriter::create(&request.folder, &manifest)?;
+        let exporter = Exporter::begin(&request.exports, request.run)?;
         Ok(Self {
             manifest,
             facts,
             writer,
+            exporter,
             failure: None,
         })
     }
@@ -70,6 +76,13 @@ impl Record {
         let phase = begun.map_or(Phase::Prepare, |mark| mark.phase);
         let written = self.writer.beat(beat, phase, samples);
         self.keep(written);
+        let exported = self.exporter.beat(beat, phase, samples);
+        self.keep(exported);
+    }
+
+    /// The page to be served, if there is one.
+    pub(crate) const fn page(&self) -> Option<&Page> {
+        self.exporter.page()
     }
 
     /// Writes down that something happened.
@@ -122,13 +135,11 @@ impl Record {
         self.manifest.outcome = outcome;
         let after = stillwell_observer::describe_host();
         self.manifest.host_after = serde_json::to_value(&after).unwrap_or_default();
-        if let Err(error) = self.writer.close(&self.manifest)
-            && self.manifest.outcome.is_completed()
-        {
-            self.manifest.outcome = RunOutcome::StorageFailed {
-                reason: explain(&error),
-            };
-        }
+        // First, so that the manifest can say that it went wrong.
+        let exported = self.exporter.close();
+        keep_failure(&mut self.manifest.outcome, exported);
+        let written = self.writer.close(&self.manifest);
+        keep_failure(&mut self.manifest.outcome, written);
         self.manifest
     }
 
@@ -138,6 +149,17 @@ impl Record {
         {
             self.failure = Some(error);
         }
+    }
+}
+
+/// Makes of a run that went well one whose capture is not whole.
+fn keep_failure(outcome: &mut RunOutcome, written: Result<(), CaptureError>) {
+    if let Err(error) = written
+        && outcome.is_completed()
+    {
+        *outcome = RunOutcome::StorageFailed {
+            reason: explain(&error),
+        };
     }
 }
 

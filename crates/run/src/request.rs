@@ -6,6 +6,8 @@ use stillwell_capture::RunIdentity;
 use stillwell_plan::{Phase, Places, RigPlan};
 use stillwell_units::{Nanos, RunId};
 
+use crate::export::Exports;
+
 /// One run to be made.
 #[derive(Clone, Debug)]
 pub struct RunRequest {
@@ -22,6 +24,8 @@ pub struct RunRequest {
     pub command: Vec<String>,
     /// The run's name.
     pub run: RunId,
+    /// What it leaves besides its capture.
+    pub exports: Exports,
 }
 
 /// What a run tells while it goes on.

@@ -24,6 +24,7 @@ use crate::record::{Record, explain};
 use crate::request::RunRequest;
 pub(crate) use crate::shell::progress::Teller;
 use crate::shell::progress::Totals;
+use crate::stamps::RunLedger;
 use crate::subject::{self, Stage};
 use crate::together::{Foreign, Link};
 
@@ -78,6 +79,12 @@ pub(crate) struct Shell {
     refused: Option<String>,
     /// When sinks last received something, while that is watched.
     quiet_since: Option<(Moment, u64)>,
+    /// Whether they were quiet for long enough.
+    was_quiet: bool,
+    /// The account of stamped events, if there are any.
+    ledger: Option<RunLedger>,
+    /// How many of them were missing when the drain ended.
+    under_way: Option<u64>,
 }
 
 impl Shell {
@@ -123,6 +130,9 @@ impl Shell {
             outcome: None,
             refused: None,
             quiet_since: None,
+            was_quiet: false,
+            ledger: None,
+            under_way: None,
         })
     }
 

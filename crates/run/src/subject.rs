@@ -1,5 +1,6 @@
 //! The subject's stage: its CPUs, its cgroup, its logs; then its start.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use stillwell_capture::SubjectEnd;
@@ -70,10 +71,13 @@ impl Stage {
         plan: &SubjectPlan,
         request: &RunRequest,
     ) -> Result<Subject, StartError> {
+        let log = |wanted: &Option<PathBuf>, name| {
+            wanted.clone().unwrap_or_else(|| request.folder.join(name))
+        };
         let options = StartOptions {
             state: request.places.state.clone(),
-            stdout: request.folder.join("subject.stdout.log"),
-            stderr: request.folder.join("subject.stderr.log"),
+            stdout: log(&request.exports.stdout, "subject.stdout.log"),
+            stderr: log(&request.exports.stderr, "subject.stderr.log"),
             cpus: self.division.subject.clone(),
             cgroup: self.cgroup.clone(),
         };

@@ -6,6 +6,8 @@
     reason = "a test that cannot go on has failed, and says what it skips"
 )]
 
+#[path = "run/blocks.rs"]
+mod blocks;
 #[path = "run/load.rs"]
 mod load;
 #[path = "run/rig.rs"]

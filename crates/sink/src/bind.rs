@@ -7,16 +7,19 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use stillwell_http::HeadError;
-use stillwell_metric::{Labels, SinkShard};
+use stillwell_metric::{Labels, Shard, SinkShard};
 use stillwell_plan::{SinkPlan, SinkProtocol};
 use stillwell_scope::{Place, Scope};
 use stillwell_wire::{ListenError, Listener, SocketFile, Stream, listen};
 
 use crate::accept::accept;
 use crate::account::accounted;
+use crate::file::{self, Tail};
 use crate::http::{self, Answers};
+use crate::intake::{self, Intake};
+use crate::ledger::SharedLedger;
 use crate::worker::Worker;
-use crate::{datagram, stream};
+use crate::{datagram, round_trip, stream};
 
 /// Connections that only send, served at once by one worker; more wait in the
 /// backlog.
@@ -59,6 +62,7 @@ pub struct BoundSink {
     id: String,
     address: Option<SocketAddr>,
     workers: Vec<(Arc<SinkShard>, Receiver)>,
+    ledger: Option<Arc<SharedLedger>>,
 }
 
 /// Binds the sockets of `plan` now, so that a taken address is known before
@@ -95,6 +99,7 @@ pub fn bind(plan: &SinkPlan) -> Result<BoundSink, BindError> {
         id: plan.id.clone(),
         address,
         workers,
+        ledger: None,
     })
 }
 
@@ -106,6 +111,27 @@ impl BoundSink {
             .iter()
             .map(|(shard, _)| Arc::clone(shard))
             .collect()
+    }
+
+    /// The same, entering all stamps that it receives into `ledger`.
+    #[must_use]
+    pub fn with_ledger(self, ledger: Arc<SharedLedger>) -> Self {
+        Self {
+            ledger: Some(ledger),
+            ..self
+        }
+    }
+
+    /// Series that it records from what it receives, if it does.
+    #[must_use]
+    pub fn recorded(&self) -> Option<Arc<dyn Shard>> {
+        let receivers = self.workers.iter().map(|(_, receiver)| receiver);
+        let mut recorded = receivers.filter_map(|receiver| match receiver {
+            Receiver::Intake { intake, .. } => intake.recorded(),
+            _ => None,
+        });
+        // All workers share one.
+        recorded.next().map(|recorded| recorded as Arc<dyn Shard>)
     }
 
     /// The address that it listens on, with the port that the kernel chose where
@@ -123,8 +149,9 @@ impl BoundSink {
     pub fn start(self, scope: &mut Scope, place: &Place) -> io::Result<()> {
         for (number, (shard, receiver)) in self.workers.into_iter().enumerate() {
             let name = format!("sink-{}-{number}", self.id);
+            let ledger = self.ledger.clone();
             scope.worker(place.clone(), &name, move |token| async move {
-                let worker = Rc::new(Worker::new(shard, token));
+                let worker = Rc::new(Worker::new(shard, token).with_ledger(ledger));
                 accounted(Rc::clone(&worker), receiver.run(worker)).await
             })?;
         }
@@ -141,6 +168,17 @@ enum Receiver {
         connections_max: usize,
         answers: Arc<Answers>,
     },
+    Intake {
+        listener: StreamListener,
+        connections_max: usize,
+        intake: Arc<Intake>,
+    },
+    RoundTrip {
+        listener: StreamListener,
+        request_bytes: usize,
+        response_bytes: usize,
+    },
+    File(Tail),
     Datagram {
         socket: DatagramSocket,
         file: Option<Arc<SocketFile>>,
@@ -190,6 +228,7 @@ impl Receiver {
                 socket: ListenerSocket::Unix(listen::unix_stream(path).map_err(refused)?),
                 file: SocketFile::at(path).map(Arc::new),
             }),
+            SinkProtocol::File { path } => Self::File(Tail::of(path)),
             SinkProtocol::Udp { address } => Self::Datagram {
                 socket: DatagramSocket::Udp(listen::udp(*address).map_err(refused)?),
                 file: None,
@@ -217,6 +256,28 @@ impl Receiver {
                     answers: Arc::new(answers),
                 }
             }
+            SinkProtocol::Intake {
+                service,
+                address,
+                delay,
+                connections_max,
+            } => Self::Intake {
+                listener: StreamListener::tcp(*address).map_err(refused)?,
+                connections_max: usize::try_from(*connections_max).unwrap_or(usize::MAX),
+                intake: Arc::new(Intake::new(&plan.id, service, *delay)),
+            },
+            SinkProtocol::TcpRr {
+                address,
+                request_bytes,
+                response_bytes,
+            } => {
+                let length = |bytes: u32| usize::try_from(bytes).unwrap_or(usize::MAX).max(1);
+                Self::RoundTrip {
+                    listener: StreamListener::tcp(*address).map_err(refused)?,
+                    request_bytes: length(*request_bytes),
+                    response_bytes: length(*response_bytes),
+                }
+            }
         })
     }
 
@@ -224,6 +285,8 @@ impl Receiver {
     fn share(&self) -> io::Result<Self> {
         Ok(match self {
             Self::Stream(listener) => Self::Stream(listener.share()?),
+            // Two that read one file would count it twice.
+            Self::File(_) => return Err(io::ErrorKind::Unsupported.into()),
             Self::Http {
                 listener,
                 connections_max,
@@ -232,6 +295,24 @@ impl Receiver {
                 listener: listener.share()?,
                 connections_max: *connections_max,
                 answers: Arc::clone(answers),
+            },
+            Self::Intake {
+                listener,
+                connections_max,
+                intake,
+            } => Self::Intake {
+                listener: listener.share()?,
+                connections_max: *connections_max,
+                intake: Arc::clone(intake),
+            },
+            Self::RoundTrip {
+                listener,
+                request_bytes,
+                response_bytes,
+            } => Self::RoundTrip {
+                listener: listener.share()?,
+                request_bytes: *request_bytes,
+                response_bytes: *response_bytes,
             },
             Self::Datagram { socket, file } => Self::Datagram {
                 socket: match socket {
@@ -245,7 +326,11 @@ impl Receiver {
 
     fn address(&self) -> Option<SocketAddr> {
         match self {
-            Self::Stream(listener) | Self::Http { listener, .. } => listener.address(),
+            Self::Stream(listener)
+            | Self::Http { listener, .. }
+            | Self::Intake { listener, .. }
+            | Self::RoundTrip { listener, .. } => listener.address(),
+            Self::File(_) => None,
             Self::Datagram { socket, .. } => match socket {
                 DatagramSocket::Udp(socket) => socket.local_addr().ok(),
                 DatagramSocket::Unix(_) => None,
@@ -256,6 +341,7 @@ impl Receiver {
     async fn run(self, worker: Rc<Worker>) -> Result<(), stillwell_scope::PartError> {
         match self {
             Self::Stream(listener) => accept(worker, listener, STREAMS_MAX, stream::count).await,
+            Self::File(tail) => file::read(worker, tail).await,
             Self::Http {
                 listener,
                 connections_max,
@@ -265,6 +351,26 @@ impl Receiver {
                     http::serve(worker, Arc::clone(&answers), stream)
                 };
                 accept(worker, listener, connections_max, serve).await
+            }
+            Self::Intake {
+                listener,
+                connections_max,
+                intake,
+            } => {
+                let serve = |worker: Rc<Worker>, stream: Stream| {
+                    intake::serve(worker, Arc::clone(&intake), stream)
+                };
+                accept(worker, listener, connections_max, serve).await
+            }
+            Self::RoundTrip {
+                listener,
+                request_bytes,
+                response_bytes,
+            } => {
+                let serve = |worker: Rc<Worker>, stream: Stream| {
+                    round_trip::answer(worker, request_bytes, response_bytes, stream)
+                };
+                accept(worker, listener, STREAMS_MAX, serve).await
             }
             Self::Datagram { socket, file } => {
                 let received = datagram::receive(worker, socket).await;

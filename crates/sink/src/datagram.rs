@@ -41,9 +41,13 @@ pub(crate) async fn receive(worker: Rc<Worker>, socket: DatagramSocket) -> Resul
     };
     let mut stopping = worker.stopping();
     let mut ticks = account_ticks();
+    let stamps = worker.stamps();
     loop {
         let poll = |context: &mut Context<'_>| {
-            let take = |bytes: &[u8]| count(bytes, &worker.shard);
+            let take = |bytes: &[u8]| {
+                count(bytes, &worker.shard);
+                stamps.whole(bytes);
+            };
             worker.poll_datagram(|read| socket.poll_receive(context, read), take)
         };
         // Both arms are cancel-safe: a datagram that was taken was counted.

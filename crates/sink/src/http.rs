@@ -86,7 +86,7 @@ impl Answers {
 /// the worker ends. What arrives together is answered together, the delay after
 /// it came; what comes in the meantime waits in the kernel.
 pub(crate) async fn serve(worker: Rc<Worker>, answers: Arc<Answers>, mut stream: Stream) {
-    let mut exchange = Exchange::default();
+    let mut exchange = Exchange::new(worker.stamps());
     let mut stopping = worker.stopping();
     let mut writer = Writer::default();
     loop {

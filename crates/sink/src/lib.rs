@@ -10,13 +10,20 @@
 //! | protocol | bytes | messages | events |
 //! | --- | --- | --- | --- |
 //! | TCP, Unix stream | all | none | lines; an unfinished last one too once the peer has closed |
+//! | file | all that comes to be in it | none | as of a stream, of each file that has the name |
 //! | UDP, Unix datagram | all | datagrams | lines in each datagram, at least one |
 //! | HTTP | bodies, as encoded | requests | lines of each body, or elements where the body is a JSON array |
+//! | an intake, such as `splunk_hec` | bodies, as encoded | requests, and messages of gRPC | what the service calls so |
+//! | `tcp_rr` | all | requests | requests |
 //!
 //! A body is a JSON array where it says `application/json` and begins with `[`.
-//! Bodies with a content coding are never decoded: their bytes and requests
-//! count and their events do not. Requests count, with their events, once they
-//! are whole.
+//! Where a body is encoded by gzip, deflate or zstd that is undone to see its events;
+//! those of any other coding do not count. Requests count, with their events, once
+//! they are whole.
+//!
+//! Where events are stamped, sinks look for stamps in all that they receive, whatever
+//! its framing, and enter them into one [`SharedLedger`]; bodies in a coding that is
+//! not undone are not looked through.
 //!
 //! Connections that break off within a request or a line, and requests that
 //! cannot be framed, count as errors. Nothing that is received can stop a sink;
@@ -58,11 +65,16 @@ mod account;
 mod bind;
 mod datagram;
 mod events;
+mod file;
 mod http;
+mod intake;
+mod ledger;
 mod lines;
+mod round_trip;
 mod serve;
 mod stream;
 mod worker;
 
 pub use bind::{BindError, BoundSink, bind};
+pub use ledger::{SharedLedger, StampedGenerator, StreamAccount};
 pub use serve::{BoundServer, ServeCounter, ServeCounts, ServeError, bind_server};

@@ -5,6 +5,7 @@
 //! are due; [`http2`] does the first and the last for HTTP/2; [`connection`]
 //! moves the bytes of either.
 
+mod admin;
 mod answers;
 mod bind;
 mod connection;

@@ -12,8 +12,12 @@ pub(crate) async fn count(worker: Rc<Worker>, mut stream: Stream) {
     let shard = &worker.shard;
     let mut stopping = worker.stopping();
     let mut lines = Lines::default();
+    let mut stamps = worker.stamps();
     loop {
-        let take = |bytes: &[u8]| shard.events.add(lines.take(bytes));
+        let take = |bytes: &[u8]| {
+            shard.events.add(lines.take(bytes));
+            stamps.feed(bytes);
+        };
         match worker.receive(&mut stream, &mut stopping, take).await {
             Some(Ok(0)) => {
                 shard.events.add(lines.finish());

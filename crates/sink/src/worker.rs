@@ -14,6 +14,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::account::Account;
+use crate::ledger::{SharedLedger, Stamps};
 
 /// What is read in one go: enough that the call costs nothing beside the copy,
 /// little enough to stay in the second-level cache. The largest datagram fits.
@@ -35,6 +36,8 @@ pub(crate) struct Worker {
     pub(crate) shard: Arc<SinkShard>,
     pub(crate) token: Token,
     pub(crate) account: Account,
+    /// Where stamps are entered, if anybody wants to know.
+    ledger: Option<Arc<SharedLedger>>,
     /// Data is counted and forgotten, so one buffer serves all connections.
     buffer: RefCell<Vec<u8>>,
 }
@@ -45,8 +48,19 @@ impl Worker {
             shard,
             token,
             account: Account::begin(),
+            ledger: None,
             buffer: RefCell::new(vec![0; BUFFER_BYTES]),
         }
+    }
+
+    /// The same, entering the stamps that it finds into `ledger`.
+    pub(crate) fn with_ledger(self, ledger: Option<Arc<SharedLedger>>) -> Self {
+        Self { ledger, ..self }
+    }
+
+    /// Looks for stamps in what one connection or socket brings.
+    pub(crate) fn stamps(&self) -> Stamps {
+        Stamps::new(self.ledger.as_ref())
     }
 
     /// How one of the worker's loops over a socket ends.

@@ -9,6 +9,10 @@ mod bind;
 mod datagram;
 #[path = "sink/http.rs"]
 mod http;
+#[path = "sink/intake.rs"]
+mod intake;
+#[path = "sink/ledger.rs"]
+mod ledger;
 #[path = "sink/serve.rs"]
 mod serve;
 #[path = "sink/stream.rs"]

@@ -30,19 +30,24 @@ const LEAST_BYTES: u64 = 256;
 const ROOM_BYTES: u64 = 16 * 1024;
 
 /// What a ledger is to expect.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Expected {
     /// Stamps of other runs are foreign.
     pub run: RunMark,
-    /// Streams have the numbers below this; stamps of others are foreign.
-    pub streams: u32,
+    /// The streams, by their numbers; stamps of others are foreign.
+    pub streams: Vec<ExpectedStream>,
+    /// What the ledger may use. Beyond it the oldest windows are only bounded.
+    pub memory: ByteSize,
+}
+
+/// What is to be expected of one stream.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ExpectedStream {
     /// How often a pipeline that does what it should delivers the stamp of one
     /// event: 2 where it keeps the original beside what it parsed. From 1 to 8.
     pub copies: u8,
     /// An event that arrives later than this after its intended time is late.
     pub late_after: Option<Nanos>,
-    /// What the ledger may use. Beyond it the oldest windows are only bounded.
-    pub memory: ByteSize,
 }
 
 /// Why there is no such ledger.
@@ -52,7 +57,7 @@ pub enum LedgerError {
     #[error("a ledger has 1 to {STREAM_LIMIT} streams, not {streams}")]
     Streams {
         /// How many were asked for.
-        streams: u32,
+        streams: usize,
     },
     /// No copy, or too many.
     #[error("an event is expected 1 to {COPIES_LIMIT} times, not {copies}")]
@@ -61,12 +66,10 @@ pub enum LedgerError {
         copies: u8,
     },
     /// Not even the fixed part would fit.
-    #[error("the ledger of {streams} streams and {copies} copies needs {needed} at least")]
+    #[error("the ledger of {streams} streams needs {needed} at least")]
     Memory {
         /// How many streams.
-        streams: u32,
-        /// How many copies of each event.
-        copies: u8,
+        streams: usize,
         /// What would do.
         needed: ByteSize,
     },
@@ -87,6 +90,8 @@ pub struct Arrival {
     /// From the intended time to the arrival; 0 if the clocks say that it
     /// arrived before.
     pub latency: Nanos,
+    /// The same from the sent time.
+    pub transit: Nanos,
 }
 
 /// First, again, or out of order.
@@ -133,32 +138,28 @@ impl Ledger {
     /// # Errors
     /// If streams, copies or memory are out of bounds.
     pub fn new(expected: Expected) -> Result<Self, LedgerError> {
-        let Expected {
-            streams, copies, ..
-        } = expected;
-        if !(1..=STREAM_LIMIT).contains(&streams) {
+        let streams = expected.streams.len();
+        if !(1..=STREAM_LIMIT).contains(&u32::try_from(streams).unwrap_or(u32::MAX)) {
             return Err(LedgerError::Streams { streams });
         }
-        if !(1..=COPIES_LIMIT).contains(&copies) {
+        let mut all = expected.streams.iter().map(|stream| stream.copies);
+        if let Some(copies) = all.find(|copies| !(1..=COPIES_LIMIT).contains(copies)) {
             return Err(LedgerError::Copies { copies });
         }
-        let sets = u64::from(streams) * u64::from(copies);
+        let copies = expected.streams.iter();
+        let sets: u64 = copies.map(|stream| u64::from(stream.copies)).sum();
         let fixed = sets * FIXED_BYTES + Store::SPARE_BYTES;
         let needed = ByteSize::new(fixed + sets * LEAST_BYTES + ROOM_BYTES);
         if expected.memory < needed {
-            return Err(LedgerError::Memory {
-                streams,
-                copies,
-                needed,
-            });
+            return Err(LedgerError::Memory { streams, needed });
         }
         Ok(Self {
-            expected,
-            streams: (0..streams).map(|_| StreamLedger::new(copies)).collect(),
+            streams: expected.streams.iter().map(StreamLedger::new).collect(),
             store: Store::new(),
             limit: ByteSize::new(expected.memory.bytes() - fixed).as_usize(),
             foreign: 0,
             broken: 0,
+            expected,
         })
     }
 
@@ -193,13 +194,9 @@ impl Ledger {
         let kind = match self.stream_of(stamp) {
             None => ArrivalKind::Foreign,
             Some(index) => {
-                let late = self
-                    .expected
-                    .late_after
-                    .is_some_and(|after| latency > after);
                 let stream = &mut self.streams[index];
                 stream.count_span(stamp.sequence, span);
-                stream.enter(stamp.sequence, late, &mut self.store)
+                stream.enter(stamp.sequence, latency, &mut self.store)
             }
         };
         if kind == ArrivalKind::Foreign {
@@ -213,6 +210,7 @@ impl Ledger {
             sequence: stamp.sequence,
             kind,
             latency,
+            transit: latency.saturating_sub(stamp.lateness()),
         }
     }
 
@@ -237,8 +235,8 @@ impl Ledger {
     /// If the two expect another run, other streams or other copies; then both
     /// stay as they are.
     pub fn absorb(&mut self, other: &mut Self) -> Result<(), LedgerError> {
-        let like = |expected: &Expected| (expected.run, expected.streams, expected.copies);
-        if like(&self.expected) != like(&other.expected) {
+        let (ours, theirs) = (&self.expected, &other.expected);
+        if ours.run != theirs.run || ours.streams != theirs.streams {
             return Err(LedgerError::Unlike);
         }
         self.foreign += std::mem::take(&mut other.foreign);
@@ -292,8 +290,8 @@ impl Ledger {
     /// The index of the stream that a stamp belongs to.
     #[inline]
     fn stream_of(&self, stamp: &Stamp) -> Option<usize> {
-        let ours = stamp.run == self.expected.run && stamp.stream.number() < self.expected.streams;
-        usize::try_from(stamp.stream.number()).ok().filter(|_| ours)
+        let index = usize::try_from(stamp.stream.number()).ok()?;
+        (stamp.run == self.expected.run && index < self.streams.len()).then_some(index)
     }
 
     /// Comes well within the limit again if it was passed, at the cost of the

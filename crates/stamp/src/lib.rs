@@ -14,7 +14,8 @@
 //!
 //! ```
 //! use stillwell_stamp::{
-//!     ArrivalKind, Expected, Ledger, RunMark, STAMP_WIDTH, Span, StampSearch, Stamper, StreamId,
+//!     ArrivalKind, Expected, ExpectedStream, Ledger, RunMark, STAMP_WIDTH, Span, StampSearch,
+//!     Stamper, StreamId, Times,
 //! };
 //! use stillwell_units::{ByteSize, Moment, Nanos, RunId};
 //!
@@ -22,14 +23,13 @@
 //! let stream = StreamId::new(0).expect("zero is a stream");
 //! let mut slot = [b'x'; STAMP_WIDTH];
 //! let span = Span::of(b" a message of some length");
-//! Stamper::new(run, stream).write(&mut slot, 0, Moment::new(1_000), span);
+//! let times = Times::new(Moment::new(1_000), Moment::new(1_200));
+//! Stamper::new(run, stream).write(&mut slot, 0, times, span);
 //! let sent = [b"<13> ", &slot[..], b" a message of some length\n"].concat();
 //!
 //! let mut ledger = Ledger::new(Expected {
 //!     run,
-//!     streams: 1,
-//!     copies: 1,
-//!     late_after: None,
+//!     streams: vec![ExpectedStream { copies: 1, late_after: None }],
 //!     memory: ByteSize::mib(64),
 //! })?;
 //! let mut search = StampSearch::new();
@@ -55,8 +55,11 @@ mod span;
 mod stamp;
 
 pub use ledger::{
-    Arrival, ArrivalKind, Bounds, Expected, Ledger, LedgerError, Loss, Losses, StreamFigures,
+    Arrival, ArrivalKind, Bounds, Expected, ExpectedStream, Ledger, LedgerError, Loss, Losses,
+    StreamFigures,
 };
 pub use search::{Sighting, StampSearch};
 pub use span::{GUARD_WIDTH, SPAN_LIMIT, Span, SpanCheck};
-pub use stamp::{RunMark, SEQUENCE_LIMIT, STAMP_WIDTH, STREAM_LIMIT, Stamp, Stamper, StreamId};
+pub use stamp::{
+    RunMark, SEQUENCE_LIMIT, STAMP_WIDTH, STREAM_LIMIT, Stamp, Stamper, StreamId, Times,
+};

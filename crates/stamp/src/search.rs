@@ -104,19 +104,19 @@ impl StampSearch {
     /// told of as pending.
     #[inline]
     pub fn whole(&self, message: &[u8], mut tell: impl FnMut(Sighting)) {
-        for start in self.finder.find_iter(message) {
-            let behind = &message[start..];
-            let Some((characters, behind)) = behind.split_first_chunk() else {
-                tell(Sighting::Broken);
+        let mut rest = message;
+        while let Some(start) = self.finder.find(rest) {
+            let found = &rest[start..];
+            let read = found.split_first_chunk();
+            let read = read.and_then(|(token, behind)| Some((Stamp::read(token)?, behind)));
+            let Some((stamp, behind)) = read else {
+                tell_broken(&mut tell);
+                rest = &found[MAGIC.len()..];
                 continue;
             };
-            tell(match Stamp::read(characters) {
-                Some(stamp) => Sighting::Stamp {
-                    stamp,
-                    span: stamp.span.check(behind),
-                },
-                None => Sighting::Broken,
-            });
+            let span = stamp.span.check(behind);
+            rest = &behind[stamp.passed_over(span)..];
+            tell(Sighting::Stamp { stamp, span });
         }
     }
 
@@ -203,6 +203,19 @@ fn first_needed(resume: usize, open: &[OpenSpan]) -> usize {
     open.first().map_or(resume, |open| open.start.min(resume))
 }
 
+impl Stamp {
+    /// How far behind the stamp the search goes on. A span that arrived as it was
+    /// sent holds no other event's stamp.
+    #[inline(always)]
+    fn passed_over(&self, span: SpanCheck) -> usize {
+        if span == SpanCheck::Intact {
+            usize::from(self.span.length())
+        } else {
+            0
+        }
+    }
+}
+
 /// One pass over a buffer.
 struct Scan<'a> {
     buffer: &'a [u8],
@@ -240,6 +253,7 @@ impl Scan<'_> {
             if span == SpanCheck::Pending {
                 open.push(OpenSpan { stamp, start: next });
             }
+            next += stamp.passed_over(span);
             tell(Sighting::Stamp { stamp, span });
         }
         // The first characters of a magic may stand at the very end.

@@ -2,14 +2,14 @@
 
 use stillwell_units::{Moment, Nanos, RunId};
 
-use crate::code::{checksum, decode, encode, low_half};
-use crate::span::{GUARD_BITS, Span, fold};
+use crate::code::{base_behind, checksum, decode, encode, low_half};
+use crate::span::{HASH_BITS, Span, fold};
 
 /// Characters of a stamp.
 pub const STAMP_WIDTH: usize = 64;
 
-/// Sequence numbers lie below this: 2⁴⁰.
-pub const SEQUENCE_LIMIT: u64 = 1 << 40;
+/// Sequence numbers lie below this: 2³⁶.
+pub const SEQUENCE_LIMIT: u64 = 1 << 36;
 
 /// Numbers of streams lie below this: 2¹⁶.
 pub const STREAM_LIMIT: u32 = 1 << 16;
@@ -22,11 +22,21 @@ pub(crate) const MAGIC: &[u8; 8] = b"0qz8x1v9";
 /// Intended times are written modulo this many nanoseconds, which is 78 hours.
 const TIME_LIMIT: u64 = 1 << 48;
 
-/// A run as stamps name it: 24 bits made from its id.
+/// Bits of the run's mark.
+const RUN_BITS: u32 = 20;
+const RUN_MASK: u32 = (1 << RUN_BITS) - 1;
+
+/// What characters count from.
+const BASE: [u16; 32] = base_behind(MAGIC);
+
+/// A run as stamps name it: 20 bits made from its id.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct RunMark(u32);
 
 impl RunMark {
+    /// A mark before it is known of which run.
+    pub const NONE: Self = Self(0);
+
     /// The mark of a run.
     #[must_use]
     pub fn of(run: &RunId) -> Self {
@@ -34,7 +44,7 @@ impl RunMark {
         let half = |shift: u32| u64::try_from(wide >> shift & u128::from(u64::MAX));
         let (low, high) = (half(0).unwrap_or_default(), half(64).unwrap_or_default());
         let folded = fold(low ^ 0x9e37_79b9_7f4a_7c15, high ^ 0xbf58_476d_1ce4_e5b9);
-        Self(low_half((folded ^ low ^ high.rotate_left(32)) & 0xff_ffff))
+        Self(low_half(folded ^ low ^ high.rotate_left(32)) & RUN_MASK)
     }
 }
 
@@ -73,6 +83,8 @@ pub struct Stamp {
     pub span: Span,
     /// When the schedule said to send it, in nanoseconds modulo [`TIME_LIMIT`].
     pub(crate) time: u64,
+    /// How long after that it was sent, as [`pack_lateness`] has it.
+    pub(crate) lateness: u16,
 }
 
 impl Stamp {
@@ -81,33 +93,26 @@ impl Stamp {
     #[must_use]
     #[inline(always)]
     pub fn read(characters: &[u8; STAMP_WIDTH]) -> Option<Self> {
-        let (words, _) = characters.as_chunks::<8>();
-        let mut values = [0; 6];
-        let mut wrong = 0;
-        for (value, word) in values.iter_mut().zip(&words[1..]) {
-            let (decoded, fault) = decode(u64::from_le_bytes(*word));
-            *value = decoded;
-            wrong |= fault;
-        }
-        // The checksum is compared as it is written: no second form of it passes.
-        let sum = u64::from_le_bytes(words[7]) ^ encode(checksum(&values));
-        let magic = u64::from_le_bytes(words[0]) ^ u64::from_le_bytes(*MAGIC);
-        (wrong | sum | magic == 0).then(|| Self::from_values(&values))
+        let (words, wrong) = decode(characters, &BASE);
+        let [magic, values @ .., sum] = words;
+        let fault = u32::from(wrong) | magic | (sum ^ checksum(&values));
+        (fault == 0).then(|| Self::from_values(&values))
     }
 
-    #[inline]
+    #[inline(always)]
     fn from_values(values: &[u32; 6]) -> Self {
-        let [first, sequence, hash, fourth, time, sixth] = *values;
+        let [first, sequence, third, fourth, time, sixth] = *values;
         Self {
-            run: RunMark(first & 0xff_ffff),
+            run: RunMark(first & RUN_MASK),
             stream: StreamId(fourth & 0xffff),
-            sequence: u64::from(sequence) | u64::from(first >> 24) << 32,
+            sequence: u64::from(sequence) | u64::from(third >> HASH_BITS & 0xf) << 32,
             span: Span {
-                length: low_u16(sixth >> GUARD_BITS),
-                hash,
-                guard: sixth & ((1 << GUARD_BITS) - 1),
+                length: low_u16(first >> RUN_BITS),
+                hash: third & ((1 << HASH_BITS) - 1),
+                guard: sixth >> 16 | third >> 28 << 16,
             },
             time: u64::from(time) | u64::from(fourth >> 16) << 32,
+            lateness: low_u16(sixth),
         }
     }
 
@@ -120,6 +125,16 @@ impl Stamp {
         Nanos::new(if past < TIME_LIMIT / 2 { past } else { 0 })
     }
 
+    /// How long after its intended time it was sent, to three digits, at most 73
+    /// minutes.
+    #[must_use]
+    #[inline]
+    pub fn lateness(&self) -> Nanos {
+        let exponent = self.lateness >> MANTISSA_BITS;
+        let mantissa = self.lateness & ((1 << MANTISSA_BITS) - 1);
+        Nanos::new(u64::from(mantissa) << exponent)
+    }
+
     /// When the schedule said to send it, if that was up to 39 hours before `now`
     /// or after it.
     #[must_use]
@@ -129,6 +144,38 @@ impl Stamp {
         let ahead = self.time.wrapping_sub(earliest) % TIME_LIMIT;
         Moment::new(earliest.saturating_add(ahead))
     }
+}
+
+/// When an event is meant to be sent, and is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Times {
+    intended: Moment,
+    lateness: u16,
+}
+
+impl Times {
+    /// Meant for `intended`, sent at `sent`; at once if that is earlier.
+    #[must_use]
+    pub const fn new(intended: Moment, sent: Moment) -> Self {
+        let late = sent.as_u64().saturating_sub(intended.as_u64());
+        Self {
+            intended,
+            lateness: pack_lateness(late),
+        }
+    }
+}
+
+/// Bits of a lateness that are told apart.
+const MANTISSA_BITS: u32 = 11;
+
+/// Nanoseconds as a number of 11 bits and how far it is shifted: cut, by less
+/// than one in 1024.
+const fn pack_lateness(nanos: u64) -> u16 {
+    let exponent = (u64::BITS - nanos.leading_zeros()).saturating_sub(MANTISSA_BITS);
+    if exponent > 31 {
+        return u16::MAX;
+    }
+    low_u16(low_half(nanos >> exponent) | exponent << MANTISSA_BITS)
 }
 
 /// Writes the stamps of one stream.
@@ -149,20 +196,22 @@ impl Stamper {
     }
 
     /// Writes the stamp of event `sequence` into `slot`. Sequence numbers from
-    /// [`SEQUENCE_LIMIT`] on begin again at 0.
+    /// [`SEQUENCE_LIMIT`] on begin again at 0. It is sent now, `lateness` after
+    /// its intended time.
     ///
     /// `span` is taken from what follows the slot and does not depend on what is
     /// in the slot: for bytes that are sent again and again it is made once.
     #[inline]
-    pub fn write(&self, slot: &mut [u8; STAMP_WIDTH], sequence: u64, intended: Moment, span: Span) {
-        let time = intended.as_u64();
+    pub fn write(&self, slot: &mut [u8; STAMP_WIDTH], sequence: u64, times: Times, span: Span) {
+        let time = times.intended.as_u64();
+        let high = low_half(sequence >> 32) & 0xf;
         let values = [
-            self.run | low_half(sequence >> 32) << 24,
+            self.run | u32::from(span.length) << RUN_BITS,
             low_half(sequence),
-            span.hash,
+            span.hash | high << HASH_BITS | span.guard >> 16 << 28,
             self.stream | low_half(time >> 32) << 16,
             low_half(time),
-            span.guard | u32::from(span.length) << GUARD_BITS,
+            u32::from(times.lateness) | (span.guard & 0xffff) << 16,
         ];
         let (words, _) = slot.as_chunks_mut::<8>();
         words[0] = *MAGIC;

@@ -1,9 +1,12 @@
 //! Whether one run kept its bounds.
 
-use serde::{Deserialize, Serialize};
-use stillwell_metric::catalogue;
-use stillwell_plan::{Aggregation, CheckPlan, SeriesSelector};
+use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+use stillwell_metric::{Unit, catalogue};
+use stillwell_plan::{Aggregation, CheckPlan, GoalMetric, SeriesSelector};
+
+use crate::summary::Measured;
 use crate::window::Window;
 
 /// A check's answer for one run.
@@ -42,8 +45,19 @@ pub enum CheckPassed {
 /// Holds what was recorded while measuring against the bounds of `plan`. Series
 /// that differ only by other labels than the wanted one are added up beat by
 /// beat.
-pub(crate) fn check(plan: &CheckPlan, window: Option<&Window<'_>>) -> CheckResult {
-    let values = window.map_or_else(Vec::new, |window| values(&plan.series, window));
+///
+/// Where the series has the name of a goal, such as `loss`, the run's number of that
+/// goal is held against them.
+pub(crate) fn check(
+    plan: &CheckPlan,
+    window: Option<&Window<'_>>,
+    goals: &BTreeMap<GoalMetric, Measured>,
+) -> CheckResult {
+    let goal = goal_of(&plan.series);
+    let values = match &goal {
+        Some(goal) => goals.get(goal).and_then(Measured::value).into_iter().collect(),
+        None => window.map_or_else(Vec::new, |window| values(&plan.series, window)),
+    };
     let (low, high) = extremes(&values, plan.series.aggregation);
     let above = plan.upper.zip(high).map(|(bound, high)| high - bound);
     let below = plan.lower.zip(low).map(|(bound, low)| bound - low);
@@ -62,13 +76,34 @@ pub(crate) fn check(plan: &CheckPlan, window: Option<&Window<'_>>) -> CheckResul
         observed,
         upper: plan.upper,
         lower: plan.lower,
-        unit: unit_of(&plan.series.metric).to_owned(),
+        unit: goal
+            .map_or_else(|| unit_of(&plan.series.metric), |goal| goal_unit(&goal))
+            .to_owned(),
         passed: match (values.is_empty(), broken) {
             (true, _) => CheckPassed::NotMeasured,
             (false, true) => CheckPassed::Fail,
             (false, false) => CheckPassed::Pass,
         },
     }
+}
+
+/// The goal of which the run's number is meant.
+fn goal_of(selector: &SeriesSelector) -> Option<GoalMetric> {
+    let mut goals = GoalMetric::ALL.into_iter();
+    let goal = goals.find(|goal| goal.name() == selector.metric)?;
+    selector.id.is_none().then_some(goal)
+}
+
+fn goal_unit(goal: &GoalMetric) -> &'static str {
+    let unit = match goal {
+        GoalMetric::EventLatency(_) | GoalMetric::Latency(_) | GoalMetric::CpuPerEvent => {
+            Unit::Nanoseconds
+        }
+        GoalMetric::Memory | GoalMetric::MemoryPeak => Unit::Bytes,
+        GoalMetric::Doubled | GoalMetric::Loss => Unit::Ratio,
+        _ => Unit::Unknown,
+    };
+    unit.symbol()
 }
 
 fn values(selector: &SeriesSelector, window: &Window<'_>) -> Vec<f64> {

@@ -8,16 +8,16 @@ use stillwell_capture::{
 };
 use stillwell_metric::{Kind, Labels, Metric, Value, catalogue};
 use stillwell_plan::{
-    BlockShape, CpuChoice, DesignPlan, ExperimentPlan, GeneratorPlan, GoalMetric, GoalPlan,
-    IsolationPlan, ObserverPlan, OperatingPoint, PayloadFormat, PayloadPlan, Phase, PhasesPlan,
-    PlacementPlan, RatePlan, ReadyProbe, RigPlan, SinkPlan, SinkProtocol, StopPlan, StoppingPlan,
-    SubjectKind, SubjectPlan, SubjectSignal, TransportPlan, VariantPlan, WarmupPlan,
+    BlockShape, ExperimentPlan, GeneratorPlan, GoalMetric, GoalPlan, PayloadFormat, PayloadPlan,
+    Phase, RatePlan, RigPlan, SinkPlan, SinkProtocol, StoppingPlan, SubjectKind, SubjectPlan,
+    TransportPlan,
 };
 use stillwell_units::{
-    ByteSize, EventRate, Moment, Nanos, RunId, Seed, Tolerance, float_from_u64, floor_to_u64,
+    ByteSize, EventRate, Moment, RunId, Seed, Tolerance, float_from_u64, floor_to_u64,
 };
 
 use crate::summary::{RunSummary, summarise};
+use crate::synthetic;
 
 /// Beats stand at every second from 0 to here, unless a story is longer; measured
 /// is from 3 to 13.
@@ -208,13 +208,14 @@ fn manifest() -> Manifest {
         ],
         subject: None,
         parts: Vec::new(),
+        ledger: None,
         outcome: RunOutcome::Completed,
     }
 }
 
 pub(crate) fn rig() -> RigPlan {
+    let empty = synthetic::rig();
     RigPlan {
-        seed: Seed::from_number(1),
         generators: vec![GeneratorPlan {
             id: "g".to_owned(),
             transport: TransportPlan::Tcp {
@@ -231,6 +232,7 @@ pub(crate) fn rig() -> RigPlan {
             connections: 1,
             workers: 1,
             seed: Seed::from_number(1),
+            stamps: None,
         }],
         sinks: vec![SinkPlan {
             id: "s".to_owned(),
@@ -242,24 +244,9 @@ pub(crate) fn rig() -> RigPlan {
         subject: SubjectPlan {
             name: "relay".to_owned(),
             kind: SubjectKind::Pid(1),
-            ready: ReadyProbe::Immediately,
-            cpus: CpuChoice::Auto,
-            memory: None,
-            stop: StopPlan {
-                signal: SubjectSignal::Term,
-                grace: Nanos::SECOND,
-            },
+            ..empty.subject
         },
-        observer: ObserverPlan::default(),
-        phases: PhasesPlan {
-            warmup: Nanos::from_secs(2),
-            measure: Nanos::from_secs(10),
-            ..PhasesPlan::default()
-        },
-        timeline: Vec::new(),
-        isolation: IsolationPlan::default(),
-        placement: PlacementPlan::default(),
-        checks: Vec::new(),
+        ..empty
     }
 }
 
@@ -270,21 +257,8 @@ pub(crate) fn experiment(goals: &[GoalMetric]) -> ExperimentPlan {
         ..GoalPlan::new(metric.clone())
     };
     ExperimentPlan {
-        name: "e".to_owned(),
-        summary: None,
-        folder: "e".into(),
         rig: rig(),
-        variants: ["baseline", "comparison"]
-            .map(|name| VariantPlan::unchanged(name.to_owned()))
-            .to_vec(),
-        goals: goals.iter().map(goal).collect(),
         stopping: StoppingPlan::Sequential { max_pairs: 6 },
-        design: DesignPlan::Paired,
-        warmup: WarmupPlan::Stated,
-        confirm: false,
-        family: None,
-        operating_point: OperatingPoint::Stated,
-        report_links: Vec::new(),
-        erratic: false,
+        ..synthetic::plan("e", goals.iter().map(goal).collect())
     }
 }

@@ -55,7 +55,10 @@ pub use judge::{judge, standing};
 pub use moved::Moved;
 pub use rule::{Change, Verdict, verdict_of};
 pub use standing::{NextStep, Standing, StopReason};
-pub use stillwell_capture::{RunIdentity, RunOutcome, RunStage};
+pub use stillwell_capture::{
+    CountBounds, LedgerEvent, LedgerFigures, LedgerRange, LedgerRecord, RunIdentity, RunOutcome,
+    RunStage,
+};
 pub use summary::{
     BeatRates, Component, Drift, GeneratorFigures, Measured, OutcomeCount, RunFigures, RunSummary,
     SUMMARY_SCHEMA, Totals, WarmupFigures, WorkerShares, summarise, summarise_from,

@@ -12,7 +12,7 @@ mod values;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use stillwell_capture::{Capture, RunIdentity, RunOutcome};
+use stillwell_capture::{Capture, LedgerRecord, RunIdentity, RunOutcome};
 use stillwell_plan::{GoalMetric, RateUnit};
 use stillwell_units::{Nanos, RunId};
 
@@ -121,6 +121,15 @@ pub struct RunFigures {
     pub response_time: Option<TimeQuantiles>,
     /// End of the answer less sent time.
     pub service_time: Option<TimeQuantiles>,
+    /// First arrival of stamped events less their intended time.
+    #[serde(default)]
+    pub event_latency: Option<TimeQuantiles>,
+    /// First arrival of stamped events less their sent time.
+    #[serde(default)]
+    pub event_transit: Option<TimeQuantiles>,
+    /// What became of every stamped event of the whole run.
+    #[serde(default)]
+    pub ledger: Option<LedgerRecord>,
     /// CPU seconds of the subject for each second.
     pub subject_cpu_share: Option<f64>,
     /// The same as a share of the CPUs that it may use, where these are known.
@@ -294,8 +303,9 @@ pub fn summarise_from(capture: &Capture, warmup: Nanos) -> RunSummary {
         figures.warmup = steady::warmup(capture, window);
         figures.beats = steady::beats(window);
     }
+    let values = values::values(capture, &window, &figures);
     let checks = manifest.plan.checks.iter();
-    let checks = checks.map(|plan| check::check(plan, window.as_ref().ok()));
+    let checks = checks.map(|plan| check::check(plan, window.as_ref().ok(), &values));
     let (series, series_left_out) = window.as_ref().map_or_else(
         |_| (BTreeMap::new(), 0),
         |window| series::numbers(window, &figures),
@@ -309,7 +319,6 @@ pub fn summarise_from(capture: &Capture, warmup: Nanos) -> RunSummary {
         measured: window.as_ref().map_or(Nanos::ZERO, Window::length),
         warmup,
         length: length(capture),
-        values: values::values(capture, &window, &figures),
         doubts: doubts::doubts(capture, window.as_ref().ok(), &figures),
         cautions: cautions::cautions(
             capture,
@@ -318,6 +327,7 @@ pub fn summarise_from(capture: &Capture, warmup: Nanos) -> RunSummary {
             (warmup, series_left_out),
         ),
         checks: checks.collect(),
+        values,
         series,
         series_left_out,
         environment: environment::environment(manifest),

@@ -86,7 +86,7 @@ pub fn plan(name: &str, goals: Vec<GoalPlan>) -> ExperimentPlan {
     }
 }
 
-fn rig() -> RigPlan {
+pub(crate) fn rig() -> RigPlan {
     RigPlan {
         seed: Seed::from_number(1),
         generators: Vec::new(),

@@ -4,10 +4,11 @@
 //! kernel or a name server likes: callers wait under their token.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use stillwell_metric::Outcome;
-use tokio::net::{TcpStream, UdpSocket, UnixDatagram, UnixStream};
+use tokio::net::{TcpSocket, TcpStream, UdpSocket, UnixDatagram, UnixStream, lookup_host};
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +50,32 @@ pub async fn tcp(address: &str) -> Result<TcpStream, DialError> {
         .await
         .map_err(DialError::at(address))?;
     stream.set_nodelay(true).map_err(DialError::at(address))?;
+    Ok(stream)
+}
+
+/// As [`tcp`], from the local address `source`; of the addresses of a name the
+/// first one of the same family is tried.
+///
+/// # Errors
+/// [`DialError`] where `source` cannot be had, there is no address of its family,
+/// or nobody answers there.
+pub async fn tcp_from(source: SocketAddr, address: &str) -> Result<TcpStream, DialError> {
+    let failed = |error| DialError::at(address)(error);
+    let mut all = lookup_host(address).await.map_err(failed)?;
+    let peer = all.find(|peer| peer.is_ipv4() == source.is_ipv4());
+    let peer = peer.ok_or_else(|| {
+        let message = format!("it has no address of the family of {source}");
+        failed(io::Error::new(io::ErrorKind::AddrNotAvailable, message))
+    })?;
+    let socket = if source.is_ipv4() {
+        TcpSocket::new_v4()
+    } else {
+        TcpSocket::new_v6()
+    };
+    let socket = socket.map_err(failed)?;
+    socket.bind(source).map_err(failed)?;
+    let stream = socket.connect(peer).await.map_err(failed)?;
+    stream.set_nodelay(true).map_err(failed)?;
     Ok(stream)
 }
 

@@ -17,6 +17,7 @@
 
 mod connection;
 pub mod dial;
+mod either;
 pub mod listen;
 mod listener;
 mod socket_file;

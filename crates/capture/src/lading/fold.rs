@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stillwell_metric::Kind;
+use stillwell_metric::{Kind, PHASE_MARKER};
+use stillwell_plan::Phase;
 use stillwell_units::float_from_u64;
 
 use super::{LadingCapture, NAMES_MAX, POINTS_MAX, Problem, RUNS_MAX, Sample};
@@ -43,6 +44,9 @@ pub struct LadingRun {
     pub started_wall_millis: u64,
     /// Wall clock of its last sample of any metric.
     pub ended_wall_millis: u64,
+    /// Wall clock of the first and last tick that was measured, if its phases are
+    /// marked.
+    pub measured: Option<(u64, u64)>,
     series: BTreeMap<(String, Option<String>), LadingSeries>,
 }
 
@@ -51,6 +55,17 @@ impl LadingRun {
     #[must_use]
     pub fn series(&self, metric: &str, id: Option<&str>) -> Option<&LadingSeries> {
         self.series.get(&(metric.to_owned(), id.map(str::to_owned)))
+    }
+
+    /// The same with the ticks that were measured alone, where phases are marked.
+    #[must_use]
+    pub fn only_measured(mut self) -> Self {
+        if let Some((from, to)) = self.measured {
+            for series in self.series.values_mut() {
+                series.ticks.retain(|tick| (from..=to).contains(&tick.wall_millis));
+            }
+        }
+        self
     }
 }
 
@@ -187,6 +202,7 @@ struct RunFold {
     started_wall_millis: u64,
     ended_wall_millis: u64,
     last_tick: u64,
+    measured: Option<(u64, u64)>,
     series: BTreeMap<(String, Option<String>), SeriesFold>,
 }
 
@@ -223,6 +239,7 @@ impl<'w> Fold<'w> {
             started_wall_millis: sample.wall_millis,
             ended_wall_millis: sample.wall_millis,
             last_tick: sample.tick,
+            measured: None,
             series: BTreeMap::new(),
         });
         run.started_wall_millis = run.started_wall_millis.min(sample.wall_millis);
@@ -233,6 +250,11 @@ impl<'w> Fold<'w> {
         }
         if run.variant.is_none() {
             run.variant = sample.variant;
+        }
+        let is_measured = sample.phase.as_deref() == Some(Phase::Measure.name());
+        if is_measured && sample.metric == PHASE_MARKER {
+            let (from, to) = run.measured.unwrap_or((sample.wall_millis, 0));
+            run.measured = Some((from.min(sample.wall_millis), to.max(sample.wall_millis)));
         }
         let Some(ids) = self.wanted.by_metric.get(&sample.metric) else {
             return Ok(());
@@ -309,6 +331,7 @@ impl RunFold {
             variant: self.variant,
             started_wall_millis: self.started_wall_millis,
             ended_wall_millis: self.ended_wall_millis,
+            measured: self.measured,
             series: series.collect(),
         }
     }

@@ -1,21 +1,26 @@
 //! Captures as JSON lines.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use stillwell_metric::Kind;
+use serde_json::{Number, Value as Json};
+use stillwell_metric::{Kind, Value};
 
-use super::fold::Fold;
-use super::{Problem, Sample};
+use super::{LadingRow, Problem, Sample};
+use crate::schema;
 
 /// No line of a capture is nearly as long.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// Reads all lines; says what is missing if the last one was cut.
-pub(super) fn read(
+/// Reads all lines, each by `parse`; says what is missing if the last one was cut.
+pub(super) fn read<T>(
     mut lines: impl BufRead,
-    fold: &mut Fold<'_>,
+    parse: impl Fn(&[u8]) -> Result<T, String>,
+    take: &mut dyn FnMut(T) -> Result<(), Problem>,
 ) -> Result<Option<String>, Problem> {
     let mut bytes = Vec::new();
     for line in 1_u64.. {
@@ -43,7 +48,7 @@ pub(super) fn read(
             return Err(Problem::Line { line, problem });
         }
         match parse(text) {
-            Ok(sample) => fold.push(sample)?,
+            Ok(row) => take(row)?,
             // Without its end, what is wrong with it is that it was cut.
             Err(_) if !whole => {
                 return Ok(Some(format!("the file is cut within line {line}")));
@@ -71,16 +76,14 @@ struct Line {
     experiment: Option<String>,
     #[serde(default)]
     variant: Option<String>,
+    #[serde(default)]
+    phase: Option<Json>,
 }
 
 /// The sample in a line, or what is wrong with it.
-fn parse(text: &[u8]) -> Result<Sample, String> {
+pub(super) fn sample(text: &[u8]) -> Result<Sample, String> {
     let line: Line = serde_json::from_slice(text).map_err(|error| message(&error))?;
-    let kind = line.metric_kind.to_ascii_lowercase();
-    let kind = Kind::from_name(&kind).ok_or_else(|| {
-        let found: String = line.metric_kind.chars().take(40).collect();
-        format!("`metric_kind` is `{found}`: one of counter, gauge and histogram is known")
-    })?;
+    let kind = kind_of(&line.metric_kind)?;
     let is_histogram = kind == Kind::Histogram || line.value_histogram.is_some();
     Ok(Sample {
         run_id: line.run_id,
@@ -91,7 +94,70 @@ fn parse(text: &[u8]) -> Result<Sample, String> {
         id: line.id,
         experiment: line.experiment,
         variant: line.variant,
+        phase: line
+            .phase
+            .and_then(|phase| Some(phase.as_str()?.to_owned())),
         value: (!is_histogram).then_some(line.value),
+    })
+}
+
+fn kind_of(word: &str) -> Result<Kind, String> {
+    Kind::from_name(&word.to_ascii_lowercase()).ok_or_else(|| {
+        let found: String = word.chars().take(40).collect();
+        format!("`metric_kind` is `{found}`: one of counter, gauge and histogram is known")
+    })
+}
+
+/// One line with all of its labels.
+#[derive(Deserialize)]
+struct WholeLine {
+    #[serde(default)]
+    run_id: String,
+    time: f64,
+    fetch_index: u64,
+    metric_name: String,
+    metric_kind: String,
+    value: Option<Json>,
+    #[serde(default)]
+    value_histogram: Option<String>,
+    #[serde(flatten)]
+    labels: BTreeMap<String, Json>,
+}
+
+/// The row in a line, or what is wrong with it.
+pub(super) fn row(text: &[u8]) -> Result<LadingRow, String> {
+    let mut line: WholeLine = serde_json::from_slice(text).map_err(|error| message(&error))?;
+    let kind = kind_of(&line.metric_kind)?;
+    // Our own journals have two keys more, and hexadecimal digits.
+    if line.labels.remove(schema::MOMENT_NS).is_some() {
+        line.labels.remove(schema::PHASE);
+    }
+    let value = match (line.value_histogram, line.value) {
+        (Some(sketch), _) => Value::Histogram(STANDARD.decode(sketch).unwrap_or_default()),
+        (None, value) => {
+            number(value.as_ref()).ok_or_else(|| "`value` is not a number".to_owned())?
+        }
+    };
+    let text = |(key, value): (String, Json)| Some((key, value.as_str()?.to_owned()));
+    Ok(LadingRow {
+        run_id: line.run_id,
+        tick: line.fetch_index,
+        wall_millis: stillwell_units::floor_to_u64(line.time),
+        metric: line.metric_name,
+        kind,
+        labels: line.labels.into_iter().filter_map(text).collect(),
+        value,
+    })
+}
+
+/// Numbers that JSON does not have stand there as text, or as nothing.
+fn number(value: Option<&Json>) -> Option<Value> {
+    let whole = value.and_then(Json::as_u64).map(Value::Int);
+    whole.or_else(|| match value {
+        Some(Json::Number(number)) => Number::as_f64(number).map(Value::Float),
+        Some(Json::String(text)) => text.parse().ok().map(Value::Float),
+        Some(Json::Null) | None => Some(Value::Float(f64::NAN)),
+        Some(_) => None,
     })
 }
 
@@ -102,10 +168,4 @@ fn message(error: &serde_json::Error) -> String {
         Some((message, _)) => format!("{message} at column {}", error.column()),
         None => text,
     }
-}
-
-/// The sample in a line, for those who write the same as a table.
-#[cfg(test)]
-pub(super) fn parse_for_tests(text: &str) -> Result<Sample, String> {
-    parse(text.as_bytes())
 }

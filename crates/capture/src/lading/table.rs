@@ -10,15 +10,14 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 use parquet::schema::types::Type;
-use stillwell_metric::Kind;
+use stillwell_metric::{Kind, Labels, Value};
 use stillwell_units::float_from_u64;
 
-use super::fold::Fold;
-use super::{Problem, Sample};
+use super::{LadingRow, Problem, Sample};
 use crate::schema;
 
-/// Columns that are read; sketches are not.
-const COLUMNS: [&str; 8] = [
+/// Columns that are read.
+const COLUMNS: [&str; 9] = [
     schema::RUN_ID,
     schema::TIME,
     schema::FETCH_INDEX,
@@ -27,34 +26,43 @@ const COLUMNS: [&str; 8] = [
     schema::VALUE_INT,
     schema::VALUE_FLOAT,
     schema::LABELS,
+    schema::VALUE_HISTOGRAM,
 ];
 const MAGIC: &[u8; 4] = b"PAR1";
 
-/// Reads all rows. A Parquet file is whole or not readable.
-pub(super) fn read(mut file: File, fold: &mut Fold<'_>) -> Result<Option<String>, Problem> {
+/// Reads all rows, each by `parse`. A Parquet file is whole or not readable.
+pub(super) fn read<T>(
+    mut file: File,
+    parse: impl Fn(&Row) -> Option<T>,
+    take: &mut dyn FnMut(T) -> Result<(), Problem>,
+) -> Result<Option<String>, Problem> {
     if !ends_with_magic(&mut file).map_err(Problem::Read)? {
         return Err(Problem::NoFooter);
     }
     // The decoder asserts where a damaged page contradicts itself. What was
     // gathered until then is thrown away, so nothing half-made is seen.
-    catch_unwind(AssertUnwindSafe(|| read_rows(file, fold))).unwrap_or_else(|_| {
+    catch_unwind(AssertUnwindSafe(|| read_rows(file, parse, take))).unwrap_or_else(|_| {
         let problem = "it is damaged, and the decoder gave up on it";
         Err(Problem::Table(problem.to_owned()))
     })?;
     Ok(None)
 }
 
-fn read_rows(file: File, fold: &mut Fold<'_>) -> Result<(), Problem> {
+fn read_rows<T>(
+    file: File,
+    parse: impl Fn(&Row) -> Option<T>,
+    take: &mut dyn FnMut(T) -> Result<(), Problem>,
+) -> Result<(), Problem> {
     let length = file.metadata().map_err(Problem::Read)?.len();
     let reader = SerializedFileReader::new(file).map_err(damaged)?;
     check_places(reader.metadata(), length)?;
     let projection = projection(reader.metadata().file_metadata().schema())?;
     for row in reader.get_row_iter(Some(projection)).map_err(damaged)? {
         let row = row.map_err(damaged)?;
-        let sample = sample(&row).ok_or_else(|| {
+        let row = parse(&row).ok_or_else(|| {
             Problem::Table("a row lacks its run, time, name, kind or value".to_owned())
         })?;
-        fold.push(sample)?;
+        take(row)?;
     }
     Ok(())
 }
@@ -124,7 +132,7 @@ fn damaged(error: ParquetError) -> Problem {
     }
 }
 
-fn sample(row: &Row) -> Option<Sample> {
+pub(super) fn sample(row: &Row) -> Option<Sample> {
     let mut read = Sample {
         run_id: String::new(),
         tick: 0,
@@ -134,6 +142,7 @@ fn sample(row: &Row) -> Option<Sample> {
         id: None,
         experiment: None,
         variant: None,
+        phase: None,
         value: None,
     };
     let mut has_kind = false;
@@ -162,6 +171,60 @@ fn sample(row: &Row) -> Option<Sample> {
     has_kind.then_some(read)
 }
 
+/// A row with all of its labels.
+pub(super) fn row(row: &Row) -> Option<LadingRow> {
+    let mut read = LadingRow {
+        run_id: String::new(),
+        tick: 0,
+        wall_millis: 0,
+        metric: String::new(),
+        kind: Kind::Histogram,
+        labels: Labels::none(),
+        value: Value::Float(f64::NAN),
+    };
+    let (mut has_kind, mut sketch) = (false, None);
+    for (name, field) in row.get_column_iter() {
+        match name.as_str() {
+            schema::RUN_ID => read.run_id = text(field)?.to_owned(),
+            schema::TIME => read.wall_millis = whole(field)?,
+            schema::FETCH_INDEX => read.tick = whole(field)?,
+            schema::METRIC_NAME => text(field)?.clone_into(&mut read.metric),
+            schema::METRIC_KIND => {
+                read.kind = Kind::from_name(&text(field)?.to_ascii_lowercase())?;
+                has_kind = true;
+            }
+            schema::VALUE_INT | schema::VALUE_FLOAT => {
+                let found = whole(field).map(Value::Int);
+                let found = found.or_else(|| number(field).map(Value::Float));
+                read.value = found.unwrap_or(read.value);
+            }
+            schema::LABELS => read.labels = all_labels(field),
+            schema::VALUE_HISTOGRAM => sketch = bytes(field),
+            _ => {}
+        }
+    }
+    if let Some(sketch) = sketch {
+        read.value = Value::Histogram(sketch);
+    }
+    has_kind.then_some(read)
+}
+
+fn all_labels(field: &Field) -> Labels {
+    let Field::MapInternal(map) = field else {
+        return Labels::none();
+    };
+    let pair =
+        |(key, value): &(Field, Field)| Some((text(key)?.to_owned(), text(value)?.to_owned()));
+    map.entries().iter().filter_map(pair).collect()
+}
+
+fn bytes(field: &Field) -> Option<Vec<u8>> {
+    match field {
+        Field::Bytes(bytes) => Some(bytes.data().to_vec()),
+        _ => None,
+    }
+}
+
 fn labels(field: &Field, read: &mut Sample) {
     let Field::MapInternal(map) = field else {
         return;
@@ -174,6 +237,7 @@ fn labels(field: &Field, read: &mut Sample) {
             "id" => read.id = Some(value.to_owned()),
             "experiment" => read.experiment = Some(value.to_owned()),
             "variant" => read.variant = Some(value.to_owned()),
+            schema::PHASE => read.phase = Some(value.to_owned()),
             _ => {}
         }
     }

@@ -261,7 +261,7 @@ fn floats(group: &mut Group<'_, '_>, rows: &[Sample], number: impl Fn(&Sample) -
 fn table() -> Vec<u8> {
     let rows: Vec<Sample> = lines()
         .lines()
-        .map(|line| super::lines::parse_for_tests(line).unwrap())
+        .map(|line| super::lines::sample(line.as_bytes()).unwrap())
         .collect();
     let message = Arc::new(parse_message_type(MESSAGE).unwrap());
     let mut bytes = Vec::new();

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use stillwell_units::Seed;
 
-use super::{CourseArguments, OutputArguments};
+use super::{ChangeArguments, OutputArguments};
 
 const ASKING: &str = "\
 GOOD and BAD are compared first. Where BAD is worse, the commits between, along
@@ -37,35 +36,12 @@ pub(crate) struct BisectArguments {
     /// The experiment, as `run` takes it: its primary goal decides
     #[arg(value_name = "PATH", default_value = ".")]
     pub(crate) paths: Vec<PathBuf>,
-    /// The experiment with this name, where there are several
-    #[arg(long, value_name = "NAME")]
-    pub(crate) only: Vec<String>,
     /// Start both revisions as this variant is started [default: comparison, or
     /// the second]
     #[arg(long, value_name = "NAME")]
     pub(crate) variant: Option<String>,
-    /// Repository of the revisions [default: the experiment's, or here]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) repo: Option<PathBuf>,
-    /// Shell command that builds a revision in its own worktree [default: the
-    /// experiment's]
-    #[arg(long, value_name = "COMMAND")]
-    pub(crate) build: Option<String>,
-    /// The executable that the build leaves, relative to the worktree [default:
-    /// the experiment's]
-    #[arg(long, value_name = "PATH")]
-    pub(crate) build_output: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) course: CourseArguments,
-    /// Seed of everything random: a whole number
-    #[arg(long)]
-    pub(crate) seed: Option<Seed>,
-    /// The goal that decides, in the words of `run --goal`
-    #[arg(long, value_name = "GOAL")]
-    pub(crate) goal: Option<String>,
-    /// Rate of every generator: `10 MiB/s`, `5k/s` or `max`
-    #[arg(long)]
-    pub(crate) rate: Option<String>,
+    pub(crate) changes: ChangeArguments,
     /// Where the record and the results of all comparisons go [default:
     /// .stillwell/bisects/TIME-NAME]
     #[arg(long, value_name = "DIR")]

@@ -59,8 +59,8 @@ pub(crate) struct CompareArguments {
     /// reports
     #[arg(long, value_enum, value_name = "METHOD")]
     pub(crate) method: Option<Method>,
-    /// Left out at the start of each lading capture, in which nothing marks the
-    /// end of warm-up [default: 30s]
+    /// Left out at the start of each lading capture [default: what comes before
+    /// the measured phase where phases are marked, else 30s]
     #[arg(long, value_name = "TIME")]
     pub(crate) warmup: Option<Nanos>,
     /// CPUs of the subject, by which --method soak-2022 divides

@@ -10,11 +10,18 @@ use stillwell_report::load::LoadFormat;
 use stillwell_run::AddressFamily;
 use stillwell_units::{Nanos, Seed};
 
-pub(crate) use self::nighthawk::{NighthawkClientArguments, NighthawkIdle, NighthawkProtocol};
+pub(crate) use self::nighthawk::{
+    NighthawkClientArguments, NighthawkIdle, NighthawkPredicate, NighthawkProtocol,
+    NighthawkRequest, NighthawkShape, NighthawkTarget, NighthawkTelling, NighthawkVerbosity,
+};
 pub(crate) use self::rate::LoadRate;
+pub(crate) use self::stats::LoadStatsArguments;
+pub(crate) use self::trace::{LoadTraceArguments, SpanSink};
 
 mod nighthawk;
 mod rate;
+mod stats;
+mod trace;
 
 const NOTES: &str = "\
 Rates:
@@ -27,12 +34,20 @@ Latency counts from the time at which a request was due, so that requests that
 had to wait for the target show it. The time from the sent time on stands beside
 it; in a closed loop there is only that.
 
+Stats sinks, with the port where none is given:
+  statsd://HOST:8125 statsd+tcp:// dogstatsd://      lines of statsd, with or without tags
+  otlp+http://HOST:4318 otlp+https://                OpenTelemetry's protobuf
+  otlp+grpc://HOST:4317 otlp+grpcs://                the same by gRPC
+  remote-write+http://HOST:9090 remote-write+https:// Prometheus' remote write
+A sink that fails is told again the next time and never disturbs the load.
+
 Exit codes:
   0        it ran
   1        a failure predicate came true
   2        usage
   3        could not run: no such host, nobody listens
-  4        invalid: the generator was the limit of an open loop, or a part failed
+  4        invalid: the generator was the limit of an open loop, a part failed, or
+           not one request was answered
   130 143  interrupted by SIGINT or SIGTERM; what was found is printed all the same";
 
 /// `stillwell load`.
@@ -81,6 +96,10 @@ pub(crate) struct LoadArguments {
     pub(crate) connecting: LoadConnectingArguments,
     #[command(flatten)]
     pub(crate) tls: LoadTlsArguments,
+    #[command(flatten)]
+    pub(crate) stats: LoadStatsArguments,
+    #[command(flatten)]
+    pub(crate) trace: LoadTraceArguments,
     /// End well once a counter exceeds a threshold; repeatable
     #[arg(long, value_name = "COUNTER:N")]
     pub(crate) termination_predicate: Vec<Predicate>,

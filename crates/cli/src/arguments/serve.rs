@@ -22,8 +22,9 @@ Requests may say how they are answered in x-nighthawk-test-server-config, as
 Nighthawk's test server has it.";
 
 /// What a configuration file says itself.
-const SAID_BY_FILE: [&str; 14] = [
+const SAID_BY_FILE: [&str; 15] = [
     "address",
+    "admin",
     "status",
     "response_size",
     "response_header",
@@ -56,6 +57,10 @@ pub(crate) struct ServeArguments {
     /// Connections that each thread serves at once
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connections_max: u32,
+    /// Where it tells its counts and can be ended, as Envoy's admin interface;
+    /// without this, nowhere
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) admin: Option<SocketAddr>,
     /// Status of answers
     #[arg(long, value_name = "STATUS", default_value_t = 200, value_parser = clap::value_parser!(u16).range(200..600))]
     pub(crate) status: u16,
@@ -154,6 +159,12 @@ pub(crate) struct NighthawkTestServerArguments {
     /// Threads
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) concurrency: u16,
+    /// Write where the admin interface is to FILE, as ADDRESS:PORT
+    #[arg(long, value_name = "FILE")]
+    pub(crate) admin_address_path: Option<PathBuf>,
+    /// Has no effect: nothing is shared with other servers
+    #[arg(long, hide = true)]
+    use_dynamic_base_id: bool,
     /// Has no effect: nothing is shared with other servers
     #[arg(long, value_name = "N", hide = true)]
     base_id: Option<u64>,

@@ -10,20 +10,17 @@ use anyhow::Context;
 use stillwell_lab::bisect::{
     BisectError, BisectProgress, BisectRecord, OutcomeKind, OutcomeRecord, run_bisect,
 };
-use stillwell_lab::{LabError, LabOptions, Local};
+use stillwell_lab::{LabError, Local};
 use stillwell_plan::LabPlan;
 use stillwell_report::history::{BisectReport, bisect_markdown, bisect_terminal};
 use stillwell_report::{Format, Style};
-use stillwell_run::Interrupt;
 use stillwell_subject::Privileges;
-use stillwell_units::Nanos;
 
 use crate::arguments::BisectArguments;
+use crate::command::conduct::Conductor;
 use crate::command::{output, places};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
-use crate::progress::Teller;
-use crate::signals;
 
 /// What the kept report is called, for readers.
 const KEPT: &str = "bisect.txt";
@@ -36,49 +33,33 @@ pub(crate) fn run(
     let plan = plan::load(arguments, paint)?;
     output::check_writable(&arguments.output.output)?;
     let results = results_folder(arguments)?;
-    let state_root = places::state_root();
-    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
-    let options = LabOptions {
-        results: results.clone(),
-        resume: arguments.resume,
-        command: std::env::args().collect(),
-        stillwell: std::env::current_exe().map_err(|e| could_not(e.into()))?,
-        cache: places::cache(arguments.cache.as_ref()).map_err(could_not)?,
-        state_root: state_root.clone(),
-        keep_state: false,
-    };
-    let interrupt = Interrupt::new();
-    let raised = interrupt.clone();
-    let signals =
-        signals::listen(move |signal| raised.raise(signal)).map_err(|e| could_not(e.into()))?;
     let quiet = arguments.output.quiet;
-    let mut teller = Teller::new(paint, quiet);
+    let conductor = Conductor::begin(arguments.cache.as_ref(), paint, quiet)?;
+    let options = conductor.options(&results, arguments.resume);
+    let mut teller = conductor.teller();
     output::tell_privileges(privileges, quiet);
-    let searched =
-        run_bisect(
-            &plan,
-            &options,
-            &mut Local,
-            &interrupt,
-            &mut |progress| match progress {
-                BisectProgress::Lab(progress) => teller.lab(progress),
-                other if quiet => drop(other),
-                other => {
-                    teller.clear();
-                    Paint::say(&tell::progress(&other, &plan, paint));
-                }
-            },
-        );
+    let searched = run_bisect(
+        &plan,
+        &options,
+        &mut Local,
+        conductor.interrupt(),
+        &mut |progress| match progress {
+            BisectProgress::Lab(progress) => teller.lab(progress),
+            other if quiet => drop(other),
+            other => {
+                teller.clear();
+                Paint::say(&tell::progress(&other, &plan, paint));
+            }
+        },
+    );
     teller.clear();
-    signals.close(Nanos::SECOND);
-    // What is left of it is nothing that anybody needs.
-    fs::remove_dir_all(&state_root).ok();
+    let signal = conductor.end();
     let searched = searched.map_err(|error| refused(error, &results))?;
     if let Some(record) = &searched.record {
         report(arguments, paint, &plan, record, &results)?;
     }
     let outcome = searched.record.and_then(|record| record.outcome);
-    Ok(match (interrupt.signal(), outcome) {
+    Ok(match (signal, outcome) {
         (_, Some(outcome)) => exit_of(&outcome),
         (Some(signal), None) => Exit::Interrupted(signal),
         (None, None) => Exit::Invalid,

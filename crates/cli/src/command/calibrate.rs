@@ -6,10 +6,9 @@ mod trial;
 
 use std::path::{Path, PathBuf};
 
-use stillwell_lab::{LabError, LabOptions, LabProgress, Local, Results, run_lab};
+use stillwell_lab::{LabError, LabProgress, Local, Results, run_lab};
 use stillwell_plan::{ExperimentPlan, LabPlan, SubjectKind};
 use stillwell_report::{CalibratedExperiment, CalibrationReport, render_calibration};
-use stillwell_run::Interrupt;
 use stillwell_scope::clock;
 use stillwell_subject::Privileges;
 use stillwell_units::{Moment, Nanos, Tolerance, float_from_u64};
@@ -17,11 +16,10 @@ use stillwell_units::{Moment, Nanos, Tolerance, float_from_u64};
 use self::figures::{Compared, Hindered};
 use self::trial::Trial;
 use crate::arguments::CalibrateArguments;
+use crate::command::conduct::Conductor;
 use crate::command::{output, places, select};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
-use crate::progress::Teller;
-use crate::signals;
 
 /// The largest slowdown that is chosen where none is told.
 const SLOWDOWN_MAX: f64 = 0.5;
@@ -32,30 +30,24 @@ pub(crate) fn run(
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
     let started = clock::now();
-    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let plan = load(arguments, paint)?;
     output::check_writable(&arguments.output.output)?;
-    output::tell_privileges(privileges, arguments.output.quiet);
+    let quiet = arguments.output.quiet;
+    output::tell_privileges(privileges, quiet);
     let root = results_folder(arguments)?;
-    let interrupt = Interrupt::new();
-    let raised = interrupt.clone();
-    let signals =
-        signals::listen(move |signal| raised.raise(signal)).map_err(|e| could_not(e.into()))?;
+    let conductor = Conductor::begin(arguments.cache.as_ref(), paint, quiet)?;
     let rig = Rig {
         arguments,
-        paint,
-        interrupt: &interrupt,
-        stillwell: std::env::current_exe().map_err(|e| could_not(e.into()))?,
-        cache: places::cache(arguments.cache.as_ref()).map_err(could_not)?,
-        root,
+        conductor: &conductor,
+        root: &root,
     };
     let calibrated = rig.calibrate_all(&plan, started);
-    signals.close(Nanos::SECOND);
+    let signal = conductor.end();
     let (experiments, host) = calibrated?;
     let report = CalibrationReport {
         title: title(arguments),
         experiments,
-        results_folder: output::show_path(&rig.root),
+        results_folder: output::show_path(&root),
         command: output::command_line(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         host,
@@ -64,7 +56,7 @@ pub(crate) fn run(
     output::deliver_text(&arguments.output, paint, |format, style| {
         render_calibration(&report, format, style)
     })?;
-    Ok(match interrupt.signal() {
+    Ok(match signal {
         Some(signal) => Exit::Interrupted(signal),
         None if told_anything(&report) => Exit::Held,
         None => Exit::Invalid,
@@ -114,11 +106,8 @@ fn results_folder(arguments: &CalibrateArguments) -> Result<PathBuf, CommandErro
 /// What all comparisons share.
 struct Rig<'a> {
     arguments: &'a CalibrateArguments,
-    paint: &'a Paint,
-    interrupt: &'a Interrupt,
-    stillwell: PathBuf,
-    cache: PathBuf,
-    root: PathBuf,
+    conductor: &'a Conductor<'a>,
+    root: &'a Path,
 }
 
 /// Facts about the host, by name.
@@ -144,7 +133,7 @@ impl Rig<'_> {
                 host = facts;
             }
             calibrated.extend(own);
-            if self.interrupt.signal().is_some() {
+            if self.is_interrupted() {
                 break;
             }
         }
@@ -190,7 +179,7 @@ impl Rig<'_> {
             }
             // One of each kind at least.
             let is_enough = number >= 2 && !fits(&compared, began, until);
-            if is_enough || self.interrupt.signal().is_some() {
+            if is_enough || self.is_interrupted() {
                 break;
             }
         }
@@ -210,6 +199,10 @@ impl Rig<'_> {
             .unwrap_or(Tolerance::DEFAULT)
     }
 
+    fn is_interrupted(&self) -> bool {
+        self.conductor.interrupt().signal().is_some()
+    }
+
     fn announce(&self, experiment: &ExperimentPlan, trial: Trial, number: u32) {
         if !self.arguments.output.quiet {
             let with = match trial {
@@ -227,18 +220,11 @@ impl Rig<'_> {
         trial: Trial,
         results: &Results,
     ) -> Result<Option<Compared>, CommandError> {
-        let options = LabOptions {
-            results: results.root().to_path_buf(),
-            resume: false,
-            command: std::env::args().collect(),
-            stillwell: self.stillwell.clone(),
-            cache: self.cache.clone(),
-            state_root: places::state_root(),
-            keep_state: false,
-        };
-        let mut teller = Teller::new(self.paint, self.arguments.output.quiet);
+        let options = self.conductor.options(results.root(), false);
+        let interrupt = self.conductor.interrupt();
+        let mut teller = self.conductor.teller();
         let mut runs = Vec::new();
-        let ran = run_lab(lab, &options, &mut Local, self.interrupt, &mut |progress| {
+        let ran = run_lab(lab, &options, &mut Local, interrupt, &mut |progress| {
             if let LabProgress::RunEnded { summary } = &progress
                 // The probe is no comparison.
                 && summary.identity.as_ref().is_some_and(|own| own.pair > 0)
@@ -248,8 +234,6 @@ impl Rig<'_> {
             teller.lab(progress);
         });
         teller.clear();
-        // What is left of it is nothing that anybody needs.
-        std::fs::remove_dir_all(&options.state_root).ok();
         let outcome = ran.map_err(lab_error)?;
         if let Some(problem) = outcome.gravest().filter(|it| it.kind.is_about_starting()) {
             let error = anyhow::anyhow!("{}: {}", problem.experiment, problem.reason);

@@ -4,22 +4,25 @@ mod fill;
 pub(crate) mod nighthawk;
 mod plan;
 mod source;
+mod telemetry;
 
 use std::fs::File;
 use std::io::Read;
 
+use stillwell_legacy::nighthawk::CommandLineOptions;
 use stillwell_plan::LoadPlan;
-use stillwell_report::load::{LoadFormat, render_load};
+use stillwell_report::load::{GeneratorHealth, LoadFormat, render_load};
 use stillwell_run::{
-    AddressFamily, Interrupt, LoadBeat, LoadEnd, LoadError, LoadFound, conduct_load, load_doubts,
+    AddressFamily, Interrupt, LoadEnd, LoadError, LoadFound, conduct_load, load_doubts,
 };
 use stillwell_scope::Place;
-use stillwell_units::{EventRate, Nanos, Seed, float_from_u64};
+use stillwell_units::{Nanos, Seed};
 
 use crate::arguments::LoadArguments;
 use crate::command::output;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
+use crate::progress::LoadTeller;
 use crate::signals;
 
 pub(crate) fn run(arguments: &LoadArguments, paint: &Paint) -> Result<Exit, CommandError> {
@@ -40,11 +43,12 @@ pub(crate) fn run(arguments: &LoadArguments, paint: &Paint) -> Result<Exit, Comm
         targets: &arguments.urls,
         labels: &arguments.label,
         closed_loop: arguments.closed_loop,
+        nighthawk: None,
         quiet: arguments.quiet,
         format: arguments.output_format,
     };
-    let (found, is_valid) = job.conduct(paint)?;
-    Ok(exit_of(&found, is_valid))
+    let (found, health) = job.conduct(paint)?;
+    Ok(exit_of(&found, health.is_valid()))
 }
 
 /// A load to be made and told.
@@ -56,14 +60,16 @@ struct Job<'a> {
     targets: &'a [String],
     labels: &'a [String],
     closed_loop: bool,
+    /// What was asked for in Nighthawk's words, where it was.
+    nighthawk: Option<CommandLineOptions>,
     quiet: bool,
     format: LoadFormat,
 }
 
 impl Job<'_> {
-    /// Makes it and prints what was found; gives that, and whether it is to be
-    /// believed.
-    fn conduct(self, paint: &Paint) -> Result<(LoadFound, bool), CommandError> {
+    /// Makes it and prints what was found; gives that, and what the generator
+    /// thinks of it.
+    fn conduct(self, paint: &Paint) -> Result<(LoadFound, GeneratorHealth), CommandError> {
         let usage = |error: anyhow::Error| CommandError::new(Exit::Usage, error);
         let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
         self.plan.check().map_err(|error| usage(error.into()))?;
@@ -71,20 +77,27 @@ impl Job<'_> {
         let raised = interrupt.clone();
         let signals = signals::listen(move |signal| raised.raise(signal))
             .map_err(|error| could_not(error.into()))?;
-        let mut tell = |beat: &LoadBeat| {
-            if !self.quiet {
-                Paint::say(&told(beat));
-            }
-        };
-        let plan = self.plan.clone();
-        let found = conduct_load(plan, self.family, &self.places, &interrupt, &mut tell);
+        let mut teller = LoadTeller::new(paint, self.quiet, &self.target(), &self.plan);
+        let found = conduct_load(
+            self.plan.clone(),
+            self.family,
+            &self.places,
+            &interrupt,
+            &mut |snapshot| teller.tell(snapshot),
+        );
+        // What it has drawn goes before anything else is said.
+        drop(teller);
         signals.close(Nanos::SECOND);
         let found = found.map_err(refused)?;
+        if !self.quiet {
+            telemetry::told(&found.telemetry).iter().for_each(|line| Paint::say(line));
+        }
         let doubts = load_doubts(&self.plan, &found);
         let report = fill::report(&fill::Told {
             targets: self.targets,
             labels: self.labels,
             closed_loop: self.closed_loop,
+            nighthawk: self.nighthawk.as_ref(),
             plan: &self.plan,
             seed: &self.seed,
             found: &found,
@@ -93,7 +106,19 @@ impl Job<'_> {
         let text = render_load(&report, self.format, None, output::styled(paint));
         let text = text.map_err(|error| CommandError::new(Exit::Invalid, error))?;
         Paint::data(&text).map_err(|error| could_not(error.into()))?;
-        Ok((found, report.health.is_valid()))
+        Ok((found, report.health))
+    }
+
+    /// Where requests go, for readers.
+    fn target(&self) -> String {
+        let named = self.targets.first().map(String::as_str);
+        let address = || self.plan.endpoints.first().map(|it| it.address.as_str());
+        let others = self.plan.endpoints.len().saturating_sub(1);
+        let mut target = named.or_else(address).unwrap_or_default().to_owned();
+        if others > 0 {
+            target.push_str(&format!(" and {others} more"));
+        }
+        target
     }
 }
 
@@ -106,30 +131,9 @@ fn random_seed() -> anyhow::Result<Seed> {
 fn refused(error: LoadError) -> CommandError {
     let exit = match &error {
         LoadError::Prepare(_) => Exit::Usage,
-        LoadError::Resolve(_) | LoadError::Start(_) => Exit::CouldNotRun,
+        LoadError::Resolve(_) | LoadError::Start(_) | LoadError::Telemetry(_) => Exit::CouldNotRun,
     };
     CommandError::new(exit, error)
-}
-
-/// What is said every second.
-fn told(beat: &LoadBeat) -> String {
-    let rate = EventRate::try_new(float_from_u64(beat.ended));
-    let rate = rate.map_or_else(|_| "0/s".to_owned(), |rate| rate.to_string());
-    let [median, p99] = beat.latency.map(rounded);
-    let failed = beat.ended - beat.good;
-    format!(
-        "{:>5.0} s  {rate:>12}  {failed:>6} failed  p50 {median:>9}  p99 {p99:>9}",
-        beat.elapsed.as_secs_f64()
-    )
-}
-
-/// To three digits or so: more is noise here.
-fn rounded(time: Nanos) -> String {
-    let mut unit = 1;
-    while time.as_u64() / unit >= 1000 {
-        unit *= 10;
-    }
-    Nanos::new(time.as_u64() / unit * unit).to_string()
 }
 
 fn exit_of(found: &LoadFound, is_valid: bool) -> Exit {
@@ -140,9 +144,17 @@ fn exit_of(found: &LoadFound, is_valid: bool) -> Exit {
         LoadEnd::Duration | LoadEnd::Requests | LoadEnd::Termination(_) => {
             if is_valid {
                 Exit::Held
-            } else {
+            } else if has_connected(found) {
                 Exit::Invalid
+            } else {
+                Exit::CouldNotRun
             }
         }
     }
+}
+
+/// Whether anybody was there.
+fn has_connected(found: &LoadFound) -> bool {
+    let mut workers = found.workers.iter();
+    workers.any(|worker| worker.shard.connections.total() > 0)
 }

@@ -1,6 +1,6 @@
 //! `stillwell relay`.
 
-use stillwell_relay::RelayOptions;
+use stillwell_relay::{FaultOptions, RelayOptions};
 use stillwell_scope::Token;
 use stillwell_units::Nanos;
 
@@ -22,7 +22,14 @@ pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
         hoard_per_event: arguments.hoard_per_event,
         leak: arguments.leak,
         stall: arguments.stall,
+        faults: FaultOptions {
+            drop: arguments.drop,
+            flip: arguments.flip,
+            swap: arguments.swap,
+            double: arguments.double,
+        },
     };
+    let is_faulty = options.faults != FaultOptions::default();
     let failed = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let stop = Token::new();
     let raised = stop.clone();
@@ -30,8 +37,22 @@ pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
     let report = stillwell_relay::run(options, &stop).map_err(|e| failed(e.into()))?;
     signals.close(Nanos::SECOND);
     Paint::say(&format!(
-        "stillwell relay: {} events in, {} out, {} dropped, {} parse errors",
-        report.events_in, report.events_out, report.events_dropped, report.parse_errors
+        "stillwell relay: {} events in, {} out, {} dropped, {} parse errors; {} bytes in, {} out",
+        report.events_in,
+        report.events_out,
+        report.events_dropped,
+        report.parse_errors,
+        report.bytes_in,
+        report.bytes_out
     ));
+    if is_faulty {
+        Paint::say(&format!(
+            "stillwell relay: on purpose {} dropped, {} flipped, {} swapped, {} doubled",
+            report.faults_dropped,
+            report.faults_flipped,
+            report.faults_swapped,
+            report.faults_doubled
+        ));
+    }
     Ok(Exit::Held)
 }

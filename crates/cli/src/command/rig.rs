@@ -9,7 +9,7 @@ use stillwell_capture::{Capture, RunOutcome};
 use stillwell_config::{ProgramOverride, RigOverrides, TargetOverride};
 use stillwell_plan::{Places, RigPlan};
 use stillwell_report::run_terminal;
-use stillwell_run::{Interrupt, RunRequest, conduct};
+use stillwell_run::{Exports, Interrupt, RunRequest, conduct};
 use stillwell_subject::Privileges;
 use stillwell_units::{Nanos, RunId};
 use stillwell_verdict::{CheckPassed, RunSummary, summarise};
@@ -37,23 +37,7 @@ pub(crate) fn run(
         .clone()
         .unwrap_or_else(|| places::fresh("rigs", &places::name_of(&arguments.file)));
     let request = request(loaded.plan, folder.clone(), &arguments.file).map_err(could_not)?;
-    let state = request.places.state.clone();
-    let interrupt = Interrupt::new();
-    let raised = interrupt.clone();
-    let signals = signals::listen(move |signal| raised.raise(signal))
-        .map_err(|error| could_not(error.into()))?;
-    let mut teller = Teller::new(paint, arguments.quiet);
-    let conducted = conduct(request, &interrupt, &mut |progress| teller.run(&progress));
-    teller.clear();
-    signals.close(Nanos::SECOND);
-    // What is left of it is nothing that anybody needs.
-    std::fs::remove_dir_all(state.parent().unwrap_or(&state)).ok();
-    let manifest = conducted.map_err(|error| could_not(error.into()))?;
-    let mut capture =
-        Capture::open(&folder).map_err(|error| CommandError::new(Exit::Invalid, error))?;
-    // A full disk does not take the news that it is full.
-    capture.manifest.outcome = manifest.outcome;
-    let summary = summarise(&capture);
+    let (summary, capture) = carry_out(request, arguments.quiet, paint)?;
     let kept = keep(&summary, &folder);
     tell(&summary, &capture, arguments.json, &folder, paint).map_err(could_not)?;
     let exit = exit_of(&summary);
@@ -65,6 +49,37 @@ pub(crate) fn run(
         paint.error(&error);
     }
     Ok(exit)
+}
+
+/// Makes the run of `request`, which SIGINT and SIGTERM end, and reads what came
+/// of it.
+///
+/// # Errors
+/// Exit code 3 where not even a capture could be made, 4 where it cannot be read.
+pub(crate) fn carry_out(
+    request: RunRequest,
+    quiet: bool,
+    paint: &Paint,
+) -> Result<(RunSummary, Capture), CommandError> {
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let (state, folder) = (request.places.state.clone(), request.folder.clone());
+    let interrupt = Interrupt::new();
+    let raised = interrupt.clone();
+    let signals = signals::listen(move |signal| raised.raise(signal))
+        .map_err(|error| could_not(error.into()))?;
+    let mut teller = Teller::new(paint, quiet);
+    let conducted = conduct(request, &interrupt, &mut |progress| teller.run(&progress));
+    teller.clear();
+    signals.close(Nanos::SECOND);
+    // What is left of it is nothing that anybody needs.
+    std::fs::remove_dir_all(state.parent().unwrap_or(&state)).ok();
+    let manifest = conducted.map_err(|error| could_not(error.into()))?;
+    let mut capture =
+        Capture::open(&folder).map_err(|error| CommandError::new(Exit::Invalid, error))?;
+    // A full disk does not take the news that it is full.
+    capture.manifest.outcome = manifest.outcome;
+    let summary = summarise(&capture);
+    Ok((summary, capture))
 }
 
 fn overrides(arguments: &RigArguments) -> Result<RigOverrides, CommandError> {
@@ -98,7 +113,7 @@ fn overrides(arguments: &RigArguments) -> Result<RigOverrides, CommandError> {
     })
 }
 
-fn request(plan: RigPlan, folder: PathBuf, file: &Path) -> anyhow::Result<RunRequest> {
+pub(crate) fn request(plan: RigPlan, folder: PathBuf, file: &Path) -> anyhow::Result<RunRequest> {
     let experiment = std::path::absolute(file)?;
     let places = Places {
         stillwell: std::env::current_exe()?,
@@ -118,6 +133,7 @@ fn request(plan: RigPlan, folder: PathBuf, file: &Path) -> anyhow::Result<RunReq
         identity: None,
         command: std::env::args().collect(),
         run: RunId::from_bytes(name),
+        exports: Exports::default(),
     })
 }
 
@@ -140,24 +156,27 @@ fn tell(
     } else {
         Paint::data(&run_terminal(summary, output::styled(paint)))?;
     }
-    if !matches!(
-        summary.outcome,
-        RunOutcome::Completed | RunOutcome::Interrupted { .. }
-    ) {
-        let lines = capture
-            .manifest
-            .subject
-            .as_ref()
-            .map(|end| end.last_lines.as_slice());
-        for line in lines.unwrap_or_default() {
-            Paint::say(&format!("  subject: {line}"));
-        }
-    }
+    tell_last_lines(summary, capture);
     Paint::say(&format!("capture: {}", output::show_path(folder)));
     Ok(())
 }
 
-fn exit_of(summary: &RunSummary) -> Exit {
+/// Of a run that did not end as it should: what its subject said last.
+pub(crate) fn tell_last_lines(summary: &RunSummary, capture: &Capture) {
+    if matches!(
+        summary.outcome,
+        RunOutcome::Completed | RunOutcome::Interrupted { .. }
+    ) {
+        return;
+    }
+    let end = capture.manifest.subject.as_ref();
+    let lines = end.map(|end| end.last_lines.as_slice());
+    for line in lines.unwrap_or_default() {
+        Paint::say(&format!("  subject: {line}"));
+    }
+}
+
+pub(crate) fn exit_of(summary: &RunSummary) -> Exit {
     match summary.outcome {
         RunOutcome::CouldNotStart { .. } | RunOutcome::NeverReady { .. } => Exit::CouldNotRun,
         RunOutcome::Interrupted { signal } => Exit::Interrupted(signal),

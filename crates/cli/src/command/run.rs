@@ -3,19 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use stillwell_config::{LabOverrides, VariantArgument};
-use stillwell_lab::{LabError, LabOptions, LabOutcome, Local, Results, latest, run_lab};
+use stillwell_lab::{LabError, LabOutcome, Local, Results, latest, run_lab};
 use stillwell_plan::LabPlan;
-use stillwell_run::Interrupt;
 use stillwell_subject::Privileges;
-use stillwell_units::Nanos;
 use stillwell_verdict::{GatePolicy, exit_code};
 
 use crate::arguments::{Gate, RunArguments};
+use crate::command::conduct::Conductor;
 use crate::command::{output, places, select};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
-use crate::progress::Teller;
-use crate::signals;
 
 pub(crate) fn run(
     arguments: &RunArguments,
@@ -26,30 +23,17 @@ pub(crate) fn run(
     let plan = load(arguments, &overrides, paint)?;
     output::check_writable(&arguments.output.output)?;
     let results = results_folder(arguments)?;
-    let state_root = places::state_root();
-    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
-    let options = LabOptions {
-        results: results.clone(),
-        resume: arguments.resume,
-        command: std::env::args().collect(),
-        stillwell: std::env::current_exe().map_err(|e| could_not(e.into()))?,
-        cache: places::cache(arguments.cache.as_ref()).map_err(could_not)?,
-        state_root: state_root.clone(),
-        keep_state: false,
-    };
-    let interrupt = Interrupt::new();
-    let raised = interrupt.clone();
-    let signals =
-        signals::listen(move |signal| raised.raise(signal)).map_err(|e| could_not(e.into()))?;
-    let mut teller = Teller::new(paint, arguments.output.quiet);
-    output::tell_privileges(privileges, arguments.output.quiet);
-    let ran = run_lab(&plan, &options, &mut Local, &interrupt, &mut |progress| {
+    let quiet = arguments.output.quiet;
+    let conductor = Conductor::begin(arguments.cache.as_ref(), paint, quiet)?;
+    let options = conductor.options(&results, arguments.resume);
+    let mut teller = conductor.teller();
+    output::tell_privileges(privileges, quiet);
+    let interrupt = conductor.interrupt();
+    let ran = run_lab(&plan, &options, &mut Local, interrupt, &mut |progress| {
         teller.lab(progress);
     });
     teller.clear();
-    signals.close(Nanos::SECOND);
-    // What is left of it is nothing that anybody needs.
-    std::fs::remove_dir_all(&state_root).ok();
+    conductor.end();
     let outcome = ran.map_err(|error| lab_error(error, &results))?;
     let exit = match exit_of(&outcome, arguments.gate) {
         Exit::Held | Exit::Failed | Exit::Invalid if arguments.exit_zero => Exit::Held,

@@ -1,16 +1,27 @@
 //! From flags to overrides of a lab.
 
-use stillwell_config::{DesignOverride, Diagnostics, LabOverrides, StoppingOverride};
+use stillwell_config::{
+    DesignOverride, Diagnostics, LabOverrides, StoppingOverride, VariantArgument,
+};
 
-use crate::arguments::{CourseArguments, Design, SelectArguments};
+use crate::arguments::{ChangeArguments, CourseArguments, Design, SelectArguments};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
 /// What `select` changes in the files.
 pub(crate) fn overrides(select: &SelectArguments) -> LabOverrides {
-    let course = &select.course;
+    let variants = [&select.baseline, &select.comparison].map(Clone::clone);
+    overrides_between(variants, &select.changes)
+}
+
+/// What `changes` changes in the files, beside the baseline and the comparison.
+pub(crate) fn overrides_between(
+    [baseline, comparison]: [Option<VariantArgument>; 2],
+    changes: &ChangeArguments,
+) -> LabOverrides {
+    let course = &changes.course;
     LabOverrides {
-        only: select.only.clone(),
+        only: changes.only.clone(),
         stopping: stopping(course),
         design: course.design.map(|design| match design {
             Design::Paired => DesignOverride::Paired,
@@ -21,14 +32,14 @@ pub(crate) fn overrides(select: &SelectArguments) -> LabOverrides {
         include_startup: course.include_startup,
         warmup: course.warmup,
         measure: course.measure,
-        seed: select.seed,
-        baseline: select.baseline.clone(),
-        comparison: select.comparison.clone(),
-        repository: select.repo.clone(),
-        build: select.build.clone(),
-        build_output: select.build_output.clone(),
-        goal: select.goal.clone(),
-        rate: select.rate.clone(),
+        seed: changes.seed,
+        baseline,
+        comparison,
+        repository: changes.repo.clone(),
+        build: changes.build.clone(),
+        build_output: changes.build_output.clone(),
+        goal: changes.goal.clone(),
+        rate: changes.rate.clone(),
     }
 }
 

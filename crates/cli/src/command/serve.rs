@@ -32,12 +32,15 @@ const LOOK_PERIOD: Duration = Duration::from_millis(100);
 const CLOSE_MAX: Nanos = Nanos::from_secs(3);
 
 pub(crate) fn run(arguments: &ServeArguments, paint: &Paint) -> Result<Exit, CommandError> {
-    let told = arguments.tls_certificate_out.as_deref();
+    let outs = Outs {
+        certificate: arguments.tls_certificate_out.as_deref(),
+        admin_address: None,
+    };
     let plan = match &arguments.config {
         Some(path) => plan_of_file(path, arguments.workers, paint)?,
         None => plan(arguments)?,
     };
-    conduct(&plan, arguments.format, told)
+    conduct(&plan, arguments.format, &outs)
 }
 
 /// What `nighthawk_test_server` does.
@@ -46,12 +49,16 @@ pub(crate) fn run_as_nighthawk(
     paint: &Paint,
 ) -> Result<Exit, CommandError> {
     let plan = plan_of_file(&arguments.config_path, arguments.concurrency, paint)?;
-    conduct(&plan, ServeFormat::Text, None)
+    let outs = Outs {
+        certificate: None,
+        admin_address: arguments.admin_address_path.as_deref(),
+    };
+    conduct(&plan, ServeFormat::Text, &outs)
 }
 
 /// The server that an Envoy configuration describes; what is remarkable about it
 /// is told.
-pub(crate) fn plan_of_file(
+fn plan_of_file(
     path: &Path,
     workers: u16,
     paint: &Paint,
@@ -62,12 +69,18 @@ pub(crate) fn plan_of_file(
     Ok(loaded.plan)
 }
 
-/// Serves as `plan` says until a signal comes, and prints the counts.
-pub(crate) fn conduct(
-    plan: &ServePlan,
-    format: ServeFormat,
-    certificate_out: Option<&Path>,
-) -> Result<Exit, CommandError> {
+/// Files that are written once the server listens.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outs<'a> {
+    /// The certificate that was made.
+    certificate: Option<&'a Path>,
+    /// Where the admin interface is.
+    admin_address: Option<&'a Path>,
+}
+
+/// Serves as `plan` says until a signal comes or somebody asks for the end, and
+/// prints the counts.
+fn conduct(plan: &ServePlan, format: ServeFormat, outs: &Outs<'_>) -> Result<Exit, CommandError> {
     let failed = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let (raise, raised) = sync_channel(1);
     let signals = signals::listen(move |_| {
@@ -77,21 +90,31 @@ pub(crate) fn conduct(
     let signals = signals.map_err(|error| failed(error.into()))?;
     let server = bind_server(plan).map_err(|error| CommandError::new(exit_of(&error), error))?;
     let counter = server.counter();
-    if let (Some(path), Some(pem)) = (certificate_out, server.certificate_pem()) {
-        let written = std::fs::write(path, pem);
-        let written = written.with_context(|| format!("write {}", path.display()));
-        written.map_err(failed)?;
-    }
+    let admin = server.admin_address();
+    let told = admin.map(|address| format!("{address}\n"));
+    write_out(outs.certificate, server.certificate_pem()).map_err(failed)?;
+    write_out(outs.admin_address, told).map_err(failed)?;
     let urls = urls(plan, server.addresses());
     let mut scope = Scope::new(&Token::new());
     let started = server.start(&mut scope, &Place::default());
     started.map_err(|error| failed(error.into()))?;
     match format {
-        ServeFormat::Text => Paint::say(&format!(
-            "stillwell serve: listening on {}",
-            urls.join(", ")
-        )),
-        ServeFormat::Json => print(&format!("{}\n", json!({ "listening": urls })))?,
+        ServeFormat::Text => {
+            Paint::say(&format!(
+                "stillwell serve: listening on {}",
+                urls.join(", ")
+            ));
+            if let Some(address) = admin {
+                Paint::say(&format!("stillwell serve: admin on {address}"));
+            }
+        }
+        ServeFormat::Json => {
+            let mut line = json!({ "listening": urls });
+            if let Some(address) = admin {
+                line["admin"] = json!(address.to_string());
+            }
+            print(&format!("{line}\n"))?;
+        }
     }
     let mut ended = Vec::new();
     while ended.is_empty() && raised.recv_timeout(LOOK_PERIOD) == Err(RecvTimeoutError::Timeout) {
@@ -111,6 +134,13 @@ pub(crate) fn conduct(
         }
     }
     Ok(Exit::Held)
+}
+
+fn write_out(path: Option<&Path>, text: Option<String>) -> anyhow::Result<()> {
+    let (Some(path), Some(text)) = (path, text) else {
+        return Ok(());
+    };
+    std::fs::write(path, text).with_context(|| format!("write {}", path.display()))
 }
 
 fn plan(arguments: &ServeArguments) -> Result<ServePlan, CommandError> {
@@ -165,6 +195,10 @@ fn plan(arguments: &ServeArguments) -> Result<ServePlan, CommandError> {
         seed: arguments.seed,
         workers: arguments.workers,
         listeners: arguments.address.iter().copied().map(listener).collect(),
+        admin: arguments.admin.map(|address| stillwell_plan::ServeAdminPlan {
+            address,
+            stat_prefix: "ingress_http".to_owned(),
+        }),
     })
 }
 

@@ -96,25 +96,22 @@ fn the_list_shape_runs_and_says_what_was_asked_and_achieved() {
 #[test]
 fn a_key_that_is_known_but_not_built_is_named_and_nothing_runs() {
     let lab = Lab::new();
-    let text = format!(
-        "{}  - splunk_hec:\n      binding_addr: \"127.0.0.1:8088\"\n",
-        list_shape(&lab)
-    );
+    let text = format!("{}inspector:\n  command: /usr/bin/perf\n", list_shape(&lab));
     lab.file("lading.yaml", &text);
     let ended = rig(&lab, "tcp").finish(LONG);
     assert_code(&ended, 2);
     assert_holds(
         &ended.stderr,
         &[
-            "`splunk_hec` is known but not built",
-            "lading.yaml:12:5",
+            "`inspector` is known but not built",
+            "lading.yaml:12:1",
             "^^^",
         ],
     );
     assert!(!lab.results().exists());
     let checked = lab.call(&["check", "lading.yaml"]);
     assert_code(&checked, 2);
-    assert_holds(&checked.stderr, &["`splunk_hec` is known but not built"]);
+    assert_holds(&checked.stderr, &["`inspector` is known but not built"]);
 }
 
 #[test]
@@ -130,4 +127,48 @@ fn a_key_that_nobody_knows_gets_the_nearest_name() {
         &ended.stderr,
         &["`binding_adr`", "binding_addr", "lading.yaml:11:7"],
     );
+}
+
+/// Twice the same generator, which lading panics on.
+#[test]
+fn two_http_generators_in_one_file_both_send() {
+    let lab = Lab::new();
+    let one = map_shape(&lab);
+    let (generator, rest) = one.split_once("\n\n").unwrap();
+    let body = generator.strip_prefix("generator:\n  http:\n").unwrap();
+    let item = format!(
+        "  - http:\n{}",
+        body.replace("\n    ", "\n      ")
+            .replacen("    ", "      ", 1)
+    );
+    lab.file(
+        "lading.yaml",
+        &format!("generator:\n{item}\n{item}\n\n{rest}"),
+    );
+    let ended = rig(&lab, "http").finish(LONG);
+    assert_carried(&lab, &ended.stdout);
+    let capture = stillwell_capture::Capture::open(&lab.results()).unwrap();
+    for id in ["http", "http-2"] {
+        let sent = capture.series.named("bytes_written");
+        let sent = sent.filter(|(labels, _)| labels.value("id") == Some(id));
+        assert!(sent.count() > 0, "{id} sent nothing");
+    }
+}
+
+/// In lading the run goes on without the sink, and ends well.
+#[test]
+fn a_sink_that_cannot_bind_ends_the_run() {
+    let lab = Lab::new();
+    let _taken = std::net::TcpListener::bind(&lab.sink).unwrap();
+    lab.file("lading.yaml", &list_shape(&lab));
+    let words = [
+        "rig",
+        "lading.yaml",
+        "--results",
+        "results",
+        "--no-isolation",
+    ];
+    let ended = lab.call(&words[..4]);
+    assert_code(&ended, 3);
+    assert_holds(&ended.stderr, &["bind sink `tcp`", &lab.sink]);
 }

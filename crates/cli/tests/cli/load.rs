@@ -7,11 +7,11 @@ use std::time::Duration;
 use serde_json::Value;
 use stillwell_testkit::{Finished, Process, free_port, wait_until};
 
-const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
-const LONG: Duration = Duration::from_secs(60);
+pub(super) const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
+pub(super) const LONG: Duration = Duration::from_secs(60);
 
 /// A server, and the URL of it.
-fn serve(arguments: &[&str]) -> (Process, String) {
+pub(super) fn serve(arguments: &[&str]) -> (Process, String) {
     let mut command = Command::new(STILLWELL);
     command.args(["serve", "--address=127.0.0.1:0", "--format=json"]);
     let process = Process::start(command.args(arguments));

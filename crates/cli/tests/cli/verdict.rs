@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use stillwell_testkit::free_port;
+
 use crate::lab::{LONG, Lab, assert_code, assert_holds};
 
 const SHORT: &str = "{warmup: 200ms, measure: 500ms, quiet: 50ms}";
@@ -39,6 +41,33 @@ fn far_more_cpu_per_event_is_a_regression() {
     assert_holds(&again.stdout, &["regressed"]);
     assert_code(&lab.call(&["report", "results", "--exit-zero"]), 0);
     lab.assert_nothing_left();
+}
+
+#[test]
+fn memory_that_is_hoarded_ranks_among_the_first_three_of_what_else_moved() {
+    let metrics = format!("127.0.0.1:{}", free_port());
+    let scraped = format!("{{prometheus: [{{url: \"http://{metrics}/metrics\"}}]}}");
+    let lab = Lab::alone()
+        .relay(&["--metrics", &metrics])
+        .with("rate", "8k/s")
+        .with("goals", "[memory]")
+        .with("pairs", "4")
+        .with("phases", "{warmup: 200ms, measure: 1300ms, quiet: 50ms}")
+        .with("observe", &scraped)
+        .with(
+            "variants",
+            "{baseline: {}, comparison: {arguments: [--hoard-per-event, 2KiB]}}",
+        );
+    let ended = lab.run(&["-o", "report.json"]).finish(LONG);
+    assert_code(&ended, 1);
+    assert_holds(&ended.stdout, &["regressed", "memory", "hoard_bytes"]);
+    let report: serde_json::Value = serde_json::from_str(&read(&lab, "report.json")).unwrap();
+    let moved = report["experiments"][0]["moved"].as_array().unwrap();
+    let mut first = moved.iter().take(3).map(|own| own["series"].to_string());
+    assert!(
+        first.any(|series| series.contains("hoard_bytes")),
+        "{moved:#?}"
+    );
 }
 
 #[test]

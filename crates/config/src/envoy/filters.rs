@@ -4,7 +4,7 @@ use serde_json::{Map, Number, Value as Json};
 use stillwell_legacy::{Keys, Node, Reader, Value, code};
 use stillwell_plan::{FilterSet, ResponseOptions};
 
-use super::named;
+use super::{check_type, named};
 
 const NAMES: &[&str] = &[
     "test-server",
@@ -12,6 +12,13 @@ const NAMES: &[&str] = &[
     "time-tracking",
     "envoy.filters.http.router",
     "envoy.router",
+];
+
+/// The messages that filters are told things by.
+const TYPES: &[&str] = &[
+    "ResponseOptions",
+    "DynamicDelayConfiguration",
+    "TimeTrackingConfiguration",
 ];
 
 /// What filters are told, in both spellings that protocol buffers have.
@@ -57,7 +64,7 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<(FilterSet, ResponseO
             if let Some(map) = config.and_then(|node| {
                 reader.map(node, &Keys::new("router", &["@type", "dynamic_stats"]))
             }) {
-                map.ignore("@type");
+                check_type(reader, &map, &["Router"]);
                 map.ignore("dynamic_stats");
             }
             continue;
@@ -85,7 +92,8 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<(FilterSet, ResponseO
 
 fn read_options(reader: &Reader, node: &Node) -> Option<ResponseOptions> {
     let map = reader.map(node, &Keys::new("filter", OPTIONS))?;
-    for key in OPTIONS {
+    check_type(reader, &map, TYPES);
+    for key in &OPTIONS[1..] {
         map.ignore(key);
     }
     let Json::Object(mut options) = json(node) else {
@@ -105,7 +113,8 @@ fn read_options(reader: &Reader, node: &Node) -> Option<ResponseOptions> {
     }
 }
 
-fn json(node: &Node) -> Json {
+/// What stands at `node` as JSON.
+pub(super) fn json(node: &Node) -> Json {
     match &node.value {
         Value::Null => Json::Null,
         Value::List(items) => items.iter().map(json).collect(),
@@ -119,8 +128,16 @@ fn json(node: &Node) -> Json {
             "false" if !quoted => Json::Bool(false),
             text => match text.parse::<u64>() {
                 Ok(number) if !quoted => Json::Number(Number::from(number)),
-                _ => Json::String(text.to_owned()),
+                _ if *quoted => Json::String(text.to_owned()),
+                _ => fraction(text).map_or_else(|| Json::String(text.to_owned()), Json::Number),
             },
         },
     }
+}
+
+/// A number with a fraction, as it is written without quotes.
+fn fraction(text: &str) -> Option<Number> {
+    let is_number = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
+    let number = text.bytes().all(is_number).then(|| text.parse().ok());
+    Number::from_f64(number??)
 }

@@ -7,7 +7,8 @@ use stillwell_plan::{
     Alpn, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites, TlsVersion,
 };
 
-use super::{named, only};
+use super::upstream::with_version_3;
+use super::{check_type, named, only};
 
 const VERSIONS: &[(&str, Option<TlsVersion>)] = &[
     ("TLS_AUTO", None),
@@ -29,7 +30,7 @@ pub(super) fn read_transport_socket(reader: &Reader, node: &Node) -> Option<Serv
 pub(super) fn read_context(reader: &Reader, node: &Node) -> Option<ServerTlsPlan> {
     let keys = ["@type", "common_tls_context", "require_client_certificate"];
     let map = reader.map(node, &Keys::new("TLS context", &keys))?;
-    map.ignore("@type");
+    check_type(reader, &map, &["DownstreamTlsContext"]);
     let wants_client = map.take("require_client_certificate");
     let wants_client = wants_client.is_some_and(|node| reader.boolean(node) == Some(true));
     let common = map.required("common_tls_context")?;
@@ -68,11 +69,11 @@ pub(super) fn read_context(reader: &Reader, node: &Node) -> Option<ServerTlsPlan
             Vec::new()
         },
         resumption: true,
-        suites: suites.unwrap_or_else(|| Some(TlsSuites::default()))?,
+        suites: with_version_3(suites.unwrap_or_else(|| Some(TlsSuites::default()))?),
     })
 }
 
-fn read_identity(reader: &Reader, node: &Node) -> Option<TlsIdentity> {
+pub(super) fn read_identity(reader: &Reader, node: &Node) -> Option<TlsIdentity> {
     let keys = ["certificate_chain", "private_key"];
     let map = reader.map(node, &Keys::new("certificate", &keys))?;
     let certificates = map.required("certificate_chain");
@@ -96,7 +97,7 @@ fn read_source(reader: &Reader, node: &Node) -> Option<PemSource> {
     })
 }
 
-fn read_alpn(reader: &Reader, node: &Node) -> Option<Vec<Alpn>> {
+pub(super) fn read_alpn(reader: &Reader, node: &Node) -> Option<Vec<Alpn>> {
     let words = [("h2", Alpn::Http2), ("http/1.1", Alpn::Http1)];
     let items = reader.list(node)?;
     items
@@ -105,7 +106,7 @@ fn read_alpn(reader: &Reader, node: &Node) -> Option<Vec<Alpn>> {
         .collect()
 }
 
-fn read_suites(reader: &Reader, node: &Node) -> Option<TlsSuites> {
+pub(super) fn read_suites(reader: &Reader, node: &Node) -> Option<TlsSuites> {
     let keys = [
         "tls_minimum_protocol_version",
         "tls_maximum_protocol_version",
@@ -118,10 +119,12 @@ fn read_suites(reader: &Reader, node: &Node) -> Option<TlsSuites> {
     };
     let (min, max) = (version(keys[0]), version(keys[1]));
     let names = map.take("cipher_suites").map(|node| reader.texts(node));
-    // Envoy puts suites of equal rank in brackets.
-    let names = names.unwrap_or_default().into_iter().flat_map(|name| {
-        let bare = name.trim_matches(['[', ']']);
-        bare.split('|').map(str::to_owned).collect::<Vec<_>>()
+    // OpenSSL's lists: suites of equal rank stand in brackets, and what is left
+    // once all are taken away is what is named.
+    let names = names.unwrap_or_default().into_iter().flat_map(|list| {
+        let names = list.split([':', '|', '[', ']', ',', ' ']);
+        let names = names.filter(|name| !matches!(*name, "" | "ALL" | "-ALL" | "!ALL"));
+        names.map(str::to_owned).collect::<Vec<_>>()
     });
     Some(TlsSuites {
         version_min: min?,
@@ -130,7 +133,7 @@ fn read_suites(reader: &Reader, node: &Node) -> Option<TlsSuites> {
     })
 }
 
-fn read_roots(reader: &Reader, node: &Node) -> Option<Option<PathBuf>> {
+pub(super) fn read_roots(reader: &Reader, node: &Node) -> Option<Option<PathBuf>> {
     let map = reader.map(node, &Keys::new("validation context", &["trusted_ca"]))?;
     let Some(node) = map.take("trusted_ca") else {
         return Some(None);

@@ -5,12 +5,12 @@ use std::path::Path;
 use stillwell_legacy::{Diagnostic, Diagnostics, Place, code};
 use stillwell_plan::{
     BinarySource, Direction, ExperimentPlan, GeneratorPlan, GitSource, GoalPlan, OperatingPoint,
-    PhasesPlan, RigPlan, VariantPlan,
+    PhasesPlan, RigPlan, VariantPlan, Wanted,
 };
 use stillwell_units::{Nanos, Seed};
 
 use super::{FileKind, subject_from_override};
-use crate::overrides::{LabOverrides, RigOverrides, VariantArgument};
+use crate::overrides::{LabOverrides, RigOverrides, TargetOverride, VariantArgument};
 use crate::spec::{PROBE_DEFAULT, check_variants, parse_goal, parse_rate, parse_share};
 
 mod course;
@@ -36,6 +36,12 @@ pub(super) fn to_rig(
             found.push(warning.help("a lading file never names one; name it on the command line"));
         }
         None => {}
+    }
+    if matches!(overrides.target, TargetOverride::Pid(_))
+        && rig.isolation.network == Wanted::IfPossible
+    {
+        // It runs in a network already, and load reaches it only there.
+        rig.isolation.network = Wanted::No;
     }
 }
 

@@ -12,7 +12,7 @@ use crate::files::{EntryKind, Files, read_source, resolve};
 const SHOWN: [(&str, &str); 2] = [("/etc/lading", "."), ("/data", "../data")];
 
 /// What the files are that `source`, read from `path`, names.
-pub(super) fn named_files(files: &dyn Files, path: &Path, source: &Arc<Source>) -> NamedFiles {
+pub(crate) fn named_files(files: &dyn Files, path: &Path, source: &Arc<Source>) -> NamedFiles {
     let folder = path.parent().unwrap_or(path);
     let (texts, sent) = lading::names(source);
     let texts = texts.into_iter().map(|name| {

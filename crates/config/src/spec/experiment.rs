@@ -350,6 +350,7 @@ fn read_goals(door: &Door<'_>, map: &MapReader<'_, '_>) -> Vec<GoalPlan> {
         generators: !generators.is_empty(),
         sinks: !sinks.is_empty(),
         answers: !generators.iter().all(is_silent),
+        stamps: generators.iter().any(|item| item.entry("stamps").is_some()),
         scrapes: !pages.is_empty(),
     };
     let Some(node) = map.take("goals") else {

@@ -3,11 +3,20 @@
 use std::path::PathBuf;
 
 use stillwell_legacy::{Ids, MapReader, Node, Placed, Reader, Value, code};
-use stillwell_plan::{BlockShape, GeneratorPlan, PayloadPlan, RatePlan, TransportPlan};
+use stillwell_plan::{
+    BlockShape, GeneratorPlan, PayloadFormat, PayloadPlan, RatePlan, RateUnit, StampPlan,
+    TransportPlan,
+};
 use stillwell_units::{ByteSize, Seed};
 
-use super::{Door, payload, rate};
-use crate::schema::{Element, SIZE, Shape, TEXT_MAP, optional, required};
+use super::{Door, payload, rate, stamp};
+use crate::schema::{DURATION, Element, SIZE, Shape, optional, required};
+
+mod files;
+mod http;
+mod requests;
+
+use http::HTTP;
 
 const ADDRESS: Shape = Shape::Like("127.0.0.1:9100");
 
@@ -35,19 +44,121 @@ const UNIX: Element = Element {
     one_of: &[],
 };
 
-const HTTP: Element = Element {
-    name: "http generator",
-    about: "HTTP/1.1 POST requests, one in flight a connection.",
+const ACKNOWLEDGEMENTS: Element = Element {
+    name: "acknowledgements",
+    about: "Asking what became of events.",
     fields: &[
-        required("url", Shape::Like("http://127.0.0.1:8080/"), "Where to."),
+        optional("every", DURATION, "Time between two questions."),
         optional(
-            "headers",
-            TEXT_MAP,
-            "Headers besides Host and Content-Length.",
+            "timeout",
+            DURATION,
+            "What is not acknowledged for so long is lost.",
         ),
     ],
     one_of: &[],
 };
+
+const SPLUNK_HEC: Element = Element {
+    name: "splunk_hec generator",
+    about: "Splunk's HTTP event collector.",
+    fields: &[
+        required(
+            "url",
+            Shape::Like("http://127.0.0.1:8088"),
+            "Where to; the path follows from the payload.",
+        ),
+        required("token", Shape::Text, "What it is let in by."),
+        optional(
+            "acknowledgements",
+            Shape::Element(&ACKNOWLEDGEMENTS),
+            "Asks what became of events.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const TRACE_AGENT: Element = Element {
+    name: "trace_agent generator",
+    about: "Traces for Datadog's agent.",
+    fields: &[
+        required("url", Shape::Like("http://127.0.0.1:8126"), "Where to."),
+        optional(
+            "retries",
+            Shape::Whole,
+            "How often a request is sent again that the agent has no time for.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const GRPC: Element = Element {
+    name: "grpc generator",
+    about: "Unary gRPC calls, one in flight a connection.",
+    fields: &[required("url", CALL, "Where to, with service and method.")],
+    one_of: &[],
+};
+
+const FILE_GEN: Element = Element {
+    name: "file_gen generator",
+    about: "Files that somebody reads while they grow, one a connection.",
+    fields: &[
+        optional(
+            "path",
+            Shape::Text,
+            "Where files are, `%NNN%` for their number; each new file is the next.",
+        ),
+        optional(
+            "delete",
+            Shape::Boolean,
+            "Whether a numbered file goes when the next begins.",
+        ),
+        optional(
+            "folder",
+            Shape::Text,
+            "Where logs are whose older parts are renamed behind them.",
+        ),
+        optional(
+            "depth",
+            Shape::Whole,
+            "Logs lie so many folders deep at most.",
+        ),
+        optional("rotations", Shape::Whole, "Older parts that are kept."),
+        required("file_max", SIZE, "A longer file is followed by a new one."),
+    ],
+    one_of: &["path", "folder"],
+};
+
+const FILE_TREE: Element = Element {
+    name: "file_tree generator",
+    about: "Files and folders that come to be, are opened and are renamed.",
+    fields: &[
+        required("root", Shape::Text, "The folder that all lie in."),
+        optional("depth", Shape::Whole, "Folders within folders."),
+        optional("folders", Shape::Whole, "Folders in each folder."),
+        optional("files", Shape::Whole, "Files in each folder."),
+        optional("nodes", Shape::Whole, "Files and folders in all."),
+        optional("name_length", Shape::Whole, "Characters of a name."),
+        optional(
+            "renames",
+            Shape::Like("10%"),
+            "The share of operations that rename.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const ROUND_TRIP: Element = Element {
+    name: "tcp_rr generator",
+    about: "Requests and answers of fixed length, one in flight a connection.",
+    fields: &[
+        required("address", ADDRESS, "The target's `host:port`."),
+        optional("request", SIZE, "Length of a request."),
+        optional("response", SIZE, "Length of an answer."),
+    ],
+    one_of: &[],
+};
+
+const CALL: Shape = Shape::Like("http://127.0.0.1:4317/package.Service/Method");
 
 const BLOCK: Element = Element {
     name: "block",
@@ -59,7 +170,20 @@ const BLOCK: Element = Element {
     one_of: &[],
 };
 
-const KINDS: &[&str] = &["tcp", "udp", "unix_stream", "unix_datagram", "http"];
+const KINDS: &[&str] = &[
+    "tcp",
+    "udp",
+    "unix_stream",
+    "unix_datagram",
+    "http",
+    "splunk_hec",
+    "grpc",
+    "trace_agent",
+    "file_gen",
+    "passthru_file",
+    "file_tree",
+    "tcp_rr",
+];
 
 pub(super) const GENERATOR: Element = Element {
     name: "generator",
@@ -90,7 +214,42 @@ pub(super) const GENERATOR: Element = Element {
             Shape::Any(&[Shape::Text, Shape::Element(&HTTP)]),
             "HTTP requests.",
         ),
-        required("payload", payload::SHAPE, "The format of events."),
+        optional(
+            "splunk_hec",
+            Shape::Element(&SPLUNK_HEC),
+            "Splunk's HTTP event collector.",
+        ),
+        optional(
+            "grpc",
+            Shape::Any(&[CALL, Shape::Element(&GRPC)]),
+            "Unary gRPC calls.",
+        ),
+        optional(
+            "trace_agent",
+            Shape::Any(&[Shape::Text, Shape::Element(&TRACE_AGENT)]),
+            "Traces for Datadog's agent.",
+        ),
+        optional(
+            "file_gen",
+            Shape::Element(&FILE_GEN),
+            "Files that grow and are followed by new ones.",
+        ),
+        optional(
+            "passthru_file",
+            Shape::Text,
+            "A pipe, a device or the end of a file that is there already.",
+        ),
+        optional(
+            "file_tree",
+            Shape::Element(&FILE_TREE),
+            "Operations on files and folders; has no payload.",
+        ),
+        optional(
+            "tcp_rr",
+            Shape::Any(&[ADDRESS, Shape::Element(&ROUND_TRIP)]),
+            "Requests and answers of fixed length; has no payload.",
+        ),
+        optional("payload", payload::SHAPE, "The format of events."),
         optional(
             "rate",
             rate::SHAPE,
@@ -109,6 +268,11 @@ pub(super) const GENERATOR: Element = Element {
             "What leaves in one write.",
         ),
         optional("cache", SIZE, "Bytes built before the run."),
+        optional(
+            "stamps",
+            stamp::SHAPE,
+            "Which events carry a stamp, by which sinks know them again; none if left out.",
+        ),
     ],
     one_of: KINDS,
 };
@@ -155,15 +319,23 @@ fn read_generator(door: &Door<'_>, node: &Node) -> Option<GeneratorSpec> {
         .one_of(KINDS)
         .and_then(|(kind, node)| read_transport(door, kind, node));
     let id = map.take("id").and_then(|node| door.filled(node));
-    let format = map
-        .required("payload")
-        .and_then(|node| payload::read_payload(door, node));
+    let sends_payload = transport.as_ref().is_none_or(TransportPlan::sends_payload);
+    if !sends_payload {
+        check_paced(reader, &map);
+    }
+    let format = sends_payload.then(|| {
+        let node = map.required("payload")?;
+        payload::read_payload(door, node)
+    });
     let rate_node = map.take("rate");
     let rate = match rate_node {
         Some(node) => rate::read_rate(door, node),
         None => Some(RatePlan::MAX),
     };
     let (connections, workers) = read_threads(reader, &map);
+    if let (false, Some(node), Some(rate)) = (sends_payload, rate_node, &rate) {
+        check_paced_rate(reader, node, rate);
+    }
     let block = map.take("block");
     let cache_node = map.take("cache");
     let cache = match cache_node {
@@ -171,28 +343,34 @@ fn read_generator(door: &Door<'_>, node: &Node) -> Option<GeneratorSpec> {
         None => Some(ByteSize::mib(64)),
     };
     let transport = transport?;
+    let known = format.as_ref().and_then(Option::as_ref);
+    let stamps_node = map.take("stamps");
+    let stamps = stamps_node.map(|node| read_stamps(door, node, known, &transport));
     // One mistake must not hide another.
     let blocks = read_blocks(door, block, &transport, &rate.unwrap_or(RatePlan::MAX));
     let (blocks, cache) = (blocks?, cache?);
-    if let Some(node) = cache_node
-        && cache < blocks.maximum()
-    {
-        let message = format!("a cache of {cache} does not hold one block");
-        let error = reader.error(code::OUT_OF_RANGE, node.span, message);
-        reader.report(error.label(format!("at least {}, the largest block", blocks.maximum())));
+    if let Some(node) = cache_node {
+        check_cache(reader, node, cache, blocks.maximum());
     }
     let plan = GeneratorPlan {
         id: id.unwrap_or_default().to_owned(),
         transport,
-        payload: PayloadPlan {
-            format: format?,
-            blocks,
-            cache,
+        payload: match format {
+            Some(format) => PayloadPlan {
+                format: format?,
+                blocks,
+                cache,
+            },
+            None => PayloadPlan::PACE,
         },
         rate: rate?,
         connections: connections?,
         workers: workers?,
         seed: Seed::from_number(0),
+        stamps: match stamps {
+            Some(stamps) => Some(stamps?),
+            None => None,
+        },
     };
     Some(GeneratorSpec {
         plan: Placed {
@@ -201,6 +379,46 @@ fn read_generator(door: &Door<'_>, node: &Node) -> Option<GeneratorSpec> {
         },
         has_rate: rate_node.is_some(),
     })
+}
+
+fn check_cache(reader: &Reader, node: &Node, cache: ByteSize, largest: ByteSize) {
+    if cache < largest {
+        let message = format!("a cache of {cache} does not hold one block");
+        let error = reader.error(code::OUT_OF_RANGE, node.span, message);
+        reader.report(error.label(format!("at least {largest}, the largest block")));
+    }
+}
+
+fn read_stamps(
+    door: &Door<'_>,
+    node: &Node,
+    format: Option<&PayloadFormat>,
+    transport: &TransportPlan,
+) -> Option<StampPlan> {
+    let stamps = stamp::read_stamps(door, node);
+    if let Some(format) = format {
+        stamp::check_stamps(door, node, format, transport);
+    }
+    stamps
+}
+
+/// What sends no payload has nothing to say about it.
+fn check_paced(reader: &Reader, map: &MapReader<'_, '_>) {
+    for key in ["payload", "block", "cache", "stamps"] {
+        if let Some(node) = map.take(key) {
+            let message = format!("`{key}` has no meaning here: nothing of a payload is sent");
+            let error = reader.error(code::BAD_VALUE, node.span, message);
+            reader.report(error.label("leave it out"));
+        }
+    }
+}
+
+fn check_paced_rate(reader: &Reader, node: &Node, rate: &RatePlan) {
+    if rate.unit == RateUnit::Bytes && !rate.is_max() {
+        let message = "there is no payload whose bytes could be counted";
+        let error = reader.error(code::BAD_VALUE, node.span, message);
+        reader.report(error.label("write a rate of requests or operations, such as `100/s`"));
+    }
 }
 
 fn read_threads(reader: &Reader, map: &MapReader<'_, '_>) -> (Option<u16>, Option<u16>) {
@@ -250,19 +468,10 @@ fn read_transport(door: &Door<'_>, kind: &str, node: &Node) -> Option<TransportP
         "unix_datagram" => Some(TransportPlan::UnixDatagram {
             path: socket(door, node, is_short)?,
         }),
-        _ if is_short => Some(TransportPlan::Http {
-            url: door.url(node)?,
-            headers: Vec::new(),
-        }),
-        _ => {
-            let map = door.reader.map(node, &HTTP.keys())?;
-            let headers = map.take("headers").map(|node| door.reader.headers(node));
-            let url = map.required("url").and_then(|node| door.url(node));
-            Some(TransportPlan::Http {
-                url: url?,
-                headers: headers.unwrap_or_default(),
-            })
-        }
+        "splunk_hec" | "grpc" | "trace_agent" => requests::read(door, kind, node),
+        "file_gen" | "passthru_file" | "file_tree" | "tcp_rr" => files::read(door, kind, node),
+        _ if is_short => http::read_short(door, node),
+        _ => http::read(door, node),
     }
 }
 
@@ -331,11 +540,23 @@ fn read_blocks(
 fn default_blocks(transport: &TransportPlan, rate: &RatePlan, maximum: ByteSize) -> BlockShape {
     let count = match (rate::event_rate_max(rate), transport) {
         (None, _) => None,
-        (Some(_), TransportPlan::Http { .. }) => Some(100),
+        (
+            Some(_),
+            TransportPlan::Http { .. }
+            | TransportPlan::SplunkHec { .. }
+            | TransportPlan::Grpc { .. }
+            | TransportPlan::TraceAgent { .. },
+        ) => Some(100),
         (Some(_), TransportPlan::Udp { .. } | TransportPlan::UnixDatagram { .. }) => Some(1),
-        (Some(rate), TransportPlan::Tcp { .. } | TransportPlan::UnixStream { .. }) => {
-            (rate <= SINGLE_EVENTS_MAX).then_some(1)
-        }
+        (
+            Some(rate),
+            TransportPlan::Tcp { .. }
+            | TransportPlan::UnixStream { .. }
+            | TransportPlan::Files { .. }
+            | TransportPlan::PassthruFile { .. }
+            | TransportPlan::TcpRr { .. }
+            | TransportPlan::FileTree(_),
+        ) => (rate <= SINGLE_EVENTS_MAX).then_some(1),
     };
     match count {
         Some(count) => BlockShape::Events { count, maximum },

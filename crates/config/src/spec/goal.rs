@@ -20,6 +20,11 @@ const METRICS: Shape = Shape::Words(&[
     "latency_p99",
     "latency_p999",
     "loss",
+    "doubled",
+    "event_latency_p50",
+    "event_latency_p90",
+    "event_latency_p99",
+    "event_latency_p999",
 ]);
 
 const PRIMARY: &str = "Whether this one gates; the first does where none says so.";
@@ -34,9 +39,10 @@ const GOAL: Element = Element {
             Shape::Like("3%"),
             "How large a change must be to matter. If left out: 0.5% for cpu_per_event; 2% for \
              ingress_throughput, egress_throughput, cpu and latency_p50; 3% for latency_p90; 5% \
-             for memory, memory_peak and latency_p99; 10% for latency_p999. Of loss and \
-             memory_slope it is the difference that counts: 0.1% of the events for loss, 1% of \
-             the memory each minute for memory_slope.",
+             for memory, memory_peak and latency_p99; 10% for latency_p999; for the latencies of \
+             events as for those of answers. Of loss, doubled and memory_slope it is the \
+             difference that counts: 0.1% of the events for loss and doubled, 1% of the memory \
+             each minute for memory_slope.",
         ),
         optional("primary", Shape::Boolean, PRIMARY),
     ],
@@ -228,6 +234,8 @@ pub(super) struct Workload {
     pub(super) sinks: bool,
     /// Generators that wait for answers.
     pub(super) answers: bool,
+    /// Generators whose events are stamped.
+    pub(super) stamps: bool,
     /// Pages of the subject's own metrics.
     pub(super) scrapes: bool,
 }
@@ -253,14 +261,24 @@ fn missing(metric: &GoalMetric, workload: Workload) -> Option<&'static str> {
         }
         GoalMetric::CpuPerEvent
         | GoalMetric::IngressThroughput
+        | GoalMetric::Doubled
+        | GoalMetric::EventLatency(_)
         | GoalMetric::Latency(_)
         | GoalMetric::Loss
             if !workload.generators =>
         {
             Some(NO_GENERATOR)
         }
-        GoalMetric::EgressThroughput | GoalMetric::Loss if !workload.sinks => {
+        GoalMetric::Doubled
+        | GoalMetric::EgressThroughput
+        | GoalMetric::EventLatency(_)
+        | GoalMetric::Loss
+            if !workload.sinks =>
+        {
             Some("the workload has no sink")
+        }
+        GoalMetric::Doubled | GoalMetric::EventLatency(_) if !workload.stamps => {
+            Some("no generator stamps its events: give one `stamps: all`")
         }
         GoalMetric::Latency(_) if !workload.answers => {
             Some("no generator waits for answers: only `http` does")

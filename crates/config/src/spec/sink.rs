@@ -7,7 +7,11 @@ use stillwell_plan::{SinkBody, SinkPlan, SinkProtocol};
 use stillwell_units::Nanos;
 
 use super::Door;
-use crate::schema::{DURATION, Element, Shape, TEXT_MAP, optional, required};
+use crate::schema::{DURATION, Element, SIZE, Shape, TEXT_MAP, TEXTS, optional, required};
+
+mod intake;
+
+pub(super) use intake::read_length;
 
 const ADDRESS: Shape = Shape::Like("127.0.0.1:9200");
 
@@ -47,7 +51,91 @@ const HTTP: Element = Element {
     one_of: &[],
 };
 
-const KINDS: &[&str] = &["tcp", "udp", "unix_stream", "unix_datagram", "http"];
+const INTAKE: Element = Element {
+    name: "intake sink",
+    about: "Answers as the service would that it stands in for.",
+    fields: &[
+        required("address", ADDRESS, "Where it listens."),
+        optional("delay", DURATION, "Time between request and answer."),
+        optional(
+            "connections_max",
+            Shape::Whole,
+            "Connections served at once.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const DATADOG: Element = Element {
+    name: "datadog sink",
+    about: "Datadog's intake of metrics and logs.",
+    fields: &[
+        required("address", ADDRESS, "Where it listens."),
+        optional("delay", DURATION, "Time between request and answer."),
+        optional(
+            "connections_max",
+            Shape::Whole,
+            "Connections served at once.",
+        ),
+        optional(
+            "record",
+            Shape::Any(&[Shape::Words(&["all", "none"]), TEXTS]),
+            "Which of the series that it receives the capture records.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const OPENMETRICS: Element = Element {
+    name: "openmetrics sink",
+    about: "A page of metrics, for subjects that scrape.",
+    fields: &[
+        required("address", ADDRESS, "Where it listens."),
+        optional("delay", DURATION, "Time between request and answer."),
+        optional(
+            "connections_max",
+            Shape::Whole,
+            "Connections served at once.",
+        ),
+        optional("counters", Shape::Whole, "Counters on the page."),
+        optional("gauges", Shape::Whole, "Gauges on the page."),
+        optional("histograms", Shape::Whole, "Histograms on the page."),
+        optional("summaries", Shape::Whole, "Summaries on the page."),
+    ],
+    one_of: &[],
+};
+
+const ROUND_TRIP: Element = Element {
+    name: "tcp_rr sink",
+    about: "Answers each request of fixed length.",
+    fields: &[
+        required("address", ADDRESS, "Where it listens."),
+        optional("request", SIZE, "Length of a request."),
+        optional("response", SIZE, "Length of an answer."),
+    ],
+    one_of: &[],
+};
+
+const INTAKE_SHAPE: Shape = Shape::Any(&[ADDRESS, Shape::Element(&INTAKE)]);
+
+const KINDS: &[&str] = &[
+    "tcp",
+    "udp",
+    "unix_stream",
+    "unix_datagram",
+    "http",
+    "splunk_hec",
+    "datadog",
+    "datadog_stateful_logs",
+    "otlp",
+    "sqs",
+    "elasticsearch",
+    "loki",
+    "s3",
+    "openmetrics",
+    "tcp_rr",
+    "file",
+];
 
 pub(super) const SINK: Element = Element {
     name: "sink",
@@ -77,6 +165,37 @@ pub(super) const SINK: Element = Element {
             "http",
             Shape::Any(&[ADDRESS, Shape::Element(&HTTP)]),
             "An HTTP server.",
+        ),
+        optional("splunk_hec", INTAKE_SHAPE, "Splunk's HTTP event collector."),
+        optional(
+            "datadog",
+            Shape::Any(&[ADDRESS, Shape::Element(&DATADOG)]),
+            "Datadog's intake of metrics and logs.",
+        ),
+        optional(
+            "datadog_stateful_logs",
+            INTAKE_SHAPE,
+            "Datadog's stateful logs over gRPC.",
+        ),
+        optional("otlp", INTAKE_SHAPE, "OpenTelemetry over gRPC and HTTP."),
+        optional("sqs", INTAKE_SHAPE, "A queue of messages that never ends."),
+        optional("elasticsearch", INTAKE_SHAPE, "Elasticsearch's bulk API."),
+        optional("loki", INTAKE_SHAPE, "Loki's push API."),
+        optional("s3", INTAKE_SHAPE, "Objects that are put."),
+        optional(
+            "openmetrics",
+            Shape::Any(&[ADDRESS, Shape::Element(&OPENMETRICS)]),
+            "A page of metrics.",
+        ),
+        optional(
+            "tcp_rr",
+            Shape::Any(&[ADDRESS, Shape::Element(&ROUND_TRIP)]),
+            "Answers requests of fixed length.",
+        ),
+        optional(
+            "file",
+            Shape::Text,
+            "A file that the subject writes, followed.",
         ),
         optional("id", Shape::Text, "Its name; else that of its protocol."),
         optional("workers", Shape::Whole, "Its threads."),
@@ -132,6 +251,20 @@ fn read_protocol(door: &Door<'_>, kind: &str, node: &Node) -> Option<Placed<Sink
     if kind == "http" && !is_short {
         return read_http(door, node);
     }
+    if kind == "file" {
+        return Some(Placed {
+            value: SinkProtocol::File {
+                path: door.path(node)?,
+            },
+            span: node.span,
+        });
+    }
+    if !matches!(
+        kind,
+        "tcp" | "udp" | "unix_stream" | "unix_datagram" | "http"
+    ) {
+        return intake::read(door, kind, node);
+    }
     let (element, key) = if kind.starts_with("unix") {
         (&UNIX, "path")
     } else {
@@ -163,6 +296,8 @@ fn read_protocol(door: &Door<'_>, kind: &str, node: &Node) -> Option<Placed<Sink
     })
 }
 
+const CONNECTIONS_MAX: u32 = 1024;
+
 /// An HTTP sink with everything left out.
 const fn http(address: SocketAddr) -> SinkProtocol {
     SinkProtocol::Http {
@@ -171,7 +306,7 @@ const fn http(address: SocketAddr) -> SinkProtocol {
         headers: Vec::new(),
         body: SinkBody::Empty,
         delay: Nanos::ZERO,
-        connections_max: 1024,
+        connections_max: CONNECTIONS_MAX,
     }
 }
 
@@ -195,7 +330,7 @@ fn read_http(door: &Door<'_>, node: &Node) -> Option<Placed<SinkProtocol>> {
     };
     let connections_max = match map.take("connections_max") {
         Some(node) => reader.whole(node, 1, 1_000_000),
-        None => Some(1024),
+        None => Some(CONNECTIONS_MAX),
     };
     Some(Placed {
         value: SinkProtocol::Http {

@@ -188,6 +188,13 @@ fn every_word_of_the_schema_is_accepted() {
         let text = format!("{text}  sinks: [{{tcp: '127.0.0.1:2'}}]\ngoals: [{goal}]\n");
         assert!(experiment(&text).is_ok(), "{goal}");
     }
+    for key in ["protocol", "reuse"] {
+        for word in words(&format!("/$defs/http_generator/properties/{key}/enum")) {
+            let http = format!("{{http: {{url: 'https://127.0.0.1:9100/', {key}: {word}}}");
+            let text = LEAST.replace("{tcp: 127.0.0.1:9100", &http);
+            assert!(experiment(&text).is_ok(), "{word}");
+        }
+    }
     for reduction in words("/$defs/series_goal/properties/reduce/enum") {
         for better in words("/$defs/series_goal/properties/better/enum") {
             let goal = format!("{{series: target/x, reduce: {reduction}, better: {better}}}");

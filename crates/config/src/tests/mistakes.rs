@@ -60,7 +60,9 @@ workload:
     - {tcp: '127.0.0.1:9100', payload: ascii, rate: 500 MiB, block: 64}
     - {tcp: '127.0.0.1', payload: ascii, rate: 500 Mb/s, connections: 0}
     - {tcp: '127.0.0.1:99999', payload: ascii, rate: {from: 1/s, to: 1 MiB/s, over: 1s}}
-    - {http: 'https://localhost/', payload: ascii, rate: fast}
+    - {http: 'ftp://localhost/', payload: ascii, rate: fast}
+    - {http: {url: 'https://a/', protocol: http3, streams: 2, timeout: 0s}, payload: ascii}
+    - {http: {url: 'https://a/', insecure: true, ca: none.pem, reuse: fifo}, payload: ascii}
 phases: {warmup: 0s, measure: 0s, ready: soon}
 goals: [{metric: cpu, tolerance: 0.03}, {metric: memory, tolerance: 150%}, latency]
 pairs: 0

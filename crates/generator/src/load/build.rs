@@ -8,6 +8,8 @@ use stillwell_plan::{
 };
 use stillwell_wire::tls::{ClientTls, TlsError};
 
+use super::trace;
+
 /// Why a load cannot send what its plan says.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareLoadError {
@@ -40,7 +42,7 @@ pub enum PrepareLoadError {
 }
 
 /// How TLS is spoken, where any endpoint wants it.
-pub(super) fn tls(plan: &LoadPlan) -> Result<Option<ClientTls>, PrepareLoadError> {
+pub(super) fn tls(plan: &LoadPlan) -> Result<Option<ClientTls>, TlsError> {
     let hosts: Vec<&String> = plan
         .endpoints
         .iter()
@@ -82,6 +84,10 @@ pub(super) struct Request {
     pub(super) block: Option<RequestBlock>,
     /// Whether an answer may have a body.
     pub(super) wants_body: bool,
+    /// Where what it says of its trace stands in the bytes; of HTTP/1.1 only.
+    pub(super) trace_at: Box<[usize]>,
+    /// Which of the plan's requests for its endpoint it is.
+    pub(super) described: usize,
 }
 
 pub(super) fn endpoints(plan: &LoadPlan) -> Result<Vec<Endpoint>, PrepareLoadError> {
@@ -111,6 +117,7 @@ fn add(
         path: request.path.clone(),
         source,
     })?;
+    let before = requests.len();
     let wants_body = request.method != "HEAD";
     match &request.body {
         BodyPlan::None => requests.push(head.with(&[], wants_body)),
@@ -128,26 +135,36 @@ fn add(
             }
         }
     }
+    for built in &mut requests[before..] {
+        built.described = usize::try_from(index).unwrap_or(usize::MAX);
+        if let (Some(trace), None) = (&plan.telemetry.trace, &built.block) {
+            built.trace_at = trace::places(&built.bytes, trace.headers);
+        }
+    }
     Ok(())
 }
 
 /// The head of a request in either version.
-enum Head {
+#[derive(Clone, Debug)]
+pub(super) enum Head {
     Http1(RequestTemplate),
     Http2(RequestBlock),
 }
 
 impl Head {
-    fn new(
+    pub(super) fn new(
         plan: &LoadPlan,
         endpoint: &EndpointPlan,
         request: &RequestPlan,
     ) -> Result<Self, HeadError> {
-        let headers: Vec<(&str, &str)> = request
-            .headers
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
-            .collect();
+        // Of HTTP/2 they are written with each request.
+        let is_http1 = plan.connecting.protocol == LoadProtocol::Http1;
+        let trace = plan.telemetry.trace.as_ref().filter(|_| is_http1);
+        let blank = trace.map_or_else(Vec::new, |trace| trace::blank_headers(trace.headers));
+        let traced = blank.iter().map(|(name, value)| (*name, value.as_str()));
+        let own = request.headers.iter();
+        let own = own.map(|(name, value)| (name.as_str(), value.as_str()));
+        let headers: Vec<(&str, &str)> = traced.chain(own).collect();
         let RequestPlan {
             method,
             path,
@@ -170,7 +187,7 @@ impl Head {
         })
     }
 
-    fn with(&self, body: &[u8], wants_body: bool) -> Request {
+    pub(super) fn with(&self, body: &[u8], wants_body: bool) -> Request {
         match self {
             Self::Http1(template) => {
                 let mut bytes = Vec::with_capacity(template.head_bytes_max() + body.len());
@@ -180,12 +197,16 @@ impl Head {
                     bytes: bytes.into_boxed_slice(),
                     block: None,
                     wants_body,
+                    trace_at: Box::default(),
+                    described: 0,
                 }
             }
             Self::Http2(block) => Request {
                 bytes: body.into(),
                 block: Some(block.clone()),
                 wants_body,
+                trace_at: Box::default(),
+                described: 0,
             },
         }
     }

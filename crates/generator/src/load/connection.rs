@@ -16,6 +16,7 @@ use super::ledger::Ticket;
 use super::pool::{Offer, Pool, Take};
 use super::worker::Worker;
 use crate::backoff::Backoff;
+use crate::stamps::Marks;
 
 const BUFFER_BYTES: usize = 64 << 10;
 
@@ -28,6 +29,8 @@ pub(super) enum Parting {
     Agreed,
     /// In the middle of a request.
     Lost,
+    /// By the peer, before it carried anything.
+    Unused(Outcome),
 }
 
 /// What one connection after the other uses again.
@@ -40,6 +43,10 @@ pub(super) struct Lane {
     pub(super) backoff: Backoff,
     /// Requests that were taken and have no connection yet.
     pub(super) in_hand: VecDeque<Ticket>,
+    /// What events are stamped with, if they are.
+    pub(super) marks: Option<Marks>,
+    /// Whether the last attempt to connect failed.
+    is_down: bool,
 }
 
 /// An open connection.
@@ -50,7 +57,9 @@ enum Dialled {
 
 /// Connects, sends and reads until there is nothing more.
 pub(super) async fn run(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) {
+    let blocks = worker.blocks.as_ref();
     let mut lane = Lane {
+        marks: blocks.and_then(|blocks| blocks.marks()),
         alarm: Alarm::new(worker.plan.timeout),
         worker,
         pool,
@@ -58,16 +67,18 @@ pub(super) async fn run(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) {
         buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
         backoff: Backoff::new(),
         in_hand: VecDeque::new(),
+        is_down: false,
     };
     let mut early = None;
-    if lane.worker.plan.connecting.prefetch {
+    if lane.worker.plan.connecting.prefetch && lane.worker.blocks.is_none() {
         early = lane.dial().await.ok();
     }
     if lane.worker.started().await.is_none() {
         return;
     }
     loop {
-        if lane.worker.is_ending() {
+        // What is in hand has begun.
+        if lane.worker.is_ending() && lane.in_hand.is_empty() {
             return;
         }
         let dialled = match early.take() {
@@ -84,8 +95,12 @@ pub(super) async fn run(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) {
             (LoadProtocol::Http2, Dialled::Plain(stream)) => lane.multiplex(stream).await,
             (LoadProtocol::Http2, Dialled::Tls(stream)) => lane.multiplex(stream).await,
         };
-        if parting == Parting::Ended {
-            return;
+        match parting {
+            // What the last connection was not let to carry goes over another.
+            Parting::Ended if lane.in_hand.is_empty() => return,
+            Parting::Unused(outcome) => lane.stand_back(outcome).await,
+            Parting::Lost if lane.worker.blocks.is_some() => lane.pause().await,
+            Parting::Ended | Parting::Agreed | Parting::Lost => {}
         }
     }
 }
@@ -98,31 +113,75 @@ impl Lane {
         if self.in_hand.is_empty() && !self.worker.plan.connecting.prefetch {
             let first = self.first_ticket().await?;
             self.in_hand.push_back(first);
+            self.worker.ledger.borrow().shard.waited_for_connect.add(1);
         }
-        let failure = match self.dial().await {
-            Ok(dialled) => return Some(dialled),
+        let dialled = if self.in_hand.is_empty() {
+            // Nobody waits for it once the worker ends.
+            self.worker.end.run_until_cancelled(self.dial()).await?
+        } else {
+            self.dial().await
+        };
+        let failure = match dialled {
+            Ok(dialled) => {
+                self.come_up();
+                return Some(dialled);
+            }
             Err(failure) => failure,
         };
-        if self.in_hand.is_empty() && !self.worker.has_schedule {
+        let is_load = self.worker.blocks.is_none();
+        if is_load && self.in_hand.is_empty() && !self.worker.has_schedule {
             // Nobody else counts what does not get through.
             self.in_hand.extend(self.take_now());
+        }
+        self.stand_back(failure).await;
+        None
+    }
+
+    /// Ends what is in hand with `failure` and waits a little before the next
+    /// connection; meanwhile there is none to be had here.
+    async fn stand_back(&mut self, failure: Outcome) {
+        if self.worker.blocks.is_some() {
+            // Blocks wait for better times.
+            return self.pause().await;
         }
         for ticket in self.in_hand.drain(..) {
             self.worker.end_request(ticket.intended, failure);
         }
+        self.come_up();
+        self.is_down = true;
         self.pool.slots.borrow_mut().go_down(failure);
+        self.pause().await;
+    }
+
+    /// There is a connection again. Until then, trying to connect once more is no
+    /// reason for requests to wait.
+    fn come_up(&mut self) {
+        if std::mem::take(&mut self.is_down) {
+            self.pool.slots.borrow_mut().come_up();
+        }
+    }
+
+    /// Waits before the next attempt.
+    async fn pause(&mut self) {
         let pause = sleep(self.backoff.pause().as_duration());
-        let paused = self.worker.end.run_until_cancelled(pause).await;
-        self.pool.slots.borrow_mut().come_up();
-        paused?;
-        None
+        // Where the load ends meanwhile there is nothing left to wait for.
+        self.worker.end.run_until_cancelled(pause).await;
+    }
+
+    /// The peer has ended a connection that carried nothing: without a pause one
+    /// would be opened after the other.
+    pub(super) fn unused(&self, outcome: Outcome, why: &str) -> Parting {
+        let ledger = self.worker.ledger.borrow();
+        // The first one stays.
+        ledger.shard.connect_trouble.get_or_init(|| why.to_owned());
+        Parting::Unused(outcome)
     }
 
     fn is_over(&self) -> bool {
         self.worker.is_ending() || self.pool.look(clock::now()) == Take::Never
     }
 
-    fn take_now(&self) -> Option<Ticket> {
+    pub(super) fn take_now(&self) -> Option<Ticket> {
         let Take::Now(ticket) = self.pool.take(clock::now()) else {
             return None;
         };
@@ -151,11 +210,16 @@ impl Lane {
         let dialled = timeout(limit, self.open()).await;
         let dialled = dialled
             .unwrap_or_else(|_| Err((Outcome::ConnectTimedOut, "it takes too long".to_owned())));
+        if let Some(blocks) = &worker.blocks {
+            blocks.dialled(dialled.as_ref().err().map(|(outcome, _)| *outcome));
+        }
         let ledger = worker.ledger.borrow();
         dialled
             .inspect(|_| ledger.shard.connections.add(1))
             .map_err(|(outcome, why)| {
                 ledger.shard.connect_failures.add(1);
+                let is_late = outcome == Outcome::ConnectTimedOut;
+                ledger.shard.connect_timeouts.add(u64::from(is_late));
                 // The first one stays.
                 drop(ledger.shard.connect_trouble.set(why));
                 outcome
@@ -167,7 +231,10 @@ impl Lane {
         let worker = &self.worker;
         let endpoint = &worker.endpoints[self.pool.endpoint];
         let begun = clock::now();
-        let stream = dial::tcp(&endpoint.address).await;
+        let stream = match worker.plan.connecting.source {
+            None => dial::tcp(&endpoint.address).await,
+            Some(source) => dial::tcp_from(source, &endpoint.address).await,
+        };
         let stream = stream.map_err(|error| (error.outcome(), explain(&error)))?;
         let length = clock::now().since(begun);
         worker.ledger.borrow_mut().record(LoadTime::Connect, length);
@@ -188,6 +255,8 @@ impl Lane {
         }
         let mut ledger = worker.ledger.borrow_mut();
         ledger.record(LoadTime::Handshake, handshake.length());
+        let agreed = &ledger.shard.handshakes;
+        agreed.add(handshake.version, handshake.suite, handshake.group);
         if handshake.resumed {
             ledger.shard.handshakes_resumed.add(1);
         }
@@ -196,7 +265,7 @@ impl Lane {
 }
 
 /// An error and its causes.
-fn explain(error: &dyn std::error::Error) -> String {
+pub(super) fn explain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {

@@ -11,12 +11,16 @@ use stillwell_scope::clock;
 use stillwell_units::Moment;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::answer::{Malformed, Reader};
+use super::answer::Reader;
 use super::build::Request;
 use super::connection::{Lane, Parting};
 use super::ledger::{Answer, Ticket};
 use super::pool::{Offer, Take};
+use super::trace::{Ended, Outgoing};
 use crate::transport::stream_outcome;
+
+/// What is told of a peer that does not let connections carry anything.
+pub(super) const CLOSED_UNUSED: &str = "the peer closes connections before they carry anything";
 
 impl Lane {
     /// Sends request after request on one connection, those in hand first.
@@ -27,7 +31,8 @@ impl Lane {
         let worker = Rc::clone(&self.worker);
         let pool = Rc::clone(&self.pool);
         let requests = &worker.endpoints[pool.endpoint].requests;
-        let mut reader = Reader::new();
+        let mut reader = Reader::new(worker.plan.latency_header.as_deref());
+        let mut outgoing = Outgoing::default();
         let mut left = worker.plan.connecting.requests_max.unwrap_or(u64::MAX);
         let mut is_proven = false;
         let mut now = clock::now();
@@ -36,6 +41,9 @@ impl Lane {
                 Some(ticket) => ticket,
                 None => match self.next(&mut stream, &mut now).await {
                     Ok(ticket) => ticket,
+                    Err(Parting::Agreed) if !is_proven => {
+                        return self.unused(Outcome::PeerClosed, CLOSED_UNUSED);
+                    }
                     Err(parting) => return parting,
                 },
             };
@@ -46,20 +54,44 @@ impl Lane {
                 self.in_hand.push_front(ticket);
                 return Parting::Agreed;
             }
+            if worker.blocks.is_some() {
+                if let Err(parting) = self.post(&mut stream, &mut reader, ticket, &mut now).await {
+                    return parting;
+                }
+                is_proven = true;
+                left -= 1;
+                if left == 0 {
+                    return Parting::Agreed;
+                }
+                continue;
+            }
             let request = &requests[ticket.request];
             let sent = worker
                 .ledger
                 .borrow_mut()
                 .sent(ticket, now, request.bytes.len());
-            let answer = match self.exchange(&mut stream, &mut reader, request, sent).await {
+            let trace = worker.next_trace();
+            let bytes = outgoing.lay_out(request, ticket.request, trace.as_ref());
+            let exchange = self.exchange(&mut stream, &mut reader, request, bytes, sent);
+            let answer = match exchange.await {
                 Ok(answer) => answer,
                 Err(outcome) => {
                     worker.end_request(ticket.intended, outcome);
+                    worker.hand_over(trace.as_ref(), || {
+                        let moments = [sent, clock::now()];
+                        Ended::lost(pool.endpoint, request, ticket, moments, outcome)
+                    });
                     return Parting::Lost;
                 }
             };
             now = answer.end;
+            if let Some(number) = reader.watched() {
+                worker.ledger.borrow_mut().origin(ticket, number);
+            }
             worker.answered(ticket, &answer);
+            worker.hand_over(trace.as_ref(), || {
+                Ended::answered(pool.endpoint, request, ticket, &answer)
+            });
             self.backoff.reset();
             is_proven = true;
             left -= 1;
@@ -85,6 +117,7 @@ impl Lane {
         match self.pool.take(*now) {
             Take::Now(ticket) => {
                 self.worker.ledger.borrow_mut().begin();
+                self.pool.count_wait(&self.worker, *now);
                 return Ok(ticket);
             }
             Take::Never => return Err(Parting::Ended),
@@ -113,16 +146,17 @@ impl Lane {
         poll_fn(|context| Poll::Ready(poll_read(stream, buffer, context).is_ready())).await
     }
 
-    /// Writes one request and reads its answer.
+    /// Writes one request, which is `bytes`, and reads its answer.
     async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
         stream: &mut S,
         reader: &mut Reader,
         request: &Request,
+        bytes: &[u8],
         sent: Moment,
     ) -> Result<Answer, Outcome> {
         self.alarm.deadline = sent + self.worker.plan.timeout;
-        let refused = self.write(stream, &request.bytes).await?;
+        let refused = self.write(stream, bytes).await?;
         match (self.read(stream, reader, request, sent).await, refused) {
             (Ok(answer), None) => Ok(answer),
             // It answered before it had read all, and wants no more.
@@ -161,7 +195,7 @@ impl Lane {
     }
 
     /// Reads one answer.
-    async fn read<S: AsyncRead + Unpin>(
+    pub(super) async fn read<S: AsyncRead + Unpin>(
         &mut self,
         stream: &mut S,
         reader: &mut Reader,
@@ -190,7 +224,7 @@ impl Lane {
                 let mut memo = self.pool.memo.borrow_mut();
                 reader
                     .take(&self.buffer[..count], request.wants_body, &mut memo)
-                    .map_err(|Malformed| Outcome::Malformed)?
+                    .map_err(|error| self.worker.malformed(&error))?
             };
             let first_byte = *first_byte.get_or_insert(now);
             if let Some(whole) = whole {

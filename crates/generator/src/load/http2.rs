@@ -7,19 +7,21 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use stillwell_http::h2::{
-    BodyLength, Client, ClientEvent, ErrorCode, Limits, Stream, StreamFailure,
+    BodyLength, Client, ClientEvent, ConnectionError, ErrorCode, Fields, Limits, Stream, StreamFailure,
 };
 use stillwell_metric::Outcome;
 use stillwell_scope::clock;
 use stillwell_units::Moment;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::answer::Whole;
-use super::connection::{Lane, Parting};
-use super::http1::poll_read;
+use super::answer::{Whole, number};
+use super::connection::{Lane, Parting, explain};
+use super::http1::{CLOSED_UNUSED, poll_read};
 use super::ledger::{Answer, Ticket};
 use super::pool::{Pool, Take};
+use super::trace::{Ended, Trace, request_traced};
 use super::worker::Worker;
+use crate::stamps::Marks;
 
 /// A request on its way.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +35,9 @@ struct Flight {
     body_bytes: u64,
     /// How much of its own body has left.
     body_sent: usize,
+    /// The number in the header that is watched.
+    origin: Option<u64>,
+    trace: Option<Trace>,
 }
 
 /// One connection and what is on its way there.
@@ -52,6 +57,16 @@ struct Session {
     streams: usize,
     /// There is nothing more to take.
     is_done: bool,
+    /// Whether any request was sent here, and whether any was answered.
+    has_begun: bool,
+    is_proven: bool,
+    /// Whether it let nothing begin when that was looked at last.
+    was_barred: bool,
+    /// Requests that the server did not begin when it went away.
+    returned: Vec<Ticket>,
+    /// Of blocks, what stamps them and what of each is still to be sent.
+    marks: Option<Marks>,
+    rests: Vec<Vec<u8>>,
 }
 
 /// What ended a wait.
@@ -60,6 +75,8 @@ enum Happened {
     Read(io::Result<usize>),
     /// A request was handed over.
     Offered(Ticket),
+    /// There is room for more of a body.
+    Room,
     /// The kernel refused to take more.
     Refused,
     /// A request has taken too long.
@@ -91,8 +108,15 @@ impl Lane {
             left: connecting.requests_max.unwrap_or(u64::MAX),
             streams,
             is_done: false,
+            has_begun: false,
+            is_proven: false,
+            was_barred: false,
+            returned: Vec::with_capacity(streams),
+            marks: self.marks.take(),
+            rests: Vec::new(),
         };
         let parting = self.attend(&mut stream, &mut session).await;
+        self.marks = session.marks.take();
         let mut slots = self.pool.slots.borrow_mut();
         slots.withdraw(self.slot);
         while let Some(ticket) = slots.unaccepted(self.slot) {
@@ -100,6 +124,10 @@ impl Lane {
         }
         drop(slots);
         session.lose_all();
+        // These were due before all that is in hand.
+        while let Some(ticket) = session.returned.pop() {
+            self.in_hand.push_front(ticket);
+        }
         parting
     }
 
@@ -126,9 +154,11 @@ impl Lane {
                 .await;
                 return parting;
             }
-            if session.aloft == 0 {
+            let is_barred = session.is_barred();
+            if session.aloft == 0 && !(is_barred && session.was_barred) {
                 self.alarm.deadline = now + self.worker.plan.timeout;
             }
+            session.was_barred = is_barred;
             let happened = poll_fn(|context| self.poll(stream, session, context)).await;
             now = clock::now();
             match happened {
@@ -141,17 +171,46 @@ impl Lane {
                     }
                 }
                 Happened::Read(Ok(count @ 1..)) => {
-                    if session.digest(&self.buffer[..count], now).is_err() {
+                    if let Err(error) = session.digest(&self.buffer[..count], now) {
+                        let outcome = self.worker.malformed(&error);
+                        if session.has_begun {
+                            return Parting::Lost;
+                        }
+                        return self.unused(outcome, &explain(&error));
+                    }
+                    if session.is_proven {
+                        self.backoff.reset();
+                    }
+                }
+                Happened::Room => {
+                    if session.digest(&[], now).is_err() {
                         return Parting::Lost;
                     }
-                    self.backoff.reset();
                 }
                 Happened::Read(Ok(0) | Err(_)) | Happened::Refused => {
-                    return session.lost();
+                    if session.has_begun {
+                        return session.lost();
+                    }
+                    return self.unused(Outcome::PeerClosed, CLOSED_UNUSED);
+                }
+                Happened::Overdue if session.is_barred() => {
+                    self.give_up_waiting();
+                    return Parting::Lost;
                 }
                 Happened::Overdue => self.alarm.deadline = session.expire(now),
                 Happened::Ended => return Parting::Ended,
             }
+        }
+    }
+
+    /// The server lets nothing begin: what is in hand, or else the next that is
+    /// due, has waited for long enough.
+    fn give_up_waiting(&mut self) {
+        if self.in_hand.is_empty() {
+            self.in_hand.extend(self.take_now());
+        }
+        for ticket in self.in_hand.drain(..) {
+            self.worker.end_request(ticket.intended, Outcome::TimedOut);
         }
     }
 
@@ -171,10 +230,13 @@ impl Lane {
         if session.poll_write(stream, context).is_err() {
             return Poll::Ready(Happened::Refused);
         }
+        if session.client.has_room() {
+            return Poll::Ready(Happened::Room);
+        }
         if let Poll::Ready(read) = poll_read(stream, &mut self.buffer, context) {
             return Poll::Ready(Happened::Read(read));
         }
-        if session.aloft > 0 && self.alarm.is_over(context) {
+        if (session.aloft > 0 || session.is_barred()) && self.alarm.is_over(context) {
             return Poll::Ready(Happened::Overdue);
         }
         Poll::Pending
@@ -189,6 +251,14 @@ impl Session {
             && self.client.requests_available() > 0
     }
 
+    /// Whether the server lets nothing begin although nothing is on its way.
+    fn is_barred(&self) -> bool {
+        self.aloft == 0
+            && self.left > 0
+            && self.client.going_away().is_none()
+            && self.client.requests_available() == 0
+    }
+
     /// Takes what is due as far as there is room, and tells the pool about the
     /// rest of it.
     fn take(&mut self, now: Moment) {
@@ -197,6 +267,7 @@ impl Session {
             match self.pool.take(now) {
                 Take::Now(ticket) => {
                     self.worker.ledger.borrow_mut().begin();
+                    self.pool.count_wait(&self.worker, now);
                     self.send(ticket, now);
                 }
                 Take::Later(_) => {
@@ -222,18 +293,27 @@ impl Session {
         }
         self.client.going_away().map(|_| {
             self.worker.ledger.borrow().shard.connections_ended.add(1);
-            Parting::Agreed
+            if self.has_begun {
+                Parting::Agreed
+            } else {
+                Parting::Unused(Outcome::PeerClosed)
+            }
         })
     }
 
     fn send(&mut self, ticket: Ticket, now: Moment) {
+        if self.worker.blocks.is_some() {
+            return self.send_block(ticket, now);
+        }
         let request = &self.worker.endpoints[self.pool.endpoint].requests[ticket.request];
         let length = match request.bytes.len() {
             0 => BodyLength::None,
             bytes => BodyLength::Bytes(bytes as u64),
         };
         let block = request.block.as_ref();
-        let sent = block.map(|block| self.client.request(block, length));
+        let trace = self.worker.next_trace();
+        let client = &mut self.client;
+        let sent = block.map(|block| request_traced(client, block, trace.as_ref(), length));
         let Some(Ok(stream)) = sent else {
             // Looked at beforehand: there was room.
             self.worker
@@ -247,8 +327,45 @@ impl Session {
                 .send_body(stream, &request.bytes, true)
                 .unwrap_or(0),
         };
-        self.left -= 1;
         self.worker.ledger.borrow_mut().sent(ticket, now, 0);
+        self.launch(stream, ticket, now, (body_sent, trace));
+    }
+
+    /// Sends a block. What there is no room for yet is kept, and all of it counts:
+    /// it is the connection's from here on.
+    fn send_block(&mut self, ticket: Ticket, now: Moment) {
+        let worker = Rc::clone(&self.worker);
+        let Some(blocks) = &worker.blocks else {
+            return;
+        };
+        let mut sending = blocks.sending(ticket, self.marks.as_mut());
+        let body = sending.rest();
+        let head = blocks.request.block.as_ref();
+        let length = BodyLength::Bytes(body.len() as u64);
+        let sent = head.map(|head| self.client.request(head, length));
+        let Some(Ok(stream)) = sent else {
+            return worker.end_request(ticket.intended, Outcome::SendFailed);
+        };
+        let body_sent = self.client.send_body(stream, body, true).unwrap_or(0);
+        sending.wrote(body.len());
+        let rest = body[body_sent..].to_vec();
+        self.launch(stream, ticket, now, (body_sent, None));
+        if self.rests.len() < self.flights.len() {
+            self.rests.resize(self.flights.len(), Vec::new());
+        }
+        self.rests[stream.slot()] = rest;
+    }
+
+    /// A request is on its way, so much of its body sent.
+    fn launch(
+        &mut self,
+        stream: Stream,
+        ticket: Ticket,
+        now: Moment,
+        (body_sent, trace): (usize, Option<Trace>),
+    ) {
+        self.left -= 1;
+        self.has_begun = true;
         if self.flights.len() <= stream.slot() {
             self.flights.resize(stream.slot() + 1, None);
         }
@@ -262,11 +379,13 @@ impl Session {
             head_bytes: 0,
             body_bytes: 0,
             body_sent,
+            origin: None,
+            trace,
         });
     }
 
-    /// Takes what was read.
-    fn digest(&mut self, input: &[u8], now: Moment) -> Result<(), ()> {
+    /// Takes what was read. An error has ended all that was on its way.
+    fn digest(&mut self, input: &[u8], now: Moment) -> Result<(), ConnectionError> {
         let worker = Rc::clone(&self.worker);
         worker
             .ledger
@@ -276,15 +395,18 @@ impl Session {
             .add(input.len() as u64);
         let mut read = 0;
         loop {
-            let (taken, event) = self.client.advance(&input[read..]).map_err(|_| ())?;
+            let (taken, event) = self.client.advance(&input[read..])?;
             read += taken;
             match event {
                 None => return Ok(()),
                 Some(ClientEvent::Head { stream, head }) => {
                     let bytes = head.fields.bytes_len() as u64;
                     let status = head.status;
+                    let watched = worker.plan.latency_header.as_ref();
+                    let origin = watched.and_then(|name| number_in(head.fields, name));
                     self.update(stream, |flight| {
                         flight.status = status;
+                        flight.origin = origin;
                         flight.head_bytes = bytes;
                         flight.first_byte = Some(now);
                     });
@@ -294,7 +416,10 @@ impl Session {
                     self.update(stream, |flight| flight.body_bytes += bytes);
                 }
                 Some(ClientEvent::End { stream, .. }) => self.answered(stream, now),
-                Some(ClientEvent::Failed { stream, cause }) => self.failed(stream, cause),
+                // The connection goes on, but for what the server says.
+                Some(ClientEvent::Failed { stream, cause }) => {
+                    self.failed(stream, cause, Outcome::Malformed);
+                }
                 Some(ClientEvent::Room { stream }) => self.send_more(stream),
             }
         }
@@ -327,21 +452,51 @@ impl Session {
             first_byte: flight.first_byte.unwrap_or(now),
             end: now,
         };
+        self.is_proven = true;
+        if let Some(number) = flight.origin {
+            let mut ledger = self.worker.ledger.borrow_mut();
+            ledger.origin(flight.ticket, number);
+        }
         self.worker.answered(flight.ticket, &answer);
+        let endpoint = self.pool.endpoint;
+        self.worker.hand_over(flight.trace.as_ref(), || {
+            let request = self.worker.request(endpoint, flight.ticket);
+            Ended::answered(endpoint, request, flight.ticket, &answer)
+        });
         self.take(now);
     }
 
-    fn failed(&mut self, stream: Stream, cause: StreamFailure) {
+    /// There will be no answer; `lost` says what became of the connection where
+    /// that is why.
+    fn failed(&mut self, stream: Stream, cause: StreamFailure, lost: Outcome) {
         let Some(flight) = self.land(stream) else {
             return;
         };
+        let is_away = self.client.going_away().is_some();
         let outcome = match cause {
-            StreamFailure::Malformed { .. } | StreamFailure::HeadersTooLarge => Outcome::Malformed,
-            StreamFailure::Reset(_) | StreamFailure::Refused | StreamFailure::ConnectionLost => {
-                Outcome::PeerClosed
+            StreamFailure::Malformed { .. } | StreamFailure::HeadersTooLarge => {
+                self.worker.malformed(&cause)
             }
+            // It never began: another connection will do. Servers that end every
+            // connection before an answer would keep it for ever.
+            StreamFailure::Refused if is_away && self.is_proven => {
+                return self.returned.push(flight.ticket);
+            }
+            StreamFailure::Reset(_) | StreamFailure::Refused => Outcome::PeerClosed,
+            StreamFailure::ConnectionLost => lost,
         };
         self.worker.end_request(flight.ticket.intended, outcome);
+        self.lose(&flight, outcome);
+    }
+
+    /// What is told of a request that has no answer.
+    fn lose(&self, flight: &Flight, outcome: Outcome) {
+        let endpoint = self.pool.endpoint;
+        self.worker.hand_over(flight.trace.as_ref(), || {
+            let request = self.worker.request(endpoint, flight.ticket);
+            let moments = [flight.sent, clock::now()];
+            Ended::lost(endpoint, request, flight.ticket, moments, outcome)
+        });
     }
 
     /// Goes on with a request's own body.
@@ -349,6 +504,12 @@ impl Session {
         let Some(Some(flight)) = self.flights.get_mut(stream.slot()) else {
             return;
         };
+        if self.worker.blocks.is_some() {
+            let rest = &mut self.rests[stream.slot()];
+            let sent = self.client.send_body(stream, rest, true).unwrap_or(0);
+            rest.drain(..sent);
+            return;
+        }
         let worker = Rc::clone(&self.worker);
         let requests = &worker.endpoints[self.pool.endpoint].requests;
         let rest = &requests[flight.ticket.request].bytes[flight.body_sent..];
@@ -372,6 +533,7 @@ impl Session {
             self.land(flight.stream);
             let worker = Rc::clone(&self.worker);
             worker.end_request(flight.ticket.intended, Outcome::TimedOut);
+            self.lose(&flight, Outcome::TimedOut);
         }
         next
     }
@@ -385,7 +547,9 @@ impl Session {
                     let now = clock::now();
                     self.answered(stream, now);
                 }
-                Ok(Some(ClientEvent::Failed { stream, cause })) => self.failed(stream, cause),
+                Ok(Some(ClientEvent::Failed { stream, cause })) => {
+                    self.failed(stream, cause, Outcome::PeerClosed);
+                }
                 Ok(Some(_)) => {}
             }
         }
@@ -404,6 +568,7 @@ impl Session {
                 self.aloft -= 1;
                 let worker = Rc::clone(&self.worker);
                 worker.end_request(flight.ticket.intended, Outcome::PeerClosed);
+                self.lose(&flight, Outcome::PeerClosed);
             }
         }
     }
@@ -434,5 +599,17 @@ impl Session {
             Poll::Ready(Err(error)) => Err(error),
             Poll::Ready(Ok(())) | Poll::Pending => Ok(()),
         }
+    }
+}
+
+/// The number in the header `name`, where it is there once.
+fn number_in(fields: Fields<'_>, name: &str) -> Option<u64> {
+    let mut values = fields
+        .iter()
+        .filter(|(other, _)| *other == name.as_bytes())
+        .map(|(_, value)| number(value));
+    match (values.next(), values.next()) {
+        (Some(one), None) => one,
+        _ => None,
     }
 }

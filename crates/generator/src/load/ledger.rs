@@ -26,6 +26,17 @@ pub(super) struct Answer {
     pub(super) end: Moment,
 }
 
+impl Answer {
+    /// How a request ends that is answered so.
+    pub(super) const fn outcome(&self) -> Outcome {
+        match self.whole.status {
+            // An interim answer is no answer.
+            ..200 => Outcome::StatusOther,
+            status => Outcome::of_status(status),
+        }
+    }
+}
+
 /// Ends the load once a counter exceeds its threshold.
 #[derive(Debug)]
 pub(super) struct Watch {
@@ -68,11 +79,7 @@ impl Ledger {
 
     /// It was answered. Whether that ends the load.
     pub(super) fn answered(&mut self, ticket: Ticket, answer: &Answer) -> bool {
-        let outcome = match answer.whole.status {
-            // An interim answer is no answer.
-            ..200 => Outcome::StatusOther,
-            status => Outcome::of_status(status),
-        };
+        let outcome = answer.outcome();
         self.heads.add(answer.whole.head_bytes);
         self.bodies.add(answer.whole.body_bytes);
         if ticket.intended >= self.measure_from {
@@ -85,6 +92,13 @@ impl Ledger {
             }
         }
         self.end(ticket.intended, outcome)
+    }
+
+    /// What an answer said of itself.
+    pub(super) fn origin(&mut self, ticket: Ticket, nanoseconds: u64) {
+        if ticket.intended >= self.measure_from {
+            self.record(LoadTime::Origin, Nanos::new(nanoseconds));
+        }
     }
 
     /// It ended otherwise. Whether that ends the load.

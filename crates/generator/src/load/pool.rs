@@ -13,7 +13,9 @@ use stillwell_units::{Moment, Nanos};
 use stillwell_wire::Timer;
 
 use super::answer::Memo;
-use super::ledger::Ticket;
+use super::blocks::Blocks;
+use super::hold::Hold;
+use super::ledger::{Ledger, Ticket};
 use super::slots::Slots;
 use super::worker::Worker;
 
@@ -34,6 +36,9 @@ pub(super) struct Pool {
     pub(super) slots: RefCell<Slots>,
     pub(super) memo: RefCell<Memo>,
     timing: RefCell<Timing>,
+    hold: RefCell<Option<Hold>>,
+    /// Whether the next request waits for a connection that is busy.
+    waits: Cell<bool>,
     limits: Cell<Limits>,
     requests: usize,
     next_request: Cell<usize>,
@@ -55,6 +60,8 @@ pub(super) enum Timing {
         arrivals: Arrivals,
         overflow: Overflow,
     },
+    /// When blocks of a generator are due.
+    Blocks(Rc<Blocks>),
 }
 
 /// What a connection without a request is to do.
@@ -83,6 +90,8 @@ impl Pool {
             slots: RefCell::new(slots),
             memo: RefCell::default(),
             timing: RefCell::new(Timing::Before),
+            hold: RefCell::default(),
+            waits: Cell::default(),
             limits: Cell::default(),
             requests,
             next_request: Cell::new(first),
@@ -91,20 +100,34 @@ impl Pool {
 
     /// From now on requests are taken.
     pub(super) fn begin(&self, timing: Timing, limits: Limits) {
+        self.hold.replace(match &timing {
+            Timing::Open {
+                arrivals,
+                overflow: Overflow::Hold { waiting_max },
+            } => Some(Hold::new(arrivals.clone(), *waiting_max)),
+            _ => None,
+        });
         self.timing.replace(timing);
         self.limits.set(limits);
     }
 
     /// Takes the next request, if it is its time.
     pub(super) fn take(&self, now: Moment) -> Take {
+        if let Timing::Blocks(blocks) = &*self.timing.borrow() {
+            return blocks.take(now);
+        }
         let look = self.look(now);
         let Take::Now(ticket) = look else {
             return look;
         };
         match &mut *self.timing.borrow_mut() {
-            Timing::Before => {}
+            Timing::Before | Timing::Blocks(_) => {}
             Timing::Closed { taken, .. } => *taken += 1,
             Timing::Open { arrivals, .. } => arrivals.advance(),
+        }
+        self.waits.set(false);
+        if let Some(hold) = &mut *self.hold.borrow_mut() {
+            hold.take(now);
         }
         let next = ticket.request + 1;
         self.next_request
@@ -112,14 +135,29 @@ impl Pool {
         look
     }
 
+    /// A connection took a request itself `now`: unless another one is free, that
+    /// had to wait.
+    pub(super) fn count_wait(&self, worker: &Worker, now: Moment) {
+        if self.hold.borrow().is_some() && !self.slots.borrow().is_any_free() {
+            self.record_wait(&mut worker.ledger.borrow_mut(), now);
+        }
+    }
+
+    fn record_wait(&self, ledger: &mut Ledger, now: Moment) {
+        if let Some(hold) = &*self.hold.borrow() {
+            hold.record(ledger, now);
+        }
+    }
+
     /// What [`Pool::take`] would give.
     pub(super) fn look(&self, now: Moment) -> Take {
         let Limits { requests, until } = self.limits.get();
-        let is_over = |number: u64| requests.is_some_and(|limit| number >= limit);
         let intended = match &*self.timing.borrow() {
             Timing::Before => return Take::Later(Moment::new(u64::MAX)),
+            Timing::Blocks(blocks) => return blocks.look(now),
             Timing::Closed { part, taken } => {
-                if is_over(part.number(*taken)) || until.is_some_and(|until| now >= until) {
+                let is_over = |limit: u64| part.number(*taken) >= limit;
+                if requests.is_some_and(is_over) || until.is_some_and(|until| now >= until) {
                     return Take::Never;
                 }
                 now
@@ -127,7 +165,8 @@ impl Pool {
             Timing::Open { arrivals, .. } => {
                 let due = arrivals.next_due();
                 let is_late = |until: Moment| due > until || now >= until + LAST;
-                if is_over(arrivals.number()) || until.is_some_and(is_late) {
+                let is_over = |limit: u64| arrivals.number() >= limit;
+                if requests.is_some_and(is_over) || until.is_some_and(is_late) {
                     return Take::Never;
                 }
                 if now < due {
@@ -140,11 +179,43 @@ impl Pool {
         Take::Now(Ticket { request, intended })
     }
 
+    /// Waits until a connection is free or none can be had.
+    pub(super) async fn connected(&self, worker: &Worker) {
+        poll_fn(|context: &mut Context<'_>| {
+            let mut slots = self.slots.borrow_mut();
+            if slots.is_any_free() || slots.outage().is_some() || worker.is_ending() {
+                return Poll::Ready(());
+            }
+            slots.watch(context);
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Sends one request ahead of the schedule, which begins at `start`; it is of
+    /// the warm-up.
+    pub(super) fn send_early(&self, worker: &Worker, start: Moment) {
+        let ticket = Ticket {
+            request: self.next_request.get(),
+            intended: clock::now().min(start - Nanos::new(1)),
+        };
+        let mut slots = self.slots.borrow_mut();
+        let is_sent = slots.offer(ticket);
+        let outage = slots.outage();
+        drop(slots);
+        if is_sent || outage.is_some() {
+            worker.ledger.borrow_mut().begin();
+        }
+        if let (false, Some(outcome)) = (is_sent, outage) {
+            worker.end_request(ticket.intended, outcome);
+        }
+    }
+
     /// How many requests were asked for until `now`, the one under way included;
     /// none without a schedule.
     pub(super) fn asked(&self, now: Moment) -> f64 {
         match &*self.timing.borrow() {
-            Timing::Before | Timing::Closed { .. } => 0.0,
+            Timing::Before | Timing::Closed { .. } | Timing::Blocks(_) => 0.0,
             Timing::Open { arrivals, .. } => {
                 let until = self.limits.get().until;
                 arrivals.asked_until(until.map_or(now, |until| until.min(now)))
@@ -182,12 +253,14 @@ pub(super) async fn pace(worker: Rc<Worker>, pool: Rc<Pool>) {
         match pool.look(now) {
             Take::Never => return,
             Take::Later(due) => {
+                worker.suspend(Some(due));
                 let asleep = worker
                     .end
                     .run_until_cancelled(sleep(&worker, &mut timer, due));
                 if asleep.await.is_none() {
                     return;
                 }
+                worker.resume(Some(due));
                 let late = clock::now().since(due);
                 if late > OVERSLEPT_MIN {
                     worker.late.set(worker.late.get() + late);
@@ -195,7 +268,9 @@ pub(super) async fn pace(worker: Rc<Worker>, pool: Rc<Pool>) {
             }
             Take::Now(ticket) => {
                 if !hand_out(&worker, &pool, ticket, now) {
+                    worker.suspend(None);
                     wait_for_free(&worker, &pool, &mut timer).await;
+                    worker.resume(None);
                 }
             }
         }
@@ -207,6 +282,7 @@ fn hand_out(worker: &Worker, pool: &Pool, ticket: Ticket, now: Moment) -> bool {
     let outage = {
         let mut slots = pool.slots.borrow_mut();
         if slots.offer(ticket) {
+            let had_to_wait = pool.waits.get();
             pool.take(now);
             let mut ledger = worker.ledger.borrow_mut();
             ledger.begin();
@@ -214,6 +290,9 @@ fn hand_out(worker: &Worker, pool: &Pool, ticket: Ticket, now: Moment) -> bool {
                 // A connection was free all along: nobody else was in the way.
                 let waited_from = ticket.intended.max(worker.blocked_until.get());
                 ledger.record(LoadTime::OwnLateness, now.since(waited_from));
+            }
+            if had_to_wait {
+                pool.record_wait(&mut ledger, now);
             }
             return true;
         }
@@ -235,14 +314,7 @@ fn hand_out(worker: &Worker, pool: &Pool, ticket: Ticket, now: Moment) -> bool {
 /// dropped.
 async fn wait_for_free(worker: &Worker, pool: &Pool, timer: &mut Timer) {
     let since = clock::now();
-    let changed = poll_fn(|context: &mut Context<'_>| {
-        let mut slots = pool.slots.borrow_mut();
-        if slots.is_any_free() || slots.outage().is_some() || worker.is_ending() {
-            return Poll::Ready(());
-        }
-        slots.watch(context);
-        Poll::Pending
-    });
+    let changed = pool.connected(worker);
     match pool.drops_at() {
         None => changed.await,
         // Both arms are cancel-safe: they wait and do nothing else.
@@ -251,6 +323,7 @@ async fn wait_for_free(worker: &Worker, pool: &Pool, timer: &mut Timer) {
             () = timer.until(at) => {}
         },
     }
+    pool.waits.set(true);
     let now = clock::now();
     worker.blocked.set(worker.blocked.get() + now.since(since));
     worker.blocked_until.set(now);

@@ -17,7 +17,7 @@ pub(super) struct Slots {
     open: VecDeque<usize>,
     /// Free and to be opened.
     closed: Vec<usize>,
-    /// How many wait before they try to connect again.
+    /// How many have failed to connect and have not succeeded since.
     down: usize,
     /// Why the last of them did not connect.
     failure: Outcome,
@@ -76,14 +76,14 @@ impl Slots {
         self.closed.retain(|other| *other != slot);
     }
 
-    /// `slot` could not connect and waits before it tries again.
+    /// One could not connect.
     pub(super) fn go_down(&mut self, failure: Outcome) {
         self.failure = failure;
         self.down += 1;
         self.wake_pacer();
     }
 
-    /// It tries again.
+    /// It has a connection again.
     pub(super) fn come_up(&mut self) {
         self.down -= 1;
     }

@@ -11,14 +11,17 @@ use stillwell_scope::{PartError, Tasks, Token, clock};
 use stillwell_units::{Moment, Nanos, floor_to_u64};
 use stillwell_wire::Timer;
 use stillwell_wire::tls::ClientTls;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 
-use super::build::Endpoint;
-use super::connection;
+use super::blocks::Blocks;
+use super::build::{Endpoint, Request};
+use super::connection::{self, explain};
 use super::ledger::{Answer, Ledger, Ticket, Watch};
 use super::pool::{Limits, Pool, Take, Timing, pace};
+use super::rest::{Rest, rest};
 use super::slots::Slots;
+use super::trace::{Ended, Trace, Tracer};
 
 /// How often a worker brings its shard up to date and looks whether it is over.
 const BEAT: Nanos = Nanos::from_millis(10);
@@ -38,6 +41,7 @@ pub(super) struct Setup {
     pub(super) recorders: Vec<Recorder>,
     pub(super) start: watch::Receiver<Option<Moment>>,
     pub(super) stop: Token,
+    pub(super) tracer: Option<Tracer>,
 }
 
 /// What the pools of one worker share. All of them live on its thread.
@@ -56,14 +60,32 @@ pub(super) struct Worker {
     pub(super) blocked_until: Cell<Moment>,
     /// What sleeps took beyond their end.
     pub(super) late: Cell<Nanos>,
+    pub(super) rest: Rest,
     begun: Token,
     stop: Token,
     failure: Cell<Option<&'static str>>,
+    tracer: Option<RefCell<Tracer>>,
+    /// What is sent, where it is the blocks of a generator.
+    pub(super) blocks: Option<Rc<Blocks>>,
 }
 
 /// Runs a worker until its time is up, its requests are done, or `scope` or the
 /// stop token is cancelled.
 pub(super) async fn run(setup: Setup, scope: Token) -> Result<(), PartError> {
+    // The runtime looks at this future whenever any task is woken, so it waits for
+    // one thing alone.
+    let (sender, ended) = oneshot::channel();
+    let mut tasks = Tasks::new(1);
+    tasks.spawn(async move {
+        // Nobody listens only where the worker itself is gone.
+        drop(sender.send(carry_out(setup, scope).await));
+    });
+    let ended = ended.await;
+    tasks.all_ended().await;
+    ended.unwrap_or(Ok(()))
+}
+
+async fn carry_out(setup: Setup, scope: Token) -> Result<(), PartError> {
     let (share, stop) = (setup.share, setup.stop.clone());
     let mut start = setup.start.clone();
     let worker = Rc::new(Worker::new(setup));
@@ -89,6 +111,8 @@ pub(super) async fn run(setup: Setup, scope: Token) -> Result<(), PartError> {
         for (pool, _) in &pools {
             tasks.spawn(pace(Rc::clone(&worker), Rc::clone(pool)));
         }
+    } else {
+        tasks.spawn(rest(Rc::clone(&worker)));
     }
     let book = Book {
         start,
@@ -109,7 +133,9 @@ pub(super) async fn run(setup: Setup, scope: Token) -> Result<(), PartError> {
             break;
         }
     }
-    worker.end.cancel();
+    // Connections look at this: else they would wait or go on for as long as the
+    // grace lasts.
+    worker.finish();
     worker
         .ledger
         .borrow()
@@ -119,6 +145,7 @@ pub(super) async fn run(setup: Setup, scope: Token) -> Result<(), PartError> {
     for (pool, _) in &pools {
         pool.slots.borrow_mut().wake_all();
     }
+    worker.rest.wake();
     let grace = worker.plan.grace.as_duration();
     // What has not ended by then is cut, and counted so.
     drop(timeout(grace, tasks.all_ended()).await);
@@ -182,9 +209,22 @@ impl Worker {
             blocked: Cell::default(),
             blocked_until: Cell::default(),
             late: Cell::default(),
+            rest: Rest::default(),
             stop: setup.stop,
             failure: Cell::default(),
+            tracer: setup.tracer.map(RefCell::new),
+            blocks: None,
             plan: setup.plan,
+        }
+    }
+
+    /// One that sends `blocks`, from now on.
+    pub(super) fn of_blocks(setup: Setup, blocks: Rc<Blocks>) -> Self {
+        let worker = Self::new(setup);
+        worker.begun.cancel();
+        Self {
+            blocks: Some(blocks),
+            ..worker
         }
     }
 
@@ -234,7 +274,17 @@ impl Worker {
             };
             pool.begin(timing, limits);
         }
-        Timer::new()?.until(start).await;
+        let mut timer = Timer::new()?;
+        if let Some((pool, _)) = pools.first().filter(|_| plan.first_request && self.has_schedule) {
+            // By their schedule connections have nothing to send yet.
+            self.begun.cancel();
+            // All arms are cancel-safe: they wait and do nothing else.
+            tokio::select! {
+                () = pool.connected(self) => pool.send_early(self, start),
+                () = timer.until(start) => {}
+            }
+        }
+        timer.until(start).await;
         self.begun.cancel();
         Ok(())
     }
@@ -251,14 +301,44 @@ impl Worker {
 
     /// A request ended without an answer.
     pub(super) fn end_request(&self, intended: Moment, outcome: Outcome) {
+        if let Some(blocks) = &self.blocks {
+            return blocks.failed(outcome);
+        }
         let is_end = self.ledger.borrow_mut().end(intended, outcome);
         self.end_if(is_end);
     }
 
     /// A request was answered.
     pub(super) fn answered(&self, ticket: Ticket, answer: &Answer) {
+        if let Some(blocks) = &self.blocks {
+            return blocks.answered(ticket, answer);
+        }
+        if !self.has_schedule {
+            self.rest.answered(answer.end.since(answer.sent));
+        }
         let is_end = self.ledger.borrow_mut().answered(ticket, answer);
         self.end_if(is_end);
+    }
+
+    /// An answer that breaks the protocol; why is kept of the first one.
+    pub(super) fn malformed(&self, why: &dyn std::error::Error) -> Outcome {
+        let ledger = self.ledger.borrow();
+        ledger.shard.answer_trouble.get_or_init(|| explain(why));
+        Outcome::Malformed
+    }
+
+    /// What the next request says of its trace, if anything.
+    pub(super) fn next_trace(&self) -> Option<Trace> {
+        let tracer = self.tracer.as_ref()?;
+        Some(tracer.borrow_mut().next_trace())
+    }
+
+    /// A request has ended that said what `trace` does.
+    pub(super) fn hand_over(&self, trace: Option<&Trace>, ended: impl FnOnce() -> Ended) {
+        if let (Some(tracer), Some(trace)) = (&self.tracer, trace) {
+            let ledger = self.ledger.borrow();
+            tracer.borrow().hand_over(trace, &ended(), &ledger.shard);
+        }
     }
 
     fn end_if(&self, is_end: bool) {
@@ -270,8 +350,30 @@ impl Worker {
         }
     }
 
+    /// What `ticket` asks an endpoint for.
+    pub(super) fn request(&self, endpoint: usize, ticket: Ticket) -> &Request {
+        match &self.blocks {
+            Some(blocks) => &blocks.request,
+            None => &self.endpoints[endpoint].requests[ticket.request],
+        }
+    }
+
+    /// The pacer begins to wait: until then, or for a connection.
+    pub(super) fn suspend(&self, until: Option<Moment>) {
+        if let Some(blocks) = &self.blocks {
+            blocks.suspend(until);
+        }
+    }
+
+    /// It waits no longer.
+    pub(super) fn resume(&self, until: Option<Moment>) {
+        if let Some(blocks) = &self.blocks {
+            blocks.resume(until);
+        }
+    }
+
     /// Nothing new is to be begun.
-    fn finish(&self) {
+    pub(super) fn finish(&self) {
         self.is_ending.set(true);
         self.end.cancel();
     }

@@ -31,6 +31,7 @@ fn slice(first: usize, last: usize) -> Slice {
         first,
         last,
         intended,
+        intended_last: intended,
     }
 }
 

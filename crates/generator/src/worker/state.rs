@@ -80,6 +80,8 @@ pub(crate) struct State {
     pub(crate) published_at: Moment,
     /// Once stopped, nothing more is asked for.
     pub(crate) stopped: bool,
+    /// Whether it is of interest when the last block of a slice was due.
+    pub(crate) stamps: bool,
 }
 
 impl State {
@@ -92,23 +94,12 @@ impl State {
         bytes_max: usize,
         now: Moment,
     ) -> Next {
-        if now < self.start {
-            return Next::SleepUntil(self.start);
-        }
-        if let Some(turns) = &self.turns
-            && !turns.is_on(now)
-        {
-            let turn = turns.next_change(now);
-            // What was asked for in the turn that has ended is all said by now.
-            self.publish(now);
-            return Next::SleepUntil(turn);
-        }
+        let intended = match self.look(now) {
+            Ok(intended) => intended,
+            Err(at) => return Next::SleepUntil(at),
+        };
         let own = self.own_time(now);
         let due = self.schedule.due(own);
-        let intended = self.schedule.next_due(own);
-        if due == 0 {
-            return Next::SleepUntil(self.wake_at(intended, now));
-        }
         let unit = self.unit;
         let first = next.get();
         let reach = Reach {
@@ -117,10 +108,17 @@ impl State {
             unit,
         };
         let last = last_within(set, first, reach);
+        let intended_last = if self.stamps {
+            let before = units(set, first, last - 1, unit);
+            self.schedule.due_as_a_whole(before + 1, own)
+        } else {
+            intended
+        };
         let slice = Slice {
             first,
             last,
             intended,
+            intended_last,
         };
         self.record_lateness(set, slice, own);
         self.schedule.advance(units(set, first, last, unit));
@@ -128,9 +126,36 @@ impl State {
         Next::Send(slice)
     }
 
+    /// The intended time, in own time, of what is due; or when to look again.
+    pub(crate) fn look(&mut self, now: Moment) -> Result<Moment, Moment> {
+        if now < self.start {
+            return Err(self.start);
+        }
+        if let Some(turns) = &self.turns
+            && !turns.is_on(now)
+        {
+            let turn = turns.next_change(now);
+            // What was asked for in the turn that has ended is all said by now.
+            self.publish(now);
+            return Err(turn);
+        }
+        let own = self.own_time(now);
+        let intended = self.schedule.next_due(own);
+        if self.schedule.due(own) == 0 {
+            return Err(self.wake_at(intended, now));
+        }
+        Ok(intended)
+    }
+
     /// Own time at `now`.
     fn own_time(&self, now: Moment) -> Moment {
         self.turns.as_ref().map_or(now, |turns| turns.own_time(now))
+    }
+
+    /// The clock's time at `own`.
+    pub(crate) fn clock_time(&self, own: Moment) -> Moment {
+        let turns = self.turns.as_ref();
+        turns.map_or(own, |turns| turns.clock_time(own))
     }
 
     /// When to look again, where nothing is due before `intended` in own time:

@@ -4,8 +4,9 @@ use std::sync::mpsc::Receiver;
 
 use stillwell_http::{RequestEvent, RequestParser};
 use stillwell_metric::{Outcome, Shard, Value, catalogue, decode_histogram};
-use stillwell_plan::{GeneratorPlan, RatePlan, RateShape, RateUnit, TransportPlan};
+use stillwell_plan::{ExchangePlan, GeneratorPlan, RatePlan, RateShape, RateUnit, TransportPlan};
 use stillwell_scope::{PartError, Token};
+use stillwell_units::Nanos;
 
 use crate::{LONG, Rig, blocks, plan, wait_until};
 
@@ -19,6 +20,7 @@ fn http() -> (TcpListener, GeneratorPlan) {
     let plan = plan(TransportPlan::Http {
         url: format!("http://{address}/in?a=b"),
         headers: vec![("x-one".to_owned(), "two".to_owned())],
+        exchange: Box::default(),
     });
     (listener, plan)
 }
@@ -254,4 +256,69 @@ fn a_server_that_never_answers_does_not_hold_up_the_end() {
             .iter()
             .all(|outcome| outcome.total() == 0)
     );
+}
+
+/// The same, exchanged as `change` says.
+fn exchanged(change: impl FnOnce(&mut ExchangePlan)) -> (TcpListener, GeneratorPlan) {
+    let (listener, mut plan) = http();
+    if let TransportPlan::Http { exchange, .. } = &mut plan.transport {
+        change(exchange);
+    }
+    (listener, plan)
+}
+
+#[test]
+fn an_answer_that_takes_too_long_is_given_up() {
+    let (listener, plan) = exchanged(|exchange| exchange.timeout = Nanos::from_millis(20));
+    let mut rig = Rig::start(&plan);
+    let held = rig.beside("server", move |stop| {
+        let mut peers = Vec::new();
+        while !stop.is_cancelled() {
+            peers.push(listener.accept()?);
+        }
+        Ok(peers.len())
+    });
+    let address = match &plan.transport {
+        TransportPlan::Http { url, .. } => url["http://".len()..].split('/').next().unwrap(),
+        other => panic!("{other:?}"),
+    };
+    wait_until(|| rig.outcomes(Outcome::TimedOut) >= 3);
+    assert_eq!(rig.outcomes(Outcome::PeerClosed), 0);
+    rig.stop.cancel();
+    // The server waits for one more to come.
+    drop(TcpStream::connect(address));
+    assert!(held.recv_timeout(LONG).unwrap() >= 3);
+    rig.finish();
+}
+
+#[test]
+fn a_connection_carries_no_more_than_it_may() {
+    let (listener, plan) = exchanged(|exchange| exchange.requests_max = Some(50));
+    let mut rig = Rig::start(&plan);
+    let bodies = served(&mut rig, listener, OK, false);
+    let shards = rig.finish();
+    let connections = shards[0].connections.total();
+    assert!((4..=6).contains(&connections), "{connections}");
+    let set = blocks(&plan, 0);
+    for (index, body) in bodies.iter().enumerate() {
+        assert!(body == set.block(index % set.len()).bytes, "{index}");
+    }
+}
+
+#[test]
+fn blocks_wait_for_a_server_that_is_down() {
+    let (listener, plan) = http();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let mut rig = Rig::start(&plan);
+    wait_until(|| rig.outcomes(Outcome::ConnectRefused) >= 3);
+    let listener = TcpListener::bind(address).unwrap();
+    let bodies = served(&mut rig, listener, OK, false);
+    let shards = rig.finish();
+    let set = blocks(&plan, 0);
+    for (index, body) in bodies.iter().enumerate() {
+        assert!(body == set.block(index % set.len()).bytes, "{index}");
+    }
+    let ok = shards[0].outcomes[Outcome::Ok.index()].total();
+    assert_eq!(shards[0].requests.total(), ok);
 }

@@ -17,6 +17,7 @@ fn http(url: &str, headers: &[(&str, &str)]) -> TransportPlan {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect(),
+        exchange: Box::default(),
     }
 }
 
@@ -57,7 +58,7 @@ fn what_cannot_be_built_names_the_generator() {
             .len(),
         1
     );
-    let error = prepare(&plan(http("https://a/", &[])), None).unwrap_err();
+    let error = prepare(&plan(http("ftp://a/", &[])), None).unwrap_err();
     assert!(matches!(error, PrepareError::Url { .. }));
     let error = prepare(&plan(http("http://a/", &[("a b", "c")])), None).unwrap_err();
     assert!(matches!(error, PrepareError::Head { .. }));

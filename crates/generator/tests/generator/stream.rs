@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -5,8 +6,9 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Barrier};
 
 use stillwell_metric::Outcome;
-use stillwell_plan::{RatePlan, RateShape, RateUnit, TransportPlan};
+use stillwell_plan::{BlockShape, RatePlan, RateShape, RateUnit, TransportPlan};
 use stillwell_scope::{PartError, Token};
+use stillwell_units::{ByteRate, ByteSize};
 
 use crate::{LONG, Rig, blocks, is_walk, is_whole_walk, lines, plan, wait_until};
 
@@ -251,4 +253,60 @@ fn after_a_peer_has_closed_the_walk_goes_on_with_a_whole_block() {
     let set = blocks(&plan, 0);
     let resumed = (0..set.len()).find(|first| is_whole_walk(&set, *first, &received));
     assert!(resumed.is_some());
+}
+
+/// lading leaves such a block out.
+#[test]
+fn a_block_larger_than_a_second_of_the_rate_is_sent() {
+    let (listener, transport) = tcp();
+    let mut plan = plan(transport);
+    plan.payload.blocks = BlockShape::Events {
+        count: 20,
+        maximum: ByteSize::kib(64),
+    };
+    let largest = blocks(&plan, 0).largest_block();
+    // The first block is due at once, and each later one some seconds after.
+    plan.rate = RatePlan::bytes(ByteRate::try_new(largest as u64 / 3).unwrap());
+    let mut rig = Rig::start(&plan);
+    let received = rig.beside("reader", move |stop| {
+        let (mut peer, _) = listener.accept()?;
+        let mut block = vec![0; 1];
+        peer.read_exact(&mut block)?;
+        stop.cancel();
+        peer.read_to_end(&mut block)?;
+        Ok(block)
+    });
+    let received = received.recv_timeout(LONG).unwrap();
+    let shards = rig.finish();
+    assert!(received == blocks(&plan, 0).block(0).bytes);
+    assert_eq!(shards[0].blocks.total(), 1);
+}
+
+#[test]
+fn a_long_run_says_nothing_twice_but_what_it_counts_as_said_again() {
+    let (listener, transport) = tcp();
+    let mut plan = plan(transport);
+    plan.payload.cache = ByteSize::kib(256);
+    plan.rate = RatePlan::bytes(ByteRate::try_new(4 << 20).unwrap());
+    let first = blocks(&plan, 0);
+    let length = 8 * first.bytes().len();
+    let mut rig = Rig::start_fresh(&plan);
+    let received = rig.beside("reader", move |stop| {
+        take_all(accept(&listener)?, length, &stop)
+    });
+    let received = received.recv_timeout(LONG).unwrap();
+    let shards = rig.finish();
+    assert!(received.starts_with(first.bytes()));
+    let all: Vec<&[u8]> = received.split_inclusive(|byte| *byte == b'\n').collect();
+    let distinct: BTreeSet<&[u8]> = all.iter().copied().collect();
+    let most = (0..first.len())
+        .map(|block| first.block(block).counts().events)
+        .max();
+    let again = shards[0].blocks_again.total() * most.unwrap();
+    assert!(
+        (all.len() - distinct.len()) as u64 <= again,
+        "{again} may repeat"
+    );
+    // Something new has come even where the machine had little time to build it.
+    assert!(distinct.len() as u64 > lines(first.bytes()));
 }

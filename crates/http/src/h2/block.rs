@@ -1,6 +1,6 @@
 //! Header blocks, laid out once and sent often.
 
-use super::frame::{FRAME_HEAD_BYTES, write_headers};
+use super::frame::{FRAME_HEAD_BYTES, flag, write_headers};
 use super::hpack::write_literal;
 use crate::decimal::write_decimal;
 use crate::h1::{check_headers, check_request_line};
@@ -93,6 +93,17 @@ impl ResponseBlock {
         Ok(Self { block })
     }
 
+    /// The same with `content-length`. Goes with [`BodyLength::Unknown`] where a
+    /// body of that length follows, and with [`BodyLength::None`] where it is
+    /// withheld: then all of it is laid out beforehand.
+    #[must_use]
+    pub fn with_content_length(&self, content_length: u64) -> Self {
+        let mut block = self.block.bytes().to_vec();
+        write_content_length(content_length, &mut block);
+        let block = Block::framed(&block);
+        Self { block }
+    }
+
     pub(super) const fn block(&self) -> &Block {
         &self.block
     }
@@ -135,19 +146,26 @@ impl Block {
             }
             write_literal(name.as_bytes(), value.as_bytes(), &mut block);
         }
+        Ok(Self::framed(&block))
+    }
+
+    fn framed(block: &[u8]) -> Self {
         let mut framed = Vec::with_capacity(FRAME_HEAD_BYTES + block.len());
-        write_headers(0, &block, true, u32::MAX, &mut framed);
-        Ok(Self { framed })
+        write_headers(0, block, true, u32::MAX, &mut framed);
+        Self { framed }
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
         &self.framed[FRAME_HEAD_BYTES..]
     }
 
-    /// Appends it as it is, for `stream`.
-    pub(super) fn write(&self, stream: u32, out: &mut Vec<u8>) {
+    /// Appends it as it is, for `stream`, which it ends or not.
+    pub(super) fn write(&self, stream: u32, ends: bool, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&self.framed);
+        if !ends {
+            out[start + 4] &= !flag::END_STREAM;
+        }
         out[start + 5..start + FRAME_HEAD_BYTES].copy_from_slice(&stream.to_be_bytes());
     }
 }

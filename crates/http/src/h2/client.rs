@@ -1,12 +1,12 @@
 //! The side that asks.
 
 use super::block::{BodyLength, RequestBlock};
-use super::connection::{Connection, Head, Note};
+use super::connection::{Head, Note};
 use super::error::{ConnectionError, ErrorCode, StreamEnded, StreamFailure};
 use super::fields::Fields;
-use super::frame::{Frame, FrameReader};
+use super::frame::Frame;
 use super::head::ResponseHead;
-use super::sections::Sections;
+use super::side::{Side, Step};
 use super::streams::Stream;
 use super::{Limits, PREFACE};
 
@@ -19,9 +19,7 @@ const STREAM_MAX: u32 = (1 << 31) - 1;
 /// [`ClientEvent::Failed`], unless the caller ends it by [`Self::reset`].
 #[derive(Debug)]
 pub struct Client {
-    frames: FrameReader,
-    sections: Sections,
-    connection: Connection,
+    side: Side,
     next_stream: u32,
     going_away: Option<ErrorCode>,
 }
@@ -89,15 +87,13 @@ impl Client {
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         let limits = limits.clamped();
-        let mut connection = Connection::new(&limits, false);
-        connection.output.bytes().extend_from_slice(PREFACE);
+        let mut side = Side::new(&limits, false);
+        side.connection.output.bytes().extend_from_slice(PREFACE);
         let mut settings = limits.settings();
         settings.push = Some(false);
-        connection.write_settings(&settings);
+        side.connection.write_settings(&settings);
         Self {
-            frames: FrameReader::new(limits.frame_bytes_max, limits.block_bytes_max()),
-            sections: Sections::new(&limits),
-            connection,
+            side,
             next_stream: 1,
             going_away: None,
         }
@@ -128,9 +124,9 @@ impl Client {
         body: BodyLength,
     ) -> Result<Stream, RequestRefused> {
         self.check_request()?;
-        let stream = self.connection.new_stream(self.next_stream);
+        let stream = self.side.connection.new_stream(self.next_stream);
         self.next_stream += 2;
-        if let Some(state) = self.connection.streams.state(stream) {
+        if let Some(state) = self.side.connection.streams.state(stream) {
             state.is_bodiless = request.is_head();
         }
         let head = Head {
@@ -138,7 +134,7 @@ impl Client {
             extra,
             body,
         };
-        let sent = self.connection.send_head(stream, &head);
+        let sent = self.side.connection.send_head(stream, &head);
         sent.map_err(|StreamEnded| RequestRefused::Failed)?;
         Ok(stream)
     }
@@ -156,19 +152,17 @@ impl Client {
         bytes: &[u8],
         is_last: bool,
     ) -> Result<usize, StreamEnded> {
-        self.connection.send_data(stream, bytes, is_last)
+        self.side.connection.send_data(stream, bytes, is_last)
     }
 
     /// Gives a request up; no event follows. Nothing happens if it is over.
     pub fn reset(&mut self, stream: Stream, code: ErrorCode) {
-        if self.connection.streams.state(stream).is_some() {
-            self.connection.reset(stream, code);
-        }
+        self.side.reset(stream, code);
     }
 
     /// Tells the server that no more is to come.
     pub fn close(&mut self) {
-        self.connection.write_go_away(ErrorCode::NO_ERROR);
+        self.side.connection.write_go_away(ErrorCode::NO_ERROR);
     }
 
     /// How many bytes of `input` were taken, and what they completed. Without an
@@ -181,26 +175,10 @@ impl Client {
         &'a mut self,
         input: &'a [u8],
     ) -> Result<(usize, Option<ClientEvent<'a>>), ConnectionError> {
-        let mut consumed = 0;
-        loop {
-            if let Some(note) = self.connection.due() {
-                return Ok((consumed, Some(self.event(note))));
-            }
-            if let Some(error) = self.connection.failure() {
-                return Err(error);
-            }
-            match self.step(&input[consumed..]) {
-                Ok((taken, note)) => {
-                    consumed += taken;
-                    match note {
-                        Step::Note(note) => return Ok((consumed, Some(self.event(note)))),
-                        Step::Next => {}
-                        Step::Starved => return Ok((consumed, None)),
-                    }
-                }
-                Err(error) => self.connection.fail(error),
-            }
-        }
+        let going_away = &mut self.going_away;
+        let step = |side: &mut Side, input| step(side, going_away, input);
+        let (taken, note) = self.side.advance(input, step)?;
+        Ok((taken, note.map(|note| self.event(note))))
     }
 
     /// The connection has ended. To be called until it gives no event.
@@ -209,51 +187,47 @@ impl Client {
     /// [`ConnectionError`] where that was in the middle, or it had failed
     /// before, once all requests under way have failed by it.
     pub fn finish(&mut self) -> Result<Option<ClientEvent<'_>>, ConnectionError> {
-        if let Some(note) = self.connection.due_end() {
-            return Ok(Some(self.event(note)));
-        }
-        if self.connection.streams.len() > 0 || !self.frames.is_idle() {
-            self.connection.fail(ConnectionError::Truncated);
-        }
-        let Some(error) = self.connection.failure() else {
-            return Ok(None);
-        };
-        match self.connection.due() {
-            Some(note) => Ok(Some(self.event(note))),
-            None => Err(error),
-        }
+        let note = self.side.finish(false)?;
+        Ok(note.map(|note| self.event(note)))
     }
 
     /// What is to be written to the socket.
     #[must_use]
     pub fn output(&self) -> &[u8] {
-        self.connection.output.pending()
+        self.side.connection.output.pending()
     }
 
     /// So many bytes of the output were written.
     pub fn sent(&mut self, bytes: usize) {
-        self.connection.sent(bytes);
+        self.side.connection.sent(bytes);
     }
 
     /// How many requests can be sent now.
     #[must_use]
     pub fn requests_available(&self) -> usize {
-        if self.going_away.is_some() || self.connection.failure().is_some() {
+        if self.going_away.is_some() || self.side.connection.failure().is_some() {
             return 0;
         }
         self.concurrent_max().saturating_sub(self.open_streams())
     }
 
+    /// Whether [`Self::advance`] has a [`ClientEvent::Room`] to give although
+    /// nothing was read: enough of the output was sent.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.side.connection.has_room()
+    }
+
     /// How many requests are under way.
     #[must_use]
     pub const fn open_streams(&self) -> usize {
-        self.connection.streams.len()
+        self.side.connection.streams.len()
     }
 
     /// Whether the server has said how it wants to be talked to.
     #[must_use]
     pub const fn is_ready(&self) -> bool {
-        self.connection.peer.has_settings
+        self.side.connection.peer.has_settings
     }
 
     /// Why the server takes no more requests here, where it has said so: another
@@ -264,13 +238,13 @@ impl Client {
     }
 
     fn concurrent_max(&self) -> usize {
-        let theirs = self.connection.peer.concurrent_streams_max;
-        let both = theirs.min(self.connection.limits.concurrent_streams_max);
+        let theirs = self.side.connection.peer.concurrent_streams_max;
+        let both = theirs.min(self.side.connection.limits.concurrent_streams_max);
         usize::try_from(both).unwrap_or(usize::MAX)
     }
 
     fn check_request(&self) -> Result<(), RequestRefused> {
-        if self.connection.failure().is_some() {
+        if self.side.connection.failure().is_some() {
             return Err(RequestRefused::Failed);
         }
         if let Some(code) = self.going_away {
@@ -285,100 +259,11 @@ impl Client {
         Ok(())
     }
 
-    fn step<'i>(&mut self, input: &'i [u8]) -> Result<(usize, Step<'i>), ConnectionError> {
-        let (taken, frame) = self.frames.advance(input).map_err(ConnectionError::Frame)?;
-        let Some(frame) = frame else {
-            return Ok((taken, Step::Starved));
-        };
-        if !self.connection.peer.has_settings && !matches!(frame, Frame::Settings(_)) {
-            return Err(ConnectionError::protocol("a frame before its settings"));
-        }
-        let note = match frame {
-            Frame::Headers { stream, end_stream } => self.receive_headers(stream, end_stream)?,
-            Frame::PushPromise { promised, .. } => {
-                self.refuse_promise(promised)?;
-                None
-            }
-            Frame::GoAway { last_stream, code } => {
-                self.going_away = Some(code);
-                let before = self.connection.refused_above;
-                self.connection.refused_above = before.min(last_stream);
-                None
-            }
-            frame => {
-                if frame == Frame::SettingsAck {
-                    self.sections.acknowledged(&self.connection.limits);
-                }
-                self.connection.receive(frame)?
-            }
-        };
-        Ok((taken, note.map_or(Step::Next, Step::Note)))
-    }
-
-    fn receive_headers(
-        &mut self,
-        number: u32,
-        end_stream: bool,
-    ) -> Result<Option<Note<'static>>, ConnectionError> {
-        let block = self.frames.block();
-        let decoded = self.sections.decode(block);
-        decoded.map_err(ConnectionError::Compression)?;
-        let connection = &mut self.connection;
-        let Some(stream) = connection.streams.find(number) else {
-            connection.pass_over(number)?;
-            connection
-                .flood
-                .nuisance("frames on streams that were reset")?;
-            return Ok(None);
-        };
-        if self.sections.is_overflowed() {
-            return connection.headers_too_large(stream);
-        }
-        let has_head = connection
-            .streams
-            .state(stream)
-            .is_some_and(|state| state.has_head);
-        if has_head {
-            let fields = self.sections.fields();
-            return connection.receive_trailers(stream, fields, end_stream);
-        }
-        let parts = match self.sections.response() {
-            Ok(parts) => parts,
-            Err(what) => return connection.malformed(stream, what),
-        };
-        match parts.status {
-            101 => return connection.malformed(stream, "a switch of protocols"),
-            100..200 if end_stream => {
-                return connection.malformed(stream, "an interim response that ends");
-            }
-            100..200 => {
-                connection.flood.nuisance("interim responses")?;
-                return Ok(None);
-            }
-            _ => {}
-        }
-        let has_no_body = matches!(parts.status, 204 | 304);
-        connection.receive_head(stream, parts.content_length, has_no_body, end_stream)
-    }
-
-    /// There are none after our settings: this is for those that were under way.
-    fn refuse_promise(&mut self, promised: u32) -> Result<(), ConnectionError> {
-        if self.connection.peer.has_acknowledged {
-            let what = "a promise though it was told to make none";
-            return Err(ConnectionError::protocol(what));
-        }
-        let decoded = self.sections.decode(self.frames.block());
-        decoded.map_err(ConnectionError::Compression)?;
-        let code = ErrorCode::REFUSED_STREAM;
-        self.connection.write_reset(promised, code);
-        self.connection.flood.reset()
-    }
-
     fn event<'a>(&'a self, note: Note<'a>) -> ClientEvent<'a> {
         match note {
             Note::Head(stream) => ClientEvent::Head {
                 stream,
-                head: self.sections.response_head(),
+                head: self.side.sections.response_head(),
             },
             Note::Body(stream, bytes) => ClientEvent::Body { stream, bytes },
             Note::End {
@@ -386,7 +271,7 @@ impl Client {
                 has_trailers,
             } => ClientEvent::End {
                 stream,
-                trailers: has_trailers.then(|| self.sections.fields()),
+                trailers: has_trailers.then(|| self.side.sections.fields()),
             },
             Note::Failed(stream, cause) => ClientEvent::Failed { stream, cause },
             Note::Room(stream) => ClientEvent::Room { stream },
@@ -394,9 +279,88 @@ impl Client {
     }
 }
 
-/// What became of some input.
-enum Step<'i> {
-    Note(Note<'i>),
-    Next,
-    Starved,
+/// Takes the next frame of `input`.
+fn step<'i>(
+    side: &mut Side,
+    going_away: &mut Option<ErrorCode>,
+    input: &'i [u8],
+) -> Result<(usize, Step<'i>), ConnectionError> {
+    let (taken, frame) = side.read_frame(input)?;
+    let Some(frame) = frame else {
+        return Ok((taken, Step::Starved));
+    };
+    let note = match frame {
+        Frame::Headers { stream, end_stream } => receive_headers(side, stream, end_stream)?,
+        Frame::PushPromise { promised, .. } => {
+            refuse_promise(side, promised)?;
+            None
+        }
+        Frame::GoAway { last_stream, code } => {
+            *going_away = Some(code);
+            let before = side.connection.refused_above;
+            side.connection.refused_above = before.min(last_stream);
+            None
+        }
+        frame => side.receive(frame)?,
+    };
+    Ok((taken, note.map_or(Step::Next, Step::Note)))
+}
+
+fn receive_headers(
+    side: &mut Side,
+    number: u32,
+    end_stream: bool,
+) -> Result<Option<Note<'static>>, ConnectionError> {
+    let block = side.frames.block();
+    let decoded = side.sections.decode(block);
+    decoded.map_err(ConnectionError::Compression)?;
+    let connection = &mut side.connection;
+    let Some(stream) = connection.streams.find(number) else {
+        connection.pass_over(number)?;
+        connection
+            .flood
+            .nuisance("frames on streams that were reset")?;
+        return Ok(None);
+    };
+    if side.sections.is_overflowed() {
+        return connection.headers_too_large(stream);
+    }
+    let has_head = connection
+        .streams
+        .state(stream)
+        .is_some_and(|state| state.has_head);
+    if has_head {
+        let fields = side.sections.fields();
+        return connection.receive_trailers(stream, fields, end_stream);
+    }
+    let parts = match side.sections.response() {
+        Ok(parts) => parts,
+        Err(what) => return connection.malformed(stream, what),
+    };
+    match parts.status {
+        101 => return connection.malformed(stream, "a switch of protocols"),
+        100..200 if end_stream => {
+            return connection.malformed(stream, "an interim response that ends");
+        }
+        100..200 => {
+            connection.flood.nuisance("interim responses")?;
+            return Ok(None);
+        }
+        _ => {}
+    }
+    let has_no_body = matches!(parts.status, 204 | 304);
+    connection.receive_head(stream, parts.content_length, has_no_body, end_stream)
+}
+
+/// There are none after our settings: this is for those that were under way.
+fn refuse_promise(side: &mut Side, promised: u32) -> Result<(), ConnectionError> {
+    if side.connection.peer.has_acknowledged {
+        let what = "a promise though it was told to make none";
+        return Err(ConnectionError::protocol(what));
+    }
+    let decoded = side.sections.decode(side.frames.block());
+    decoded.map_err(ConnectionError::Compression)?;
+    let code = ErrorCode::REFUSED_STREAM;
+    side.connection.write_reset(promised, code);
+    side.connection.flood.reset()
 }

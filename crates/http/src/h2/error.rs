@@ -120,20 +120,25 @@ impl ConnectionError {
 }
 
 /// Why one stream ended before its time: data, not an error of ours.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum StreamFailure {
     /// The peer reset it.
+    #[error("the peer reset the stream: {0}")]
     Reset(ErrorCode),
     /// The peer has not begun with it: it may be sent again elsewhere.
+    #[error("the peer has not begun with the stream")]
     Refused,
     /// What the peer sent is no message; it was reset.
+    #[error("the peer sent {what}")]
     Malformed {
         /// What is wrong.
         what: &'static str,
     },
     /// The peer's headers are above the limit; it was reset.
+    #[error("the peer's headers are above the limit")]
     HeadersTooLarge,
     /// The connection failed or ended.
+    #[error("the connection failed or ended")]
     ConnectionLost,
 }
 

@@ -174,6 +174,13 @@ pub enum FrameError {
     /// A header block above the limit, in bytes or in frames.
     #[error("a header block exceeds the limit")]
     BlockTooLarge,
+    /// A stream that is to wait for itself (RFC 7540, 5.3.1; priorities mean
+    /// nothing any more, but this is still no priority).
+    #[error("stream {stream} depends on itself")]
+    SelfDependency {
+        /// The stream.
+        stream: u32,
+    },
     /// A setting with a value that it cannot have.
     #[error("setting {identifier} cannot be {value}")]
     Setting {
@@ -192,9 +199,11 @@ impl FrameError {
             Self::TooLarge { .. } | Self::Length { .. } => ErrorCode::FRAME_SIZE_ERROR,
             Self::Setting { identifier: 4, .. } => ErrorCode::FLOW_CONTROL_ERROR,
             Self::BlockTooLarge => ErrorCode::ENHANCE_YOUR_CALM,
-            Self::Stream { .. } | Self::Padding | Self::Continuation | Self::Setting { .. } => {
-                ErrorCode::PROTOCOL_ERROR
-            }
+            Self::Stream { .. }
+            | Self::Padding
+            | Self::Continuation
+            | Self::SelfDependency { .. }
+            | Self::Setting { .. } => ErrorCode::PROTOCOL_ERROR,
         }
     }
 }

@@ -5,8 +5,13 @@ use super::head::{RequestHead, RequestParts, ResponseHead, ResponseParts};
 use super::hpack::{Decoder, HpackError, TABLE_BYTES_DEFAULT};
 use super::limits::Limits;
 
-/// Decodes blocks, and remembers the last one: where the same bytes come again
-/// and the table has not changed, the same fields are meant.
+/// Decodes blocks, and remembers the last one. Where the same bytes come again,
+/// the same fields are meant, and the block need not be read again, if either
+///
+/// * it left the table as it was; or
+/// * it refers to nothing that was sent before, and has come so often that the
+///   table holds nothing else: what it would add is then what would go. The table
+///   keeps the newest entries that fit, whatever was there before them.
 ///
 /// Peers in a load test say the same thing again and again, so this is what
 /// mostly happens; it costs a comparison.
@@ -15,8 +20,10 @@ pub(super) struct Sections {
     decoder: Decoder,
     list: FieldList,
     last_block: Vec<u8>,
-    /// Whether `last_block` stands for `list`.
+    /// Whether `last_block` stands for `list` and need not be read again.
     is_remembered: bool,
+    /// What `last_block` has added to the table since another one came, in bytes.
+    added_bytes: usize,
     response: Option<Result<ResponseParts, &'static str>>,
     request: Option<Result<RequestParts, &'static str>>,
 }
@@ -33,6 +40,7 @@ impl Sections {
             list: FieldList::new(),
             last_block: Vec::new(),
             is_remembered: false,
+            added_bytes: 0,
             response: None,
             request: None,
         }
@@ -44,7 +52,8 @@ impl Sections {
     }
 
     pub(super) fn decode(&mut self, block: &[u8]) -> Result<(), HpackError> {
-        if self.is_remembered && block == self.last_block {
+        let is_same = block == self.last_block;
+        if is_same && self.is_remembered {
             return Ok(());
         }
         self.is_remembered = false;
@@ -52,11 +61,15 @@ impl Sections {
         self.request = None;
         let changes = self.decoder.changes();
         self.decoder.decode(block, &mut self.list)?;
-        if self.decoder.changes() == changes {
+        if !is_same {
             self.last_block.clear();
             self.last_block.extend_from_slice(block);
-            self.is_remembered = true;
+            self.added_bytes = 0;
         }
+        let effect = self.decoder.effect();
+        self.added_bytes = self.added_bytes.saturating_add(effect.added_bytes);
+        let fills_table = self.added_bytes >= self.decoder.table_bytes_max();
+        self.is_remembered = self.decoder.changes() == changes || (fills_table && !effect.depends);
         Ok(())
     }
 
@@ -97,3 +110,6 @@ impl Sections {
         parts.head(self.list.fields())
     }
 }
+
+#[cfg(test)]
+mod tests;

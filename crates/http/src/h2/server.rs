@@ -1,12 +1,12 @@
 //! The side that answers.
 
 use super::block::{BodyLength, ResponseBlock, TrailerBlock};
-use super::connection::{Connection, Head, Note};
+use super::connection::{Head, Note};
 use super::error::{ConnectionError, ErrorCode, StreamEnded, StreamFailure};
 use super::fields::Fields;
-use super::frame::{Frame, FrameReader};
+use super::frame::Frame;
 use super::head::RequestHead;
-use super::sections::Sections;
+use super::side::{Side, Step};
 use super::streams::Stream;
 use super::{Limits, PREFACE};
 
@@ -18,10 +18,16 @@ use super::{Limits, PREFACE};
 pub struct Server {
     /// How much of the client's preface has arrived, in bytes.
     preface_bytes: usize,
-    frames: FrameReader,
-    sections: Sections,
-    connection: Connection,
-    refused_requests: u64,
+    side: Side,
+    requests: Requests,
+}
+
+/// What becomes of requests that nobody hears of.
+#[derive(Debug, Default)]
+struct Requests {
+    /// How many were refused.
+    refused: u64,
+    /// Whether all are from now on.
     is_closing: bool,
 }
 
@@ -69,17 +75,14 @@ impl Server {
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         let limits = limits.clamped();
-        let mut connection = Connection::new(&limits, true);
+        let mut side = Side::new(&limits, true);
         let mut settings = limits.settings();
         settings.concurrent_streams_max = Some(limits.concurrent_streams_max);
-        connection.write_settings(&settings);
+        side.connection.write_settings(&settings);
         Self {
             preface_bytes: 0,
-            frames: FrameReader::new(limits.frame_bytes_max, limits.block_bytes_max()),
-            sections: Sections::new(&limits),
-            connection,
-            refused_requests: 0,
-            is_closing: false,
+            side,
+            requests: Requests::default(),
         }
     }
 
@@ -114,7 +117,7 @@ impl Server {
             extra,
             body,
         };
-        self.connection.send_head(stream, &head)
+        self.side.connection.send_head(stream, &head)
     }
 
     /// Tells a client that waits with `expect: 100-continue` to send its body.
@@ -122,7 +125,7 @@ impl Server {
     /// # Errors
     /// [`StreamEnded`] where the request is over or was answered.
     pub fn send_continue(&mut self, stream: Stream) -> Result<(), StreamEnded> {
-        self.connection.send_interim(stream, b"100")
+        self.side.connection.send_interim(stream, b"100")
     }
 
     /// Sends as much of `bytes`, the next part of an answer's body, as there is
@@ -139,7 +142,7 @@ impl Server {
         bytes: &[u8],
         is_last: bool,
     ) -> Result<usize, StreamEnded> {
-        self.connection.send_data(stream, bytes, is_last)
+        self.side.connection.send_data(stream, bytes, is_last)
     }
 
     /// Ends an answer with trailers, once all of its body was taken.
@@ -151,22 +154,20 @@ impl Server {
         stream: Stream,
         trailers: &TrailerBlock,
     ) -> Result<(), StreamEnded> {
-        self.connection.send_trailers(stream, trailers.block())
+        self.side.connection.send_trailers(stream, trailers.block())
     }
 
     /// Gives a request up; no event follows. Nothing happens if it is over.
     pub fn reset(&mut self, stream: Stream, code: ErrorCode) {
-        if self.connection.streams.state(stream).is_some() {
-            self.connection.reset(stream, code);
-        }
+        self.side.reset(stream, code);
     }
 
     /// Takes no more requests. Those under way go on; the connection is to be
     /// closed after the last.
     pub fn close(&mut self) {
-        if !self.is_closing {
-            self.is_closing = true;
-            self.connection.write_go_away(ErrorCode::NO_ERROR);
+        if !self.requests.is_closing {
+            self.requests.is_closing = true;
+            self.side.connection.write_go_away(ErrorCode::NO_ERROR);
         }
     }
 
@@ -180,26 +181,16 @@ impl Server {
         &'a mut self,
         input: &'a [u8],
     ) -> Result<(usize, Option<ServerEvent<'a>>), ConnectionError> {
-        let mut consumed = 0;
-        loop {
-            if let Some(note) = self.connection.due() {
-                return Ok((consumed, Some(self.event(note))));
+        let (preface_bytes, requests) = (&mut self.preface_bytes, &mut self.requests);
+        let step = |side: &mut Side, input| {
+            if *preface_bytes < PREFACE.len() {
+                read_preface(preface_bytes, input)
+            } else {
+                requests.step(side, input)
             }
-            if let Some(error) = self.connection.failure() {
-                return Err(error);
-            }
-            match self.step(&input[consumed..]) {
-                Ok((taken, step)) => {
-                    consumed += taken;
-                    match step {
-                        Step::Note(note) => return Ok((consumed, Some(self.event(note)))),
-                        Step::Next => {}
-                        Step::Starved => return Ok((consumed, None)),
-                    }
-                }
-                Err(error) => self.connection.fail(error),
-            }
-        }
+        };
+        let (taken, note) = self.side.advance(input, step)?;
+        Ok((taken, note.map(|note| self.event(note))))
     }
 
     /// The connection has ended. To be called until it gives no event.
@@ -208,102 +199,113 @@ impl Server {
     /// [`ConnectionError`] where that was in the middle, or it had failed
     /// before, once all requests under way have failed by it.
     pub fn finish(&mut self) -> Result<Option<ServerEvent<'_>>, ConnectionError> {
-        if let Some(note) = self.connection.due_end() {
-            return Ok(Some(self.event(note)));
-        }
         let in_preface = (1..PREFACE.len()).contains(&self.preface_bytes);
-        if in_preface || self.connection.streams.len() > 0 || !self.frames.is_idle() {
-            self.connection.fail(ConnectionError::Truncated);
-        }
-        let Some(error) = self.connection.failure() else {
-            return Ok(None);
-        };
-        match self.connection.due() {
-            Some(note) => Ok(Some(self.event(note))),
-            None => Err(error),
-        }
+        let note = self.side.finish(in_preface)?;
+        Ok(note.map(|note| self.event(note)))
     }
 
     /// What is to be written to the socket.
     #[must_use]
     pub fn output(&self) -> &[u8] {
-        self.connection.output.pending()
+        self.side.connection.output.pending()
     }
 
     /// So many bytes of the output were written.
     pub fn sent(&mut self, bytes: usize) {
-        self.connection.sent(bytes);
+        self.side.connection.sent(bytes);
     }
 
     /// How many requests are under way.
     #[must_use]
     pub const fn open_streams(&self) -> usize {
-        self.connection.streams.len()
+        self.side.connection.streams.len()
     }
 
     /// How many requests were refused: not well-formed, or too many at once.
     #[must_use]
     pub const fn refused_requests(&self) -> u64 {
-        self.refused_requests
+        self.requests.refused
     }
 
-    fn step<'i>(&mut self, input: &'i [u8]) -> Result<(usize, Step<'i>), ConnectionError> {
-        if self.preface_bytes < PREFACE.len() {
-            return self.read_preface(input);
+    fn event<'a>(&'a self, note: Note<'a>) -> ServerEvent<'a> {
+        match note {
+            Note::Head(stream) => ServerEvent::Head {
+                stream,
+                head: self.side.sections.request_head(),
+            },
+            Note::Body(stream, bytes) => ServerEvent::Body { stream, bytes },
+            Note::End {
+                stream,
+                has_trailers,
+            } => ServerEvent::End {
+                stream,
+                trailers: has_trailers.then(|| self.side.sections.fields()),
+            },
+            Note::Failed(stream, cause) => ServerEvent::Failed { stream, cause },
+            Note::Room(stream) => ServerEvent::Room { stream },
         }
-        let (taken, frame) = self.frames.advance(input).map_err(ConnectionError::Frame)?;
+    }
+}
+
+/// Takes what there is of the preface.
+fn read_preface<'i>(
+    preface_bytes: &mut usize,
+    input: &[u8],
+) -> Result<(usize, Step<'i>), ConnectionError> {
+    let expected = &PREFACE[*preface_bytes..];
+    let taken = expected.len().min(input.len());
+    if input[..taken] != expected[..taken] {
+        return Err(ConnectionError::Preface);
+    }
+    *preface_bytes += taken;
+    if taken < expected.len() {
+        return Ok((taken, Step::Starved));
+    }
+    Ok((taken, Step::Next))
+}
+
+impl Requests {
+    /// Takes the next frame of `input`.
+    fn step<'i>(
+        &mut self,
+        side: &mut Side,
+        input: &'i [u8],
+    ) -> Result<(usize, Step<'i>), ConnectionError> {
+        let (taken, frame) = side.read_frame(input)?;
         let Some(frame) = frame else {
             return Ok((taken, Step::Starved));
         };
-        if !self.connection.peer.has_settings && !matches!(frame, Frame::Settings(_)) {
-            return Err(ConnectionError::protocol("a frame before its settings"));
-        }
         let note = match frame {
-            Frame::Headers { stream, end_stream } => self.receive_headers(stream, end_stream)?,
+            Frame::Headers { stream, end_stream } => {
+                self.receive_headers(side, stream, end_stream)?
+            }
             Frame::PushPromise { .. } => {
                 return Err(ConnectionError::protocol("a promise by a client"));
             }
             // Its requests are answered as before.
             Frame::GoAway { .. } => {
-                self.connection.flood.nuisance("farewells")?;
+                side.connection.flood.nuisance("farewells")?;
                 None
             }
-            frame => {
-                if frame == Frame::SettingsAck {
-                    self.sections.acknowledged(&self.connection.limits);
-                }
-                self.connection.receive(frame)?
-            }
+            frame => side.receive(frame)?,
         };
         Ok((taken, note.map_or(Step::Next, Step::Note)))
     }
 
-    fn read_preface<'i>(&mut self, input: &[u8]) -> Result<(usize, Step<'i>), ConnectionError> {
-        let expected = &PREFACE[self.preface_bytes..];
-        let taken = expected.len().min(input.len());
-        if input[..taken] != expected[..taken] {
-            return Err(ConnectionError::Preface);
-        }
-        self.preface_bytes += taken;
-        if taken < expected.len() {
-            return Ok((taken, Step::Starved));
-        }
-        Ok((taken, Step::Next))
-    }
-
     fn receive_headers(
         &mut self,
+        side: &mut Side,
         number: u32,
         end_stream: bool,
     ) -> Result<Option<Note<'static>>, ConnectionError> {
-        let decoded = self.sections.decode(self.frames.block());
+        let decoded = side.sections.decode(side.frames.block());
         decoded.map_err(ConnectionError::Compression)?;
-        let connection = &mut self.connection;
+        let connection = &mut side.connection;
         if let Some(stream) = connection.streams.find(number) {
-            if self.sections.is_overflowed() {
+            if side.sections.is_overflowed() {
                 return connection.headers_too_large(stream);
             }
-            let fields = self.sections.fields();
+            let fields = side.sections.fields();
             return connection.receive_trailers(stream, fields, end_stream);
         }
         if number.is_multiple_of(2) {
@@ -318,16 +320,16 @@ impl Server {
         }
         let open_max = connection.limits.concurrent_streams_max as usize;
         if self.is_closing || connection.streams.len() >= open_max {
-            return self.refuse(number, ErrorCode::REFUSED_STREAM);
+            return self.refuse(side, number, ErrorCode::REFUSED_STREAM);
         }
-        if self.sections.is_overflowed() {
-            return self.refuse(number, ErrorCode::ENHANCE_YOUR_CALM);
+        if side.sections.is_overflowed() {
+            return self.refuse(side, number, ErrorCode::ENHANCE_YOUR_CALM);
         }
-        let Ok(parts) = self.sections.request() else {
-            return self.refuse(number, ErrorCode::PROTOCOL_ERROR);
+        let Ok(parts) = side.sections.request() else {
+            return self.refuse(side, number, ErrorCode::PROTOCOL_ERROR);
         };
         if end_stream && !matches!(parts.content_length, None | Some(0)) {
-            return self.refuse(number, ErrorCode::PROTOCOL_ERROR);
+            return self.refuse(side, number, ErrorCode::PROTOCOL_ERROR);
         }
         let stream = connection.new_stream(number);
         connection.receive_head(stream, parts.content_length, false, end_stream)
@@ -336,47 +338,22 @@ impl Server {
     /// Refuses a request that nobody has heard of yet.
     fn refuse(
         &mut self,
+        side: &mut Side,
         number: u32,
         code: ErrorCode,
     ) -> Result<Option<Note<'static>>, ConnectionError> {
-        self.refused_requests += 1;
-        self.connection.highest_stream = number;
-        self.connection.write_reset(number, code);
-        self.connection.flood.reset()?;
+        self.refused += 1;
+        side.connection.highest_stream = number;
+        side.connection.write_reset(number, code);
+        side.connection.flood.reset()?;
         Ok(None)
     }
-
-    fn event<'a>(&'a self, note: Note<'a>) -> ServerEvent<'a> {
-        match note {
-            Note::Head(stream) => ServerEvent::Head {
-                stream,
-                head: self.sections.request_head(),
-            },
-            Note::Body(stream, bytes) => ServerEvent::Body { stream, bytes },
-            Note::End {
-                stream,
-                has_trailers,
-            } => ServerEvent::End {
-                stream,
-                trailers: has_trailers.then(|| self.sections.fields()),
-            },
-            Note::Failed(stream, cause) => ServerEvent::Failed { stream, cause },
-            Note::Room(stream) => ServerEvent::Room { stream },
-        }
-    }
-}
-
-/// What became of some input.
-enum Step<'i> {
-    Note(Note<'i>),
-    Next,
-    Starved,
 }
 
 #[cfg(test)]
 impl Server {
     /// The open stream of that number.
     pub(super) fn connection_stream(&self, number: u32) -> Stream {
-        self.connection.streams.find(number).unwrap()
+        self.side.connection.streams.find(number).unwrap()
     }
 }

@@ -347,6 +347,7 @@ fn rig() -> RigPlan {
             connections: 1,
             workers: 1,
             seed: Seed::from_number(2),
+            stamps: None,
         }],
         sinks: Vec::new(),
         subject: SubjectPlan {

@@ -11,21 +11,30 @@ use crate::reader::{Keys, MapReader, Reader};
 use crate::rules::{Ids, Placed};
 use crate::source::Span;
 
-const KINDS: [&str; 5] = ["http", "tcp", "udp", "unix_stream", "unix_datagram"];
+mod files;
+mod requests;
+
+const KINDS: &[&str] = &[
+    "http",
+    "tcp",
+    "udp",
+    "unix_stream",
+    "unix_datagram",
+    "splunk_hec",
+    "grpc",
+    "trace_agent",
+    "file_gen",
+    "passthru_file",
+    "file_tree",
+    "tcp_rr",
+];
 
 const KNOWN: &[&str] = &[
     "container",
-    "file_gen",
-    "file_tree",
-    "grpc",
     "kafka",
     "kubernetes",
-    "passthru_file",
     "proc_fs",
     "process_tree",
-    "splunk_hec",
-    "tcp_rr",
-    "trace_agent",
 ];
 
 pub(super) fn read_all(reader: &Reader, nodes: &[&Node]) -> Vec<Placed<GeneratorPlan>> {
@@ -59,13 +68,21 @@ pub(super) fn given_id<'n>(reader: &Reader, node: &'n Node) -> Option<(&'n str, 
 }
 
 fn read(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
-    let accepted = ["http", "tcp", "udp", "unix_stream", "unix_datagram", "id"];
+    let mut accepted = KINDS.to_vec();
+    accepted.push("id");
     let map = reader.map(node, &Keys::new("generator", &accepted).known(KNOWN))?;
     map.ignore("id");
-    let (kind, body) = map.one_of(&KINDS)?;
-    if kind == "http" {
-        return read_http(reader, body);
+    let (kind, body) = map.one_of(KINDS)?;
+    match kind {
+        "http" | "splunk_hec" | "grpc" | "trace_agent" => requests::read(reader, kind, body),
+        "file_gen" | "passthru_file" | "file_tree" => files::read(reader, kind, body),
+        "tcp_rr" => files::read_round_trip(reader, body),
+        _ => read_socket(reader, kind, body),
     }
+}
+
+/// A generator whose blocks go straight into a socket.
+fn read_socket(reader: &Reader, kind: &str, body: &Node) -> Option<GeneratorPlan> {
     let (what, own): (_, &[&'static str]) = match kind {
         "tcp" => ("tcp generator", &["addr"]),
         "udp" => ("udp generator", &["addr", "bind_addr"]),
@@ -133,32 +150,8 @@ fn read_common(
         connections: connections?,
         workers: 1,
         seed: seed?,
+        stamps: None,
     })
-}
-
-fn read_http(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
-    let keys = keys_with("http generator", &["target_uri", "headers", "method"], &[]);
-    let map = reader.map(node, &keys)?;
-    let url = map
-        .required("target_uri")
-        .and_then(|node| read_url(reader, node));
-    let headers = map
-        .take("headers")
-        .map(|node| reader.headers(node))
-        .unwrap_or_default();
-    let maximum = payload::read_maximum(reader, &map, ByteSize::mib(1), None);
-    let payload = map
-        .required("method")
-        .and_then(|node| read_method(reader, node, maximum));
-    let transport = url.map(|url| TransportPlan::Http { url, headers });
-    read_common(reader, &map, transport, payload)
-}
-
-fn read_method(reader: &Reader, node: &Node, maximum: Option<ByteSize>) -> Option<PayloadPlan> {
-    let map = reader.map(node, &Keys::new("method", &["post"]))?;
-    let (_, post) = map.one_of(&["post"])?;
-    let content = reader.map(post, &Keys::new("post", payload::KEYS))?;
-    payload::read(reader, &content, maximum)
 }
 
 fn read_udp(reader: &Reader, map: &MapReader<'_, '_>) -> Option<TransportPlan> {
@@ -239,3 +232,6 @@ fn read_seed(reader: &Reader, node: &Node) -> Option<Seed> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

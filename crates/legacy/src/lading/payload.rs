@@ -24,6 +24,7 @@ pub use binary::{
 };
 pub use dogstatsd::DOGSTATSD_KEYS;
 pub use opentelemetry::{OPENTELEMETRY_LOGS_KEYS, OPENTELEMETRY_METRICS_KEYS};
+pub(super) use text::read_encoding;
 pub use text::read_pattern;
 pub use topology::OPENTELEMETRY_TRACES_KEYS;
 
@@ -63,6 +64,9 @@ pub(super) const KEYS: &[&str] = &[
     "block_cache_method",
 ];
 
+/// The same where the generator itself says what is sent.
+pub(super) const CACHE_KEYS: &[&str] = &["maximum_prebuild_cache_size_bytes", "block_cache_method"];
+
 /// Keys about blocks, which stay with the generator.
 pub(super) const BLOCK_KEYS: &[&str] = &["maximum_block_size", "block_sizes"];
 
@@ -72,15 +76,25 @@ pub(super) fn read(
     content: &MapReader<'_, '_>,
     maximum: Option<ByteSize>,
 ) -> Option<PayloadPlan> {
+    let format = content
+        .required("variant")
+        .and_then(|node| read_format(reader, node));
+    read_as(reader, content, format, maximum)
+}
+
+/// The same where the format is known already.
+pub(super) fn read_as(
+    reader: &Reader,
+    content: &MapReader<'_, '_>,
+    format: Option<PayloadFormat>,
+    maximum: Option<ByteSize>,
+) -> Option<PayloadPlan> {
     if let Some(method) = content.take("block_cache_method") {
         read_cache_method(reader, method);
     }
     let cache = content
         .required("maximum_prebuild_cache_size_bytes")
         .and_then(|node| read_size(reader, node));
-    let format = content
-        .required("variant")
-        .and_then(|node| read_format(reader, node));
     Some(PayloadPlan {
         format: format?,
         blocks: BlockShape::UpTo { maximum: maximum? },

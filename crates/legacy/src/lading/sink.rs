@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use stillwell_plan::{SinkBody, SinkPlan, SinkProtocol};
+use stillwell_plan::{IntakeService, OpenmetricsPlan, SinkBody, SinkPlan, SinkProtocol};
 use stillwell_units::Nanos;
 
 use super::generator::given_id;
@@ -11,13 +11,19 @@ use crate::node::{Node, Value};
 use crate::reader::{Keys, MapReader, Reader};
 use crate::rules::{Ids, Placed};
 
-const KINDS: [&str; 5] = ["http", "tcp", "udp", "unix_stream", "unix_datagram"];
+mod intake;
+mod openmetrics;
 
-const KNOWN: &[&str] = &[
+const KINDS: &[&str] = &[
+    "http",
+    "tcp",
+    "udp",
+    "unix_stream",
+    "unix_datagram",
+    "splunk_hec",
     "datadog",
     "datadog_stateful_logs",
     "otlp",
-    "splunk_hec",
     "sqs",
     "tcp_rr",
 ];
@@ -33,12 +39,12 @@ pub(super) fn read_all(reader: &Reader, nodes: &[&Node]) -> Vec<Placed<SinkPlan>
             .iter()
             .filter_map(|(id, _)| id.as_ref().map(|(id, span)| (*id, *span))),
     );
-    found
-        .into_iter()
-        .filter_map(|(id, sink)| {
-            let sink = sink?;
+    let mut sinks = Vec::new();
+    for (id, several) in found {
+        for (index, sink) in several.into_iter().enumerate() {
             let id = match id {
-                Some((id, _)) => id.to_owned(),
+                Some((id, _)) if index == 0 => id.to_owned(),
+                Some((id, _)) => ids.free(id),
                 None => ids.free(sink.value.name()),
             };
             let value = SinkPlan {
@@ -46,58 +52,74 @@ pub(super) fn read_all(reader: &Reader, nodes: &[&Node]) -> Vec<Placed<SinkPlan>
                 protocol: sink.value,
                 workers: 1,
             };
-            Some(Placed {
+            sinks.push(Placed {
                 value,
                 span: sink.span,
-            })
-        })
-        .collect()
+            });
+        }
+    }
+    sinks
 }
 
-fn read(reader: &Reader, node: &Node) -> Option<Placed<SinkProtocol>> {
-    let accepted = ["http", "tcp", "udp", "unix_stream", "unix_datagram", "id"];
-    let map = reader.map(node, &Keys::new("blackhole", &accepted).known(KNOWN))?;
+/// The sinks that a blackhole becomes: mostly one.
+fn read(reader: &Reader, node: &Node) -> Vec<Placed<SinkProtocol>> {
+    let mut accepted = KINDS.to_vec();
+    accepted.push("id");
+    let Some(map) = reader.map(node, &Keys::new("blackhole", &accepted)) else {
+        return Vec::new();
+    };
     map.ignore("id");
-    let (kind, body) = map.one_of(&KINDS)?;
-    if kind == "http" {
-        return read_http(reader, body);
+    let Some((kind, body)) = map.one_of(KINDS) else {
+        return Vec::new();
+    };
+    match kind {
+        "http" => read_http(reader, body).into_iter().collect(),
+        "otlp" => intake::read_otlp(reader, body),
+        "unix_stream" | "unix_datagram" => read_unix(reader, kind, body).into_iter().collect(),
+        "tcp" | "udp" => read_socket(reader, kind, body).into_iter().collect(),
+        "tcp_rr" => intake::read_round_trip(reader, body).into_iter().collect(),
+        _ => intake::read(reader, kind, body).into_iter().collect(),
     }
-    if kind.starts_with("unix") {
-        let map = reader.map(body, &Keys::new("unix blackhole", &["path"]))?;
-        let node = map.required("path")?;
-        let path = reader.text(node)?.into();
-        let value = if kind == "unix_stream" {
-            SinkProtocol::UnixStream { path }
-        } else {
-            SinkProtocol::UnixDatagram { path }
-        };
-        return Some(Placed {
-            value,
-            span: node.span,
-        });
-    }
-    let map = reader.map(body, &Keys::new("socket blackhole", &["binding_addr"]))?;
-    let address = read_binding(reader, &map)?;
-    let value = if kind == "tcp" {
-        SinkProtocol::Tcp {
-            address: address.value,
-        }
+}
+
+fn read_unix(reader: &Reader, kind: &str, body: &Node) -> Option<Placed<SinkProtocol>> {
+    let map = reader.map(body, &Keys::new("unix blackhole", &["path"]))?;
+    let node = map.required("path")?;
+    let path = reader.text(node)?.into();
+    let value = if kind == "unix_stream" {
+        SinkProtocol::UnixStream { path }
     } else {
-        SinkProtocol::Udp {
-            address: address.value,
-        }
+        SinkProtocol::UnixDatagram { path }
     };
     Some(Placed {
         value,
-        span: address.span,
+        span: node.span,
     })
+}
+
+fn read_socket(reader: &Reader, kind: &str, body: &Node) -> Option<Placed<SinkProtocol>> {
+    let map = reader.map(body, &Keys::new("socket blackhole", &["binding_addr"]))?;
+    let Placed {
+        value: address,
+        span,
+    } = read_binding(reader, &map)?;
+    let value = if kind == "tcp" {
+        SinkProtocol::Tcp { address }
+    } else {
+        SinkProtocol::Udp { address }
+    };
+    Some(Placed { value, span })
 }
 
 /// Where a sink listens: never on every interface, unless asked otherwise than
 /// by an ancestor's file. In a network namespace of its own the subject reaches
 /// loopback all the same.
 fn read_binding(reader: &Reader, map: &MapReader<'_, '_>) -> Option<Placed<SocketAddr>> {
-    let node = map.required("binding_addr")?;
+    read_listening(reader, map.required("binding_addr")?)
+}
+
+/// The same, where it stands under another key.
+fn read_listening(reader: &Reader, node: &Node) -> Option<Placed<SocketAddr>> {
     let text = reader.text(node)?;
     let Ok(mut address) = text
         .replacen("localhost:", "127.0.0.1:", 1)
@@ -124,6 +146,13 @@ fn read_binding(reader: &Reader, map: &MapReader<'_, '_>) -> Option<Placed<Socke
     })
 }
 
+fn read_connections_max(reader: &Reader, map: &MapReader<'_, '_>) -> Option<u32> {
+    match map.take("concurrent_requests_max") {
+        Some(node) => reader.whole(node, 1, u32::MAX),
+        None => Some(100),
+    }
+}
+
 fn read_http(reader: &Reader, node: &Node) -> Option<Placed<SinkProtocol>> {
     let accepted = [
         "binding_addr",
@@ -136,10 +165,7 @@ fn read_http(reader: &Reader, node: &Node) -> Option<Placed<SinkProtocol>> {
     ];
     let map = reader.map(node, &Keys::new("http blackhole", &accepted))?;
     let address = read_binding(reader, &map);
-    let connections_max = match map.take("concurrent_requests_max") {
-        Some(node) => reader.whole(node, 1, u32::MAX),
-        None => Some(100),
-    };
+    let connections_max = read_connections_max(reader, &map);
     let headers = match map.take("headers") {
         Some(node) => reader.headers(node),
         None => vec![("content-type".to_owned(), "application/json".to_owned())],
@@ -148,55 +174,91 @@ fn read_http(reader: &Reader, node: &Node) -> Option<Placed<SinkProtocol>> {
         Some(node) => reader.whole(node, 200, 599),
         None => Some(200),
     };
-    let delay = match map.take("response_delay_millis") {
-        Some(node) => reader.whole(node, 0, 3_600_000_u64).map(Nanos::from_millis),
-        None => Some(Nanos::ZERO),
-    };
+    let delay = read_delay(reader, &map);
     let body = read_body(reader, &map);
-    let address = address?;
-    Some(Placed {
-        value: SinkProtocol::Http {
-            address: address.value,
+    let Placed {
+        value: address,
+        span,
+    } = address?;
+    let (delay, connections_max) = (delay?, connections_max?);
+    let value = match body? {
+        Body::Page(page) => SinkProtocol::Intake {
+            service: IntakeService::Openmetrics(page),
+            address,
+            delay,
+            connections_max,
+        },
+        Body::Same(body) => SinkProtocol::Http {
+            address,
             status: status?,
             headers,
-            body: body?,
-            delay: delay?,
-            connections_max: connections_max?,
+            body,
+            delay,
+            connections_max,
         },
-        span: address.span,
-    })
+    };
+    Some(Placed { value, span })
 }
 
-fn read_body(reader: &Reader, map: &MapReader<'_, '_>) -> Option<SinkBody> {
-    const WORDS: [&str; 3] = ["nothing", "raw_bytes", "static"];
-    const KNOWN: &[&str] = &["aws_kinesis", "openmetrics"];
+fn read_delay(reader: &Reader, map: &MapReader<'_, '_>) -> Option<Nanos> {
+    match map.take("response_delay_millis") {
+        Some(node) => reader.whole(node, 0, 3_600_000_u64).map(Nanos::from_millis),
+        None => Some(Nanos::ZERO),
+    }
+}
+
+/// What answers hold.
+enum Body {
+    /// Always the same.
+    Same(SinkBody),
+    /// A page of metrics.
+    Page(Box<OpenmetricsPlan>),
+}
+
+/// What lading answers as Kinesis would.
+const KINESIS: &[u8] = br#"{"encrypted":null,"failed_put_count":0,"request_responses":[{"error_code":null,"error_message":null,"record_id":"foobar"}]}"#;
+
+fn read_body(reader: &Reader, map: &MapReader<'_, '_>) -> Option<Body> {
+    const WORDS: [&str; 5] = [
+        "nothing",
+        "raw_bytes",
+        "static",
+        "aws_kinesis",
+        "openmetrics",
+    ];
     let raw = map.take("raw_bytes").map(|node| read_raw(reader, node));
     let Some(node) = map.take("body_variant") else {
-        return Some(SinkBody::Empty);
+        return Some(Body::Same(SinkBody::Empty));
     };
-    let Value::Scalar { text, .. } = &node.value else {
-        let map = reader.map(node, &Keys::new("body", &WORDS).known(KNOWN))?;
-        return match map.one_of(&WORDS)? {
-            ("static", text) => Some(SinkBody::Static(reader.text(text)?.into())),
-            ("raw_bytes", _) => Some(SinkBody::Static(raw??)),
-            _ => Some(SinkBody::Empty),
-        };
+    let (word, options) = match &node.value {
+        Value::Scalar { text, .. } => {
+            let Some(word) = WORDS.iter().find(|word| *word == text) else {
+                reader.unknown_word(node.span, "body", text, WORDS.into_iter());
+                return None;
+            };
+            (*word, None)
+        }
+        _ => {
+            let map = reader.map(node, &Keys::new("body", &WORDS))?;
+            let (word, options) = map.one_of(&WORDS)?;
+            (word, Some(options))
+        }
     };
-    match text.as_str() {
-        "nothing" => Some(SinkBody::Empty),
-        "raw_bytes" => match raw {
-            Some(bytes) => Some(SinkBody::Static(bytes?)),
-            None => Some(SinkBody::Empty),
+    Some(match (word, options) {
+        ("static", Some(text)) => Body::Same(SinkBody::Static(reader.text(text)?.into())),
+        ("static", None) => {
+            let message = "a static body needs its text: write `{static: \"…\"}`";
+            reader.report(reader.error(code::BAD_VALUE, node.span, message));
+            return None;
+        }
+        ("raw_bytes", _) => match raw {
+            Some(bytes) => Body::Same(SinkBody::Static(bytes?)),
+            None => Body::Same(SinkBody::Empty),
         },
-        text if KNOWN.contains(&text) => {
-            reader.not_built(node.span, "body", text, None);
-            None
-        }
-        text => {
-            reader.unknown_word(node.span, "body", text, WORDS.into_iter());
-            None
-        }
-    }
+        ("aws_kinesis", _) => Body::Same(SinkBody::Static(KINESIS.to_vec())),
+        ("openmetrics", options) => Body::Page(Box::new(openmetrics::read(reader, options)?)),
+        _ => Body::Same(SinkBody::Empty),
+    })
 }
 
 fn read_raw(reader: &Reader, node: &Node) -> Option<Vec<u8>> {
@@ -206,3 +268,6 @@ fn read_raw(reader: &Reader, node: &Node) -> Option<Vec<u8>> {
         .map(|item| reader.whole(item, 0, u8::MAX))
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -181,16 +181,12 @@ telemetry: {path: /tmp/x.jsonl, global_labels: {a: b}, expiration: {secs: 1, nan
 fn what_is_known_but_not_built_is_named() {
     let text = format!(
         "generator:
-  - file_gen:
-      traditional: {{path_template: /tmp/%NNN%}}
+  - container: {{repository: a, tag: b}}
   - tcp:
       seed: {}
       addr: 0.0.0.0:8282
       variant: ascii
       maximum_prebuild_cache_size_bytes: 256 MB
-blackhole:
-  - otlp: {{grpc_addr: 127.0.0.1:4317}}
-  - http: {{binding_addr: 127.0.0.1:1, body_variant: aws_kinesis}}
 target_metrics:
   - expvar: {{uri: 'https://127.0.0.1:5000/debug/vars', vars: [/a]}}
 inspector: {{command: /usr/bin/perf}}

@@ -126,7 +126,7 @@ fn read_linear(reader: &Reader, node: &Node) -> Option<RatePlan> {
 }
 
 /// A bare size, or `{bytes_per_second: …}`, or `{blocks_per_second: …}`.
-fn level(reader: &Reader, node: &Node) -> Option<(RateUnit, f64)> {
+pub(super) fn level(reader: &Reader, node: &Node) -> Option<(RateUnit, f64)> {
     if matches!(node.value, Value::Scalar { .. }) {
         return quantity(reader, "bytes_per_second", node);
     }

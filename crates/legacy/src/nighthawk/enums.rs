@@ -1,5 +1,13 @@
 //! Nighthawk's enumerations, by name and number.
 
+/// One of an enumeration, wherever it stands.
+pub(super) trait Enumeration: Sized {
+    /// The one with this name.
+    fn by_name(name: &str) -> Option<Self>;
+    /// The one with this number.
+    fn by_number(number: u64) -> Option<Self>;
+}
+
 macro_rules! enumeration {
     ($(#[$doc:meta])* $name:ident { $($(#[$own:meta])* $variant:ident = $text:literal $number:literal),* $(,)? }) => {
         $(#[$doc])*
@@ -34,6 +42,16 @@ macro_rules! enumeration {
             #[must_use]
             pub fn from_number(number: u64) -> Option<Self> {
                 Self::ALL.iter().copied().find(|own| own.number() == number)
+            }
+        }
+
+        impl Enumeration for $name {
+            fn by_name(name: &str) -> Option<Self> {
+                Self::from_name(name)
+            }
+
+            fn by_number(number: u64) -> Option<Self> {
+                Self::from_number(number)
             }
         }
     };

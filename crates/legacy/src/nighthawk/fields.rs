@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 use stillwell_units::{Nanos, floor_to_u64};
 
+use super::enums::Enumeration;
 use super::time::{parse_duration, parse_timestamp};
 
 /// A text that is no such message.
@@ -45,7 +46,7 @@ pub(super) struct Fields {
 impl Fields {
     /// Those of `value`, which stands at `path`. Names may be written as in the
     /// message's definition or in camel case; `null` is as good as absent.
-    pub(super) fn of(value: Value, path: &str) -> Result<Self, MessageError> {
+    fn of(value: Value, path: &str) -> Result<Self, MessageError> {
         let Value::Object(map) = value else {
             return Err(MessageError::Shape {
                 path: if path.is_empty() { "the text" } else { path }.to_owned(),
@@ -60,7 +61,7 @@ impl Fields {
     }
 
     /// Where the field `name` stands.
-    pub(super) fn at(&self, name: &str) -> String {
+    fn at(&self, name: &str) -> String {
         if self.path.is_empty() {
             name.to_owned()
         } else {
@@ -73,25 +74,42 @@ impl Fields {
         self.left.remove(name)
     }
 
-    /// The fields of a message in a field.
-    pub(super) fn message(&mut self, name: &str) -> Result<Option<Self>, MessageError> {
+    /// The message in a field, read by `read`, which takes all of its fields.
+    pub(super) fn message<T>(
+        &mut self,
+        name: &str,
+        read: fn(&mut Self) -> Result<T, MessageError>,
+    ) -> Result<Option<T>, MessageError> {
         let path = self.at(name);
         self.raw(name)
-            .map(|value| Self::of(value, &path))
+            .map(|value| whole_message(value, &path, read))
             .transpose()
     }
 
-    /// The items of a list with their places; empty where the field is absent.
-    pub(super) fn list(&mut self, name: &str) -> Result<Vec<(Value, String)>, MessageError> {
+    /// The messages in a list; none where the field is absent.
+    pub(super) fn messages<T>(
+        &mut self,
+        name: &str,
+        read: fn(&mut Self) -> Result<T, MessageError>,
+    ) -> Result<Vec<T>, MessageError> {
+        self.list(name, |value, path| whole_message(value, path, read))
+    }
+
+    /// The items of a list, each read by `read` with its place.
+    pub(super) fn list<T>(
+        &mut self,
+        name: &str,
+        read: impl Fn(Value, &str) -> Result<T, MessageError>,
+    ) -> Result<Vec<T>, MessageError> {
         let path = self.at(name);
         let items = self.map(name, "a list", |value| match value {
             Value::Array(items) => Some(items),
             _ => None,
         })?;
         let items = items.unwrap_or_default().into_iter().enumerate();
-        Ok(items
-            .map(|(index, item)| (item, format!("{path}[{index}]")))
-            .collect())
+        items
+            .map(|(index, item)| read(item, &format!("{path}[{index}]")))
+            .collect()
     }
 
     pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, MessageError> {
@@ -136,18 +154,13 @@ impl Fields {
     }
 
     /// One of an enumeration, by name or number.
-    pub(super) fn one_of<T>(
-        &mut self,
-        name: &str,
-        by_name: fn(&str) -> Option<T>,
-        by_number: fn(u64) -> Option<T>,
-    ) -> Result<Option<T>, MessageError> {
+    pub(super) fn one_of<T: Enumeration>(&mut self, name: &str) -> Result<Option<T>, MessageError> {
         self.map(
             name,
             "one of the names that it can have",
             |value| match &value {
-                Value::String(text) => by_name(text),
-                other => other.as_u64().and_then(by_number),
+                Value::String(text) => T::by_name(text),
+                other => other.as_u64().and_then(T::by_number),
             },
         )
     }
@@ -167,13 +180,13 @@ impl Fields {
         Ok(all.unwrap_or_default())
     }
 
-    /// What was not taken.
-    pub(super) fn rest(self) -> Map<String, Value> {
-        self.left
+    /// What was not taken; nothing is left then.
+    pub(super) fn rest(&mut self) -> Map<String, Value> {
+        std::mem::take(&mut self.left)
     }
 
     /// That everything was taken.
-    pub(super) fn finish(self) -> Result<(), MessageError> {
+    fn finish(self) -> Result<(), MessageError> {
         match self.left.keys().next() {
             None => Ok(()),
             Some(name) => Err(MessageError::Unknown {
@@ -196,6 +209,18 @@ impl Fields {
             .map(Some)
             .ok_or(MessageError::Shape { path, expected })
     }
+}
+
+/// The message that `value` at `path` is: it has no field that `read` leaves.
+pub(super) fn whole_message<T>(
+    value: Value,
+    path: &str,
+    read: fn(&mut Fields) -> Result<T, MessageError>,
+) -> Result<T, MessageError> {
+    let mut fields = Fields::of(value, path)?;
+    let message = read(&mut fields)?;
+    fields.finish()?;
+    Ok(message)
 }
 
 /// A whole number, also as text, or as a float without a fraction.

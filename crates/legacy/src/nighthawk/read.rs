@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::fields::{Fields, MessageError};
+use super::enums::Enumeration;
+use super::fields::{Fields, MessageError, whole_message};
 use super::{
-    AddressFamily, CommandLineOptions, ConnectionReuse, Counter, Endpoint, IdleStrategy,
-    MultiTarget, Output, OutputFormat, Percentile, Protocol, Quantity, RequestMethod,
-    RequestOptions, Statistic, UserDefinedOutput, Verbosity, WorkerResult, yaml,
+    CommandLineOptions, Counter, Endpoint, MultiTarget, Output, Percentile, Quantity,
+    RequestOptions, Statistic, UserDefinedOutput, WorkerResult, yaml,
 };
 
 /// The `Output` that `text` says in JSON.
@@ -18,7 +18,7 @@ pub fn read_json(text: &str) -> Result<Output, MessageError> {
     let value = serde_json::from_str(text).map_err(|error| MessageError::Json {
         problem: error.to_string(),
     })?;
-    output(value)
+    whole_message(value, "", output)
 }
 
 /// The `Output` that `text` says in YAML.
@@ -26,75 +26,52 @@ pub fn read_json(text: &str) -> Result<Output, MessageError> {
 /// # Errors
 /// As [`read_json`].
 pub fn read_yaml(text: &str) -> Result<Output, MessageError> {
-    output(yaml::read(text)?)
+    whole_message(yaml::read(text)?, "", output)
 }
 
-fn output(value: Value) -> Result<Output, MessageError> {
-    let mut fields = Fields::of(value, "")?;
-    let options = fields.message("options")?;
-    let results = fields.list("results")?.into_iter();
-    let output = Output {
-        options: options.map_or_else(|| Ok(CommandLineOptions::default()), options_of)?,
-        results: results
-            .map(|(value, path)| result(value, &path))
-            .collect::<Result<_, _>>()?,
+/// The options that `value` says.
+pub(super) fn options(value: Value) -> Result<CommandLineOptions, MessageError> {
+    whole_message(value, "options", options_of)
+}
+
+fn output(fields: &mut Fields) -> Result<Output, MessageError> {
+    Ok(Output {
+        options: fields.message("options", options_of)?.unwrap_or_default(),
+        results: fields.messages("results", result)?,
         timestamp: fields.timestamp("timestamp")?,
         version: fields.raw("version"),
-    };
-    fields.finish()?;
-    Ok(output)
+    })
 }
 
-fn result(value: Value, path: &str) -> Result<WorkerResult, MessageError> {
-    let mut fields = Fields::of(value, path)?;
-    let statistics = fields.list("statistics")?.into_iter();
-    let counters = fields.list("counters")?.into_iter();
-    let outputs = fields.list("user_defined_outputs")?.into_iter();
-    let result = WorkerResult {
+fn result(fields: &mut Fields) -> Result<WorkerResult, MessageError> {
+    Ok(WorkerResult {
         name: fields.text("name")?.unwrap_or_default(),
-        statistics: statistics
-            .map(|(value, path)| statistic(value, &path))
-            .collect::<Result<_, _>>()?,
-        counters: counters
-            .map(|(value, path)| counter(value, &path))
-            .collect::<Result<_, _>>()?,
+        statistics: fields.messages("statistics", statistic)?,
+        counters: fields.messages("counters", counter)?,
         execution_duration: fields.duration("execution_duration")?,
         execution_start: fields.timestamp("execution_start")?,
-        user_defined_outputs: outputs
-            .map(|(value, path)| user_defined(value, &path))
-            .collect::<Result<_, _>>()?,
-    };
-    fields.finish()?;
-    Ok(result)
+        user_defined_outputs: fields.messages("user_defined_outputs", user_defined)?,
+    })
 }
 
-fn statistic(value: Value, path: &str) -> Result<Statistic, MessageError> {
-    let mut fields = Fields::of(value, path)?;
-    let percentiles = fields.list("percentiles")?.into_iter();
-    let statistic = Statistic {
+fn statistic(fields: &mut Fields) -> Result<Statistic, MessageError> {
+    Ok(Statistic {
         count: fields.long("count")?.unwrap_or(0),
         id: fields.text("id")?.unwrap_or_default(),
-        percentiles: percentiles
-            .map(|(value, path)| percentile(value, &path))
-            .collect::<Result<_, _>>()?,
-        mean: quantity(&mut fields, "mean", "raw_mean")?,
-        pstdev: quantity(&mut fields, "pstdev", "raw_pstdev")?,
-        min: quantity(&mut fields, "min", "raw_min")?,
-        max: quantity(&mut fields, "max", "raw_max")?,
-    };
-    fields.finish()?;
-    Ok(statistic)
+        percentiles: fields.messages("percentiles", percentile)?,
+        mean: quantity(fields, "mean", "raw_mean")?,
+        pstdev: quantity(fields, "pstdev", "raw_pstdev")?,
+        min: quantity(fields, "min", "raw_min")?,
+        max: quantity(fields, "max", "raw_max")?,
+    })
 }
 
-fn percentile(value: Value, path: &str) -> Result<Percentile, MessageError> {
-    let mut fields = Fields::of(value, path)?;
-    let percentile = Percentile {
+fn percentile(fields: &mut Fields) -> Result<Percentile, MessageError> {
+    Ok(Percentile {
         percentile: fields.number("percentile")?.unwrap_or(0.0),
         count: fields.long("count")?.unwrap_or(0),
-        value: quantity(&mut fields, "duration", "raw_value")?,
-    };
-    fields.finish()?;
-    Ok(percentile)
+        value: quantity(fields, "duration", "raw_value")?,
+    })
 }
 
 fn quantity(fields: &mut Fields, time: &str, raw: &str) -> Result<Option<Quantity>, MessageError> {
@@ -104,71 +81,45 @@ fn quantity(fields: &mut Fields, time: &str, raw: &str) -> Result<Option<Quantit
     Ok(fields.number(raw)?.map(Quantity::Raw))
 }
 
-fn counter(value: Value, path: &str) -> Result<Counter, MessageError> {
-    let mut fields = Fields::of(value, path)?;
-    let counter = Counter {
+fn counter(fields: &mut Fields) -> Result<Counter, MessageError> {
+    Ok(Counter {
         name: fields.text("name")?.unwrap_or_default(),
         value: fields.long("value")?.unwrap_or(0),
-    };
-    fields.finish()?;
-    Ok(counter)
+    })
 }
 
-fn user_defined(value: Value, path: &str) -> Result<UserDefinedOutput, MessageError> {
-    let mut fields = Fields::of(value, path)?;
-    let output = UserDefinedOutput {
+fn user_defined(fields: &mut Fields) -> Result<UserDefinedOutput, MessageError> {
+    Ok(UserDefinedOutput {
         plugin_name: fields.text("plugin_name")?.unwrap_or_default(),
         typed_output: fields.raw("typed_output"),
         error_message: fields.text("error_message")?,
-    };
-    fields.finish()?;
-    Ok(output)
+    })
 }
 
-/// The options that `value` says.
-pub(super) fn options(value: Value) -> Result<CommandLineOptions, MessageError> {
-    options_of(Fields::of(value, "options")?)
-}
-
-fn options_of(mut fields: Fields) -> Result<CommandLineOptions, MessageError> {
-    let request_options = fields.message("request_options")?;
-    let multi_target = fields.message("multi_target")?;
-    let request_source = fields.message("request_source")?;
-    let labels = fields.list("labels")?.into_iter();
-    let sinks = fields.list("stats_sinks")?.into_iter();
-    let plugins = fields.list("user_defined_plugin_configs")?.into_iter();
-    let shape = shape_of(&mut fields)?;
+fn options_of(fields: &mut Fields) -> Result<CommandLineOptions, MessageError> {
+    let as_it_stands = |value: Value, _: &str| Ok(value);
+    let shape = shape_of(fields)?;
     Ok(CommandLineOptions {
-        verbosity: choice(
-            &mut fields,
-            "verbosity",
-            Verbosity::from_name,
-            Verbosity::from_number,
-        )?,
-        output_format: choice(
-            &mut fields,
-            "output_format",
-            OutputFormat::from_name,
-            OutputFormat::from_number,
-        )?,
-        request_options: request_options.map(request_options_of).transpose()?,
-        request_source: request_source.map(request_source_of).transpose()?,
+        verbosity: choice(fields, "verbosity")?,
+        output_format: choice(fields, "output_format")?,
+        request_options: fields.message("request_options", request_options)?,
+        request_source: fields.message("request_source", request_source)?,
         uri: fields.text("uri")?,
-        multi_target: multi_target.map(multi_target_of).transpose()?,
+        multi_target: fields.message("multi_target", multi_target)?,
         trace: fields.text("trace")?,
         termination_predicates: fields.thresholds("termination_predicates")?,
         failure_predicates: fields.thresholds("failure_predicates")?,
         no_default_failure_predicates: fields.boolean("no_default_failure_predicates")?,
         nighthawk_service: fields.text("nighthawk_service")?,
-        labels: labels.map(label).collect::<Result<_, _>>()?,
+        labels: fields.list("labels", label)?,
         simple_warmup: fields.boolean("simple_warmup")?,
-        stats_sinks: sinks.map(|(value, _)| value).collect(),
+        stats_sinks: fields.list("stats_sinks", as_it_stands)?,
         stats_flush_interval: fields.short("stats_flush_interval")?,
         stats_flush_interval_duration: fields.duration("stats_flush_interval_duration")?,
         latency_response_header_name: fields.text("latency_response_header_name")?,
         scheduled_start: fields.timestamp("scheduled_start")?,
         execution_id: fields.text("execution_id")?,
-        user_defined_plugin_configs: plugins.map(|(value, _)| value).collect(),
+        user_defined_plugin_configs: fields.list("user_defined_plugin_configs", as_it_stands)?,
         other: fields.rest(),
         ..shape
     })
@@ -183,35 +134,18 @@ fn shape_of(fields: &mut Fields) -> Result<CommandLineOptions, MessageError> {
         no_duration: fields.boolean("no_duration")?,
         timeout: fields.duration("timeout")?,
         h2: fields.boolean("h2")?,
-        protocol: choice(
-            fields,
-            "protocol",
-            Protocol::from_name,
-            Protocol::from_number,
-        )?,
+        protocol: choice(fields, "protocol")?,
         concurrency: fields.text("concurrency")?,
         prefetch_connections: fields.boolean("prefetch_connections")?,
         burst_size: fields.short("burst_size")?,
-        address_family: choice(
-            fields,
-            "address_family",
-            AddressFamily::from_name,
-            AddressFamily::from_number,
-        )?,
+        address_family: choice(fields, "address_family")?,
         max_pending_requests: fields.short("max_pending_requests")?,
         max_active_requests: fields.short("max_active_requests")?,
         max_requests_per_connection: fields.short("max_requests_per_connection")?,
-        sequencer_idle_strategy: choice(
-            fields,
-            "sequencer_idle_strategy",
-            IdleStrategy::from_name,
-            IdleStrategy::from_number,
-        )?,
+        sequencer_idle_strategy: choice(fields, "sequencer_idle_strategy")?,
         experimental_h1_connection_reuse_strategy: choice(
             fields,
             "experimental_h1_connection_reuse_strategy",
-            ConnectionReuse::from_name,
-            ConnectionReuse::from_number,
         )?,
         open_loop: fields.boolean("open_loop")?,
         jitter_uniform: fields.duration("jitter_uniform")?,
@@ -222,85 +156,63 @@ fn shape_of(fields: &mut Fields) -> Result<CommandLineOptions, MessageError> {
     })
 }
 
-fn label((value, path): (Value, String)) -> Result<String, MessageError> {
+fn label(value: Value, path: &str) -> Result<String, MessageError> {
     match value {
         Value::String(text) => Ok(text),
         Value::Number(number) => Ok(number.to_string()),
         _ => Err(MessageError::Shape {
-            path,
+            path: path.to_owned(),
             expected: "a text",
         }),
     }
 }
 
-/// Nighthawk wraps its enumerations in messages with one field, `value`.
-fn choice<T>(
-    fields: &mut Fields,
-    name: &str,
-    by_name: fn(&str) -> Option<T>,
-    by_number: fn(u64) -> Option<T>,
-) -> Result<Option<T>, MessageError> {
-    let Some(mut wrapper) = fields.message(name)? else {
-        return Ok(None);
-    };
-    let value = wrapper.one_of("value", by_name, by_number)?;
-    wrapper.finish()?;
-    Ok(value.or_else(|| by_number(0)))
+/// Nighthawk wraps its enumerations in messages with one field, `value`; without
+/// it the first one is meant.
+fn choice<T: Enumeration>(fields: &mut Fields, name: &str) -> Result<Option<T>, MessageError> {
+    let value = fields.message(name, |fields| fields.one_of("value"))?;
+    Ok(value.and_then(|value: Option<T>| value.or_else(|| T::by_number(0))))
 }
 
-fn request_source_of(mut fields: Fields) -> Result<String, MessageError> {
-    let uri = fields.text("uri")?.unwrap_or_default();
-    fields.finish()?;
-    Ok(uri)
+fn request_source(fields: &mut Fields) -> Result<String, MessageError> {
+    Ok(fields.text("uri")?.unwrap_or_default())
 }
 
-fn request_options_of(mut fields: Fields) -> Result<RequestOptions, MessageError> {
-    let headers = fields.list("request_headers")?.into_iter();
-    Ok(RequestOptions {
-        request_method: fields.one_of(
-            "request_method",
-            RequestMethod::from_name,
-            RequestMethod::from_number,
-        )?,
-        request_headers: headers
-            .map(|(value, path)| header(value, &path))
-            .collect::<Result<_, _>>()?,
+fn request_options(fields: &mut Fields) -> Result<RequestOptions, MessageError> {
+    let options = RequestOptions {
+        request_method: fields.one_of("request_method")?,
+        request_headers: fields.messages("request_headers", header)?,
         request_body_size: fields.short("request_body_size")?,
         json_body: fields.text("json_body")?.unwrap_or_default(),
+    };
+    // Newer versions have more of them.
+    fields.rest();
+    Ok(options)
+}
+
+fn header(fields: &mut Fields) -> Result<(String, String), MessageError> {
+    let header = fields.message("header", |fields| {
+        let key = fields.text("key")?.unwrap_or_default();
+        let value = fields.text("value")?.unwrap_or_default();
+        fields.rest();
+        Ok((key, value))
+    });
+    // What to do where the header is there already is Envoy's matter.
+    fields.rest();
+    Ok(header?.unwrap_or_default())
+}
+
+fn multi_target(fields: &mut Fields) -> Result<MultiTarget, MessageError> {
+    Ok(MultiTarget {
+        use_https: fields.boolean("use_https")?,
+        endpoints: fields.messages("endpoints", endpoint)?,
+        path: fields.text("path")?,
     })
 }
 
-/// What to do where the header is there already is Envoy's matter.
-fn header(value: Value, path: &str) -> Result<(String, String), MessageError> {
-    let mut fields = Fields::of(value, path)?;
-    let header = fields.message("header")?;
-    let Some(mut header) = header else {
-        return Ok(Default::default());
-    };
-    let key = header.text("key")?.unwrap_or_default();
-    let value = header.text("value")?.unwrap_or_default();
-    Ok((key, value))
-}
-
-fn multi_target_of(mut fields: Fields) -> Result<MultiTarget, MessageError> {
-    let endpoints = fields.list("endpoints")?.into_iter();
-    let target = MultiTarget {
-        use_https: fields.boolean("use_https")?,
-        endpoints: endpoints
-            .map(|(value, path)| endpoint(value, &path))
-            .collect::<Result<_, _>>()?,
-        path: fields.text("path")?,
-    };
-    fields.finish()?;
-    Ok(target)
-}
-
-fn endpoint(value: Value, path: &str) -> Result<Endpoint, MessageError> {
-    let mut fields = Fields::of(value, path)?;
-    let endpoint = Endpoint {
+fn endpoint(fields: &mut Fields) -> Result<Endpoint, MessageError> {
+    Ok(Endpoint {
         address: fields.text("address")?,
         port: fields.short("port")?,
-    };
-    fields.finish()?;
-    Ok(endpoint)
+    })
 }

@@ -192,6 +192,25 @@ fn points_in_time_may_have_an_offset() {
     }
 }
 
+/// Found by the property below: U+0086 is a control character that JSON leaves as
+/// it is and YAML does not take.
+#[test]
+fn a_control_character_beyond_ascii_survives_both_formats() {
+    let output = Output {
+        options: CommandLineOptions {
+            request_options: Some(RequestOptions {
+                json_body: "\u{86}".to_owned(),
+                request_method: Some(RequestMethod::Unspecified),
+                ..RequestOptions::default()
+            }),
+            ..CommandLineOptions::default()
+        },
+        ..Output::default()
+    };
+    assert_eq!(read_yaml(&write_yaml(&output)), Ok(output.clone()));
+    assert_eq!(read_json(&write_json(&output)), Ok(output));
+}
+
 fn quantity() -> impl Strategy<Value = Option<Quantity>> {
     // The smallest and largest are whole numbers, exact as floats up to here.
     prop_oneof![

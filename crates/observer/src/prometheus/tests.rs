@@ -121,3 +121,19 @@ proptest! {
         prop_assert!(read.to_bits() == number.to_bits() || (read.is_nan() && number.is_nan()));
     }
 }
+
+/// lading's task panics on such a page.
+#[test]
+fn a_series_of_type_untyped_is_a_gauge() {
+    let page = parse_page(
+        b"# TYPE a untyped\na 1\n# TYPE b unknown\nb{c=\"d\"} 2\n",
+        100,
+    );
+    assert_eq!(page.malformed, 0);
+    let kinds: Vec<_> = page
+        .series
+        .iter()
+        .map(|series| series.kind.name())
+        .collect();
+    assert_eq!(kinds, ["gauge", "gauge"]);
+}

@@ -60,6 +60,18 @@ pub enum LoadPlanError {
         /// What was asked for.
         streams: u32,
     },
+    /// A header that tracing writes itself.
+    #[error("the header `{name}` is written for each request: leave it out, or do not trace")]
+    TraceHeaderGiven {
+        /// Its name.
+        name: String,
+    },
+    /// A share that is none.
+    #[error("a share of {found} of all requests: write one from 0 to 1")]
+    TraceSample {
+        /// What was given.
+        found: f64,
+    },
     /// A load that would never end by itself and never measure anything.
     #[error("the warm-up is as long as the whole load")]
     AllWarmup,
@@ -73,6 +85,7 @@ impl LoadPlan {
     pub fn check(&self) -> Result<(), LoadPlanError> {
         self.check_endpoints()?;
         self.check_connections()?;
+        self.check_trace()?;
         if self.until.duration.is_some_and(|all| self.warmup >= all) {
             return Err(LoadPlanError::AllWarmup);
         }
@@ -99,6 +112,25 @@ impl LoadPlan {
             }
         }
         Ok(())
+    }
+
+    fn check_trace(&self) -> Result<(), LoadPlanError> {
+        let Some(trace) = &self.telemetry.trace else {
+            return Ok(());
+        };
+        if !(0.0..=1.0).contains(&trace.sample) {
+            return Err(LoadPlanError::TraceSample {
+                found: trace.sample,
+            });
+        }
+        let own = trace.headers.names();
+        let is_own = |name: &str| own.iter().any(|own| own.eq_ignore_ascii_case(name));
+        let requests = self.endpoints.iter().flat_map(|it| &it.requests);
+        let mut names = requests.flat_map(|request| request.headers.iter().map(|(name, _)| name));
+        match names.find(|name| is_own(name)) {
+            Some(name) => Err(LoadPlanError::TraceHeaderGiven { name: name.clone() }),
+            None => Ok(()),
+        }
     }
 
     fn check_connections(&self) -> Result<(), LoadPlanError> {

@@ -88,6 +88,12 @@ pub enum Spacing {
 pub enum Overflow {
     /// They wait, and their latency counts on.
     Wait,
+    /// They wait as well. Where more than so many do on a worker, its schedule
+    /// counts as standing still, and for how long is recorded.
+    Hold {
+        /// How many may wait.
+        waiting_max: u64,
+    },
     /// So many may wait on each worker; others are dropped and counted so.
     Drop {
         /// How many may wait.

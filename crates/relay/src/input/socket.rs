@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs, UdpSocket};
 use std::os::unix::net::{UnixDatagram, UnixListener};
+use std::path::PathBuf;
 
 use stillwell_wire::{SocketFile, listen};
 
@@ -23,6 +24,10 @@ pub(crate) enum InputSocket {
     UnixStream(UnixListener),
     UnixDatagram(UnixDatagram),
     Http(TcpListener),
+    SplunkHec(TcpListener),
+    Grpc(TcpListener),
+    /// No socket: a folder.
+    Tail(PathBuf),
 }
 
 impl BoundInput {
@@ -38,11 +43,16 @@ impl BoundInput {
             })
         };
         let (socket, path) = match endpoint {
-            Endpoint::Discard => return Err(RelayError::InputDiscard),
+            Endpoint::Discard | Endpoint::File(_) => return Err(RelayError::InputDiscard),
             Endpoint::Tcp(address) => {
                 let socket = listen::tcp(resolved(address)?).map_err(refused)?;
                 (InputSocket::Tcp(socket), None)
             }
+            Endpoint::Grpc(address) => {
+                let socket = listen::tcp(resolved(address)?).map_err(refused)?;
+                (InputSocket::Grpc(socket), None)
+            }
+            Endpoint::Tail(folder) => (InputSocket::Tail(folder.clone()), None),
             Endpoint::Udp(address) => {
                 let socket = listen::udp(resolved(address)?).map_err(refused)?;
                 (InputSocket::Udp(socket), None)
@@ -51,6 +61,13 @@ impl BoundInput {
                 let address = resolved(&target.dial_address())?;
                 (
                     InputSocket::Http(listen::tcp(address).map_err(refused)?),
+                    None,
+                )
+            }
+            Endpoint::SplunkHec(target) => {
+                let address = resolved(&target.dial_address())?;
+                (
+                    InputSocket::SplunkHec(listen::tcp(address).map_err(refused)?),
                     None,
                 )
             }
@@ -70,9 +87,14 @@ impl BoundInput {
     /// The address that the kernel chose; `None` for Unix sockets.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         match &self.socket {
-            InputSocket::Tcp(socket) | InputSocket::Http(socket) => socket.local_addr().ok(),
+            InputSocket::Tcp(socket)
+            | InputSocket::Http(socket)
+            | InputSocket::SplunkHec(socket)
+            | InputSocket::Grpc(socket) => socket.local_addr().ok(),
             InputSocket::Udp(socket) => socket.local_addr().ok(),
-            InputSocket::UnixStream(_) | InputSocket::UnixDatagram(_) => None,
+            InputSocket::UnixStream(_)
+            | InputSocket::UnixDatagram(_)
+            | InputSocket::Tail(_) => None,
         }
     }
 }

@@ -199,3 +199,18 @@ fn a_stall_delays_and_loses_nothing() {
     assert_eq!(relay.end().events_out, 20_000);
     assert!(collector.all() == sent);
 }
+
+#[test]
+fn lines_are_written_at_the_end_of_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.log");
+    std::fs::write(&path, "before\n").unwrap();
+    let relay = run(options(LOCAL, &endpoint_of("file", &path)));
+    let sent = lines(20_000);
+    let mut stream = relay.connect();
+    send_in_pieces(&sent, 9000, &mut stream);
+    finish(stream);
+    assert_eq!(relay.end().events_out, 20_000);
+    let written = std::fs::read(&path).unwrap();
+    assert!(written == [b"before\n".as_slice(), &sent].concat());
+}

@@ -1,6 +1,7 @@
 //! A load for readers: the answer first, then how long answers took, then what
 //! to think of the generator.
 
+mod condition;
 mod course;
 
 use stillwell_metric::Outcome;
@@ -22,6 +23,9 @@ const QUANTILES: [(&str, f64); 7] = [
     ("p99.99", 0.9999),
 ];
 
+/// Wider paragraphs are hard to read.
+const PARAGRAPH_WIDTH_MAX: usize = 100;
+
 /// The whole result.
 pub(super) fn human(report: &LoadReport, style: Style) -> String {
     let mut text = format!(
@@ -30,12 +34,12 @@ pub(super) fn human(report: &LoadReport, style: Style) -> String {
         asked(&report.options)
     );
     text.push_str(&words::columns(&volume(report), 2));
-    text.push_str(&latency(&report.global));
-    text.push_str(&explanation(report));
+    text.push_str(&latency(report));
+    text.push_str(&explanation(report, style));
     text.push_str(&classes(&report.global));
     text.push_str(&course::course(&report.intervals));
-    text.push_str(&health(report));
-    text.push_str(&findings(report, style));
+    text.push_str(&condition::condition(report));
+    text.push_str(&condition::findings(report, style));
     text
 }
 
@@ -53,17 +57,43 @@ fn headline(report: &LoadReport, style: Style) -> String {
         [only] => words::plain(only),
         [first, others @ ..] => format!("{} and {} more", words::plain(first), others.len()),
     };
-    let length = words::clock(report.global.execution_duration);
-    let rate = words::grouped(report.health.sent_per_second);
-    let told = format!(
-        "{target} over {}: {rate} requests/s for {length}",
-        options.protocol
-    );
+    let told = format!("{target} over {}: {}", options.protocol, in_short(report));
     if report.health.is_valid() {
         told
+    } else if !has_answers(report) {
+        // What there is to believe of it is said already.
+        format!("{}: {told}", style.bad("! invalid"))
     } else {
         format!("{}: {told}, must not be believed", style.bad("! invalid"))
     }
+}
+
+/// How fast requests were sent, unless that is not what matters.
+fn in_short(report: &LoadReport) -> String {
+    let count = |counts: fn(Outcome) -> bool| {
+        let own = report.global.outcomes.iter();
+        let own = own.filter(|own| counts(own.outcome));
+        own.fold(0, |sum: u64, own| sum.saturating_add(own.count))
+    };
+    let ended = count(|_| true);
+    let length = words::clock(report.global.execution_duration);
+    if ended > 0 && !has_answers(report) {
+        let ended = words::grouped(float_from_u64(ended));
+        return format!("not one of {ended} requests in {length} was answered");
+    }
+    let rate = words::grouped(report.health.sent_per_second);
+    let mut told = format!("{rate} requests/s for {length}");
+    let bad = count(|outcome| outcome != Outcome::Ok);
+    if bad > 0 {
+        let share = float_from_u64(bad) / float_from_u64(ended);
+        told.push_str(&format!(", {} of them not ok", words::percent(share)));
+    }
+    told
+}
+
+fn has_answers(report: &LoadReport) -> bool {
+    let mut all = report.global.outcomes.iter();
+    all.any(|own| own.count > 0 && own.outcome.is_answer())
 }
 
 /// What was asked for, in one line.
@@ -82,7 +112,8 @@ fn asked(options: &LoadOptions) -> String {
         AskedRate::PerSecond(rate) => format!("{}/s", words::grouped(rate)),
     };
     let mut parts = vec![format!("{loop_kind}, {rate}")];
-    if !matches!(&*options.arrival, "" | "constant") {
+    // Without a schedule there is nothing more to say of it.
+    if options.open_loop && !matches!(&*options.arrival, "" | "constant") {
         parts.push(words::plain(&options.arrival));
     }
     parts.push(count(options.workers, "worker"));
@@ -119,6 +150,7 @@ fn volume(report: &LoadReport) -> Vec<Vec<String>> {
         vec!["requests".to_owned(), requests],
         vec!["ended".to_owned(), outcomes(&global.outcomes)],
     ];
+    rows.extend(connections(report));
     for (head, counter) in [
         ("received", "upstream_cx_rx_bytes_total"),
         ("sent", "upstream_cx_tx_bytes_total"),
@@ -139,6 +171,19 @@ fn volume(report: &LoadReport) -> Vec<Vec<String>> {
         }
     }
     rows
+}
+
+/// How many connections were opened, where that is not as it was asked for.
+fn connections(report: &LoadReport) -> Option<Vec<String>> {
+    let opened = report.global.counter("upstream_cx_total");
+    let failed = report.global.counter("upstream_cx_connect_fail");
+    if opened == u64::from(report.options.connections) && failed == 0 || opened + failed == 0 {
+        return None;
+    }
+    let opened = words::grouped(float_from_u64(opened));
+    let failed = words::grouped(float_from_u64(failed));
+    let told = format!("{opened} opened, {failed} attempts failed");
+    Some(vec!["connections".to_owned(), told])
 }
 
 /// `9,992 ok, 2 timed_out`.
@@ -188,7 +233,8 @@ fn value_text(own: &LoadStatistic, value: f64) -> String {
 }
 
 /// Times of answers in columns, as far as there are any.
-fn latency(global: &LoadResult) -> String {
+fn latency(report: &LoadReport) -> String {
+    let global = &report.global;
     let columns = [
         ("from intended time", id::RESPONSE_TIME),
         ("from sent time", id::SERVICE_TIME),
@@ -197,6 +243,10 @@ fn latency(global: &LoadResult) -> String {
     let mut heads = vec!["latency".to_owned()];
     let mut all = Vec::new();
     for (head, id) in columns {
+        // In a closed loop both are the same.
+        if id == id::RESPONSE_TIME && !report.options.open_loop {
+            continue;
+        }
         let own = global.statistic(id).filter(|own| own.count() > 0);
         if let Some((own, packed)) = own.and_then(|own| Some((own, own.histogram.as_ref()?))) {
             heads.push(head.to_owned());
@@ -235,7 +285,7 @@ fn latency(global: &LoadResult) -> String {
 }
 
 /// Why both latencies differ, where they do, and what a closed loop cannot see.
-fn explanation(report: &LoadReport) -> String {
+fn explanation(report: &LoadReport, style: Style) -> String {
     let p99 = |id: &str| {
         let packed = report.global.statistic(id)?.histogram.as_ref()?;
         let histogram = packed.unpack();
@@ -244,29 +294,51 @@ fn explanation(report: &LoadReport) -> String {
     let Some((intended, sent)) = p99(id::RESPONSE_TIME).zip(p99(id::SERVICE_TIME)) else {
         return String::new();
     };
-    if !report.options.open_loop {
-        return "\n  A closed loop sends the next request when an answer has come: while the target\n  \
-                stalls, nothing is sent, and what would have waited is not seen. --rate sees it.\n"
-            .to_owned();
-    }
-    if intended <= sent * 1.2 {
-        return String::new();
-    }
-    if p99(id::OWN_LATENESS).is_some_and(|own| own >= (intended - sent) / 2.0) {
-        return format!(
-            "\n  p99 is {} from the intended time and {} from the sent time: the generator itself was late.\n",
-            words::time(intended),
-            words::time(sent)
-        );
-    }
-    format!(
-        "\n  p99 is {} from the intended time and {} from the sent time: requests were due\n  \
-         while earlier ones were still unanswered, and had to wait for a connection. Whoever\n  \
-         sent them would have waited as well; a closed loop would have told {}.\n",
+    let both = format!(
+        "p99 is {} from the intended time and {} from the sent time",
         words::time(intended),
-        words::time(sent),
         words::time(sent)
-    )
+    );
+    let is_own = p99(id::OWN_LATENESS).is_some_and(|own| own >= (intended - sent) / 2.0);
+    let text = if !report.options.open_loop {
+        "A closed loop sends the next request when an answer has come: while the target \
+         stalls, nothing is sent, and what would have waited is not seen. --rate sees it."
+            .to_owned()
+    } else if intended <= sent * 1.2 {
+        return String::new();
+    } else if is_own {
+        format!("{both}: the generator itself was late.")
+    } else {
+        format!(
+            "{both}: requests were due while earlier ones were still unanswered, and had to wait \
+             for a connection. Whoever sent them would have waited as well; a closed loop would \
+             have told {}.",
+            words::time(sent)
+        )
+    };
+    format!("\n{}", paragraph("", &text, style))
+}
+
+/// `text` behind `head`, broken where the terminal ends.
+fn paragraph(head: &str, text: &str, style: Style) -> String {
+    let width = usize::from(style.width).clamp(40, PARAGRAPH_WIDTH_MAX);
+    let mut paragraph = format!("  {head}");
+    let mut column = paragraph.chars().count();
+    for (index, word) in text.split(' ').enumerate() {
+        let length = word.chars().count();
+        if index > 0 && column + 1 + length > width {
+            paragraph.push_str("\n   ");
+            column = 3;
+        }
+        if index > 0 || !head.is_empty() {
+            paragraph.push(' ');
+            column += 1;
+        }
+        paragraph.push_str(word);
+        column += length;
+    }
+    paragraph.push('\n');
+    paragraph
 }
 
 fn classes(global: &LoadResult) -> String {
@@ -306,65 +378,4 @@ fn classes(global: &LoadResult) -> String {
         ]);
     }
     format!("\n{}", words::columns(&rows, 2))
-}
-
-fn health(report: &LoadReport) -> String {
-    let mut rows = Vec::new();
-    for (head, id) in [
-        ("lateness", id::LATENESS),
-        ("own lateness", id::OWN_LATENESS),
-    ] {
-        if let Some(own) = report.global.statistic(id).filter(|own| own.count() > 0) {
-            rows.push(vec![head.to_owned(), distribution(own)]);
-        }
-    }
-    for worker in &report.health.workers {
-        let states = [worker.running, worker.blocked, worker.ahead, worker.late];
-        let total: f64 = states.iter().map(|own| own.as_secs_f64()).sum();
-        let share = |own: Nanos| {
-            words::percent(if total > 0.0 {
-                own.as_secs_f64() / total
-            } else {
-                0.0
-            })
-        };
-        let [running, blocked, ahead, late] = states.map(share);
-        let told = format!("running {running}, blocked {blocked}, ahead {ahead}, late {late}");
-        rows.push(vec![words::plain(&worker.name), told]);
-    }
-    let host = [
-        ("foreign CPU", report.health.foreign_cpu_share),
-        ("steal", report.health.steal_share),
-    ];
-    for (head, share) in host {
-        rows.extend(share.map(|share| {
-            vec![
-                head.to_owned(),
-                format!("{} of the host's CPU time", words::percent(share)),
-            ]
-        }));
-    }
-    if rows.is_empty() {
-        return String::new();
-    }
-    format!("\n{}", words::columns(&rows, 2))
-}
-
-fn findings(report: &LoadReport, style: Style) -> String {
-    let mut text = String::from("\n");
-    for finding in &report.health.findings {
-        let head = if finding.invalidates {
-            style.bad("doubt:")
-        } else {
-            "note:".to_owned()
-        };
-        text.push_str(&format!("  {head} {}\n", words::plain(&finding.text)));
-    }
-    let ending = words::plain(&report.ending.to_string());
-    if report.ending.is_failure() {
-        text.push_str(&format!("  {} {ending}\n", style.bad("failed:")));
-    } else {
-        text.push_str(&format!("  ended because {ending}\n"));
-    }
-    text
 }

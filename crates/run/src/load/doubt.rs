@@ -63,6 +63,18 @@ pub enum LoadDoubt {
         /// Why the first connection could not be had, if that is why.
         why: Option<String>,
     },
+    /// Some answers broke the protocol.
+    Malformed {
+        /// How many.
+        count: u64,
+        /// What was wrong with the first of them.
+        why: String,
+    },
+    /// Somebody was not told all that was to be told while it went on.
+    Untold {
+        /// Who, and why.
+        what: String,
+    },
 }
 
 impl LoadDoubt {
@@ -77,6 +89,8 @@ impl LoadDoubt {
             Self::Steal { .. } => "steal",
             Self::NotAchieved { .. } => "not_achieved",
             Self::NoAnswer { .. } => "no_answer",
+            Self::Malformed { .. } => "malformed",
+            Self::Untold { .. } => "untold",
         }
     }
 
@@ -85,7 +99,7 @@ impl LoadDoubt {
     pub const fn invalidates(&self) -> bool {
         matches!(
             self,
-            Self::Saturated { .. } | Self::Late { .. } | Self::NoCpu { .. }
+            Self::Saturated { .. } | Self::Late { .. } | Self::NoCpu { .. } | Self::NoAnswer { .. }
         )
     }
 }
@@ -129,6 +143,14 @@ impl fmt::Display for LoadDoubt {
             Self::NoAnswer { why: Some(why) } => {
                 write!(f, "not one request was answered: {why}")
             }
+            Self::Malformed { count: 1, why } => {
+                write!(f, "one answer is not HTTP as it should be: {why}")
+            }
+            Self::Malformed { count, why } => write!(
+                f,
+                "{count} answers are not HTTP as it should be; the first of them: {why}"
+            ),
+            Self::Untold { what } => f.write_str(what),
         }
     }
 }
@@ -158,6 +180,7 @@ pub fn load_doubts(plan: &LoadPlan, found: &LoadFound) -> Vec<LoadDoubt> {
             .next();
         doubts.push(LoadDoubt::NoAnswer { why: why.cloned() });
     }
+    doubts.extend(malformed(found));
     // Spinning for the schedule is no work that keeps anything waiting.
     let limited = plan.idle == stillwell_plan::IdleStrategy::Sleep || !has_schedule;
     if busy > BUSY_MAX && has_schedule && (limited || behind(found) > 1.0 - ACHIEVED_MIN) {
@@ -185,7 +208,19 @@ pub fn load_doubts(plan: &LoadPlan, found: &LoadFound) -> Vec<LoadDoubt> {
             share: 1.0 - behind(found),
         });
     }
+    let untold = found.telemetry.troubles().into_iter();
+    doubts.extend(untold.map(|what| LoadDoubt::Untold { what }));
     doubts
+}
+
+fn malformed(found: &LoadFound) -> Option<LoadDoubt> {
+    let shards = || found.workers.iter().map(|worker| &worker.shard);
+    let count = shards().map(|shard| shard.ended(Outcome::Malformed)).sum();
+    let why = shards().find_map(|shard| shard.answer_trouble.get())?;
+    (count > 0).then(|| LoadDoubt::Malformed {
+        count,
+        why: why.clone(),
+    })
 }
 
 fn answers(worker: &super::LoadWorkerFound) -> u64 {

@@ -10,6 +10,7 @@ use stillwell_subject::wait_ready;
 use stillwell_units::Moment;
 
 use crate::machine::{Action, Event};
+use crate::page;
 use crate::parts::Parts;
 use crate::record::explain;
 use crate::request::Progress;
@@ -41,6 +42,10 @@ impl Shell {
         let moment = clock::now();
         self.record.enter(phase, moment);
         self.quiet_since = None;
+        if phase == Phase::Stop {
+            let ledger = self.ledger.as_ref();
+            self.under_way = ledger.map(|ledger| ledger.shared.missing());
+        }
         if let Some(link) = self.link.as_ref().filter(|_| phase == Phase::Drain) {
             link.load_over();
         }
@@ -89,16 +94,30 @@ impl Shell {
             Ok(stage) => self.stage = Some(stage),
             Err(reason) => return self.happen(Event::PrepareFailed(reason)),
         }
+        if let Err(reason) = self.serve_page() {
+            return self.happen(Event::PrepareFailed(reason));
+        }
         let (plan, tell) = (self.request.plan.clone(), self.tell.clone());
+        let run = self.request.run;
         self.spawn("prepare", move |_| {
-            let parts = Parts::prepare(&plan).map_err(|error| explain(&error));
+            let parts = Parts::prepare(&plan, &run).map_err(|error| explain(&error));
             tell.send(Told::Prepared(parts))?;
             Ok(())
         });
     }
 
+    fn serve_page(&mut self) -> Result<(), String> {
+        let place = self.place();
+        let (Some(page), Some(plan)) = (self.record.page(), &self.request.exports.page) else {
+            return Ok(());
+        };
+        page::serve(page.clone(), &plan.address, &mut self.scope, place)
+            .map_err(|error| explain(&error))
+    }
+
     pub(super) fn prepared(&mut self, parts: Parts) {
         self.shards = parts.shards();
+        self.ledger.clone_from(&parts.ledger);
         self.sinks = parts.sinks.iter().flat_map(|sink| sink.shards()).collect();
         let place = self.place();
         for sink in parts.sinks {
@@ -193,7 +212,8 @@ impl Shell {
         let link = self.link.as_ref();
         let start = link.and_then(Link::start).unwrap_or_else(clock::now);
         let turns = link.and_then(|link| link.turns(start, &plan.phases));
-        for mut generator in std::mem::take(&mut self.generators) {
+        for generator in std::mem::take(&mut self.generators) {
+            let mut generator = generator.fresh();
             if let Some(turns) = &turns {
                 generator = generator.in_turns(turns.clone());
             }
@@ -242,6 +262,9 @@ impl Shell {
         self.take_beats();
         self.parts_ended(&ends);
         self.record.manifest.subject = self.subject_end();
+        let ledger = self.ledger.as_ref();
+        self.record.manifest.ledger =
+            ledger.map(|ledger| ledger.record(self.was_quiet, self.under_way));
         self.stage = None;
         self.happen(Event::Closed);
     }

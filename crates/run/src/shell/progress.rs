@@ -110,6 +110,7 @@ impl Shell {
             self.quiet_since = Some((now, received_now));
         } else if now.since(since) >= self.request.plan.phases.quiet {
             self.quiet_since = None;
+            self.was_quiet = true;
             self.happen(Event::Quiet);
         }
     }

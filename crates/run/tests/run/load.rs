@@ -17,7 +17,7 @@ use stillwell_testkit::free_port;
 use stillwell_units::{Nanos, Seed};
 
 /// A test server on a port of its own.
-fn server(tls: bool, error: Option<&str>) -> ServePlan {
+pub(super) fn server(tls: bool, error: Option<&str>) -> ServePlan {
     ServePlan {
         seed: Seed::from_number(1),
         workers: 1,
@@ -44,6 +44,7 @@ fn server(tls: bool, error: Option<&str>) -> ServePlan {
             },
             connections_max: 100,
         }],
+        admin: None,
     }
 }
 
@@ -71,6 +72,7 @@ fn closed(address: SocketAddr, requests: u64) -> LoadPlan {
             reuse: Reuse::Mru,
             requests_max: None,
             timeout: Nanos::from_secs(5),
+            source: None,
         },
         tls: ClientTlsPlan {
             verification: Verification::None,
@@ -87,9 +89,12 @@ fn closed(address: SocketAddr, requests: u64) -> LoadPlan {
             ..UntilPlan::default()
         },
         warmup: Nanos::ZERO,
+        first_request: false,
+        latency_header: None,
         timeout: Nanos::from_millis(300),
         grace: Nanos::from_secs(1),
         idle: IdleStrategy::Sleep,
+        telemetry: stillwell_plan::TelemetryPlan::default(),
         seed: Seed::from_number(1),
     }
 }
@@ -159,13 +164,13 @@ fn assert_accounted(found: &LoadFound) {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Way {
-    protocol: LoadProtocol,
-    tls: bool,
-    streams: u32,
+pub(super) struct Way {
+    pub(super) protocol: LoadProtocol,
+    pub(super) tls: bool,
+    pub(super) streams: u32,
 }
 
-const WAYS: [Way; 4] = [
+pub(super) const WAYS: [Way; 4] = [
     Way {
         protocol: LoadProtocol::Http1,
         tls: false,
@@ -304,8 +309,9 @@ fn a_port_where_nobody_listens_fails_each_request() {
 #[test]
 fn connections_are_opened_when_needed_and_used_up_as_told() {
     let (found, seen) = against(&server(false, None), |address| {
-        let mut plan = closed(address, 20);
-        plan.pace = open(50.0, Overflow::Wait);
+        let mut plan = closed(address, 10);
+        // Far enough apart that no busy machine makes them meet.
+        plan.pace = open(10.0, Overflow::Wait);
         plan.connecting.prefetch = false;
         plan
     });

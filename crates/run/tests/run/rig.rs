@@ -10,7 +10,7 @@ use stillwell_plan::{
     SinkPlan, SinkProtocol, StopPlan, SubjectKind, SubjectPlan, SubjectSignal, TransportPlan,
     Wanted,
 };
-use stillwell_run::RunRequest;
+use stillwell_run::{Exports, RunRequest};
 use stillwell_units::{ByteRate, ByteSize, Nanos, RunId, Seed};
 use tempfile::TempDir;
 
@@ -65,6 +65,7 @@ pub(crate) fn request(name: &str, below: &TempDir) -> RunRequest {
         }),
         command: Vec::new(),
         run: RunId::from_bytes(run),
+        exports: Exports::default(),
     }
 }
 
@@ -114,6 +115,7 @@ fn generator() -> GeneratorPlan {
         connections: 1,
         workers: 1,
         seed: Seed::from_number(12),
+        stamps: None,
     }
 }
 

@@ -4,6 +4,8 @@ use stillwell_http::{ParseError, RequestEvent, RequestHead, RequestParser};
 use stillwell_metric::SinkShard;
 
 use crate::events::BodyEvents;
+use crate::intake::decode::{Coding, Decoder};
+use crate::ledger::Stamps;
 
 /// What is to be sent next.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -28,7 +30,7 @@ impl Reply {
 }
 
 /// Reads requests, counts them, and says what to reply.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Exchange {
     parser: RequestParser,
     request: Option<Request>,
@@ -36,17 +38,33 @@ pub(super) struct Exchange {
     replies: Vec<Reply>,
     refused: bool,
     ended: bool,
+    /// Looks through bodies.
+    stamps: Stamps,
 }
 
 /// The request that is being read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Request {
     head_only: bool,
     last: bool,
+    /// Undoes the body's coding, where there is one that is known.
+    decoder: Option<Decoder>,
     events: BodyEvents,
 }
 
 impl Exchange {
+    /// Before the first request of a connection.
+    pub(super) fn new(stamps: Stamps) -> Self {
+        Self {
+            parser: RequestParser::default(),
+            request: None,
+            replies: Vec::new(),
+            refused: false,
+            ended: false,
+            stamps,
+        }
+    }
+
     /// Takes in what was read; what follows the last request is passed over.
     pub(super) fn take(&mut self, input: &[u8], shard: &SinkShard) {
         let mut read = 0;
@@ -100,11 +118,13 @@ impl Exchange {
             Some(RequestEvent::Body(part)) => {
                 shard.bytes.add(part.len() as u64);
                 if let Some(request) = &mut self.request {
-                    request.events.take(part);
+                    request.take(part, &mut self.stamps, shard);
                 }
             }
             Some(RequestEvent::End) => {
-                if let Some(request) = self.request.take() {
+                if let Some(mut request) = self.request.take() {
+                    request.end(&mut self.stamps, shard);
+                    self.stamps.end();
                     shard.messages.add(1);
                     shard.events.add(request.events.finish());
                     self.replies.push(request.reply());
@@ -119,11 +139,56 @@ impl Exchange {
 
 impl Request {
     fn of(head: &RequestHead<'_>) -> Self {
+        let coding = head.content_encoding;
+        let decoder = match coding.and_then(Coding::all).as_deref() {
+            Some([coding]) => Decoder::new(*coding).ok(),
+            _ => None,
+        };
+        let coding = coding.filter(|_| decoder.is_none());
         Self {
             head_only: head.method == "HEAD",
             last: !head.keep_alive,
-            events: BodyEvents::new(head.content_type, head.content_encoding),
+            events: BodyEvents::new(head.content_type, coding),
+            decoder,
         }
+    }
+
+    /// The next part of its body.
+    fn take(&mut self, part: &[u8], stamps: &mut Stamps, shard: &SinkShard) {
+        let Some(decoder) = &mut self.decoder else {
+            stamps.feed(part);
+            return self.events.take(part);
+        };
+        let decoded = decoder.push(part, |bytes| {
+            shard.decoded_bytes.add(bytes.len() as u64);
+            stamps.feed(bytes);
+            self.events.take(bytes);
+        });
+        if decoded.is_err() {
+            self.give_up(shard);
+        }
+    }
+
+    /// Its body has ended.
+    fn end(&mut self, stamps: &mut Stamps, shard: &SinkShard) {
+        let Some(decoder) = &mut self.decoder else {
+            return;
+        };
+        let decoded = decoder.finish(|bytes| {
+            shard.decoded_bytes.add(bytes.len() as u64);
+            stamps.feed(bytes);
+            self.events.take(bytes);
+        });
+        if decoded.is_err() {
+            self.give_up(shard);
+        }
+    }
+
+    /// Its body is not encoded as it says: what is in it cannot be seen.
+    fn give_up(&mut self, shard: &SinkShard) {
+        shard.malformed.add(1);
+        self.decoder = None;
+        self.events = BodyEvents::Unseen;
     }
 
     const fn reply(&self) -> Reply {

@@ -5,7 +5,7 @@ use stillwell_http::{HeadError, PreparedResponse};
 use stillwell_plan::{AnswerPlan, FilterSet, ResponseOptions};
 use stillwell_units::Nanos;
 
-use super::date::DATE_BYTES;
+use super::date::{DATE_BYTES, Date};
 
 /// As long as a date, and found again where the real one belongs.
 const DATE_HERE: &str = "DATE-DATE-DATE-DATE-DATE-DATE";
@@ -27,15 +27,15 @@ pub(super) struct Answers {
     last: Laid,
     refusal: Laid,
     envoy_headers: bool,
-    multiplexed: Common,
+    own: OwnAnswer,
 }
 
-/// The common answer in HTTP/2.
-#[derive(Debug)]
-pub(super) struct Common {
-    pub(super) status: u16,
-    pub(super) block: ResponseBlock,
-    pub(super) body: Vec<u8>,
+/// The head of the common answer in HTTP/2, length and date included, of the last
+/// second that was asked for: so each answer is a copy.
+#[derive(Debug, Default)]
+pub(super) struct CommonHead {
+    second: Option<u64>,
+    block: Option<ResponseBlock>,
 }
 
 /// An answer that only some requests get.
@@ -72,11 +72,7 @@ impl Answers {
             last: laid(&own, true)?,
             refusal: laid(&OwnAnswer::of_status(400), true)?,
             envoy_headers,
-            multiplexed: Common {
-                status: own.status,
-                block: own.block(envoy_headers)?,
-                body: own.body,
-            },
+            own,
         })
     }
 
@@ -88,7 +84,7 @@ impl Answers {
             &self.common
         };
         laid.write(manner.head_only, date, out);
-        self.multiplexed.status
+        self.own.status
     }
 
     /// Appends `answer` to `out`, or status 500 where it cannot be laid out, and
@@ -134,13 +130,13 @@ impl Answers {
         (length, vec![b'a'; length / 2])
     }
 
-    /// The common answer in HTTP/2.
-    pub(super) const fn common(&self) -> &Common {
-        &self.multiplexed
+    /// What is answered as a rule.
+    pub(super) const fn common(&self) -> &OwnAnswer {
+        &self.own
     }
 
     fn broken_bytes(&self) -> usize {
-        self.multiplexed.body.len().max(BROKEN_BODY_BYTES_MIN)
+        self.own.body.len().max(BROKEN_BODY_BYTES_MIN)
     }
 
     /// Appends an answer whose head is longer than any client reads.
@@ -158,6 +154,27 @@ impl Answers {
     /// Whether answers carry a date.
     pub(super) const fn has_date(&self) -> bool {
         self.envoy_headers
+    }
+}
+
+impl CommonHead {
+    /// The head at `wall`; `None` where it cannot be laid out.
+    pub(super) fn at(
+        &mut self,
+        answers: &Answers,
+        date: &mut Date,
+        wall: Nanos,
+    ) -> Option<&ResponseBlock> {
+        // Without a date all seconds are alike.
+        let second = answers.has_date().then(|| wall.as_u64() / 1_000_000_000);
+        if self.block.is_none() || self.second != second {
+            let common = answers.common();
+            let date = second.map(|_| date.at(wall));
+            let block = common.head(answers.envoy_headers, date).ok();
+            self.block = block.map(|block| block.with_content_length(common.body.len() as u64));
+            self.second = second;
+        }
+        self.block.as_ref()
     }
 }
 
@@ -193,8 +210,12 @@ impl OwnAnswer {
         answer
     }
 
-    /// Its head in HTTP/2; the date is added each time.
+    /// Its head in HTTP/2; date and length are added each time.
     pub(super) fn block(&self, envoy_headers: bool) -> Result<ResponseBlock, HeadError> {
+        self.head(envoy_headers, None)
+    }
+
+    fn head(&self, envoy_headers: bool, date: Option<&str>) -> Result<ResponseBlock, HeadError> {
         let own = self.headers.iter();
         let mut headers: Vec<(&str, &str)> = own
             .map(|(name, value)| (name.as_str(), value.as_str()))
@@ -202,6 +223,7 @@ impl OwnAnswer {
         if envoy_headers && !headers.iter().any(|(name, _)| *name == "server") {
             headers.push(("server", "envoy"));
         }
+        headers.extend(date.map(|date| ("date", date)));
         ResponseBlock::new(self.status, &headers)
     }
 

@@ -16,6 +16,7 @@ use stillwell_units::Seed;
 use stillwell_wire::tls::{ServerTls, TlsError};
 use stillwell_wire::{ListenError, Stream};
 
+use super::admin::{self, BoundAdmin};
 use super::answers::Answers;
 use super::connection::serve;
 use super::counts::{ServeCounter, ServeShard};
@@ -67,6 +68,7 @@ pub struct BoundServer {
     workers: Vec<Vec<(Arc<Site>, StreamListener)>>,
     counter: ServeCounter,
     seed: Seed,
+    admin: Option<BoundAdmin>,
 }
 
 /// Binds the sockets of `plan` now, so that a taken address is known before
@@ -90,6 +92,7 @@ pub fn bind_server(plan: &ServePlan) -> Result<BoundServer, ServeError> {
             worker.push((Arc::clone(&site), shared));
         }
     }
+    let admin = plan.admin.as_ref().map(admin::bind).transpose();
     let shard = |number: usize| {
         let labels = Labels::none()
             .with("component", "serve")
@@ -106,6 +109,7 @@ pub fn bind_server(plan: &ServePlan) -> Result<BoundServer, ServeError> {
         },
         workers,
         seed: plan.seed,
+        admin: admin.map_err(|source| ServeError::Listen { source })?,
     })
 }
 
@@ -130,6 +134,12 @@ impl BoundServer {
         &self.addresses
     }
 
+    /// The address of its admin interface, where it has one.
+    #[must_use]
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.admin.as_ref().map(|admin| admin.address)
+    }
+
     /// The certificate that was made for the first listener that has none of its
     /// own, as PEM.
     #[must_use]
@@ -144,12 +154,20 @@ impl BoundServer {
         self.counter.clone()
     }
 
-    /// Starts its workers in `scope` at `place`, called `serve-NUMBER`.
+    /// Starts its workers in `scope` at `place`, called `serve-NUMBER`. The admin
+    /// interface is one more, `admin`, which ends by itself where somebody asks it
+    /// for the end of the server.
     ///
     /// # Errors
     /// The kernel's answer where it starts no more threads; those that were
     /// started end with the scope.
     pub fn start(self, scope: &mut Scope, place: &Place) -> io::Result<()> {
+        if let Some(admin) = self.admin {
+            let (counter, listeners) = (self.counter.clone(), self.addresses);
+            scope.worker(place.clone(), "admin", move |token| {
+                admin.run(counter, listeners, token)
+            })?;
+        }
         let shards = self.counter.shards.into_iter();
         for (number, (listeners, (sink, shard))) in
             (0_u64..).zip(self.workers.into_iter().zip(shards))

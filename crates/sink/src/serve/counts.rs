@@ -94,6 +94,11 @@ pub struct ServeCounts {
 }
 
 impl ServeCounter {
+    /// How many workers count.
+    pub(super) fn workers(&self) -> u64 {
+        self.shards.len() as u64
+    }
+
     /// The counts so far, of all workers together.
     #[must_use]
     pub fn total(&self) -> ServeCounts {

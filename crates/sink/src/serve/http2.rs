@@ -214,9 +214,8 @@ impl Http2 {
         service.site.end_one();
         let status = match reply {
             Reply::Common => {
-                let common = answers.common();
-                self.respond(slot, &common.block, common.body.len(), Body::Common);
-                common.status
+                self.respond_common(slot);
+                answers.common().status
             }
             Reply::Own(answer) => self.respond_own(slot, *answer),
             Reply::Fault(Fault::Status(status)) => {
@@ -228,6 +227,35 @@ impl Http2 {
             }
         };
         service.shard.count_status(status);
+    }
+
+    /// Answers with what is answered as a rule, of which all is laid out.
+    fn respond_common(&mut self, slot: usize) {
+        let Some(request) = self.requests.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        let service = &self.service;
+        let answers = &service.site.answers;
+        let has_body = !request.head_only && !answers.common().body.is_empty();
+        let length = if has_body {
+            BodyLength::Unknown
+        } else {
+            BodyLength::None
+        };
+        let mut head = service.common_head.borrow_mut();
+        let block = head.at(answers, &mut service.date.borrow_mut(), clock::wall());
+        // Nothing follows where it is over already: `Failed` has said so.
+        let sent = block.is_some_and(|block| {
+            let sent = self.server.respond(request.stream, block, length);
+            sent.is_ok()
+        });
+        drop(head);
+        if !sent || !has_body {
+            self.requests[slot] = None;
+            return;
+        }
+        request.state = State::Sending(Body::Common, 0);
+        self.send_body(slot);
     }
 
     /// Answers with `answer`, or with status 500 where it cannot be laid out, and

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use proptest::prelude::*;
 use stillwell_units::Nanos;
 
+use crate::intake::{ask, gzip};
 use crate::support::{Counts, RunningSink, Script, http, plan, read_all, run};
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nx-sink: yes\r\ncontent-length: 5\r\n\r\ntaken";
@@ -179,7 +180,7 @@ fn a_request_that_breaks_off_counts_as_an_error_only() {
 }
 
 #[test]
-fn json_arrays_count_by_element_and_encoded_bodies_not_at_all() {
+fn json_arrays_count_by_element_and_bodies_in_unknown_codings_not_at_all() {
     let sink = sink();
     let mut client = Client::of(&sink);
     for (headers, body, events) in [
@@ -188,6 +189,8 @@ fn json_arrays_count_by_element_and_encoded_bodies_not_at_all() {
             r#"[{"a":"],["},{"a":[1,2]},3]"#,
             3,
         ),
+        ("content-encoding: br\r\n", "a\nb\n", 0),
+        // It is no gzip.
         ("content-encoding: gzip\r\n", "a\nb\n", 0),
         ("content-type: text/plain\r\n", "a\nb\n", 2),
     ] {
@@ -269,4 +272,34 @@ fn curl_is_content() {
         (counts.messages, counts.events, counts.errors),
         (4, 400_000, 0)
     );
+}
+
+#[test]
+fn the_events_of_packed_bodies_are_seen() {
+    let sink = sink();
+    let lines = "some line of text\n".repeat(100_000);
+    let array = format!("[{}1]", "1,".repeat(49_999));
+    for (coding, packed) in [
+        ("gzip", gzip(lines.as_bytes())),
+        ("zstd", zstd::encode_all(lines.as_bytes(), 1).unwrap()),
+    ] {
+        assert_eq!(
+            ask(
+                &sink,
+                &format!("POST / HTTP/1.1\r\ncontent-encoding: {coding}"),
+                &packed
+            )
+            .0,
+            200
+        );
+    }
+    let head = "POST / HTTP/1.1\r\ncontent-type: application/json\r\ncontent-encoding: gzip";
+    ask(&sink, head, &gzip(array.as_bytes()));
+    let shards = sink.shards().to_vec();
+    assert_eq!(sink.end().events, 250_000);
+    assert_eq!(
+        shards[0].decoded_bytes.total(),
+        (2 * lines.len() + array.len()) as u64
+    );
+    assert_eq!(shards[0].malformed.total(), 0);
 }

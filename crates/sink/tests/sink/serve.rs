@@ -47,6 +47,7 @@ fn plan(listener: ServeListenerPlan) -> ServePlan {
         seed: Seed::from_number(1),
         workers: 1,
         listeners: vec![listener],
+        admin: None,
     }
 }
 

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use stillwell_metric::SinkShard;
 use stillwell_plan::{SinkBody, SinkPlan, SinkProtocol};
 use stillwell_scope::{Place, Scope, Token};
-use stillwell_sink::bind;
+use stillwell_sink::{BoundSink, bind};
 use stillwell_units::Nanos;
 
 pub(crate) struct RunningSink {
@@ -51,7 +51,10 @@ pub(crate) fn http(delay: Nanos, connections_max: u32) -> SinkProtocol {
 }
 
 pub(crate) fn run(plan: &SinkPlan) -> RunningSink {
-    let bound = bind(plan).unwrap();
+    run_bound(bind(plan).unwrap())
+}
+
+pub(crate) fn run_bound(bound: BoundSink) -> RunningSink {
     let (shards, address) = (bound.shards(), bound.address());
     let mut scope = Scope::new(&Token::new());
     bound.start(&mut scope, &Place::default()).unwrap();

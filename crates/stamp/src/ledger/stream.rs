@@ -1,11 +1,12 @@
 //! The account of one stream.
 
-use super::ArrivalKind;
 use super::figures::{Bounds, Losses, StreamFigures, Walk};
 use super::received::Received;
 use super::store::{Store, Words};
 use super::window::{Entry, WINDOW, Window};
+use super::{ArrivalKind, ExpectedStream};
 use crate::span::SpanCheck;
+use stillwell_units::Nanos;
 
 /// How many sequence numbers with damage are kept for a person to look at.
 const DAMAGED_KEPT: usize = 64;
@@ -17,6 +18,7 @@ pub(super) struct StreamLedger {
     first: Received,
     further: Vec<Received>,
     latest: Option<u64>,
+    late_after: Nanos,
     tally: Tally,
 }
 
@@ -39,21 +41,28 @@ struct Tally {
 }
 
 impl StreamLedger {
-    pub(super) fn new(copies: u8) -> Self {
+    pub(super) fn new(expected: &ExpectedStream) -> Self {
+        let further = usize::from(expected.copies.saturating_sub(1));
         Self {
             first: Received::default(),
-            further: vec![Received::default(); usize::from(copies.saturating_sub(1))],
+            further: vec![Received::default(); further],
             latest: None,
+            late_after: expected.late_after.unwrap_or(Nanos::new(u64::MAX)),
             tally: Tally::default(),
         }
     }
 
     #[inline(always)]
-    pub(super) fn enter(&mut self, sequence: u64, late: bool, store: &mut Store) -> ArrivalKind {
+    pub(super) fn enter(
+        &mut self,
+        sequence: u64,
+        latency: Nanos,
+        store: &mut Store,
+    ) -> ArrivalKind {
         self.tally.arrivals += 1;
         match self.first.enter(sequence, store) {
             Entry::New => {
-                self.tally.late += u64::from(late);
+                self.tally.late += u64::from(latency > self.late_after);
                 self.order(sequence)
             }
             Entry::Known => self.enter_again(sequence, store),
@@ -99,6 +108,11 @@ impl StreamLedger {
     #[inline(always)]
     pub(super) fn count_span(&mut self, sequence: u64, span: SpanCheck) {
         let tally = &mut self.tally;
+        // Nearly always.
+        if span == SpanCheck::Intact {
+            tally.intact += 1;
+            return;
+        }
         match span {
             SpanCheck::Undeclared => tally.undeclared += 1,
             SpanCheck::Intact => tally.intact += 1,

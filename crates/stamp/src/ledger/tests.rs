@@ -9,10 +9,15 @@ use crate::span::Span;
 fn expected(copies: u8, memory: ByteSize) -> Expected {
     Expected {
         run: RunMark::of(&RunId::from_bytes([1; 16])),
-        streams: 2,
+        streams: vec![expected_stream(copies); 2],
+        memory,
+    }
+}
+
+fn expected_stream(copies: u8) -> ExpectedStream {
+    ExpectedStream {
         copies,
         late_after: Some(Nanos::new(100)),
-        memory,
     }
 }
 
@@ -39,12 +44,13 @@ fn enter(ledger: &mut Ledger, sequence: u64) -> ArrivalKind {
         stream: stream(),
         sequence,
         time: 1_000,
+        lateness: 7,
         span: Span::NONE,
     };
     let arrival = ledger.enter(&stamp, SpanCheck::Undeclared, Moment::new(1_010));
     assert_eq!(
-        (arrival.sequence, arrival.latency),
-        (sequence, Nanos::new(10))
+        (arrival.sequence, arrival.latency, arrival.transit),
+        (sequence, Nanos::new(10), Nanos::new(3))
     );
     arrival.kind
 }
@@ -387,6 +393,7 @@ fn spans_lateness_and_strangers_are_counted() {
         stream: stream(),
         sequence: 5,
         time: 1_000,
+        lateness: 7,
         span: Span::NONE,
     };
     let other_run = RunMark::of(&RunId::from_bytes([2; 16]));
@@ -433,24 +440,17 @@ fn spans_lateness_and_strangers_are_counted() {
 
 #[test]
 fn what_cannot_be_expected_is_refused() {
-    let good = expected(1, ByteSize::mib(64));
-    let refused = |expected| Ledger::new(expected).unwrap_err().to_string();
+    let refused = |streams| {
+        let good = expected(1, ByteSize::mib(64));
+        let refused = Ledger::new(Expected { streams, ..good });
+        refused.unwrap_err().to_string()
+    };
+    assert_eq!(refused(vec![]), "a ledger has 1 to 65536 streams, not 0");
     assert_eq!(
-        refused(Expected { streams: 0, ..good }),
-        "a ledger has 1 to 65536 streams, not 0"
-    );
-    assert_eq!(
-        refused(Expected { copies: 9, ..good }),
+        refused(vec![expected_stream(1), expected_stream(9)]),
         "an event is expected 1 to 8 times, not 9"
     );
-    assert!(
-        refused(Expected {
-            streams: 60_000,
-            copies: 8,
-            ..good
-        })
-        .contains("needs")
-    );
+    assert!(refused(vec![expected_stream(8); 60_000]).contains("needs"));
     let mut one = ledger(1);
     assert_eq!(one.absorb(&mut ledger(2)), Err(LedgerError::Unlike));
 }

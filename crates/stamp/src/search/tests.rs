@@ -3,7 +3,7 @@ use stillwell_units::{Moment, RunId};
 
 use super::*;
 use crate::span::Span;
-use crate::stamp::{RunMark, Stamper, StreamId};
+use crate::stamp::{RunMark, Stamper, StreamId, Times};
 
 /// One event: its text behind the stamp, with the stamp in front of it.
 fn event(sequence: u64, text: &str) -> Vec<u8> {
@@ -11,7 +11,8 @@ fn event(sequence: u64, text: &str) -> Vec<u8> {
     let mut slot = [b'x'; STAMP_WIDTH];
     let stamper = Stamper::new(run, StreamId::new(4).unwrap());
     let span = Span::of(text.as_bytes());
-    stamper.write(&mut slot, sequence, Moment::new(sequence), span);
+    let times = Times::new(Moment::new(sequence), Moment::new(sequence));
+    stamper.write(&mut slot, sequence, times, span);
     [&slot, text.as_bytes()].concat()
 }
 

@@ -2,12 +2,14 @@ use proptest::prelude::*;
 
 use super::*;
 
-const RUNS: u32 = 0xff_ffff;
+const RUNS: u32 = RUN_MASK;
 
 fn written(run: u32, stream: u32, sequence: u64, time: u64, span: Span) -> [u8; STAMP_WIDTH] {
     let mut slot = [b'x'; STAMP_WIDTH];
     let stamper = Stamper::new(RunMark(run & RUNS), StreamId::new(stream).unwrap());
-    stamper.write(&mut slot, sequence, Moment::new(time), span);
+    let sent = Moment::new(time.saturating_add(5_000_000));
+    let times = Times::new(Moment::new(time), sent);
+    stamper.write(&mut slot, sequence, times, span);
     slot
 }
 
@@ -29,6 +31,7 @@ proptest! {
             sequence,
             span,
             time: time % TIME_LIMIT,
+            lateness: pack_lateness(5_000_000.min(u64::MAX - time)),
         };
         prop_assert_eq!(Stamp::read(&slot), Some(expected));
     }
@@ -85,10 +88,12 @@ fn the_bytes_stay_the_same() {
     let mut slot = [0; STAMP_WIDTH];
     let stamper = Stamper::new(run, StreamId::new(2).unwrap());
     let span = Span::of(b" the quick brown fox jumps over the lazy dog, twice");
-    stamper.write(&mut slot, 1_000_000, Moment::new(123_456_789_000), span);
+    let sent = Moment::new(123_456_790_234);
+    let times = Times::new(Moment::new(123_456_789_000), sent);
+    stamper.write(&mut slot, 1_000_000, times, span);
     assert_eq!(
         std::str::from_utf8(&slot).unwrap(),
-        "0qz8x1v9pniejpaaaecepaaamdpjdlbncaaambaaiakbjjolldakalcafnjkcfam"
+        "0qz8x1v9pniejlcaaecepaaapjdlbnaacaaambaaiakbjjolcnealdakilohfang"
     );
 }
 
@@ -136,8 +141,32 @@ fn times_are_whole_again_beside_the_time_of_arrival() {
 
 #[test]
 fn runs_have_marks_of_their_own() {
-    let marks: std::collections::HashSet<_> = (0..=u8::MAX)
+    let marks: std::collections::HashSet<_> = (0..64)
         .map(|byte| RunMark::of(&RunId::from_bytes([byte; 16])))
         .collect();
-    assert_eq!(marks.len(), 256);
+    assert_eq!(marks.len(), 64);
+}
+
+proptest! {
+    #[test]
+    fn latenesses_read_back_to_three_digits(nanos in 0_u64..4_000_000_000_000, shift in 0_u32..42) {
+        let late = nanos >> shift;
+        let times = Times::new(Moment::new(7), Moment::new(7 + late));
+        let mut slot = [0; STAMP_WIDTH];
+        Stamper::new(RunMark(1), StreamId(1)).write(&mut slot, 0, times, Span::NONE);
+        let found = Stamp::read(&slot).unwrap().lateness().as_u64();
+        prop_assert!(found <= late && late - found <= late / 1024, "{late} became {found}");
+    }
+}
+
+#[test]
+fn what_was_sent_early_was_not_late_and_the_longest_lateness_is_kept() {
+    let lateness = |intended, sent| {
+        let times = Times::new(Moment::new(intended), Moment::new(sent));
+        let mut slot = [0; STAMP_WIDTH];
+        Stamper::new(RunMark(1), StreamId(1)).write(&mut slot, 0, times, Span::NONE);
+        Stamp::read(&slot).unwrap().lateness().as_u64()
+    };
+    assert_eq!(lateness(10, 3), 0);
+    assert_eq!(lateness(0, u64::MAX), 2047 << 31);
 }

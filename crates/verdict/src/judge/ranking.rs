@@ -189,7 +189,11 @@ fn own_metrics(goal: &GoalMetric) -> Vec<&str> {
         }
         GoalMetric::Memory => &[catalogue::SUBJECT_RSS],
         GoalMetric::MemoryPeak => &[catalogue::SUBJECT_RSS_PEAK],
-        GoalMetric::MemorySlope | GoalMetric::Latency(_) | GoalMetric::Loss => &[],
+        GoalMetric::Doubled => &[catalogue::EVENTS_DOUBLED],
+        GoalMetric::EventLatency(_)
+        | GoalMetric::MemorySlope
+        | GoalMetric::Latency(_)
+        | GoalMetric::Loss => &[],
         GoalMetric::Series(own) => return vec![&own.metric],
     };
     metrics.iter().map(|metric| metric.name).collect()

@@ -16,6 +16,7 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
         rss_peak_bytes: window::last(&capture.series, catalogue::SUBJECT_RSS_PEAK),
         subject_cpus: manifest.subject_cpus.clone(),
         own_cpus: manifest.own_cpus.clone(),
+        ledger: manifest.ledger.clone(),
         ..RunFigures::default()
     };
     let Some(window) = window else {
@@ -38,6 +39,8 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
     figures.lateness = window.quantiles(catalogue::LATENESS);
     figures.response_time = window.quantiles(catalogue::RESPONSE_TIME);
     figures.service_time = window.quantiles(catalogue::SERVICE_TIME);
+    figures.event_latency = window.quantiles(catalogue::EVENT_LATENCY);
+    figures.event_transit = window.quantiles(catalogue::EVENT_TRANSIT);
     figures.subject_cpu_share = window.share_of_load(catalogue::SUBJECT_CPU);
     figures.subject_core_share = figures.subject_cpu_share.and_then(|share| {
         let cpus = manifest.subject_cpus.as_ref()?.len();

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use stillwell_capture::Capture;
+use stillwell_capture::{Capture, CountBounds, LedgerFigures, LedgerRecord};
 use stillwell_metric::catalogue;
 use stillwell_plan::{GoalMetric, LatencyQuantile, SubjectKind};
+use stillwell_units::float_from_u64;
 
 use super::{Measured, RunFigures, slope};
 use crate::window::{TimeQuantiles, Window};
@@ -55,6 +56,12 @@ fn measured(
                 .ok_or("what sinks received was not recorded")
         }
         GoalMetric::Loss => loss(capture, figures),
+        GoalMetric::Doubled => {
+            let ledger = figures.ledger.as_ref().ok_or("no event was stamped")?;
+            share_of_stamped(ledger, |one| &one.doubled)
+        }
+        GoalMetric::EventLatency(quantile) => latency(*quantile, figures.event_latency)
+            .ok_or("no stamped event arrived while measuring"),
         GoalMetric::Latency(quantile) => {
             has_generator(capture)?;
             latency(*quantile, figures.response_time)
@@ -121,11 +128,31 @@ fn cpu(
 fn loss(capture: &Capture, figures: &RunFigures) -> Result<f64, &'static str> {
     has_generator(capture)?;
     has_sink(capture)?;
+    if let Some(ledger) = &figures.ledger {
+        return share_of_stamped(ledger, |one| &one.lost);
+    }
     let sent = figures.whole.events_sent.filter(|sent| *sent > 0.0);
     let sent = sent.ok_or("no event was sent")?;
     let received = figures.whole.events_received;
     let received = received.ok_or("how many events sinks received was not recorded")?;
     Ok(1.0 - received / sent)
+}
+
+/// A count of the ledger for each stamped event that was sent.
+fn share_of_stamped(
+    ledger: &LedgerRecord,
+    count: impl Fn(&LedgerFigures) -> &CountBounds,
+) -> Result<f64, &'static str> {
+    let (mut counted, mut sent) = (0, 0);
+    for one in &ledger.generators {
+        let exactly = count(one).exactly();
+        counted += exactly.ok_or("the ledger ran out of memory and knows only bounds")?;
+        sent += one.sent;
+    }
+    if sent == 0 {
+        return Err("no stamped event was sent");
+    }
+    Ok(float_from_u64(counted) / float_from_u64(sent))
 }
 
 /// In nanoseconds, from the intended time on.
@@ -137,5 +164,5 @@ fn latency(quantile: LatencyQuantile, times: Option<TimeQuantiles>) -> Option<f6
         LatencyQuantile::P99 => times.p99,
         LatencyQuantile::P999 => times.p999,
     };
-    Some(stillwell_units::float_from_u64(time.as_u64()))
+    Some(float_from_u64(time.as_u64()))
 }

@@ -1,23 +1,47 @@
 //! What `nighthawk_client` takes: Nighthawk's flags, with its defaults.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
-use clap::{Parser, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
+use stillwell_plan::PredicatePlan;
 use stillwell_report::load::LoadFormat;
 use stillwell_units::Nanos;
 
-use super::{Concurrency, FamilyName, Header, Predicate, ReuseName};
+use self::values::{concurrency, count, endpoint, failure, header, output_format, termination};
+use super::{Concurrency, FamilyName, Header, ReuseName};
+
+mod values;
 
 /// A load under Nighthawk's name: quantities are those of each worker.
 #[derive(Debug, Parser)]
-#[command(name = "nighthawk_client", version, disable_help_subcommand = true)]
+#[command(
+    name = "nighthawk_client",
+    version,
+    disable_help_subcommand = true,
+    args_override_self = false,
+    after_help = "Flags that need Nighthawk's gRPC service or HTTP/3 are refused by name.\n\
+                  Exit codes: 0, or 1 for whatever went wrong."
+)]
 pub(crate) struct NighthawkClientArguments {
     /// Where requests go; http where no scheme is given
     #[arg(value_name = "URI")]
     pub(crate) uri: Option<String>,
+    #[command(flatten)]
+    pub(crate) target: NighthawkTarget,
+    #[command(flatten)]
+    pub(crate) shape: NighthawkShape,
+    #[command(flatten)]
+    pub(crate) request: NighthawkRequest,
+    #[command(flatten)]
+    pub(crate) telling: NighthawkTelling,
+}
+
+/// Whom it speaks with, and how.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Target and protocol")]
+pub(crate) struct NighthawkTarget {
     /// An address that requests go to in turn, with its port; repeatable
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", value_parser = endpoint)]
     pub(crate) multi_target_endpoint: Vec<String>,
     /// The path for all of them
     #[arg(long, value_name = "PATH")]
@@ -25,50 +49,85 @@ pub(crate) struct NighthawkClientArguments {
     /// Speak TLS with all of them
     #[arg(long)]
     pub(crate) multi_target_use_https: bool,
+    /// What is spoken on connections [default: http1]
+    #[arg(short, long, value_enum)]
+    pub(crate) protocol: Option<NighthawkProtocol>,
+    /// The same as --protocol http2
+    #[arg(long)]
+    pub(crate) h2: bool,
+    /// Options of HTTP/3, which is not spoken
+    #[arg(long, value_name = "JSON", hide = true)]
+    pub(crate) http3_protocol_options: Option<String>,
+    /// Which addresses of a name are used
+    #[arg(long, value_enum, default_value_t = FamilyName::Auto)]
+    pub(crate) address_family: FamilyName,
+    /// The local address of connections: Envoy's BindConfig as JSON or YAML in
+    /// one line
+    #[arg(long, value_name = "JSON")]
+    pub(crate) upstream_bind_config: Option<String>,
+    /// How TLS is spoken: Envoy's UpstreamTlsContext as JSON or YAML in one line
+    #[arg(long, value_name = "JSON")]
+    pub(crate) tls_context: Option<String>,
+    /// How TLS is spoken: Envoy's TransportSocket as JSON or YAML in one line
+    #[arg(long, value_name = "JSON")]
+    pub(crate) transport_socket: Option<String>,
+    /// What is spoken with a proxy, which is not built
+    #[arg(long, value_enum, hide = true)]
+    pub(crate) tunnel_protocol: Option<NighthawkProtocol>,
+    /// A proxy, which is not built
+    #[arg(long, value_name = "URI", hide = true)]
+    pub(crate) tunnel_uri: Option<String>,
+    /// How TLS is spoken with a proxy, which is not built
+    #[arg(long, value_name = "JSON", hide = true)]
+    pub(crate) tunnel_tls_context: Option<String>,
+}
+
+/// How much load there is, until when, over how many connections.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Load")]
+pub(crate) struct NighthawkShape {
     /// Requests a second of each worker
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value = "5", allow_negative_numbers = true, value_parser = count::<1, 1_000_000>)]
     pub(crate) rps: u32,
     /// Connections of each worker, for HTTP/1
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true, value_parser = count::<1, 1_000_000>)]
     pub(crate) connections: u32,
-    /// How long to send: seconds, or a time such as 500ms
-    #[arg(long, default_value = "5", value_parser = seconds, conflicts_with = "no_duration")]
-    pub(crate) duration: Nanos,
+    /// How long to send: seconds, or a time such as 500ms [default: 5]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = values::seconds)]
+    pub(crate) duration: Option<Nanos>,
     /// Send until a predicate or a signal ends it
     #[arg(long)]
     pub(crate) no_duration: bool,
     /// How long connecting may take: seconds, or a time
-    #[arg(long, default_value = "30", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", default_value = "30", allow_negative_numbers = true, value_parser = values::seconds)]
     pub(crate) timeout: Nanos,
     /// Workers: a number, or auto for one on each CPU
-    #[arg(long, default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = concurrency)]
     pub(crate) concurrency: Concurrency,
-    /// What is spoken on connections
-    #[arg(short, long, value_enum, default_value_t = NighthawkProtocol::Http1, conflicts_with = "h2")]
-    pub(crate) protocol: NighthawkProtocol,
-    /// The same as --protocol http2
-    #[arg(long)]
-    pub(crate) h2: bool,
     /// Drop requests that find no free connection, rather than to hold back
     #[arg(long)]
     pub(crate) open_loop: bool,
     /// Send so many at once
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value = "0", allow_negative_numbers = true, value_parser = count::<0, 1_000_000>)]
     pub(crate) burst_size: u32,
-    /// Send each request later by up to this time
-    #[arg(long, value_name = "TIME", conflicts_with = "burst_size", value_parser = seconds)]
+    /// Send each request later by up to this time, such as .00001s
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = values::length)]
     pub(crate) jitter_uniform: Option<Nanos>,
-    /// Requests that may wait on each worker, in an open loop
-    #[arg(long, default_value_t = 0)]
+    /// How the rate grows: nighthawk.linear-ramping-rate-limiter-plugin as JSON or
+    /// YAML in one line
+    #[arg(long, value_name = "JSON")]
+    pub(crate) rate_limiter_plugin_config: Option<String>,
+    /// Requests that may wait on each worker
+    #[arg(long, value_name = "N", default_value = "0", allow_negative_numbers = true, value_parser = count::<0, { u32::MAX }>)]
     pub(crate) max_pending_requests: u32,
     /// Requests under way on each worker, for HTTP/2
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true, value_parser = count::<1, { u32::MAX }>)]
     pub(crate) max_active_requests: u32,
     /// Requests that one connection carries at most
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) max_requests_per_connection: Option<u64>,
+    #[arg(long, value_name = "N", default_value = "4294937295", allow_negative_numbers = true, value_parser = count::<1, { u32::MAX }>)]
+    pub(crate) max_requests_per_connection: u32,
     /// Requests under way on one connection of HTTP/2
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count::<1, 2_147_483_647>)]
     pub(crate) max_concurrent_streams: Option<u32>,
     /// Use several connections of HTTP/2, one request at a time on each
     #[arg(long)]
@@ -79,45 +138,100 @@ pub(crate) struct NighthawkClientArguments {
     /// Open all connections before the start
     #[arg(long)]
     pub(crate) prefetch_connections: bool,
-    /// Open connections before the start
+    /// Send one request of each worker before the start
     #[arg(long)]
     pub(crate) simple_warmup: bool,
     /// How to wait for the next request
     #[arg(long, value_enum, default_value_t = NighthawkIdle::Spin)]
     pub(crate) sequencer_idle_strategy: NighthawkIdle,
     /// End well once a counter exceeds a threshold; repeatable
-    #[arg(long, value_name = "COUNTER:N")]
-    pub(crate) termination_predicate: Vec<Predicate>,
+    #[arg(long, value_name = "COUNTER:N", value_parser = termination)]
+    pub(crate) termination_predicate: Vec<NighthawkPredicate>,
     /// End with a failure once a counter exceeds a threshold; repeatable
-    #[arg(long, value_name = "COUNTER:N")]
-    pub(crate) failure_predicate: Vec<Predicate>,
+    #[arg(long, value_name = "COUNTER:N", value_parser = failure)]
+    pub(crate) failure_predicate: Vec<NighthawkPredicate>,
     /// Do not fail by bad statuses, lost connections and resets
     #[arg(long)]
     pub(crate) no_default_failure_predicates: bool,
+}
+
+/// What requests are.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Requests")]
+pub(crate) struct NighthawkRequest {
     /// Method of requests
-    #[arg(long, default_value = "GET")]
+    #[arg(long, value_name = "METHOD", default_value = "GET", value_parser = METHODS)]
     pub(crate) request_method: String,
     /// A header, as `name: value`; repeatable
-    #[arg(long)]
+    #[arg(long, value_name = "HEADER", value_parser = header)]
     pub(crate) request_header: Vec<Header>,
     /// Length of the body of requests
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=4_194_304))]
+    #[arg(long, value_name = "BYTES", default_value = "0", allow_negative_numbers = true, value_parser = count::<0, 4_194_304>)]
     pub(crate) request_body_size: u32,
     /// The body of requests
-    #[arg(long, value_name = "FILE", conflicts_with = "request_body_size")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) request_body_file: Option<PathBuf>,
-    /// Which addresses of a name are used
-    #[arg(long, value_enum, default_value_t = FamilyName::Auto)]
-    pub(crate) address_family: FamilyName,
+    /// A gRPC service that hands out requests, which is not built
+    #[arg(long, value_name = "URI", hide = true)]
+    pub(crate) request_source: Option<String>,
+    /// Requests from a list: nighthawk.file-based-request-source-plugin or
+    /// nighthawk.in-line-options-list-request-source-plugin as JSON or YAML in one
+    /// line
+    #[arg(long, value_name = "JSON")]
+    pub(crate) request_source_plugin_config: Option<String>,
+}
+
+/// What is told, and to whom.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct NighthawkTelling {
     /// How much is told on standard error
-    #[arg(short, long, default_value = "info", value_parser = ["trace", "debug", "info", "warn", "error", "critical"])]
-    pub(crate) verbosity: String,
+    #[arg(short, long, value_name = "LEVEL", default_value = "info", value_enum)]
+    pub(crate) verbosity: NighthawkVerbosity,
     /// What is printed on standard output
-    #[arg(long, default_value = "human", value_parser = LoadFormat::from_str)]
+    #[arg(long, value_name = "FORMAT", default_value = "human", value_parser = output_format)]
     pub(crate) output_format: LoadFormat,
     /// A word for results; repeatable
     #[arg(long)]
     pub(crate) label: Vec<String>,
+    /// Where spans go, such as zipkin://localhost:9411/api/v2/spans
+    #[arg(long, value_name = "URI")]
+    pub(crate) trace: Option<String>,
+    /// Who is told counts while it goes on: Envoy's StatsSink as JSON or YAML in
+    /// one line; repeatable
+    #[arg(long, value_name = "JSON")]
+    pub(crate) stats_sinks: Vec<String>,
+    /// Where a stats sink with `tcp_cluster_name` is
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) stats_sink_address: Option<String>,
+    /// Seconds between two tellings of stats sinks [default: 5]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count::<1, 300>)]
+    pub(crate) stats_flush_interval: Option<u32>,
+    /// The same as a time, such as 0.5s
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = values::length)]
+    pub(crate) stats_flush_interval_duration: Option<Nanos>,
+    /// The header of answers that holds a number of nanoseconds to record
+    #[arg(long, value_name = "NAME", default_value = "")]
+    pub(crate) latency_response_header_name: String,
+    /// A plugin that looks at answers, which is not built
+    #[arg(long, value_name = "JSON", hide = true)]
+    pub(crate) user_defined_plugin_config: Vec<String>,
+    /// A gRPC service that makes the load, which is not built
+    #[arg(long, value_name = "URI", hide = true)]
+    pub(crate) nighthawk_service: Option<String>,
+}
+
+/// The methods that there are names for.
+const METHODS: [&str; 9] = [
+    "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH",
+];
+
+/// A counter with its threshold, as it was typed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct NighthawkPredicate {
+    /// The counter's name as typed.
+    pub(crate) name: String,
+    pub(crate) plan: PredicatePlan,
 }
 
 /// What is spoken on connections.
@@ -127,6 +241,8 @@ pub(crate) enum NighthawkProtocol {
     Http1,
     /// HTTP/2.
     Http2,
+    /// HTTP/3, which is not spoken.
+    Http3,
 }
 
 /// How to wait for the next request.
@@ -140,10 +256,19 @@ pub(crate) enum NighthawkIdle {
     Sleep,
 }
 
-/// Whole seconds, or a time with its unit.
-fn seconds(text: &str) -> Result<Nanos, String> {
-    match text.parse() {
-        Ok(seconds) => Ok(Nanos::from_secs(seconds)),
-        Err(_) => text.parse().map_err(|error| format!("{error}")),
-    }
+/// How much is told on standard error; each level tells what those behind it do.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, ValueEnum)]
+pub(crate) enum NighthawkVerbosity {
+    /// As debug.
+    Trace,
+    /// Progress once a second as well.
+    Debug,
+    /// What is done.
+    Info,
+    /// What may be wrong.
+    Warn,
+    /// What is wrong.
+    Error,
+    /// As error.
+    Critical,
 }

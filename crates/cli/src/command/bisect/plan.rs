@@ -4,7 +4,7 @@
 use stillwell_config::{LabOverrides, VariantArgument};
 use stillwell_plan::{BinarySource, ExperimentPlan, LabPlan, VariantPlan};
 
-use crate::arguments::{BisectArguments, SelectArguments};
+use crate::arguments::BisectArguments;
 use crate::command::select;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
@@ -31,20 +31,8 @@ pub(super) fn load(arguments: &BisectArguments, paint: &Paint) -> Result<LabPlan
 
 fn overrides(arguments: &BisectArguments) -> LabOverrides {
     let revision = |typed: &str| Some(VariantArgument::Git(typed.to_owned()));
-    let course = &arguments.course;
-    let select = SelectArguments {
-        baseline: revision(&arguments.good),
-        comparison: revision(&arguments.bad),
-        repo: arguments.repo.clone(),
-        build: arguments.build.clone(),
-        build_output: arguments.build_output.clone(),
-        only: arguments.only.clone(),
-        course: course.clone(),
-        seed: arguments.seed,
-        goal: arguments.goal.clone(),
-        rate: arguments.rate.clone(),
-    };
-    select::overrides(&select)
+    let ends = [revision(&arguments.good), revision(&arguments.bad)];
+    select::overrides_between(ends, &arguments.changes)
 }
 
 /// Leaves two variants that are started as the one that is meant, one from GOOD

@@ -129,9 +129,13 @@ pub(super) fn lading_series(names: &[String]) -> SeriesWanted {
 pub(super) const fn unit_of(goal: &GoalMetric) -> (Unit, bool) {
     match goal {
         GoalMetric::EgressThroughput | GoalMetric::IngressThroughput => (Unit::Bytes, true),
-        GoalMetric::CpuPerEvent | GoalMetric::Latency(_) => (Unit::Nanoseconds, false),
+        GoalMetric::CpuPerEvent | GoalMetric::EventLatency(_) | GoalMetric::Latency(_) => {
+            (Unit::Nanoseconds, false)
+        }
         GoalMetric::Memory | GoalMetric::MemoryPeak => (Unit::Bytes, false),
-        GoalMetric::Loss | GoalMetric::MemorySlope => (Unit::Ratio, false),
+        GoalMetric::Doubled | GoalMetric::Loss | GoalMetric::MemorySlope => {
+            (Unit::Ratio, false)
+        }
         GoalMetric::Cpu | GoalMetric::Series(_) => (Unit::Unknown, false),
     }
 }

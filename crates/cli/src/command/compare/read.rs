@@ -163,10 +163,17 @@ impl<'a> SideReader<'a> {
         }
         let several = capture.runs.len() > 1;
         let warmup_millis = self.warmup_millis;
+        // Ours mark their phases; a warm-up that is named goes before.
+        let marked = |run: &LadingRun| {
+            let measured = run.measured.filter(|_| self.arguments.warmup.is_none());
+            measured.map(|(from, _)| from)
+        };
+        let are_marked = capture.runs.iter().all(|run| marked(run).is_some());
         let runs = capture.runs.into_iter().map(|run| {
             let length = run.ended_wall_millis.saturating_sub(run.started_wall_millis);
+            let start = marked(&run);
             ensure!(
-                length > warmup_millis,
+                start.is_some() || length > warmup_millis,
                 "{} lasts {} s, and the first {} s of each capture are left out as warm-up: give --warmup",
                 path.display(),
                 length / 1000,
@@ -182,13 +189,20 @@ impl<'a> SideReader<'a> {
                 experiment: run.experiment.clone(),
                 variant: run.variant.clone(),
                 source: Source::Lading {
-                    from_millis: run.started_wall_millis.saturating_add(warmup_millis),
-                    run,
+                    from_millis: start
+                        .unwrap_or_else(|| run.started_wall_millis.saturating_add(warmup_millis)),
+                    run: match start {
+                        Some(_) => run.only_measured(),
+                        None => run,
+                    },
                     metrics: capture.metrics.clone(),
                 },
             })
         });
         let runs = runs.collect::<anyhow::Result<Vec<_>>>()?;
+        if are_marked {
+            return Ok(runs);
+        }
         self.remarks.push(format!(
             "nothing in a capture of lading marks the end of warm-up: its first {} s are left out{}",
             warmup_millis / 1000,

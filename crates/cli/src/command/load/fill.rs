@@ -1,7 +1,6 @@
 //! From what was found to what is told.
 
-use std::collections::BTreeMap;
-
+use stillwell_legacy::nighthawk::CommandLineOptions;
 use stillwell_metric::{Histogram, LoadShard, LoadTime, Outcome, Sizes, empty_histogram};
 use stillwell_plan::{BodyPlan, LoadCurve, LoadPace, LoadPlan, LoadProtocol, Spacing};
 use stillwell_report::load::{
@@ -13,6 +12,10 @@ use stillwell_run::{LoadDoubt, LoadEnd, LoadFound, LoadSecond, LoadWorkerFound};
 use stillwell_scope::clock;
 use stillwell_units::{Nanos, Seed, float_from_u64};
 
+use super::telemetry;
+
+mod counters;
+
 /// What a report is made of.
 pub(super) struct Told<'a> {
     /// Targets as typed; empty where requests came from a file.
@@ -20,6 +23,8 @@ pub(super) struct Told<'a> {
     pub(super) labels: &'a [String],
     /// Whether latency counts from the sent time although there is a schedule.
     pub(super) closed_loop: bool,
+    /// What was asked for in Nighthawk's words, where it was.
+    pub(super) nighthawk: Option<&'a CommandLineOptions>,
     pub(super) plan: &'a LoadPlan,
     pub(super) seed: &'a Seed,
     pub(super) found: &'a LoadFound,
@@ -34,6 +39,8 @@ pub(super) fn report(told: &Told<'_>) -> LoadReport {
         .enumerate()
         .map(|(index, worker)| result(told, index, worker))
         .collect();
+    let mut global = LoadResult::merged(GLOBAL, &workers);
+    global.counters.extend(telemetry::counters(&found.telemetry));
     LoadReport {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: std::env::args().collect::<Vec<_>>().join(" "),
@@ -41,7 +48,7 @@ pub(super) fn report(told: &Told<'_>) -> LoadReport {
         host: Vec::new(),
         options: options(told),
         written: clock::wall(),
-        global: LoadResult::merged(GLOBAL, &workers),
+        global,
         workers,
         intervals: found
             .seconds
@@ -61,7 +68,7 @@ fn result(told: &Told<'_>, index: usize, worker: &LoadWorkerFound) -> LoadResult
     let mut result = LoadResult::named(format!("worker_{index}"));
     result.execution_start = told.found.started;
     result.execution_duration = worker.measured;
-    result.counters = counters(told.plan, &worker.shard);
+    result.counters = counters::of(told, &worker.shard);
     for outcome in Outcome::ALL {
         let count = worker.shard.outcomes[outcome.index()].total();
         if count > 0 {
@@ -72,73 +79,26 @@ fn result(told: &Told<'_>, index: usize, worker: &LoadWorkerFound) -> LoadResult
     result
 }
 
-/// Nighthawk's names; what they count includes the warm-up.
-fn counters(plan: &LoadPlan, shard: &LoadShard) -> BTreeMap<String, u64> {
-    let ended = |outcomes: &[Outcome]| outcomes.iter().map(|end| shard.ended(*end)).sum::<u64>();
-    let protocol = match plan.connecting.protocol {
-        LoadProtocol::Http1 => "upstream_cx_http1_total",
-        LoadProtocol::Http2 => "upstream_cx_http2_total",
-    };
-    let unconnected = [
-        Outcome::ConnectRefused,
-        Outcome::ConnectTimedOut,
-        Outcome::ConnectFailed,
-        Outcome::HandshakeFailed,
-    ];
-    let cut_off = [
-        Outcome::PeerClosed,
-        Outcome::TimedOut,
-        Outcome::Malformed,
-        Outcome::SendFailed,
-    ];
-    let all = [
-        ("benchmark.http_2xx", ended(&[Outcome::Ok])),
-        ("benchmark.http_3xx", ended(&[Outcome::Status3xx])),
-        ("benchmark.http_4xx", ended(&[Outcome::Status4xx])),
-        ("benchmark.http_5xx", ended(&[Outcome::Status5xx])),
-        ("benchmark.http_xxx", ended(&[Outcome::StatusOther])),
-        ("benchmark.pool_connection_failure", ended(&unconnected)),
-        ("benchmark.pool_overflow", ended(&[Outcome::Dropped])),
-        ("benchmark.stream_resets", ended(&cut_off)),
-        ("upstream_cx_total", shard.connections.total()),
-        (protocol, shard.connections.total()),
-        ("upstream_cx_connect_fail", shard.connect_failures.total()),
-        (
-            "upstream_cx_max_requests",
-            shard.connections_used_up.total(),
-        ),
-        ("upstream_cx_rx_bytes_total", shard.bytes_received.total()),
-        ("upstream_cx_tx_bytes_total", shard.bytes_sent.total()),
-        (
-            "upstream_rq_total",
-            shard.begun.total() - ended(&unconnected) - ended(&[Outcome::Dropped]),
-        ),
-        (
-            "sequencer.failed_terminations",
-            u64::from(is_failure(plan, shard)),
-        ),
-    ];
-    let all = all.into_iter().filter(|(_, value)| *value > 0);
-    all.map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-fn is_failure(plan: &LoadPlan, shard: &LoadShard) -> bool {
-    shard.predicate.total() > plan.until.termination.len() as u64
-}
-
 fn statistics(told: &Told<'_>, worker: &LoadWorkerFound, result: &mut LoadResult) {
     let service = over_classes(worker, LoadTime::Service);
-    let response = if has_schedule(told.plan) && !told.closed_loop {
+    let initiated = if has_schedule(told.plan) {
         over_classes(worker, LoadTime::Response)
     } else {
         service.clone()
+    };
+    let response = if told.closed_loop {
+        &service
+    } else {
+        &initiated
     };
     let lateness = worker.times(LoadTime::Lateness);
     let times = [
         (id::REQUEST_TO_RESPONSE, &service),
         (id::QUEUE_TO_CONNECT, lateness),
-        (id::SEQUENCER_CALLBACK, &response),
-        (id::RESPONSE_TIME, &response),
+        (id::SEQUENCER_CALLBACK, &initiated),
+        (id::SEQUENCER_BLOCKING, worker.times(LoadTime::Blocked)),
+        (id::ORIGIN_LATENCY, worker.times(LoadTime::Origin)),
+        (id::RESPONSE_TIME, response),
         (id::SERVICE_TIME, &service),
         (id::LATENESS, lateness),
         (id::OWN_LATENESS, worker.times(LoadTime::OwnLateness)),
@@ -147,8 +107,15 @@ fn statistics(told: &Told<'_>, worker: &LoadWorkerFound, result: &mut LoadResult
         (id::TLS_HANDSHAKE, worker.times(LoadTime::Handshake)),
     ];
     for (name, histogram) in times {
-        if !histogram.is_empty() {
+        // Nighthawk tells its own ones even where they are empty.
+        let is_due = told.nighthawk.is_some() && !name.starts_with(id::OWN_PREFIX);
+        if is_due || !histogram.is_empty() {
             result.add_statistic(LoadStatistic::of_times(name, histogram));
+        }
+    }
+    if told.nighthawk.is_some() {
+        for name in id::LATENCY_BY_STATUS {
+            result.add_statistic(LoadStatistic::of_times(name, &empty_histogram()));
         }
     }
     for class in Outcome::ANSWERS {
@@ -327,7 +294,7 @@ fn options(told: &Told<'_>) -> LoadOptions {
         },
         jitter_uniform: jitter,
         labels: told.labels.to_vec(),
-        nighthawk: None,
+        nighthawk: told.nighthawk.cloned().map(Box::new),
     }
 }
 

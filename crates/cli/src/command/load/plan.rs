@@ -12,9 +12,11 @@ use stillwell_plan::{
 use stillwell_units::{ByteSize, Nanos, Seed};
 
 use super::source::{self, Sourced};
+use super::telemetry;
 use crate::arguments::{
     Concurrency, Header, LoadArguments, LoadRate, LoadShapeArguments, LoadTlsArguments,
 };
+use crate::paint::Paint;
 
 const DURATION: Nanos = Nanos::from_secs(10);
 /// How long requests under way may take to end once the time is up.
@@ -56,6 +58,7 @@ pub(super) fn plan(arguments: &LoadArguments, seed: Seed) -> anyhow::Result<Load
             reuse: connecting.connection_reuse.into(),
             requests_max: connecting.max_requests_per_connection,
             timeout: connecting.connect_timeout,
+            source: None,
         },
         tls: tls(&arguments.tls),
         workers,
@@ -70,9 +73,12 @@ pub(super) fn plan(arguments: &LoadArguments, seed: Seed) -> anyhow::Result<Load
             by_worker: false,
         },
         warmup: arguments.warmup,
+        first_request: false,
+        latency_header: None,
         timeout: connecting.timeout,
         grace: connecting.timeout.min(GRACE_MAX),
         idle: connecting.idle_strategy.into(),
+        telemetry: telemetry::plan(&arguments.stats, &arguments.trace)?,
         seed,
     })
 }
@@ -152,7 +158,14 @@ fn endpoints(arguments: &LoadArguments) -> anyhow::Result<Vec<EndpointPlan>> {
     if let Some(path) = &request.har {
         let text = std::fs::read_to_string(path);
         let text = text.with_context(|| format!("read {}", path.display()))?;
-        return gather(source::har(&text)?, arguments);
+        let (requests, others) = source::har(&text)?;
+        if others > 0 && !arguments.quiet {
+            Paint::say(&format!(
+                "{}: {others} entries are no requests over HTTP and are passed over",
+                path.display()
+            ));
+        }
+        return gather(requests, arguments);
     }
     let body = request.body.as_deref().map_or(Ok(BodyPlan::None), body)?;
     let mut endpoints = Vec::new();

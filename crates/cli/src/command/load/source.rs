@@ -64,9 +64,10 @@ fn body_of(text: &str) -> BodyPlan {
 }
 
 /// Headers that say how a recorded message was framed, which ours is not.
-const FRAMING: [&str; 6] = [
+const FRAMING: [&str; 7] = [
     "connection",
     "content-length",
+    "http2-settings",
     "keep-alive",
     "proxy-connection",
     "transfer-encoding",
@@ -94,49 +95,122 @@ struct HarRequest {
     method: String,
     url: String,
     #[serde(default)]
-    headers: Vec<HarHeader>,
+    headers: Vec<HarPair>,
+    #[serde(default)]
+    cookies: Vec<HarPair>,
     post_data: Option<HarBody>,
 }
 
+/// A header, a cookie, or a field of a form.
 #[derive(Deserialize)]
-struct HarHeader {
+#[serde(rename_all = "camelCase")]
+struct HarPair {
     name: String,
+    #[serde(default)]
     value: String,
+    /// A file in a form: what was in it is not recorded.
+    file_name: Option<String>,
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct HarBody {
     #[serde(default)]
-    text: String,
+    mime_type: String,
+    text: Option<String>,
+    #[serde(default)]
+    params: Vec<HarPair>,
 }
 
 /// The requests of an HTTP archive (HAR 1.2), in their order, one after the
-/// other.
-pub(super) fn har(text: &str) -> anyhow::Result<Vec<Sourced>> {
+/// other; and how many entries are none of HTTP, which browsers record as well.
+pub(super) fn har(text: &str) -> anyhow::Result<(Vec<Sourced>, usize)> {
     let har: Har = serde_json::from_str(text).context("read the recording")?;
-    let requests = har.log.entries.into_iter().map(|entry| entry.request);
-    let requests: Vec<Sourced> = requests.map(of_har).collect();
-    if requests.is_empty() {
-        bail!("the recording holds no request");
+    let mut requests = Vec::new();
+    let mut others = 0;
+    for (number, entry) in (1..).zip(har.log.entries) {
+        if !is_http(&entry.request.url) {
+            others += 1;
+            continue;
+        }
+        let request = of_har(entry.request);
+        requests.push(request.with_context(|| format!("entry {number} of the recording"))?);
     }
-    Ok(requests)
+    if requests.is_empty() {
+        bail!("the recording holds no request over HTTP");
+    }
+    Ok((requests, others))
 }
 
-fn of_har(request: HarRequest) -> Sourced {
-    let is_kept = |header: &HarHeader| {
+fn is_http(url: &str) -> bool {
+    let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+    scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
+}
+
+fn of_har(request: HarRequest) -> anyhow::Result<Sourced> {
+    let is_kept = |header: &HarPair| {
         let is_framing = |name: &&str| header.name.eq_ignore_ascii_case(name);
         // Recordings of HTTP/2 have the request line among the headers.
         !header.name.starts_with(':') && !FRAMING.iter().any(is_framing)
     };
     let headers = request.headers.into_iter().filter(is_kept);
-    Sourced {
+    let mut headers: Vec<Header> = headers
+        .map(|header| Header(header.name, header.value))
+        .collect();
+    // Some recorders list cookies apart and leave their header out.
+    let is_cookie = |Header(name, _): &Header| name.eq_ignore_ascii_case("cookie");
+    if !request.cookies.is_empty() && !headers.iter().any(is_cookie) {
+        let cookies = request.cookies.iter();
+        let cookies = cookies.map(|cookie| format!("{}={}", cookie.name, cookie.value));
+        let value = cookies.collect::<Vec<_>>().join("; ");
+        headers.push(Header("Cookie".to_owned(), value));
+    }
+    let body = request.post_data.map_or(Ok(String::new()), text_of)?;
+    Ok(Sourced {
         method: request.method,
         url: request.url,
-        headers: headers
-            .map(|header| Header(header.name, header.value))
-            .collect(),
-        body: body_of(&request.post_data.map_or_else(String::new, |body| body.text)),
+        headers,
+        body: body_of(&body),
+    })
+}
+
+/// A body: as it was recorded, or put together from the fields of its form.
+fn text_of(body: HarBody) -> anyhow::Result<String> {
+    match body.text {
+        Some(text) if !text.is_empty() || body.params.is_empty() => Ok(text),
+        None if body.params.is_empty() => Ok(String::new()),
+        _ => {
+            let is_form = body
+                .mime_type
+                .starts_with("application/x-www-form-urlencoded");
+            if !is_form || body.params.iter().any(|field| field.file_name.is_some()) {
+                bail!(
+                    "its body was not recorded: there is neither text nor a form without files, \
+                     but {}",
+                    body.mime_type
+                );
+            }
+            let fields = body.params.iter();
+            let fields = fields
+                .map(|field| format!("{}={}", form_text(&field.name), form_text(&field.value)));
+            Ok(fields.collect::<Vec<_>>().join("&"))
+        }
     }
+}
+
+/// As `application/x-www-form-urlencoded` writes it.
+fn form_text(text: &str) -> String {
+    let mut written = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'*' | b'-' | b'.' | b'_' => {
+                written.push(char::from(byte));
+            }
+            b' ' => written.push('+'),
+            _ => written.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    written
 }
 
 #[cfg(test)]
@@ -172,7 +246,8 @@ mod tests {
                 {"name": ":path", "value": "/in"}, {"name": "Content-Length", "value": "2"},
                 {"name": "accept", "value": "*/*"}],
              "postData": {"mimeType": "text/plain", "text": "hi"}}, "response": {}}]}}"#;
-        let read = har(text).unwrap();
+        let (read, others) = har(text).unwrap();
+        assert_eq!(others, 0);
         assert_eq!(
             read[0].headers,
             [Header("accept".to_owned(), "*/*".to_owned())]
@@ -180,5 +255,29 @@ mod tests {
         assert_eq!(read[0].body, BodyPlan::Bytes(b"hi".to_vec()));
         assert!(har("{\"log\": {\"entries\": []}}").is_err());
         assert!(har("{").is_err());
+    }
+
+    #[test]
+    fn cookies_and_forms_are_put_together_where_they_were_taken_apart() {
+        let text = r#"{"log": {"entries": [
+            {"request": {"method": "GET", "url": "data:text/plain,a"}},
+            {"request": {"method": "GET", "url": "wss://a/socket", "headers": []}},
+            {"request": {"method": "POST", "url": "https://a/", "headers": [],
+             "cookies": [{"name": "a", "value": "1"}, {"name": "b", "value": "2", "path": "/"}],
+             "postData": {"mimeType": "application/x-www-form-urlencoded; charset=UTF-8",
+              "params": [{"name": "k k", "value": "ä&"}, {"name": "e"}]}}}]}}"#;
+        let (read, others) = har(text).unwrap();
+        assert_eq!((read.len(), others), (1, 2));
+        assert_eq!(
+            read[0].headers,
+            [Header("Cookie".to_owned(), "a=1; b=2".to_owned())]
+        );
+        assert_eq!(read[0].body, BodyPlan::Bytes(b"k+k=%C3%A4%26&e=".to_vec()));
+        let files = text.replace("application/x-www-form-urlencoded", "multipart/form-data");
+        let refused = format!("{:#}", har(&files).unwrap_err());
+        assert!(
+            refused.contains("entry 3") && refused.contains("multipart/form-data"),
+            "{refused}"
+        );
     }
 }

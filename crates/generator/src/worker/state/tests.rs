@@ -40,6 +40,7 @@ fn state(shape: RateShape, unit: RateUnit) -> State {
         half_written: 0,
         published_at: at(0),
         stopped: false,
+        stamps: false,
     }
 }
 
@@ -129,6 +130,7 @@ fn a_block_is_due_when_all_before_it_was_asked_for() {
         first: 0,
         last: 1,
         intended: at(1),
+        intended_last: at(1),
     };
     assert_eq!(state.take(&set, &next, 4096, at(1)), Next::Send(first));
     let bytes = set.block(0).bytes.len() as u64;

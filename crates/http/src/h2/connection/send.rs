@@ -42,9 +42,11 @@ impl Connection {
         };
         state.local_done = ends;
         let fits = head.block.bytes().len() <= self.peer.frame_bytes_max as usize;
-        let is_plain = head.body == BodyLength::None && head.extra.is_empty();
+        let says_no_length = matches!(head.body, BodyLength::None | BodyLength::Unknown);
+        let is_plain = says_no_length && head.extra.is_empty();
         if is_plain && fits && !self.peer.wants_empty_table {
-            head.block.write(stream.number(), self.output.bytes());
+            let out = self.output.bytes();
+            head.block.write(stream.number(), ends, out);
         } else {
             self.write_block(stream, head, ends);
         }
@@ -137,9 +139,16 @@ impl Connection {
         Ok(())
     }
 
+    /// Whether a stream may have got room and has not been told.
+    pub(in crate::h2) fn has_room(&self) -> bool {
+        !self.queue.is_empty()
+            && self.send_window > 0
+            && self.output.pending_bytes() < self.limits.output_bytes_max
+    }
+
     /// The stream that has got room and not been told.
     pub(super) fn next_room(&mut self) -> Option<Stream> {
-        if self.send_window <= 0 || self.output.pending_bytes() >= self.limits.output_bytes_max {
+        if !self.has_room() {
             return None;
         }
         while let Some(stream) = self.queue.pop_front() {

@@ -70,7 +70,10 @@ pub(super) fn parse_control(
     };
     let stream = head.stream;
     Ok(match head.kind {
-        kind::PRIORITY => Frame::Priority { stream },
+        kind::PRIORITY => {
+            check_dependency(stream, payload)?;
+            Frame::Priority { stream }
+        }
         kind::RST_STREAM => Frame::Reset {
             stream,
             code: ErrorCode(number(0)),
@@ -91,6 +94,17 @@ pub(super) fn parse_control(
         },
         kind => Frame::Ignored { kind },
     })
+}
+
+/// Refuses a stream that depends on itself; `priority` begins with what it
+/// depends on.
+pub(super) fn check_dependency(stream: u32, priority: &[u8]) -> Result<(), FrameError> {
+    let first = priority.first_chunk().copied().unwrap_or_default();
+    // The highest bit means something else.
+    if u32::from_be_bytes(first) & 0x7fff_ffff == stream {
+        return Err(FrameError::SelfDependency { stream });
+    }
+    Ok(())
 }
 
 /// What one SETTINGS frame says (RFC 9113, 6.5.2); what it does not say stays

@@ -1,6 +1,6 @@
 //! Bytes to frames.
 
-use super::parse::{FrameHead, parse_control};
+use super::parse::{FrameHead, check_dependency, parse_control};
 use super::{FRAME_HEAD_BYTES, Frame, FrameError, flag, kind};
 
 /// CONTINUATION frames that one header block may take.
@@ -315,9 +315,11 @@ fn begin_block<'p>(
         promised = Some(u32::from_be_bytes(*number) & 0x7fff_ffff);
         fragment = after;
     } else if head.has(flag::PRIORITY) {
-        fragment = fragment
-            .get(5..)
+        let (priority, after) = fragment
+            .split_at_checked(5)
             .ok_or(FrameError::Length { kind, bytes })?;
+        check_dependency(head.stream, priority)?;
+        fragment = after;
     }
     let fragment_bytes = fragment.len().checked_sub(padding);
     let fragment = &fragment[..fragment_bytes.ok_or(FrameError::Padding)?];

@@ -333,6 +333,13 @@ fn frames_with_an_impossible_content_are_refused() {
         let error = FrameError::Setting { identifier, value };
         check_refused(&frame(4, 0, 0, &payload), error);
     }
+    // In the clear and behind the mark of those who may not share.
+    for payload in [[0, 0, 0, 5, 9], [0x80, 0, 0, 5, 9]] {
+        let error = FrameError::SelfDependency { stream: 5 };
+        check_refused(&frame(kind::PRIORITY, 0, 5, &payload), error);
+        let flags = flag::PRIORITY | flag::END_HEADERS;
+        check_refused(&frame(kind::HEADERS, flags, 5, &payload), error);
+    }
 }
 
 #[test]

@@ -42,6 +42,16 @@ pub struct Decoder {
     table: Table,
     table_bytes_limit: usize,
     list_bytes_max: usize,
+    effect: BlockEffect,
+}
+
+/// What the last block had to do with the table.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(in crate::h2) struct BlockEffect {
+    /// Whether it referred to what was sent before, or changed the size.
+    pub(in crate::h2) depends: bool,
+    /// What it added counts so much.
+    pub(in crate::h2) added_bytes: usize,
 }
 
 /// How a literal is kept.
@@ -61,6 +71,10 @@ impl Decoder {
             table: Table::new(TABLE_BYTES_DEFAULT),
             table_bytes_limit: TABLE_BYTES_DEFAULT,
             list_bytes_max,
+            effect: BlockEffect {
+                depends: false,
+                added_bytes: 0,
+            },
         }
     }
 
@@ -75,12 +89,23 @@ impl Decoder {
         self.table.changes()
     }
 
+    /// What the last block had to do with the table.
+    pub(in crate::h2) const fn effect(&self) -> BlockEffect {
+        self.effect
+    }
+
+    /// How large the table may be now.
+    pub(in crate::h2) const fn table_bytes_max(&self) -> usize {
+        self.table.bytes_max()
+    }
+
     /// Reads a whole block into `list`, which is cleared first.
     ///
     /// # Errors
     /// [`HpackError`], after which nothing more of the connection can be read.
     pub fn decode(&mut self, block: &[u8], list: &mut FieldList) -> Result<(), HpackError> {
         list.clear();
+        self.effect = BlockEffect::default();
         let mut input = block;
         let mut size_may_change = true;
         while let Some(first) = input.first() {
@@ -109,12 +134,14 @@ impl Decoder {
             return Err(HpackError::TableSize { bytes, bytes_max });
         }
         self.table.set_bytes_max(bytes);
+        self.effect.depends = true;
         Ok(())
     }
 
-    fn indexed(&self, index: usize, list: &mut FieldList) -> Result<(), HpackError> {
+    fn indexed(&mut self, index: usize, list: &mut FieldList) -> Result<(), HpackError> {
         let field = self.table.field(index);
         let (name, value) = field.ok_or(HpackError::Index { index })?;
+        self.effect.depends |= !Table::is_static(index);
         if list.charge(size(name, value), self.list_bytes_max) {
             list.push(name, value);
         }
@@ -136,15 +163,17 @@ impl Decoder {
         } else {
             let field = self.table.field(index);
             let (name, _) = field.ok_or(HpackError::Index { index })?;
+            self.effect.depends |= !Table::is_static(index);
             bytes.extend_from_slice(name);
         }
         let value_start = bytes.len();
         read_string(input, bytes)?;
         let (name, value) = bytes[start..].split_at(value_start - start);
+        let size = size(name, value);
         if literal == Literal::Indexed {
             self.table.insert(name, value);
+            self.effect.added_bytes += size;
         }
-        let size = size(name, value);
         if list.charge(size, self.list_bytes_max) {
             list.close(value_start);
         } else {

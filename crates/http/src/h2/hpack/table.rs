@@ -60,6 +60,11 @@ impl Table {
         self.evict(0);
     }
 
+    /// Whether `index` means the same in every table.
+    pub(super) const fn is_static(index: usize) -> bool {
+        index <= STATIC.len()
+    }
+
     /// Name and value at `index`, where there is such an entry.
     pub(super) fn field(&self, index: usize) -> Option<(&[u8], &[u8])> {
         let index = index.checked_sub(1)?;

@@ -48,7 +48,7 @@ fn read_splunk_hec(reader: &Reader, options: &Node) -> Option<PayloadFormat> {
 }
 
 /// `text` or `json`.
-fn read_encoding(reader: &Reader, node: &Node) -> Option<HecEncoding> {
+pub(in crate::lading) fn read_encoding(reader: &Reader, node: &Node) -> Option<HecEncoding> {
     let words = [("text", HecEncoding::Text), ("json", HecEncoding::Json)];
     reader.word(node, "encoding", &words)
 }

@@ -96,10 +96,13 @@ struct Count(u32);
 struct Length(Nanos);
 
 pub(super) fn read(text: &[u8]) -> Result<ResponseOptions, ResponseOptionsError> {
-    let message: Message =
-        serde_json::from_slice(text).map_err(|error| ResponseOptionsError::Json {
+    let message = serde_json::from_slice::<Message>(text).or_else(|_| {
+        // Protocol buffers read more than JSON, and people write it.
+        let strict = strict(text);
+        serde_json::from_slice(&strict).map_err(|error| ResponseOptionsError::Json {
             message: error.to_string(),
-        })?;
+        })
+    })?;
     if !message.response_headers.is_empty() && !message.v3_response_headers.is_empty() {
         return Err(ResponseOptionsError::BothHeaders);
     }
@@ -130,6 +133,58 @@ pub(super) fn read(text: &[u8]) -> Result<ResponseOptions, ResponseOptionsError>
         },
         delta_header: delta.map(|name| name.to_ascii_lowercase()),
     })
+}
+
+/// `text` as JSON where its keys have no quotes, or its quotes are single ones:
+/// `{response_body_size: 13}`. What is JSON stays as it is.
+fn strict(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() + 16);
+    let mut open = Vec::new();
+    // Whether a key may begin here.
+    let mut before_key = false;
+    let mut rest = text.iter().copied().peekable();
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'"' | b'\'' => {
+                before_key = false;
+                out.push(b'"');
+                while let Some(inner) = rest.next_if(|inner| *inner != byte) {
+                    if inner == b'\\' {
+                        out.push(inner);
+                        out.extend(rest.next());
+                    } else {
+                        // A double quote in single ones.
+                        out.extend((inner == b'"').then_some(b'\\'));
+                        out.push(inner);
+                    }
+                }
+                out.extend(rest.next().map(|_| b'"'));
+                continue;
+            }
+            byte if before_key && is_of_name(byte) => {
+                out.extend([b'"', byte]);
+                while let Some(inner) = rest.next_if(|inner| is_of_name(*inner)) {
+                    out.push(inner);
+                }
+                out.push(b'"');
+                before_key = false;
+                continue;
+            }
+            b'{' | b'[' => open.push(byte),
+            b'}' | b']' => drop(open.pop()),
+            _ => {}
+        }
+        before_key = match byte {
+            b'{' | b',' => open.last() == Some(&b'{'),
+            byte => before_key && byte.is_ascii_whitespace(),
+        };
+        out.push(byte);
+    }
+    out
+}
+
+const fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 impl HeaderOption {

@@ -25,6 +25,24 @@ fn both_spellings_of_every_key_are_read() {
 }
 
 #[test]
+fn keys_need_no_quotes_as_in_nighthawks_documentation() {
+    let quoted = r#"{"response_body_size":20,"static_delay":"0s","v3_response_headers":
+        [{"header":{"key":"a","value":"{b: c, \"d"}}]}"#;
+    for text in [
+        r#"{response_body_size:20, static_delay: "0s", v3_response_headers:
+            [{header:{key: "a", value: "{b: c, \"d"}}]}"#,
+        r#"{ 'response_body_size' : 20, staticDelay:'0s', v3ResponseHeaders:
+            [ { header : { key: 'a', value: '{b: c, "d' } } ] }"#,
+    ] {
+        assert_eq!(read(text), read(quoted), "{text}");
+        assert!(read(text).is_ok());
+    }
+    for text in ["{a", "{'a", "{a:", "{response_body_size:20", "{\"a\\", "{,}"] {
+        assert!(read(text).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn what_is_not_understood_says_why() {
     for (text, message) in [
         ("bad_json", "expected value at line 1 column 1"),

@@ -9,27 +9,43 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 /// Bars in one line; longer series are told in steps of several intervals.
 const BARS_MAX: usize = 60;
 
-/// Answers a second and the p99 of their latency, or nothing where there are
-/// less than two intervals.
+/// How many ended a second and the p99 of their latency, or nothing where there are
+/// less than two intervals or nothing ended.
 pub(super) fn course(intervals: &[LoadInterval]) -> String {
-    if intervals.len() < 2 {
+    let whole = match intervals {
+        // Of a moment at the end there is no rate to tell.
+        [all @ .., last] if is_cut(all, last) => all,
+        all => all,
+    };
+    if whole.len() < 2 {
         return String::new();
     }
-    let step = intervals.len().div_ceil(BARS_MAX);
-    let steps = intervals.chunks(step);
+    let step = whole.len().div_ceil(BARS_MAX);
+    let steps = whole.chunks(step);
     let (rates, times): (Vec<f64>, Vec<f64>) = steps.map(rate_and_p99).unzip();
     let line = |head: &str, values: &[f64], told: fn(f64) -> String| {
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(0.0, f64::max);
         let bars = bars(values, most);
         let range = format!("{} to {}", told(least), told(most));
-        vec![head.to_owned(), bars, range]
+        (most > 0.0).then(|| vec![head.to_owned(), bars, range])
     };
-    let rows = [
+    let rows: Vec<_> = [
         line("ended/s", &rates, words::grouped),
         line("p99", &times, words::time),
-    ];
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
     format!("\n{}", words::columns(&rows, 2))
+}
+
+fn is_cut(all: &[LoadInterval], last: &LoadInterval) -> bool {
+    let usual = all.first().map_or(0, |own| own.length.as_u64());
+    last.length.as_u64() < usual / 2
 }
 
 fn rate_and_p99(intervals: &[LoadInterval]) -> (f64, f64) {

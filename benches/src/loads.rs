@@ -1,0 +1,107 @@
+//! Our client: plans of a load from one worker on the sender's CPU.
+
+use stillwell_metric::Outcome;
+use stillwell_plan::{
+    BodyPlan, ClientTlsPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadCurve, LoadPace,
+    LoadPlan, LoadProtocol, Overflow, RequestPlan, Reuse, Spacing, TelemetryPlan, TlsSuites,
+    UntilPlan, Verification,
+};
+use stillwell_run::{AddressFamily, Interrupt, LoadFound, conduct_load};
+use stillwell_units::{Nanos, Seed};
+
+use crate::{Figure, Question, SENDER_CPU, on};
+
+/// Asks `port` as `question` says, as fast as answers come.
+///
+/// # Errors
+/// Whatever keeps the load from running.
+pub fn turn(question: &Question, port: u16) -> anyhow::Result<Figure> {
+    let before = stillwell_scope::clock::process_cpu();
+    let found = conduct(question, port, None)?;
+    Ok(Figure {
+        operations: answered(&found),
+        send_cpu: stillwell_scope::clock::process_cpu().saturating_sub(before),
+        ..Figure::default()
+    })
+}
+
+/// Asks `port` as `question` says, at a rate where one is given.
+///
+/// # Errors
+/// Whatever keeps the load from running.
+pub fn conduct(
+    question: &Question,
+    port: u16,
+    per_second: Option<f64>,
+) -> anyhow::Result<LoadFound> {
+    let plan = plan(question, port, per_second);
+    let (place, interrupt) = ([on(SENDER_CPU)], Interrupt::new());
+    let found = conduct_load(plan, AddressFamily::Any, &place, &interrupt, &mut |_| {})?;
+    Ok(found)
+}
+
+/// How many requests were answered well.
+#[must_use]
+pub fn answered(found: &LoadFound) -> u64 {
+    let ended = |worker: &stillwell_run::LoadWorkerFound| worker.shard.ended(Outcome::Ok);
+    found.workers.iter().map(ended).sum()
+}
+
+fn plan(question: &Question, port: u16, per_second: Option<f64>) -> LoadPlan {
+    let address = format!("127.0.0.1:{port}");
+    let pace = per_second.map_or(LoadPace::Closed, |per_second| LoadPace::Open {
+        curve: LoadCurve::Constant { per_second },
+        spacing: Spacing::Even,
+        overflow: Overflow::Wait,
+    });
+    LoadPlan {
+        endpoints: vec![EndpointPlan {
+            address: address.clone(),
+            tls_host: question.has_tls.then(|| "127.0.0.1".to_owned()),
+            weight: 1,
+            requests: vec![RequestPlan {
+                method: "GET".to_owned(),
+                path: "/".to_owned(),
+                authority: address,
+                headers: Vec::new(),
+                body: BodyPlan::None,
+            }],
+        }],
+        pace,
+        connecting: ConnectingPlan {
+            connections: question.connections,
+            protocol: if question.is_http2 {
+                LoadProtocol::Http2
+            } else {
+                LoadProtocol::Http1
+            },
+            streams: question.streams,
+            prefetch: true,
+            reuse: Reuse::Mru,
+            requests_max: None,
+            timeout: Nanos::from_secs(5),
+            source: None,
+        },
+        tls: ClientTlsPlan {
+            verification: Verification::None,
+            identity: None,
+            alpn: Vec::new(),
+            server_name: None,
+            resumption: true,
+            suites: TlsSuites::default(),
+        },
+        workers: 1,
+        until: UntilPlan {
+            duration: Some(Nanos::from_secs(question.seconds.into())),
+            ..UntilPlan::default()
+        },
+        warmup: Nanos::ZERO,
+        first_request: false,
+        latency_header: None,
+        timeout: Nanos::from_secs(30),
+        grace: Nanos::from_secs(5),
+        idle: IdleStrategy::Spin,
+        telemetry: TelemetryPlan::default(),
+        seed: Seed::from_number(1),
+    }
+}

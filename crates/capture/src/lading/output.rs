@@ -1,0 +1,309 @@
+//! Captures written as lading writes them, while a run goes on.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use stillwell_metric::{Beat, Labels, Sample, Value};
+use stillwell_plan::Phase;
+use stillwell_units::{Nanos, RunId};
+
+use super::ticks::Ticks;
+use crate::journal::Row;
+use crate::parquet::{Columns, SeriesFile};
+use crate::schema;
+use crate::write::{CaptureError, at};
+
+const ZSTD_LEVEL: i32 = 3;
+
+/// Where a capture goes, and in which of lading's formats.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LadingOutput {
+    /// The file; of [`LadingLayout::Multi`] what its two files' names begin with.
+    pub path: PathBuf,
+    /// The format.
+    pub layout: LadingLayout,
+    /// Labels of every row.
+    pub labels: Labels,
+    /// How long a series without a new value is written on; for ever if none.
+    pub expiration: Option<Nanos>,
+    /// How often a Parquet file is made readable. Lines are written every second.
+    pub flush: Nanos,
+    /// zstd's level within a Parquet file, from 1 to 22.
+    pub compression_level: i32,
+}
+
+/// lading's formats.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LadingLayout {
+    /// One JSON object a line; under zstd where the name ends in `.zst`.
+    Jsonl,
+    /// A table.
+    Parquet,
+    /// Both, side by side.
+    Multi,
+}
+
+impl LadingOutput {
+    /// The files that this makes.
+    #[must_use]
+    pub fn files(&self) -> Vec<PathBuf> {
+        match self.layout {
+            LadingLayout::Jsonl | LadingLayout::Parquet => vec![self.path.clone()],
+            LadingLayout::Multi => vec![with_ending(&self.path, "jsonl"), self.table()],
+        }
+    }
+
+    fn table(&self) -> PathBuf {
+        match self.layout {
+            LadingLayout::Multi => with_ending(&self.path, "parquet"),
+            LadingLayout::Jsonl | LadingLayout::Parquet => self.path.clone(),
+        }
+    }
+}
+
+/// `path` with `ending` in place of an ending of a capture, or behind it.
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let own = path.extension().and_then(|own| own.to_str());
+    if matches!(own, Some("jsonl" | "parquet")) {
+        return path.with_extension(ending);
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    name.into()
+}
+
+/// The lines that a table keeps beside it until it is whole.
+pub(super) fn journal_of(table: &Path) -> PathBuf {
+    let mut name = table.as_os_str().to_owned();
+    name.push(".journal");
+    name.into()
+}
+
+/// Writes a capture of lading's.
+///
+/// Lines reach the kernel every second. A table is readable up to its last flush,
+/// and its lines stand in a journal beside it until it is whole; so a writer that
+/// is killed loses no more than the last second.
+#[derive(Debug)]
+pub struct LadingWriter {
+    run: String,
+    ticks: Ticks,
+    lines: Option<Lines>,
+    table: Option<Table>,
+    /// To be removed in the end.
+    journal: Option<PathBuf>,
+}
+
+#[derive(Debug)]
+struct Table {
+    path: PathBuf,
+    file: SeriesFile,
+    flush_ticks: u64,
+    flushed_at: u64,
+}
+
+impl LadingWriter {
+    /// Begins the files of `output`, in place of what was there.
+    ///
+    /// # Errors
+    /// [`CaptureError`] with the file and the kernel's answer.
+    pub fn create(output: &LadingOutput, run: RunId) -> Result<Self, CaptureError> {
+        let has_table = output.layout != LadingLayout::Jsonl;
+        let journal = (output.layout == LadingLayout::Parquet).then(|| journal_of(&output.path));
+        let lines = match (&journal, output.files().first()) {
+            (Some(path), _) | (None, Some(path)) => Some(Lines::create(path)?),
+            (None, None) => None,
+        };
+        let table = has_table
+            .then(|| Table::create(output.table(), output))
+            .transpose()?;
+        Ok(Self {
+            run: hyphenated(&run.to_string()),
+            ticks: Ticks::new(&output.labels, output.expiration),
+            lines,
+            table,
+            journal,
+        })
+    }
+
+    /// Writes what a beat shows to be over.
+    ///
+    /// # Errors
+    /// [`CaptureError`]; what was written before stays readable.
+    pub fn beat(
+        &mut self,
+        beat: &Beat,
+        phase: Phase,
+        samples: &[Sample],
+    ) -> Result<(), CaptureError> {
+        let mut rows = Vec::new();
+        self.ticks.beat(beat, phase, samples, &mut rows);
+        self.write(rows)
+    }
+
+    /// Writes the last second, and makes the files whole.
+    ///
+    /// # Errors
+    /// [`CaptureError`]; a journal then stays and is read instead.
+    pub fn close(mut self) -> Result<(), CaptureError> {
+        let mut rows = Vec::new();
+        self.ticks.finish(&mut rows);
+        self.write(rows)?;
+        if let Some(lines) = self.lines {
+            lines.close()?;
+        }
+        if let Some(table) = self.table {
+            table.file.close(&self.run).map_err(at(&table.path))?;
+        }
+        match self.journal {
+            Some(path) => fs::remove_file(&path).map_err(at(&path)),
+            None => Ok(()),
+        }
+    }
+
+    fn write(&mut self, rows: Vec<Row>) -> Result<(), CaptureError> {
+        let Some(last) = rows.last().map(|row| row.beat.index) else {
+            return Ok(());
+        };
+        if let Some(lines) = &mut self.lines {
+            lines.write(&self.run, &rows)?;
+        }
+        if let Some(table) = &mut self.table {
+            table.write(&self.run, rows, last)?;
+        }
+        Ok(())
+    }
+}
+
+impl Table {
+    fn create(path: PathBuf, output: &LadingOutput) -> Result<Self, CaptureError> {
+        let file = SeriesFile::create(&path, Columns::Lading, output.compression_level);
+        Ok(Self {
+            file: file.map_err(at(&path))?,
+            path,
+            flush_ticks: (output.flush.as_u64() / 1_000_000_000).max(1),
+            flushed_at: 0,
+        })
+    }
+
+    fn write(&mut self, run: &str, rows: Vec<Row>, tick: u64) -> Result<(), CaptureError> {
+        for row in rows {
+            self.file.push(row);
+        }
+        let written = if tick >= self.flushed_at + self.flush_ticks {
+            self.flushed_at = tick;
+            self.file.checkpoint(run)
+        } else {
+            self.file.flush_if_full(run)
+        };
+        written.map_err(at(&self.path))
+    }
+}
+
+/// A file of lines.
+struct Lines {
+    path: PathBuf,
+    file: LineFile,
+}
+
+enum LineFile {
+    Plain(BufWriter<File>),
+    Zstd(zstd::stream::write::Encoder<'static, File>),
+}
+
+impl fmt::Debug for Lines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Lines({})", self.path.display())
+    }
+}
+
+impl Lines {
+    fn create(path: &Path) -> Result<Self, CaptureError> {
+        let open = || {
+            let file = File::create(path)?;
+            if path.extension().is_some_and(|ending| ending == "zst") {
+                let encoder = zstd::stream::write::Encoder::new(file, ZSTD_LEVEL)?;
+                return Ok(LineFile::Zstd(encoder));
+            }
+            Ok(LineFile::Plain(BufWriter::new(file)))
+        };
+        Ok(Self {
+            file: open().map_err(at(path))?,
+            path: path.to_path_buf(),
+        })
+    }
+
+    fn write(&mut self, run: &str, rows: &[Row]) -> Result<(), CaptureError> {
+        let out: &mut dyn Write = match &mut self.file {
+            LineFile::Plain(file) => file,
+            LineFile::Zstd(file) => file,
+        };
+        let mut write = || {
+            for row in rows {
+                serde_json::to_writer(&mut *out, &Line { run, row })?;
+                out.write_all(b"\n")?;
+            }
+            out.flush()
+        };
+        write().map_err(at(&self.path))
+    }
+
+    fn close(self) -> Result<(), CaptureError> {
+        let closed: io::Result<()> = match self.file {
+            LineFile::Plain(mut file) => file.flush(),
+            LineFile::Zstd(file) => file.finish().map(drop),
+        };
+        closed.map_err(at(&self.path))
+    }
+}
+
+/// One line, in lading's order of keys.
+struct Line<'r> {
+    run: &'r str,
+    row: &'r Row,
+}
+
+impl Serialize for Line<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let row = self.row;
+        let mut line = serializer.serialize_map(None)?;
+        line.serialize_entry(schema::RUN_ID, self.run)?;
+        line.serialize_entry(schema::TIME, &row.beat.wall_millis)?;
+        line.serialize_entry(schema::FETCH_INDEX, &row.beat.index)?;
+        line.serialize_entry(schema::METRIC_NAME, row.name.as_str())?;
+        line.serialize_entry(schema::METRIC_KIND, row.kind.name())?;
+        match &row.value {
+            Value::Int(value) => line.serialize_entry(schema::VALUE, value)?,
+            Value::Float(value) => line.serialize_entry(schema::VALUE, value)?,
+            Value::Histogram(_) => line.serialize_entry(schema::VALUE, &0.0)?,
+        }
+        for (key, value) in row.labels.iter() {
+            line.serialize_entry(key, value)?;
+        }
+        if let Value::Histogram(sketch) = &row.value {
+            line.serialize_entry(schema::VALUE_HISTOGRAM, &STANDARD.encode(sketch))?;
+        }
+        line.end()
+    }
+}
+
+/// 32 hexadecimal digits as lading writes names of runs.
+fn hyphenated(digits: &str) -> String {
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if matches!(index, 8 | 12 | 16 | 20) {
+            text.push('-');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

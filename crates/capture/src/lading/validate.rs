@@ -1,0 +1,125 @@
+//! Whether a capture is well-formed, by lading's own rules.
+//!
+//! Each `fetch_index` has exactly one time; within each series, that is a metric
+//! with its labels, both rise from row to row; and there are as many different
+//! times as were asked for.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use stillwell_metric::Labels;
+
+use super::{LadingError, LadingRow, visit_lading};
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Validity {
+    /// Rows read.
+    pub rows: u64,
+    /// Series, of all runs together.
+    pub series: usize,
+    /// Different ticks, of all runs together.
+    pub ticks: usize,
+    /// Different times.
+    pub times: usize,
+    /// How often a tick had a second time.
+    pub mapping_violations: u64,
+    /// How often a series did not rise.
+    pub series_violations: u64,
+    /// The first thing that was wrong.
+    pub first: Option<Violation>,
+    /// How many different times were asked for, if there are fewer.
+    pub times_wanted: Option<u64>,
+    /// Why the end is missing, if the writer was killed.
+    pub cut: Option<String>,
+}
+
+/// One row that breaks a rule.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Violation {
+    /// Its number, from 1.
+    pub row: u64,
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl Validity {
+    /// Whether nothing was wrong.
+    #[must_use]
+    pub const fn is_valid(&self) -> bool {
+        self.first.is_none() && self.times_wanted.is_none()
+    }
+}
+
+/// Checks the capture at `path`, in which there should be at least `times_min`
+/// different times.
+///
+/// # Errors
+/// [`LadingError`] where it cannot be read at all.
+pub fn validate(path: &Path, times_min: Option<u64>) -> Result<Validity, LadingError> {
+    let mut check = Check::default();
+    let cut = visit_lading(path, &mut |row| check.row(row))?;
+    let times = check.times.len();
+    let enough = |wanted: &u64| u64::try_from(times).unwrap_or(u64::MAX) >= *wanted;
+    Ok(Validity {
+        series: check.last.len(),
+        ticks: check.time_of.len(),
+        times,
+        times_wanted: times_min.filter(|wanted| !enough(wanted)),
+        cut,
+        ..check.found
+    })
+}
+
+#[derive(Default)]
+struct Check {
+    found: Validity,
+    times: BTreeSet<u64>,
+    /// The time of each tick of each run.
+    time_of: BTreeMap<(String, u64), u64>,
+    /// Tick and time of the last row of each series.
+    last: BTreeMap<(String, String, Labels), (u64, u64)>,
+}
+
+impl Check {
+    fn row(&mut self, row: LadingRow) {
+        self.found.rows += 1;
+        self.times.insert(row.wall_millis);
+        let (tick, time) = (row.tick, row.wall_millis);
+        let known = *self
+            .time_of
+            .entry((row.run_id.clone(), tick))
+            .or_insert(time);
+        if known != time {
+            self.found.mapping_violations += 1;
+            self.fail(format!("fetch_index {tick} is at {time} and at {known}"));
+        }
+        let problem = match self.last.entry((row.run_id, row.metric, row.labels)) {
+            Entry::Vacant(place) => {
+                place.insert((tick, time));
+                return;
+            }
+            Entry::Occupied(mut place) => {
+                let (tick_before, time_before) = place.insert((tick, time));
+                let rises = tick > tick_before && time > time_before;
+                (!rises).then(|| {
+                    let (_, metric, _) = place.key();
+                    format!(
+                        "`{metric}` goes from fetch_index {tick_before} at {time_before} to \
+                         {tick} at {time}"
+                    )
+                })
+            }
+        };
+        if let Some(problem) = problem {
+            self.found.series_violations += 1;
+            self.fail(problem);
+        }
+    }
+
+    fn fail(&mut self, problem: String) {
+        let row = self.found.rows;
+        self.found.first.get_or_insert(Violation { row, problem });
+    }
+}

@@ -1,0 +1,114 @@
+//! What became of every stamped event of a run.
+
+use serde::{Deserialize, Serialize};
+use stillwell_plan::StampPlan;
+
+/// What became of every stamped event of a run, from its first event to the end of
+/// its last sink.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct LedgerRecord {
+    /// One for each generator whose events are stamped, in the plan's order.
+    pub generators: Vec<LedgerFigures>,
+    /// Beginnings of stamps that were none: cut off or changed. Their events are
+    /// missing.
+    pub broken: u64,
+    /// Stamps of other runs, or of no generator of this one.
+    pub foreign: u64,
+    /// What the account took in memory, at its end.
+    pub memory_bytes: u64,
+    /// Whether sinks had been quiet when the drain ended. If not, what is missing
+    /// may have been on its way still.
+    pub quiet: bool,
+    /// Events that had been sent and had not arrived when the drain ended; `None`
+    /// if the run did not come so far.
+    pub under_way: Option<u64>,
+}
+
+/// What became of the stamped events of one generator. Everything is counted in
+/// events, or in arrivals where that is said.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct LedgerFigures {
+    /// The generator.
+    pub id: String,
+    /// What was expected.
+    pub expected: StampPlan,
+    /// How many streams there are: one for each connection.
+    pub streams: u64,
+    /// Sent, at least in part.
+    pub sent: u64,
+    /// Of these, arrived at least once.
+    pub received: CountBounds,
+    /// Of these, never arrived.
+    pub lost: CountBounds,
+    /// Arrived in fewer copies than declared.
+    pub incomplete: CountBounds,
+    /// Arrivals beyond the declared copies.
+    pub doubled: CountBounds,
+    /// Arrived although they were never sent.
+    pub unsent: CountBounds,
+    /// Arrivals in all.
+    pub arrivals: u64,
+    /// Arrived for the first time after one that was sent later.
+    pub reordered: u64,
+    /// How far ahead that one was, at most, in events of the stream.
+    pub displacement_max: u64,
+    /// Arrived for the first time later than declared.
+    pub late: u64,
+    /// Arrivals of which nobody can tell whether they were the first.
+    pub unclear: u64,
+    /// Arrivals with the text that was sent.
+    pub intact: u64,
+    /// Arrivals whose text came in full length with other bytes.
+    pub damaged: u64,
+    /// Arrivals whose text did not come in one piece or not in its form.
+    pub unverifiable: u64,
+    /// Arrivals without text that could be told by.
+    pub undeclared: u64,
+    /// Parts of the account that keep counts only, for want of memory.
+    pub bounded_windows: u64,
+    /// The first ranges of what is missing.
+    pub losses: Vec<LedgerRange>,
+    /// How many ranges there are.
+    pub loss_ranges: u64,
+    /// The first events that arrived damaged.
+    pub damages: Vec<LedgerEvent>,
+}
+
+/// A count, exact if both are the same.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct CountBounds {
+    /// It is no less.
+    pub least: u64,
+    /// It is no more.
+    pub most: u64,
+}
+
+impl CountBounds {
+    /// The count, if it is known.
+    #[must_use]
+    pub fn exactly(&self) -> Option<u64> {
+        (self.least == self.most).then_some(self.least)
+    }
+}
+
+/// Neighbouring events of a stream that are missing.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct LedgerRange {
+    /// The stream.
+    pub stream: u32,
+    /// The first event.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
+    /// How many of the range are missing.
+    pub lost: CountBounds,
+}
+
+/// One event.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct LedgerEvent {
+    /// The stream.
+    pub stream: u32,
+    /// Which of its stamped events, from 0.
+    pub sequence: u64,
+}

@@ -1,0 +1,309 @@
+//! What `lading` takes.
+
+pub(crate) mod tools;
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, Parser, Subcommand};
+use stillwell_config::TelemetryFormatKind;
+use stillwell_units::ByteSize;
+
+use super::EXIT_CODES;
+
+/// Where lading looks for its configuration.
+const CONFIG_PATH: &str = "/etc/lading/lading.yaml";
+
+/// Words that are commands; anything else begins the flat form.
+const COMMANDS: [&str; 3] = ["config-check", "help", "run"];
+const FLAT_HELP: &str = "\
+Commands:
+  run           the same, with the flags behind it
+  config-check  check a configuration; runs nothing";
+
+/// `lading` with one of its commands.
+#[derive(Debug, Parser)]
+#[command(name = "lading", version, after_help = EXIT_CODES)]
+struct WithCommand {
+    #[command(flatten)]
+    _logs: LogArguments,
+    #[command(subcommand)]
+    command: LadingCommand,
+}
+
+/// `lading` without a command.
+#[derive(Debug, Parser)]
+#[command(name = "lading", version, before_help = FLAT_HELP, after_help = EXIT_CODES)]
+struct Flat {
+    #[command(flatten)]
+    _logs: LogArguments,
+    #[command(flatten)]
+    run: LadingRunArguments,
+}
+
+#[derive(Args, Debug)]
+struct LogArguments {
+    /// Accepted; what is said is text
+    #[arg(long = "json-logs")]
+    _json: bool,
+}
+
+/// What `words`, the first of which is the program, ask of lading.
+///
+/// # Errors
+/// The parser's answer, which may be a help.
+pub(crate) fn parse_lading(
+    words: impl Iterator<Item = std::ffi::OsString>,
+) -> Result<LadingCommand, clap::Error> {
+    let words: Vec<_> = words.collect();
+    let mut own = words.iter().skip(1).filter(|word| *word != "--json-logs");
+    let is_command = |word: &std::ffi::OsString| COMMANDS.iter().any(|command| word == command);
+    if own.next().is_some_and(is_command) {
+        return WithCommand::try_parse_from(words).map(|parsed| parsed.command);
+    }
+    Flat::try_parse_from(words).map(|parsed| LadingCommand::Run(Box::new(parsed.run)))
+}
+
+/// What lading does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LadingCommand {
+    /// Make one observed run under generated load
+    Run(Box<LadingRunArguments>),
+    /// Check a configuration; runs nothing
+    ConfigCheck(LadingConfigArguments),
+}
+
+/// Where the configuration is.
+#[derive(Args, Debug)]
+pub(crate) struct LadingConfigArguments {
+    /// A file, or a folder of *.yaml files; LADING_CONFIG holds the text itself
+    /// and goes before
+    #[arg(long, value_name = "PATH", default_value = CONFIG_PATH)]
+    pub(crate) config_path: PathBuf,
+}
+
+/// One run.
+#[derive(Args, Debug)]
+#[command(group(ArgGroup::new("target").required(true).args([
+    "target_path", "target_pid", "target_container", "no_target",
+])))]
+#[command(group(ArgGroup::new("telemetry").args([
+    "capture_path", "prometheus_addr", "prometheus_path",
+])))]
+pub(crate) struct LadingRunArguments {
+    #[command(flatten)]
+    pub(crate) config: LadingConfigArguments,
+    /// Labels of every series
+    #[arg(long, value_name = "K=V,K2=V", value_parser = pairs)]
+    pub(crate) global_labels: Option<Pairs>,
+    #[command(flatten)]
+    pub(crate) target: LadingTargetArguments,
+    #[command(flatten)]
+    pub(crate) telemetry: LadingTelemetryArguments,
+    /// Seconds that parts and target may take to end
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub(crate) max_shutdown_delay: u16,
+    /// Seconds of load that count
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    pub(crate) experiment_duration_seconds: u32,
+    /// Go on until a signal comes
+    #[arg(long, conflicts_with = "experiment_duration_seconds")]
+    pub(crate) experiment_duration_infinite: bool,
+    /// Seconds of load before
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub(crate) warmup_duration_seconds: u32,
+    /// Accepted; there is no inspector yet
+    #[arg(long = "disable-inspector")]
+    _disable_inspector: bool,
+}
+
+/// What is measured.
+#[derive(Args, Debug)]
+pub(crate) struct LadingTargetArguments {
+    /// Start this program
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) target_path: Option<PathBuf>,
+    /// Watch this process
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) target_pid: Option<u32>,
+    /// Watch this container: not built yet
+    #[arg(long, value_name = "NAME")]
+    pub(crate) target_container: Option<String>,
+    /// Watch nothing
+    #[arg(long)]
+    pub(crate) no_target: bool,
+    /// Pass our environment on to the program
+    #[arg(long, requires = "target_path")]
+    pub(crate) target_inherit_environment: bool,
+    /// Environment variables of the program
+    #[arg(long, value_name = "K=V,K2=V", value_parser = pairs, requires = "target_path")]
+    pub(crate) target_environment_variables: Option<Pairs>,
+    /// Where the program's standard output goes; `quiet` is nowhere
+    #[arg(long, value_name = "FILE", default_value = "quiet")]
+    pub(crate) target_stdout_path: PathBuf,
+    /// Where its standard error goes
+    #[arg(long, value_name = "FILE", default_value = "quiet")]
+    pub(crate) target_stderr_path: PathBuf,
+    /// Resident memory that the target may use: more of it fails the run
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) target_rss_bytes_limit: Option<ByteSize>,
+    /// Arguments of the program
+    #[arg(value_name = "ARGUMENT", requires = "target_path")]
+    pub(crate) target_arguments: Vec<String>,
+}
+
+/// Where series go.
+#[derive(Args, Debug)]
+pub(crate) struct LadingTelemetryArguments {
+    /// Write a capture here
+    #[arg(long, value_name = "FILE")]
+    pub(crate) capture_path: Option<PathBuf>,
+    /// Its format: jsonl, parquet or multi
+    #[arg(long, value_name = "FORMAT", default_value = "jsonl", value_parser = format)]
+    pub(crate) capture_format: TelemetryFormatKind,
+    /// Seconds between flushes of a table; lines are written every second
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    pub(crate) capture_flush_seconds: u64,
+    /// Level of zstd within a table
+    #[arg(long, value_name = "LEVEL", default_value_t = 3, value_parser = clap::value_parser!(i32).range(1..=22))]
+    pub(crate) capture_compression_level: i32,
+    /// Seconds for which a series without a new value is written on
+    #[arg(long, value_name = "SECONDS", alias = "capture-expiriation-seconds")]
+    pub(crate) capture_expiration_seconds: Option<u64>,
+    /// Serve a page for Prometheus at this address
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) prometheus_addr: Option<String>,
+    /// Serve it on this Unix socket
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prometheus_path: Option<PathBuf>,
+}
+
+/// Pairs in the order in which they were typed.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Pairs(pub(crate) Vec<(String, String)>);
+
+/// `K=V,K2=V`. A value may hold commas: what follows one is a pair of its own
+/// where it begins with a key.
+fn pairs(text: &str) -> Result<Pairs, String> {
+    let is_key = |key: &str| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+        !key.is_empty() && key.chars().all(is_plain)
+    };
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    for piece in text.split(',') {
+        match (piece.split_once('='), pairs.last_mut()) {
+            (Some((key, value)), _) if is_key(key) => {
+                pairs.push((key.to_owned(), value.to_owned()));
+            }
+            (_, Some((_, value))) => {
+                value.push(',');
+                value.push_str(piece);
+            }
+            (_, None) if piece.is_empty() => {}
+            (_, None) => return Err(format!("`{piece}` is no pair: write K=V,K2=V")),
+        }
+    }
+    // A comma at the end ends nothing.
+    if let Some((_, value)) = pairs.last_mut() {
+        value.truncate(value.trim_end_matches(',').len());
+    }
+    Ok(Pairs(pairs))
+}
+
+fn format(text: &str) -> Result<TelemetryFormatKind, String> {
+    let names = TelemetryFormatKind::NAMES;
+    let found = names.into_iter().find(|(name, _)| *name == text);
+    found
+        .map(|(_, kind)| kind)
+        .ok_or_else(|| "write jsonl, parquet or multi".to_owned())
+}
+
+fn size(text: &str) -> Result<ByteSize, String> {
+    stillwell_legacy::lading::parse_size(text)
+        .map(|size| size.bytes)
+        .filter(|bytes| bytes.bytes() > 0)
+        .ok_or_else(|| format!("`{text}` is not a size such as `512 MiB`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn parse(words: &str) -> Result<LadingCommand, clap::Error> {
+        parse_lading(words.split_whitespace().map(Into::into))
+    }
+
+    fn run(words: &str) -> LadingRunArguments {
+        match parse(words) {
+            Ok(LadingCommand::Run(run)) => *run,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        WithCommand::command().debug_assert();
+        Flat::command().debug_assert();
+    }
+
+    #[test]
+    fn flat_and_with_a_command_mean_the_same() {
+        let words = "--config-path a.yaml --target-path /bin/x --capture-path c -- -a b";
+        let flat = run(&format!("lading {words}"));
+        let other = run(&format!("lading --json-logs run {words}"));
+        assert_eq!(format!("{flat:?}"), format!("{other:?}"));
+        assert_eq!(flat.target.target_arguments, ["-a", "b"]);
+        assert_eq!(flat.experiment_duration_seconds, 120);
+        assert_eq!(flat.warmup_duration_seconds, 30);
+        assert!(matches!(
+            parse("lading config-check"),
+            Ok(LadingCommand::ConfigCheck(_))
+        ));
+    }
+
+    #[test]
+    fn the_historic_misspelling_is_accepted() {
+        for flag in [
+            "--capture-expiriation-seconds",
+            "--capture-expiration-seconds",
+        ] {
+            let run = run(&format!("lading --no-target --capture-path c {flag} 7"));
+            assert_eq!(run.telemetry.capture_expiration_seconds, Some(7));
+        }
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        for words in [
+            "lading",
+            "lading run",
+            "lading --no-target --target-pid 7",
+            "lading --target-pid 0",
+            "lading --no-target --capture-path a --prometheus-addr 127.0.0.1:1",
+            "lading --no-target --target-inherit-environment",
+            "lading --no-target --experiment-duration-infinite --experiment-duration-seconds 7",
+            "lading --no-target --capture-format csv",
+            "lading --no-target --capture-compression-level 23",
+        ] {
+            assert!(parse(words).is_err(), "{words}");
+        }
+    }
+
+    #[test]
+    fn pairs_keep_their_commas() {
+        let read = |text: &str| pairs(text).map(|pairs| pairs.0);
+        let of = |list: &[(&str, &str)]| {
+            let owned = |(k, v): &(&str, &str)| ((*k).to_owned(), (*v).to_owned());
+            Ok(list.iter().map(owned).collect::<Vec<_>>())
+        };
+        assert_eq!(read("a=b,c=d"), of(&[("a", "b"), ("c", "d")]));
+        assert_eq!(
+            read("tags=x,y,example-tag=z,"),
+            of(&[("tags", "x,y"), ("example-tag", "z")])
+        );
+        assert_eq!(read("u=http://h/?q=1"), of(&[("u", "http://h/?q=1")]));
+        assert_eq!(read(""), of(&[]));
+        assert!(read("nothing").is_err());
+    }
+}

@@ -1,0 +1,271 @@
+//! `lading`: one rig, asked for in lading's words.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use stillwell_capture::{LadingLayout, LadingOutput};
+use stillwell_config::{
+    LadingRun, LadingSource, LadingTelemetry, ProgramOverride, RigOverrides, TargetOverride,
+    TelemetryFormat, TelemetryFormatKind, TelemetryPlace,
+};
+use stillwell_metric::{Labels, catalogue as metric};
+use stillwell_plan::{Aggregation, CheckPlan, RigPlan, SeriesSelector, Wanted};
+use stillwell_report::{Style, run_terminal};
+use stillwell_run::{Exports, PageAddress, PagePlan};
+use stillwell_units::{Nanos, float_from_u64};
+
+use crate::arguments::{
+    LadingCommand, LadingConfigArguments, LadingRunArguments, LadingTargetArguments,
+    LadingTelemetryArguments,
+};
+use crate::command::{output, rig, select};
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+
+/// Holds a configuration, and goes before any file.
+const CONFIG_VARIABLE: &str = "LADING_CONFIG";
+/// As good as for ever: ten years.
+const INFINITE: Nanos = Nanos::from_secs(315_360_000);
+
+/// Does what `command` says.
+pub(crate) fn run(command: &LadingCommand, paint: &Paint) -> Result<Exit, CommandError> {
+    match command {
+        LadingCommand::Run(run) => run_once(run, paint),
+        LadingCommand::ConfigCheck(config) => check(config, paint),
+    }
+}
+
+fn check(config: &LadingConfigArguments, paint: &Paint) -> Result<Exit, CommandError> {
+    let overrides = RigOverrides {
+        target: TargetOverride::None,
+        ..RigOverrides::default()
+    };
+    let loaded = stillwell_config::load_lading(&source(config), &overrides)
+        .map_err(|found| select::refused(&found, paint))?;
+    select::warn(&loaded.warnings, paint);
+    Paint::say("the configuration is valid");
+    Ok(Exit::Held)
+}
+
+/// The text of the environment, or the file or folder.
+fn source(config: &LadingConfigArguments) -> LadingSource {
+    match std::env::var(CONFIG_VARIABLE) {
+        // A text is never the path of anything; a path may be meant.
+        Ok(text) if Path::new(text.trim()).exists() => LadingSource::Path(text.trim().into()),
+        Ok(text) if !text.trim().is_empty() => LadingSource::Text(text),
+        _ => LadingSource::Path(config.config_path.clone()),
+    }
+}
+
+fn run_once(arguments: &LadingRunArguments, paint: &Paint) -> Result<Exit, CommandError> {
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let from = source(&arguments.config);
+    let loaded = stillwell_config::load_lading(&from, &overrides(arguments)?)
+        .map_err(|found| select::refused(&found, paint))?;
+    select::warn(&loaded.warnings, paint);
+    let LadingRun { plan, telemetry } = loaded.plan;
+    let exports = exports(arguments, telemetry)?;
+    let plan = adjusted(plan, arguments);
+    let quiet = !paint.live;
+    // Whoever calls lading asks for one file, and not for a folder of ours.
+    let folder = std::env::temp_dir().join(format!("stillwell-capture-{}", std::process::id()));
+    let file = match from {
+        LadingSource::Path(path) => path,
+        LadingSource::Text(_) => PathBuf::from("."),
+    };
+    let mut request = rig::request(plan, folder.clone(), &file).map_err(could_not)?;
+    let files = exports.lading.as_ref().map(LadingOutput::files);
+    request.exports = exports;
+    let ended = rig::carry_out(request, quiet, paint);
+    // Nobody knows of it; what was asked for stands elsewhere.
+    std::fs::remove_dir_all(&folder).ok();
+    let (summary, capture) = ended?;
+    let style = Style {
+        color: paint.err,
+        width: Paint::columns(),
+    };
+    Paint::say(run_terminal(&summary, style).trim_end());
+    rig::tell_last_lines(&summary, &capture);
+    for file in files.into_iter().flatten() {
+        Paint::say(&format!("capture: {}", output::show_path(&file)));
+    }
+    Ok(rig::exit_of(&summary))
+}
+
+fn overrides(arguments: &LadingRunArguments) -> Result<RigOverrides, CommandError> {
+    let measure = if arguments.experiment_duration_infinite {
+        INFINITE
+    } else {
+        seconds(arguments.experiment_duration_seconds)
+    };
+    Ok(RigOverrides {
+        target: target(&arguments.target)?,
+        warmup: Some(seconds(arguments.warmup_duration_seconds)),
+        measure: Some(measure),
+        ..RigOverrides::default()
+    })
+}
+
+fn seconds(seconds: u32) -> Nanos {
+    Nanos::from_secs(u64::from(seconds))
+}
+
+fn target(arguments: &LadingTargetArguments) -> Result<TargetOverride, CommandError> {
+    if let Some(name) = &arguments.target_container {
+        let error = anyhow::anyhow!("the container `{name}` cannot be watched: that is not built");
+        let error = CommandError::new(Exit::Usage, error);
+        return Err(error.hint("name its process by `--target-pid`"));
+    }
+    if let Some(pid) = arguments.target_pid {
+        return Ok(TargetOverride::Pid(pid));
+    }
+    let Some(program) = &arguments.target_path else {
+        return Ok(TargetOverride::None);
+    };
+    let environment = arguments.target_environment_variables.clone();
+    Ok(TargetOverride::Path(ProgramOverride {
+        program: program.clone(),
+        arguments: arguments.target_arguments.clone(),
+        environment: environment.unwrap_or_default().0.into_iter().collect(),
+        inherit: arguments.target_inherit_environment,
+    }))
+}
+
+/// `plan` as lading has it: in the network of the host, and ended in the time
+/// that was given.
+fn adjusted(mut plan: RigPlan, arguments: &LadingRunArguments) -> RigPlan {
+    let shutdown = Nanos::from_secs(u64::from(arguments.max_shutdown_delay).max(1));
+    plan.isolation.network = Wanted::No;
+    plan.subject.stop.grace = shutdown;
+    plan.phases.drain = plan.phases.drain.min(shutdown);
+    if let Some(limit) = arguments.target.target_rss_bytes_limit {
+        plan.checks.push(CheckPlan {
+            name: "target_rss_bytes_limit".to_owned(),
+            description: Some("resident memory that the target may use".to_owned()),
+            series: SeriesSelector {
+                metric: metric::SUBJECT_RSS.name.to_owned(),
+                id: None,
+                aggregation: Aggregation::Each,
+            },
+            upper: Some(float_from_u64(limit.bytes())),
+            lower: None,
+        });
+    }
+    plan
+}
+
+fn exports(
+    arguments: &LadingRunArguments,
+    of_file: Option<LadingTelemetry>,
+) -> Result<Exports, CommandError> {
+    let telemetry = match (of_flags(&arguments.telemetry)?, of_file) {
+        (Some(place), _) => LadingTelemetry {
+            place,
+            labels: Vec::new(),
+        },
+        (None, Some(telemetry)) => telemetry,
+        (None, None) => {
+            let error = anyhow::anyhow!("nothing says where telemetry goes");
+            let hint = "give `--capture-path`, `--prometheus-addr` or `--prometheus-path`, or \
+                        `telemetry` in the configuration";
+            return Err(CommandError::new(Exit::Usage, error).hint(hint));
+        }
+    };
+    let own = arguments.global_labels.clone().unwrap_or_default().0;
+    let labels: Labels = telemetry.labels.into_iter().chain(own).collect();
+    let page = |address, labels| Some(PagePlan { address, labels });
+    let target = &arguments.target;
+    let mut exports = Exports {
+        stdout: log(&target.target_stdout_path)?,
+        stderr: log(&target.target_stderr_path)?,
+        ..Exports::default()
+    };
+    match telemetry.place {
+        TelemetryPlace::Capture {
+            path,
+            format,
+            expiration,
+        } => {
+            exports.lading = Some(LadingOutput {
+                path: std::path::absolute(&path).map_err(unusable(&path))?,
+                layout: layout(format.kind),
+                labels,
+                expiration,
+                flush: format.flush,
+                compression_level: format.compression_level,
+            });
+        }
+        TelemetryPlace::Address(address) => {
+            exports.page = page(PageAddress::Tcp(on_loopback(address)), labels);
+        }
+        TelemetryPlace::Socket(path) => exports.page = page(PageAddress::Unix(path), labels),
+    }
+    Ok(exports)
+}
+
+const fn layout(kind: TelemetryFormatKind) -> LadingLayout {
+    match kind {
+        TelemetryFormatKind::Jsonl => LadingLayout::Jsonl,
+        TelemetryFormatKind::Parquet => LadingLayout::Parquet,
+        TelemetryFormatKind::Multi => LadingLayout::Multi,
+    }
+}
+
+fn of_flags(arguments: &LadingTelemetryArguments) -> Result<Option<TelemetryPlace>, CommandError> {
+    if let Some(path) = &arguments.capture_path {
+        let expiration = arguments.capture_expiration_seconds;
+        // More than five hundred years are for ever.
+        let expiration = expiration.filter(|seconds| *seconds < u64::MAX / 1_000_000_000);
+        return Ok(Some(TelemetryPlace::Capture {
+            path: path.clone(),
+            format: TelemetryFormat {
+                kind: arguments.capture_format,
+                flush: Nanos::from_secs(arguments.capture_flush_seconds),
+                compression_level: arguments.capture_compression_level,
+            },
+            expiration: expiration.map(Nanos::from_secs),
+        }));
+    }
+    if let Some(path) = &arguments.prometheus_path {
+        return Ok(Some(TelemetryPlace::Socket(path.clone())));
+    }
+    let Some(text) = &arguments.prometheus_addr else {
+        return Ok(None);
+    };
+    let address = text.replacen("localhost:", "127.0.0.1:", 1);
+    let address = address.parse::<SocketAddr>().map_err(|_| {
+        let error = anyhow::anyhow!("`{text}` is not an address to listen at");
+        CommandError::new(Exit::Usage, error).hint("write one such as 127.0.0.1:9000")
+    })?;
+    Ok(Some(TelemetryPlace::Address(address)))
+}
+
+/// Nothing listens on every interface because an ancestor's flag says so.
+fn on_loopback(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(if address.is_ipv4() {
+            std::net::Ipv4Addr::LOCALHOST.into()
+        } else {
+            std::net::Ipv6Addr::LOCALHOST.into()
+        });
+        Paint::say(&format!(
+            "note: the page is at {address}, not on every interface"
+        ));
+    }
+    address
+}
+
+/// Where a log of the target goes; `quiet` into the capture, which goes away.
+fn log(path: &Path) -> Result<Option<PathBuf>, CommandError> {
+    if path.as_os_str() == "quiet" {
+        return Ok(None);
+    }
+    std::path::absolute(path).map(Some).map_err(unusable(path))
+}
+
+fn unusable(path: &Path) -> impl FnOnce(std::io::Error) -> CommandError + '_ {
+    move |error| {
+        let error = anyhow::Error::new(error).context(format!("find {}", path.display()));
+        CommandError::new(Exit::Usage, error)
+    }
+}

@@ -1,0 +1,69 @@
+//! `stillwell lint`.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use stillwell_config::Linted;
+
+use crate::arguments::LintArguments;
+use crate::command::{output, select};
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+
+/// Does what `arguments` say.
+pub(crate) fn run(arguments: &LintArguments, paint: &Paint) -> Result<Exit, CommandError> {
+    let linted = stillwell_config::lint_files(&arguments.paths)
+        .map_err(|found| select::refused(&found, paint))?;
+    let (mut left, mut fixed) = (0, 0);
+    for file in &linted {
+        if let (true, Some(text)) = (arguments.fix, &file.fixed) {
+            rewrite(&file.path, text)
+                .map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+            fixed += file.fixable;
+            left += file.found.len() - file.fixable;
+            let path = output::show_path(&file.path);
+            print(&format!("{path}: {} rewritten\n", file.fixable))?;
+        } else {
+            left += file.found.len();
+        }
+        let is_left = !arguments.fix || file.fixable < file.found.len();
+        if is_left && !file.found.is_empty() {
+            Paint::say(&file.found.render(paint.err));
+        }
+    }
+    print(&summary(&linted, left, fixed, arguments.fix))?;
+    Ok(if left == 0 { Exit::Held } else { Exit::Failed })
+}
+
+fn summary(linted: &[Linted], left: usize, fixed: usize, is_fixing: bool) -> String {
+    let files = linted.len();
+    let fixable: usize = linted.iter().map(|file| file.fixable).sum();
+    match (left, is_fixing) {
+        (0, false) => format!("{files} files, all spelled as today\n"),
+        (0, true) => format!("{files} files, {fixed} old spellings rewritten\n"),
+        (_, true) => format!("{files} files, {fixed} old spellings rewritten, {left} left\n"),
+        (_, false) => {
+            format!("{files} files, {left} old spellings; `--fix` rewrites {fixable} of them\n")
+        }
+    }
+}
+
+/// Replaces a file in one step; its permissions stay.
+fn rewrite(path: &Path, text: &str) -> anyhow::Result<()> {
+    // What a link points at is rewritten, not the link.
+    let path = &fs::canonicalize(path).with_context(|| format!("find {}", path.display()))?;
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let new = path.with_file_name(name);
+    let write = || {
+        fs::write(&new, text)?;
+        fs::set_permissions(&new, fs::metadata(path)?.permissions())?;
+        fs::rename(&new, path)
+    };
+    write().with_context(|| format!("rewrite {}", path.display()))
+}
+
+fn print(text: &str) -> Result<(), CommandError> {
+    Paint::data(text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))
+}

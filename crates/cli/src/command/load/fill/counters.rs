@@ -1,0 +1,146 @@
+//! Counters by Nighthawk's names, most of which are Envoy's.
+
+use std::collections::BTreeMap;
+
+use stillwell_metric::{HandshakePart, LoadShard, Outcome};
+use stillwell_plan::LoadProtocol;
+use stillwell_run::LoadEnd;
+
+use super::Told;
+
+/// Ends of requests that got no connection.
+const UNCONNECTED: [Outcome; 4] = [
+    Outcome::ConnectRefused,
+    Outcome::ConnectTimedOut,
+    Outcome::ConnectFailed,
+    Outcome::HandshakeFailed,
+];
+
+/// Ends of requests that we cut off, connection and all.
+const CUT_BY_US: [Outcome; 3] = [Outcome::TimedOut, Outcome::Malformed, Outcome::SendFailed];
+
+/// What one worker counted, warm-up included; zeros are left out.
+pub(super) fn of(told: &Told<'_>, shard: &LoadShard) -> BTreeMap<String, u64> {
+    let all = [
+        benchmark(told, shard),
+        connections(told, shard),
+        requests(told, shard),
+    ];
+    let named = all.into_iter().flatten().filter(|(_, value)| *value > 0);
+    let named = named.map(|(name, value)| (name.to_owned(), value));
+    named.chain(handshakes(shard)).collect()
+}
+
+fn ended(shard: &LoadShard, outcomes: &[Outcome]) -> u64 {
+    outcomes.iter().map(|end| shard.ended(*end)).sum()
+}
+
+fn benchmark(told: &Told<'_>, shard: &LoadShard) -> Vec<(&'static str, u64)> {
+    let plan = told.plan;
+    let was_stopped = matches!(told.found.end, LoadEnd::Interrupted(_));
+    let is_failure = shard.predicate.total() > plan.until.termination.len() as u64;
+    let resets = ended(shard, &CUT_BY_US) + shard.ended(Outcome::PeerClosed);
+    vec![
+        ("benchmark.http_2xx", shard.ended(Outcome::Ok)),
+        ("benchmark.http_3xx", shard.ended(Outcome::Status3xx)),
+        ("benchmark.http_4xx", shard.ended(Outcome::Status4xx)),
+        ("benchmark.http_5xx", shard.ended(Outcome::Status5xx)),
+        ("benchmark.http_xxx", shard.ended(Outcome::StatusOther)),
+        (
+            "benchmark.pool_connection_failure",
+            ended(shard, &UNCONNECTED),
+        ),
+        ("benchmark.pool_overflow", shard.ended(Outcome::Dropped)),
+        ("benchmark.stream_resets", resets),
+        ("graceful_stop_requested", u64::from(was_stopped)),
+        ("sequencer.failed_terminations", u64::from(is_failure)),
+    ]
+}
+
+fn connections(told: &Told<'_>, shard: &LoadShard) -> Vec<(&'static str, u64)> {
+    let targets = told.plan.endpoints.len() as u64;
+    let opened = shard.connections.total();
+    let waited = shard.waited_for_free.total();
+    // Over HTTP/2 a request that ends so does not tell what became of its
+    // connection, and it is a stream that it waits for.
+    let (protocol, by_peer, by_us, waited) = match told.plan.connecting.protocol {
+        LoadProtocol::Http1 => (
+            "upstream_cx_http1_total",
+            shard.ended(Outcome::PeerClosed),
+            ended(shard, &CUT_BY_US),
+            waited,
+        ),
+        LoadProtocol::Http2 => ("upstream_cx_http2_total", 0, 0, 0),
+    };
+    let remote = shard.connections_ended.total() + by_peer;
+    let local = shard.connections_used_up.total() + by_us;
+    vec![
+        ("default.total_match_count", targets),
+        ("membership_change", targets),
+        ("upstream_cx_total", opened),
+        (protocol, opened),
+        ("upstream_cx_connect_fail", shard.connect_failures.total()),
+        (
+            "upstream_cx_connect_timeout",
+            shard.connect_timeouts.total(),
+        ),
+        ("upstream_cx_destroy", remote + local),
+        ("upstream_cx_destroy_local", local),
+        ("upstream_cx_destroy_local_with_active_rq", by_us),
+        ("upstream_cx_destroy_remote", remote),
+        ("upstream_cx_destroy_remote_with_active_rq", by_peer),
+        ("upstream_cx_destroy_with_active_rq", by_peer + by_us),
+        (
+            "upstream_cx_max_requests",
+            shard.connections_used_up.total(),
+        ),
+        ("upstream_cx_overflow", waited),
+        ("upstream_cx_rx_bytes_total", shard.bytes_received.total()),
+        ("upstream_cx_tx_bytes_total", shard.bytes_sent.total()),
+    ]
+}
+
+fn requests(told: &Told<'_>, shard: &LoadShard) -> Vec<(&'static str, u64)> {
+    let dropped = shard.ended(Outcome::Dropped);
+    let unconnected = ended(shard, &UNCONNECTED);
+    let (opened_for, waited) = (
+        shard.waited_for_connect.total(),
+        shard.waited_for_free.total(),
+    );
+    let (overflow, overflowed, pending) = match told.plan.connecting.protocol {
+        LoadProtocol::Http1 => ("upstream_rq_pending_overflow", dropped, opened_for + waited),
+        LoadProtocol::Http2 => ("upstream_rq_active_overflow", dropped + waited, opened_for),
+    };
+    let begun = shard.begun.total();
+    vec![
+        (overflow, overflowed),
+        ("upstream_rq_pending_failure_eject", unconnected),
+        ("upstream_rq_pending_total", pending),
+        ("upstream_rq_total", begun - unconnected - dropped),
+    ]
+}
+
+/// What was agreed on, by the names that BoringSSL has for it.
+fn handshakes(shard: &LoadShard) -> BTreeMap<String, u64> {
+    let agreed = shard.handshakes.read().into_iter();
+    let agreed = agreed.map(|((part, name), count)| {
+        let kind = match part {
+            HandshakePart::Suite => "ciphers",
+            HandshakePart::Group => "curves",
+            HandshakePart::Version => "versions",
+        };
+        let name = match name {
+            "secp256r1" => "P-256",
+            "secp384r1" => "P-384",
+            other => other,
+        };
+        (format!("ssl.{kind}.{name}"), count)
+    });
+    let others = [
+        ("ssl.handshake", shard.handshakes.total()),
+        ("ssl.session_reused", shard.handshakes_resumed.total()),
+    ];
+    let others = others.into_iter().filter(|(_, count)| *count > 0);
+    let others = others.map(|(name, count)| (name.to_owned(), count));
+    agreed.chain(others).collect()
+}

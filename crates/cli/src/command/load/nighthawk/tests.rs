@@ -1,0 +1,261 @@
+use stillwell_legacy::nighthawk::{CommandLineOptions, Protocol};
+use stillwell_plan::{BodyPlan, LoadCurve, LoadPace, Overflow};
+
+use super::*;
+
+/// The words of a command line; what stands between quotes is one.
+fn arguments(words: &str) -> Result<NighthawkClientArguments, String> {
+    let mut line = vec!["nighthawk_client".to_owned()];
+    for (number, part) in words.split('\'').enumerate() {
+        if number % 2 == 1 {
+            line.push(part.to_owned());
+        } else {
+            line.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    NighthawkClientArguments::try_parse_from(line).map_err(|error| refusal(&error))
+}
+
+fn plan(words: &str) -> Result<LoadPlan, String> {
+    let arguments = arguments(words)?;
+    let plan = check::check(&arguments).and_then(|()| plan::plan(&arguments, Seed::from_number(1)));
+    plan.map_err(|error| format!("{error:#}"))
+}
+
+fn options(words: &str) -> CommandLineOptions {
+    options::of(&arguments(words).unwrap()).unwrap()
+}
+
+#[test]
+fn the_command_of_its_documentation_is_understood() {
+    let words = "--rps 1000 --connections 4 --concurrency 2 --prefetch-connections -v info \
+                 http://127.0.0.1:10000/";
+    let plan = plan(words).unwrap();
+    assert_eq!(plan.check(), Ok(()));
+    assert_eq!((plan.workers, plan.connecting.connections), (2, 8));
+    let LoadPace::Open {
+        curve, overflow, ..
+    } = &plan.pace
+    else {
+        panic!("no schedule");
+    };
+    assert_eq!(*curve, LoadCurve::Constant { per_second: 2000.0 });
+    assert_eq!(*overflow, Overflow::Hold { waiting_max: 0 });
+    assert_eq!(plan.until.failure.len(), 4 + 1);
+    assert_eq!(plan.until.duration, Some(Nanos::from_secs(5)));
+    let options = options(words);
+    assert_eq!(options.requests_per_second, Some(1000));
+    assert_eq!(options.concurrency.as_deref(), Some("2"));
+    assert_eq!(options.protocol, Some(Protocol::Http1));
+    assert_eq!(options.failure_predicates.len(), 5);
+}
+
+#[test]
+fn streams_and_connections_of_http2_follow_from_what_may_be_active() {
+    for (words, connections, streams) in [
+        ("--h2", 1, 100),
+        ("-p http2 --max-active-requests 10", 1, 10),
+        ("--h2 --max-concurrent-streams 1", 100, 1),
+        (
+            "--h2 --experimental-h2-use-multiple-connections --max-active-requests 5",
+            5,
+            1,
+        ),
+    ] {
+        let connecting = plan(&format!("{words} a:80")).unwrap().connecting;
+        assert_eq!(
+            (connecting.connections, connecting.streams),
+            (connections, streams)
+        );
+    }
+}
+
+#[test]
+fn predicates_replace_the_default_ones_and_each_other() {
+    let failure = |words: &str| plan(&format!("{words} a:80")).unwrap().until.failure;
+    let twice = "--failure-predicate benchmark.http_2xx:5 --failure-predicate benchmark.http_2xx:6";
+    assert_eq!(failure(twice).len(), 1);
+    assert_eq!(failure(twice)[0].threshold, 6);
+    assert!(failure("--no-default-failure-predicates").is_empty());
+}
+
+#[test]
+fn several_targets_have_one_path_and_no_uri() {
+    let words =
+        "--multi-target-endpoint a:1 --multi-target-endpoint [::1]:2 --multi-target-path /x";
+    let plan = plan(words).unwrap();
+    let addresses = plan.endpoints.iter().map(|it| it.address.as_str());
+    assert_eq!(addresses.collect::<Vec<_>>(), ["a:1", "[::1]:2"]);
+    let authority = &plan.endpoints[0].requests[0].authority;
+    assert_eq!(authority, "host-not-supported-in-multitarget-mode");
+    let target = options(words).multi_target.unwrap();
+    assert_eq!(target.endpoints[1].address.as_deref(), Some("::1"));
+    assert_eq!(target.endpoints[1].port, Some(2));
+}
+
+#[test]
+fn a_list_of_requests_takes_what_it_does_not_say_from_the_flags() {
+    let list = "{name: nighthawk.in-line-options-list-request-source-plugin, typed_config: \
+                {num_requests: 4, options_list: {options: [\
+                {request_headers: [{header: {key: \":path\", value: a/b}}, \
+                {header: {key: host, value: other}}, {header: {key: x, value: \"2\"}}]}, \
+                {request_method: PUT, json_body: '{}'}]}}}"
+        .replace('\'', "\"");
+    let plan = plan(&format!(
+        "--concurrency 2 --request-method POST --request-body-size 3 --request-header 'x: 1' \
+         --request-header 'y: 1' --request-source-plugin-config '{list}' a:80/p"
+    ))
+    .unwrap();
+    assert_eq!(plan.until.requests, Some(8));
+    let [first, second] = plan.endpoints[0].requests.as_slice() else {
+        panic!("{:?}", plan.endpoints);
+    };
+    assert_eq!(
+        (first.method.as_str(), first.path.as_str()),
+        ("POST", "/a/b")
+    );
+    assert_eq!(first.authority, "other");
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(first.headers, [pair("y", "1"), pair("x", "2")]);
+    assert_eq!(first.body, BodyPlan::Bytes(b"aaa".to_vec()));
+    assert_eq!(
+        (second.method.as_str(), second.path.as_str()),
+        ("PUT", "/p")
+    );
+    assert_eq!(second.body, BodyPlan::Bytes(b"{}".to_vec()));
+    assert!(
+        second
+            .headers
+            .contains(&pair("content-type", "application/json"))
+    );
+}
+
+#[test]
+fn flags_that_contradict_each_other_are_refused_in_nighthawks_words() {
+    for (words, says) in [
+        ("", "A URI or --multi-target-* options must be specified."),
+        (
+            "--multi-target-endpoint a:1 --multi-target-path /x b",
+            "URI and --multi-target-* options cannot both be specified.",
+        ),
+        (
+            "--multi-target-endpoint a:1",
+            "--multi-target-path must be specified.",
+        ),
+        (
+            "--duration 1 --no-duration a",
+            "--duration and --no-duration are mutually exclusive",
+        ),
+        (
+            "--h2 -p http1 a",
+            "--h2 and --protocol are mutually exclusive",
+        ),
+        (
+            "--tls-context {} --transport-socket {} a",
+            "--tls-context and --transport-socket cannot both be set.",
+        ),
+        (
+            "--stats-flush-interval 1 a",
+            "if --stats-flush-interval or --stats-flush-interval-duration is set, then \
+             --stats-sinks must also be set",
+        ),
+        (
+            "--request-source grpc://a:1 --request-source-plugin-config {} a",
+            "--request-source and --request_source_plugin_config cannot both be set.",
+        ),
+        (
+            "--burst-size 2 --rate-limiter-plugin-config {} a",
+            "--burst-size and --rate-limiter-plugin-config are mutually exclusive",
+        ),
+        (
+            "--tunnel-uri http://a a",
+            "tunnel flags require --tunnel-protocol",
+        ),
+        (
+            "--tunnel-protocol http1 a",
+            "--tunnel-protocol requires --tunnel-uri",
+        ),
+        (
+            "-p http3 --tunnel-protocol http1 --tunnel-uri http://b a",
+            "--protocol HTTP3 over --tunnel-protocol HTTP1 is not supported",
+        ),
+        ("--nighthawk-service a:-1 a", "Bad service uri: a:-1"),
+        ("a://b", "Invalid target URI: 'a://b'"),
+    ] {
+        let error = plan(words).unwrap_err();
+        assert!(error.starts_with(says), "{words}: {error}");
+    }
+}
+
+#[test]
+fn what_is_not_built_is_refused_by_its_name() {
+    for (words, says) in [
+        ("-p http3 a", "--protocol http3"),
+        (
+            "--nighthawk-service grpc://a:8443/ a",
+            "--nighthawk-service",
+        ),
+        ("--request-source grpc://a:8443/ a", "--request-source"),
+        (
+            "--user-defined-plugin-config {} a",
+            "--user-defined-plugin-config",
+        ),
+        ("--request-method CONNECT a", "--request-method CONNECT"),
+        (
+            "--tunnel-protocol http1 --tunnel-uri http://b a",
+            "--tunnel-protocol",
+        ),
+    ] {
+        let error = plan(words).unwrap_err();
+        assert!(
+            error.starts_with(says) && error.contains("not built"),
+            "{words}: {error}"
+        );
+    }
+}
+
+#[test]
+fn values_are_refused_with_their_flag() {
+    for (words, says) in [
+        ("--foo a", "PARSE ERROR: Argument: --foo"),
+        (
+            "--rps 0 a",
+            "Bad argument: Invalid value for --rps: value must be inside range [1, 1000000]",
+        ),
+        ("--rps -1 a", "Bad argument: Invalid value for --rps"),
+        (
+            "--duration -1 a",
+            "Bad argument: Invalid value for --duration",
+        ),
+        (
+            "--termination-predicate a:a a",
+            "Bad argument: Termination predicate 'a:a' has an out of range threshold.",
+        ),
+        (
+            "--concurrency x a",
+            "Bad argument: Invalid value for --concurrency",
+        ),
+        (
+            "--concurrency 0 a",
+            "Bad argument: Value for --concurrency should be greater then 0.",
+        ),
+        (
+            "--request-method GOT a",
+            "PARSE ERROR: Argument: --request-method",
+        ),
+    ] {
+        let error = arguments(words).unwrap_err();
+        assert!(error.starts_with(says), "{words}: {error}");
+    }
+}
+
+#[test]
+fn the_name_to_ask_for_comes_from_the_one_header_that_names_the_host() {
+    let name = |words: &str| plan(&format!("{words} https://a/")).map(|plan| plan.tls.server_name);
+    let named = Ok(Some("sni.com".to_owned()));
+    assert_eq!(name("--request-header Host:sni.com:1"), named);
+    assert_eq!(name("--h2 --request-header ':authority: sni.com'"), named);
+    assert_eq!(name(""), Ok(None));
+    let both = name("--request-header host:a --request-header :authority:a");
+    assert!(both.unwrap_err().contains("names the host twice"));
+}

@@ -1,0 +1,196 @@
+//! `payloadtool`: builds what generators would send, and tells of it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use stillwell_config::{RigOverrides, TargetOverride};
+use stillwell_generator::Prepared;
+use stillwell_plan::GeneratorPlan;
+use stillwell_units::ByteSize;
+
+use crate::arguments::PayloadtoolArguments;
+use crate::command::select;
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+
+/// Bits by which two entropies may differ and mean the same: they are printed
+/// rounded.
+const ENTROPY_TOLERANCE: f64 = 0.01;
+
+/// Fingerprints as they were printed, by name.
+#[derive(Debug)]
+struct Expected(BTreeMap<String, String>);
+
+/// Does what `arguments` say.
+pub(crate) fn run(arguments: &PayloadtoolArguments, paint: &Paint) -> Result<Exit, CommandError> {
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let overrides = RigOverrides {
+        target: TargetOverride::None,
+        ..RigOverrides::default()
+    };
+    let loaded = stillwell_config::load_rig(&arguments.config, &overrides)
+        .map_err(|found| select::refused(&found, paint))?;
+    select::warn(&loaded.warnings, paint);
+    let generators = &loaded.plan.generators;
+    let chosen = chosen(generators, arguments.generator_id.as_deref())?;
+    let expected = arguments.verify.as_deref().map(read_expected).transpose();
+    let expected = expected.map_err(could_not)?;
+    let dump = arguments.dump.as_deref().map(create).transpose();
+    let mut dump = dump.map_err(could_not)?;
+    let mut mistakes = 0_u32;
+    for plan in &chosen {
+        let prepared = build(plan).map_err(could_not)?;
+        mistakes += tell(plan, &prepared, arguments, expected.as_ref()).map_err(could_not)?;
+        if let Some(dump) = &mut dump {
+            write_all(dump, &prepared).map_err(could_not)?;
+        }
+    }
+    if arguments.memory_stats {
+        tell_memory(&chosen);
+    }
+    if mistakes == 0 {
+        return Ok(Exit::Held);
+    }
+    let error = anyhow::anyhow!("{mistakes} of the fingerprints are not what was expected");
+    Err(CommandError::new(Exit::Failed, error))
+}
+
+fn chosen<'p>(
+    generators: &'p [GeneratorPlan],
+    id: Option<&str>,
+) -> Result<Vec<&'p GeneratorPlan>, CommandError> {
+    let is_meant = |plan: &&GeneratorPlan| id.is_none_or(|id| plan.id == id);
+    let chosen: Vec<&GeneratorPlan> = generators.iter().filter(is_meant).collect();
+    if let (Some(id), true) = (id, chosen.is_empty()) {
+        let ids: Vec<&str> = generators.iter().map(|plan| plan.id.as_str()).collect();
+        let error = anyhow::anyhow!("no generator is called `{id}`");
+        let error = CommandError::new(Exit::Usage, error);
+        return Err(error.hint(format!("there are: {}", ids.join(", "))));
+    }
+    Ok(chosen)
+}
+
+/// Lines of `NAME: FINGERPRINT`.
+fn read_expected(path: &Path) -> anyhow::Result<Expected> {
+    let text = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+    let pairs = text.lines().filter_map(|line| line.split_once(": "));
+    let pairs = pairs.map(|(name, print)| (name.to_owned(), print.trim().to_owned()));
+    Ok(Expected(pairs.collect()))
+}
+
+fn create(path: &Path) -> anyhow::Result<File> {
+    File::create(path).with_context(|| format!("write to {}", path.display()))
+}
+
+fn build(plan: &GeneratorPlan) -> anyhow::Result<Prepared> {
+    let read = |path: &PathBuf| {
+        fs::read(path).with_context(|| format!("read {} for `{}`", path.display(), plan.id))
+    };
+    let contents = plan.payload.format.files().iter().map(read);
+    let contents: Vec<Vec<u8>> = contents.collect::<anyhow::Result<_>>()?;
+    Ok(stillwell_generator::prepare(plan, contents.as_slice())?)
+}
+
+/// Tells of what each worker would send. Gives how many fingerprints are not as
+/// expected.
+fn tell(
+    plan: &GeneratorPlan,
+    prepared: &Prepared,
+    arguments: &PayloadtoolArguments,
+    expected: Option<&Expected>,
+) -> anyhow::Result<u32> {
+    let mut mistakes = 0;
+    for (worker, set) in prepared.sets().enumerate() {
+        let name = match plan.workers {
+            0 | 1 => plan.id.clone(),
+            _ => format!("{}/{worker}", plan.id),
+        };
+        if let Some(expected) = expected {
+            let print = set.fingerprint().to_string();
+            mistakes += u32::from(!is_expected(&name, &print, expected));
+        } else if arguments.fingerprint {
+            Paint::data(&format!("{name}: {}\n", set.fingerprint()))?;
+        } else {
+            let total = set.total();
+            Paint::data(&format!(
+                "{name}: {} blocks, {} events, {} of {}\n",
+                set.len(),
+                total.events,
+                ByteSize::new(total.bytes),
+                plan.payload.cache,
+            ))?;
+        }
+    }
+    Ok(mistakes)
+}
+
+fn is_expected(name: &str, print: &str, expected: &Expected) -> bool {
+    let Some(wanted) = expected.0.get(name) else {
+        Paint::say(&format!("{name}: no fingerprint of it is expected"));
+        return true;
+    };
+    if is_same(print, wanted) {
+        Paint::say(&format!("{name}: as expected"));
+        return true;
+    }
+    Paint::say(&format!("{name}: expected {wanted}\n  found {print}"));
+    false
+}
+
+/// Whether two fingerprints are of the same bytes; one may lack its entropy.
+fn is_same(print: &str, wanted: &str) -> bool {
+    let parts = |text: &str| {
+        let (hash, entropy) = text.split_once(" entropy=").unwrap_or((text, ""));
+        (hash.trim().to_owned(), entropy.trim().parse::<f64>().ok())
+    };
+    let ((own, entropy), (other, wanted)) = (parts(print), parts(wanted));
+    let is_near = entropy
+        .zip(wanted)
+        .is_none_or(|(one, other)| (one - other).abs() < ENTROPY_TOLERANCE);
+    own == other && is_near
+}
+
+fn write_all(dump: &mut File, prepared: &Prepared) -> anyhow::Result<()> {
+    for set in prepared.sets() {
+        dump.write_all(set.bytes()).context("write the bytes")?;
+    }
+    Ok(())
+}
+
+/// The largest memory that this process had, beside the largest cache: blocks of
+/// one generator are given back before those of the next are built.
+fn tell_memory(generators: &[&GeneratorPlan]) {
+    let largest = generators.iter().map(|plan| plan.payload.cache).max();
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = peak.and_then(|text| text.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    let peak = kib.map_or_else(
+        || "unknown".to_owned(),
+        |kib| ByteSize::new(kib.saturating_mul(1024)).to_string(),
+    );
+    let cache = largest.map_or_else(|| "none".to_owned(), |cache| cache.to_string());
+    Paint::say(&format!(
+        "peak of resident memory: {peak}; largest cache: {cache}"
+    ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fingerprint_is_its_hash_and_nearly_its_entropy() {
+        for (wanted, same) in [
+            ("ab entropy=3.3903", true),
+            ("ab entropy=3.3999", true),
+            ("ab", true),
+            ("ab entropy=3.5", false),
+            ("ac entropy=3.3903", false),
+        ] {
+            assert_eq!(is_same("ab entropy=3.3903", wanted), same, "{wanted}");
+        }
+    }
+}

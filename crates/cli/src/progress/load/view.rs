@@ -1,0 +1,221 @@
+//! What is shown of a load that goes on.
+
+use std::collections::VecDeque;
+
+use stillwell_metric::{Histogram, LoadShard, LoadTime, Outcome, TimeState};
+use stillwell_plan::{IdleStrategy, LoadPace, LoadPlan};
+use stillwell_run::{LoadPhase, LoadSnapshot};
+use stillwell_units::{Nanos, float_from_u64};
+
+/// Seconds that are kept for strips, as many as the widest shows.
+const STRIP_MAX: usize = 120;
+/// Above this share of its time on the CPU a worker may be the limit.
+const BUSY_MAX: f64 = 0.9;
+/// Below this share of what was asked for, the rate is not reached.
+const REACHED_MIN: f64 = 0.99;
+/// Above this own lateness, in one of a hundred, latencies are not the target's.
+const LATE_MAX: Nanos = Nanos::from_millis(1);
+
+/// All that a view shows; plain data.
+#[derive(Clone, Debug)]
+pub(super) struct View {
+    /// Where requests go.
+    pub(super) target: String,
+    /// What of a load it is.
+    pub(super) limits: Limits,
+    /// What is under way; `None` before the first second has passed.
+    pub(super) phase: Option<LoadPhase>,
+    /// Since the phase began; the time to drain is part of the measured time.
+    pub(super) elapsed: Nanos,
+    /// Requests that were begun, in all.
+    pub(super) begun: u64,
+    /// How requests ended so far, in the order of [`Outcome::ALL`]: those of the
+    /// warm-up while that lasts, then those that are measured.
+    pub(super) ended: [u64; Outcome::ALL.len()],
+    /// The same in the last second.
+    pub(super) ended_last: [u64; Outcome::ALL.len()],
+    /// Requests under way.
+    pub(super) under_way: u64,
+    /// A second: asked for, where there is a schedule.
+    pub(super) asked_rate: Option<f64>,
+    /// Bytes a second.
+    pub(super) received: f64,
+    /// Bytes a second.
+    pub(super) sent: f64,
+    /// The last seconds, the newest at the end.
+    pub(super) strip: VecDeque<Second>,
+    /// Where the workers' time went in the last second, in the order of
+    /// [`TimeState::ALL`].
+    pub(super) shares: [f64; TimeState::ALL.len()],
+    /// How late one of a hundred requests left although nothing was in the way.
+    pub(super) own_lateness: Option<Nanos>,
+    /// What is to be doubted of the generator just now.
+    pub(super) doubt: Option<Doubt>,
+}
+
+/// When a load is over, and how it goes about it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Of the warm-up.
+    pub(super) warmup: Nanos,
+    /// Of the measured time.
+    pub(super) measure: Option<Nanos>,
+    /// Requests in all.
+    pub(super) requests: Option<u64>,
+    pub(super) has_schedule: bool,
+    /// Workers spin, so that being busy says nothing of them.
+    pub(super) spins: bool,
+}
+
+/// One second.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Second {
+    /// Requests that ended, a second.
+    pub(super) rate: f64,
+    /// Whether some of them were not as they should be.
+    pub(super) has_failures: bool,
+    /// Median, 99th percentile and largest latency, where anything was answered.
+    pub(super) latency: Option<[Nanos; 3]>,
+}
+
+/// Why the generator may be what is measured.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Doubt {
+    /// It runs nearly all of its time.
+    Busy,
+    /// It sends late.
+    Late,
+}
+
+impl View {
+    pub(super) fn new(target: String, plan: &LoadPlan) -> Self {
+        let measure = plan.until.duration;
+        Self {
+            target,
+            limits: Limits {
+                warmup: plan.warmup,
+                measure: measure.map(|whole| whole.saturating_sub(plan.warmup)),
+                requests: plan.until.requests,
+                has_schedule: matches!(plan.pace, LoadPace::Open { .. }),
+                spins: plan.idle == IdleStrategy::Spin,
+            },
+            phase: None,
+            elapsed: Nanos::ZERO,
+            begun: 0,
+            ended: [0; Outcome::ALL.len()],
+            ended_last: [0; Outcome::ALL.len()],
+            under_way: 0,
+            asked_rate: None,
+            received: 0.0,
+            sent: 0.0,
+            strip: VecDeque::with_capacity(STRIP_MAX),
+            shares: [0.0; TimeState::ALL.len()],
+            own_lateness: None,
+            doubt: None,
+        }
+    }
+
+    /// Goes on to the second that has just ended.
+    pub(super) fn update(&mut self, snapshot: &LoadSnapshot<'_>) {
+        let second = snapshot.second;
+        let length = second.length.as_secs_f64().max(1e-9);
+        let per_second = |count: u64| float_from_u64(count) / length;
+        if self.phase == Some(LoadPhase::Warmup) && snapshot.phase != LoadPhase::Warmup {
+            self.strip.clear();
+        }
+        self.phase = Some(snapshot.phase);
+        self.elapsed = snapshot.elapsed;
+        self.begun = snapshot.sum(|shard| shard.begun.total());
+        let all_ended = snapshot.sum(LoadShard::ended_in_all);
+        self.under_way = self.begun.saturating_sub(all_ended);
+        let is_warmup = snapshot.phase == LoadPhase::Warmup;
+        for outcome in Outcome::ALL {
+            let index = outcome.index();
+            self.ended[index] = snapshot.sum(|shard| {
+                if is_warmup {
+                    shard.ended(outcome)
+                } else {
+                    shard.outcomes[index].total()
+                }
+            });
+        }
+        self.ended_last = second.outcomes;
+        let has_schedule = self.limits.has_schedule;
+        self.asked_rate = has_schedule.then(|| per_second(second.asked));
+        [self.received, self.sent] = second.bytes.map(per_second);
+        if self.strip.len() == STRIP_MAX {
+            self.strip.pop_front();
+        }
+        self.strip.push_back(Second {
+            rate: per_second(second.outcomes.iter().sum()),
+            has_failures: failed(&second.outcomes) > 0,
+            latency: told(snapshot.latencies()),
+        });
+        self.generator(snapshot);
+    }
+
+    fn generator(&mut self, snapshot: &LoadSnapshot<'_>) {
+        let second = snapshot.second;
+        self.shares = shares(snapshot.accounts);
+        let own = snapshot.times(LoadTime::OwnLateness);
+        let own = own.filter(|times| !times.is_empty());
+        self.own_lateness = own.map(|times| Nanos::new(times.value_at_quantile(0.99)));
+        let running = |account: &[Nanos; TimeState::ALL.len()]| {
+            shares(std::slice::from_ref(account))[TimeState::Running.index()]
+        };
+        let busiest = snapshot.accounts.iter().map(running).fold(0.0, f64::max);
+        let begun = float_from_u64(second.begun);
+        let is_behind = begun < REACHED_MIN * float_from_u64(second.asked);
+        let may_tell = !self.limits.has_schedule || !self.limits.spins || is_behind;
+        self.doubt = if self.own_lateness.is_some_and(|late| late > LATE_MAX) {
+            Some(Doubt::Late)
+        } else if busiest > BUSY_MAX && may_tell {
+            Some(Doubt::Busy)
+        } else {
+            None
+        };
+    }
+
+    /// How much longer it goes on, as far as that is known.
+    pub(super) fn left(&self) -> Option<Nanos> {
+        let by_time = self
+            .limits
+            .measure
+            .map(|measure| measure.saturating_sub(self.elapsed));
+        let rate = self.strip.back().map_or(0.0, |second| second.rate);
+        let by_requests = self.limits.requests.filter(|_| rate > 0.0).map(|requests| {
+            let left = float_from_u64(requests.saturating_sub(self.begun));
+            Nanos::from_secs_f64(left / rate)
+        });
+        match (by_time, by_requests) {
+            (Some(time), Some(requests)) => Some(time.min(requests)),
+            (time, requests) => time.or(requests),
+        }
+    }
+}
+
+/// How many of these did not end as they should.
+pub(super) fn failed(outcomes: &[u64; Outcome::ALL.len()]) -> u64 {
+    let bad = Outcome::ALL.into_iter().zip(outcomes);
+    bad.filter(|(outcome, _)| *outcome != Outcome::Ok)
+        .map(|(_, count)| *count)
+        .sum()
+}
+
+/// Median, 99th percentile and the largest.
+pub(super) fn told(times: &Histogram<u64>) -> Option<[Nanos; 3]> {
+    let at = |share: f64| Nanos::new(times.value_at_quantile(share));
+    (!times.is_empty()).then(|| [at(0.5), at(0.99), Nanos::new(times.max())])
+}
+
+/// Parts of the whole time of all workers.
+fn shares(accounts: &[[Nanos; TimeState::ALL.len()]]) -> [f64; TimeState::ALL.len()] {
+    let mut sums = [0.0; TimeState::ALL.len()];
+    for account in accounts {
+        for (sum, time) in sums.iter_mut().zip(account) {
+            *sum += time.as_secs_f64();
+        }
+    }
+    let whole: f64 = sums.iter().sum();
+    sums.map(|sum| if whole > 0.0 { sum / whole } else { 0.0 })
+}

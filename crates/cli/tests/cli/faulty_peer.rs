@@ -1,0 +1,270 @@
+//! Servers that do what they must not: every request ends in exactly one
+//! outcome, the load ends by itself, and it says what was wrong.
+
+#[path = "faulty_peer/http1.rs"]
+mod http1;
+#[path = "faulty_peer/http2.rs"]
+mod http2;
+#[path = "faulty_peer/server.rs"]
+mod server;
+
+use stillwell_testkit::{Process, free_port, wait_until};
+
+use crate::both_ends::ends::{LONG, Report, load, start_load};
+use server::Server;
+
+/// Requests of each load; none has an end but them where the loop is closed.
+const REQUESTS: u64 = 12;
+
+const CLOSED: &str = "--requests=12";
+/// As many in all.
+const OPEN: &str = "--rate=20/s --duration=600ms";
+
+/// What is to come of a fault.
+struct Case<F> {
+    fault: F,
+    /// The ways in which requests end, of which the first is there.
+    ends: &'static [&'static str],
+    /// What is said, if anything.
+    says: &'static str,
+}
+
+const fn case<F>(fault: F, ends: &'static [&'static str], says: &'static str) -> Case<F> {
+    Case { fault, ends, says }
+}
+
+/// A reset may come before connecting is over.
+const RESET: &[&str] = &["peer_closed", "connect_failed"];
+
+/// A load that waits for little.
+fn begin(server: &Server, words: &str) -> Process {
+    let url = format!("http://{}/", server.address);
+    let mut arguments = vec![url.as_str(), "--timeout=1s", "--connect-timeout=5s"];
+    arguments.extend(words.split_whitespace());
+    start_load(&arguments)
+}
+
+/// Looks at what came of each case: all loads ran side by side.
+fn check<F: std::fmt::Debug>(loop_words: &str, under_way: Vec<(Case<F>, Server, Process)>) {
+    for (case, server, process) in under_way {
+        let report = Report::of(process.finish(LONG));
+        let seen = server.stop();
+        let context = format!(
+            "{:?}, {loop_words}: {:?}, {seen} seen\n{}",
+            case.fault,
+            report.outcomes(),
+            report.findings()
+        );
+        assert_eq!(report.ended(), report.begun(), "{context}");
+        if loop_words == CLOSED {
+            assert_eq!(report.ended(), REQUESTS, "{context}");
+        } else {
+            // The first is due at once, and the last may be cut off by the end.
+            assert!((1..=REQUESTS + 1).contains(&report.ended()), "{context}");
+        }
+        assert!(report.outcome(case.ends[0]) > 0, "{context}");
+        let outcomes = report.outcomes();
+        let is_named = |name: &String| case.ends.contains(&name.as_str());
+        assert!(outcomes.keys().all(is_named), "{context}");
+        assert!(report.findings().contains(case.says), "{context}");
+        let code = if report.outcome("ok") > 0 { 0 } else { 4 };
+        assert!([code, 4].contains(&report.ended.code), "{context}");
+        // What was answered was seen; what was seen was sent.
+        assert!(
+            report.outcome("ok") <= seen && seen <= report.begun(),
+            "{context}"
+        );
+    }
+}
+
+fn http1_cases() -> Vec<Case<http1::Fault>> {
+    use http1::Fault;
+    let lost: &[&str] = &["peer_closed"];
+    let late: &[&str] = &["timed_out", "unfinished"];
+    let broken: &[&str] = &["malformed"];
+    let none = "not one request was answered";
+    vec![
+        case(Fault::ResetAtAccept, RESET, none),
+        case(Fault::CloseAtAccept, lost, none),
+        case(Fault::ResetUnanswered, lost, none),
+        case(Fault::CloseUnanswered, lost, none),
+        case(Fault::ResetMidAnswer, lost, none),
+        case(Fault::HalfBody, lost, none),
+        case(Fault::StallMidAnswer, late, none),
+        case(Fault::Silent, late, none),
+        case(Fault::CloseAfterThree, &["ok", "peer_closed"], ""),
+        case(Fault::Garbage, broken, "the first of them:"),
+        case(Fault::HeadOf64KiB, broken, "64 KiB"),
+        case(Fault::EndlessHead, broken, "the first of them:"),
+        case(Fault::BadChunk, broken, "chunk"),
+        case(Fault::EndlessBody, late, none),
+        case(Fault::ContinueFirst, &["ok"], ""),
+        case(Fault::ContinueOnly, late, none),
+        case(
+            Fault::EndlessContinue,
+            &["timed_out", "malformed", "unfinished"],
+            none,
+        ),
+        case(Fault::TwoLengths, broken, "content-length"),
+        case(Fault::TwoAnswers, &["ok"], ""),
+    ]
+}
+
+fn http2_cases() -> Vec<Case<http2::Fault>> {
+    use http2::Fault;
+    let lost: &[&str] = &["peer_closed"];
+    let late: &[&str] = &["timed_out", "unfinished"];
+    let broken: &[&str] = &["malformed"];
+    // Whether the bytes or the end of the connection is seen first.
+    let cut: &[&str] = &["malformed", "peer_closed"];
+    // A busy machine may need longer than the timeout to be flooded.
+    let flooded: &[&str] = &["malformed", "peer_closed", "timed_out", "unfinished"];
+    let none = "not one request was answered";
+    vec![
+        case(Fault::ResetAtAccept, RESET, none),
+        case(Fault::CloseAtAccept, lost, none),
+        case(Fault::Garbage, cut, none),
+        case(Fault::Http1, cut, none),
+        case(Fault::ResetUnanswered, lost, none),
+        case(Fault::CloseUnanswered, lost, none),
+        case(Fault::ResetMidAnswer, lost, none),
+        case(Fault::HalfBody, lost, none),
+        case(Fault::StallMidAnswer, late, none),
+        case(Fault::Silent, late, none),
+        case(Fault::CloseAfterThree, &["ok", "peer_closed"], ""),
+        case(Fault::StreamReset, lost, none),
+        case(Fault::StreamRefused, lost, none),
+        case(Fault::GoAwayAtOnce, lost, none),
+        // What a server did not begin is asked again elsewhere.
+        case(Fault::GoAwayAfterThree, &["ok"], ""),
+        case(Fault::FrameTooLong, broken, "frame"),
+        case(Fault::BadHpack, broken, "header block"),
+        case(Fault::HeadOf64KiB, broken, "the first of them:"),
+        case(Fault::EndlessHead, broken, "the first of them:"),
+        case(Fault::SettingsFlood, flooded, "too many"),
+        case(Fault::PingFlood, flooded, "too many"),
+        case(
+            Fault::NoStreams,
+            &["peer_closed", "timed_out", "unfinished"],
+            none,
+        ),
+        case(Fault::NoWindow, late, none),
+        case(Fault::Promise, broken, "promise"),
+        case(Fault::NoStatus, broken, ":status"),
+        case(Fault::DataFirst, broken, "data before the head"),
+        case(
+            Fault::MoreThanItsLength,
+            broken,
+            "more data than its length says",
+        ),
+    ]
+}
+
+fn faults_of_http1(loop_words: &str) {
+    let words = format!("{loop_words} -c 3");
+    let begun = http1_cases().into_iter().map(|case| {
+        let fault = case.fault;
+        let server = Server::start(move |talk| http1::talk(fault, talk));
+        let process = begin(&server, &words);
+        (case, server, process)
+    });
+    check(loop_words, begun.collect());
+}
+
+fn faults_of_http2(loop_words: &str) {
+    let begun = http2_cases().into_iter().map(|case| {
+        let fault = case.fault;
+        let mut words = format!("{loop_words} --protocol=http2 -c 2 --streams=2");
+        if fault == http2::Fault::NoWindow {
+            words.push_str(" --body hello");
+        }
+        let server = Server::start(move |talk| http2::talk(fault, talk));
+        let process = begin(&server, &words);
+        (case, server, process)
+    });
+    check(loop_words, begun.collect());
+}
+
+#[test]
+fn every_fault_of_http1_is_counted_once_in_a_closed_loop() {
+    faults_of_http1(CLOSED);
+}
+
+#[test]
+fn every_fault_of_http1_is_counted_once_in_an_open_loop() {
+    faults_of_http1(OPEN);
+}
+
+#[test]
+fn every_fault_of_http2_is_counted_once_in_a_closed_loop() {
+    faults_of_http2(CLOSED);
+}
+
+#[test]
+fn every_fault_of_http2_is_counted_once_in_an_open_loop() {
+    faults_of_http2(OPEN);
+}
+
+/// A server that lets no connection live is not asked without a pause, while
+/// nothing is due.
+#[test]
+fn connections_that_are_closed_at_once_are_not_opened_one_after_the_other() {
+    for (protocol, words) in [("http1", "-c2"), ("http2", "-c2")] {
+        let fault = http1::Fault::CloseAtAccept;
+        let server = Server::start(move |talk| http1::talk(fault, talk));
+        let words = format!("--rate=2/s --duration=600ms --protocol={protocol} {words}");
+        let report = Report::of(begin(&server, &words).finish(LONG));
+        server.stop();
+        let opened = report.value["global"]["counters"]["upstream_cx_total"].as_u64();
+        // Two connections, each again after 10, 20, 40, 80, 160, 320 ms, and
+        // once more for each of two requests.
+        assert!(opened.unwrap() <= 24, "{protocol}: {opened:?}");
+        assert_eq!(report.ended(), report.begun());
+        let says = "closes connections before they carry anything";
+        assert!(report.findings().contains(says), "{}", report.findings());
+    }
+}
+
+#[test]
+fn where_nobody_listens_nothing_could_be_run() {
+    let url = format!("http://127.0.0.1:{}/", free_port());
+    for words in ["-n 3 -c 1", "--rate 100/s -d 200ms"] {
+        let mut arguments = vec![url.as_str()];
+        arguments.extend(words.split_whitespace());
+        let report = load(&arguments);
+        assert_eq!(report.ended.code, 3, "{}", report.ended.stderr);
+        assert!(report.outcome("connect_refused") > 0);
+        assert_eq!(report.ended(), report.begun());
+        assert!(
+            report.findings().contains("connect to 127.0.0.1"),
+            "{}",
+            report.findings()
+        );
+    }
+}
+
+#[test]
+fn a_server_without_tls_is_told_from_one_with_it() {
+    let server = Server::start(|talk| http2::talk(http2::Fault::Http1, talk));
+    let url = format!("https://{}/", server.address);
+    let report = load(&[&url, "-n3", "-c1", "-k"]);
+    assert_eq!(report.ended.code, 3, "{}", report.ended.stderr);
+    assert_eq!(report.outcome("handshake_failed"), 3);
+    let says = "does not speak TLS; try http:// instead";
+    assert!(report.findings().contains(says), "{}", report.findings());
+    server.stop();
+}
+
+/// A signal ends a closed loop at once, and not when its grace is over.
+#[test]
+fn nothing_is_begun_after_a_signal() {
+    let server = Server::start(|talk| http1::talk(http1::Fault::ContinueFirst, talk));
+    let process = begin(&server, "-c4 --duration=60s");
+    assert!(wait_until(LONG, || server.seen() > 100));
+    process.signal("INT");
+    let report = Report::of(process.finish(LONG));
+    assert_eq!(report.ended.code, 130, "{}", report.ended.stderr);
+    // Whatever was sent was answered: nothing was cut off.
+    assert_eq!(report.outcome("ok"), report.begun());
+    assert_eq!(server.stop(), report.begun());
+}

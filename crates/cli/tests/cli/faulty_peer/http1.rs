@@ -1,0 +1,126 @@
+//! All that a server of HTTP/1.1 can get wrong.
+
+use std::io;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::server::Talk;
+
+/// What is wrong with a server.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Fault {
+    ResetAtAccept,
+    CloseAtAccept,
+    ResetUnanswered,
+    CloseUnanswered,
+    ResetMidAnswer,
+    HalfBody,
+    StallMidAnswer,
+    Silent,
+    CloseAfterThree,
+    Garbage,
+    HeadOf64KiB,
+    EndlessHead,
+    BadChunk,
+    EndlessBody,
+    ContinueFirst,
+    ContinueOnly,
+    EndlessContinue,
+    TwoLengths,
+    TwoAnswers,
+}
+
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
+
+pub(super) async fn talk(fault: Fault, mut talk: Talk) -> io::Result<()> {
+    match fault {
+        Fault::ResetAtAccept => return talk.reset(),
+        Fault::CloseAtAccept => return Ok(()),
+        _ => {}
+    }
+    let mut answered = 0;
+    while take_request(&mut talk).await? {
+        match fault {
+            Fault::ResetUnanswered => return talk.reset(),
+            Fault::ResetMidAnswer => {
+                talk.stream.write_all(&ANSWER[..30]).await?;
+                return talk.reset();
+            }
+            Fault::Silent => return talk.fall_silent().await,
+            Fault::StallMidAnswer | Fault::ContinueOnly => {
+                talk.stream.write_all(said(fault)).await?;
+                return talk.fall_silent().await;
+            }
+            Fault::EndlessHead | Fault::EndlessBody | Fault::EndlessContinue => {
+                return say_for_ever(fault, &mut talk).await;
+            }
+            Fault::HeadOf64KiB => {
+                let line = [b"x-huge: ".as_slice(), &vec![b'a'; 64 << 10]].concat();
+                talk.stream.write_all(b"HTTP/1.1 200 OK\r\n").await?;
+                talk.stream.write_all(&line).await?;
+                talk.stream
+                    .write_all(b"\r\ncontent-length: 0\r\n\r\n")
+                    .await?;
+            }
+            Fault::CloseUnanswered | Fault::HalfBody | Fault::Garbage | Fault::BadChunk => {
+                return talk.stream.write_all(said(fault)).await;
+            }
+            _ => talk.stream.write_all(said(fault)).await?,
+        }
+        answered += 1;
+        if fault == Fault::CloseAfterThree && answered == 3 {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+const fn said(fault: Fault) -> &'static [u8] {
+    match fault {
+        Fault::HalfBody | Fault::StallMidAnswer => {
+            b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhello"
+        }
+        Fault::CloseUnanswered => b"",
+        Fault::Garbage => b"\x00\xff\x16\x03\x01 220 smtp.example ESMTP\r\n\r\n",
+        Fault::BadChunk => b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n-1\r\n",
+        Fault::ContinueFirst => {
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"
+        }
+        Fault::ContinueOnly | Fault::EndlessContinue => b"HTTP/1.1 100 Continue\r\n\r\n",
+        Fault::TwoLengths => {
+            b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello"
+        }
+        Fault::TwoAnswers => {
+            b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\naHTTP/1.1 500 No\r\ncontent-length: 1\r\n\r\nb"
+        }
+        _ => ANSWER,
+    }
+}
+
+async fn say_for_ever(fault: Fault, talk: &mut Talk) -> io::Result<()> {
+    let (begin, again): (&[u8], &[u8]) = match fault {
+        Fault::EndlessHead => (b"HTTP/1.1 200 OK\r\n", b"x-more: and more and more\r\n"),
+        Fault::EndlessBody => (
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
+            b"5\r\nhello\r\n",
+        ),
+        _ => (b"", said(fault)),
+    };
+    talk.stream.write_all(begin).await?;
+    talk.say_for_ever(again).await
+}
+
+/// Reads one request, which has no body; false at the end.
+async fn take_request(talk: &mut Talk) -> io::Result<bool> {
+    let mut head = Vec::new();
+    let mut buffer = [0; 4096];
+    while !head.ends_with(b"\r\n\r\n") {
+        let length = talk.stream.read(&mut buffer).await?;
+        if length == 0 {
+            return Ok(false);
+        }
+        head.extend_from_slice(&buffer[..length]);
+    }
+    talk.saw_request();
+    Ok(true)
+}

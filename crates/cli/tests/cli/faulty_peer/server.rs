@@ -1,0 +1,113 @@
+//! A server on a thread of its own that does with each connection as it is told.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use stillwell_scope::{Place, Scope, Tasks, Token};
+use stillwell_units::Nanos;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::sleep;
+
+/// More connections than any load here opens at once.
+const CONNECTIONS_MAX: usize = 1000;
+
+/// The server; its connections end with it.
+pub(super) struct Server {
+    scope: Scope,
+    pub(super) address: SocketAddr,
+    seen: Arc<AtomicU64>,
+}
+
+/// One connection of it.
+pub(super) struct Talk {
+    pub(super) stream: TcpStream,
+    /// Requests that the server has seen, on all connections.
+    seen: Arc<AtomicU64>,
+}
+
+impl Server {
+    /// Has `handle` talk on each connection.
+    pub(super) fn start<F>(handle: impl Fn(Talk) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = std::io::Result<()>> + 'static,
+    {
+        let mut scope = Scope::new(&Token::new());
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let seen = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&seen);
+        let serve = async move |token: Token| {
+            let listener = TcpListener::from_std(listener)?;
+            let mut tasks = Tasks::new(CONNECTIONS_MAX);
+            loop {
+                // All arms are cancel-safe.
+                let stream = tokio::select! {
+                    biased;
+                    () = token.cancelled() => return Ok(()),
+                    () = tasks.next_end(), if !tasks.is_empty() => continue,
+                    accepted = listener.accept(), if tasks.has_room() => accepted?.0,
+                };
+                stream.set_nodelay(true)?;
+                let talk = Talk {
+                    stream,
+                    seen: Arc::clone(&counter),
+                };
+                let end = handle(talk);
+                // However a connection ends, that is its peer's doing or ours.
+                tasks.spawn(async { drop(end.await) });
+            }
+        };
+        scope.worker(Place::default(), "faulty", serve).unwrap();
+        Self {
+            scope,
+            address,
+            seen,
+        }
+    }
+
+    /// How many requests it has seen so far.
+    pub(super) fn seen(&self) -> u64 {
+        self.seen.load(Ordering::Relaxed)
+    }
+
+    /// Ends it; gives how many requests it has seen.
+    pub(super) fn stop(self) -> u64 {
+        let ends = self.scope.close(Nanos::from_secs(20));
+        assert!(ends.iter().all(|end| end.result.is_ok()), "{ends:?}");
+        self.seen.load(Ordering::Relaxed)
+    }
+}
+
+impl Talk {
+    /// One more request has come whole.
+    pub(super) fn saw_request(&self) {
+        self.seen.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Ends the connection by a reset.
+    pub(super) fn reset(self) -> std::io::Result<()> {
+        self.stream.set_zero_linger()
+    }
+
+    /// Says the same again and again, 8 KiB or so a millisecond: enough for any
+    /// limit, and little enough for a machine that does other things.
+    pub(super) async fn say_for_ever(&mut self, again: &[u8]) -> std::io::Result<()> {
+        let many = again.repeat(8192 / again.len());
+        loop {
+            self.stream.write_all(&many).await?;
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Reads on and says nothing, until the peer has gone.
+    pub(super) async fn fall_silent(mut self) -> std::io::Result<()> {
+        let mut buffer = [0; 4096];
+        while self.stream.read(&mut buffer).await? > 0 {}
+        Ok(())
+    }
+}

@@ -1,0 +1,192 @@
+//! How connections are opened and used.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpListener;
+
+use super::*;
+
+#[test]
+fn connections_are_opened_before_they_are_needed_where_that_is_asked() {
+    let origin = Origin::start();
+    let line = "--duration 1 --rps 1 --connections 50";
+    let found = measure(&format!("{line} --prefetch-connections {}", origin.url()));
+    assert_eq!(found.counter("upstream_cx_http1_total"), 50);
+    let found = measure(&format!("{line} {}", origin.url()));
+    assert_eq!(found.counter("upstream_cx_http1_total"), 1);
+}
+
+#[test]
+fn as_many_connections_are_opened_as_there_may_be() {
+    let origin = Origin::start();
+    for connections in [1, 5] {
+        let line = format!(
+            "--rps 200 --connections {connections} --max-pending-requests 10 --duration 1 \
+             --request-header x-envoy-fault-delay-request:100"
+        );
+        let found = measure(&format!("{line} {}", origin.url()));
+        assert_eq!(found.counter("upstream_cx_total"), connections);
+        let answered = found.counter("benchmark.http_2xx");
+        assert!(answered <= connections * 21, "{answered} took no delay");
+    }
+}
+
+#[test]
+fn a_connection_carries_no_more_than_it_may() {
+    let origin = Origin::start();
+    for protocol in ["http1 --connections 1", "http2 --max-active-requests 1"] {
+        let line = format!(
+            "--protocol {protocol} --max-requests-per-connection 5 --rps 500 --duration 100 \
+             --termination-predicate benchmark.http_2xx:24"
+        );
+        let found = measure(&format!("{line} {}", origin.url()));
+        let requests = found.counter("upstream_rq_total");
+        let connections = found.counter("upstream_cx_total");
+        let fewest = requests / 5;
+        assert!(
+            (fewest..=fewest + 1).contains(&connections),
+            "{protocol}: {connections}"
+        );
+        assert!(found.counter("upstream_cx_max_requests") >= fewest - 1);
+    }
+}
+
+#[test]
+fn several_connections_of_http2_carry_one_stream_each() {
+    let origin = Origin::start();
+    let many = "--burst-size 10 --max-active-requests 10 --max-pending-requests 10 --rps 500 \
+                --duration 100 --termination-predicate benchmark.http_2xx:99";
+    for flag in [
+        "--max-concurrent-streams 1",
+        "--experimental-h2-use-multiple-connections",
+    ] {
+        let found = measure(&format!("--h2 {flag} {many} {}", origin.url()));
+        assert!(found.counter("benchmark.http_2xx") >= 100);
+        assert_eq!(found.counter("upstream_cx_http2_total"), 10, "{flag}");
+        let is_warned = found
+            .log
+            .contains("[W] --experimental-h2-use-multiple-connections");
+        assert_eq!(is_warned, flag.starts_with("--exp"), "{}", found.log);
+    }
+    let found = measure(&format!("--h2 {many} {}", origin.url()));
+    assert_eq!(found.counter("upstream_cx_http2_total"), 1);
+}
+
+/// A server that says how many requests each connection has carried.
+struct Counting {
+    listener: TcpListener,
+    connections: Vec<(std::net::TcpStream, u64)>,
+}
+
+impl Counting {
+    fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        Self {
+            listener,
+            connections: Vec::new(),
+        }
+    }
+
+    /// Answers what has come, and says how many requests there were so far.
+    fn turn(&mut self) -> u64 {
+        while let Ok((stream, _)) = self.listener.accept() {
+            stream.set_nonblocking(true).unwrap();
+            self.connections.push((stream, 0));
+        }
+        for (stream, requests) in &mut self.connections {
+            let mut buffer = [0; 4096];
+            match stream.read(&mut buffer) {
+                Ok(0) => {}
+                Ok(_) => {
+                    *requests += 1;
+                    stream
+                        .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+                        .unwrap();
+                }
+                Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}"),
+            }
+        }
+        self.connections.iter().map(|(_, requests)| requests).sum()
+    }
+}
+
+#[test]
+fn the_connection_used_last_is_used_first_or_all_take_turns() {
+    for (strategy, fewest, most) in [("mru", 0, 0), ("lru", 8, 12)] {
+        let mut server = Counting::new();
+        let address = server.listener.local_addr().unwrap();
+        let line = format!(
+            "--experimental-h1-connection-reuse-strategy {strategy} --connections 2 \
+             --prefetch-connections --rps 20 --duration 100 --output-format json \
+             --termination-predicate benchmark.http_2xx:19 http://{address}/"
+        );
+        let (_named, process) = start_client(&line);
+        assert!(wait_until(LONG, || server.turn() >= 20));
+        let ended = process.finish(LONG);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        let mut carried: Vec<u64> = server.connections.iter().map(|(_, own)| *own).collect();
+        carried.sort_unstable();
+        assert_eq!(carried.len(), 2);
+        assert!(
+            (fewest..=most).contains(&carried[0]),
+            "{strategy}: {carried:?}"
+        );
+    }
+}
+
+#[test]
+fn connections_come_from_the_address_that_is_named() {
+    let mut server = Counting::new();
+    let address = server.listener.local_addr().unwrap();
+    let bind = "{source_address:{address:\"127.0.0.2\",port_value:0}}";
+    let line = format!(
+        "--upstream-bind-config '{bind}' --rps 100 --connections 1 --duration 100 \
+         --termination-predicate benchmark.http_2xx:2 http://{address}/"
+    );
+    let (_named, process) = start_client(&line);
+    assert!(wait_until(LONG, || server.turn() >= 3));
+    assert_eq!(process.finish(LONG).code, 0);
+    let peer = server.connections[0].0.peer_addr().unwrap();
+    assert_eq!(peer.ip().to_string(), "127.0.0.2");
+}
+
+/// The kernel takes the connection, and nobody ever answers the handshake.
+#[test]
+fn connecting_takes_no_longer_than_it_may() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    let line = format!(
+        "--rps 10 --connections 1 --duration 0.5s --timeout 0.1s \
+         --no-default-failure-predicates https://{address}/"
+    );
+    let found = measure(&line);
+    assert!(found.counter("upstream_cx_connect_timeout") >= 1);
+    assert!(found.counter("benchmark.pool_connection_failure") >= 1);
+    assert_eq!(found.counter("upstream_cx_total"), 0);
+}
+
+/// Loopback has an address of either family nearly everywhere.
+#[test]
+fn addresses_are_of_the_family_that_is_asked_for() {
+    let Ok(listener) = TcpListener::bind("[::1]:0") else {
+        println!("SKIPPED: addresses_are_of_the_family: there is no IPv6");
+        return;
+    };
+    drop(listener);
+    let mut command = Command::new(STILLWELL);
+    command.args(["serve", "--address=[::1]:0", "--format=json"]);
+    let server = Process::start(&mut command);
+    assert!(wait_until(LONG, || server.stdout().contains("http://")));
+    let told = server.stdout();
+    let url = told
+        .split('"')
+        .find(|word| word.starts_with("http"))
+        .unwrap()
+        .to_owned();
+    let line = "--rps 100 --connections 1 --termination-predicate benchmark.http_2xx:4";
+    let found = measure(&format!("{line} --address-family v6 {url}"));
+    assert_eq!(found.counter("benchmark.http_2xx"), 5);
+    let ended = client(&format!("{line} --address-family v4 {url}"));
+    assert_eq!(ended.code, 1);
+    assert!(ended.stderr.contains("[::1]"), "{}", ended.stderr);
+}

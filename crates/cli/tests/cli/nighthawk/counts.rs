@@ -1,0 +1,301 @@
+//! What is counted, to the number.
+
+use super::*;
+
+const BODY: &str = "benchmark_http_client.response_body_size";
+const HEAD: &str = "benchmark_http_client.response_header_size";
+const BLOCKING: &str = "sequencer.blocking";
+
+/// The command of Nighthawk's documentation, with a shorter duration.
+#[test]
+fn the_documented_command_loses_no_request_and_tells_every_worker() {
+    let origin = Origin::start();
+    let line = "--rps 1000 --connections 4 --concurrency auto --prefetch-connections -v info \
+                --duration 2";
+    let found = measure(&format!("{line} {}", origin.url()));
+    let workers = found.results().len() as u64;
+    let workers = if workers == 1 { 1 } else { workers - 1 };
+    let answered = found.counter("benchmark.http_2xx");
+    let asked = 2000 * workers;
+    // A machine that has no CPU for the load says so in a warning.
+    let lost = if found.log.contains("[W]") { 10 } else { 1 };
+    assert!(
+        answered * 1000 >= asked * (1000 - lost),
+        "{answered} of {asked}: {}",
+        found.log
+    );
+    assert!(answered <= asked, "{answered} of {asked}");
+    assert_eq!(found.counter("upstream_cx_http1_total"), 4 * workers);
+    for id in [
+        "benchmark_http_client.queue_to_connect",
+        "benchmark_http_client.request_to_response",
+        "sequencer.callback",
+    ] {
+        assert_eq!(found.samples(id), answered, "{id}");
+    }
+    let own = (0..workers).filter(|_| workers > 1).map(|number| {
+        let result = found.result(&format!("worker_{number}"));
+        let own = counter_of(result, "benchmark.http_2xx");
+        assert!(own * 100 >= 99 * 2000, "worker {number}: {own}");
+        own
+    });
+    let own: Vec<u64> = own.collect();
+    assert!(own.is_empty() || own.iter().sum::<u64>() == answered);
+    assert!(found.log.contains("[I] Starting "), "{}", found.log);
+    assert_eq!(origin.stop(), answered);
+}
+
+/// The same for people.
+#[test]
+fn the_layout_for_people_is_todays() {
+    let origin = Origin::start();
+    let line = "--rps 200 --connections 1 --termination-predicate benchmark.http_2xx:9";
+    let ended = client(&format!("{line} {}", origin.url()));
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    for part in [
+        "Nighthawk - A layer 7 protocol benchmarking tool.\n\n",
+        "Queueing and connection setup latency (10 samples)\n  min: ",
+        "Request start to response end (10 samples)\n  min: ",
+        "Initiation to completion (10 samples)\n  min: ",
+        "Response body size in bytes (10 samples)\n  min: 10 | mean: 10 | max: 10 | pstdev: 0\n",
+        "  Percentile  Count       Value          \n",
+        "Counter                                 Value       Per second\n",
+        "benchmark.http_2xx                      10          ",
+    ] {
+        assert!(ended.stdout.contains(part), "{part}\n{}", ended.stdout);
+    }
+}
+
+#[test]
+fn twenty_five_requests_over_http1_are_counted_to_the_byte() {
+    let origin = Origin::start();
+    let line = "--rps 500 --connections 1 --duration 100 \
+                --termination-predicate benchmark.http_2xx:24";
+    let found = measure(&format!("{line} {}", origin.url()));
+    for (name, value) in [
+        ("benchmark.http_2xx", 25),
+        ("default.total_match_count", 1),
+        ("membership_change", 1),
+        ("upstream_cx_http1_total", 1),
+        ("upstream_cx_rx_bytes_total", 25 * 136),
+        ("upstream_cx_total", 1),
+        ("upstream_rq_pending_total", 1),
+        ("upstream_rq_total", 25),
+    ] {
+        assert_eq!(found.counter(name), value, "{name}");
+    }
+    assert!(found.counter("upstream_cx_tx_bytes_total") >= 500);
+    for (id, bytes) in [(BODY, 10.0), (HEAD, 97.0)] {
+        let statistic = found.statistic(id);
+        assert_eq!(whole(&statistic["count"]), 25, "{id}");
+        assert_eq!(statistic["raw_mean"].as_f64(), Some(bytes), "{id}");
+        assert_eq!(statistic["raw_pstdev"].as_f64(), Some(0.0), "{id}");
+        for end in ["raw_min", "raw_max"] {
+            assert_eq!(statistic[end], format!("{bytes}"), "{id} {end}");
+        }
+    }
+    assert_eq!(origin.stop(), 25);
+}
+
+#[test]
+fn twenty_five_requests_over_http2_need_one_connection() {
+    let origin = Origin::start();
+    for flag in ["--h2", "--protocol http2"] {
+        let line = "--rps 500 --max-active-requests 1 --duration 100 \
+                    --termination-predicate benchmark.http_2xx:24";
+        let found = measure(&format!("{flag} {line} {}", origin.url()));
+        for (name, value) in [
+            ("benchmark.http_2xx", 25),
+            ("upstream_cx_http2_total", 1),
+            ("upstream_cx_total", 1),
+            ("upstream_rq_pending_total", 1),
+            ("upstream_rq_total", 25),
+        ] {
+            assert_eq!(found.counter(name), value, "{flag} {name}");
+        }
+        assert!(found.counter("upstream_cx_rx_bytes_total") >= 900);
+        assert!(found.counter("upstream_cx_tx_bytes_total") >= 403);
+        assert_eq!(found.statistic(HEAD)["raw_max"], "97");
+    }
+}
+
+/// More is asked for than one connection carries: what may wait does, and the
+/// schedule stands still for the rest.
+#[test]
+fn a_stress_over_http1_queues_as_much_as_it_may() {
+    let origin = Origin::start();
+    let line = "--rps 999999 --connections 1 --duration 100 --simple-warmup \
+                --termination-predicate benchmark.http_2xx:99";
+    let found = measure(&format!(
+        "--max-pending-requests 10 {line} {}",
+        origin.url()
+    ));
+    // The request of the warm-up is one of them.
+    assert_eq!(found.counter("benchmark.http_2xx"), 100);
+    assert!(found.counter("upstream_rq_pending_total") >= 11);
+    assert!(found.counter("upstream_cx_overflow") >= 10);
+    assert!(found.samples(BLOCKING) >= 1);
+    let found = measure(&format!("{line} {}", origin.url()));
+    assert_eq!(found.counter("benchmark.http_2xx"), 100);
+    assert_eq!(found.counter("upstream_rq_pending_total"), 1);
+    assert_eq!(found.counter("upstream_cx_overflow"), 0);
+    assert!(found.samples(BLOCKING) >= 1);
+}
+
+#[test]
+fn a_stress_over_http2_overflows_streams_and_not_connections() {
+    let origin = Origin::start();
+    let line = "--h2 --rps 999999 --max-active-requests 1 --duration 100 \
+                --termination-predicate benchmark.http_2xx:99";
+    let found = measure(&format!(
+        "--max-pending-requests 10 {line} {}",
+        origin.url()
+    ));
+    assert!(found.counter("benchmark.http_2xx") >= 100);
+    assert_eq!(found.counter("upstream_rq_pending_total"), 1);
+    assert!(found.counter("upstream_rq_active_overflow") >= 10);
+    let found = measure(&format!("{line} {}", origin.url()));
+    assert!(found.counter("benchmark.http_2xx") >= 100);
+    assert_eq!(found.counter("upstream_rq_pending_total"), 1);
+    for name in [
+        "upstream_rq_pending_overflow",
+        "upstream_rq_active_overflow",
+    ] {
+        assert_eq!(found.counter(name), 0, "{name}");
+    }
+}
+
+#[test]
+fn an_open_loop_drops_what_finds_no_connection_and_never_stands_still() {
+    let origin = Origin::start();
+    let delay = asking("{static_delay: \"0.005s\"}");
+    for (protocol, overflow) in [
+        ("--connections 1", "upstream_rq_pending_overflow"),
+        (
+            "--h2 --max-active-requests 1",
+            "upstream_rq_active_overflow",
+        ),
+    ] {
+        let line = "--open-loop --rps 7000 --max-pending-requests 1 --duration 100 \
+                    --termination-predicate benchmark.http_2xx:24";
+        let found = measure(&format!("{protocol} {delay} {line} {}", origin.url()));
+        let dropped = found.counter("benchmark.pool_overflow");
+        assert!(dropped > 10, "{protocol}: {dropped}");
+        assert_eq!(found.counter(overflow), dropped);
+        assert_eq!(found.samples(BLOCKING), 0);
+    }
+}
+
+#[test]
+fn every_worker_counts_for_itself() {
+    let origin = Origin::start();
+    let line = "--concurrency 4 --rps 100 --connections 1 --duration 100 \
+                --termination-predicate benchmark.http_2xx:24";
+    let found = measure(&format!("{line} {}", origin.url()));
+    assert_eq!(found.counter("benchmark.http_2xx"), 4 * 25);
+    assert_eq!(found.counter("upstream_cx_http1_total"), 4);
+    assert_eq!(found.results().len(), 4 + 1);
+    for number in 0..4 {
+        let result = found.result(&format!("worker_{number}"));
+        assert_eq!(counter_of(result, "benchmark.http_2xx"), 25, "{number}");
+    }
+}
+
+#[test]
+fn predicates_end_a_load_well_or_badly() {
+    let origin = Origin::start();
+    let line = "--rps 500 --connections 1 --duration 100";
+    let well = format!("{line} --termination-predicate benchmark.http_2xx:9");
+    let found = measure(&format!("{well} {}", origin.url()));
+    assert_eq!(found.counter("benchmark.http_2xx"), 10);
+    assert_eq!(found.counter("sequencer.failed_terminations"), 0);
+    let badly = format!("--output-format json {line} --failure-predicate benchmark.http_2xx:0");
+    let ended = client(&format!("{badly} {}", origin.url()));
+    assert_eq!(ended.code, 1);
+    let found = Found::read(&ended);
+    assert_eq!(found.counter("benchmark.http_2xx"), 1);
+    assert_eq!(found.counter("sequencer.failed_terminations"), 1);
+    assert!(
+        found
+            .log
+            .contains("Exiting due to failing termination predicate")
+    );
+    let failing = asking("{v3_response_headers: [{header: {key: \":status\", value: \"404\"}}]}");
+    let ended = client(&format!("{line} {failing} {}", origin.url()));
+    assert_eq!(ended.code, 1, "by default a bad status fails a load");
+    let none = format!("{line} {failing} --no-default-failure-predicates");
+    let line = "--termination-predicate benchmark.http_4xx:4";
+    let found = measure(&format!("{none} {line} {}", origin.url()));
+    assert_eq!(found.counter("benchmark.http_4xx"), 5);
+    let unknown = client(&format!(
+        "--failure-predicate benchmark.http_2x:0 {}",
+        origin.url()
+    ));
+    assert_eq!(unknown.code, 1);
+    assert!(
+        unknown.stderr.contains("there is no counter"),
+        "{}",
+        unknown.stderr
+    );
+}
+
+/// Nighthawk loses a slot with each connection that fails, and so counts one
+/// failure here. Every request fails, and every one is counted.
+#[test]
+fn every_request_to_a_dead_port_is_counted_and_no_slot_leaks() {
+    let port = stillwell_testkit::free_port();
+    let line = "--rps 500 --connections 1 --duration 1 --no-default-failure-predicates";
+    let found = measure(&format!("{line} http://127.0.0.1:{port}/"));
+    let failed = found.counter("benchmark.pool_connection_failure");
+    assert!((495..=500).contains(&failed), "{failed}");
+    assert_eq!(found.counter("upstream_rq_pending_failure_eject"), failed);
+    assert_eq!(found.counter("upstream_rq_total"), 0);
+    assert!(found.counter("upstream_cx_connect_fail") >= 1);
+    let ended = client(&format!("--duration 1 http://127.0.0.1:{port}/"));
+    assert_eq!(ended.code, 1, "by default that fails a load");
+}
+
+#[test]
+fn a_schedule_is_kept_whatever_rate_length_and_workers() {
+    let origin = Origin::start();
+    for (rps, seconds, workers) in [(2, 1, 2), (25, 1, 1), (25, 2, 2)] {
+        let line = format!("--rps {rps} --duration {seconds} --concurrency {workers}");
+        let found = measure(&format!("{line} {}", origin.url()));
+        // What is due in the end may come too late where there is no CPU for it.
+        let least = (rps * seconds - 1) * workers;
+        assert!(found.counter("benchmark.http_2xx") >= least, "{line}");
+        for id in ["request_to_response", "queue_to_connect", "latency_2xx"] {
+            let id = format!("benchmark_http_client.{id}");
+            assert!(found.samples(&id) >= least, "{line} {id}");
+        }
+    }
+}
+
+#[test]
+fn several_targets_take_turns() {
+    for (listeners, socket) in [(1, None), (5, None)] {
+        let setup = Setup {
+            listeners,
+            socket,
+            ..Setup::default()
+        };
+        let origins: Vec<Origin> = (0..if listeners == 1 { 3 } else { 1 })
+            .map(|_| setup.start())
+            .collect();
+        let urls = origins.iter().flat_map(|origin| &origin.urls);
+        let targets: Vec<String> = urls
+            .map(|url| format!("--multi-target-endpoint {}", address(url)))
+            .collect();
+        let line = "--multi-target-path / --rps 500 --connections 5 --duration 100 \
+                    --termination-predicate benchmark.http_2xx:24";
+        let found = measure(&format!("{line} {}", targets.join(" ")));
+        let answered = found.counter("benchmark.http_2xx");
+        // Others may be under way when the last one comes.
+        assert!((25..30).contains(&answered), "{answered}");
+        let count = found.counter("default.total_match_count");
+        assert_eq!(count, targets.len() as u64);
+        let seen: Vec<u64> = origins.into_iter().map(Origin::stop).collect();
+        assert_eq!(seen.iter().sum::<u64>(), answered);
+        assert!(seen.iter().all(|requests| *requests >= 25 / 3), "{seen:?}");
+    }
+}

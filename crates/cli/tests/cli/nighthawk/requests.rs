@@ -1,0 +1,185 @@
+//! What requests are.
+
+use super::*;
+
+const BODY: &str = "benchmark_http_client.response_body_size";
+
+/// A server's counts, once it was asked to end.
+fn counts(origin: Origin) -> String {
+    origin.process.signal("TERM");
+    origin.process.finish(LONG).stdout
+}
+
+#[test]
+fn bodies_are_sent_whole() {
+    let mebibytes = 3 << 20;
+    for protocol in ["http1 --connections 1", "http2 --max-active-requests 1"] {
+        let origin = Origin::start();
+        let line = format!(
+            "--protocol {protocol} --request-method POST --request-body-size {mebibytes} \
+             --rps 100 --duration 100 --termination-predicate benchmark.http_2xx:9"
+        );
+        let found = measure(&format!("{line} {}", origin.url()));
+        assert_eq!(found.counter("benchmark.http_2xx"), 10, "{protocol}");
+        let sent = found.counter("upstream_cx_tx_bytes_total");
+        assert!(sent >= 10 * mebibytes, "{protocol}: {sent}");
+        assert_eq!(count(&counts(origin), "body bytes"), 10 * mebibytes);
+    }
+}
+
+#[test]
+fn a_body_comes_from_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("body");
+    std::fs::write(&file, [0, 1, 255, b'\n', 7]).unwrap();
+    let origin = Origin::start();
+    let line = format!(
+        "--request-method PUT --request-body-file {} --rps 100 --connections 1 \
+         --termination-predicate benchmark.http_2xx:3",
+        file.display()
+    );
+    measure(&format!("{line} {}", origin.url()));
+    assert_eq!(count(&counts(origin), "body bytes"), 4 * 5);
+}
+
+#[test]
+fn headers_arrive_and_say_how_requests_are_answered() {
+    let origin = Origin::start();
+    let few = "--rps 100 --connections 1 --termination-predicate benchmark.http_2xx:1";
+    let wish = asking("{response_body_size: 13}");
+    let found = measure(&format!("{few} {wish} {}", origin.url()));
+    assert_eq!(found.statistic(BODY)["raw_max"], "13");
+    // The echo of two headers is longer than that of one by the other's line.
+    let echo = |headers: &str| {
+        let wish = asking("{echo_request_headers: true, response_body_size: 0}");
+        let found = measure(&format!("{few} {wish} {headers} {}", origin.url()));
+        whole(&found.statistic(BODY)["raw_max"])
+    };
+    let more = "--request-header 'x-a:  b:c ' --request-header x-d:e";
+    let lines = ["'x-a', 'b:c'\n", "'x-d', 'e'\n"];
+    let bytes: usize = lines.iter().map(|line| line.len()).sum();
+    assert_eq!(echo(more) - echo(""), bytes as u64);
+}
+
+#[test]
+fn every_method_but_connect_is_sent() {
+    let origin = Origin::start();
+    let few = "--rps 100 --connections 1 --termination-predicate benchmark.http_2xx:1";
+    for method in ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE"] {
+        let wish = asking("{echo_request_headers: true, response_body_size: 0}");
+        let line = format!("{few} --request-method {method} {wish}");
+        let found = measure(&format!("{line} {}", origin.url()));
+        let bytes = whole(&found.statistic(BODY)["raw_max"]);
+        assert_eq!(bytes == 0, method == "HEAD", "{method}: {bytes}");
+    }
+    let ended = client(&format!("--request-method CONNECT {}", origin.url()));
+    assert_eq!(ended.code, 1);
+    assert!(
+        ended
+            .stderr
+            .contains("Bad argument: --request-method CONNECT"),
+        "{}",
+        ended.stderr
+    );
+}
+
+/// Requests that ask for bodies of 13 and 17 bytes in turn.
+fn options(extra: &str) -> String {
+    let one = |size: u32| {
+        format!(
+            "{{request_headers:[{{header:{{key:\"x-nighthawk-test-server-config\",\
+             value:\"{{response_body_size:{size}}}\"}}}}{extra}]}}"
+        )
+    };
+    format!("{{options:[{},{}]}}", one(13), one(17))
+}
+
+fn plugin(name: &str, of: &str, config: &str) -> String {
+    let of = format!("type.googleapis.com/nighthawk.request_source.{of}");
+    format!(
+        "--request-source-plugin-config \
+         '{{name:\"nighthawk.{name}\",typed_config:{{\"@type\":\"{of}\",{config}}}}}'"
+    )
+}
+
+#[test]
+fn requests_come_from_lists_in_line_and_in_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("requests.yaml");
+    std::fs::write(&file, options("").replace(':', ": ")).unwrap();
+    let in_line = "InLineOptionsListRequestSourceConfig";
+    let in_file = "FileBasedOptionsListRequestSourceConfig";
+    let host = ",{header:{key:\"host\",value:\"a.example\"}}";
+    for source in [
+        plugin(
+            "in-line-options-list-request-source-plugin",
+            in_line,
+            &format!("options_list:{}", options("")),
+        ),
+        plugin(
+            "in-line-options-list-request-source-plugin",
+            in_line,
+            &format!("options_list:{}", options(host)),
+        ),
+        plugin(
+            "file-based-request-source-plugin",
+            in_file,
+            &format!("file_path:\"{}\"", file.display()),
+        ),
+    ] {
+        let origin = Origin::start();
+        let few = "--rps 200 --connections 1 --termination-predicate benchmark.http_2xx:9";
+        let found = measure(&format!("{few} {source} {}", origin.url()));
+        let sizes = found.statistic(BODY);
+        assert_eq!(
+            (&sizes["raw_min"], &sizes["raw_max"]),
+            (&"13".into(), &"17".into())
+        );
+        assert_eq!(sizes["raw_mean"].as_f64(), Some(15.0), "they take turns");
+    }
+}
+
+#[test]
+fn a_list_may_have_an_end_and_bodies_of_json() {
+    let origin = Origin::start();
+    let list = "options_list:{options:[{request_method:\"POST\",json_body:\"{\\\"a\\\":1}\"}]},\
+                num_requests:3";
+    let source = plugin(
+        "in-line-options-list-request-source-plugin",
+        "InLineOptionsListRequestSourceConfig",
+        list,
+    );
+    let line = "--rps 200 --concurrency 2 --duration 100";
+    let found = measure(&format!("{line} {source} {}", origin.url()));
+    assert_eq!(
+        found.counter("benchmark.http_2xx"),
+        2 * 3,
+        "three of each worker"
+    );
+    assert_eq!(
+        count(&counts(origin), "body bytes"),
+        6 * "{\"a\":1}".len() as u64
+    );
+}
+
+#[test]
+fn a_list_that_is_not_understood_is_refused_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("requests.yaml");
+    std::fs::write(&file, "options:\n- request_method: GET\n- headers: []\n").unwrap();
+    let config = format!("file_path:\"{}\"", file.display());
+    let source = plugin(
+        "file-based-request-source-plugin",
+        "FileBasedOptionsListRequestSourceConfig",
+        &config,
+    );
+    let ended = client(&format!("{source} http://127.0.0.1:1/"));
+    assert_eq!(ended.code, 1);
+    for part in [
+        "Bad argument: ",
+        "unknown request key `headers`",
+        "requests.yaml:3:3",
+    ] {
+        assert!(ended.stderr.contains(part), "{part}\n{}", ended.stderr);
+    }
+}

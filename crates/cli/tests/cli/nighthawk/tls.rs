@@ -1,0 +1,265 @@
+//! Loads over TLS.
+
+use std::io::Read;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+use stillwell_testkit::program_or_skip;
+
+use super::*;
+
+/// A certificate with an RSA key, which is also its own authority, and the
+/// transport socket of a server that shows it.
+struct Shown {
+    _folder: TempDir,
+    socket: String,
+}
+
+impl Shown {
+    /// `None` where there is no program to make it.
+    fn new(test: &str) -> Option<Self> {
+        let openssl = program_or_skip(test, "openssl")?;
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let made = Command::new(openssl)
+            .args([
+                "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+            ])
+            .args([
+                "-subj",
+                "/CN=localhost",
+                "-keyout",
+                &path("key.pem"),
+                "-out",
+                &path("cert.pem"),
+            ])
+            .args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"])
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{made:?}");
+        let socket = format!(
+            "{{ name: envoy.transport_sockets.tls, typed_config: {{ \"@type\": \
+             type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext, \
+             common_tls_context: {{ alpn_protocols: [ h2, http/1.1 ], tls_certificates: [ \
+             {{ certificate_chain: {{ filename: {} }}, private_key: {{ filename: {} }} }} ] }} }} }}",
+            path("cert.pem"),
+            path("key.pem")
+        );
+        Some(Self {
+            _folder: folder,
+            socket,
+        })
+    }
+
+    fn start(&self) -> Origin {
+        let setup = Setup {
+            socket: Some(&self.socket),
+            with_admin: true,
+            ..Setup::default()
+        };
+        setup.start()
+    }
+}
+
+const FEW: &str = "--rps 500 --duration 100 --termination-predicate benchmark.http_2xx:24";
+
+#[test]
+fn handshakes_are_counted_as_envoy_counts_them() {
+    let Some(shown) = Shown::new("handshakes_are_counted_as_envoy_counts_them") else {
+        return;
+    };
+    for protocol in ["http1 --connections 1", "http2 --max-active-requests 1"] {
+        let origin = shown.start();
+        let found = measure(&format!("--protocol {protocol} {FEW} {}", origin.url()));
+        for (name, value) in [
+            ("benchmark.http_2xx", 25),
+            ("ssl.handshake", 1),
+            ("ssl.ciphers.ECDHE-RSA-AES128-GCM-SHA256", 1),
+            ("ssl.curves.X25519", 1),
+            ("ssl.versions.TLSv1.2", 1),
+            ("upstream_cx_total", 1),
+        ] {
+            assert_eq!(found.counter(name), value, "{protocol} {name}");
+        }
+        assert_eq!(
+            found.counters("ssl.").len(),
+            4,
+            "{:?}",
+            found.counters("ssl.")
+        );
+        assert!(
+            found.log.contains("[W] Certificates are not checked"),
+            "{}",
+            found.log
+        );
+        let stats = ask(
+            origin.admin.as_ref().unwrap(),
+            "GET",
+            "/stats?filter=downstream_rq_2xx",
+        );
+        assert!(
+            stats.ends_with("\nhttp.ingress_http.downstream_rq_2xx: 25\n"),
+            "{stats}"
+        );
+        assert_eq!(origin.stop(), 25);
+    }
+}
+
+/// The seed's own example, with a suite that there is.
+#[test]
+fn suites_and_versions_are_those_of_the_context() {
+    let Some(shown) = Shown::new("suites_and_versions_are_those_of_the_context") else {
+        return;
+    };
+    let origin = shown.start();
+    let context = |of: &str, parameters: &str| {
+        let of = format!("type.googleapis.com/envoy.{of}.UpstreamTlsContext");
+        let common = format!("common_tls_context:{{tls_params:{{{parameters}}}}}");
+        (
+            format!("{{{common}}}"),
+            format!("{{\"@type\":\"{of}\",{common}}}"),
+        )
+    };
+    let suite = "cipher_suites:[\"-ALL:ECDHE-RSA-AES256-GCM-SHA384\"]";
+    let newest = "tls_maximum_protocol_version:TLSv1_3,tls_minimum_protocol_version:TLSv1_3";
+    for (of, parameters, counter) in [
+        (
+            "api.v2.auth",
+            suite,
+            "ssl.ciphers.ECDHE-RSA-AES256-GCM-SHA384",
+        ),
+        (
+            "extensions.transport_sockets.tls.v3",
+            newest,
+            "ssl.versions.TLSv1.3",
+        ),
+    ] {
+        let (bare, typed) = context(of, parameters);
+        let socket = format!("{{name:\"envoy.transport_sockets.tls\",typed_config:{typed}}}");
+        for (flag, value) in [("--transport-socket", &socket), ("--tls-context", &bare)] {
+            for protocol in ["http1 --connections 1", "http2"] {
+                let line = format!("--protocol {protocol} {flag} '{value}' {FEW}");
+                let found = measure(&format!("{line} {}", origin.url()));
+                assert!(found.counter(counter) >= 1, "{line}");
+                let is_old = found.log.contains("--tls-context is deprecated");
+                assert_eq!(is_old, flag == "--tls-context");
+            }
+        }
+    }
+    let (bare, _) = context("x", "cipher_suites:[\"-ALL:ECDHE-RSA-AES128-SHA\"]");
+    let ended = client(&format!("--tls-context '{bare}' {FEW} {}", origin.url()));
+    assert_eq!(ended.code, 1);
+    let says = "cipher suite `ECDHE-RSA-AES128-SHA` is not known";
+    assert!(ended.stderr.contains(says), "{}", ended.stderr);
+    // An empty context for validation checks nothing, and nothing breaks.
+    let empty = "{common_tls_context:{validation_context:{}}}";
+    let found = measure(&format!("--tls-context '{empty}' {FEW} {}", origin.url()));
+    assert_eq!(found.counter("benchmark.http_2xx"), 25);
+}
+
+/// A server with a certificate of its own making, its URL, and that certificate.
+fn self_signed(folder: &Path) -> (Process, String, PathBuf) {
+    let file = folder.join("cert.pem");
+    let mut command = Command::new(STILLWELL);
+    command.args([
+        "serve",
+        "--address=127.0.0.1:0",
+        "--format=json",
+        "--tls=self-signed",
+    ]);
+    let server = Process::start(command.arg("--tls-certificate-out").arg(&file));
+    assert!(wait_until(LONG, || server.stdout().contains("https://")));
+    let told = server.stdout();
+    let mut words = told.split('"');
+    let url = words.find(|word| word.starts_with("https")).unwrap();
+    (server, url.to_owned(), file)
+}
+
+#[test]
+fn certificates_are_checked_where_an_authority_is_named() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let (_server, url, own) = self_signed(folders[0].path());
+    let (_other, _, other) = self_signed(folders[1].path());
+    let line = |authority: &Path| {
+        let path = authority.display();
+        format!(
+            "--transport-socket '{{name: envoy.transport_sockets.tls, typed_config: \
+             {{common_tls_context: {{validation_context: {{trusted_ca: {{filename: {path}}}}}}}}}}}' \
+             --connections 1 {FEW} {url}"
+        )
+    };
+    let found = measure(&line(&own));
+    assert_eq!(found.counter("benchmark.http_2xx"), 25);
+    assert!(
+        !found.log.contains("Certificates are not checked"),
+        "{}",
+        found.log
+    );
+    let ended = client(&line(&other));
+    assert_eq!(ended.code, 1);
+    let says = "name the authority's file in validation_context.trusted_ca";
+    assert!(ended.stderr.contains(says), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("--insecure"), "{}", ended.stderr);
+}
+
+#[test]
+fn several_secure_targets_take_turns() {
+    let Some(shown) = Shown::new("several_secure_targets_take_turns") else {
+        return;
+    };
+    let origins = [shown.start(), shown.start(), shown.start()];
+    let targets = origins
+        .iter()
+        .map(|it| format!("--multi-target-endpoint {}", address(it.url())));
+    let line = "--multi-target-path / --multi-target-use-https --connections 3";
+    let line = format!("{line} {FEW} {}", targets.collect::<Vec<_>>().join(" "));
+    let found = measure(&line);
+    assert_eq!(found.counter("default.total_match_count"), 3);
+    assert_eq!(found.counter("ssl.handshake"), 3);
+    assert_eq!(found.counter("benchmark.http_2xx"), 25);
+    for origin in origins {
+        assert!(origin.stop() >= 8);
+    }
+}
+
+/// What a client says first to a server that never answers.
+fn hello(scheme: &str, flags: &str) -> Vec<u8> {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let line = "--rps 100 --connections 1 --duration 0.3s --timeout 0.1s";
+    let (_named, process) = start_client(&format!("{line} {flags} {scheme}://{address}/"));
+    let (mut stream, _) = listener.accept().unwrap();
+    let mut bytes = vec![0; 4096];
+    let length = stream.read(&mut bytes).unwrap();
+    bytes.truncate(length);
+    drop((stream, listener));
+    drop(process.finish(LONG));
+    bytes
+}
+
+#[test]
+fn the_name_that_is_asked_for_is_that_of_the_one_host_header() {
+    let is_named = |bytes: &[u8]| bytes.windows(7).any(|part| part == b"sni.com");
+    let is_tls = |bytes: &[u8]| bytes.first() == Some(&22);
+    for flags in [
+        "--request-header host:sni.com",
+        "--request-header :authority:sni.com",
+        "--h2 --request-header ':authority: sni.com'",
+        "--transport-socket '{name: tls, typed_config: {sni: sni.com}}'",
+    ] {
+        let said = hello("https", flags);
+        assert!(is_tls(&said) && is_named(&said), "{flags}");
+    }
+    let said = hello("https", "");
+    assert!(is_tls(&said) && !is_named(&said));
+    let said = hello("http", "--request-header host:sni.com");
+    assert!(!is_tls(&said) && is_named(&said));
+    let both = "--request-header host:sni.com --request-header :authority:sni.com";
+    let ended = client(&format!("{both} https://127.0.0.1:1/"));
+    assert_eq!(ended.code, 1);
+    assert!(
+        ended.stderr.contains("names the host twice"),
+        "{}",
+        ended.stderr
+    );
+}

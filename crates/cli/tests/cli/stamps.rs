@@ -1,0 +1,259 @@
+//! Every event accounted for: what a relay does wrong on purpose is what the rig
+//! says of it.
+
+use serde_json::Value;
+use stillwell_testkit::Process;
+
+use crate::lab::{LONG, Lab, assert_holds};
+
+/// How often faults are planted.
+#[derive(Clone, Copy)]
+struct Faults {
+    drop: u64,
+    flip: u64,
+    swap: u64,
+    double: u64,
+}
+
+/// Often enough for a short run at a low rate.
+const MANY: Faults = Faults {
+    drop: 101,
+    flip: 67,
+    swap: 59,
+    double: 83,
+};
+
+/// How a workload goes.
+#[derive(Clone, Copy)]
+struct Pace {
+    rate: u32,
+    measure: &'static str,
+}
+
+const SLOW: Pace = Pace {
+    rate: 2000,
+    measure: "2s",
+};
+
+/// What the relay did, by its own words.
+#[derive(Debug, Eq, PartialEq)]
+struct Planted {
+    dropped: u64,
+    flipped: u64,
+    swapped: u64,
+    doubled: u64,
+}
+
+/// A run of a relay between `input` and `output` with `arguments`, and what both
+/// say of it.
+struct Run {
+    summary: Value,
+    shown: String,
+    planted: Option<Planted>,
+}
+
+impl Run {
+    fn of(input: &str, output: &str, pace: Pace, arguments: &[&str]) -> Self {
+        let lab = Lab::alone();
+        let (listen, sink) = (&lab.listen, &lab.sink);
+        let endpoint = |scheme: &str, address: &str| match scheme {
+            "http" => format!("http://{address}/"),
+            _ => format!("{scheme}://{address}"),
+        };
+        let (from, to) = (endpoint(input, listen), endpoint(output, sink));
+        let mut words = vec!["{self}", "relay", "--in", &from, "--out", &to];
+        words.extend(arguments);
+        let words = serde_json::to_string(&words).unwrap();
+        let ready = match input {
+            "udp" => "{delay: 200ms}".to_owned(),
+            _ => format!("{{tcp: \"{listen}\"}}"),
+        };
+        let Pace { rate, measure } = pace;
+        let target = if input == "http" { &from } else { listen };
+        let text = format!(
+            "subject:\n  name: relay\n  command: {words}\n  ready: {ready}\n\
+             phases: {{ready: 10s, warmup: 200ms, measure: {measure}, drain: 10s, quiet: 500ms}}\n\
+             workload:\n  generators:\n    - {input}: \"{target}\"\n      payload: syslog5424\n      \
+             cache: 1 MiB\n      rate: {rate}/s\n      stamps: {{late_after: 1ms}}\n  sinks:\n    \
+             - {output}: \"{sink}\"\n\
+             checks:\n  - {{name: lossless, series: loss, upper_bound: 0}}\n  \
+             - {{name: once, series: doubled, upper_bound: 0}}\n"
+        );
+        lab.file("rig.yaml", &text);
+        let words = ["rig", "rig.yaml", "--results", "results"];
+        let ended = Process::start(&mut lab.stillwell(&words)).finish(LONG);
+        let summary = std::fs::read_to_string(lab.results().join("summary.json"));
+        let summary = summary.unwrap_or_else(|_| panic!("{}", ended.stderr));
+        let said = std::fs::read_to_string(lab.results().join("subject.stderr.log")).unwrap();
+        lab.assert_nothing_left();
+        Self {
+            summary: serde_json::from_str(&summary).unwrap(),
+            shown: ended.stdout,
+            planted: planted(&said),
+        }
+    }
+
+    fn ledger(&self) -> &Value {
+        &self.summary["figures"]["ledger"]
+    }
+
+    /// A figure of the only generator's events; of bounds the exact count.
+    fn count(&self, name: &str) -> u64 {
+        let figure = &self.ledger()["generators"][0][name];
+        if let Some(count) = figure.as_u64() {
+            return count;
+        }
+        assert_eq!(figure["least"], figure["most"], "{name}: {figure}");
+        figure["least"].as_u64().unwrap()
+    }
+
+    fn check(&self, name: &str) -> &str {
+        let mut checks = self.summary["checks"].as_array().unwrap().iter();
+        let check = checks.find(|check| check["name"] == name).unwrap();
+        check["passed"].as_str().unwrap()
+    }
+}
+
+fn planted(said: &str) -> Option<Planted> {
+    let line = said.lines().find(|line| line.contains("on purpose"))?;
+    let numbers = line.split(|c: char| !c.is_ascii_digit());
+    let numbers: Vec<u64> = numbers.filter_map(|number| number.parse().ok()).collect();
+    let [dropped, flipped, swapped, doubled] = numbers[..] else {
+        panic!("{line}");
+    };
+    Some(Planted {
+        dropped,
+        flipped,
+        swapped,
+        doubled,
+    })
+}
+
+fn faults_are_found(input: &str, output: &str, pace: Pace, faults: Faults) {
+    let Faults {
+        drop,
+        flip,
+        swap,
+        double,
+    } = faults;
+    let words = [
+        ("--drop", drop),
+        ("--flip", flip),
+        ("--swap", swap),
+        ("--double", double),
+    ];
+    let words = words.map(|(flag, one_in)| [flag.to_owned(), format!("1/{one_in}")]);
+    let words: Vec<&str> = words.iter().flatten().map(String::as_str).collect();
+    let run = Run::of(input, output, pace, &words);
+    let found = Planted {
+        dropped: run.count("lost"),
+        flipped: run.count("damaged"),
+        swapped: run.count("reordered"),
+        doubled: run.count("doubled"),
+    };
+    assert_eq!(Some(&found), run.planted.as_ref(), "{}", run.shown);
+    let sent = run.count("sent");
+    let left = sent - found.dropped;
+    assert!(sent > 100, "{}", run.shown);
+    assert_eq!(found.dropped, sent / drop);
+    assert_eq!(found.flipped, left / flip);
+    assert_eq!(found.doubled, left / double);
+    assert!(left / swap - found.swapped <= 1, "{found:?} of {left}");
+    assert_eq!(run.count("arrivals"), left + found.doubled);
+    assert_eq!(run.count("received"), left);
+    assert_eq!(run.count("unsent") + run.count("displacement_max"), 1);
+    let verified = run.count("intact") + run.count("damaged") + run.count("undeclared");
+    assert_eq!(
+        (verified, run.count("unverifiable")),
+        (run.count("arrivals"), 0)
+    );
+    let ledger = run.ledger();
+    assert_eq!(
+        (&ledger["broken"], &ledger["foreign"]),
+        (&0.into(), &0.into())
+    );
+    assert_eq!(run.count("loss_ranges"), found.dropped);
+    // The first event has number 0.
+    assert_eq!(ledger["generators"][0]["losses"][0]["first"], drop - 1);
+    assert_eq!((run.check("lossless"), run.check("once")), ("fail", "fail"));
+    let lost = format!("; events {}, {}", drop - 1, 2 * drop - 1);
+    assert_holds(
+        &run.shown,
+        &["stamped", &lost, "event latency", "from sent time"],
+    );
+}
+
+#[test]
+fn what_a_relay_does_wrong_over_tcp_is_reported_exactly() {
+    faults_are_found("tcp", "tcp", SLOW, MANY);
+}
+
+#[test]
+fn what_a_relay_does_wrong_over_http_is_reported_exactly() {
+    faults_are_found("http", "http", SLOW, MANY);
+}
+
+#[test]
+fn what_a_relay_does_wrong_over_udp_is_reported_exactly() {
+    faults_are_found("udp", "udp", SLOW, MANY);
+}
+
+/// As few as in production.
+const FEW: Faults = Faults {
+    drop: 10_000,
+    flip: 7_001,
+    swap: 3_000,
+    double: 5_000,
+};
+
+#[test]
+#[ignore = "at full rate: run alone, with --release"]
+fn at_200_000_events_a_second_over_tcp() {
+    faults_are_found("tcp", "tcp", FAST, FEW);
+}
+
+#[test]
+#[ignore = "at full rate: run alone, with --release"]
+fn at_200_000_events_a_second_over_http() {
+    faults_are_found("http", "http", FAST, FEW);
+}
+
+#[test]
+#[ignore = "at full rate: run alone, with --release"]
+fn at_50_000_datagrams_a_second() {
+    let pace = Pace {
+        rate: 50_000,
+        ..FAST
+    };
+    faults_are_found("udp", "udp", pace, FEW);
+}
+
+const FAST: Pace = Pace {
+    rate: 200_000,
+    measure: "12s",
+};
+
+#[test]
+#[ignore = "at full rate: run alone, with --release"]
+fn a_stall_of_100_ms_every_10_s_shows_at_200_000_events_a_second() {
+    let run = Run::of("tcp", "tcp", FAST, &["--stall", "100ms@10s"]);
+    for name in ["lost", "doubled", "reordered", "damaged", "unverifiable"] {
+        assert_eq!(run.count(name), 0, "{name}: {}", run.shown);
+    }
+    println!("{}", run.shown);
+    let latency = &run.summary["figures"]["event_latency"];
+    assert!(latency["max"].as_u64().unwrap() > 90_000_000, "{latency}");
+}
+
+#[test]
+fn a_relay_that_stalls_loses_nothing_and_shows_it_from_the_intended_time() {
+    let run = Run::of("tcp", "tcp", SLOW, &["--stall", "200ms@500ms"]);
+    for name in ["lost", "doubled", "reordered", "damaged", "unverifiable"] {
+        assert_eq!(run.count(name), 0, "{name}: {}", run.shown);
+    }
+    assert_eq!((run.check("lossless"), run.check("once")), ("pass", "pass"));
+    assert!(run.count("late") > 0, "{}", run.shown);
+    // A stall holds up whatever is sent meanwhile, on any machine.
+    let latency = &run.summary["figures"]["event_latency"];
+    assert!(latency["p90"].as_u64().unwrap() > 50_000_000, "{latency}");
+}

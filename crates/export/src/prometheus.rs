@@ -1,0 +1,113 @@
+//! A page to scrape.
+
+use std::fmt::Write as _;
+
+use stillwell_metric::Kind;
+
+use crate::names::{self, Told};
+use crate::page::{Origin, Page, PointValue};
+
+/// What such a page says of itself.
+pub const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// `page` in Prometheus' text format.
+#[must_use]
+pub fn prometheus_text(origin: &Origin, page: &Page) -> String {
+    let mut text = String::new();
+    let shared = shared_labels(origin);
+    let mut last = None;
+    for point in &page.points {
+        let metric = &point.metric;
+        let name = names::prometheus(metric);
+        if last != Some(metric) {
+            let kind = match metric.kind {
+                Kind::Counter => "counter",
+                Kind::Gauge => "gauge",
+                Kind::Histogram => "histogram",
+            };
+            // Writing to a text cannot fail.
+            let _ok = write!(
+                text,
+                "# HELP {name} {}\n# TYPE {name} {kind}\n",
+                metric.meaning
+            );
+            last = Some(metric);
+        }
+        let own = point.label.map(|(key, value)| label(key, value));
+        let labels: Vec<String> = own.into_iter().chain(shared.iter().cloned()).collect();
+        match &point.value {
+            PointValue::Counter(total) => {
+                let value = match Told::new(metric, *total) {
+                    Told::Whole(value) => value.to_string(),
+                    Told::Seconds(value) => value.to_string(),
+                };
+                push(&mut text, &name, &labels, None, &value);
+            }
+            PointValue::Times(times) => {
+                let bucket = format!("{name}_bucket");
+                for (end, count) in times.up_to() {
+                    let end = end.to_string();
+                    push(&mut text, &bucket, &labels, Some(&end), &count.to_string());
+                }
+                let count = times.count.to_string();
+                push(&mut text, &bucket, &labels, Some("+Inf"), &count);
+                let sum = times.sum_seconds.to_string();
+                push(&mut text, &format!("{name}_sum"), &labels, None, &sum);
+                push(&mut text, &format!("{name}_count"), &labels, None, &count);
+            }
+        }
+    }
+    text
+}
+
+/// The labels that every series carries.
+fn shared_labels(origin: &Origin) -> Vec<String> {
+    let labels = origin.labels.iter();
+    labels.map(|(key, value)| label(key, value)).collect()
+}
+
+fn push(text: &mut String, name: &str, labels: &[String], end: Option<&str>, value: &str) {
+    let end = end.map(|end| label("le", end));
+    let all: Vec<&str> = labels.iter().chain(&end).map(String::as_str).collect();
+    // Writing to a text cannot fail.
+    let _ok = if all.is_empty() {
+        writeln!(text, "{name} {value}")
+    } else {
+        writeln!(text, "{name}{{{}}} {value}", all.join(","))
+    };
+}
+
+fn label(key: &str, value: &str) -> String {
+    let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("{key}=\"{}\"", value.replace('\n', "\\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn a_page_has_each_kind_once_and_every_series_with_its_labels() {
+        let text = prometheus_text(&fixture::origin(), &fixture::page(3));
+        for line in [
+            "# TYPE stillwell_requests_sent_total counter",
+            r#"stillwell_requests_sent_total{team="\"a\"\\\n"} 6"#,
+            r#"stillwell_outcomes_total{outcome="ok",team="\"a\"\\\n"} 3"#,
+            r#"stillwell_worker_running_seconds_total{team="\"a\"\\\n"} 3"#,
+            r#"stillwell_response_time_seconds_bucket{outcome="ok",team="\"a\"\\\n",le="0.0005"} 0"#,
+            r#"stillwell_response_time_seconds_bucket{outcome="ok",team="\"a\"\\\n",le="0.001"} 3"#,
+            r#"stillwell_response_time_seconds_bucket{outcome="ok",team="\"a\"\\\n",le="+Inf"} 3"#,
+            r#"stillwell_response_time_seconds_count{outcome="ok",team="\"a\"\\\n"} 3"#,
+        ] {
+            assert_eq!(
+                text.lines().filter(|it| *it == line).count(),
+                1,
+                "{line}\n{text}"
+            );
+        }
+        let types = text.matches("# TYPE stillwell_outcomes_total ").count();
+        assert_eq!(types, 1);
+        assert!(text.ends_with('\n'));
+    }
+}

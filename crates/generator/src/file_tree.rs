@@ -1,0 +1,251 @@
+//! Files and folders that come to be, are opened and are renamed, in the order
+//! that follows from a seed.
+
+use std::cell::RefCell;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use stillwell_metric::Outcome;
+use stillwell_plan::FileTreePlan;
+use stillwell_units::Seed;
+
+use crate::worker::Worker;
+
+/// Folders that are renamed at most: the first ones that there are.
+const RENAMED_MAX: usize = 4096;
+
+/// A tree, and what has been done of it.
+#[derive(Clone, Debug)]
+pub(crate) struct FileTree {
+    plan: FileTreePlan,
+    nodes: Arc<[Node]>,
+    numbers: Numbers,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Node {
+    path: PathBuf,
+    is_folder: bool,
+}
+
+impl FileTree {
+    pub(crate) fn new(plan: &FileTreePlan, seed: &Seed) -> Self {
+        let mut numbers = Numbers::new(&seed.derive("file_tree", 0));
+        Self {
+            nodes: nodes(plan, &mut numbers).into(),
+            plan: plan.clone(),
+            numbers,
+        }
+    }
+}
+
+/// All files and folders, each behind the folder that it lies in.
+fn nodes(plan: &FileTreePlan, numbers: &mut Numbers) -> Vec<Node> {
+    let mut nodes = vec![Node {
+        path: plan.root.clone(),
+        is_folder: true,
+    }];
+    let mut folders = vec![(plan.root.clone(), 0)];
+    let most = usize::try_from(plan.nodes_max).unwrap_or(usize::MAX);
+    while let Some((folder, depth)) = folders.pop() {
+        let subfolders = if depth < plan.depth_max {
+            plan.folders_max
+        } else {
+            0
+        };
+        let kinds = (0..plan.files_max)
+            .map(|_| false)
+            .chain((0..subfolders).map(|_| true));
+        for is_folder in kinds {
+            // The root is there besides.
+            if nodes.len() > most {
+                return nodes;
+            }
+            let mut path = folder.join(numbers.name(plan.name_length));
+            if is_folder {
+                folders.push((path.clone(), depth + 1));
+            } else {
+                path.set_extension("txt");
+            }
+            nodes.push(Node { path, is_folder });
+        }
+    }
+    nodes
+}
+
+/// Works on the tree until the worker ends.
+pub(crate) async fn work(worker: Rc<Worker>, tree: FileTree) {
+    let work = RefCell::new(Work {
+        tree,
+        next: 0,
+        due: 0,
+        folders: Vec::new(),
+    });
+    while worker.ask(&worker.next, 0).await.is_some() {
+        worker.begin_paced();
+        let outcome = match work.borrow_mut().step() {
+            Ok(()) => Outcome::Ok,
+            Err(_) => Outcome::SendFailed,
+        };
+        worker.end_paced();
+        worker.shard.count(outcome);
+    }
+}
+
+#[derive(Debug)]
+struct Work {
+    tree: FileTree,
+    /// The next file or folder.
+    next: usize,
+    /// Renames that are due, as a part of `operations`.
+    due: u32,
+    /// Those that are there and can be renamed.
+    folders: Vec<usize>,
+}
+
+impl Work {
+    /// One operation: renames are spread evenly among the others.
+    fn step(&mut self) -> io::Result<()> {
+        self.due += self.tree.plan.renames;
+        if self.due >= self.tree.plan.operations.max(1) {
+            self.due -= self.tree.plan.operations.max(1);
+            return self.rename();
+        }
+        self.open_or_create()
+    }
+
+    fn open_or_create(&mut self) -> io::Result<()> {
+        let index = self.next;
+        self.next = (index + 1) % self.tree.nodes.len();
+        let node = &self.tree.nodes[index];
+        match File::open(&node.path) {
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        if !node.is_folder {
+            return File::create(&node.path).map(drop);
+        }
+        fs::create_dir_all(&node.path)?;
+        // The root has no name of its own to change.
+        if index > 0 && self.folders.len() < RENAMED_MAX {
+            self.folders.push(index);
+        }
+        Ok(())
+    }
+
+    /// Renames a folder twice, so that what lies in it is found again.
+    fn rename(&mut self) -> io::Result<()> {
+        let tree = &mut self.tree;
+        let Some(index) = tree.numbers.below(self.folders.len()) else {
+            return Ok(());
+        };
+        let path: &Path = &tree.nodes[self.folders[index]].path;
+        let other = path.with_file_name(tree.numbers.name(tree.plan.name_length));
+        fs::rename(path, &other)?;
+        fs::rename(&other, path)
+    }
+}
+
+/// Numbers that follow from a seed (`SplitMix64`).
+#[derive(Clone, Debug)]
+struct Numbers(u64);
+
+impl Numbers {
+    fn new(seed: &Seed) -> Self {
+        Self(u64::from_le_bytes(std::array::from_fn(|at| {
+            seed.bytes()[at]
+        })))
+    }
+
+    const fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    /// A number below `end`; none where that is 0.
+    fn below(&mut self, end: usize) -> Option<usize> {
+        let number = usize::try_from(self.next() >> 32).unwrap_or(0);
+        number.checked_rem(end)
+    }
+
+    fn name(&mut self, length: u32) -> String {
+        const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+        let letters = (0..length.max(1)).map(|_| {
+            let index = self.below(LETTERS.len()).unwrap_or(0);
+            char::from(LETTERS[index])
+        });
+        letters.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(root: &Path) -> FileTreePlan {
+        FileTreePlan {
+            root: root.join("tree"),
+            depth_max: 3,
+            folders_max: 2,
+            files_max: 3,
+            nodes_max: 30,
+            name_length: 8,
+            operations: 9,
+            renames: 1,
+        }
+    }
+
+    #[test]
+    fn every_node_comes_behind_its_folder_and_within_bounds() {
+        let plan = plan(Path::new("/x"));
+        let tree = FileTree::new(&plan, &Seed::from_number(3));
+        assert_eq!(tree.nodes.len(), 31);
+        for (index, node) in tree.nodes.iter().enumerate().skip(1) {
+            let before = &tree.nodes[..index];
+            let folder = node.path.parent().unwrap();
+            assert!(
+                before
+                    .iter()
+                    .any(|other| other.is_folder && other.path == folder)
+            );
+            let depth = node.path.components().count() - plan.root.components().count();
+            assert!(depth <= 4, "{}", node.path.display());
+            assert!(!before.contains(node));
+        }
+        let again = FileTree::new(&plan, &Seed::from_number(3));
+        assert_eq!(tree.nodes, again.nodes);
+    }
+
+    #[test]
+    fn the_tree_comes_to_be_and_survives_its_renames() {
+        let folder = tempfile::tempdir().unwrap();
+        let tree = FileTree::new(&plan(folder.path()), &Seed::from_number(3));
+        let nodes = Arc::clone(&tree.nodes);
+        let mut work = Work {
+            tree,
+            next: 0,
+            due: 0,
+            folders: Vec::new(),
+        };
+        for _ in 0..100 {
+            work.step().unwrap();
+        }
+        assert!(!work.folders.is_empty());
+        for node in nodes.iter() {
+            assert_eq!(
+                node.path.is_dir(),
+                node.is_folder,
+                "{}",
+                node.path.display()
+            );
+            assert!(node.path.exists());
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Blocks that were not sent before, built beside while others are sent.
+//!
+//! What was built before the run is the worker's *first set*. Once a connection
+//! has walked through it, it goes on with *later sets*, each from a seed of its
+//! own and much smaller, which a thread of lowest priority builds one ahead. Where
+//! that thread does not keep up, the connection walks on through the first set:
+//! nobody ever waits for blocks. So at a rate that leaves the CPU time to build
+//! what is sent nothing repeats, and at full speed no send is the slower for it.
+
+#[cfg(test)]
+mod tests;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use stillwell_metric::GeneratorShard;
+use stillwell_payload::{BlockSet, Seeds};
+use stillwell_plan::PayloadPlan;
+use stillwell_scope::{PartError, Token};
+use stillwell_units::ByteSize;
+
+/// A later set is this much smaller than the first.
+const PARTS: u64 = 64;
+/// But it has room for so many of the largest blocks.
+const BLOCKS_MIN: u64 = 4;
+
+/// The lowest priority that a thread can have.
+const NICE_LOWEST: i32 = 19;
+
+/// What later sets are built from.
+#[derive(Clone, Debug)]
+pub(crate) struct Recipe {
+    payload: PayloadPlan,
+    seeds: Seeds,
+    bytes: ByteSize,
+}
+
+impl Recipe {
+    /// For a worker with a first set of `cache`; `None` where there is nothing new
+    /// to be built: what stands in files is sent as it is.
+    pub(crate) fn new(payload: &PayloadPlan, seeds: Seeds, cache: ByteSize) -> Option<Self> {
+        if !payload.format.files().is_empty() {
+            return None;
+        }
+        let room = payload.blocks.maximum().bytes().saturating_mul(BLOCKS_MIN);
+        let bytes = (cache.bytes() / PARTS).max(room).min(cache.bytes());
+        Some(Self {
+            payload: payload.clone(),
+            seeds,
+            bytes: ByteSize::new(bytes),
+        })
+    }
+
+    /// Later set number `pass`, from 1.
+    fn build(&self, pass: u64) -> Result<BlockSet, stillwell_payload::BuildError> {
+        let seeds = Seeds {
+            own: self.seeds.own.derive("pass", pass),
+            ..self.seeds
+        };
+        BlockSet::build(&self.payload, self.bytes, seeds, None)
+    }
+}
+
+/// Both ends of the way from a builder to its worker. There is never more than one
+/// set on it.
+pub(crate) fn channel() -> (SyncSender<BlockSet>, Receiver<BlockSet>) {
+    sync_channel(0)
+}
+
+/// Builds one set after another, each once the one before was taken, until nobody
+/// takes them any more or `token` is cancelled.
+pub(crate) fn build(
+    recipe: &Recipe,
+    hand_over: &SyncSender<BlockSet>,
+    token: &Token,
+) -> Result<(), PartError> {
+    // Where it is not permitted the worker shares its CPU evenly.
+    rustix::process::setpriority_process(None, NICE_LOWEST).unwrap_or_default();
+    let mut pass = 1;
+    while !token.is_cancelled() {
+        if hand_over.send(recipe.build(pass)?).is_err() {
+            break;
+        }
+        pass += 1;
+    }
+    Ok(())
+}
+
+/// The sets of one worker.
+#[derive(Debug)]
+pub(crate) struct Sets {
+    pub(crate) first: Rc<BlockSet>,
+    later: Option<Later>,
+}
+
+#[derive(Debug)]
+struct Later {
+    ready: Receiver<BlockSet>,
+    /// The one taken last, and its number.
+    newest: RefCell<Option<(u64, Rc<BlockSet>)>>,
+}
+
+impl Sets {
+    /// The first set, and where later ones come from, if there are any.
+    pub(crate) fn new(first: BlockSet, ready: Option<Receiver<BlockSet>>) -> Self {
+        Self {
+            first: Rc::new(first),
+            later: ready.map(|ready| Later {
+                ready,
+                newest: RefCell::default(),
+            }),
+        }
+    }
+
+    /// A set later than number `pass`, if there is one; the first is number 0.
+    fn after(&self, pass: u64) -> Option<(u64, Rc<BlockSet>)> {
+        let later = self.later.as_ref()?;
+        let mut newest = later.newest.borrow_mut();
+        if let Some((number, set)) = newest.as_ref()
+            && *number > pass
+        {
+            return Some((*number, Rc::clone(set)));
+        }
+        let set = Rc::new(later.ready.try_recv().ok()?);
+        let number = newest.as_ref().map_or(0, |(number, _)| *number) + 1;
+        *newest = Some((number, Rc::clone(&set)));
+        Some((number, set))
+    }
+}
+
+/// Where one connection is in its worker's sets.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    pub(crate) set: Rc<BlockSet>,
+    /// The next block of it.
+    pub(crate) next: Cell<usize>,
+    pass: u64,
+    /// Where it goes on in the first set, where nothing new is there.
+    again: usize,
+    is_again: bool,
+}
+
+impl Walk {
+    /// At the beginning.
+    pub(crate) fn new(sets: &Sets) -> Self {
+        Self {
+            set: Rc::clone(&sets.first),
+            next: Cell::new(0),
+            pass: 0,
+            again: 0,
+            is_again: false,
+        }
+    }
+
+    /// The blocks up to `last` of the set under way were taken: goes on where the
+    /// next ones are.
+    pub(crate) fn took(&mut self, first: usize, last: usize, sets: &Sets, shard: &GeneratorShard) {
+        if self.is_again {
+            shard.blocks_again.add((last - first) as u64);
+            self.again = self.next.get();
+        }
+        // The end of a set is followed by its beginning.
+        let is_through = self.is_again || self.next.get() == 0;
+        if sets.later.is_none() || !is_through {
+            return;
+        }
+        match sets.after(self.pass) {
+            Some((pass, set)) => {
+                (self.pass, self.set, self.is_again) = (pass, set, false);
+                self.next.set(0);
+            }
+            None if !self.is_again => {
+                (self.set, self.is_again) = (Rc::clone(&sets.first), true);
+                self.next.set(self.again);
+            }
+            None => {}
+        }
+    }
+}

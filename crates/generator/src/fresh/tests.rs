@@ -1,0 +1,106 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use stillwell_metric::{Labels, Recorder};
+use stillwell_plan::{BlockShape, PayloadFormat};
+use stillwell_units::Seed;
+
+use super::*;
+
+fn recipe(cache: ByteSize) -> Recipe {
+    let payload = PayloadPlan {
+        format: PayloadFormat::Syslog5424,
+        blocks: BlockShape::UpTo {
+            maximum: ByteSize::kib(2),
+        },
+        cache,
+    };
+    Recipe::new(&payload, Seed::from_number(1).into(), cache).unwrap()
+}
+
+fn first(recipe: &Recipe) -> BlockSet {
+    BlockSet::build(&recipe.payload, recipe.payload.cache, recipe.seeds, None).unwrap()
+}
+
+fn shard() -> GeneratorShard {
+    let [lateness, response, service] = [(); 3].map(|()| Recorder::pair().1);
+    GeneratorShard::new(Labels::none(), lateness, response, service)
+}
+
+/// Takes `blocks` blocks one at a time; gives their lines.
+fn take(walk: &mut Walk, sets: &Sets, shard: &GeneratorShard, blocks: usize) -> Vec<Vec<u8>> {
+    let mut lines = Vec::new();
+    for _ in 0..blocks {
+        let index = walk.next.get();
+        let set = Rc::clone(&walk.set);
+        let bytes = set.block(index).bytes;
+        lines.extend(
+            bytes
+                .split_inclusive(|byte| *byte == b'\n')
+                .map(<[u8]>::to_vec),
+        );
+        crate::slice::pass(&set, &walk.next, index + 1);
+        walk.took(index, index + 1, sets, shard);
+    }
+    lines
+}
+
+#[test]
+fn nothing_repeats_while_the_builder_keeps_up() {
+    let recipe = recipe(ByteSize::kib(64));
+    // A channel with room stands for a builder that is always ahead.
+    let (sender, ready) = sync_channel(40);
+    for pass in 1..=40 {
+        sender.send(recipe.build(pass).unwrap()).unwrap();
+    }
+    let sets = Sets::new(first(&recipe), Some(ready));
+    let (mut walk, shard) = (Walk::new(&sets), shard());
+    let lines = take(&mut walk, &sets, &shard, 300);
+    let distinct: BTreeSet<&Vec<u8>> = lines.iter().collect();
+    assert_eq!(distinct.len(), lines.len());
+    assert_eq!(shard.blocks_again.total(), 0);
+}
+
+#[test]
+fn without_later_sets_the_first_goes_round() {
+    let recipe = recipe(ByteSize::kib(16));
+    let sets = Sets::new(first(&recipe), None);
+    let (mut walk, shard) = (Walk::new(&sets), shard());
+    let blocks = sets.first.len();
+    let lines = take(&mut walk, &sets, &shard, 2 * blocks);
+    let (once, again) = lines.split_at(lines.len() / 2);
+    assert_eq!(once, again);
+    assert_eq!(shard.blocks_again.total(), 0);
+}
+
+proptest! {
+    /// However the builder gets along, the first set comes round in order wherever
+    /// nothing new is there, and what is new comes once and in order.
+    #[test]
+    fn for_all_builders_blocks_are_new_or_the_first_in_order(
+        ready_after in prop::collection::vec(1_usize..60, 0..12),
+    ) {
+        let recipe = recipe(ByteSize::kib(32));
+        let (sender, ready) = sync_channel(64);
+        let sets = Sets::new(first(&recipe), Some(ready));
+        let (mut walk, shard) = (Walk::new(&sets), shard());
+        let set_of = |pass: u64| recipe.build(pass).unwrap().bytes().to_vec();
+        let (mut later, mut old) = (Vec::new(), Vec::new());
+        for (pass, blocks) in (1..).zip(ready_after.iter().chain([&60])) {
+            for _ in 0..*blocks {
+                let is_first = Rc::ptr_eq(&walk.set, &sets.first);
+                let line = take(&mut walk, &sets, &shard, 1).concat();
+                if is_first { old.extend(line) } else { later.extend(line) }
+            }
+            if pass <= ready_after.len() as u64 {
+                sender.send(recipe.build(pass).unwrap()).unwrap();
+            }
+        }
+        let whole = sets.first.bytes();
+        for part in old.chunks(whole.len()) {
+            prop_assert!(whole.starts_with(part));
+        }
+        let built: Vec<u8> = (1..=ready_after.len() as u64).flat_map(set_of).collect();
+        prop_assert!(built.starts_with(&later));
+    }
+}

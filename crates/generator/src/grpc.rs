@@ -1,0 +1,335 @@
+//! Unary gRPC calls over HTTP/2: a block a message, one call in flight on each
+//! connection.
+
+use std::future::poll_fn;
+use std::io::{self, ErrorKind};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use stillwell_http::Target;
+use stillwell_http::grpc::{message_head, status};
+use stillwell_http::h2::{
+    BodyLength, Client, ClientEvent, Limits, RequestBlock, RequestRefused, Stream, StreamFailure,
+};
+use stillwell_metric::Outcome;
+use stillwell_scope::clock;
+use stillwell_wire::{Connection, DialError, Stream as Socket, dial};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::timeout;
+
+use crate::backoff::Backoff;
+use crate::call::watched;
+use crate::slice::{Sending, Slice};
+use crate::transport::{LineError, stream_outcome};
+use crate::worker::{Wait, Worker};
+
+/// How long a call may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+const BUFFER_BYTES: usize = 16 << 10;
+
+/// What all connections of a generator have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Grpc {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// `host:port` to dial.
+    address: String,
+    head: RequestBlock,
+}
+
+impl Grpc {
+    pub(crate) fn new(url: &str) -> Result<Self, LineError> {
+        let target: Target = url.parse()?;
+        let headers = [("content-type", "application/grpc"), ("te", "trailers")];
+        let head = RequestBlock::new(
+            "POST",
+            target.scheme(),
+            &target.authority(),
+            target.path_and_query(),
+            &headers,
+        )?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                address: target.dial_address(),
+                head,
+            }),
+        })
+    }
+}
+
+/// One connection, opened again whenever it is lost or has done its last call,
+/// until the worker ends.
+pub(crate) async fn send(worker: Rc<Worker>, grpc: Grpc) {
+    let mut backoff = Backoff::new();
+    let mut left = None;
+    let dial = || Line::open(&grpc.shared.address);
+    while let Some(mut line) = worker.connect(&mut backoff, dial).await {
+        match converse(
+            &worker,
+            &grpc.shared.head,
+            &mut line,
+            &mut left,
+            &mut backoff,
+        )
+        .await
+        {
+            Parting::Ended => return,
+            Parting::Agreed => {}
+            Parting::Lost => {
+                if worker.pause(&mut backoff).await.is_none() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// How a connection came to its end.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Parting {
+    /// The worker is to end.
+    Ended,
+    /// The server takes no more calls on it.
+    Agreed,
+    /// In the middle of a call.
+    Lost,
+}
+
+/// Makes call after call on one connection. One that fails is not made again; one
+/// that the connection did not take is `left`.
+async fn converse(
+    worker: &Worker,
+    head: &RequestBlock,
+    line: &mut Line,
+    left: &mut Option<Slice>,
+    backoff: &mut Backoff,
+) -> Parting {
+    loop {
+        let slice = match left.take() {
+            Some(slice) => slice,
+            None => match worker.ask(&worker.next, 0).await {
+                Some(slice) => slice,
+                None => return Parting::Ended,
+            },
+        };
+        let sent = clock::now();
+        let stream = match line.client.request(head, BodyLength::Unknown) {
+            Ok(stream) => stream,
+            Err(refused) => {
+                *left = Some(slice);
+                // `Busy` where the server allows no calls at all.
+                return match refused {
+                    RequestRefused::Busy | RequestRefused::Failed => Parting::Lost,
+                    RequestRefused::GoingAway { .. } | RequestRefused::Exhausted => Parting::Agreed,
+                };
+            }
+        };
+        let mut sending = worker.sending(slice);
+        let call = line.call(worker, stream, &mut sending);
+        match timeout(TIMEOUT, call)
+            .await
+            .unwrap_or(Err(Outcome::TimedOut))
+        {
+            Ok(outcome) => {
+                let now = clock::now();
+                let mut state = worker.state.borrow_mut();
+                state.record_answer(slice.intended, sent, now);
+                drop(state);
+                worker.shard.count(outcome);
+                backoff.reset();
+            }
+            Err(outcome) => {
+                worker.shard.count(outcome);
+                return Parting::Lost;
+            }
+        }
+    }
+}
+
+/// One connection.
+#[derive(Debug)]
+struct Line {
+    connection: Connection,
+    client: Client,
+    buffer: Box<[u8]>,
+}
+
+/// What was heard of a call so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Heard {
+    http_status: Option<u16>,
+    grpc_status: Option<u32>,
+    end: Option<Result<(), Outcome>>,
+}
+
+impl Line {
+    async fn open(address: &str) -> Result<Self, DialError> {
+        let socket: Socket = dial::tcp(address).await?.into();
+        Ok(Self {
+            connection: socket.into(),
+            client: Client::new(Limits::default()),
+            buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+        })
+    }
+
+    /// Sends a call's only message, and gives what came of it: an error where the
+    /// connection is of no use any more.
+    async fn call(
+        &mut self,
+        worker: &Worker,
+        stream: Stream,
+        sending: &mut Sending<'_>,
+    ) -> Result<Outcome, Outcome> {
+        let length = u32::try_from(sending.rest().len()).map_err(|_| Outcome::SendFailed)?;
+        let mut head = &message_head(length, false)[..];
+        let mut heard = Heard::default();
+        loop {
+            let mut taken_of_message = 0;
+            // A server may answer before it has read all, and want no more.
+            if !head.is_empty()
+                && let Ok(taken) = self.client.send_body(stream, head, false)
+            {
+                head = &head[taken..];
+            }
+            if head.is_empty()
+                && !sending.rest().is_empty()
+                && let Ok(taken) = self.client.send_body(stream, sending.rest(), true)
+            {
+                taken_of_message = taken;
+            }
+            self.write(worker).await.map_err(|e| stream_outcome(&e))?;
+            if taken_of_message > 0 {
+                sending.wrote(taken_of_message);
+            }
+            let has_room = self.listen(&[], stream, &mut heard)?;
+            if let Some(end) = heard.end {
+                end?;
+                return Ok(heard.outcome());
+            }
+            if has_room || (taken_of_message > 0 && !sending.rest().is_empty()) {
+                continue;
+            }
+            self.read(worker, stream, &mut heard).await?;
+        }
+    }
+
+    async fn write(&mut self, worker: &Worker) -> io::Result<()> {
+        while !self.client.output().is_empty() {
+            let (connection, output) = (&mut self.connection, self.client.output());
+            let write =
+                |context: &mut Context<'_>| Pin::new(&mut *connection).poll_write(context, output);
+            match watched(worker, Wait::Room, write).await? {
+                0 => return Err(ErrorKind::WriteZero.into()),
+                bytes => self.client.sent(bytes),
+            }
+        }
+        let connection = &mut self.connection;
+        poll_fn(|context| Pin::new(&mut *connection).poll_flush(context)).await
+    }
+
+    /// Reads once, and takes in what it says.
+    async fn read(
+        &mut self,
+        worker: &Worker,
+        stream: Stream,
+        heard: &mut Heard,
+    ) -> Result<(), Outcome> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let connection = &mut self.connection;
+        let read = |context: &mut Context<'_>| poll_read(connection, &mut buffer, context);
+        let read = watched(worker, Wait::Other, read).await;
+        let bytes = read.map_err(|error| stream_outcome(&error))?;
+        if bytes == 0 {
+            return Err(Outcome::PeerClosed);
+        }
+        self.listen(&buffer[..bytes], stream, heard)?;
+        self.buffer = buffer;
+        Ok(())
+    }
+
+    /// Takes in `input`; gives whether there is more room for the call's body.
+    fn listen(&mut self, input: &[u8], stream: Stream, heard: &mut Heard) -> Result<bool, Outcome> {
+        let (mut read, mut has_room) = (0, false);
+        loop {
+            let advanced = self.client.advance(&input[read..]);
+            let (taken, event) = advanced.map_err(|_| Outcome::Malformed)?;
+            read += taken;
+            match event {
+                None => return Ok(has_room),
+                Some(ClientEvent::Head { stream: of, head }) if of == stream => {
+                    heard.http_status = Some(head.status);
+                    heard.grpc_status = status(head.fields);
+                }
+                Some(ClientEvent::End {
+                    stream: of,
+                    trailers,
+                }) if of == stream => {
+                    heard.grpc_status = trailers.and_then(status).or(heard.grpc_status);
+                    heard.end = Some(Ok(()));
+                }
+                Some(ClientEvent::Failed { stream: of, cause }) if of == stream => {
+                    heard.end = Some(Err(outcome_of(cause)));
+                }
+                Some(ClientEvent::Room { stream: of }) if of == stream => has_room = true,
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+impl Heard {
+    /// What a whole answer counts as.
+    fn outcome(self) -> Outcome {
+        match (self.http_status, self.grpc_status) {
+            (Some(200), Some(status)) => Outcome::of_status(http_status(status)),
+            // It was no gRPC server that answered.
+            (Some(200) | None, _) => Outcome::Malformed,
+            (Some(other), _) => Outcome::of_status(other),
+        }
+    }
+}
+
+const fn outcome_of(cause: StreamFailure) -> Outcome {
+    match cause {
+        StreamFailure::Malformed { .. } => Outcome::Malformed,
+        _ => Outcome::PeerClosed,
+    }
+}
+
+/// The HTTP status that says the same as a call's.
+const fn http_status(grpc_status: u32) -> u16 {
+    match grpc_status {
+        0 => 200,
+        // Invalid argument, failed precondition, out of range.
+        3 | 9 | 11 => 400,
+        // Cancelled, not found, already exists, permission denied, aborted,
+        // unauthenticated, resource exhausted.
+        1 => 499,
+        5 => 404,
+        6 | 10 => 409,
+        7 => 403,
+        16 => 401,
+        8 => 429,
+        12 => 501,
+        14 => 503,
+        4 => 504,
+        _ => 500,
+    }
+}
+
+fn poll_read(
+    connection: &mut Connection,
+    buffer: &mut [u8],
+    context: &mut Context<'_>,
+) -> Poll<io::Result<usize>> {
+    let mut buffer = ReadBuf::new(buffer);
+    let polled = Pin::new(connection).poll_read(context, &mut buffer);
+    polled.map_ok(|()| buffer.filled().len())
+}

@@ -1,0 +1,270 @@
+//! Splunk's HTTP event collector: a block a request, each connection a channel of
+//! its own; where acknowledgements are asked for, beside it a second connection
+//! that asks what became of the events.
+
+mod answer;
+mod pending;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use stillwell_http::{RequestTemplate, Target};
+use stillwell_metric::Outcome;
+use stillwell_plan::{GeneratorPlan, HecAcknowledgements, HecEncoding, PayloadFormat};
+use stillwell_scope::{Tasks, Token, clock};
+use stillwell_units::Seed;
+use tokio::time::sleep;
+
+use crate::call::{Answer, Caller, Link, Unscheduled, post};
+use crate::talk::{self, After, Dialogue};
+use crate::transport::LineError;
+use crate::worker::{Wait, Worker};
+use pending::Pending;
+
+/// Where lines of text go.
+const RAW_PATH: &str = "/services/collector/raw";
+/// Where JSON objects go.
+const EVENT_PATH: &str = "/services/collector/event";
+/// Where it is asked what became of them.
+const ACK_PATH: &str = "/services/collector/ack";
+
+/// What all channels of a generator have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Hec {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// `host:port` to dial.
+    address: String,
+    channels: Vec<Channel>,
+    /// How many of them have been given out.
+    taken: AtomicUsize,
+    acknowledgements: Option<HecAcknowledgements>,
+}
+
+/// The heads of one channel's requests.
+#[derive(Debug)]
+struct Channel {
+    events: RequestTemplate,
+    questions: RequestTemplate,
+}
+
+impl Channel {
+    fn new(target: &Target, token: &str, id: &str, path: &str) -> Result<Self, LineError> {
+        let authorization = format!("Splunk {token}");
+        let headers = [
+            ("authorization", authorization.as_str()),
+            ("x-splunk-request-channel", id),
+        ];
+        Ok(Self {
+            events: post(target, path, &headers)?,
+            questions: post(target, &format!("{ACK_PATH}?channel={id}"), &headers)?,
+        })
+    }
+}
+
+impl Hec {
+    pub(crate) fn new(
+        plan: &GeneratorPlan,
+        url: &str,
+        token: &str,
+        acknowledgements: Option<HecAcknowledgements>,
+    ) -> Result<Self, LineError> {
+        let target: Target = url.parse()?;
+        let path = match plan.payload.format {
+            PayloadFormat::SplunkHec {
+                encoding: HecEncoding::Json,
+            } => EVENT_PATH,
+            _ => RAW_PATH,
+        };
+        let channels = (0..plan.connections.max(1))
+            .map(|number| Channel::new(&target, token, &channel_id(&plan.seed, number), path))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                address: target.dial_address(),
+                channels,
+                taken: AtomicUsize::new(0),
+                acknowledgements,
+            }),
+        })
+    }
+
+    /// Tasks of one connection.
+    pub(crate) fn tasks_each(&self) -> usize {
+        1 + usize::from(self.shared.acknowledgements.is_some())
+    }
+
+    /// Starts the tasks of one more connection.
+    pub(crate) fn open(&self, worker: &Rc<Worker>, tasks: &mut Tasks) {
+        let taken = self.shared.taken.fetch_add(1, Ordering::Relaxed);
+        let talk = Rc::new(Talk {
+            worker: Rc::clone(worker),
+            shared: Arc::clone(&self.shared),
+            channel: taken % self.shared.channels.len(),
+            pending: RefCell::default(),
+            sent_all: Token::new(),
+        });
+        if let Some(how) = self.shared.acknowledgements {
+            tasks.spawn(ask(Rc::clone(&talk), how));
+        }
+        tasks.spawn(send(talk));
+    }
+}
+
+/// An identifier as Splunk wants them: a UUID of version 4.
+fn channel_id(seed: &Seed, number: u16) -> String {
+    let seed = seed.derive("channel", u64::from(number));
+    let mut bytes: [u8; 16] = std::array::from_fn(|at| seed.bytes()[at]);
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let mut text = String::with_capacity(36);
+    for (index, byte) in bytes.iter().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}
+
+/// One channel.
+#[derive(Debug)]
+struct Talk {
+    worker: Rc<Worker>,
+    shared: Arc<Shared>,
+    channel: usize,
+    pending: RefCell<Pending>,
+    /// Nothing more will be sent.
+    sent_all: Token,
+}
+
+impl Talk {
+    fn channel(&self) -> &Channel {
+        &self.shared.channels[self.channel]
+    }
+}
+
+impl Dialogue for Talk {
+    fn worker(&self) -> &Worker {
+        &self.worker
+    }
+
+    fn address(&self) -> &str {
+        &self.shared.address
+    }
+
+    fn head(&self) -> &RequestTemplate {
+        &self.channel().events
+    }
+
+    /// Notes what is to be acknowledged.
+    fn answered(&self, answer: Answer, body: &[u8], _again: u32) -> After {
+        let is_taken = Outcome::of_status(answer.status) == Outcome::Ok;
+        if self.shared.acknowledgements.is_some() && is_taken {
+            let lost = match answer::ack_id(body) {
+                Some(id) => self.pending.borrow_mut().add(id, clock::now()),
+                // Nobody will ever say what became of it.
+                None => 1,
+            };
+            self.worker.shard.acks_lost.add(lost);
+        }
+        After::Next
+    }
+}
+
+/// One connection, until the worker ends.
+async fn send(talk: Rc<Talk>) {
+    let _at_the_end = talk.sent_all.clone().drop_guard();
+    talk::talk(talk.as_ref()).await;
+}
+
+/// Asks what became of the requests, every now and then and once at the end.
+async fn ask(talk: Rc<Talk>, how: HecAcknowledgements) {
+    let worker = &talk.worker;
+    let mut caller = Caller::new();
+    let mut link = None;
+    let mut question = Vec::new();
+    loop {
+        let sent_all = async {
+            // Both arms are cancel-safe: they wait and do nothing else.
+            tokio::select! {
+                biased;
+                () = talk.sent_all.cancelled() => true,
+                () = sleep(how.every.as_duration()) => false,
+            }
+        };
+        let is_last = worker.wait(Wait::Other, sent_all).await;
+        let lost = talk.pending.borrow_mut().expire(clock::now(), how.timeout);
+        worker.shard.acks_lost.add(lost);
+        if !talk.pending.borrow().is_empty() {
+            answer::write_question(talk.pending.borrow().question(), &mut question);
+            match put(&talk, &mut caller, &mut link, &question).await {
+                Some(kept) => {
+                    let kept = talk.pending.borrow_mut().acknowledge(&kept);
+                    worker.shard.acks_received.add(kept);
+                    worker.shard.ack_questions_ok.add(1);
+                }
+                None => worker.shard.ack_questions_failed.add(1),
+            }
+        }
+        if is_last {
+            return;
+        }
+    }
+}
+
+/// Puts `question`, over the connection that was kept or a new one; gives the
+/// requests that are kept, or `None` where there is no answer to it.
+async fn put(
+    talk: &Talk,
+    caller: &mut Caller,
+    kept: &mut Option<Link>,
+    question: &[u8],
+) -> Option<Vec<u64>> {
+    let mut link = kept.take();
+    if let Some(before) = &mut link
+        && before.is_closed().await
+    {
+        link = None;
+    }
+    let mut link = match link {
+        Some(link) => link,
+        None => {
+            let dial = Link::open(&talk.shared.address);
+            talk.worker.wait(Wait::Other, dial).await.ok()?
+        }
+    };
+    let questions = &talk.channel().questions;
+    let mut body = Unscheduled(question);
+    let call = caller.call(&talk.worker, &mut link, questions, &mut body);
+    let answer = call.await.ok()?;
+    if answer.keep_alive {
+        *kept = Some(link);
+    }
+    (answer.status == 200)
+        .then(|| answer::acknowledged(caller.body()))
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn channels_are_uuids_and_differ() {
+        let seed = Seed::from_number(1);
+        let id = channel_id(&seed, 0);
+        assert_ne!(id, channel_id(&seed, 1));
+        let lengths: Vec<usize> = id.split('-').map(str::len).collect();
+        assert_eq!(lengths, [8, 4, 4, 4, 12]);
+        assert!(
+            id[14..].starts_with('4') && "89ab".contains(&id[19..20]),
+            "{id}"
+        );
+    }
+}

@@ -1,0 +1,387 @@
+//! Blocks of a generator as the bodies of requests: another source of what is
+//! sent, over the same connections.
+//!
+//! When a block is due, what it is marked with and how its time is accounted is
+//! the generator's worker's business; what a connection is, how requests are
+//! written and answers read is the load's. Two things differ from a load: a
+//! request that has no connection waits for one, since a pipeline that is down for
+//! a moment is no reason to leave events out, and times of the worker are told
+//! exactly, wait by wait.
+
+use std::future::{Future, pending};
+use std::io::IoSlice;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use stillwell_metric::{LoadShard, Outcome};
+use stillwell_pacer::Share;
+use stillwell_plan::{BodyPlan, EndpointPlan, IdleStrategy, LoadPlan, RequestPlan};
+use stillwell_scope::{Tasks, Token, clock};
+use stillwell_units::Moment;
+use stillwell_wire::tls::ClientTls;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+
+use super::answer::Reader;
+use super::build::{self, Endpoint, Head, Request};
+use super::connection::{self, Lane, Parting};
+use super::ledger::{Answer, Ticket};
+use super::pool::{Limits, Pool, Take, Timing, pace};
+use super::slots::Slots;
+use super::worker::{Setup, Worker};
+use crate::slice::{Sending, Slice};
+use crate::stamps::Marks;
+use crate::transport::{LineError, stream_outcome};
+use crate::worker::{Wait, Worker as Generator};
+
+/// Where blocks go, and what stands around them; for any number of workers.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockLine {
+    plan: Arc<LoadPlan>,
+    tls: Option<ClientTls>,
+    head: Head,
+}
+
+impl BlockLine {
+    /// Requests as the only one of the only endpoint of `plan` describes, whose
+    /// own body does not count, nor when the plan would send it.
+    ///
+    /// # Errors
+    /// [`LineError`] where they would not arrive as they are given.
+    pub(crate) fn new(plan: LoadPlan) -> Result<Self, LineError> {
+        let tls = build::tls(&plan)?;
+        let (endpoint, request) = only_request(&plan);
+        let head = Head::new(&plan, endpoint, request)?;
+        Ok(Self {
+            plan: Arc::new(plan),
+            tls,
+            head,
+        })
+    }
+
+    /// Starts the tasks of `connections` connections and the one that says when.
+    pub(crate) fn open(self, generator: &Rc<Generator>, connections: u16, tasks: &mut Tasks) {
+        let blocks = Rc::new(Blocks::new(generator, &self.head));
+        let mut plan = LoadPlan::clone(&self.plan);
+        if generator.is_reserved() {
+            plan.idle = IdleStrategy::Spin;
+        }
+        let worker = Rc::new(self.worker(plan, &blocks));
+        let connecting = &worker.plan.connecting;
+        let count = usize::from(connections);
+        let slots = Slots::new(count, connecting.streams, connecting.reuse);
+        let pool = Rc::new(Pool::new(0, 1, 0, slots));
+        pool.begin(Timing::Blocks(blocks), Limits::default());
+        for slot in 0..count {
+            let run = connection::run(Rc::clone(&worker), Rc::clone(&pool), slot);
+            tasks.spawn(Accounted {
+                generator: Rc::clone(generator),
+                inner: Box::pin(run),
+            });
+        }
+        tasks.spawn(direct(Rc::clone(generator), worker, pool));
+    }
+
+    fn worker(self, plan: LoadPlan, blocks: &Rc<Blocks>) -> Worker {
+        let endpoint = &plan.endpoints[0];
+        let endpoint = Endpoint {
+            address: endpoint.address.clone(),
+            tls_host: endpoint.tls_host.clone(),
+            requests: Vec::new(),
+        };
+        let (shard, recorders) = LoadShard::pair();
+        let (_, start) = watch::channel(None);
+        Worker::of_blocks(
+            Setup {
+                plan: Arc::new(plan),
+                endpoints: Arc::new([endpoint]),
+                tls: self.tls.as_ref().map(ClientTls::for_worker),
+                share: Share::WHOLE,
+                shard: Arc::new(shard),
+                shards: Vec::new(),
+                recorders,
+                start,
+                stop: Token::new(),
+                tracer: None,
+            },
+            Rc::clone(blocks),
+        )
+    }
+}
+
+fn only_request(plan: &LoadPlan) -> (&EndpointPlan, &RequestPlan) {
+    let endpoint = &plan.endpoints[0];
+    debug_assert!(
+        endpoint.requests[0].body == BodyPlan::None,
+        "blocks are the bodies"
+    );
+    (endpoint, &endpoint.requests[0])
+}
+
+/// Says when, until the generator is to end; then says so.
+async fn direct(generator: Rc<Generator>, worker: Rc<Worker>, pool: Rc<Pool>) {
+    let pacing = pace(Rc::clone(&worker), Rc::clone(&pool));
+    // The pacer may end by itself where it has no timer.
+    if generator.unless_ending(pacing).await.is_some() {
+        generator.unless_ending(pending::<()>()).await;
+    }
+    worker.finish();
+    pool.slots.borrow_mut().wake_all();
+}
+
+/// The blocks of one worker, and what stands before them.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    generator: Rc<Generator>,
+    heads: Heads,
+    /// What stands for all of them: what answers are read as answers to, and over
+    /// HTTP/2 the head.
+    pub(super) request: Request,
+}
+
+/// Heads over HTTP/1.1: one for each length, and which of them each block has.
+#[derive(Debug)]
+struct Heads {
+    heads: Vec<Box<[u8]>>,
+    of_block: Vec<u32>,
+}
+
+impl Blocks {
+    fn new(generator: &Rc<Generator>, head: &Head) -> Self {
+        Self {
+            generator: Rc::clone(generator),
+            heads: Heads::new(generator, head),
+            request: head.with(&[], true),
+        }
+    }
+
+    /// What is to be done at `now`, as [`Pool::take`] says it, without taking.
+    pub(super) fn look(&self, now: Moment) -> Take {
+        if self.generator.is_ending() {
+            return Take::Never;
+        }
+        let look = self.generator.state.borrow_mut().look(now);
+        match look {
+            Err(at) => Take::Later(at),
+            Ok(intended) => Take::Now(Ticket {
+                request: self.generator.next.get(),
+                intended,
+            }),
+        }
+    }
+
+    /// The same, and takes it.
+    pub(super) fn take(&self, now: Moment) -> Take {
+        if self.generator.is_ending() {
+            return Take::Never;
+        }
+        match self.generator.take_block(now) {
+            Ok(Slice {
+                first, intended, ..
+            }) => Take::Now(Ticket {
+                request: first,
+                intended,
+            }),
+            Err(at) => Take::Later(at),
+        }
+    }
+
+    /// The marks of one more connection, if events are stamped.
+    pub(super) fn marks(&self) -> Option<Marks> {
+        self.generator.marks()
+    }
+
+    /// The head that stands before a block, over HTTP/1.1.
+    pub(super) fn head(&self, block: usize) -> &[u8] {
+        let index = self.heads.of_block.get(block).copied().unwrap_or(0);
+        let index = usize::try_from(index).unwrap_or(0);
+        self.heads.heads.get(index).map_or(&[], |head| head)
+    }
+
+    /// The block of `ticket` on its way out.
+    pub(super) fn sending<'a>(
+        &'a self,
+        ticket: Ticket,
+        marks: Option<&'a mut Marks>,
+    ) -> Sending<'a> {
+        let slice = Slice {
+            first: ticket.request,
+            last: ticket.request + 1,
+            intended: ticket.intended,
+            intended_last: ticket.intended,
+        };
+        self.generator.sending_marked(slice, marks)
+    }
+
+    /// A connection was opened, or could not be.
+    pub(super) fn dialled(&self, failure: Option<Outcome>) {
+        match failure {
+            None => self.generator.shard.connections.add(1),
+            Some(outcome) => self.generator.shard.count(outcome),
+        }
+    }
+
+    /// The block of `ticket` was answered.
+    pub(super) fn answered(&self, ticket: Ticket, answer: &Answer) {
+        self.generator
+            .shard
+            .count(Outcome::of_status(answer.whole.status));
+        let mut state = self.generator.state.borrow_mut();
+        state.record_answer(ticket.intended, answer.sent, answer.end);
+    }
+
+    /// A block that was begun has got no answer.
+    pub(super) fn failed(&self, outcome: Outcome) {
+        self.generator.shard.count(outcome);
+    }
+
+    /// The one that says when begins to wait: until then, or for a connection.
+    pub(super) fn suspend(&self, until: Option<Moment>) {
+        let wait = until.map_or(Wait::Other, Wait::Schedule);
+        let mut state = self.generator.state.borrow_mut();
+        state.suspend(wait, clock::now());
+    }
+
+    /// It waits no longer.
+    pub(super) fn resume(&self, until: Option<Moment>) {
+        let wait = until.map_or(Wait::Other, Wait::Schedule);
+        let mut state = self.generator.state.borrow_mut();
+        state.resume(wait, clock::now());
+    }
+}
+
+impl Lane {
+    /// Posts the block of `ticket`; `now` is when, and becomes when its answer had
+    /// come. An error is how the connection came to its end.
+    pub(super) async fn post<S: AsyncRead + AsyncWrite + Unpin>(
+        &mut self,
+        stream: &mut S,
+        reader: &mut Reader,
+        ticket: Ticket,
+        now: &mut Moment,
+    ) -> Result<(), Parting> {
+        let worker = Rc::clone(&self.worker);
+        let Some(blocks) = &worker.blocks else {
+            return Err(Parting::Ended);
+        };
+        let mut marks = self.marks.take();
+        let sent = *now;
+        self.alarm.deadline = sent + worker.plan.timeout;
+        let mut sending = blocks.sending(ticket, marks.as_mut());
+        let written = self
+            .write_block(stream, blocks.head(ticket.request), &mut sending)
+            .await;
+        self.marks = marks;
+        let answer = match written {
+            // It may answer before it has read all, and want no more.
+            Ok(refused) => match self.read(stream, reader, &blocks.request, sent).await {
+                Ok(mut answer) => {
+                    answer.whole.keep_alive &= refused.is_none();
+                    Ok(answer)
+                }
+                Err(outcome) => Err(refused.unwrap_or(outcome)),
+            },
+            Err(outcome) => Err(outcome),
+        };
+        match answer {
+            Ok(answer) => {
+                *now = answer.end;
+                worker.answered(ticket, &answer);
+                self.backoff.reset();
+                if answer.whole.keep_alive {
+                    Ok(())
+                } else {
+                    Err(Parting::Agreed)
+                }
+            }
+            Err(outcome) => {
+                worker.end_request(ticket.intended, outcome);
+                Err(Parting::Lost)
+            }
+        }
+    }
+
+    /// Writes head and block. Gives an outcome where the kernel refused: there may
+    /// still be an answer that says why.
+    async fn write_block<S: AsyncWrite + Unpin>(
+        &mut self,
+        stream: &mut S,
+        mut head: &[u8],
+        sending: &mut Sending<'_>,
+    ) -> Result<Option<Outcome>, Outcome> {
+        while !(head.is_empty() && sending.rest().is_empty()) {
+            let parts = [IoSlice::new(head), IoSlice::new(sending.rest())];
+            let written = self
+                .alarm
+                .wait(|context| Pin::new(&mut *stream).poll_write_vectored(context, &parts))
+                .await?;
+            match written {
+                Ok(0) => return Ok(Some(Outcome::SendFailed)),
+                Ok(count) => {
+                    let of_head = count.min(head.len());
+                    head = &head[of_head..];
+                    if count > of_head {
+                        sending.wrote(count - of_head);
+                    }
+                }
+                Err(error) => return Ok(Some(stream_outcome(&error))),
+            }
+        }
+        // Nothing where there is no TLS.
+        let flushed = self
+            .alarm
+            .wait(|context| Pin::new(&mut *stream).poll_flush(context))
+            .await?;
+        Ok(flushed.err().map(|error| stream_outcome(&error)))
+    }
+}
+
+impl Heads {
+    fn new(generator: &Generator, head: &Head) -> Self {
+        let Head::Http1(template) = head else {
+            // There each request is written with its length.
+            return Self {
+                heads: Vec::new(),
+                of_block: Vec::new(),
+            };
+        };
+        let set = &generator.set;
+        let length_of = |block: usize| set.block(block).bytes.len();
+        let mut lengths: Vec<usize> = (0..set.len()).map(length_of).collect();
+        let of_block = lengths.clone();
+        lengths.sort_unstable();
+        lengths.dedup();
+        let head = |length: &usize| {
+            let mut bytes = Vec::new();
+            template.write_head(*length as u64, &mut bytes);
+            bytes.into_boxed_slice()
+        };
+        let place = |length: usize| {
+            let index = lengths.binary_search(&length).unwrap_or(0);
+            u32::try_from(index).unwrap_or(u32::MAX)
+        };
+        Self {
+            heads: lengths.iter().map(head).collect(),
+            of_block: of_block.into_iter().map(place).collect(),
+        }
+    }
+}
+
+/// A connection whose running and waiting the generator's worker accounts for.
+struct Accounted<F> {
+    generator: Rc<Generator>,
+    inner: Pin<Box<F>>,
+}
+
+impl<F: Future> Future for Accounted<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        self.generator.enter(clock::now());
+        let polled = self.inner.as_mut().poll(context);
+        self.generator.leave(clock::now());
+        polled
+    }
+}

@@ -1,0 +1,110 @@
+//! Requests of fixed length over TCP, and answers of fixed length: one in flight
+//! on each connection.
+
+use std::io::{self, ErrorKind};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use stillwell_metric::Outcome;
+use stillwell_scope::clock;
+use stillwell_wire::dial;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::backoff::Backoff;
+use crate::call::watched;
+use crate::transport::stream_outcome;
+use crate::worker::{Wait, Worker};
+
+/// How long an answer may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// What all connections of a generator have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct RoundTrip {
+    /// `host:port` to dial.
+    pub(crate) address: String,
+    pub(crate) request_bytes: u32,
+    pub(crate) response_bytes: u32,
+}
+
+/// One connection, opened again whenever it is lost, until the worker ends.
+pub(crate) async fn send(worker: Rc<Worker>, plan: RoundTrip) {
+    let mut backoff = Backoff::new();
+    let mut buffer = vec![0; BUFFER_BYTES];
+    let dial = || dial::tcp(&plan.address);
+    while let Some(mut stream) = worker.connect(&mut backoff, dial).await {
+        loop {
+            let Some(slice) = worker.ask(&worker.next, 0).await else {
+                return;
+            };
+            worker.begin_paced();
+            let sent = clock::now();
+            let exchange = exchange(&worker, &mut stream, &plan, &mut buffer);
+            let answered = timeout(TIMEOUT, exchange).await;
+            let outcome = match answered {
+                Ok(Ok(())) => Outcome::Ok,
+                Ok(Err(error)) => stream_outcome(&error),
+                Err(_) => Outcome::TimedOut,
+            };
+            worker.shard.count(outcome);
+            if outcome != Outcome::Ok {
+                break;
+            }
+            let now = clock::now();
+            let mut state = worker.state.borrow_mut();
+            state.record_answer(slice.intended, sent, now);
+            backoff.reset();
+        }
+        if worker.pause(&mut backoff).await.is_none() {
+            return;
+        }
+    }
+}
+
+async fn exchange(
+    worker: &Worker,
+    stream: &mut TcpStream,
+    plan: &RoundTrip,
+    buffer: &mut [u8],
+) -> io::Result<()> {
+    let length = |bytes: u32| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let mut left = length(plan.request_bytes);
+    while left > 0 {
+        let bytes = &buffer[..left.min(BUFFER_BYTES)];
+        let write = |context: &mut Context<'_>| Pin::new(&mut *stream).poll_write(context, bytes);
+        let written = watched(worker, Wait::Room, write).await?;
+        if written == 0 {
+            return Err(ErrorKind::WriteZero.into());
+        }
+        worker.shard.bytes.add(written as u64);
+        left -= written;
+    }
+    worker.end_paced();
+    left = length(plan.response_bytes);
+    while left > 0 {
+        let room = left.min(BUFFER_BYTES);
+        let (stream, buffer) = (&mut *stream, &mut buffer[..room]);
+        let read = |context: &mut Context<'_>| poll_read(stream, buffer, context);
+        match watched(worker, Wait::Other, read).await? {
+            0 => return Err(ErrorKind::ConnectionAborted.into()),
+            bytes => left -= bytes,
+        }
+    }
+    Ok(())
+}
+
+fn poll_read(
+    stream: &mut TcpStream,
+    buffer: &mut [u8],
+    context: &mut Context<'_>,
+) -> Poll<io::Result<usize>> {
+    let mut buffer = ReadBuf::new(buffer);
+    let polled = Pin::new(stream).poll_read(context, &mut buffer);
+    polled.map_ok(|()| buffer.filled().len())
+}

@@ -1,0 +1,175 @@
+//! The loop of generators whose next step follows from what was answered: one
+//! request a block, one in flight on each connection.
+
+use stillwell_http::RequestTemplate;
+use stillwell_metric::{GeneratorShard, Outcome};
+use stillwell_scope::clock;
+use stillwell_units::Nanos;
+use tokio::time::sleep;
+
+use crate::backoff::Backoff;
+use crate::call::{Answer, Caller, Link, Outgoing};
+use crate::slice::Slice;
+use crate::worker::{Wait, Worker};
+
+/// One side of a conversation.
+pub(crate) trait Dialogue {
+    /// Whose it is.
+    fn worker(&self) -> &Worker;
+
+    /// `host:port` to dial.
+    fn address(&self) -> &str;
+
+    /// The head of every request.
+    fn head(&self) -> &RequestTemplate;
+
+    /// An answer came, with this body, to a request that was sent `again` times
+    /// before: what is to be done about it. Its outcome is counted already.
+    fn answered(&self, answer: Answer, body: &[u8], again: u32) -> After;
+}
+
+/// What follows an answer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum After {
+    /// The next request.
+    Next,
+    /// The same one, after so long.
+    Again(Nanos),
+}
+
+/// One connection, opened again whenever it is lost or has done its last request,
+/// until the worker ends.
+pub(crate) async fn talk(dialogue: &impl Dialogue) {
+    let worker = dialogue.worker();
+    let mut caller = Caller::new();
+    let mut backoff = Backoff::new();
+    let mut left = None;
+    loop {
+        let dial = || Link::open(dialogue.address());
+        let Some(mut link) = worker.connect(&mut backoff, dial).await else {
+            return;
+        };
+        match converse(dialogue, &mut caller, &mut link, &mut left, &mut backoff).await {
+            Parting::Ended => return,
+            Parting::Agreed => {}
+            Parting::Lost => {
+                if worker.pause(&mut backoff).await.is_none() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// How a connection came to its end.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Parting {
+    /// The worker is to end.
+    Ended,
+    /// The server wanted it, between two requests.
+    Agreed,
+    /// In the middle of a request.
+    Lost,
+}
+
+/// What is to be sent, and how often it was sent before.
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    slice: Slice,
+    again: u32,
+}
+
+/// Sends request after request on one connection. A request that fails without
+/// an answer is not sent again; one that found the connection closed before it
+/// began is `left`.
+async fn converse(
+    dialogue: &impl Dialogue,
+    caller: &mut Caller,
+    link: &mut Link,
+    left: &mut Option<Task>,
+    backoff: &mut Backoff,
+) -> Parting {
+    let worker = dialogue.worker();
+    let mut is_proven = false;
+    loop {
+        let task = match left.take() {
+            Some(task) => task,
+            None => match worker.ask(&worker.next, 0).await {
+                Some(slice) => Task { slice, again: 0 },
+                None => return Parting::Ended,
+            },
+        };
+        // Servers close connections that were idle too long. On a connection
+        // that never answered this is no such thing, but a failure.
+        if is_proven && link.is_closed().await {
+            *left = Some(task);
+            return Parting::Agreed;
+        }
+        let answer = match request(dialogue, caller, link, task).await {
+            Ok(answer) => answer,
+            Err(outcome) => {
+                worker.shard.count(outcome);
+                return Parting::Lost;
+            }
+        };
+        worker.shard.count(Outcome::of_status(answer.status));
+        backoff.reset();
+        is_proven = true;
+        if let After::Again(pause) = dialogue.answered(answer, caller.body(), task.again) {
+            let again = task.again + 1;
+            *left = Some(Task { again, ..task });
+            let pause = worker.unless_ending(sleep(pause.as_duration()));
+            if worker.wait(Wait::Other, pause).await.is_none() {
+                return Parting::Ended;
+            }
+        }
+        if !answer.keep_alive {
+            return Parting::Agreed;
+        }
+    }
+}
+
+async fn request(
+    dialogue: &impl Dialogue,
+    caller: &mut Caller,
+    link: &mut Link,
+    task: Task,
+) -> Result<Answer, Outcome> {
+    let worker = dialogue.worker();
+    let sent = clock::now();
+    let answer = if task.again == 0 {
+        let mut sending = worker.sending(task.slice);
+        let call = caller.call(worker, link, dialogue.head(), &mut sending);
+        call.await?
+    } else {
+        worker.shard.requests.add(1);
+        let mut again = Again {
+            rest: worker.set.run(task.slice.first, task.slice.last).bytes,
+            shard: &worker.shard,
+        };
+        let call = caller.call(worker, link, dialogue.head(), &mut again);
+        call.await?
+    };
+    let now = clock::now();
+    let mut state = worker.state.borrow_mut();
+    state.record_answer(task.slice.intended, sent, now);
+    Ok(answer)
+}
+
+/// What was sent before and belongs to no schedule any more; its bytes count.
+#[derive(Debug)]
+struct Again<'w> {
+    rest: &'w [u8],
+    shard: &'w GeneratorShard,
+}
+
+impl Outgoing for Again<'_> {
+    fn rest(&self) -> &[u8] {
+        self.rest
+    }
+
+    fn wrote(&mut self, bytes: usize) {
+        self.rest = &self.rest[bytes..];
+        self.shard.bytes.add(bytes as u64);
+    }
+}

@@ -1,0 +1,304 @@
+//! Files that somebody reads while they grow: each connection is one, each block
+//! one write.
+
+use std::cell::RefCell;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use stillwell_metric::Outcome;
+use stillwell_plan::FileLayout;
+use stillwell_units::Seed;
+use stillwell_wire::DialError;
+
+use super::{Failure, Transport};
+
+/// What stands for the number in a template.
+const NUMBER: &str = "%NNN%";
+
+#[derive(Clone, Debug)]
+pub(crate) struct Files {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    bytes_max: u64,
+    naming: Naming,
+}
+
+#[derive(Debug)]
+enum Naming {
+    Numbered {
+        template: String,
+        delete: bool,
+        next: AtomicU64,
+    },
+    Rotated {
+        rotations: u8,
+        /// Logs that no connection writes to.
+        free: Mutex<Vec<PathBuf>>,
+    },
+}
+
+impl Files {
+    pub(super) fn new(layout: &FileLayout, bytes_max: u64, files: u16, seed: &Seed) -> Self {
+        let naming = match layout {
+            FileLayout::Numbered { template, delete } => Naming::Numbered {
+                template: template.clone(),
+                delete: *delete,
+                next: AtomicU64::new(0),
+            },
+            FileLayout::Rotated {
+                root,
+                depth_max,
+                rotations,
+            } => {
+                // The last is taken first.
+                let names = (0..files).rev();
+                let names = names
+                    .map(|index| log_path(root, *depth_max, &seed.derive("log", index.into())));
+                Naming::Rotated {
+                    rotations: *rotations,
+                    free: Mutex::new(names.collect()),
+                }
+            }
+        };
+        Self {
+            shared: Arc::new(Shared { bytes_max, naming }),
+        }
+    }
+}
+
+/// Where a log lies: a name and folders that follow from `seed`.
+fn log_path(root: &Path, depth_max: u8, seed: &Seed) -> PathBuf {
+    let bytes = seed.bytes();
+    let number = |from: usize| u64::from_le_bytes(std::array::from_fn(|at| bytes[from + at]));
+    let mut path = root.to_owned();
+    let depth = if depth_max == 0 {
+        0
+    } else {
+        number(0) % u64::from(depth_max)
+    };
+    for level in 0..depth {
+        path.push((seed.derive("folder", level).bytes()[0]).to_string());
+    }
+    path.push(format!("{}.log", number(8)));
+    path
+}
+
+/// A file that is written to.
+#[derive(Debug)]
+pub(crate) struct Open {
+    shared: Arc<Shared>,
+    path: PathBuf,
+    /// `None` where a new one is to be begun.
+    file: Option<File>,
+    written: u64,
+}
+
+impl Open {
+    fn begin(shared: &Arc<Shared>) -> io::Result<Self> {
+        let path = match &shared.naming {
+            Naming::Numbered { template, next, .. } => numbered(template, next),
+            Naming::Rotated { free, .. } => {
+                // Whoever panicked with it in hand left it whole.
+                let mut free = free.lock().unwrap_or_else(PoisonError::into_inner);
+                free.pop().ok_or(io::ErrorKind::NotFound)?
+            }
+        };
+        let mut open = Self {
+            shared: Arc::clone(shared),
+            path,
+            file: None,
+            written: 0,
+        };
+        open.create()?;
+        Ok(open)
+    }
+
+    fn create(&mut self) -> io::Result<&mut File> {
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let mut options = OpenOptions::new();
+        let file = options
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .open(&self.path)?;
+        self.written = 0;
+        Ok(self.file.insert(file))
+    }
+
+    /// Writes a whole block, to the next file where this one is full.
+    fn write(&mut self, block: &[u8]) -> io::Result<usize> {
+        if self.written > self.shared.bytes_max {
+            self.roll()?;
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.create()?,
+        };
+        file.write_all(block)?;
+        self.written += block.len() as u64;
+        Ok(block.len())
+    }
+
+    /// The next block begins a new file.
+    fn roll(&mut self) -> io::Result<()> {
+        match &self.shared.naming {
+            Naming::Numbered {
+                template,
+                delete,
+                next,
+            } => {
+                if *delete {
+                    pass_if_absent(fs::remove_file(&self.path))?;
+                }
+                self.path = numbered(template, next);
+            }
+            Naming::Rotated { rotations, .. } => rotate(&self.path, *rotations)?,
+        }
+        self.file = None;
+        self.written = 0;
+        Ok(())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if let Naming::Rotated { free, .. } = &self.shared.naming {
+            let mut free = free.lock().unwrap_or_else(PoisonError::into_inner);
+            free.push(std::mem::take(&mut self.path));
+        }
+    }
+}
+
+fn numbered(template: &str, next: &AtomicU64) -> PathBuf {
+    let number = next.fetch_add(1, Ordering::Relaxed);
+    template.replace(NUMBER, &format!("{number:04}")).into()
+}
+
+/// Moves each part of the log at `path` to the next older name; the oldest goes.
+fn rotate(path: &Path, rotations: u8) -> io::Result<()> {
+    let older = (0..rotations).map(|age| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{age}"));
+        PathBuf::from(name)
+    });
+    let mut names = vec![path.to_owned()];
+    names.extend(older);
+    if let Some(oldest) = names.last() {
+        pass_if_absent(fs::remove_file(oldest))?;
+    }
+    for pair in names.windows(2).rev() {
+        pass_if_absent(fs::rename(&pair[0], &pair[1]))?;
+    }
+    Ok(())
+}
+
+/// A part that is not there, since there were too few yet or somebody took it
+/// away, is no failure.
+fn pass_if_absent(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
+impl Transport for Files {
+    type Connection = RefCell<Open>;
+
+    const IS_MESSAGES: bool = true;
+
+    async fn connect(&self) -> Result<Self::Connection, DialError> {
+        let open = Open::begin(&self.shared).map_err(|source| DialError {
+            address: "a file".to_owned(),
+            source,
+        })?;
+        Ok(RefCell::new(open))
+    }
+
+    fn try_send(connection: &Self::Connection, bytes: &[u8]) -> io::Result<usize> {
+        connection.borrow_mut().write(bytes)
+    }
+
+    async fn writable(_connection: &Self::Connection) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Part of a block may have been written; another file begins.
+    fn failure(_error: &io::Error) -> Failure {
+        Failure {
+            outcome: Outcome::SendFailed,
+            is_good: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn numbered_files_follow_each_other_and_may_go() {
+        for (delete, expected) in [(false, &["0000", "0001", "0002"][..]), (true, &["0002"])] {
+            let folder = tempfile::tempdir().unwrap();
+            let template = folder.path().join("%NNN%").display().to_string();
+            let layout = FileLayout::Numbered { template, delete };
+            let files = Files::new(&layout, 10, 1, &Seed::from_number(1));
+            let mut open = Open::begin(&files.shared).unwrap();
+            for _ in 0..5 {
+                // Two blocks exceed the limit, which is a soft one.
+                assert_eq!(open.write(b"block\n").unwrap(), 6);
+            }
+            assert_eq!(names(folder.path()), expected);
+            let last = fs::read(folder.path().join("0002")).unwrap();
+            assert_eq!(last, b"block\n");
+        }
+    }
+
+    #[test]
+    fn rotated_parts_grow_older_until_they_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.log");
+        for number in 0..4 {
+            fs::write(&path, number.to_string()).unwrap();
+            rotate(&path, 2).unwrap();
+        }
+        assert_eq!(names(folder.path()), ["a.log.0", "a.log.1"]);
+        assert_eq!(fs::read(folder.path().join("a.log.0")).unwrap(), b"3");
+        assert_eq!(fs::read(folder.path().join("a.log.1")).unwrap(), b"2");
+        // Without older names the log itself goes.
+        fs::write(&path, "x").unwrap();
+        rotate(&path, 0).unwrap();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn logs_have_names_of_their_own_within_the_depth() {
+        let root = Path::new("/logs");
+        let path = |number, depth| log_path(root, depth, &Seed::from_number(number));
+        let paths: Vec<PathBuf> = (0..50).map(|number| path(number, 3)).collect();
+        for (index, path) in paths.iter().enumerate() {
+            assert!(
+                (3..=5).contains(&path.components().count()),
+                "{}",
+                path.display()
+            );
+            assert!(!paths[..index].contains(path));
+        }
+        assert_eq!(path(1, 0).parent(), Some(root));
+    }
+}

@@ -1,0 +1,136 @@
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpListener;
+
+use stillwell_http::grpc::MessageReader;
+use stillwell_http::h2::{
+    BodyLength, Limits, ResponseBlock, Server, ServerEvent, Stream, TrailerBlock,
+};
+use stillwell_metric::Outcome;
+use stillwell_plan::{GeneratorPlan, TransportPlan};
+use stillwell_scope::{PartError, Token};
+use stillwell_units::ByteSize;
+
+use crate::{LONG, Rig, blocks, plan};
+
+const METHOD: &str = "/package.Service/Method";
+
+fn grpc() -> (TcpListener, GeneratorPlan) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}{METHOD}", listener.local_addr().unwrap());
+    (listener, plan(TransportPlan::Grpc { url }))
+}
+
+/// Answers the calls of one connection with `status`, and stops the generator
+/// after so many; gives the messages.
+fn serve(
+    listener: &TcpListener,
+    status: &str,
+    calls: usize,
+    stop: &Token,
+) -> Result<Vec<Vec<u8>>, PartError> {
+    let (mut peer, _) = listener.accept()?;
+    peer.set_read_timeout(Some(LONG))?;
+    let mut server = Server::new(Limits::default());
+    let (mut reader, mut messages) = (MessageReader::new(u32::MAX), Vec::new());
+    let mut room = vec![0; 65_536];
+    loop {
+        peer.write_all(server.output())?;
+        server.sent(server.output().len());
+        let length = match peer.read(&mut room) {
+            Ok(length) => length,
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => 0,
+            Err(error) => return Err(error.into()),
+        };
+        if length == 0 {
+            return Ok(messages);
+        }
+        let mut input = &room[..length];
+        loop {
+            let (taken, event) = server.advance(input)?;
+            input = &input[taken..];
+            let ended = match event {
+                None => break,
+                Some(ServerEvent::Head { head, .. }) => {
+                    assert_eq!((head.method, head.path), ("POST", METHOD));
+                    let kind = head.fields.value("content-type");
+                    assert_eq!(kind, Some(&b"application/grpc"[..]));
+                    None
+                }
+                Some(ServerEvent::Body { bytes, .. }) => {
+                    read(&mut reader, bytes, &mut messages)?;
+                    None
+                }
+                Some(ServerEvent::End { stream, .. }) => Some(stream),
+                Some(_) => None,
+            };
+            if let Some(stream) = ended {
+                answer(&mut server, stream, status)?;
+                if messages.len() == calls {
+                    stop.cancel();
+                }
+            }
+        }
+    }
+}
+
+fn read(
+    reader: &mut MessageReader,
+    mut bytes: &[u8],
+    messages: &mut Vec<Vec<u8>>,
+) -> Result<(), PartError> {
+    while let (taken, Some(message)) = reader.advance(bytes)? {
+        messages.push(message.bytes.to_vec());
+        bytes = &bytes[taken..];
+    }
+    Ok(())
+}
+
+fn answer(server: &mut Server, stream: Stream, status: &str) -> Result<(), PartError> {
+    let block = ResponseBlock::new(200, &[("content-type", "application/grpc")])?;
+    server.respond(stream, &block, BodyLength::Unknown)?;
+    if status == "0" {
+        server.send_body(stream, &[0; 5], false)?;
+    }
+    server.send_trailers(stream, &TrailerBlock::new(&[("grpc-status", status)])?)?;
+    Ok(())
+}
+
+fn run(mut plan: GeneratorPlan, listener: TcpListener, status: &'static str) -> [u64; 2] {
+    plan.payload.cache = ByteSize::mib(4);
+    let mut rig = Rig::start(&plan);
+    let calls = 40;
+    let messages = rig.beside("server", move |stop| serve(&listener, status, calls, &stop));
+    let messages = messages.recv_timeout(LONG).unwrap();
+    let shards = rig.finish();
+    let set = blocks(&plan, 0);
+    for (index, message) in messages.iter().enumerate() {
+        assert!(message == set.block(index % set.len()).bytes, "{index}");
+    }
+    assert!(messages.len() >= calls);
+    let bytes: usize = messages.iter().map(Vec::len).sum();
+    assert_eq!(shards[0].bytes.total(), bytes as u64);
+    assert_eq!(shards[0].requests.total(), messages.len() as u64);
+    assert_eq!(shards[0].connections.total(), 1);
+    let count = |outcome: Outcome| shards[0].outcomes[outcome.index()].total();
+    [count(Outcome::Ok), count(Outcome::Status5xx)].map(|count| count / messages.len() as u64)
+}
+
+#[test]
+fn every_message_is_a_block_in_order() {
+    let (listener, plan) = grpc();
+    assert_eq!(run(plan, listener, "0"), [1, 0]);
+}
+
+#[test]
+fn a_block_above_the_window_goes_in_parts() {
+    let (listener, mut plan) = grpc();
+    let maximum = ByteSize::mib(1);
+    plan.payload.blocks = stillwell_plan::BlockShape::UpTo { maximum };
+    assert_eq!(run(plan, listener, "0"), [1, 0]);
+}
+
+#[test]
+fn a_call_that_fails_counts_by_its_status() {
+    let (listener, plan) = grpc();
+    assert_eq!(run(plan, listener, "14"), [0, 1]);
+}

@@ -1,0 +1,192 @@
+use std::collections::BTreeSet;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use stillwell_http::{RequestEvent, RequestParser};
+use stillwell_metric::Outcome;
+use stillwell_plan::{
+    GeneratorPlan, HecAcknowledgements, HecEncoding, PayloadFormat, RatePlan, RateShape, RateUnit,
+    TransportPlan,
+};
+use stillwell_scope::PartError;
+use stillwell_units::Nanos;
+
+use crate::{LONG, Rig, blocks, plan, wait_until};
+
+/// A request as it came: method and target, headers of interest, body.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Request {
+    pub(crate) line: String,
+    pub(crate) headers: Vec<String>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Takes the next connection and answers its requests by `answer` until the
+/// client leaves.
+pub(crate) fn serve_one(
+    listener: &TcpListener,
+    names: &[&str],
+    mut answer: impl FnMut(Request) -> String,
+) -> Result<(), PartError> {
+    let (mut peer, _) = listener.accept()?;
+    peer.set_read_timeout(Some(LONG))?;
+    let mut parser = RequestParser::new();
+    while let Some(request) = read(&mut peer, &mut parser, names)? {
+        let answer = answer(request);
+        peer.write_all(answer.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// A response with a body of JSON.
+pub(crate) fn response(status: u16, body: &str) -> String {
+    format!(
+        "HTTP/1.1 {status} x\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn read(
+    peer: &mut TcpStream,
+    parser: &mut RequestParser,
+    names: &[&str],
+) -> Result<Option<Request>, PartError> {
+    let (mut request, mut room) = (Request::default(), vec![0; 65_536]);
+    loop {
+        let length = match peer.read(&mut room) {
+            Ok(length) => length,
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => 0,
+            Err(error) => return Err(error.into()),
+        };
+        if length == 0 {
+            return Ok(None);
+        }
+        let mut input = &room[..length];
+        loop {
+            let (consumed, event) = parser.advance(input)?;
+            input = &input[consumed..];
+            match event {
+                Some(RequestEvent::Head(head)) => {
+                    request.line = format!("{} {}", head.method, head.target);
+                    let text = |name: &&str| {
+                        let value = head.header(name).unwrap_or_default();
+                        String::from_utf8_lossy(value).into_owned()
+                    };
+                    request.headers = names.iter().map(text).collect();
+                }
+                Some(RequestEvent::Body(part)) => request.body.extend_from_slice(part),
+                Some(RequestEvent::End) => return Ok(Some(request)),
+                None => break,
+            }
+        }
+    }
+}
+
+fn hec(acknowledgements: Option<HecAcknowledgements>) -> (TcpListener, GeneratorPlan) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut plan = plan(TransportPlan::SplunkHec {
+        url: format!("http://{address}/"),
+        token: "abcd1234".to_owned(),
+        acknowledgements,
+    });
+    plan.rate = RatePlan {
+        unit: RateUnit::Blocks,
+        shape: RateShape::Constant { per_second: 500.0 },
+    };
+    (listener, plan)
+}
+
+const NAMES: [&str; 2] = ["authorization", "x-splunk-request-channel"];
+
+#[test]
+fn every_request_is_acknowledged_or_lost() {
+    let (listener, mut plan) = hec(Some(HecAcknowledgements {
+        every: Nanos::from_millis(20),
+        timeout: Nanos::from_millis(100),
+    }));
+    plan.payload.format = PayloadFormat::SplunkHec {
+        encoding: HecEncoding::Json,
+    };
+    let channels = Arc::new(Mutex::new(BTreeSet::new()));
+    let sent = Arc::new(Mutex::new(0_u64));
+    let mut rig = Rig::start(&plan);
+    let server = |name: &str, rig: &mut Rig| {
+        let (listener, channels) = (listener.try_clone().unwrap(), Arc::clone(&channels));
+        let sent = Arc::clone(&sent);
+        rig.beside(name, move |_| {
+            serve_one(&listener, &NAMES, |request| {
+                assert_eq!(request.headers[0], "Splunk abcd1234");
+                channels.lock().unwrap().insert(request.headers[1].clone());
+                let mut sent = sent.lock().unwrap();
+                let channel = &request.headers[1];
+                if request.line == "POST /services/collector/event" {
+                    *sent += 1;
+                    let ack = *sent - 1;
+                    return response(
+                        200,
+                        &format!(r#"{{"text":"Success","code":0,"ackId":{ack}}}"#),
+                    );
+                }
+                let path = format!("POST /services/collector/ack?channel={channel}");
+                assert_eq!(request.line, path);
+                response(200, &acknowledge(&request.body))
+            })
+        })
+    };
+    let first = server("first", &mut rig);
+    let second = server("second", &mut rig);
+    let lost = |rig: &Rig| rig.total(|shard| &shard.acks_lost);
+    wait_until(|| rig.total(|shard| &shard.acks_received) >= 50 && lost(&rig) >= 3);
+    rig.stop.cancel();
+    first.recv_timeout(LONG).unwrap();
+    second.recv_timeout(LONG).unwrap();
+    let shards = rig.finish();
+    let sent = *sent.lock().unwrap();
+    let kept = (0..sent).filter(|id| id % 10 != 9).count() as u64;
+    assert_eq!(shards[0].outcomes[Outcome::Ok.index()].total(), sent);
+    assert_eq!(shards[0].acks_received.total(), kept);
+    assert!(shards[0].acks_lost.total() <= sent - kept);
+    assert!(shards[0].ack_questions_ok.total() > 1);
+    assert_eq!(shards[0].ack_questions_failed.total(), 0);
+    assert_eq!(channels.lock().unwrap().len(), 1);
+}
+
+/// Every tenth is never acknowledged.
+fn acknowledge(question: &[u8]) -> String {
+    let text = std::str::from_utf8(question).unwrap();
+    let ids = text.strip_prefix(r#"{"acks":["#).unwrap();
+    let ids = ids.strip_suffix("]}").unwrap().split(',');
+    let answers = ids.map(|id| format!("\"{id}\":{}", !id.ends_with('9')));
+    let answers: Vec<String> = answers.collect();
+    format!("{{\"acks\":{{{}}}}}", answers.join(","))
+}
+
+#[test]
+fn without_acknowledgements_lines_go_to_the_raw_path_and_nothing_is_asked() {
+    let (listener, plan) = hec(None);
+    let mut rig = Rig::start(&plan);
+    let bodies = Arc::new(Mutex::new(Vec::new()));
+    let taken = Arc::clone(&bodies);
+    let server = rig.beside("server", move |stop| {
+        serve_one(&listener, &NAMES, |request| {
+            assert_eq!(request.line, "POST /services/collector/raw");
+            let mut bodies = taken.lock().unwrap();
+            bodies.push(request.body);
+            if bodies.len() == 30 {
+                stop.cancel();
+            }
+            response(200, r#"{"text":"Success","code":0}"#)
+        })
+    });
+    server.recv_timeout(LONG).unwrap();
+    let shards = rig.finish();
+    let (set, bodies) = (blocks(&plan, 0), bodies.lock().unwrap());
+    for (index, body) in bodies.iter().enumerate() {
+        assert!(body == set.block(index % set.len()).bytes, "{index}");
+    }
+    assert!(bodies.len() >= 30);
+    assert_eq!(shards[0].requests.total(), bodies.len() as u64);
+    assert_eq!(shards[0].acks_lost.total(), 0);
+}

@@ -1,0 +1,196 @@
+use super::*;
+
+fn source(text: &str) -> Arc<Source> {
+    Source::new("lading.yaml", text)
+}
+
+/// What `text` becomes, after looking that doing it again changes nothing.
+fn fixed(text: &str) -> String {
+    let once = fix(&source(text));
+    assert_eq!(fix(&source(&once)), once);
+    assert!(
+        !lint(&source(&once)).iter().any(Finding::is_fixable),
+        "{once}"
+    );
+    once
+}
+
+/// Lines and columns of what is found.
+fn places(text: &str) -> Vec<(usize, usize)> {
+    let found = lint(&source(text));
+    let place = |finding: &Finding| {
+        let start = finding.diagnostic.place.as_ref().unwrap().start();
+        (start.line, start.column)
+    };
+    found.iter().map(place).collect()
+}
+
+const OLD: &str = "\
+# What this is for.
+generator:
+  http:
+    seed: [1, 2]   # far too few
+    target_uri: \"http://localhost:8282/v1/input\"
+    # Half of what the other one has.
+    bytes_per_second: \"500 Mb\"
+
+    block_sizes: ['1Mb', '0.5Mb', '8kb'] # three of them
+    method:
+      post:
+        variant: dogstatsd
+        block_cache_method: Streaming
+        maximum_prebuild_cache_size_bytes: 256 Mb
+  id: one
+# Behind it.
+blackhole:
+  http:
+    binding_addr: \"0.0.0.0:8080\"
+";
+
+const TODAY: &str = "\
+# What this is for.
+generator:
+  - http:
+      seed: [1, 2]   # far too few
+      target_uri: \"http://localhost:8282/v1/input\"
+      # Half of what the other one has.
+      bytes_per_second: \"62.5 MB\"
+
+      maximum_block_size: \"125 kB\" # three of them
+      method:
+        post:
+          variant: {dogstatsd: {}}
+          block_cache_method: Fixed
+          maximum_prebuild_cache_size_bytes: 32 MB
+    id: one
+# Behind it.
+blackhole:
+  - http:
+      binding_addr: \"0.0.0.0:8080\"
+";
+
+#[test]
+fn an_old_file_is_written_as_today_with_its_comments_and_its_order() {
+    assert_eq!(fixed(OLD), TODAY);
+    assert_eq!(
+        places(OLD),
+        [
+            (2, 1),
+            (7, 23),
+            (9, 5),
+            (12, 18),
+            (13, 29),
+            (14, 44),
+            (17, 1)
+        ]
+    );
+    assert!(lint(&source(TODAY)).is_empty());
+}
+
+/// The options of a dogstatsd payload, inside a file.
+fn with_options(options: &str) -> String {
+    let options = options.replace('\n', "\n          ");
+    format!(
+        "generator:\n  - udp:\n      variant:\n        dogstatsd:\n          {options}\n      addr: \
+         \"a:1\"\n"
+    )
+}
+
+#[test]
+fn earlier_options_of_dogstatsd_are_written_as_today() {
+    for (old, today) in [
+        (
+            "contexts_minimum: 5 # few\nname_length: {constant: 5}\ncontexts_maximum: 10",
+            "contexts: {inclusive: {min: 5, max: 10}} # few\nname_length: {constant: 5}",
+        ),
+        ("contexts_maximum: 10", "contexts: {constant: 10}"),
+        (
+            "name_length_range:\n  inclusive:\n    min: 1\n    max: 2",
+            "name_length:\n  inclusive:\n    min: 1\n    max: 2",
+        ),
+        (
+            "tag_key_length_minimum: 2\ntag_key_length_maximum: 4\ncontexts: {constant: 5}",
+            "tag_length: {inclusive: {min: 4, max: 55}}\ncontexts: {constant: 5}",
+        ),
+        (
+            "tag_key_length: {inclusive: {min: 1, max: 3}}\ntag_value_length: {constant: 7}",
+            "tag_length: {inclusive: {min: 9, max: 11}}",
+        ),
+        (
+            "contexts: {constant: 5}\ncontexts_minimum: 9",
+            "contexts: {constant: 5}",
+        ),
+        (
+            "prefix_metric_names: [a,\n  b]\ncontexts: {constant: 5}",
+            "contexts: {constant: 5}",
+        ),
+    ] {
+        assert_eq!(fixed(&with_options(old)), with_options(today), "{old}");
+    }
+}
+
+#[test]
+fn parts_are_written_as_today() {
+    for (old, today) in [
+        // Shapes in brackets.
+        (
+            "generator: {tcp: {addr: 'a]:1'}}\n",
+            "generator: [{tcp: {addr: 'a]:1'}}]\n",
+        ),
+        // A kind of file_gen, and a list, one after the other.
+        (
+            "generator:\n  file_gen:\n    path_template: a\n    duplicates: 4\n",
+            "generator:\n  - file_gen:\n      traditional:\n        path_template: a\n        duplicates: 4\n",
+        ),
+        (
+            "generator:\n  - file_gen: {path_template: a}\n",
+            "generator:\n  - file_gen: {traditional: {path_template: a}}\n",
+        ),
+        // Streams have no method of caches.
+        (
+            "generator:\n- tcp:\n    addr: a\n    block_cache_method: Fixed\n    x: y\n",
+            "generator:\n- tcp:\n    addr: a\n    x: y\n",
+        ),
+        (
+            "generator:\n- tcp:\n    block_cache_method: Fixed # why\n    x: y\n",
+            "generator:\n- tcp:\n    # why\n    x: y\n",
+        ),
+        // Numbers, names, and sizes within them.
+        (
+            "generator:\n- tcp:\n    maximum_block_size: 1024\n    throttle: {linear: {initial_bytes_per_second: 1Mb}}\n",
+            "generator:\n- tcp:\n    maximum_block_size: \"1024 B\"\n    throttle: {linear: {initial: 125 kB}}\n",
+        ),
+        (
+            "generator:\n- udp:\n    block_sizes:\n      - 1024\n      - 4 Kib\n    maximum_block_size: 8 KiB\n",
+            "generator:\n- udp:\n    maximum_block_size: 8 KiB\n",
+        ),
+        (
+            "checks:\n- bounds: {series: \"lost_bytes['a']\", upper_bound: 0}\n",
+            "checks:\n- bounds: {series: \"missed_bytes['a']\", upper_bound: 0}\n",
+        ),
+    ] {
+        assert_eq!(fixed(old), today);
+    }
+}
+
+#[test]
+fn what_means_the_same_or_cannot_be_known_stays() {
+    for text in [
+        "",
+        "generator: []\n",
+        "definitions: {a: !const 1}\ngenerator: !with\n  bind:\n    rate: 8Mb\n  in: !var a\n",
+        "generator: [\n",
+        "generator:\n- tcp:\n    bytes_per_second: \"500 MB\"\n    variant: ascii\n    throttle: all_out\n",
+        "generator:\n- http:\n    headers: {maximum_block_size: 7}\n    block_cache_method: Fixed\n",
+        "generator:\n- tcp: {variant: {dogstatsd: {contexts: {constant: 5}}}}\n",
+    ] {
+        assert_eq!(fixed(text), text);
+        assert!(lint(&source(text)).is_empty(), "{text}");
+    }
+    // A search for a rate has no counterpart.
+    let text = "generator:\n- tcp:\n    throttle: {predictive: {latency: 5}}\n";
+    assert_eq!(fixed(text), text);
+    let found = lint(&source(text));
+    assert_eq!(found.len(), 1);
+    assert!(!found[0].is_fixable());
+}

@@ -1,0 +1,234 @@
+//! Series in lading's words, for captures in its formats.
+//!
+//! Most names of [`crate::catalogue`] are lading's already. Here stands what
+//! differs: names that depend on what a part speaks, and labels.
+
+use stillwell_units::float_from_u64;
+
+use crate::catalogue::{self as metric, Kind};
+use crate::outcome::Outcome;
+use crate::sample::{Labels, Sample, SeriesName, Value};
+
+/// The label that says which part a series is of.
+const COMPONENT: &str = "component";
+/// The label that says what a part speaks.
+const COMPONENT_NAME: &str = "component_name";
+
+/// A gauge that is 1 while a phase lasts, which its label of the same name names:
+/// the marker of phases in captures that have no column for them.
+pub const PHASE_MARKER: &str = "phase";
+/// Our counters of the subject's CPU time, and lading's gauges of the same in
+/// thousandths of a core.
+pub const CPU_MILLICORES: [(&str, &str); 3] = [
+    (metric::SUBJECT_CPU.name, "total_cpu_usage_millicores"),
+    (metric::SUBJECT_CPU_USER.name, "user_cpu_usage_millicores"),
+    (
+        metric::SUBJECT_CPU_SYSTEM.name,
+        "kernel_cpu_usage_millicores",
+    ),
+];
+
+/// The name and labels that lading gives to what `sample` says; its own where
+/// lading has none.
+#[must_use]
+pub fn lading_series(sample: &Sample) -> (SeriesName, Labels) {
+    let labels = &sample.labels;
+    let speaks = labels.value(COMPONENT_NAME).unwrap_or_default();
+    match labels.value(COMPONENT) {
+        Some("generator") => generator_series(sample, speaks),
+        Some("sink") => {
+            let name = sink_name(sample.name.as_str(), speaks);
+            (
+                named(sample, name),
+                labels.clone().with(COMPONENT, "blackhole"),
+            )
+        }
+        _ if is_of_subject(sample) => (sample.name.clone(), labels.clone().with("focus", "target")),
+        _ => (sample.name.clone(), labels.clone()),
+    }
+}
+
+/// The value that lading would record: its gauges are never whole numbers.
+#[must_use]
+pub fn lading_value(sample: &Sample) -> Value {
+    match (&sample.value, sample.kind) {
+        (Value::Int(value), Kind::Gauge) => Value::Float(float_from_u64(*value)),
+        (value, _) => value.clone(),
+    }
+}
+
+fn named(sample: &Sample, name: Option<&'static str>) -> SeriesName {
+    match name {
+        Some(name) => SeriesName::recorded(name.to_owned()),
+        None => sample.name.clone(),
+    }
+}
+
+/// lading counts requests where there are answers, and packets elsewhere.
+fn generator_series(sample: &Sample, speaks: &str) -> (SeriesName, Labels) {
+    let labels = sample.labels.clone();
+    let is_stream = matches!(speaks, "tcp" | "udp" | "unix_stream" | "unix_datagram");
+    if sample.name.as_str() == metric::REQUESTS_SENT.name && is_stream {
+        return (named(sample, Some("packets_sent")), labels);
+    }
+    let outcome = labels
+        .value("outcome")
+        .filter(|_| !is_stream || is_failure(&labels));
+    let Some(outcome) = outcome.map(str::to_owned) else {
+        return (sample.name.clone(), labels);
+    };
+    let labels: Labels = labels
+        .iter()
+        .filter(|(key, _)| *key != "outcome")
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect();
+    if let Some(status) = status_of(&outcome) {
+        let labels = labels.with("status_code", status);
+        return (named(sample, Some("request_ok")), labels);
+    }
+    let name = if outcome.starts_with("connect") || outcome.starts_with("handshake") {
+        "connection_failure"
+    } else {
+        "request_failure"
+    };
+    (named(sample, Some(name)), labels.with("error", outcome))
+}
+
+fn is_failure(labels: &Labels) -> bool {
+    labels.value("outcome") != Some(Outcome::Ok.name())
+}
+
+/// The class of a status: which one of it was, nobody counted.
+fn status_of(outcome: &str) -> Option<&'static str> {
+    Some(match outcome {
+        "ok" => "2xx",
+        "status_3xx" => "3xx",
+        "status_4xx" => "4xx",
+        "status_5xx" => "5xx",
+        "status_other" => "other",
+        _ => return None,
+    })
+}
+
+fn sink_name(name: &str, speaks: &str) -> Option<&'static str> {
+    if name == metric::CONNECTIONS_ACCEPTED.name {
+        return Some("connection_accepted");
+    }
+    if name != metric::MESSAGES_RECEIVED.name {
+        return None;
+    }
+    Some(match speaks {
+        "udp" | "unix_datagram" => "packet_received",
+        "tcp" | "unix_stream" => "message_received",
+        _ => "requests_received",
+    })
+}
+
+/// Totals over the subject's tree, which lading labels with their focus.
+fn is_of_subject(sample: &Sample) -> bool {
+    [
+        metric::SUBJECT_RSS.name,
+        metric::SUBJECT_PSS.name,
+        metric::SUBJECT_PROCESSES.name,
+    ]
+    .contains(&sample.name.as_str())
+        || sample.name.as_str().starts_with("subject_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::Metric;
+
+    fn series(metric: Metric, labels: &[(&str, &str)]) -> (String, Vec<(String, String)>) {
+        let pairs = labels
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+        let labels: Labels = pairs.collect();
+        let (name, labels) = lading_series(&Sample::int(metric, &labels, 1));
+        let owned = |(k, v): (&str, &str)| (k.to_owned(), v.to_owned());
+        (name.as_str().to_owned(), labels.iter().map(owned).collect())
+    }
+
+    #[test]
+    fn parts_are_called_as_lading_calls_them() {
+        let of = |component: &'static str, speaks: &'static str| {
+            [("component", component), ("component_name", speaks)]
+        };
+        for (metric, labels, name) in [
+            (
+                metric::BYTES_WRITTEN,
+                of("generator", "tcp"),
+                "bytes_written",
+            ),
+            (
+                metric::REQUESTS_SENT,
+                of("generator", "udp"),
+                "packets_sent",
+            ),
+            (
+                metric::REQUESTS_SENT,
+                of("generator", "http"),
+                "requests_sent",
+            ),
+            (
+                metric::MESSAGES_RECEIVED,
+                of("sink", "http"),
+                "requests_received",
+            ),
+            (
+                metric::MESSAGES_RECEIVED,
+                of("sink", "udp"),
+                "packet_received",
+            ),
+            (
+                metric::MESSAGES_RECEIVED,
+                of("sink", "tcp"),
+                "message_received",
+            ),
+            (
+                metric::CONNECTIONS_ACCEPTED,
+                of("sink", "tcp"),
+                "connection_accepted",
+            ),
+        ] {
+            let (found, labels) = series(metric, &labels);
+            assert_eq!(found, name);
+            let component = labels.iter().find(|(key, _)| key == "component");
+            assert_ne!(component.unwrap().1, "sink");
+        }
+        let (name, labels) = series(metric::SUBJECT_RSS, &[]);
+        assert_eq!(name, "total_rss_bytes");
+        assert_eq!(labels, [("focus".to_owned(), "target".to_owned())]);
+    }
+
+    #[test]
+    fn every_outcome_is_a_success_or_a_failure_of_a_request() {
+        for outcome in Outcome::ALL {
+            let labels = [
+                ("component", "generator"),
+                ("component_name", "http"),
+                ("outcome", outcome.name()),
+            ];
+            let (name, labels) = series(metric::OUTCOMES, &labels);
+            let has = |key: &str| labels.iter().any(|(own, _)| own == key);
+            assert!(!has("outcome"));
+            match name.as_str() {
+                "request_ok" => assert!(Outcome::ANSWERS.contains(&outcome) && has("status_code")),
+                "request_failure" | "connection_failure" => {
+                    assert!(!Outcome::ANSWERS.contains(&outcome) && has("error"));
+                }
+                other => panic!("{other}"),
+            }
+        }
+    }
+
+    #[test]
+    fn gauges_are_no_whole_numbers() {
+        let sample = Sample::int(metric::SUBJECT_RSS, &Labels::none(), 7);
+        assert_eq!(sample.kind, Kind::Gauge);
+        assert_eq!(lading_value(&sample), Value::Float(7.0));
+        let sample = Sample::int(metric::BYTES_WRITTEN, &Labels::none(), 7);
+        assert_eq!(lading_value(&sample), Value::Int(7));
+    }
+}

@@ -1,0 +1,227 @@
+//! Unary gRPC calls. A call that exports OpenTelemetry logs is one event for each
+//! record: its body, if that is a text. Any other call is one event that names it.
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+use stillwell_http::grpc::{MESSAGE_HEAD_BYTES, MessageReader};
+use stillwell_http::h2::{
+    BodyLength, Limits, ResponseBlock, Server, ServerEvent, Stream as Call, TrailerBlock,
+};
+use stillwell_wire::Stream;
+use tokio::io::AsyncWriteExt as _;
+
+use super::Reader;
+use crate::core::Core;
+use crate::counters::add;
+
+/// The longest message that is taken, in bytes.
+const MESSAGE_BYTES_MAX: u32 = 64 << 20;
+
+const LOGS: &str = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
+
+const OK: u32 = 0;
+const INVALID_ARGUMENT: u32 = 3;
+const UNIMPLEMENTED: u32 = 12;
+
+/// A call that is not whole yet.
+#[derive(Debug)]
+struct Incoming {
+    stream: Call,
+    method: String,
+    body: Vec<u8>,
+}
+
+/// Takes in the calls of one connection, one after another.
+pub(super) async fn serve(core: Rc<Core>, mut stream: Stream) {
+    let mut reader = Reader::new(&core);
+    let mut server = Server::new(Limits::default());
+    let mut calls: Vec<Incoming> = Vec::new();
+    loop {
+        if stream.write_all(server.output()).await.is_err() {
+            return;
+        }
+        server.sent(server.output().len());
+        let Some(input) = reader.read(&mut stream).await else {
+            return;
+        };
+        let mut whole = Vec::new();
+        if take(&mut server, &mut calls, &mut whole, input).is_err() {
+            // The connection is given up either way.
+            stream.write_all(server.output()).await.unwrap_or_default();
+            return;
+        }
+        for call in whole {
+            let status = answer(&core, &call).await;
+            reply(&mut server, call.stream, status);
+        }
+    }
+}
+
+/// Takes in what was read; calls that are whole go to `whole`.
+fn take(
+    server: &mut Server,
+    calls: &mut Vec<Incoming>,
+    whole: &mut Vec<Incoming>,
+    input: &[u8],
+) -> Result<(), stillwell_http::h2::ConnectionError> {
+    let mut read = 0;
+    loop {
+        let (taken, event) = server.advance(&input[read..])?;
+        read += taken;
+        match event {
+            None => return Ok(()),
+            Some(ServerEvent::Head { stream, head }) => calls.push(Incoming {
+                stream,
+                method: head.path.to_owned(),
+                body: Vec::new(),
+            }),
+            Some(ServerEvent::Body { stream, bytes }) => {
+                if let Some(call) = calls.iter_mut().find(|call| call.stream == stream) {
+                    call.body.extend_from_slice(bytes);
+                }
+            }
+            Some(ServerEvent::End { stream, .. }) => {
+                if let Some(place) = calls.iter().position(|call| call.stream == stream) {
+                    whole.push(calls.swap_remove(place));
+                }
+            }
+            Some(ServerEvent::Failed { stream, .. }) => {
+                calls.retain(|call| call.stream != stream);
+            }
+            // Answers are a few bytes, for which there always is room.
+            Some(ServerEvent::Room { .. }) => {}
+        }
+    }
+}
+
+/// Takes the events of a call in; gives the call's status.
+async fn answer(core: &Core, call: &Incoming) -> u32 {
+    let mut reader = MessageReader::new(MESSAGE_BYTES_MAX);
+    let message = match reader.advance(&call.body) {
+        Ok((_, Some(message))) if message.is_compressed => return UNIMPLEMENTED,
+        Ok((_, Some(message))) => message.bytes,
+        Ok((_, None)) | Err(_) => return INVALID_ARGUMENT,
+    };
+    add(&core.counters.bytes_in, message.len() as u64);
+    let lines = if call.method == LOGS {
+        match lines_of_logs(message) {
+            Some(lines) => lines,
+            None => return INVALID_ARGUMENT,
+        }
+    } else {
+        format!("{} {}\n", call.method, message.len()).into_bytes()
+    };
+    // Waits while the buffer is full; the caller waits with it.
+    core.take_in(Bytes::from(lines), false).await;
+    OK
+}
+
+fn reply(server: &mut Server, stream: Call, status: u32) {
+    let head = ResponseBlock::new(200, &[("content-type", "application/grpc")]);
+    let trailers = TrailerBlock::new(&[("grpc-status", &status.to_string())]);
+    let (Ok(head), Ok(trailers)) = (head, trailers) else {
+        unreachable!("names and values are constants that can be sent");
+    };
+    // Whoever has given up needs no answer.
+    let begun = server.respond(stream, &head, BodyLength::Unknown);
+    if begun.is_ok() && status == OK {
+        let empty = [0; MESSAGE_HEAD_BYTES];
+        server.send_body(stream, &empty, false).unwrap_or_default();
+    }
+    if begun.is_ok() {
+        server.send_trailers(stream, &trailers).unwrap_or_default();
+    }
+}
+
+/// The bodies of all log records, each as a line; `None` where it is no export.
+fn lines_of_logs(export: &[u8]) -> Option<Vec<u8>> {
+    let mut lines = Vec::new();
+    for resource in inner(export, 1)? {
+        for scope in inner(resource, 2)? {
+            for record in inner(scope, 2)? {
+                for body in inner(record, 5)?.into_iter().take(1) {
+                    let text = inner(body, 1)?.into_iter().next().unwrap_or_default();
+                    let plain = |byte: &u8| if *byte == b'\n' { b' ' } else { *byte };
+                    lines.extend(text.iter().map(plain));
+                }
+                lines.push(b'\n');
+            }
+        }
+    }
+    Some(lines)
+}
+
+/// What stands in the fields `number` of a message of protobuf.
+fn inner(message: &[u8], number: u64) -> Option<Vec<&[u8]>> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < message.len() {
+        let key = varint(message, &mut at)?;
+        let length = match key & 7 {
+            0 => {
+                varint(message, &mut at)?;
+                0
+            }
+            1 => 8,
+            2 => usize::try_from(varint(message, &mut at)?).ok()?,
+            5 => 4,
+            _ => return None,
+        };
+        let end = at.checked_add(length)?;
+        let value = message.get(at..end)?;
+        if key == number << 3 | 2 {
+            found.push(value);
+        }
+        at = end;
+    }
+    Some(found)
+}
+
+fn varint(message: &[u8], at: &mut usize) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = *message.get(*at)?;
+        *at += 1;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn message(fields: &[(u8, &[u8])]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (number, bytes) in fields {
+            out.extend_from_slice(&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()]);
+            out.extend_from_slice(bytes);
+        }
+        out
+    }
+
+    #[test]
+    fn log_records_become_lines() {
+        let text = |text: &[u8]| message(&[(5, &message(&[(1, text)]))]);
+        let scope = message(&[
+            (2, &text(b"one\ntwo")),
+            (2, b"\x08\x05"),
+            (2, &text(b"three")),
+        ]);
+        let export = message(&[(1, &message(&[(2, &scope)]))]);
+        assert_eq!(lines_of_logs(&export).unwrap(), b"one two\n\nthree\n");
+        assert_eq!(lines_of_logs(b"\xff"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn for_all_bytes_reading_ends(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+            lines_of_logs(&bytes);
+        }
+    }
+}

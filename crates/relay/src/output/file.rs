@@ -1,0 +1,55 @@
+//! Lines at the end of a file.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use memchr::memchr_iter;
+
+use super::backoff::Backoff;
+use super::batch::Batch;
+use crate::core::Core;
+use crate::counters::add;
+
+/// What is written in one go, at most, unless one event is longer.
+const WRITE_BYTES_MAX: usize = 64 << 10;
+
+/// Writes events to the end of the file at `path`. What the kernel refuses is tried
+/// again, as after a full disk, from where it stopped.
+pub(super) async fn send_on(core: &Core, path: &Path) {
+    let mut backoff = Backoff::new();
+    let mut batch = Batch::default();
+    let mut open: Option<File> = None;
+    while batch.fill(core, u64::MAX, WRITE_BYTES_MAX).await {
+        let mut rest = batch.bytes.as_slice();
+        while !rest.is_empty() {
+            match write(path, &mut open, rest) {
+                Ok(written @ 1..) => {
+                    rest = &rest[written..];
+                    backoff.reset();
+                }
+                Ok(0) | Err(_) => {
+                    if core.token.is_cancelled() {
+                        let left = memchr_iter(b'\n', rest).count() as u64;
+                        add(&core.counters.events_dropped, left);
+                        batch.events -= left;
+                        break;
+                    }
+                    backoff.wait().await;
+                }
+            }
+        }
+        batch.count(core);
+    }
+}
+
+fn write(path: &Path, open: &mut Option<File>, bytes: &[u8]) -> io::Result<usize> {
+    let file = match open {
+        Some(file) => file,
+        None => {
+            let opened = OpenOptions::new().append(true).create(true).open(path)?;
+            open.insert(opened)
+        }
+    };
+    file.write(bytes)
+}

@@ -1,0 +1,65 @@
+//! What a load does while it goes on, for whoever shows it or passes it on.
+
+use std::sync::Arc;
+
+use stillwell_metric::{Histogram, LoadShard, LoadTime, TimeState};
+use stillwell_units::Nanos;
+
+use super::LoadSecond;
+
+/// Which part of a load is under way.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LoadPhase {
+    /// Requests are sent and not measured.
+    Warmup,
+    /// Requests are sent and measured.
+    Measure,
+    /// Nothing more is begun; requests under way may still end.
+    Drain,
+}
+
+/// A load at the end of a piece of time, of a second or a little more. Read from
+/// the cells and recorders that make the final result: reading costs the workers
+/// one relaxed load for each of their beats.
+#[derive(Debug)]
+pub struct LoadSnapshot<'a> {
+    /// What is under way.
+    pub phase: LoadPhase,
+    /// Since measuring began; in the warm-up, since that began.
+    pub elapsed: Nanos,
+    /// Counts of each worker so far, warm-up included.
+    pub shards: &'a [Arc<LoadShard>],
+    /// The piece of time that has just ended. In the warm-up it has no times, and
+    /// what ended stands in its outcomes all the same.
+    pub second: &'a LoadSecond,
+    /// Where each worker's time went in that piece, in the order of
+    /// [`TimeState::ALL`].
+    pub accounts: &'a [[Nanos; TimeState::ALL.len()]],
+    pub(super) times: &'a [Option<Histogram<u64>>],
+}
+
+impl LoadSnapshot<'_> {
+    /// What was recorded of `time` in this piece by all workers together, in
+    /// nanoseconds; `None` where nothing was.
+    #[must_use]
+    pub fn times(&self, time: LoadTime) -> Option<&Histogram<u64>> {
+        self.times[time.index()].as_ref()
+    }
+
+    /// A count of all workers together, warm-up included.
+    #[must_use]
+    pub fn sum(&self, count: impl Fn(&LoadShard) -> u64) -> u64 {
+        self.shards.iter().map(|shard| count(shard)).sum()
+    }
+
+    /// Latencies of this piece as a reader wants them: from the intended time
+    /// where there is a schedule, else from the sent time.
+    #[must_use]
+    pub fn latencies(&self) -> &Histogram<u64> {
+        if self.second.response.is_empty() {
+            &self.second.service
+        } else {
+            &self.second.response
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Blocks that a generator posts to the test server, over every protocol that a
+//! load speaks.
+
+use std::sync::Arc;
+
+use stillwell_generator::prepare;
+use stillwell_metric::{Cell, GeneratorShard, Outcome};
+use stillwell_plan::{
+    BlockShape, ClientTlsPlan, ExchangePlan, GeneratorPlan, LoadProtocol, PayloadFormat,
+    PayloadPlan, RatePlan, RateShape, RateUnit, TransportPlan, Verification,
+};
+use stillwell_scope::{Place, Scope, Token, clock};
+use stillwell_sink::{ServeCounts, bind_server};
+use stillwell_testkit::wait_until;
+use stillwell_units::{ByteSize, Nanos, Seed};
+
+use crate::load::{WAYS, Way, server};
+
+const CONNECTIONS: u16 = 4;
+
+fn plan(address: &str, way: Way, rate: RatePlan) -> GeneratorPlan {
+    let scheme = if way.tls { "https" } else { "http" };
+    let default = ExchangePlan::default();
+    GeneratorPlan {
+        id: "blocks".to_owned(),
+        transport: TransportPlan::Http {
+            url: format!("{scheme}://{address}/in"),
+            headers: vec![("x-test".to_owned(), "1".to_owned())],
+            exchange: Box::new(ExchangePlan {
+                protocol: way.protocol,
+                streams: way.streams,
+                tls: ClientTlsPlan {
+                    verification: Verification::None,
+                    ..default.tls.clone()
+                },
+                ..default
+            }),
+        },
+        payload: PayloadPlan {
+            format: PayloadFormat::Syslog5424,
+            // Beyond what HTTP/2 lets a stream send before it is asked to go on.
+            blocks: BlockShape::UpTo {
+                maximum: ByteSize::kib(100),
+            },
+            cache: ByteSize::kib(1024),
+        },
+        rate,
+        connections: CONNECTIONS,
+        workers: 2,
+        seed: Seed::from_number(7),
+        stamps: None,
+    }
+}
+
+/// Posts until so many were answered; gives what both ends counted.
+fn posted(way: Way, rate: RatePlan) -> (Vec<Arc<GeneratorShard>>, ServeCounts) {
+    let server = bind_server(&server(way.tls, None)).unwrap();
+    let (address, counter) = (server.addresses()[0], server.counter());
+    let mut scope = Scope::new(&Token::new());
+    server.start(&mut scope, &Place::default()).unwrap();
+    let prepared = prepare(&plan(&address.to_string(), way, rate), None).unwrap();
+    let shards = prepared.shards();
+    let mut generators = Scope::new(&Token::new());
+    let stop = Token::new();
+    let place = Place::default();
+    prepared
+        .start(&mut generators, &place, false, clock::now(), &stop)
+        .unwrap();
+    wait_until(std::time::Duration::from_secs(60), || {
+        total(&shards, |shard| &shard.outcomes[Outcome::Ok.index()]) >= 300
+    });
+    stop.cancel();
+    for end in generators.close(Nanos::from_secs(10)) {
+        assert!(end.result.is_ok(), "{}: {:?}", end.name, end.result);
+    }
+    scope.close(Nanos::from_secs(5));
+    (shards, counter.total())
+}
+
+fn total(shards: &[Arc<GeneratorShard>], cell: impl Fn(&GeneratorShard) -> &Cell) -> u64 {
+    shards.iter().map(|shard| cell(shard).total()).sum()
+}
+
+#[test]
+fn both_ends_count_the_same_blocks_over_every_protocol() {
+    let paced = RatePlan {
+        unit: RateUnit::Blocks,
+        shape: RateShape::Constant { per_second: 2000.0 },
+    };
+    for way in WAYS {
+        for rate in [paced, RatePlan::MAX] {
+            let (shards, seen) = posted(way, rate);
+            let sum = |cell: fn(&GeneratorShard) -> &Cell| total(&shards, cell);
+            let ok = total(&shards, |shard| &shard.outcomes[Outcome::Ok.index()]);
+            assert_eq!(seen.requests, sum(|shard| &shard.requests), "{way:?}");
+            assert_eq!(seen.requests, ok, "{way:?}");
+            assert_eq!(seen.requests, sum(|shard| &shard.blocks), "{way:?}");
+            assert_eq!(seen.body_bytes, sum(|shard| &shard.bytes), "{way:?}");
+            assert_eq!(seen.connections, u64::from(CONNECTIONS), "{way:?}");
+            assert_eq!(sum(|shard| &shard.connections), seen.connections);
+            let is_secure = u64::from(way.tls) * seen.connections;
+            assert_eq!(seen.handshakes, is_secure, "{way:?}");
+            assert!(way.protocol == LoadProtocol::Http2 || way.streams == 1);
+        }
+    }
+}

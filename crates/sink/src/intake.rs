@@ -1,0 +1,283 @@
+//! Stands in for services that others send to: whole requests in over HTTP/1.1 or
+//! HTTP/2, and answers out as the service would give them.
+
+mod datadog;
+pub(crate) mod decode;
+mod grpc;
+mod hec;
+mod http1;
+mod http2;
+mod json;
+mod logs;
+mod md5;
+mod openmetrics;
+mod otlp;
+mod protobuf;
+mod recorded;
+mod request;
+mod service;
+mod sqs;
+mod stateful_logs;
+
+use std::cell::RefCell;
+use std::future::{pending, poll_fn};
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Context;
+
+use stillwell_http::h2::is_http2;
+use stillwell_metric::SinkShard;
+use stillwell_plan::IntakeService;
+use stillwell_scope::clock;
+use stillwell_units::{Moment, Nanos};
+use stillwell_wire::{Stream, Timer};
+use tokio::io::{AsyncWrite as _, AsyncWriteExt as _};
+use tokio::select;
+
+use crate::ledger::Stamps;
+use crate::worker::Worker;
+use http1::Http1;
+use http2::Http2;
+pub(crate) use recorded::Recorded;
+use service::Service;
+
+/// What all connections of an intake share.
+#[derive(Debug)]
+pub(crate) struct Intake {
+    service: Box<dyn Service>,
+    /// Between the end of a request and its answer.
+    delay: Nanos,
+    /// Series that it records, if it does.
+    recorded: Option<Arc<Recorded>>,
+}
+
+impl Intake {
+    /// The intake of the sink called `id`.
+    pub(crate) fn new(id: &str, service: &IntakeService, delay: Nanos) -> Self {
+        let recorded = match service {
+            IntakeService::Datadog { record } => Recorded::new(id, record).map(Arc::new),
+            _ => None,
+        };
+        let service: Box<dyn Service> = match service {
+            IntakeService::SplunkHec => Box::new(hec::Hec::default()),
+            IntakeService::Datadog { .. } => Box::new(datadog::Datadog::new(recorded.clone())),
+            IntakeService::DatadogStatefulLogs => Box::new(stateful_logs::StatefulLogs),
+            IntakeService::Otlp => Box::new(otlp::Otlp),
+            IntakeService::Sqs => Box::new(sqs::Sqs::default()),
+            IntakeService::Elasticsearch => Box::new(logs::Elasticsearch),
+            IntakeService::Loki => Box::new(logs::Loki),
+            IntakeService::S3 => Box::new(logs::S3),
+            IntakeService::Openmetrics(plan) => {
+                Box::new(openmetrics::Openmetrics::new(plan.as_ref().clone()))
+            }
+        };
+        Self {
+            service,
+            delay,
+            recorded,
+        }
+    }
+
+    /// Series that it records, if it does.
+    pub(crate) fn recorded(&self) -> Option<Arc<Recorded>> {
+        self.recorded.clone()
+    }
+}
+
+/// What a connection needs besides its own bytes.
+#[derive(Clone, Debug)]
+struct Site {
+    intake: Arc<Intake>,
+    shard: Arc<SinkShard>,
+    /// Looks through bodies.
+    stamps: Rc<RefCell<Stamps>>,
+}
+
+impl Site {
+    fn service(&self) -> &dyn Service {
+        self.intake.service.as_ref()
+    }
+
+    /// A whole body or message, without its compression.
+    fn decoded(&self, body: &[u8]) {
+        self.shard.decoded_bytes.add(body.len() as u64);
+        let mut stamps = self.stamps.borrow_mut();
+        stamps.feed(body);
+        stamps.end();
+    }
+
+    /// When the answer to what came `now` is due.
+    fn due(&self, now: Moment) -> Moment {
+        now + self.intake.delay
+    }
+}
+
+/// What is spoken on a connection.
+#[derive(Debug)]
+enum Talk {
+    /// Not known yet: the first bytes will tell.
+    Unknown(Site, Vec<u8>),
+    Http1(Box<Http1>),
+    Http2(Box<Http2>),
+}
+
+impl Talk {
+    fn take(&mut self, input: &[u8], now: Moment) {
+        match self {
+            Self::Http1(talk) => talk.take(input, now),
+            Self::Http2(talk) => talk.take(input, now),
+            Self::Unknown(site, seen) => {
+                seen.extend_from_slice(input);
+                let Some(is_http2) = is_http2(seen) else {
+                    return;
+                };
+                let (site, seen) = (site.clone(), std::mem::take(seen));
+                *self = if is_http2 {
+                    Self::Http2(Box::new(Http2::new(site)))
+                } else {
+                    Self::Http1(Box::new(Http1::new(site)))
+                };
+                self.take(&seen, now);
+            }
+        }
+    }
+
+    /// Lays out what is due `now`.
+    fn fill(&mut self, now: Moment) {
+        match self {
+            Self::Unknown(..) => {}
+            Self::Http1(talk) => talk.fill(now),
+            Self::Http2(talk) => talk.fill(now),
+        }
+    }
+
+    /// What is to be sent.
+    fn unsent(&self) -> &[u8] {
+        match self {
+            Self::Unknown(..) => &[],
+            Self::Http1(talk) => talk.unsent(),
+            Self::Http2(talk) => talk.unsent(),
+        }
+    }
+
+    /// So much of it was sent.
+    fn advance(&mut self, length: usize) {
+        match self {
+            Self::Unknown(..) => {}
+            Self::Http1(talk) => talk.advance(length),
+            Self::Http2(talk) => talk.advance(length),
+        }
+    }
+
+    /// When the next answer is due.
+    fn due(&self) -> Option<Moment> {
+        match self {
+            Self::Unknown(..) => None,
+            Self::Http1(talk) => talk.due(),
+            Self::Http2(talk) => talk.due(),
+        }
+    }
+
+    /// Whether so many answers wait that no more is to be read.
+    fn is_full(&self) -> bool {
+        match self {
+            Self::Unknown(..) => false,
+            Self::Http1(talk) => talk.is_full(),
+            Self::Http2(talk) => talk.is_full(),
+        }
+    }
+
+    /// Whether the connection ends once all is sent.
+    fn is_over(&self) -> bool {
+        match self {
+            Self::Unknown(..) => false,
+            Self::Http1(talk) => talk.is_over(),
+            Self::Http2(talk) => talk.is_over(),
+        }
+    }
+
+    /// The peer has closed the connection.
+    fn finish(&mut self) {
+        match self {
+            Self::Unknown(site, seen) => site.shard.errors.add(u64::from(!seen.is_empty())),
+            Self::Http1(talk) => talk.finish(),
+            Self::Http2(talk) => talk.finish(),
+        }
+    }
+}
+
+/// Counts and answers the requests of `stream` until either side closes it or the
+/// worker ends.
+pub(crate) async fn serve(worker: Rc<Worker>, intake: Arc<Intake>, mut stream: Stream) {
+    let site = Site {
+        intake,
+        shard: Arc::clone(&worker.shard),
+        stamps: Rc::new(RefCell::new(worker.stamps())),
+    };
+    let mut talk = Talk::Unknown(site, Vec::new());
+    let mut stopping = worker.stopping();
+    let mut timer = None;
+    loop {
+        if send(&mut talk, &mut stream).await.is_err() {
+            return;
+        }
+        if talk.is_over() {
+            // Whoever is not there any more needs no end.
+            stream.shutdown().await.unwrap_or_default();
+            return;
+        }
+        let (due, is_full) = (talk.due(), talk.is_full());
+        let receive = async {
+            if is_full {
+                return pending().await;
+            }
+            let take = |bytes: &[u8]| talk.take(bytes, clock::now());
+            worker.receive(&mut stream, &mut stopping, take).await
+        };
+        // All arms are cancel-safe.
+        let received = match due {
+            None => receive.await,
+            Some(due) => select! {
+                biased;
+                waited = until(&mut timer, due) => match waited {
+                    Ok(()) => continue,
+                    Err(_) => return,
+                },
+                received = receive => received,
+                () = worker.token.cancelled(), if is_full => return,
+            },
+        };
+        match received {
+            Some(Ok(1..)) => {}
+            Some(Ok(0) | Err(_)) => return talk.finish(),
+            None => return,
+        }
+    }
+}
+
+/// Sends all that is due.
+async fn send(talk: &mut Talk, stream: &mut Stream) -> io::Result<()> {
+    loop {
+        talk.fill(clock::now());
+        if talk.unsent().is_empty() {
+            return Ok(());
+        }
+        let write =
+            |context: &mut Context<'_>| Pin::new(&mut *stream).poll_write(context, talk.unsent());
+        match poll_fn(write).await? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            length => talk.advance(length),
+        }
+    }
+}
+
+async fn until(timer: &mut Option<Timer>, due: Moment) -> io::Result<()> {
+    let own = match timer.take() {
+        Some(timer) => timer,
+        None => Timer::new()?,
+    };
+    timer.insert(own).until(due).await;
+    Ok(())
+}

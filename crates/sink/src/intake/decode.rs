@@ -1,0 +1,205 @@
+//! Undoing content codings.
+
+use std::io::{self, Write};
+
+use flate2::write::{MultiGzDecoder, ZlibDecoder};
+
+/// What is decoded in one go: little, because it can become a thousand times as
+/// much.
+const PIECE_BYTES: usize = 4 << 10;
+
+/// How a body is encoded.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Coding {
+    Gzip,
+    /// The format of zlib, as the coding `deflate` means it.
+    Zlib,
+    Zstd,
+}
+
+impl Coding {
+    /// The codings that `header` lists, in the order in which they were done;
+    /// `None` where one is not known.
+    pub(crate) fn all(header: &str) -> Option<Vec<Self>> {
+        let mut codings = Vec::new();
+        for name in header.split(',') {
+            match name.trim().to_ascii_lowercase().as_str() {
+                "" | "identity" => {}
+                "gzip" | "x-gzip" => codings.push(Self::Gzip),
+                "deflate" => codings.push(Self::Zlib),
+                "zstd" => codings.push(Self::Zstd),
+                _ => return None,
+            }
+        }
+        Some(codings)
+    }
+}
+
+/// Undoes one coding, piece by piece.
+pub(crate) struct Decoder(State);
+
+enum State {
+    Gzip(MultiGzDecoder<Vec<u8>>),
+    Zlib(ZlibDecoder<Vec<u8>>),
+    Zstd(Box<zstd::stream::write::Decoder<'static, Vec<u8>>>),
+}
+
+impl std::fmt::Debug for Decoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Decoder")
+    }
+}
+
+impl Decoder {
+    /// Undoes `coding`.
+    ///
+    /// # Errors
+    /// The library's answer where it has no memory.
+    pub(crate) fn new(coding: Coding) -> io::Result<Self> {
+        Ok(Self(match coding {
+            Coding::Gzip => State::Gzip(MultiGzDecoder::new(Vec::new())),
+            Coding::Zlib => State::Zlib(ZlibDecoder::new(Vec::new())),
+            Coding::Zstd => State::Zstd(Box::new(zstd::stream::write::Decoder::new(Vec::new())?)),
+        }))
+    }
+
+    /// Shows what `bytes` decode to, in pieces, to `take`.
+    ///
+    /// # Errors
+    /// Where they are not so encoded.
+    pub(crate) fn push(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> io::Result<()> {
+        for piece in bytes.chunks(PIECE_BYTES) {
+            self.write(piece)?;
+            let out = self.out();
+            if !out.is_empty() {
+                take(out);
+                out.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows what is left to `take`.
+    ///
+    /// # Errors
+    /// Where there is no end to what was pushed.
+    pub(crate) fn finish(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+        match &mut self.0 {
+            State::Gzip(decoder) => decoder.try_finish()?,
+            State::Zlib(decoder) => decoder.try_finish()?,
+            State::Zstd(decoder) => decoder.flush()?,
+        }
+        let out = self.out();
+        if !out.is_empty() {
+            take(out);
+            out.clear();
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, piece: &[u8]) -> io::Result<()> {
+        match &mut self.0 {
+            State::Gzip(decoder) => decoder.write_all(piece),
+            State::Zlib(decoder) => decoder.write_all(piece),
+            State::Zstd(decoder) => decoder.write_all(piece),
+        }
+    }
+
+    fn out(&mut self) -> &mut Vec<u8> {
+        match &mut self.0 {
+            State::Gzip(decoder) => decoder.get_mut(),
+            State::Zlib(decoder) => decoder.get_mut(),
+            State::Zstd(decoder) => decoder.get_mut(),
+        }
+    }
+}
+
+/// `body` without `codings`; `None` where it is not so encoded, or longer than
+/// `bytes_max` without.
+pub(crate) fn decode(body: &[u8], codings: &[Coding], bytes_max: usize) -> Option<Vec<u8>> {
+    let mut decoded = body.to_vec();
+    for coding in codings.iter().rev() {
+        let (mut decoder, mut out) = (Decoder::new(*coding).ok()?, Vec::new());
+        for piece in decoded.chunks(PIECE_BYTES) {
+            let pushed = decoder.push(piece, |bytes| out.extend_from_slice(bytes));
+            pushed.ok()?;
+            if out.len() > bytes_max {
+                return None;
+            }
+        }
+        let finished = decoder.finish(|bytes| out.extend_from_slice(bytes));
+        finished.ok()?;
+        decoded = out;
+    }
+    (decoded.len() <= bytes_max).then_some(decoded)
+}
+
+#[cfg(test)]
+mod tests {
+    use flate2::Compression;
+    use flate2::write::{GzEncoder, ZlibEncoder};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn encoded(bytes: &[u8], coding: Coding) -> Vec<u8> {
+        match coding {
+            Coding::Gzip => {
+                let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+                encoder.write_all(bytes).unwrap();
+                encoder.finish().unwrap()
+            }
+            Coding::Zlib => {
+                let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+                encoder.write_all(bytes).unwrap();
+                encoder.finish().unwrap()
+            }
+            Coding::Zstd => zstd::encode_all(bytes, 1).unwrap(),
+        }
+    }
+
+    fn codings() -> impl Strategy<Value = Vec<Coding>> {
+        let coding = prop::sample::select(vec![Coding::Gzip, Coding::Zlib, Coding::Zstd]);
+        prop::collection::vec(coding, 0..3)
+    }
+
+    proptest! {
+        #[test]
+        fn for_all_codings_what_was_encoded_is_decoded(
+            bytes in prop::collection::vec(any::<u8>(), 0..5000),
+            repeats in 1_usize..20,
+            codings in codings(),
+        ) {
+            let bytes = bytes.repeat(repeats);
+            let body = codings.iter().fold(bytes.clone(), |body, one| encoded(&body, *one));
+            prop_assert_eq!(decode(&body, &codings, bytes.len().max(body.len() * 2 + 5000)), Some(bytes));
+        }
+
+        #[test]
+        fn for_all_bytes_decoding_ends(
+            bytes in prop::collection::vec(any::<u8>(), 0..300),
+            codings in codings(),
+        ) {
+            decode(&bytes, &codings, 10_000);
+        }
+    }
+
+    #[test]
+    fn a_body_that_swells_is_refused() {
+        let zeros = vec![0; 10 << 20];
+        for coding in [Coding::Gzip, Coding::Zlib, Coding::Zstd] {
+            let body = encoded(&zeros, coding);
+            assert!(body.len() < 100 << 10, "{coding:?}");
+            assert_eq!(decode(&body, &[coding], 1 << 20), None, "{coding:?}");
+        }
+    }
+
+    #[test]
+    fn codings_are_read_as_they_are_listed() {
+        let both = Some(vec![Coding::Gzip, Coding::Zstd]);
+        assert_eq!(Coding::all("GZIP, identity,zstd"), both);
+        assert_eq!(Coding::all("identity"), Some(Vec::new()));
+        assert_eq!(Coding::all("deflate"), Some(vec![Coding::Zlib]));
+        assert_eq!(Coding::all("br"), None);
+    }
+}

@@ -1,0 +1,95 @@
+//! One gRPC call on its way in: messages to replies.
+
+use stillwell_http::grpc::{Message, MessageReader};
+use stillwell_metric::SinkShard;
+
+use super::Site;
+use super::decode::{Coding, decode};
+use super::request::DECODED_BYTES_MAX;
+use super::service::{INVALID_ARGUMENT, Reply, UNIMPLEMENTED};
+
+/// The longest message that is taken, in bytes.
+const MESSAGE_BYTES_MAX: u32 = 64 << 20;
+
+/// A call whose messages are read.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    method: String,
+    reader: MessageReader,
+    /// `None` where messages are in a coding that is not known.
+    coding: Option<Vec<Coding>>,
+    /// How the call ends: 0 while all goes well.
+    pub(super) status: u32,
+}
+
+impl Incoming {
+    /// A call of `method`, whose compressed messages are in the coding `encoding`.
+    pub(super) fn new(method: &str, encoding: Option<&[u8]>) -> Self {
+        let encoding = str::from_utf8(encoding.unwrap_or_default());
+        Self {
+            method: method.to_owned(),
+            reader: MessageReader::new(MESSAGE_BYTES_MAX),
+            coding: encoding.ok().and_then(Coding::all),
+            status: 0,
+        }
+    }
+
+    /// The next part of the call's body: counts its messages, and hands their
+    /// replies to `reply`.
+    pub(super) fn push(
+        &mut self,
+        part: &[u8],
+        site: &Site,
+        mut reply: impl FnMut(Reply),
+    ) {
+        let shard = &site.shard;
+        shard.bytes.add(part.len() as u64);
+        let mut read = 0;
+        while self.status == 0 {
+            match self.reader.advance(&part[read..]) {
+                Ok((_, None)) => return,
+                Ok((taken, Some(message))) => {
+                    read += taken;
+                    shard.messages.add(1);
+                    let coding = self.coding.as_deref();
+                    match one(&self.method, message, coding, site) {
+                        Ok(found) => {
+                            shard.events.add(found.events);
+                            reply(found);
+                        }
+                        Err(status) => self.fail(status, shard),
+                    }
+                }
+                Err(_) => self.fail(INVALID_ARGUMENT, shard),
+            }
+        }
+    }
+
+    /// The call's body has ended.
+    pub(super) fn finish(&mut self, shard: &SinkShard) {
+        if self.status == 0 && self.reader.finish().is_err() {
+            self.fail(INVALID_ARGUMENT, shard);
+        }
+    }
+
+    fn fail(&mut self, status: u32, shard: &SinkShard) {
+        self.status = status;
+        shard.malformed.add(1);
+    }
+}
+
+fn one(
+    method: &str,
+    message: Message<'_>,
+    coding: Option<&[Coding]>,
+    site: &Site,
+) -> Result<Reply, u32> {
+    if !message.is_compressed {
+        site.decoded(message.bytes);
+        return site.service().message(method, message.bytes);
+    }
+    let coding = coding.ok_or(UNIMPLEMENTED)?;
+    let decoded = decode(message.bytes, coding, DECODED_BYTES_MAX).ok_or(INVALID_ARGUMENT)?;
+    site.decoded(&decoded);
+    site.service().message(method, &decoded)
+}

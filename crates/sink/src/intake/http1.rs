@@ -1,0 +1,188 @@
+//! One HTTP/1.1 connection, without I/O: bytes in, bytes out.
+
+use std::collections::VecDeque;
+
+use stillwell_http::{
+    CONTINUE, ParseError, PreparedResponse, RequestEvent, RequestParser, write_response,
+};
+use stillwell_units::Moment;
+
+use super::Site;
+use super::request::Partial;
+use super::service::Answer;
+
+/// Answers that wait at most before no more requests are read.
+const WAITING_MAX: usize = 64;
+
+/// One connection and its requests.
+#[derive(Debug)]
+pub(super) struct Http1 {
+    site: Site,
+    parser: RequestParser,
+    request: Option<Incoming>,
+    /// In the order of their requests, which is that of their times.
+    waiting: VecDeque<Outgoing>,
+    out: Vec<u8>,
+    sent: usize,
+    /// No more requests are read.
+    is_closing: bool,
+}
+
+#[derive(Debug)]
+struct Incoming {
+    partial: Partial,
+    is_last: bool,
+}
+
+#[derive(Debug)]
+struct Outgoing {
+    due: Moment,
+    answer: Answer,
+    is_head: bool,
+    is_last: bool,
+}
+
+impl Http1 {
+    pub(super) fn new(site: Site) -> Self {
+        Self {
+            site,
+            parser: RequestParser::new(),
+            request: None,
+            waiting: VecDeque::new(),
+            out: Vec::new(),
+            sent: 0,
+            is_closing: false,
+        }
+    }
+
+    /// Takes in what was read `now`; what follows the last request is passed over.
+    pub(super) fn take(&mut self, input: &[u8], now: Moment) {
+        let mut read = 0;
+        while !self.is_closing {
+            match self.step(&input[read..], now) {
+                Ok(Some(consumed)) => read += consumed,
+                Ok(None) => return,
+                Err(_) => {
+                    self.site.shard.errors.add(1);
+                    self.waiting.push_back(Outgoing {
+                        due: now,
+                        answer: Answer::status(400),
+                        is_head: false,
+                        is_last: true,
+                    });
+                    self.is_closing = true;
+                }
+            }
+        }
+    }
+
+    /// One event of the parser: the bytes it took, `None` where it needs more.
+    fn step(&mut self, input: &[u8], now: Moment) -> Result<Option<usize>, ParseError> {
+        let (consumed, event) = self.parser.advance(input)?;
+        match event {
+            Some(RequestEvent::Head(head)) => {
+                if head.expect_continue {
+                    self.out.extend_from_slice(CONTINUE);
+                }
+                let mut partial = Partial::new(head.method, head.target);
+                for (name, value) in [
+                    ("content-type", head.content_type.map(str::as_bytes)),
+                    ("content-encoding", head.content_encoding.map(str::as_bytes)),
+                    ("x-amz-target", head.header("x-amz-target")),
+                ] {
+                    partial.header(name, value.unwrap_or_default());
+                }
+                self.request = Some(Incoming {
+                    partial,
+                    is_last: !head.keep_alive,
+                });
+            }
+            Some(RequestEvent::Body(part)) => {
+                if let Some(request) = &mut self.request {
+                    request.partial.push(part, &self.site.shard);
+                }
+            }
+            Some(RequestEvent::End) => {
+                if let Some(Incoming { partial, is_last }) = self.request.take() {
+                    let is_head = partial.is_head();
+                    self.waiting.push_back(Outgoing {
+                        due: self.site.due(now),
+                        answer: partial.finish(&self.site),
+                        is_head,
+                        is_last,
+                    });
+                    self.is_closing = is_last;
+                }
+            }
+            None => return Ok(None),
+        }
+        Ok(Some(consumed))
+    }
+
+    /// Lays out what is due `now`.
+    pub(super) fn fill(&mut self, now: Moment) {
+        while self.due().is_some_and(|due| due <= now)
+            && let Some(outgoing) = self.waiting.pop_front()
+        {
+            outgoing.write(&mut self.out);
+        }
+    }
+
+    /// What is to be sent.
+    pub(super) fn unsent(&self) -> &[u8] {
+        &self.out[self.sent..]
+    }
+
+    /// So much of it was sent.
+    pub(super) fn advance(&mut self, length: usize) {
+        self.sent += length;
+        if self.sent == self.out.len() {
+            self.out.clear();
+            self.sent = 0;
+        }
+    }
+
+    /// When the next answer is due.
+    pub(super) fn due(&self) -> Option<Moment> {
+        self.waiting.front().map(|outgoing| outgoing.due)
+    }
+
+    /// Whether so many answers wait that no more is to be read.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_closing || self.waiting.len() >= WAITING_MAX
+    }
+
+    /// Whether the connection ends once all is sent.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_closing && self.waiting.is_empty() && self.unsent().is_empty()
+    }
+
+    /// The peer has closed the connection.
+    pub(super) fn finish(&mut self) {
+        if !self.is_closing && self.parser.finish().is_err() {
+            self.site.shard.errors.add(1);
+        }
+    }
+}
+
+impl Outgoing {
+    fn write(&self, out: &mut Vec<u8>) {
+        let answer = &self.answer;
+        let own = answer.headers.iter();
+        let mut headers: Vec<(&str, &str)> =
+            own.map(|(name, value)| (*name, value.as_ref())).collect();
+        if self.is_last {
+            headers.push(("connection", "close"));
+        }
+        let written = if self.is_head {
+            PreparedResponse::new(answer.status, &headers, &answer.body)
+                .map(|response| out.extend_from_slice(response.head()))
+        } else {
+            write_response(answer.status, &headers, &answer.body, out)
+        };
+        // A service whose answer cannot be written has failed.
+        written.unwrap_or_else(|_| {
+            write_response(500, &headers[headers.len()..], b"", out).unwrap_or_default();
+        });
+    }
+}

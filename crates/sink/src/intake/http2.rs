@@ -1,0 +1,325 @@
+//! One HTTP/2 connection, without I/O: bytes in, bytes out. Calls of gRPC are
+//! answered message by message.
+
+use std::collections::VecDeque;
+
+use stillwell_http::grpc::write_message;
+use stillwell_http::h2::{
+    BodyLength, Limits, RequestHead, ResponseBlock, Server, ServerEvent, Stream, TrailerBlock,
+};
+use stillwell_units::Moment;
+
+use super::Site;
+use super::grpc;
+use super::request::Partial;
+use super::service::{Answer, Reply};
+
+/// Replies that wait at most before no more is read.
+const WAITING_MAX: usize = 1024;
+
+/// One connection and its requests.
+#[derive(Debug)]
+pub(super) struct Http2 {
+    site: Site,
+    server: Server,
+    /// By the streams' slots.
+    requests: Vec<Option<Request>>,
+    /// In the order of their times.
+    waiting: VecDeque<Waiting>,
+    is_broken: bool,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    due: Moment,
+    stream: Stream,
+    what: What,
+}
+
+/// What a request gets next.
+#[derive(Debug)]
+enum What {
+    Answer(Answer),
+    Message(Reply),
+    /// The end of a call with this status.
+    End(u32),
+}
+
+#[derive(Debug)]
+struct Request {
+    stream: Stream,
+    incoming: Incoming,
+    is_head: bool,
+    has_responded: bool,
+    /// What is left of the body that answers it.
+    out: Vec<u8>,
+    sent: usize,
+    end: Option<End>,
+}
+
+#[derive(Debug)]
+enum Incoming {
+    Plain(Partial),
+    Call(grpc::Incoming),
+    Whole,
+}
+
+/// What follows the body.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Nothing,
+    /// Trailers with this status.
+    Status(u32),
+}
+
+impl Http2 {
+    pub(super) fn new(site: Site) -> Self {
+        Self {
+            site,
+            server: Server::new(Limits::default()),
+            requests: Vec::new(),
+            waiting: VecDeque::new(),
+            is_broken: false,
+        }
+    }
+
+    /// Takes in what was read `now`.
+    pub(super) fn take(&mut self, input: &[u8], now: Moment) {
+        let mut read = 0;
+        while !self.is_broken {
+            let advanced = self.server.advance(&input[read..]);
+            let room = match advanced {
+                Ok((_, None)) => return,
+                Ok((taken, Some(event))) => {
+                    read += taken;
+                    let (site, waiting) = (&self.site, &mut self.waiting);
+                    take_event(site, &mut self.requests, waiting, event, now)
+                }
+                Err(_) => {
+                    self.site.shard.errors.add(1);
+                    self.is_broken = true;
+                    return;
+                }
+            };
+            if let Some(stream) = room {
+                self.pump(stream);
+            }
+        }
+    }
+
+    /// Lays out what is due `now`, and what has got room.
+    pub(super) fn fill(&mut self, now: Moment) {
+        self.take(&[], now);
+        while self.due().is_some_and(|due| due <= now)
+            && let Some(Waiting { stream, what, .. }) = self.waiting.pop_front()
+        {
+            self.answer(stream, what);
+        }
+    }
+
+    /// What is to be sent.
+    pub(super) fn unsent(&self) -> &[u8] {
+        self.server.output()
+    }
+
+    /// So much of it was sent.
+    pub(super) fn advance(&mut self, length: usize) {
+        self.server.sent(length);
+    }
+
+    /// When the next reply is due.
+    pub(super) fn due(&self) -> Option<Moment> {
+        self.waiting.front().map(|waiting| waiting.due)
+    }
+
+    /// Whether so many replies wait that no more is to be read.
+    pub(super) fn is_full(&self) -> bool {
+        self.waiting.len() >= WAITING_MAX
+    }
+
+    /// Whether the connection ends once all is sent.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_broken && self.unsent().is_empty()
+    }
+
+    /// The peer has closed the connection.
+    pub(super) fn finish(&mut self) {
+        let is_idle = self.server.open_streams() == 0 && self.server.finish().is_ok();
+        self.site.shard.errors.add(u64::from(!is_idle && !self.is_broken));
+    }
+
+    fn answer(&mut self, stream: Stream, what: What) {
+        // One that is over already gets nothing.
+        let Some(request) = request_of(&mut self.requests, stream) else {
+            return;
+        };
+        match what {
+            What::Answer(answer) => {
+                let length = answer.body.len() as u64;
+                let length = match request.is_head {
+                    true => BodyLength::Withheld(length),
+                    false => BodyLength::Bytes(length),
+                };
+                let own = answer.headers.iter();
+                let headers: Vec<(&str, &str)> =
+                    own.map(|(name, value)| (*name, value.as_ref())).collect();
+                let block = ResponseBlock::new(answer.status, &headers);
+                let sent = block.map(|block| self.server.respond(stream, &block, length));
+                if !request.is_head {
+                    request.out = answer.body.into_owned();
+                }
+                let has_body = !request.out.is_empty();
+                request.end = Some(End::Nothing);
+                request.has_responded = true;
+                if !matches!(sent, Ok(Ok(()))) || !has_body {
+                    self.requests[stream.slot()] = None;
+                    return;
+                }
+            }
+            What::Message(reply) => {
+                respond_to_call(&mut self.server, request);
+                // A reply is far shorter than a message may be.
+                write_message(&reply.message, false, &mut request.out).unwrap_or_default();
+            }
+            What::End(status) => {
+                respond_to_call(&mut self.server, request);
+                request.end = Some(End::Status(status));
+            }
+        }
+        self.pump(stream);
+    }
+
+    /// Sends as much of an answer as there is room for.
+    fn pump(&mut self, stream: Stream) {
+        let Some(request) = request_of(&mut self.requests, stream) else {
+            return;
+        };
+        let is_last = matches!(request.end, Some(End::Nothing));
+        let rest = &request.out[request.sent..];
+        if !rest.is_empty() {
+            match self.server.send_body(stream, rest, is_last) {
+                Ok(taken) => request.sent += taken,
+                Err(_) => {
+                    self.requests[stream.slot()] = None;
+                    return;
+                }
+            }
+        }
+        if request.sent < request.out.len() {
+            return;
+        }
+        request.out.clear();
+        request.sent = 0;
+        if let Some(end) = request.end {
+            if let End::Status(status) = end
+                && let Ok(block) = TrailerBlock::new(&[("grpc-status", &status.to_string())])
+            {
+                // It may have been given up meanwhile.
+                self.server.send_trailers(stream, &block).unwrap_or_default();
+            }
+            self.requests[stream.slot()] = None;
+        }
+    }
+}
+
+fn request_of(requests: &mut [Option<Request>], stream: Stream) -> Option<&mut Request> {
+    let request = requests.get_mut(stream.slot())?.as_mut()?;
+    (request.stream == stream).then_some(request)
+}
+
+/// Sends the head of a call's answer, once.
+fn respond_to_call(server: &mut Server, request: &mut Request) {
+    if request.has_responded {
+        return;
+    }
+    request.has_responded = true;
+    if let Ok(block) = ResponseBlock::new(200, &[("content-type", "application/grpc")]) {
+        // It may have been given up meanwhile.
+        let responded = server.respond(request.stream, &block, BodyLength::Unknown);
+        responded.unwrap_or_default();
+    }
+}
+
+/// Takes in what happened; gives the stream whose answer has got room.
+fn take_event(
+    site: &Site,
+    requests: &mut Vec<Option<Request>>,
+    waiting: &mut VecDeque<Waiting>,
+    event: ServerEvent<'_>,
+    now: Moment,
+) -> Option<Stream> {
+    let mut wait = |stream, what| {
+        waiting.push_back(Waiting {
+            due: site.due(now),
+            stream,
+            what,
+        });
+    };
+    match event {
+        ServerEvent::Head { stream, head } => {
+            if requests.len() <= stream.slot() {
+                requests.resize_with(stream.slot() + 1, || None);
+            }
+            requests[stream.slot()] = Some(Request::of(stream, &head));
+        }
+        ServerEvent::Body { stream, bytes } => {
+            let request = request_of(requests, stream)?;
+            match &mut request.incoming {
+                Incoming::Plain(partial) => partial.push(bytes, &site.shard),
+                Incoming::Call(call) => {
+                    let reply = |reply| wait(stream, What::Message(reply));
+                    call.push(bytes, site, reply);
+                }
+                Incoming::Whole => {}
+            }
+        }
+        ServerEvent::End { stream, .. } => {
+            let request = request_of(requests, stream)?;
+            match std::mem::replace(&mut request.incoming, Incoming::Whole) {
+                Incoming::Plain(partial) => {
+                    let answer = partial.finish(site);
+                    wait(stream, What::Answer(answer));
+                }
+                Incoming::Call(mut call) => {
+                    call.finish(&site.shard);
+                    wait(stream, What::End(call.status));
+                }
+                Incoming::Whole => {}
+            }
+        }
+        ServerEvent::Failed { stream, .. } => {
+            let request = requests.get_mut(stream.slot()).and_then(Option::take);
+            let was_cut = request.is_some_and(|one| !matches!(one.incoming, Incoming::Whole));
+            site.shard.errors.add(u64::from(was_cut));
+        }
+        ServerEvent::Room { stream } => return Some(stream),
+    }
+    None
+}
+
+impl Request {
+    fn of(stream: Stream, head: &RequestHead<'_>) -> Self {
+        let mut partial = Partial::new(head.method, head.path);
+        for (name, value) in head.fields.iter() {
+            if let Ok(name) = str::from_utf8(name) {
+                partial.header(name, value);
+            }
+        }
+        let is_head = partial.is_head();
+        let incoming = if partial.content_type().starts_with("application/grpc") {
+            let encoding = head.fields.value("grpc-encoding");
+            Incoming::Call(grpc::Incoming::new(partial.target(), encoding))
+        } else {
+            Incoming::Plain(partial)
+        };
+        Self {
+            stream,
+            incoming,
+            is_head,
+            has_responded: false,
+            out: Vec::new(),
+            sent: 0,
+            end: None,
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! MD5 (RFC 1321), by which clients of SQS check what they get.
+
+/// The digest of `bytes` in hexadecimal.
+pub(super) fn md5_hex(bytes: &[u8]) -> String {
+    let mut padded = bytes.to_vec();
+    padded.push(0x80);
+    padded.resize(padded.len().next_multiple_of(64), 0);
+    if padded.len() - bytes.len() < 9 {
+        padded.resize(padded.len() + 64, 0);
+    }
+    let bits = (bytes.len() as u64).wrapping_mul(8).to_le_bytes();
+    let end = padded.len() - 8;
+    padded[end..].copy_from_slice(&bits);
+    let mut state = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
+    for block in padded.chunks_exact(64) {
+        state = mix(state, block);
+    }
+    let bytes = state.iter().flat_map(|word| word.to_le_bytes());
+    bytes.map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn mix(state: [u32; 4], block: &[u8]) -> [u32; 4] {
+    const TURNS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
+    let word = |index: usize| {
+        let bytes = block.get(index * 4..).and_then(<[u8]>::first_chunk);
+        u32::from_le_bytes(bytes.copied().unwrap_or_default())
+    };
+    let [mut a, mut b, mut c, mut d] = state;
+    for step in 0..64 {
+        let (mixed, index) = match step / 16 {
+            0 => (b & c | !b & d, step),
+            1 => (d & b | !d & c, 5 * step + 1),
+            2 => (b ^ c ^ d, 3 * step + 5),
+            _ => (c ^ (b | !d), 7 * step),
+        };
+        let sum = mixed
+            .wrapping_add(a)
+            .wrapping_add(SINES[step])
+            .wrapping_add(word(index % 16));
+        (a, d, c) = (d, c, b);
+        b = b.wrapping_add(sum.rotate_left(TURNS[step / 16][step % 4]));
+    }
+    let [w, x, y, z] = state;
+    [
+        w.wrapping_add(a),
+        x.wrapping_add(b),
+        y.wrapping_add(c),
+        z.wrapping_add(d),
+    ]
+}
+
+/// The upper 32 bits of the sines of 1 to 64.
+#[rustfmt::skip]
+const SINES: [u32; 64] = [
+    0xd76a_a478, 0xe8c7_b756, 0x2420_70db, 0xc1bd_ceee,
+    0xf57c_0faf, 0x4787_c62a, 0xa830_4613, 0xfd46_9501,
+    0x6980_98d8, 0x8b44_f7af, 0xffff_5bb1, 0x895c_d7be,
+    0x6b90_1122, 0xfd98_7193, 0xa679_438e, 0x49b4_0821,
+    0xf61e_2562, 0xc040_b340, 0x265e_5a51, 0xe9b6_c7aa,
+    0xd62f_105d, 0x0244_1453, 0xd8a1_e681, 0xe7d3_fbc8,
+    0x21e1_cde6, 0xc337_07d6, 0xf4d5_0d87, 0x455a_14ed,
+    0xa9e3_e905, 0xfcef_a3f8, 0x676f_02d9, 0x8d2a_4c8a,
+    0xfffa_3942, 0x8771_f681, 0x6d9d_6122, 0xfde5_380c,
+    0xa4be_ea44, 0x4bde_cfa9, 0xf6bb_4b60, 0xbebf_bc70,
+    0x289b_7ec6, 0xeaa1_27fa, 0xd4ef_3085, 0x0488_1d05,
+    0xd9d4_d039, 0xe6db_99e5, 0x1fa2_7cf8, 0xc4ac_5665,
+    0xf429_2244, 0x432a_ff97, 0xab94_23a7, 0xfc93_a039,
+    0x655b_59c3, 0x8f0c_cc92, 0xffef_f47d, 0x8584_5dd1,
+    0x6fa8_7e4f, 0xfe2c_e6e0, 0xa301_4314, 0x4e08_11a1,
+    0xf753_7e82, 0xbd3a_f235, 0x2ad7_d2bb, 0xeb86_d391,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_are_those_of_the_standard() {
+        for (text, digest) in [
+            ("", "d41d8cd98f00b204e9800998ecf8427e"),
+            ("abc", "900150983cd24fb0d6963f7d28e17f72"),
+            ("message digest", "f96b697d7cb7938d525a2f31aaf161d0"),
+            (
+                "12345678901234567890123456789012345678901234567890123456789012345678901234567890",
+                "57edf4a22be3c955ac49da2e2107b67a",
+            ),
+        ] {
+            assert_eq!(md5_hex(text.as_bytes()), digest, "{text}");
+        }
+        // Around the length at which one more block is needed.
+        let digests: Vec<String> = (54..66).map(|length| md5_hex(&vec![b'a'; length])).collect();
+        assert_eq!(digests[1], "ef1772b6dff9a122358552954ad0df65");
+        assert_eq!(digests[2], "3b0c8ac703f828b04c6c197006d17218");
+        assert_eq!(digests[10], "014842d480b571495a4a0363793f7367");
+    }
+}

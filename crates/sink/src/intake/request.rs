@@ -1,0 +1,114 @@
+//! Requests on their way in.
+
+use stillwell_metric::SinkShard;
+
+use super::Site;
+use super::decode::{Coding, decode};
+use super::service::{Answer, Request};
+
+/// The longest body that is kept; longer ones are answered with 413.
+const BODY_BYTES_MAX: usize = 64 << 20;
+/// The longest that it may become without its compression.
+pub(super) const DECODED_BYTES_MAX: usize = 256 << 20;
+
+/// A request that is not whole yet.
+#[derive(Debug, Default)]
+pub(super) struct Partial {
+    method: String,
+    target: String,
+    content_type: String,
+    operation: String,
+    /// `None` where it is in a coding that is not known.
+    codings: Option<Vec<Coding>>,
+    body: Vec<u8>,
+    is_too_long: bool,
+}
+
+impl Partial {
+    /// A request that begins; headers are set by [`Self::header`].
+    pub(super) fn new(method: &str, target: &str) -> Self {
+        Self {
+            method: method.to_owned(),
+            target: target.to_owned(),
+            codings: Some(Vec::new()),
+            ..Self::default()
+        }
+    }
+
+    /// It has this header, if that is of interest.
+    pub(super) fn header(&mut self, name: &str, value: &[u8]) {
+        let Ok(value) = str::from_utf8(value) else {
+            return;
+        };
+        if name.eq_ignore_ascii_case("content-type") {
+            let kind = value.split(';').next().unwrap_or_default();
+            self.content_type = kind.trim().to_ascii_lowercase();
+        } else if name.eq_ignore_ascii_case("content-encoding") {
+            self.codings = Coding::all(value);
+        } else if name.eq_ignore_ascii_case("x-amz-target") {
+            value.clone_into(&mut self.operation);
+        }
+    }
+
+    /// The next part of its body.
+    pub(super) fn push(&mut self, part: &[u8], shard: &SinkShard) {
+        shard.bytes.add(part.len() as u64);
+        if self.body.len() + part.len() > BODY_BYTES_MAX {
+            self.is_too_long = true;
+            self.body = Vec::new();
+        }
+        if !self.is_too_long {
+            self.body.extend_from_slice(part);
+        }
+    }
+
+    pub(super) fn content_type(&self) -> &str {
+        &self.content_type
+    }
+
+    /// Path and query.
+    pub(super) fn target(&self) -> &str {
+        &self.target
+    }
+
+    pub(super) fn is_head(&self) -> bool {
+        self.method == "HEAD"
+    }
+
+    /// It is whole: counts it and gives the service's answer.
+    pub(super) fn finish(self, site: &Site) -> Answer {
+        let shard = &site.shard;
+        shard.messages.add(1);
+        let answer = self.answer(site);
+        shard.events.add(answer.events);
+        shard.events_served.add(answer.served);
+        shard.malformed.add(u64::from(answer.is_malformed));
+        answer
+    }
+
+    fn answer(self, site: &Site) -> Answer {
+        if self.is_too_long {
+            return Answer::status(413).malformed();
+        }
+        let Some(codings) = self.codings else {
+            return Answer::status(415).malformed();
+        };
+        let body = if codings.is_empty() {
+            self.body
+        } else {
+            match decode(&self.body, &codings, DECODED_BYTES_MAX) {
+                Some(body) => body,
+                None => return Answer::status(400).malformed(),
+            }
+        };
+        site.decoded(&body);
+        let path = self.target.split('?').next().unwrap_or_default();
+        site.service().answer(&Request {
+            method: &self.method,
+            path,
+            content_type: &self.content_type,
+            operation: &self.operation,
+            body: &body,
+        })
+    }
+}

@@ -1,0 +1,348 @@
+//! The account of stamped events that all sinks of a run keep together.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use stillwell_metric::{
+    Cell, Intervals, Labels, Metric, Recorder, Sample, Shard, Value, catalogue, encode_histogram,
+};
+use stillwell_plan::StampPlan;
+use stillwell_scope::clock;
+use stillwell_stamp::{
+    ArrivalKind, Expected, ExpectedStream, Ledger, LedgerError, Losses, RunMark, Sighting,
+    StampSearch, StreamFigures, StreamId,
+};
+use stillwell_units::{ByteSize, Moment};
+
+/// Ranges of missing events that are kept for a person to look at, for each stream.
+const RANGES_KEPT: usize = 64;
+
+/// A generator whose events are stamped.
+#[derive(Clone, Debug)]
+pub struct StampedGenerator {
+    /// The generator.
+    pub id: String,
+    /// What is expected of its events.
+    pub plan: StampPlan,
+    /// How many stamped events of each of its streams were begun. Its streams have
+    /// the numbers behind those of the generators before it.
+    pub sent: Arc<[Cell]>,
+}
+
+/// The account of stamped events that all sinks of a run keep together.
+///
+/// Each worker locks it for as long as it enters what one read held: with one
+/// worker nobody ever waits, and with several the order of arrival is that in
+/// which their reads are entered.
+#[derive(Debug)]
+pub struct SharedLedger {
+    generators: Vec<Stamped>,
+    run_labels: Labels,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct Stamped {
+    generator: StampedGenerator,
+    first: u32,
+    labels: Labels,
+    latency: Intervals,
+    transit: Intervals,
+}
+
+#[derive(Debug)]
+struct State {
+    ledger: Ledger,
+    /// One for each stream: whose it is.
+    owners: Vec<usize>,
+    /// One for each generator.
+    times: Vec<Times>,
+}
+
+/// How long events took, from the intended time and from the sent time.
+#[derive(Debug)]
+struct Times {
+    latency: Recorder,
+    transit: Recorder,
+}
+
+/// What became of one stream.
+#[derive(Clone, Debug)]
+pub struct StreamAccount {
+    /// The stream.
+    pub stream: StreamId,
+    /// Its figures.
+    pub figures: StreamFigures,
+    /// What is missing.
+    pub losses: Losses,
+}
+
+impl SharedLedger {
+    /// An empty account of what `generators` send in `run`, in `memory`.
+    ///
+    /// # Errors
+    /// If there is none of them, or if streams, copies or memory are out of bounds.
+    pub fn new(
+        run: RunMark,
+        generators: Vec<StampedGenerator>,
+        memory: ByteSize,
+    ) -> Result<Self, LedgerError> {
+        let (mut streams, mut owners) = (Vec::new(), Vec::new());
+        let (mut times, mut stamped) = (Vec::new(), Vec::new());
+        for (owner, generator) in generators.into_iter().enumerate() {
+            let first = u32::try_from(streams.len()).unwrap_or(u32::MAX);
+            let expected = ExpectedStream {
+                copies: generator.plan.copies,
+                late_after: generator.plan.late_after,
+            };
+            streams.extend(generator.sent.iter().map(|_| expected));
+            owners.resize(streams.len(), owner);
+            let (latency, latency_intervals) = Recorder::pair();
+            let (transit, transit_intervals) = Recorder::pair();
+            times.push(Times { latency, transit });
+            stamped.push(Stamped {
+                labels: labels().with("id", generator.id.as_str()),
+                generator,
+                first,
+                latency: latency_intervals,
+                transit: transit_intervals,
+            });
+        }
+        let expected = Expected {
+            run,
+            streams,
+            memory,
+        };
+        Ok(Self {
+            generators: stamped,
+            run_labels: labels(),
+            state: Mutex::new(State {
+                ledger: Ledger::new(expected)?,
+                owners,
+                times,
+            }),
+        })
+    }
+
+    /// What became of the streams of each generator, in the order in which they
+    /// were given: every stream with what of it was begun until now.
+    #[must_use]
+    pub fn accounts(&self) -> Vec<Vec<StreamAccount>> {
+        let state = self.lock();
+        let of_generator = |stamped: &Stamped| {
+            let accounts = stamped.streams().filter_map(|(stream, sent)| {
+                let sent = Some(sent.total());
+                Some(StreamAccount {
+                    stream,
+                    figures: state.ledger.figures(stream, sent)?,
+                    losses: state.ledger.losses(stream, sent, RANGES_KEPT)?,
+                })
+            });
+            accounts.collect()
+        };
+        self.generators.iter().map(of_generator).collect()
+    }
+
+    /// Beginnings of stamps that were none, stamps of others, and the memory that
+    /// the account takes.
+    #[must_use]
+    pub fn besides(&self) -> (u64, u64, ByteSize) {
+        let ledger = &self.lock().ledger;
+        (ledger.broken(), ledger.foreign(), ledger.memory())
+    }
+
+    /// Stamped events that were begun and have not arrived; the least where that is
+    /// not certain.
+    #[must_use]
+    pub fn missing(&self) -> u64 {
+        let state = self.lock();
+        let streams = self.generators.iter().flat_map(Stamped::streams);
+        let missing = streams.filter_map(|(stream, sent)| {
+            let figures = state.ledger.figures(stream, Some(sent.total()))?;
+            Some(figures.lost.least)
+        });
+        missing.sum()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Entering never panics half way.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn labels() -> Labels {
+    Labels::none().with("component", "ledger")
+}
+
+impl Stamped {
+    /// Its streams, each with the count of what was begun.
+    fn streams(&self) -> impl Iterator<Item = (StreamId, &Cell)> {
+        let numbers = self.first..;
+        let streams = numbers.zip(self.generator.sent.iter());
+        streams.filter_map(|(number, sent)| Some((StreamId::new(number)?, sent)))
+    }
+
+    fn sample(&self, state: &State, samples: &mut Vec<Sample>) {
+        let mut sums = Sums::default();
+        for (stream, sent) in self.streams() {
+            if let Some(figures) = state.ledger.figures(stream, Some(sent.total())) {
+                sums.add(&figures);
+            }
+        }
+        let mut counts = vec![
+            (catalogue::STAMPED_SENT, sums.sent),
+            (catalogue::STAMPED_RECEIVED, sums.received),
+            (catalogue::EVENTS_MISSING, sums.missing),
+            (catalogue::EVENTS_DOUBLED, sums.doubled),
+            (catalogue::EVENTS_REORDERED, sums.reordered),
+            (catalogue::EVENTS_DAMAGED, sums.damaged),
+            (catalogue::EVENTS_UNVERIFIABLE, sums.unverifiable),
+        ];
+        let plan = &self.generator.plan;
+        counts.extend(plan.late_after.map(|_| (catalogue::EVENTS_LATE, sums.late)));
+        if plan.copies > 1 {
+            counts.push((catalogue::EVENTS_INCOMPLETE, sums.incomplete));
+        }
+        let counts = counts.into_iter();
+        samples.extend(counts.map(|(metric, count)| Sample::int(metric, &self.labels, count)));
+    }
+}
+
+/// The figures of a generator's streams together; the least of what is not certain.
+#[derive(Debug, Default)]
+struct Sums {
+    sent: u64,
+    received: u64,
+    missing: u64,
+    incomplete: u64,
+    doubled: u64,
+    reordered: u64,
+    late: u64,
+    damaged: u64,
+    unverifiable: u64,
+}
+
+impl Sums {
+    fn add(&mut self, figures: &StreamFigures) {
+        self.sent += figures.sent;
+        self.received += figures.received.least;
+        self.missing += figures.lost.least;
+        self.incomplete += figures.incomplete.least;
+        self.doubled += figures.doubled.least;
+        self.reordered += figures.reordered;
+        self.late += figures.late;
+        self.damaged += figures.damaged;
+        self.unverifiable += figures.unverifiable;
+    }
+}
+
+impl Shard for SharedLedger {
+    fn sample(&self, samples: &mut Vec<Sample>) {
+        {
+            let mut state = self.lock();
+            for stamped in &self.generators {
+                stamped.sample(&state, samples);
+            }
+            for (metric, count) in [
+                (catalogue::STAMPS_BROKEN, state.ledger.broken()),
+                (catalogue::STAMPS_FOREIGN, state.ledger.foreign()),
+            ] {
+                samples.push(Sample::int(metric, &self.run_labels, count));
+            }
+            for times in &mut state.times {
+                times.latency.flush();
+                times.transit.flush();
+            }
+        }
+        for stamped in &self.generators {
+            let mut take = |metric: Metric, intervals: &Intervals| {
+                if let Some(histogram) = intervals.take().filter(|h| !h.is_empty()) {
+                    let value = Value::Histogram(encode_histogram(&histogram));
+                    samples.push(Sample::new(metric, &stamped.labels, value));
+                }
+            };
+            take(catalogue::EVENT_LATENCY, &stamped.latency);
+            take(catalogue::EVENT_TRANSIT, &stamped.transit);
+        }
+    }
+}
+
+impl State {
+    #[inline]
+    fn enter(&mut self, sighting: &Sighting, now: Moment) {
+        let Some(arrival) = self.ledger.take_in(sighting, now) else {
+            return;
+        };
+        if !matches!(
+            arrival.kind,
+            ArrivalKind::First | ArrivalKind::Reordered { .. }
+        ) {
+            return;
+        }
+        let stream = usize::try_from(arrival.stream.number()).unwrap_or(usize::MAX);
+        if let Some(times) = self
+            .owners
+            .get(stream)
+            .and_then(|owner| self.times.get_mut(*owner))
+        {
+            times.latency.record(arrival.latency);
+            times.transit.record(arrival.transit);
+        }
+    }
+}
+
+/// Looks for stamps in what one connection brings, where anybody wants to know. What
+/// is still open when it is dropped is told of as it stands.
+#[derive(Debug)]
+pub(crate) struct Stamps {
+    looking: Option<Looking>,
+}
+
+#[derive(Debug)]
+struct Looking {
+    search: StampSearch,
+    ledger: Arc<SharedLedger>,
+}
+
+impl Stamps {
+    pub(crate) fn new(ledger: Option<&Arc<SharedLedger>>) -> Self {
+        Self {
+            looking: ledger.map(|ledger| Looking {
+                search: StampSearch::new(),
+                ledger: Arc::clone(ledger),
+            }),
+        }
+    }
+
+    /// Takes the next read.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        if let Some(Looking { search, ledger }) = &mut self.looking {
+            let now = clock::now();
+            let mut state = ledger.lock();
+            search.feed(bytes, |sighting| state.enter(&sighting, now));
+        }
+    }
+
+    /// Takes a message that is all there; what the search keeps stays as it is.
+    pub(crate) fn whole(&self, bytes: &[u8]) {
+        if let Some(Looking { search, ledger }) = &self.looking {
+            let now = clock::now();
+            let mut state = ledger.lock();
+            search.whole(bytes, |sighting| state.enter(&sighting, now));
+        }
+    }
+
+    /// Nothing of what was begun comes any more, such as at the end of a body.
+    pub(crate) fn end(&mut self) {
+        if let Some(Looking { search, ledger }) = &mut self.looking {
+            let now = clock::now();
+            let mut state = ledger.lock();
+            search.end(|sighting| state.enter(&sighting, now));
+        }
+    }
+}
+
+impl Drop for Stamps {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,206 @@
+//! Stamped events, by whatever way they come.
+
+use std::fs;
+use std::io::Write;
+use std::net::{TcpStream, UdpSocket};
+use std::sync::Arc;
+
+use stillwell_metric::{Cell, Shard, catalogue};
+use stillwell_plan::{SinkProtocol, StampPlan};
+use stillwell_sink::{BoundSink, SharedLedger, StampedGenerator, StreamAccount, bind};
+use stillwell_stamp::{RunMark, STAMP_WIDTH, Span, Stamper, StreamId, Times};
+use stillwell_units::{ByteSize, Moment, Nanos, RunId};
+
+use crate::support::{anywhere, http, plan, read_all, run_bound};
+
+const TEXT: &str = " some text of a message that is long enough";
+
+/// One line with a stamp.
+fn event(sequence: u64) -> Vec<u8> {
+    let mut slot = [0; STAMP_WIDTH];
+    let stamper = Stamper::new(mark(), StreamId::new(0).unwrap());
+    let times = Times::new(Moment::new(1_000), Moment::new(3_000));
+    stamper.write(&mut slot, sequence, times, Span::of(TEXT.as_bytes()));
+    [b"<1>", &slot[..], TEXT.as_bytes(), b"\n"].concat()
+}
+
+fn events(sequences: &[u64]) -> Vec<u8> {
+    sequences.iter().copied().flat_map(event).collect()
+}
+
+fn mark() -> RunMark {
+    RunMark::of(&RunId::from_bytes([3; 16]))
+}
+
+/// A ledger of one stream of which `sent` events were sent.
+fn ledger(sent: u64) -> Arc<SharedLedger> {
+    let cells: Arc<[Cell]> = [Cell::default()].into();
+    cells[0].set(sent);
+    let generator = StampedGenerator {
+        id: "g".to_owned(),
+        plan: StampPlan {
+            late_after: Some(Nanos::SECOND),
+            ..StampPlan::ALL
+        },
+        sent: cells,
+    };
+    Arc::new(SharedLedger::new(mark(), vec![generator], ByteSize::mib(1)).unwrap())
+}
+
+fn bound(protocol: SinkProtocol, ledger: &Arc<SharedLedger>) -> BoundSink {
+    bind(&plan(protocol))
+        .unwrap()
+        .with_ledger(Arc::clone(ledger))
+}
+
+/// Lost, doubled, reordered, damaged and intact.
+fn found(ledger: &SharedLedger) -> [u64; 5] {
+    let accounts = ledger.accounts();
+    let [StreamAccount { figures, .. }] = &accounts[0][..] else {
+        panic!("one stream");
+    };
+    [
+        figures.lost.exactly().unwrap(),
+        figures.doubled.exactly().unwrap(),
+        figures.reordered,
+        figures.damaged,
+        figures.intact,
+    ]
+}
+
+#[test]
+fn streams_are_searched_across_reads_and_connections() {
+    let ledger = ledger(7);
+    let sink = run_bound(bound(
+        SinkProtocol::Tcp {
+            address: anywhere(),
+        },
+        &ledger,
+    ));
+    for sequences in [[0, 1, 2], [4, 3, 4]] {
+        let mut stream = TcpStream::connect(sink.address()).unwrap();
+        stream.set_nodelay(true).unwrap();
+        for piece in events(&sequences).chunks(37) {
+            stream.write_all(piece).unwrap();
+        }
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        read_all(&mut stream);
+    }
+    assert_eq!(sink.end().events, 6);
+    // The order of arrival of two connections that are closed one after the other.
+    assert_eq!(found(&ledger), [2, 1, 1, 0, 6]);
+    assert_eq!(ledger.missing(), 2);
+    let losses = &ledger.accounts()[0][0].losses;
+    assert_eq!((losses.ranges[0].first, losses.ranges[0].last), (5, 6));
+}
+
+#[test]
+fn datagrams_and_bodies_are_searched_whole() {
+    let ledger_udp = ledger(3);
+    let sink = run_bound(bound(
+        SinkProtocol::Udp {
+            address: anywhere(),
+        },
+        &ledger_udp,
+    ));
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for sequence in [0, 2] {
+        let mut datagram = event(sequence);
+        if sequence == 2 {
+            datagram[3 + STAMP_WIDTH + 5] ^= 1;
+        }
+        socket.send_to(&datagram, sink.address()).unwrap();
+    }
+    let shards = sink.shards().to_vec();
+    while shards[0].messages.total() < 2 {
+        std::thread::yield_now();
+    }
+    sink.end();
+    assert_eq!(found(&ledger_udp), [1, 0, 0, 1, 1]);
+
+    let ledger_http = ledger(4);
+    let sink = run_bound(bound(http(Nanos::ZERO, 8), &ledger_http));
+    let mut stream = TcpStream::connect(sink.address()).unwrap();
+    for (sequences, connection) in [([0, 1], "keep-alive"), ([2, 1], "close")] {
+        let body = events(&sequences);
+        let head = format!(
+            "POST / HTTP/1.1\r\nhost: a\r\nconnection: {connection}\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(&body).unwrap();
+    }
+    read_all(&mut stream);
+    sink.end();
+    assert_eq!(found(&ledger_http), [1, 1, 0, 0, 4]);
+}
+
+#[test]
+fn a_file_is_followed_through_rotation_and_truncation() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.log");
+    fs::write(&path, events(&[0])).unwrap();
+    let ledger = ledger(7);
+    let sink = run_bound(bound(SinkProtocol::File { path: path.clone() }, &ledger));
+    let shards = sink.shards().to_vec();
+    let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    let wait = |events: u64| {
+        while shards[0].events.total() < events {
+            std::thread::yield_now();
+        }
+    };
+    // What was there before is not of this run.
+    file.write_all(&events(&[1, 2])).unwrap();
+    wait(2);
+    fs::rename(&path, folder.path().join("out.log.1")).unwrap();
+    file.write_all(&events(&[3])).unwrap();
+    wait(3);
+    fs::write(&path, events(&[4])).unwrap();
+    wait(4);
+    fs::File::create(&path).unwrap().write_all(b"x\n").unwrap();
+    wait(5);
+    fs::OpenOptions::new()
+        .append(true)
+        .open(&path)
+        .unwrap()
+        .write_all(&events(&[5]))
+        .unwrap();
+    assert_eq!(sink.end().events, 6);
+    // Number 0 was there before, and number 6 never came.
+    assert_eq!(found(&ledger), [2, 0, 0, 0, 5]);
+}
+
+#[test]
+fn each_beat_shows_what_arrived_until_then() {
+    let ledger = ledger(3);
+    let sink = run_bound(bound(
+        SinkProtocol::Tcp {
+            address: anywhere(),
+        },
+        &ledger,
+    ));
+    let mut stream = TcpStream::connect(sink.address()).unwrap();
+    stream.write_all(&events(&[0, 1, 1])).unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    read_all(&mut stream);
+    sink.end();
+    let mut samples = Vec::new();
+    ledger.sample(&mut samples);
+    let whole = |metric: stillwell_metric::Metric| {
+        let mut found = samples.iter().filter(|sample| sample.name == metric.into());
+        found.next().and_then(|sample| sample.value.number())
+    };
+    assert_eq!(whole(catalogue::STAMPED_SENT), Some(3.0));
+    assert_eq!(whole(catalogue::STAMPED_RECEIVED), Some(2.0));
+    assert_eq!(whole(catalogue::EVENTS_MISSING), Some(1.0));
+    assert_eq!(whole(catalogue::EVENTS_DOUBLED), Some(1.0));
+    assert_eq!(whole(catalogue::EVENTS_LATE), Some(2.0));
+    let times = samples
+        .iter()
+        .filter(|sample| sample.name == catalogue::EVENT_LATENCY.into());
+    assert_eq!(times.count(), 1);
+    // A beat later there is nothing new.
+    let (before, mut later) = (samples.len(), Vec::new());
+    ledger.sample(&mut later);
+    assert_eq!(later.len(), before - 2);
+}

@@ -1,0 +1,155 @@
+//! What HTTP load and its test server read from each other's peers: answers,
+//! by a reader that knows them again, and the header that says how to answer.
+
+#[path = "../../crates/generator/src/load/answer.rs"]
+mod answer;
+#[path = "../../crates/sink/src/serve/request.rs"]
+mod request;
+
+use std::hint::black_box;
+
+use answer::{Memo, Reader, Whole};
+use request::Wishes;
+use stillwell_plan::{
+    DelayExpression, Expression, ExpressionInputs, FaultExpression, ResponseOptions,
+};
+
+/// More active requests than any server has.
+const ACTIVE: [u64; 3] = [1, 1000, u64::MAX];
+
+/// An answer is the same however it is cut, and whether or not one like it was
+/// seen before. The first byte says how it is cut, and whether it may have a
+/// body.
+pub fn load_answer(bytes: &[u8]) {
+    let Some((first, answers)) = bytes.split_first() else {
+        return;
+    };
+    let (wants_body, cut) = (first & 1 == 0, usize::from(first >> 1) + 1);
+    let cut: Vec<&[u8]> = answers.chunks(cut).collect();
+    for watched in [None, Some("content-length")] {
+        let read = |parts: &[&[u8]], memo: &mut Memo| read(parts, wants_body, watched, memo);
+        let mut memo = Memo::default();
+        let alone = read(&[answers], &mut Memo::default());
+        for _ in 0..2 {
+            assert_eq!(read(&cut, &mut memo), alone);
+            assert_eq!(read(&[answers], &mut memo), alone);
+        }
+        follow(&cut, wants_body, &mut memo);
+    }
+}
+
+/// The first answer of a connection that ends behind `parts`, and the number
+/// under the header that is watched. Whether another may follow is not the same
+/// however it was cut: what follows unasked can be seen, or not yet.
+fn read(
+    parts: &[&[u8]],
+    wants_body: bool,
+    watched: Option<&str>,
+    memo: &mut Memo,
+) -> Option<(Whole, Option<u64>)> {
+    let mut reader = Reader::new(watched);
+    let mut whole = None;
+    for part in parts {
+        whole = reader.take(part, wants_body, memo).ok()?;
+        if whole.is_some() {
+            break;
+        }
+    }
+    let whole = whole.or_else(|| reader.finish())?;
+    let comparable = Whole {
+        keep_alive: true,
+        ..whole
+    };
+    Some((comparable, reader.watched()))
+}
+
+/// One answer after the other, for as long as the reader says that one may
+/// follow.
+fn follow(parts: &[&[u8]], wants_body: bool, memo: &mut Memo) {
+    let mut reader = Reader::new(None);
+    for part in parts {
+        match reader.take(part, wants_body, memo) {
+            Ok(None) => {}
+            Ok(Some(whole)) if whole.keep_alive => assert!(whole.status >= 200),
+            Ok(Some(_)) | Err(_) => return,
+        }
+    }
+    reader.finish();
+}
+
+/// A request's wishes are options or a reason why not, and can be carried out.
+pub fn response_options(bytes: &[u8]) {
+    let base = ResponseOptions {
+        body_bytes: Some(10),
+        ..ResponseOptions::default()
+    };
+    if let Ok(options) = ResponseOptions::from_json(bytes) {
+        assert!(options.body_bytes.unwrap_or(0) <= stillwell_plan::RESPONSE_BODY_BYTES_MAX);
+        let merged = base.merged(options.clone());
+        let (_, headers) = merged.status_and_headers(true);
+        assert!(headers.len() <= merged.headers.len() + 1);
+        for (active, delay) in ACTIVE
+            .iter()
+            .flat_map(|active| merged.delay.map(|it| (active, it)))
+        {
+            delay.at(*active);
+        }
+        // What was read means the same once more.
+        assert_eq!(base.merged(options), merged);
+    }
+    wishes(bytes);
+}
+
+/// One line for each of the headers that say how to answer, in turn.
+fn wishes(bytes: &[u8]) {
+    let names = [request::CONFIG_HEADER, request::DELAY_HEADER].map(str::as_bytes);
+    let lines = bytes.split(|byte| *byte == b'\n').take(8);
+    let headers: Vec<(&[u8], &[u8])> = names.into_iter().cycle().zip(lines).collect();
+    assert!(headers.iter().all(|(name, _)| request::is_wish(name)));
+    let wishes = Wishes::of(&headers, true);
+    let own = wishes.options.and_then(|own| own.echo_request_headers);
+    assert_eq!(wishes.echo.is_some(), own.unwrap_or(true));
+    // Of several configurations none is taken without a word.
+    assert!(headers.len() < 3 || wishes.misunderstood.is_some());
+    black_box(wishes.delay);
+}
+
+/// A text is an expression or an error that can be shown; what it gives is a
+/// time or a fault at any moment.
+pub fn expression(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else {
+        return;
+    };
+    match text.parse::<Expression>() {
+        Ok(expression) => {
+            evaluate(|inputs, random| {
+                black_box(expression.evaluate(inputs, random));
+            });
+            // It is what it was read from.
+            assert_eq!(expression.to_string(), text);
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    if let Ok(delay) = text.parse::<DelayExpression>() {
+        evaluate(|inputs, random| {
+            black_box(delay.evaluate(inputs, random));
+        });
+    }
+    if let Ok(fault) = text.parse::<FaultExpression>() {
+        evaluate(|inputs, random| {
+            black_box(fault.evaluate(inputs, random));
+        });
+    }
+}
+
+fn evaluate(with: impl Fn(&ExpressionInputs, &mut dyn FnMut() -> f64)) {
+    for (active_requests, seconds) in [(1.0, 0.0), (1000.0, 1e9), (1e18, 1e-9)] {
+        let inputs = ExpressionInputs {
+            active_requests,
+            seconds,
+        };
+        for drawn in [0.0, 0.5, 1.0 - f64::EPSILON] {
+            with(&inputs, &mut || drawn);
+        }
+    }
+}
