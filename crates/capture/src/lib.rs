@@ -14,6 +14,9 @@
 //! [`CaptureWriter`] writes one and [`Capture::open`] reads one, also one whose
 //! writer was killed. Nothing that a report shows lives anywhere else. This
 //! crate is synchronous and does not know how samples are made.
+//!
+//! [`LadingWriter`] writes the same as lading would, and [`read_lading`], [`visit_lading`],
+//! [`survey_metric`] and [`validate`] read what either of them wrote.
 
 mod journal;
 mod lading;

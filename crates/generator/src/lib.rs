@@ -12,8 +12,8 @@
 //!   schedule has asked for all units before it, so no more than one block is
 //!   ever ahead of the schedule.
 //! * *How*: push transports write whatever neighbouring blocks are due as one
-//!   slice (a datagram is always one block); `http` sends a block a request and
-//!   has one request in flight on each connection. Every push connection walks
+//!   slice (a datagram is always one block); `http` sends a block a request, over
+//!   the connections of [`load`](PreparedLoad). Every push connection walks
 //!   all of its worker's blocks in order, over and over; the requests of one
 //!   worker walk them together.
 //! * *Anew*: with [`Prepared::fresh`] push connections go on, after one round, with

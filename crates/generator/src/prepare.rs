@@ -113,7 +113,7 @@ pub enum PrepareError {
         /// The generator.
         id: String,
         /// Why not.
-        source: TlsError,
+        source: Box<TlsError>,
     },
     /// The requests' head would not arrive as it was given.
     #[error("write the request head of generator `{id}`")]
@@ -140,7 +140,10 @@ pub fn prepare<'s>(
     let line = Line::new(plan).map_err(|error| match error {
         LineError::Url(source) => PrepareError::Url { id: id(), source },
         LineError::Head(source) => PrepareError::Head { id: id(), source },
-        LineError::Tls(source) => PrepareError::Tls { id: id(), source },
+        LineError::Tls(source) => PrepareError::Tls {
+            id: id(),
+            source: Box::new(source),
+        },
     })?;
     if plan.stamps.is_some() && !carries_stamps(&plan.transport) {
         let transport = plan.transport.name();

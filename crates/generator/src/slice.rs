@@ -73,6 +73,10 @@ pub(crate) fn pass(set: &BlockSet, next: &Cell<usize>, last: usize) {
     next.set(if last < set.len() { last } else { 0 });
 }
 
+fn as_index(blocks: u64) -> usize {
+    usize::try_from(blocks).unwrap_or(usize::MAX)
+}
+
 /// A slice on its way out. What the kernel has taken is counted at once, so
 /// that nothing is lost to the counts wherever the sending ends.
 #[derive(Debug)]
@@ -134,6 +138,11 @@ impl<'a> Sending<'a> {
         let events = u64::from(self.run.events_within(self.written));
         let blocks = (self.whole_until() - self.slice.first) as u64;
         let (new_events, new_blocks) = (events - self.events, blocks - self.blocks);
+        if new_blocks > 0 {
+            let whole = self.whole_until();
+            let run = self.set.run(whole - as_index(new_blocks), whole);
+            self.shard.units.add(run.counts().units);
+        }
         (self.events, self.blocks) = (events, blocks);
         if let Some(begun) = &self.begun
             && let Some(last) = self.written.checked_sub(1)

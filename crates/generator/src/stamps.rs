@@ -113,16 +113,16 @@ impl Marks {
         self.bytes.extend_from_slice(run.bytes);
         let spans = &stamping.spans[first_event(set, slice.first)..];
         let every = stamping.every;
-        let mut sequence = self.begun.get().div_ceil(every);
-        let skipped = as_index(sequence * every - self.begun.get());
+        let first = self.begun.get().div_ceil(every);
+        let skipped = as_index(first * every - self.begun.get());
         let mut blocks = Blocks::new(set, slice, stamping.unit, times);
         let slots = run.slots().enumerate();
-        for (event, slot) in slots.skip(skipped).step_by(as_index(every)) {
+        let stamped = slots.skip(skipped).step_by(as_index(every));
+        for (sequence, (event, slot)) in (first..).zip(stamped) {
             let times = blocks.times_of(event);
             if let Some(token) = self.bytes[slot.offset..].first_chunk_mut() {
                 self.stamper.write(token, sequence, times, spans[event]);
             }
-            sequence += 1;
         }
     }
 

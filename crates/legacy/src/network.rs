@@ -34,6 +34,9 @@ pub fn check_url(text: &str) -> Result<String, &'static str> {
     if text.starts_with("https://") {
         return Err("TLS is known but not built yet: write an `http://` URL");
     }
+    if !text.starts_with("http://") {
+        return Err("it does not begin with `http://`");
+    }
     check_any_url(text)
 }
 
@@ -47,7 +50,7 @@ pub fn check_any_url(text: &str) -> Result<String, &'static str> {
     let secure = || text.strip_prefix("https://").map(|rest| (rest, 443));
     let (rest, port) = plain
         .or_else(secure)
-        .ok_or("it does not begin with `http://`")?;
+        .ok_or("it does not begin with `http://` or `https://`")?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let authority = &rest[..end];
     if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
@@ -137,7 +140,11 @@ mod tests {
             ("http://[::1]:9/x", "[::1]:9"),
         ] {
             assert_eq!(check_url(text).unwrap(), address);
+            assert_eq!(check_any_url(text).unwrap(), address);
         }
+        assert_eq!(check_any_url("https://a/b").unwrap(), "a:443");
+        assert_eq!(check_any_url("https://a:1/b").unwrap(), "a:1");
+        assert!(check_any_url("ftp://a/b").is_err());
         for text in [
             "",
             "a:1",

@@ -101,6 +101,7 @@ catalogue! {
     BYTES_WRITTEN = "bytes_written", Bytes, Counter, "Payload bytes that generators handed to the kernel.";
     EVENTS_WRITTEN = "events_written", Count, Counter, "Whole events that generators handed to the kernel.";
     BLOCKS_WRITTEN = "blocks_written", Count, Counter, "Whole blocks that generators handed to the kernel.";
+    UNITS_WRITTEN = "data_points_transmitted", Count, Counter, "Log records, metrics and spans in whole blocks; absent where each is an event.";
     ASKED_UNITS = "asked_units", Count, Counter, "Units that the schedule asked a generator for; absent at full speed.";
     SENT_UNITS = "sent_units", Count, Counter, "Units of the schedule that a generator sent.";
     REQUESTS_SENT = "requests_sent", Count, Counter, "Requests, datagrams or writes begun.";

@@ -23,6 +23,8 @@ pub struct GeneratorShard {
     pub events: Cell,
     /// Whole blocks handed to the kernel.
     pub blocks: Cell,
+    /// Log records, metrics and spans in them; for formats of text one an event.
+    pub units: Cell,
     /// Units that the schedule asked for; stays 0 at full speed.
     pub asked_units: Cell,
     /// Units of the schedule that were sent.
@@ -65,6 +67,7 @@ impl GeneratorShard {
             bytes: Cell::default(),
             events: Cell::default(),
             blocks: Cell::default(),
+            units: Cell::default(),
             asked_units: Cell::default(),
             sent_units: Cell::default(),
             requests: Cell::default(),
@@ -101,6 +104,11 @@ impl Shard for GeneratorShard {
         ];
         for (metric, cell) in counters {
             samples.push(Sample::int(metric, &self.labels, cell.total()));
+        }
+        // Where an event holds several things.
+        let units = self.units.total();
+        if units > self.events.total() {
+            samples.push(Sample::int(metric::UNITS_WRITTEN, &self.labels, units));
         }
         let rare = [
             (metric::BLOCKS_AGAIN, &self.blocks_again),

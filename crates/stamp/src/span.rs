@@ -119,36 +119,34 @@ const KEYS: [u64; 4] = [
     0xd6e8_feb8_6659_fd93,
 ];
 
-/// [`HASH_BITS`] bits of any bytes: a sum of wide products, of which none waits for
-/// another. What does not fill 32 bytes is read again from the end, so that nothing
+/// [`HASH_BITS`] bits of any bytes. Two lanes of 16 bytes each go through wide
+/// products; what does not fill 32 bytes is read again from the end, so that nothing
 /// is copied.
 #[inline]
 fn hash(bytes: &[u8]) -> u32 {
-    let mut sums = [KEYS[2], KEYS[3]];
-    let mut key = KEYS[0];
+    let mut lanes = [KEYS[2], KEYS[3]];
     let (blocks, rest) = bytes.as_chunks::<32>();
     for block in blocks {
-        sums = add_block(sums, block, key);
-        key = key.wrapping_add(KEYS[1]);
+        lanes = mix_block(lanes, block);
     }
     if !rest.is_empty() {
-        sums = match bytes.last_chunk() {
-            Some(last) => add_block(sums, last, key),
-            None => add_block(sums, &padded(bytes), key),
+        lanes = match bytes.last_chunk() {
+            Some(last) => mix_block(lanes, last),
+            None => mix_block(lanes, &padded(bytes)),
         };
     }
     let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    let folded = fold(sums[0] ^ length, sums[1] ^ KEYS[0]);
+    let folded = fold(lanes[0] ^ length, lanes[1] ^ KEYS[0]);
     low_half(folded >> (64 - HASH_BITS))
 }
 
 #[inline]
-fn add_block(sums: [u64; 2], block: &[u8; 32], key: u64) -> [u64; 2] {
+fn mix_block(lanes: [u64; 2], block: &[u8; 32]) -> [u64; 2] {
     let (words, _) = block.as_chunks::<8>();
     let word = |index: usize| u64::from_le_bytes(words[index]);
     [
-        sums[0].wrapping_add(fold(word(0) ^ key, word(1) ^ KEYS[2])),
-        sums[1].wrapping_add(fold(word(2) ^ key, word(3) ^ KEYS[3])),
+        fold(lanes[0] ^ word(0), KEYS[0] ^ word(1)),
+        fold(lanes[1] ^ word(2), KEYS[1] ^ word(3)),
     ]
 }
 

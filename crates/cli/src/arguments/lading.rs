@@ -116,6 +116,9 @@ pub(crate) struct LadingRunArguments {
     _disable_inspector: bool,
 }
 
+/// Without a program to start, nothing can be said about it.
+const NO_PROGRAM: [&str; 3] = ["target_pid", "target_container", "no_target"];
+
 /// What is measured.
 #[derive(Args, Debug)]
 pub(crate) struct LadingTargetArguments {
@@ -132,10 +135,10 @@ pub(crate) struct LadingTargetArguments {
     #[arg(long)]
     pub(crate) no_target: bool,
     /// Pass our environment on to the program
-    #[arg(long, requires = "target_path")]
+    #[arg(long, conflicts_with_all = NO_PROGRAM)]
     pub(crate) target_inherit_environment: bool,
     /// Environment variables of the program
-    #[arg(long, value_name = "K=V,K2=V", value_parser = pairs, requires = "target_path")]
+    #[arg(long, value_name = "K=V,K2=V", value_parser = pairs, conflicts_with_all = NO_PROGRAM)]
     pub(crate) target_environment_variables: Option<Pairs>,
     /// Where the program's standard output goes; `quiet` is nowhere
     #[arg(long, value_name = "FILE", default_value = "quiet")]
@@ -147,7 +150,7 @@ pub(crate) struct LadingTargetArguments {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) target_rss_bytes_limit: Option<ByteSize>,
     /// Arguments of the program
-    #[arg(value_name = "ARGUMENT", requires = "target_path")]
+    #[arg(value_name = "ARGUMENT", conflicts_with_all = NO_PROGRAM)]
     pub(crate) target_arguments: Vec<String>,
 }
 

@@ -28,7 +28,7 @@ enum Way {
     /// Not at all.
     Quiet,
     /// Line by line.
-    Plain(Lines),
+    Plain(Box<Lines>),
     /// By a view that is drawn over.
     Live(Box<(View, Screen)>),
 }
@@ -41,7 +41,7 @@ impl LoadTeller {
             return Self(Way::Quiet);
         }
         if !paint.live || variable("TERM").as_deref() == Some("dumb") {
-            return Self(Way::Plain(Lines::new()));
+            return Self(Way::Plain(Box::new(Lines::new())));
         }
         let view = View::new(target.to_owned(), plan);
         let screen = Screen::new(paint.err, shows_unicode(variable));

@@ -202,6 +202,45 @@ fn captures_of_lading_are_one_number_a_run() {
 }
 
 #[test]
+fn phases_that_a_capture_marks_say_what_counts() {
+    let lab = Lab::new();
+    // Twice as fast while it was not measured: ten seconds before, five behind.
+    let marked = |run: &str, rate: f64| -> String {
+        let text = (0..30).map(|second| {
+            let (phase, beside) = match second {
+                0..10 => ("warmup", f64::from(second)),
+                10..25 => ("measure", 10.0),
+                _ => ("drain", f64::from(second) - 15.0),
+            };
+            let mark = line(run, second, 1.0)
+                .replace("bytes_written", "phase")
+                .replace("counter", "gauge")
+                .replace(
+                    "\"component\":\"generator\"",
+                    &format!("\"phase\":\"{phase}\""),
+                );
+            line(run, second, rate * (f64::from(second) + beside)) + &mark
+        });
+        text.collect()
+    };
+    lab.file("a.jsonl", &marked("a", 1000.0));
+    lab.file("b.jsonl", &marked("b", 900.0));
+    let (ended, report) = compared(&lab, &["a.jsonl", "b.jsonl"]);
+    assert_code(&ended, 0);
+    let values = |side: &str| first(&report)[side]["mean"].as_f64().unwrap();
+    assert!((values("baseline") - 1000.0).abs() < 1e-6, "{report}");
+    assert!((values("comparison") - 900.0).abs() < 1e-6, "{report}");
+    assert!(
+        !ended.stdout.contains("nothing in a capture"),
+        "{}",
+        ended.stdout
+    );
+    // A warm-up that is named goes before, and then all behind it counts.
+    let named = lab.call(&["compare", "a.jsonl", "b.jsonl", "--warmup", "5s"]);
+    assert_holds(&named.stdout, &["nothing in a capture of lading marks"]);
+}
+
+#[test]
 fn a_capture_that_was_cut_is_used_up_to_the_cut() {
     let lab = Lab::new();
     let text = capture("r", 1000.0);

@@ -14,6 +14,8 @@ mod requests;
 mod server;
 #[path = "nighthawk/shape.rs"]
 mod shape;
+#[path = "nighthawk/telling.rs"]
+mod telling;
 #[path = "nighthawk/tls.rs"]
 mod tls;
 

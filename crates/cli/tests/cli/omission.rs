@@ -10,7 +10,7 @@ use std::rc::Rc;
 use serde_json::Value;
 use stillwell_scope::{Place, Scope, Tasks, Token, clock};
 use stillwell_testkit::Process;
-use stillwell_units::{Moment, Nanos};
+use stillwell_units::{Moment, Nanos, float_from_u64};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
@@ -98,7 +98,7 @@ fn stalled(whole: Nanos, stall: Nanos) {
     let report = load(&arguments);
     let requests = report.ended();
     report.assert_all_well(requests);
-    let expected = (stall.as_u64() - whole.as_u64() / 100) as f64;
+    let expected = float_from_u64(stall.as_u64() - whole.as_u64() / 100);
     let intended = p99(&report.value, "stillwell.response_time");
     let sent = p99(&report.value, "stillwell.service_time");
     // A busy machine makes it longer, never shorter.

@@ -55,27 +55,23 @@ struct Run {
 impl Run {
     fn of(input: &str, output: &str, pace: Pace, arguments: &[&str]) -> Self {
         let lab = Lab::alone();
-        let (listen, sink) = (&lab.listen, &lab.sink);
-        let endpoint = |scheme: &str, address: &str| match scheme {
-            "http" => format!("http://{address}/"),
-            _ => format!("{scheme}://{address}"),
-        };
-        let (from, to) = (endpoint(input, listen), endpoint(output, sink));
+        let Way {
+            ready,
+            from,
+            to,
+            target,
+            sink,
+        } = Way::of(&lab, input, output);
         let mut words = vec!["{self}", "relay", "--in", &from, "--out", &to];
         words.extend(arguments);
         let words = serde_json::to_string(&words).unwrap();
-        let ready = match input {
-            "udp" => "{delay: 200ms}".to_owned(),
-            _ => format!("{{tcp: \"{listen}\"}}"),
-        };
         let Pace { rate, measure } = pace;
-        let target = if input == "http" { &from } else { listen };
         let text = format!(
             "subject:\n  name: relay\n  command: {words}\n  ready: {ready}\n\
              phases: {{ready: 10s, warmup: 200ms, measure: {measure}, drain: 10s, quiet: 500ms}}\n\
-             workload:\n  generators:\n    - {input}: \"{target}\"\n      payload: syslog5424\n      \
+             workload:\n  generators:\n    - {target}\n      payload: syslog5424\n      \
              cache: 1 MiB\n      rate: {rate}/s\n      stamps: {{late_after: 1ms}}\n  sinks:\n    \
-             - {output}: \"{sink}\"\n\
+             - {sink}\n\
              checks:\n  - {{name: lossless, series: loss, upper_bound: 0}}\n  \
              - {{name: once, series: doubled, upper_bound: 0}}\n"
         );
@@ -111,6 +107,53 @@ impl Run {
         let mut checks = self.summary["checks"].as_array().unwrap().iter();
         let check = checks.find(|check| check["name"] == name).unwrap();
         check["passed"].as_str().unwrap()
+    }
+}
+
+/// How events get from the generator to the sink.
+struct Way {
+    /// When the subject is ready.
+    ready: String,
+    /// The relay's input and output.
+    from: String,
+    to: String,
+    /// The generator and the sink, as a file has them.
+    target: String,
+    sink: String,
+}
+
+impl Way {
+    fn of(lab: &Lab, input: &str, output: &str) -> Self {
+        let (listen, sink) = (&lab.listen, &lab.sink);
+        let endpoint = |scheme: &str, address: &str| match scheme {
+            "http" => format!("http://{address}/"),
+            _ => format!("{scheme}://{address}"),
+        };
+        let mut way = Self {
+            ready: format!("{{tcp: \"{listen}\"}}"),
+            from: endpoint(input, listen),
+            to: endpoint(output, sink),
+            target: format!("{input}: \"{listen}\""),
+            sink: format!("{output}: \"{sink}\""),
+        };
+        match input {
+            "http" => way.target = format!("http: \"{}\"", way.from),
+            "udp" => way.ready = "{delay: 200ms}".to_owned(),
+            "file" => {
+                let (folder, out) = (lab.path("in"), lab.path("out.log"));
+                std::fs::create_dir(&folder).unwrap();
+                let (folder, out) = (folder.display(), out.display());
+                way = Self {
+                    ready: "{delay: 200ms}".to_owned(),
+                    from: format!("tail://{folder}"),
+                    to: format!("file://{out}"),
+                    target: format!("file_gen: {{path: \"{folder}/%NNN%.log\", file_max: 4 GiB}}"),
+                    sink: format!("file: \"{out}\""),
+                };
+            }
+            _ => {}
+        }
+        way
     }
 }
 
@@ -198,6 +241,11 @@ fn what_a_relay_does_wrong_over_udp_is_reported_exactly() {
     faults_are_found("udp", "udp", SLOW, MANY);
 }
 
+#[test]
+fn what_a_relay_does_wrong_over_files_is_reported_exactly() {
+    faults_are_found("file", "file", SLOW, MANY);
+}
+
 /// As few as in production.
 const FEW: Faults = Faults {
     drop: 10_000,
@@ -216,6 +264,12 @@ fn at_200_000_events_a_second_over_tcp() {
 #[ignore = "at full rate: run alone, with --release"]
 fn at_200_000_events_a_second_over_http() {
     faults_are_found("http", "http", FAST, FEW);
+}
+
+#[test]
+#[ignore = "at full rate: run alone, with --release"]
+fn at_200_000_events_a_second_over_files() {
+    faults_are_found("file", "file", FAST, FEW);
 }
 
 #[test]
@@ -242,7 +296,10 @@ fn a_stall_of_100_ms_every_10_s_shows_at_200_000_events_a_second() {
     }
     println!("{}", run.shown);
     let latency = &run.summary["figures"]["event_latency"];
-    assert!(latency["max"].as_u64().unwrap() > 90_000_000, "{latency}");
+    assert!(
+        latency["max_ns"].as_u64().unwrap() > 90_000_000,
+        "{latency}"
+    );
 }
 
 #[test]
@@ -255,5 +312,8 @@ fn a_relay_that_stalls_loses_nothing_and_shows_it_from_the_intended_time() {
     assert!(run.count("late") > 0, "{}", run.shown);
     // A stall holds up whatever is sent meanwhile, on any machine.
     let latency = &run.summary["figures"]["event_latency"];
-    assert!(latency["p90"].as_u64().unwrap() > 50_000_000, "{latency}");
+    assert!(
+        latency["p90_ns"].as_u64().unwrap() > 50_000_000,
+        "{latency}"
+    );
 }

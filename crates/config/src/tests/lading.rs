@@ -8,7 +8,8 @@ use super::Memory;
 use crate::load::load_lading_from;
 use crate::{LadingRun, LadingSource, Loaded, RigOverrides, TargetOverride, TelemetryPlace};
 
-const SEED: &str = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32]";
+const SEED: &str = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, \
+                    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]";
 
 fn generator(id: &str, port: u16) -> String {
     let id = if id.is_empty() {

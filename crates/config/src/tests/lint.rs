@@ -9,7 +9,8 @@ use stillwell_legacy::{NamedFiles, Source, lading, lint};
 use super::Memory;
 use crate::lint::lint_files_from;
 
-const SEED: &str = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32]";
+const SEED: &str = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, \
+                    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]";
 
 /// What a file means; it must be right.
 fn plan(source: &Arc<Source>) -> String {
@@ -32,8 +33,10 @@ fn file() -> impl Strategy<Value = String> {
         "bytes_per_second: 8Mib # slow",
         "bytes_per_second: 1000000",
         "throttle: all_out",
-        "throttle: {linear: {initial_bytes_per_second: 1 kB, maximum_bytes_per_second: '9 Mb', rate_of_change: 1kB}}",
-        "throttle:\n  linear:\n    initial: {blocks_per_second: 1}\n    maximum: {blocks_per_second: 4}\n    # each second\n    rate_of_change: {blocks_per_second: 1}",
+        "throttle: {linear: {initial_bytes_per_second: 1 kB, maximum_bytes_per_second: '9 Mb', \
+         rate_of_change: 1kB}}",
+        "throttle:\n  linear:\n    initial: {blocks_per_second: 1}\n    maximum: {blocks_per_second: \
+         4}\n    # each second\n    rate_of_change: {blocks_per_second: 1}",
     ]);
     let blocks = piece(&[
         "",
@@ -47,9 +50,11 @@ fn file() -> impl Strategy<Value = String> {
         "variant: \"dogstatsd\"",
         "variant: {opentelemetry_logs: {}}",
         "variant: opentelemetry_metrics # all kinds",
-        "variant:\n  dogstatsd:\n    contexts_minimum: 9\n    contexts_maximum: 20\n    prefix_metric_names: []\n    name_length: {constant: 9}",
+        "variant:\n  dogstatsd:\n    contexts_minimum: 9\n    contexts_maximum: \
+         20\n    prefix_metric_names: []\n    name_length: {constant: 9}",
         "variant:\n  dogstatsd: {name_length: {constant: 9}, tag_length: {inclusive: {min: 9, max: 12}}}",
-        "variant:\n  dogstatsd:\n    # how long\n    tag_key_length_minimum: 8\n    tag_key_length_maximum: 9\n    tags_per_msg_range: {inclusive: {min: 1, max: 3}}",
+        "variant:\n  dogstatsd:\n    # how long\n    tag_key_length_minimum: 8\n    tag_key_length_maximum: \
+         9\n    tags_per_msg_range: {inclusive: {min: 1, max: 3}}",
     ]);
     let cache = piece(&[
         "maximum_prebuild_cache_size_bytes: 256 Mb",

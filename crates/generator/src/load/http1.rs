@@ -55,13 +55,10 @@ impl Lane {
                 return Parting::Agreed;
             }
             if worker.blocks.is_some() {
-                if let Err(parting) = self.post(&mut stream, &mut reader, ticket, &mut now).await {
-                    return parting;
-                }
-                is_proven = true;
-                left -= 1;
-                if left == 0 {
-                    return Parting::Agreed;
+                match self.post(&mut stream, &mut reader, ticket, &mut now).await {
+                    Err(parting) => return parting,
+                    Ok(()) if left == 1 => return Parting::Agreed,
+                    Ok(()) => (is_proven, left) = (true, left - 1),
                 }
                 continue;
             }
@@ -73,25 +70,20 @@ impl Lane {
             let trace = worker.next_trace();
             let bytes = outgoing.lay_out(request, ticket.request, trace.as_ref());
             let exchange = self.exchange(&mut stream, &mut reader, request, bytes, sent);
-            let answer = match exchange.await {
+            let result = exchange.await;
+            worker.hand_over(trace.as_ref(), || {
+                Ended::new(pool.endpoint, request, ticket, sent, result.as_ref())
+            });
+            let answer = match result {
                 Ok(answer) => answer,
                 Err(outcome) => {
                     worker.end_request(ticket.intended, outcome);
-                    worker.hand_over(trace.as_ref(), || {
-                        let moments = [sent, clock::now()];
-                        Ended::lost(pool.endpoint, request, ticket, moments, outcome)
-                    });
                     return Parting::Lost;
                 }
             };
             now = answer.end;
-            if let Some(number) = reader.watched() {
-                worker.ledger.borrow_mut().origin(ticket, number);
-            }
+            worker.origin(ticket, reader.watched());
             worker.answered(ticket, &answer);
-            worker.hand_over(trace.as_ref(), || {
-                Ended::answered(pool.endpoint, request, ticket, &answer)
-            });
             self.backoff.reset();
             is_proven = true;
             left -= 1;

@@ -7,7 +7,8 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use stillwell_http::h2::{
-    BodyLength, Client, ClientEvent, ConnectionError, ErrorCode, Fields, Limits, Stream, StreamFailure,
+    BodyLength, Client, ClientEvent, ConnectionError, ErrorCode, Fields, Limits, Stream,
+    StreamFailure,
 };
 use stillwell_metric::Outcome;
 use stillwell_scope::clock;
@@ -453,15 +454,12 @@ impl Session {
             end: now,
         };
         self.is_proven = true;
-        if let Some(number) = flight.origin {
-            let mut ledger = self.worker.ledger.borrow_mut();
-            ledger.origin(flight.ticket, number);
-        }
+        self.worker.origin(flight.ticket, flight.origin);
         self.worker.answered(flight.ticket, &answer);
         let endpoint = self.pool.endpoint;
         self.worker.hand_over(flight.trace.as_ref(), || {
             let request = self.worker.request(endpoint, flight.ticket);
-            Ended::answered(endpoint, request, flight.ticket, &answer)
+            Ended::new(endpoint, request, flight.ticket, flight.sent, Ok(&answer))
         });
         self.take(now);
     }
@@ -494,8 +492,7 @@ impl Session {
         let endpoint = self.pool.endpoint;
         self.worker.hand_over(flight.trace.as_ref(), || {
             let request = self.worker.request(endpoint, flight.ticket);
-            let moments = [flight.sent, clock::now()];
-            Ended::lost(endpoint, request, flight.ticket, moments, outcome)
+            Ended::new(endpoint, request, flight.ticket, flight.sent, Err(&outcome))
         });
     }
 

@@ -12,6 +12,7 @@ use stillwell_export::{Span, TraceContext, TraceIds, TraceValues};
 use stillwell_http::h2::{BodyLength, Client, RequestBlock, RequestRefused, Stream};
 use stillwell_metric::{LoadShard, Outcome};
 use stillwell_plan::{TraceHeaders, TracePlan};
+use stillwell_scope::clock;
 use stillwell_units::{Moment, RunId};
 
 use super::build::Request;
@@ -98,44 +99,23 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    /// With an answer.
-    pub(super) fn answered(
+    /// With an answer, or just now without one.
+    pub(super) fn new(
         endpoint: usize,
         request: &Request,
         ticket: Ticket,
-        answer: &Answer,
-    ) -> Self {
-        Self {
-            first_byte: Some(answer.first_byte),
-            end: answer.end,
-            status: answer.whole.status,
-            ..Self::lost(
-                endpoint,
-                request,
-                ticket,
-                [answer.sent, answer.end],
-                answer.outcome(),
-            )
-        }
-    }
-
-    /// Without one; `moments` are when it was sent and when it was given up.
-    pub(super) const fn lost(
-        endpoint: usize,
-        request: &Request,
-        ticket: Ticket,
-        moments: [Moment; 2],
-        outcome: Outcome,
+        sent: Moment,
+        result: Result<&Answer, &Outcome>,
     ) -> Self {
         Self {
             endpoint,
             request: request.described,
             intended: ticket.intended,
-            sent: moments[0],
-            first_byte: None,
-            end: moments[1],
-            outcome,
-            status: 0,
+            sent,
+            first_byte: result.ok().map(|answer| answer.first_byte),
+            end: result.map_or_else(|_| clock::now(), |answer| answer.end),
+            outcome: result.map_or_else(|outcome| *outcome, Answer::outcome),
+            status: result.map_or(0, |answer| answer.whole.status),
         }
     }
 }
@@ -289,8 +269,8 @@ mod tests {
         };
         let own = request(TraceHeaders::W3c, "");
         for _ in 0..5 {
-            let moments = [Moment::new(2), Moment::new(3)];
-            let ended = Ended::lost(0, &own, ticket, moments, Outcome::TimedOut);
+            let sent = Moment::new(2);
+            let ended = Ended::new(0, &own, ticket, sent, Err(&Outcome::TimedOut));
             let trace = tracer.next_trace();
             tracer.hand_over(&trace, &ended, &shard);
         }

@@ -275,7 +275,10 @@ impl Worker {
             pool.begin(timing, limits);
         }
         let mut timer = Timer::new()?;
-        if let Some((pool, _)) = pools.first().filter(|_| plan.first_request && self.has_schedule) {
+        if let Some((pool, _)) = pools
+            .first()
+            .filter(|_| plan.first_request && self.has_schedule)
+        {
             // By their schedule connections have nothing to send yet.
             self.begun.cancel();
             // All arms are cancel-safe: they wait and do nothing else.
@@ -318,6 +321,13 @@ impl Worker {
         }
         let is_end = self.ledger.borrow_mut().answered(ticket, answer);
         self.end_if(is_end);
+    }
+
+    /// What an answer says of itself, where it does.
+    pub(super) fn origin(&self, ticket: Ticket, nanoseconds: Option<u64>) {
+        if let Some(nanoseconds) = nanoseconds {
+            self.ledger.borrow_mut().origin(ticket, nanoseconds);
+        }
     }
 
     /// An answer that breaks the protocol; why is kept of the first one.

@@ -234,7 +234,8 @@ mod tests {
             TelemetryPlace::Address("0.0.0.0:9000".parse().unwrap())
         );
         assert_eq!(read.labels, [("a".to_owned(), "b".to_owned())]);
-        let text = "telemetry: {path: /tmp/x, expiration: {secs: 2, nanos: 5}, format: {parquet: {flush_seconds: 7, compression_level: 9}}}\n";
+        let text = "telemetry: {path: /tmp/x, expiration: {secs: 2, nanos: 5}, format: \
+                    {parquet: {flush_seconds: 7, compression_level: 9}}}\n";
         let format = TelemetryFormat {
             kind: TelemetryFormatKind::Parquet,
             flush: Nanos::from_secs(7),

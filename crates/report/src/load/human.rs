@@ -324,11 +324,14 @@ fn paragraph(head: &str, text: &str, style: Style) -> String {
     let width = usize::from(style.width).clamp(40, PARAGRAPH_WIDTH_MAX);
     let mut paragraph = format!("  {head}");
     let mut column = paragraph.chars().count();
+    // Each word brings the blank before it.
+    let indent = if head.is_empty() { 1 } else { 3 };
     for (index, word) in text.split(' ').enumerate() {
         let length = word.chars().count();
         if index > 0 && column + 1 + length > width {
-            paragraph.push_str("\n   ");
-            column = 3;
+            paragraph.push('\n');
+            paragraph.push_str(&" ".repeat(indent));
+            column = indent;
         }
         if index > 0 || !head.is_empty() {
             paragraph.push(' ');

@@ -45,7 +45,77 @@ fn a_generator_that_was_late_itself_is_named_as_the_cause() {
     late.id = id::OWN_LATENESS.to_owned();
     report.global.add_statistic(late);
     let text = render_load(&report, LoadFormat::Human, None, Style::default()).unwrap();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = words.join(" ");
     assert!(text.contains("the generator itself was late"), "{text}");
+}
+
+#[test]
+fn text_breaks_where_the_terminal_ends_and_nothing_is_lost() {
+    let mut report = fixture::invalid();
+    report.health.findings[0].text = "word ".repeat(60) + "end";
+    let told = |width| {
+        let style = Style {
+            color: false,
+            width,
+        };
+        render_load(&report, LoadFormat::Human, None, style).unwrap()
+    };
+    let words = |text: &str| {
+        text.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    for width in [0, 40, 77, 500] {
+        let text = told(width);
+        assert_eq!(words(&text), words(&told(100)));
+        let is_text = |line: &&str| line.contains("word") || line.contains("closed loop");
+        let widest = text
+            .lines()
+            .filter(is_text)
+            .map(|line| line.chars().count());
+        assert!(
+            widest
+                .skip(1)
+                .all(|columns| columns <= usize::from(width.clamp(40, 100)))
+        );
+    }
+}
+
+#[test]
+fn a_load_that_nobody_answered() {
+    let mut report = fixture::invalid();
+    report.options.targets.truncate(1);
+    let refused = OutcomeCount {
+        outcome: Outcome::ConnectRefused,
+        count: 350,
+    };
+    report.global.outcomes = vec![refused];
+    report.global.statistics.clear();
+    report.global.classes.clear();
+    report.global.counters = [("upstream_cx_connect_fail".to_owned(), 400)].into();
+    report.ending = Ending::Duration;
+    let text = render_load(&report, LoadFormat::Human, None, Style::default());
+    insta::assert_snapshot!(text.unwrap());
+}
+
+#[test]
+fn of_many_workers_all_and_the_busiest_are_told() {
+    let mut report = fixture::report();
+    let one = report.health.workers[0].clone();
+    report.health.workers = (0..16)
+        .map(|index| WorkerHealth {
+            name: format!("worker_{index}"),
+            running: one.running + Nanos::from_millis(index % 5 * 100),
+            ..one.clone()
+        })
+        .collect();
+    let text = render_load(&report, LoadFormat::Human, None, Style::default()).unwrap();
+    let told: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("worker"))
+        .collect();
+    insta::assert_snapshot!(told.join("\n"));
 }
 
 #[test]

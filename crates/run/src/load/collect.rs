@@ -287,12 +287,11 @@ fn of(times: &[Option<Histogram<u64>>], time: LoadTime) -> Histogram<u64> {
     all
 }
 
-fn over_classes(
-    times: &[Option<Histogram<u64>>],
-    time: fn(Outcome) -> LoadTime,
-) -> Histogram<u64> {
+fn over_classes(times: &[Option<Histogram<u64>>], time: fn(Outcome) -> LoadTime) -> Histogram<u64> {
     let mut all = empty_histogram();
-    let classes = Outcome::ANSWERS.into_iter().map(|class| time(class).index());
+    let classes = Outcome::ANSWERS
+        .into_iter()
+        .map(|class| time(class).index());
     for histogram in classes.filter_map(|index| times[index].as_ref()) {
         add(&mut all, histogram);
     }
@@ -388,7 +387,10 @@ mod tests {
             assert_eq!(snapshot.phase, phase);
             assert_eq!(snapshot.elapsed, Nanos::from_secs(second));
             assert_eq!(snapshot.second.outcomes[Outcome::Ok.index()], second);
-            assert_eq!(snapshot.sum(|shard| shard.begun.total()), (1..=second).sum::<u64>());
+            assert_eq!(
+                snapshot.sum(|shard| shard.begun.total()),
+                (1..=second).sum::<u64>()
+            );
             assert_eq!(snapshot.latencies().len(), second);
             let of_class = snapshot.times(LoadTime::Service(Outcome::Ok));
             assert_eq!(of_class.unwrap().len(), second);

@@ -220,7 +220,7 @@ impl Telemetry {
                 let sampled = sum(|shard| shard.spans_sampled.total());
                 account.spans_found(sampled, sum(|shard| shard.spans_dropped.total()))
             }),
-            failure: failure.map(|failure| explain(failure)),
+            failure: failure.map(explain),
         }
     }
 }

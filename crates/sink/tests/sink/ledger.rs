@@ -56,9 +56,7 @@ fn bound(protocol: SinkProtocol, ledger: &Arc<SharedLedger>) -> BoundSink {
 /// Lost, doubled, reordered, damaged and intact.
 fn found(ledger: &SharedLedger) -> [u64; 5] {
     let accounts = ledger.accounts();
-    let [StreamAccount { figures, .. }] = &accounts[0][..] else {
-        panic!("one stream");
-    };
+    let StreamAccount { figures, .. } = &accounts[0][0];
     [
         figures.lost.exactly().unwrap(),
         figures.doubled.exactly().unwrap(),

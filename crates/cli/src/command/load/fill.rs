@@ -40,7 +40,9 @@ pub(super) fn report(told: &Told<'_>) -> LoadReport {
         .map(|(index, worker)| result(told, index, worker))
         .collect();
     let mut global = LoadResult::merged(GLOBAL, &workers);
-    global.counters.extend(telemetry::counters(&found.telemetry));
+    global
+        .counters
+        .extend(telemetry::counters(&found.telemetry));
     LoadReport {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: std::env::args().collect::<Vec<_>>().join(" "),
@@ -118,6 +120,17 @@ fn statistics(told: &Told<'_>, worker: &LoadWorkerFound, result: &mut LoadResult
             result.add_statistic(LoadStatistic::of_times(name, &empty_histogram()));
         }
     }
+    classes(worker, result);
+    for (name, sizes) in [
+        (id::RESPONSE_HEADER_SIZE, worker.shard.head_sizes.read()),
+        (id::RESPONSE_BODY_SIZE, worker.shard.body_sizes.read()),
+    ] {
+        result.add_statistic(LoadStatistic::of_sizes(name, moments(sizes)));
+    }
+}
+
+/// Times by the class of the answer.
+fn classes(worker: &LoadWorkerFound, result: &mut LoadResult) {
     for class in Outcome::ANSWERS {
         let nighthawk = match class {
             Outcome::Ok => 1,
@@ -144,12 +157,6 @@ fn statistics(told: &Told<'_>, worker: &LoadWorkerFound, result: &mut LoadResult
                 result.add_statistic(LoadStatistic::of_times(&name, worker.times(time)));
             }
         }
-    }
-    for (name, sizes) in [
-        (id::RESPONSE_HEADER_SIZE, worker.shard.head_sizes.read()),
-        (id::RESPONSE_BODY_SIZE, worker.shard.body_sizes.read()),
-    ] {
-        result.add_statistic(LoadStatistic::of_sizes(name, moments(sizes)));
     }
 }
 

@@ -37,7 +37,7 @@ impl Lines {
             *self = Self::new();
         }
         self.phase = phase;
-        self.length = self.length + snapshot.second.length;
+        self.length += snapshot.second.length;
         for (sum, count) in self.outcomes.iter_mut().zip(snapshot.second.outcomes) {
             *sum += count;
         }

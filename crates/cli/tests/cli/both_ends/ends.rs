@@ -37,8 +37,9 @@ pub(crate) fn load(arguments: &[&str]) -> Report {
 
 impl Report {
     pub(crate) fn of(ended: Finished) -> Self {
-        let value = serde_json::from_str(&ended.stdout)
-            .unwrap_or_else(|error| panic!("{error}:\n{}\n{}", ended.stdout, ended.stderr));
+        let value: Result<Value, _> = serde_json::from_str(&ended.stdout);
+        assert!(value.is_ok(), "{}\n{}", ended.stdout, ended.stderr);
+        let value = value.unwrap();
         Self { value, ended }
     }
 
@@ -116,7 +117,8 @@ impl Serving {
                 .map(str::to_owned);
             url.is_some()
         });
-        let url = url.unwrap_or_else(|| panic!("it does not listen: {}", process.stderr()));
+        assert!(url.is_some(), "it does not listen: {}", process.stderr());
+        let url = url.unwrap();
         let address = url.split('/').nth(2).unwrap().to_owned();
         Self {
             process,
@@ -139,7 +141,8 @@ impl Serving {
 pub(crate) fn start_on_free_ports<const N: usize>(
     start: impl Fn([u16; N]) -> Process,
 ) -> (Process, [u16; N]) {
-    for _ in 0..5 {
+    let mut attempts = 0;
+    loop {
         let ports = [(); N].map(|()| free_port());
         let process = start(ports);
         let refused = || {
@@ -152,8 +155,9 @@ pub(crate) fn start_on_free_ports<const N: usize>(
         if !refused() {
             return (process, ports);
         }
+        attempts += 1;
+        assert!(attempts < 5, "others take every port");
     }
-    panic!("others take every port");
 }
 
 /// A certificate for this host, and its key, in one folder.

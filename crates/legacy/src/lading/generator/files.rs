@@ -345,38 +345,7 @@ pub(super) fn read_round_trip(reader: &Reader, node: &Node) -> Option<GeneratorP
         None => Some(1),
     };
     let (connections, threads) = (count("flows"), count("threads"));
-    let port = match map.take("data_port") {
-        Some(node) => Some(reader.whole(node, 1, u16::MAX)?),
-        None => None,
-    };
-    let node = map.required("addr")?;
-    let text = reader.text(node)?;
-    let is_bare = text.parse::<std::net::IpAddr>().is_ok() || !text.contains(':');
-    let address = match (is_bare, port) {
-        (true, port) => {
-            let host = if text.contains(':') {
-                format!("[{text}]")
-            } else {
-                text.to_owned()
-            };
-            format!("{host}:{}", port.unwrap_or(12_867))
-        }
-        (false, None) => text.to_owned(),
-        (false, Some(_)) => {
-            let message = "the port stands twice";
-            let error = reader.error(code::BAD_VALUE, node.span, message);
-            reader.report(error.label("here and under `data_port`"));
-            return None;
-        }
-    };
-    let node = Node {
-        span: node.span,
-        value: Value::Scalar {
-            text: address,
-            quoted: false,
-        },
-    };
-    let address = super::reachable(&super::read_address(reader, &node)?);
+    let address = read_round_trip_address(reader, &map)?;
     let connections: u16 = connections?;
     Some(GeneratorPlan {
         id: String::new(),
@@ -392,4 +361,40 @@ pub(super) fn read_round_trip(reader: &Reader, node: &Node) -> Option<GeneratorP
         seed: stillwell_units::Seed::from_number(0),
         stamps: None,
     })
+}
+
+fn read_round_trip_address(reader: &Reader, map: &MapReader<'_, '_>) -> Option<String> {
+    let port = match map.take("data_port") {
+        Some(node) => Some(reader.whole(node, 1, u16::MAX)?),
+        None => None,
+    };
+    let node = map.required("addr")?;
+    let text = reader.text(node)?;
+    let is_bare = text.parse::<std::net::IpAddr>().is_ok() || !text.contains(':');
+    if !is_bare && port.is_some() {
+        let message = "the port stands twice";
+        let error = reader.error(code::BAD_VALUE, node.span, message);
+        reader.report(error.label("here and under `data_port`"));
+        return None;
+    }
+    let address = match (is_bare, text.contains(':')) {
+        (false, _) => text.to_owned(),
+        (true, is_v6) => {
+            let port = port.unwrap_or(12_867);
+            if is_v6 {
+                format!("[{text}]:{port}")
+            } else {
+                format!("{text}:{port}")
+            }
+        }
+    };
+    let node = Node {
+        span: node.span,
+        value: Value::Scalar {
+            text: address,
+            quoted: false,
+        },
+    };
+    let address = super::read_address(reader, &node)?;
+    Some(super::reachable(&address))
 }

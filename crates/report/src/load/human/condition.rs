@@ -51,10 +51,10 @@ fn workers(all: &[WorkerHealth]) -> Vec<Vec<String>> {
         ..WorkerHealth::default()
     };
     for own in all {
-        sum.ahead = sum.ahead + own.ahead;
-        sum.blocked = sum.blocked + own.blocked;
-        sum.running = sum.running + own.running;
-        sum.late = sum.late + own.late;
+        sum.ahead += own.ahead;
+        sum.blocked += own.blocked;
+        sum.running += own.running;
+        sum.late += own.late;
     }
     let busiest = all.iter().max_by_key(|own| own.running);
     [&sum].into_iter().chain(busiest).map(worker).collect()

@@ -130,8 +130,36 @@ impl Gatherer {
                 push(catalogue::WARMUP_OUTCOMES, Some(end), total);
             }
         }
-        for (metric, count) in PLAIN {
-            push(*metric, None, sum(count));
+        let plain = [
+            (
+                catalogue::CONNECTIONS_OPENED,
+                sum(&|it| it.connections.total()),
+            ),
+            (
+                catalogue::CONNECT_FAILURES,
+                sum(&|it| it.connect_failures.total()),
+            ),
+            (
+                catalogue::CONNECTIONS_ENDED,
+                sum(&|it| it.connections_ended.total()),
+            ),
+            (
+                catalogue::CONNECTIONS_USED_UP,
+                sum(&|it| it.connections_used_up.total()),
+            ),
+            (
+                catalogue::HANDSHAKES_RESUMED,
+                sum(&|it| it.handshakes_resumed.total()),
+            ),
+            (catalogue::WIRE_SENT, sum(&|it| it.bytes_sent.total())),
+            (
+                catalogue::WIRE_RECEIVED,
+                sum(&|it| it.bytes_received.total()),
+            ),
+            (catalogue::WORKER_RUN_DELAY, sum(&|it| it.run_delay.total())),
+        ];
+        for (metric, total) in plain {
+            push(metric, None, total);
         }
         for (state, metric) in STATES {
             let total = sum(&|it| it.account.of(state).total());
@@ -146,26 +174,6 @@ impl Gatherer {
         points
     }
 }
-
-/// Counters without a label that every load has.
-const PLAIN: &[(Metric, fn(&LoadShard) -> u64)] = &[
-    (catalogue::CONNECTIONS_OPENED, |it| it.connections.total()),
-    (catalogue::CONNECT_FAILURES, |it| {
-        it.connect_failures.total()
-    }),
-    (catalogue::CONNECTIONS_ENDED, |it| {
-        it.connections_ended.total()
-    }),
-    (catalogue::CONNECTIONS_USED_UP, |it| {
-        it.connections_used_up.total()
-    }),
-    (catalogue::HANDSHAKES_RESUMED, |it| {
-        it.handshakes_resumed.total()
-    }),
-    (catalogue::WIRE_SENT, |it| it.bytes_sent.total()),
-    (catalogue::WIRE_RECEIVED, |it| it.bytes_received.total()),
-    (catalogue::WORKER_RUN_DELAY, |it| it.run_delay.total()),
-];
 
 const STATES: [(TimeState, Metric); TimeState::ALL.len()] = [
     (TimeState::Ahead, catalogue::WORKER_AHEAD),

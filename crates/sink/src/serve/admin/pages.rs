@@ -86,7 +86,7 @@ impl Pages {
             return Page::text(405, "Method Not Allowed\n");
         }
         match (path, asked("format")) {
-            ("/", _) | ("/help", _) => Page::text(200, HELP),
+            ("/" | "/help", _) => Page::text(200, HELP),
             ("/ready", _) => Page::text(200, "LIVE\n"),
             ("/server_info", _) => Page::json(&json!({
                 "version": format!("stillwell/{}", env!("CARGO_PKG_VERSION")),

@@ -54,6 +54,21 @@ pub(super) fn of(arguments: &NighthawkClientArguments) -> anyhow::Result<Command
             json_body: String::new(),
         });
     }
+    messages(arguments, &mut options)?;
+    Ok(options)
+}
+
+/// Messages of Envoy, as they stand.
+fn messages(
+    arguments: &NighthawkClientArguments,
+    options: &mut CommandLineOptions,
+) -> anyhow::Result<()> {
+    let NighthawkClientArguments {
+        target,
+        request,
+        telling,
+        ..
+    } = arguments;
     for (field, flag, value) in [
         ("tls_context", "--tls-context", &target.tls_context),
         (
@@ -86,7 +101,7 @@ pub(super) fn of(arguments: &NighthawkClientArguments) -> anyhow::Result<Command
         let message = EnvoyMessage::parse("--stats-sinks", text)?;
         options.stats_sinks.push(message.json());
     }
-    Ok(options)
+    Ok(())
 }
 
 fn endpoint(text: &str) -> Endpoint {

@@ -259,3 +259,14 @@ fn the_name_to_ask_for_comes_from_the_one_header_that_names_the_host() {
     let both = name("--request-header host:a --request-header :authority:a");
     assert!(both.unwrap_err().contains("names the host twice"));
 }
+
+#[test]
+fn advice_names_no_flag_that_there_is_not() {
+    let text = "from an authority that is not known; name the authority's file with --ca, or go \
+                on unchecked with --insecure";
+    let told = in_its_words(text);
+    assert!(
+        told.ends_with("validation_context.trusted_ca of --transport-socket"),
+        "{told}"
+    );
+}

@@ -82,7 +82,10 @@ impl Line {
 
     /// In columns.
     pub(crate) fn width(&self) -> usize {
-        self.parts.iter().map(|(_, part)| part.chars().count()).sum()
+        self.parts
+            .iter()
+            .map(|(_, part)| part.chars().count())
+            .sum()
     }
 
     /// As it is written, coloured where that is wanted.
