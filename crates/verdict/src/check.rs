@@ -55,7 +55,11 @@ pub(crate) fn check(
 ) -> CheckResult {
     let goal = goal_of(&plan.series);
     let values = match &goal {
-        Some(goal) => goals.get(goal).and_then(Measured::value).into_iter().collect(),
+        Some(goal) => goals
+            .get(goal)
+            .and_then(Measured::value)
+            .into_iter()
+            .collect(),
         None => window.map_or_else(Vec::new, |window| values(&plan.series, window)),
     };
     let (low, high) = extremes(&values, plan.series.aggregation);

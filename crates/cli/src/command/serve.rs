@@ -58,11 +58,7 @@ pub(crate) fn run_as_nighthawk(
 
 /// The server that an Envoy configuration describes; what is remarkable about it
 /// is told.
-fn plan_of_file(
-    path: &Path,
-    workers: u16,
-    paint: &Paint,
-) -> Result<ServePlan, CommandError> {
+fn plan_of_file(path: &Path, workers: u16, paint: &Paint) -> Result<ServePlan, CommandError> {
     let loaded = stillwell_config::load_test_server(path, workers)
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
@@ -195,10 +191,12 @@ fn plan(arguments: &ServeArguments) -> Result<ServePlan, CommandError> {
         seed: arguments.seed,
         workers: arguments.workers,
         listeners: arguments.address.iter().copied().map(listener).collect(),
-        admin: arguments.admin.map(|address| stillwell_plan::ServeAdminPlan {
-            address,
-            stat_prefix: "ingress_http".to_owned(),
-        }),
+        admin: arguments
+            .admin
+            .map(|address| stillwell_plan::ServeAdminPlan {
+                address,
+                stat_prefix: "ingress_http".to_owned(),
+            }),
     })
 }
 

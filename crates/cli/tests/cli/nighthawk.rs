@@ -88,9 +88,9 @@ struct Found {
 impl Found {
     fn read(ended: &Finished) -> Self {
         let output = serde_json::from_str(&ended.stdout);
-        let output = output.unwrap_or_else(|error| panic!("{error}: {}", ended.stdout));
+        assert!(output.is_ok(), "{output:?}: {}", ended.stdout);
         Self {
-            output,
+            output: output.unwrap(),
             log: ended.stderr.clone(),
         }
     }
@@ -122,9 +122,9 @@ impl Found {
     /// A statistic of all workers, which must be there.
     fn statistic(&self, id: &str) -> &Value {
         let all = self.result("global")["statistics"].as_array().unwrap();
-        all.iter()
-            .find(|it| it["id"] == id)
-            .unwrap_or_else(|| panic!("there is no statistic {id}"))
+        let found = all.iter().find(|it| it["id"] == id);
+        assert!(found.is_some(), "there is no statistic {id}");
+        found.unwrap()
     }
 
     /// How many samples a statistic has.

@@ -340,10 +340,10 @@ fn nighthawk_traces_to_zipkin_and_tells_statsd() {
     let folder = tempfile::tempdir().unwrap();
     let client = folder.path().join("nighthawk_client");
     symlink(STILLWELL, &client).unwrap();
-    let sink = format!(
-        r#"{{name:"envoy.stat_sinks.statsd",typed_config:{{"@type":"type.googleapis.com/envoy.config.metrics.v3.StatsdSink",address:{{socket_address:{{address:"127.0.0.1",port_value:{}}}}}}}}}"#,
-        address.port()
-    );
+    let socket = format!(r#"{{address:"127.0.0.1",port_value:{}}}"#, address.port());
+    let of = "type.googleapis.com/envoy.config.metrics.v3.StatsdSink";
+    let config = format!(r#"{{"@type":"{of}",address:{{socket_address:{socket}}}}}"#);
+    let sink = format!(r#"{{name:"envoy.stat_sinks.statsd",typed_config:{config}}}"#);
     let mut command = Command::new(&client);
     command.args(["--rps", "50", "--duration", "1", "--connections", "1"]);
     command.args([

@@ -38,11 +38,11 @@ const GOAL: Element = Element {
             "tolerance",
             Shape::Like("3%"),
             "How large a change must be to matter. If left out: 0.5% for cpu_per_event; 2% for \
-             ingress_throughput, egress_throughput, cpu and latency_p50; 3% for latency_p90; 5% \
-             for memory, memory_peak and latency_p99; 10% for latency_p999; for the latencies of \
-             events as for those of answers. Of loss, doubled and memory_slope it is the \
-             difference that counts: 0.1% of the events for loss and doubled, 1% of the memory \
-             each minute for memory_slope.",
+             ingress_throughput, egress_throughput, cpu, latency_p50 and event_latency_p50; 3% \
+             for latency_p90 and event_latency_p90; 5% for memory, memory_peak, latency_p99 and \
+             event_latency_p99; 10% for latency_p999 and event_latency_p999. Of loss, doubled \
+             and memory_slope it is the difference that counts: 0.1% of the events for loss and \
+             doubled, 1% of the memory each minute for memory_slope.",
         ),
         optional("primary", Shape::Boolean, PRIMARY),
     ],

@@ -27,6 +27,12 @@ const PROBES: [(&str, &str); 6] = [
     ("{delay: 2s}", "Delay { length: Nanos(2000000000) }"),
 ];
 
+/// What a generator says of stamps, beside saying `all`.
+const STAMPS: &str = "stamps: {every: 2, copies: 3, late_after: 1s}";
+
+/// A sink that is none of the file with everything.
+const FILE_SINK: &str = "file: ./out.log";
+
 /// Every way to say when an experiment has seen enough: it has only one.
 const STOPPINGS: [(&str, &str); 4] = [
     ("7", "Fixed { pairs: 7 }"),
@@ -106,7 +112,7 @@ fn the_file_with_everything_uses_every_key_of_the_schema() {
         .chain(super::binary_payloads::NATIVE)
         .map(|text| format!("- {text}\n"))
         .collect();
-    for text in [EVERYTHING, probes.as_str()] {
+    for text in [EVERYTHING, probes.as_str(), STAMPS, FILE_SINK] {
         let (root, _) = parse(&Source::new("a.yaml", text)).unwrap();
         collect_keys(&root, &mut used);
     }
@@ -115,6 +121,28 @@ fn the_file_with_everything_uses_every_key_of_the_schema() {
         for key in definition["properties"].as_object().unwrap().keys() {
             assert!(used.contains(key), "{name}.{key} is not in everything.yaml");
         }
+    }
+}
+
+#[test]
+fn stamps_and_files_are_read() {
+    let text = LEAST.replace("payload: ascii", &format!("payload: ascii, {STAMPS}"));
+    let loaded = experiment(&format!("{text}  sinks: [{{{FILE_SINK}}}]\n")).unwrap();
+    let rig = &loaded.plan.experiments[0].rig;
+    let stamps = rig.generators[0].stamps.unwrap();
+    assert_eq!((stamps.every, stamps.copies), (2, 3));
+    assert!(stamps.late_after.is_some());
+    let path = "/lab/one/out.log".into();
+    assert_eq!(
+        rig.sinks[0].protocol,
+        stillwell_plan::SinkProtocol::File { path }
+    );
+    for refused in [
+        "payload: dogstatsd, stamps: all",
+        "payload: ascii, stamps: some",
+    ] {
+        let text = LEAST.replace("payload: ascii", refused);
+        assert!(experiment(&text).is_err(), "{refused}");
     }
 }
 
@@ -185,6 +213,7 @@ fn every_word_of_the_schema_is_accepted() {
     for goal in goals {
         assert!(names.contains(&goal), "{goal}");
         let text = LEAST.replace("{tcp: 127.0.0.1:9100", "{http: 'http://127.0.0.1:9100/'");
+        let text = text.replace("payload: ascii", "payload: ascii, stamps: all");
         let text = format!("{text}  sinks: [{{tcp: '127.0.0.1:2'}}]\ngoals: [{goal}]\n");
         assert!(experiment(&text).is_ok(), "{goal}");
     }

@@ -26,6 +26,10 @@ use super::trace::{Ended, Trace, Tracer};
 /// How often a worker brings its shard up to date and looks whether it is over.
 const BEAT: Nanos = Nanos::from_millis(10);
 
+/// So long the first request may wait for a connection where there is no time left
+/// for that before the start.
+const CONNECTED_MAX: Nanos = Nanos::from_millis(100);
+
 /// What floats may lack of a whole request.
 const ROUNDING: f64 = 1e-6;
 
@@ -281,10 +285,11 @@ impl Worker {
         {
             // By their schedule connections have nothing to send yet.
             self.begun.cancel();
+            let at_most = start.max(clock::now() + CONNECTED_MAX);
             // All arms are cancel-safe: they wait and do nothing else.
             tokio::select! {
                 () = pool.connected(self) => pool.send_early(self, start),
-                () = timer.until(start) => {}
+                () = timer.until(at_most) => {}
             }
         }
         timer.until(start).await;

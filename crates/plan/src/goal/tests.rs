@@ -108,7 +108,7 @@ fn numbers_that_may_be_zero_are_compared_by_their_difference() {
         .into_iter()
         .filter(|metric| metric.scale() == Scale::Difference);
     let names: Vec<String> = differences.map(String::from).collect();
-    assert_eq!(names, ["memory_slope", "loss"]);
+    assert_eq!(names, ["memory_slope", "loss", "doubled"]);
 }
 
 #[test]
@@ -116,5 +116,5 @@ fn goals_that_wait_are_known() {
     let wait = GoalMetric::ALL
         .into_iter()
         .filter(GoalMetric::is_wall_based);
-    assert_eq!(wait.count(), 7);
+    assert_eq!(wait.count(), 12);
 }

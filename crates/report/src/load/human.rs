@@ -321,7 +321,9 @@ fn explanation(report: &LoadReport, style: Style) -> String {
 
 /// `text` behind `head`, broken where the terminal ends.
 fn paragraph(head: &str, text: &str, style: Style) -> String {
-    let width = usize::from(style.width).clamp(40, PARAGRAPH_WIDTH_MAX);
+    // Some terminals go on to the next line when the last column is written.
+    let width = usize::from(style.width).saturating_sub(1);
+    let width = width.clamp(40, PARAGRAPH_WIDTH_MAX);
     let mut paragraph = format!("  {head}");
     let mut column = paragraph.chars().count();
     // Each word brings the blank before it.

@@ -57,11 +57,15 @@ fn measured(
         }
         GoalMetric::Loss => loss(capture, figures),
         GoalMetric::Doubled => {
+            has_generator(capture)?;
             let ledger = figures.ledger.as_ref().ok_or("no event was stamped")?;
             share_of_stamped(ledger, |one| &one.doubled)
         }
-        GoalMetric::EventLatency(quantile) => latency(*quantile, figures.event_latency)
-            .ok_or("no stamped event arrived while measuring"),
+        GoalMetric::EventLatency(quantile) => {
+            has_generator(capture)?;
+            latency(*quantile, figures.event_latency)
+                .ok_or("no stamped event arrived while measuring")
+        }
         GoalMetric::Latency(quantile) => {
             has_generator(capture)?;
             latency(*quantile, figures.response_time)

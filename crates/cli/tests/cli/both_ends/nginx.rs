@@ -91,10 +91,10 @@ impl Nginx {
         stream.write_all(request).unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
-        let numbers = text
+        let mut numbers = text
             .lines()
             .skip_while(|line| !line.starts_with("server accepts"));
-        let numbers = numbers.skip(1).next().unwrap().split_whitespace();
+        let numbers = numbers.nth(1).unwrap().split_whitespace();
         numbers.last().unwrap().parse().unwrap()
     }
 
@@ -108,6 +108,69 @@ impl Nginx {
     }
 }
 
+/// Which port, which path, what load, and how its lines in the log begin.
+const LOADS: [(usize, &str, &str, &str); 13] = [
+    (0, "/open", "-n 1000 --rate 10k/s -c 4", "HTTP/1.1 GET"),
+    (0, "/closed", "-n 1000 -c 4 --concurrency 2", "HTTP/1.1 GET"),
+    (
+        0,
+        "/late",
+        "-n 300 -c 3 --connect-late --max-requests-per-connection 7",
+        "HTTP/1.1 GET",
+    ),
+    (
+        1,
+        "/h2-open",
+        "-n 1000 --rate 10k/s -c 2 --streams 5",
+        "HTTP/2.0 GET",
+    ),
+    (
+        1,
+        "/h2-body",
+        "-n 300 -c 2 --streams 5 --body payload:ascii:100KiB",
+        "HTTP/2.0 POST",
+    ),
+    (
+        1,
+        "/h2-parted",
+        "-n 300 -c 3 --streams 4 --max-requests-per-connection 7",
+        "HTTP/2.0 GET",
+    ),
+    (
+        2,
+        "/tls",
+        "-n 500 --rate 5k/s -c 4 -X PUT --body hello",
+        "HTTP/1.1 PUT",
+    ),
+    (
+        2,
+        "/tls-parted",
+        "-n 100 -c 2 --max-requests-per-connection 10",
+        "HTTP/1.1 GET",
+    ),
+    (
+        3,
+        "/tls-h2",
+        "-n 1000 -c 2 --streams 10 --concurrency 2",
+        "HTTP/2.0 GET",
+    ),
+    (
+        3,
+        "/tls-h2-head",
+        "-n 200 --rate 2k/s -c 2 --streams 2 -X HEAD",
+        "HTTP/2.0 HEAD",
+    ),
+    // Those that a server asks to go elsewhere go there.
+    (4, "/kept-50", "-n 1000 -c 4", "HTTP/1.1 GET"),
+    (5, "/h2-kept-50", "-n 1000 -c 4 --streams 8", "HTTP/2.0 GET"),
+    (
+        5,
+        "/h2-kept-50-open",
+        "-n 1000 -c 2 --streams 8 --rate 20k/s",
+        "HTTP/2.0 GET",
+    ),
+];
+
 #[test]
 fn nginx_sees_what_is_sent_over_every_protocol() {
     let test = "nginx_sees_what_is_sent_over_every_protocol";
@@ -115,70 +178,9 @@ fn nginx_sees_what_is_sent_over_every_protocol() {
         return;
     };
     let nginx = Nginx::start(&program);
-    let all = [
-        (0, "/open", "-n 1000 --rate 10k/s -c 4", "HTTP/1.1 GET"),
-        (0, "/closed", "-n 1000 -c 4 --concurrency 2", "HTTP/1.1 GET"),
-        (
-            0,
-            "/late",
-            "-n 300 -c 3 --connect-late --max-requests-per-connection 7",
-            "HTTP/1.1 GET",
-        ),
-        (
-            1,
-            "/h2-open",
-            "-n 1000 --rate 10k/s -c 2 --streams 5",
-            "HTTP/2.0 GET",
-        ),
-        (
-            1,
-            "/h2-body",
-            "-n 300 -c 2 --streams 5 --body payload:ascii:100KiB",
-            "HTTP/2.0 POST",
-        ),
-        (
-            1,
-            "/h2-parted",
-            "-n 300 -c 3 --streams 4 --max-requests-per-connection 7",
-            "HTTP/2.0 GET",
-        ),
-        (
-            2,
-            "/tls",
-            "-n 500 --rate 5k/s -c 4 -X PUT --body hello",
-            "HTTP/1.1 PUT",
-        ),
-        (
-            2,
-            "/tls-parted",
-            "-n 100 -c 2 --max-requests-per-connection 10",
-            "HTTP/1.1 GET",
-        ),
-        (
-            3,
-            "/tls-h2",
-            "-n 1000 -c 2 --streams 10 --concurrency 2",
-            "HTTP/2.0 GET",
-        ),
-        (
-            3,
-            "/tls-h2-head",
-            "-n 200 --rate 2k/s -c 2 --streams 2 -X HEAD",
-            "HTTP/2.0 HEAD",
-        ),
-        // Those that a server asks to go elsewhere go there.
-        (4, "/kept-50", "-n 1000 -c 4", "HTTP/1.1 GET"),
-        (5, "/h2-kept-50", "-n 1000 -c 4 --streams 8", "HTTP/2.0 GET"),
-        (
-            5,
-            "/h2-kept-50-open",
-            "-n 1000 -c 2 --streams 8 --rate 20k/s",
-            "HTTP/2.0 GET",
-        ),
-    ];
     let mut sum = 0;
     let mut expected = Vec::new();
-    for (port, path, words, line) in all {
+    for (port, path, words, line) in LOADS {
         let report = nginx.load(port, path, words);
         let requests = words.split_whitespace().nth(1).unwrap().parse().unwrap();
         report.assert_all_well(requests);

@@ -8,7 +8,7 @@ use super::*;
 #[test]
 fn connections_are_opened_before_they_are_needed_where_that_is_asked() {
     let origin = Origin::start();
-    let line = "--duration 1 --rps 1 --connections 50";
+    let line = "--duration 1.2s --rps 1 --connections 50";
     let found = measure(&format!("{line} --prefetch-connections {}", origin.url()));
     assert_eq!(found.counter("upstream_cx_http1_total"), 50);
     let found = measure(&format!("{line} {}", origin.url()));

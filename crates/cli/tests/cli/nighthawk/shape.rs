@@ -89,7 +89,7 @@ fn a_linear_ramp_asks_for_half_as_much_while_it_lasts() {
     let line = format!("--rps 100 --duration 1 --rate-limiter-plugin-config '{limiter}'");
     let found = measure(&format!("{line} {}", origin.url()));
     let answered = found.counter("benchmark.http_2xx");
-    assert!((70..=76).contains(&answered), "{answered}");
+    assert!((60..=76).contains(&answered), "{answered}");
     let name = &found.output["options"]["rate_limiter_plugin_config"]["name"];
     assert_eq!(name, "nighthawk.linear-ramping-rate-limiter-plugin");
 }

@@ -42,7 +42,10 @@ fn statsd_is_told_counts_in_datagrams_at_every_flush() {
         let found = measure(&format!("{FEW} {every} {sink} {}", origin.url()));
         let told = datagrams(&socket);
         let is_counter = |line: &&str| line.starts_with("nh.") && line.ends_with("|c");
-        assert!(told.lines().any(|line| is_counter(&line)), "{every}: {told}");
+        assert!(
+            told.lines().any(|line| is_counter(&line)),
+            "{every}: {told}"
+        );
         let sinks = found.output["options"]["stats_sinks"].as_array().unwrap();
         assert_eq!(sinks[0]["name"], "envoy.stat_sinks.statsd");
     }
@@ -59,7 +62,10 @@ fn statsd_is_told_counts_over_tcp_where_its_cluster_is() {
     let (mut stream, _) = listener.accept().unwrap();
     let mut told = String::new();
     stream.read_to_string(&mut told).unwrap();
-    assert!(told.lines().all(|line| line.starts_with("envoy.")), "{told}");
+    assert!(
+        told.lines().all(|line| line.starts_with("envoy.")),
+        "{told}"
+    );
     assert!(told.lines().any(|line| line.ends_with("|c")), "{told}");
 }
 
@@ -68,13 +74,19 @@ fn every_request_leaves_a_span_at_the_tracer() {
     let (origin, tracer) = (Origin::start(), Origin::start());
     // Documentation of 2020 names version 1 of the interface.
     for version in ["v1", "v2"] {
-        let trace = format!("--trace zipkin://{}/api/{version}/spans", address(tracer.url()));
+        let trace = format!(
+            "--trace zipkin://{}/api/{version}/spans",
+            address(tracer.url())
+        );
         let line = "--rps 100 --connections 1 --termination-predicate benchmark.http_2xx:49";
         let found = measure(&format!("{line} {trace} {}", origin.url()));
         assert_eq!(found.counter("benchmark.http_2xx"), 50);
         let sent = found.counter("tracing.zipkin.spans_sent");
         assert!((45..=50).contains(&sent), "{sent}");
-        assert_eq!(found.log.contains("[W] --trace: version 2"), version == "v1");
+        assert_eq!(
+            found.log.contains("[W] --trace: version 2"),
+            version == "v1"
+        );
     }
     assert!(tracer.stop() >= 2);
 }

@@ -35,7 +35,7 @@ pub(super) fn of(arguments: &NighthawkClientArguments) -> anyhow::Result<Command
         path: target.multi_target_path.clone(),
     });
     options.h2 = target.h2.then_some(true);
-    options.protocol = (!target.h2).then(|| match target.protocol {
+    options.protocol = (!target.h2).then_some(match target.protocol {
         None | Some(NighthawkProtocol::Http1) => Protocol::Http1,
         Some(NighthawkProtocol::Http2) => Protocol::Http2,
         Some(NighthawkProtocol::Http3) => Protocol::Http3,
