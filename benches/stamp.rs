@@ -12,8 +12,8 @@ use stillwell_payload::BlockSet;
 use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan};
 use stillwell_scope::clock;
 use stillwell_stamp::{
-    Expected, ExpectedStream, Ledger, RunMark, STAMP_WIDTH, Sighting, Span, SpanCheck,
-    StampSearch, Stamper, StreamId, Times,
+    Expected, ExpectedStream, Ledger, RunMark, STAMP_WIDTH, Sighting, Span, SpanCheck, StampSearch,
+    Stamper, StreamId, Times,
 };
 use stillwell_units::{ByteSize, Moment, Nanos, RunId, Seed, float_from_u64};
 

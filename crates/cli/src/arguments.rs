@@ -30,10 +30,10 @@ pub(crate) use self::lading::{
 };
 pub(crate) use self::lint::LintArguments;
 pub(crate) use self::load::{
-    Concurrency, FamilyName, Header, LoadArguments, LoadRate, LoadShapeArguments, LoadStatsArguments,
-    LoadTlsArguments, LoadTraceArguments, NighthawkClientArguments, NighthawkIdle,
-    NighthawkPredicate, NighthawkProtocol, NighthawkRequest, NighthawkShape, NighthawkTarget,
-    NighthawkTelling, NighthawkVerbosity, Predicate, ReuseName, SpanSink,
+    Concurrency, FamilyName, Header, LoadArguments, LoadRate, LoadShapeArguments,
+    LoadStatsArguments, LoadTlsArguments, LoadTraceArguments, NighthawkClientArguments,
+    NighthawkIdle, NighthawkPredicate, NighthawkProtocol, NighthawkRequest, NighthawkShape,
+    NighthawkTarget, NighthawkTelling, NighthawkVerbosity, Predicate, ReuseName, SpanSink,
 };
 pub(crate) use self::serve::{
     NighthawkTestServerArguments, ServeArguments, ServeCertificate, ServeFormat, ServeVersions,

@@ -39,10 +39,10 @@ mod lint;
 mod live;
 #[path = "cli/load.rs"]
 mod load;
-#[path = "cli/omission.rs"]
-mod omission;
 #[path = "cli/nighthawk.rs"]
 mod nighthawk;
+#[path = "cli/omission.rs"]
+mod omission;
 #[path = "cli/payloadtool.rs"]
 mod payloadtool;
 #[path = "cli/resume.rs"]

@@ -28,9 +28,7 @@ pub use envoy::{
     EnvoyMessage, RequestSource, SourceBody, SourceRequest, load_test_server, upstream_tls,
 };
 pub use lint::{Linted, lint_files};
-pub use load::{
-    FileKind, LadingRun, LadingSource, Loaded, load_lab, load_lading, load_rig,
-};
+pub use load::{FileKind, LadingRun, LadingSource, Loaded, load_lab, load_lading, load_rig};
 pub use overrides::{
     DesignOverride, LabOverrides, ProgramOverride, RigOverrides, StoppingOverride, TargetOverride,
     VariantArgument, VariantArgumentError,

@@ -14,8 +14,8 @@ use stillwell_stamp::{RunMark, StreamId};
 use stillwell_units::{ByteSize, Moment};
 use stillwell_wire::tls::TlsError;
 
-use crate::stamps::{Stamping, Stream};
 use crate::fresh::{self, Recipe, Sets};
+use crate::stamps::{Stamping, Stream};
 use crate::transport::{Line, LineError};
 use crate::worker::{self, State};
 
@@ -147,7 +147,10 @@ pub fn prepare<'s>(
     })?;
     if plan.stamps.is_some() && !carries_stamps(&plan.transport) {
         let transport = plan.transport.name();
-        return Err(PrepareError::Unstampable { id: id(), transport });
+        return Err(PrepareError::Unstampable {
+            id: id(),
+            transport,
+        });
     }
     let workers = Share::all(u32::from(plan.workers.max(1)))
         .map(|share| PreparedWorker::new(plan, share, sources.clone()))
@@ -165,7 +168,9 @@ pub fn prepare<'s>(
             plan,
             run: RunMark::NONE,
             first: 0,
-            counts: std::iter::repeat_with(Cell::default).take(streams).collect(),
+            counts: std::iter::repeat_with(Cell::default)
+                .take(streams)
+                .collect(),
         }),
     })
 }

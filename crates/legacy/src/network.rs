@@ -76,9 +76,11 @@ pub fn check_any_url(text: &str) -> Result<String, &'static str> {
 #[must_use]
 pub fn ready_probe_of(generators: &[GeneratorPlan]) -> ReadyProbe {
     let probe = |generator: &GeneratorPlan| match &generator.transport {
-        TransportPlan::Tcp { address } | TransportPlan::TcpRr { address, .. } => Some(ReadyProbe::Tcp {
-            address: address.clone(),
-        }),
+        TransportPlan::Tcp { address } | TransportPlan::TcpRr { address, .. } => {
+            Some(ReadyProbe::Tcp {
+                address: address.clone(),
+            })
+        }
         TransportPlan::Http { url, .. }
         | TransportPlan::SplunkHec { url, .. }
         | TransportPlan::Grpc { url }

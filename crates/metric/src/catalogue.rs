@@ -101,7 +101,7 @@ catalogue! {
     BYTES_WRITTEN = "bytes_written", Bytes, Counter, "Payload bytes that generators handed to the kernel.";
     EVENTS_WRITTEN = "events_written", Count, Counter, "Whole events that generators handed to the kernel.";
     BLOCKS_WRITTEN = "blocks_written", Count, Counter, "Whole blocks that generators handed to the kernel.";
-    UNITS_WRITTEN = "data_points_transmitted", Count, Counter, "Log records, metrics and spans in whole blocks; absent where each is an event.";
+    UNITS_WRITTEN = "data_points_transmitted", Count, Counter, "Log records, metrics and spans in whole blocks, where none is an event.";
     ASKED_UNITS = "asked_units", Count, Counter, "Units that the schedule asked a generator for; absent at full speed.";
     SENT_UNITS = "sent_units", Count, Counter, "Units of the schedule that a generator sent.";
     REQUESTS_SENT = "requests_sent", Count, Counter, "Requests, datagrams or writes begun.";
@@ -157,7 +157,7 @@ catalogue! {
     EVENTS_REORDERED = "events_reordered", Count, Counter, "Stamped events that arrived after one that was sent later.";
     EVENTS_LATE = "events_late", Count, Counter, "Stamped events that arrived later than declared.";
     EVENTS_DAMAGED = "events_damaged", Count, Counter, "Arrivals of stamped events with other bytes than were sent.";
-    EVENTS_UNVERIFIABLE = "events_unverifiable", Count, Counter, "Arrivals of stamped events whose text did not come in one piece or in its form.";
+    EVENTS_UNVERIFIABLE = "events_unverifiable", Count, Counter, "Arrivals of stamped events whose text came in pieces or in another form.";
     STAMPS_BROKEN = "stamps_broken", Count, Counter, "Beginnings of stamps that were none: cut off or changed.";
     STAMPS_FOREIGN = "stamps_foreign", Count, Counter, "Stamps of other runs, or of no generator of this one.";
     EVENT_LATENCY = "event_latency", Nanoseconds, Histogram, "First arrival of a stamped event less its intended time.";

@@ -37,8 +37,9 @@ pub use experiment::{
     BinarySource, ExperimentPlan, FamilyPlan, GitSource, LabPlan, OperatingPoint, ReportLink,
     VariantPlan,
 };
-pub use generator::{ExchangePlan, 
-    FileLayout, FileTreePlan, GeneratorPlan, HecAcknowledgements, RatePlan, RateShape, RateUnit, TransportPlan,
+pub use generator::{
+    ExchangePlan, FileLayout, FileTreePlan, GeneratorPlan, HecAcknowledgements, RatePlan,
+    RateShape, RateUnit, TransportPlan,
 };
 pub use goal::{
     Direction, GoalMetric, GoalMetricError, GoalPlan, LatencyQuantile, Reduction, Scale, SeriesGoal,
@@ -72,11 +73,10 @@ pub use serve::{
     Admission, AnswerPlan, DelayExpression, Expression, ExpressionError, ExpressionInputs,
     ExpressionKind, ExpressionValue, Fault, FaultExpression, FaultsPlan, FilterSet, LimitAnswer,
     RESPONSE_BODY_BYTES_MAX, RateLimitPlan, ResponseDelay, ResponseHeader, ResponseOptions,
-    ResponseOptionsError, ServeAdminPlan, ServeListenerPlan, ServePlan, ServeProtocols, TokenBucket,
+    ResponseOptionsError, ServeAdminPlan, ServeListenerPlan, ServePlan, ServeProtocols,
+    TokenBucket,
 };
-pub use sink::{
-    IntakeService, OpenmetricsPlan, SeriesRecord, SinkBody, SinkPlan, SinkProtocol,
-};
+pub use sink::{IntakeService, OpenmetricsPlan, SeriesRecord, SinkBody, SinkPlan, SinkProtocol};
 pub use stamp::StampPlan;
 pub use stopping::{
     DesignPlan, PAIRS_CONFIRM_MIN, PAIRS_MAX_DEFAULT, PAIRS_MIN, PAIRS_OPEN_DEFAULT, StoppingPlan,

@@ -131,7 +131,8 @@ mod tests {
         assert_eq!(
             "9100".parse::<Endpoint>().unwrap_err().to_string(),
             "`9100` is not a relay endpoint: write `tcp://HOST:PORT`, `udp://HOST:PORT`, `unix:///PATH`, \
-             `unixgram:///PATH`, `http://HOST:PORT/PATH`, `hec://HOST:PORT`, `grpc://HOST:PORT`, `tail:///FOLDER`, `file:///PATH` or `discard:`"
+             `unixgram:///PATH`, `http://HOST:PORT/PATH`, `hec://HOST:PORT`, `grpc://HOST:PORT`, \
+             `tail:///FOLDER`, `file:///PATH` or `discard:`"
         );
     }
 }

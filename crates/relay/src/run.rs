@@ -30,7 +30,9 @@ const CLOSE_MAX: Nanos = Nanos::from_secs(10);
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
     /// Events cannot come from nowhere.
-    #[error("an input can be neither `discard:` nor `file:`: write where to listen, such as `tcp://127.0.0.1:9100`")]
+    #[error(
+        "an input can be neither `discard:` nor `file:`: write where to listen, such as `tcp://127.0.0.1:9100`"
+    )]
     InputDiscard,
     /// Events cannot go where they can only come from.
     #[error("an output cannot be {endpoint}: write `http://…`, `tcp://…` or `discard:`")]

@@ -17,7 +17,7 @@ mod metrics;
 mod options;
 #[path = "relay/stream.rs"]
 mod stream;
-#[path = "relay/tail.rs"]
-mod tail;
 #[path = "relay/support.rs"]
 mod support;
+#[path = "relay/tail.rs"]
+mod tail;

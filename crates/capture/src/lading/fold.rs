@@ -62,7 +62,9 @@ impl LadingRun {
     pub fn only_measured(mut self) -> Self {
         if let Some((from, to)) = self.measured {
             for series in self.series.values_mut() {
-                series.ticks.retain(|tick| (from..=to).contains(&tick.wall_millis));
+                series
+                    .ticks
+                    .retain(|tick| (from..=to).contains(&tick.wall_millis));
             }
         }
         self

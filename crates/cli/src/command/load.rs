@@ -90,7 +90,9 @@ impl Job<'_> {
         signals.close(Nanos::SECOND);
         let found = found.map_err(refused)?;
         if !self.quiet {
-            telemetry::told(&found.telemetry).iter().for_each(|line| Paint::say(line));
+            telemetry::told(&found.telemetry)
+                .iter()
+                .for_each(|line| Paint::say(line));
         }
         let doubts = load_doubts(&self.plan, &found);
         let report = fill::report(&fill::Told {

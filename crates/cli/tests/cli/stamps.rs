@@ -79,11 +79,11 @@ impl Run {
         let words = ["rig", "rig.yaml", "--results", "results"];
         let ended = Process::start(&mut lab.stillwell(&words)).finish(LONG);
         let summary = std::fs::read_to_string(lab.results().join("summary.json"));
-        let summary = summary.unwrap_or_else(|_| panic!("{}", ended.stderr));
+        assert!(summary.is_ok(), "{}", ended.stderr);
         let said = std::fs::read_to_string(lab.results().join("subject.stderr.log")).unwrap();
         lab.assert_nothing_left();
         Self {
-            summary: serde_json::from_str(&summary).unwrap(),
+            summary: serde_json::from_str(&summary.unwrap()).unwrap(),
             shown: ended.stdout,
             planted: planted(&said),
         }
@@ -161,9 +161,7 @@ fn planted(said: &str) -> Option<Planted> {
     let line = said.lines().find(|line| line.contains("on purpose"))?;
     let numbers = line.split(|c: char| !c.is_ascii_digit());
     let numbers: Vec<u64> = numbers.filter_map(|number| number.parse().ok()).collect();
-    let [dropped, flipped, swapped, doubled] = numbers[..] else {
-        panic!("{line}");
-    };
+    let [dropped, flipped, swapped, doubled] = <[u64; 4]>::try_from(numbers).unwrap();
     Some(Planted {
         dropped,
         flipped,

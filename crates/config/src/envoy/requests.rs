@@ -237,14 +237,17 @@ mod tests {
 
     fn in_line(options: &str) -> Result<RequestSource, String> {
         read(&format!(
-            r#"{{name:"{IN_LINE}",typed_config:{{"@type":"type.googleapis.com/nighthawk.request_source.InLineOptionsListRequestSourceConfig",options_list:{{options:{options}}},num_requests:7}}}}"#
+            r#"{{name:"{IN_LINE}",typed_config:{{"@type":
+                "type.googleapis.com/nighthawk.request_source.InLineOptionsListRequestSourceConfig",
+                options_list:{{options:{options}}},num_requests:7}}}}"#
         ))
     }
 
     #[test]
     fn requests_in_line_are_read() {
         let source = in_line(
-            r#"[{request_method:"1",request_body_size:10,request_headers:[{header:{key:":path",value:"/a"}}]},{requestMethod:POST,json_body:"{\"a\": 1}"},{}]"#,
+            r#"[{request_method:"1",request_body_size:10,request_headers:[{header:{key:":path",value:"/a"}}]},
+                {requestMethod:POST,json_body:"{\"a\": 1}"},{}]"#,
         )
         .unwrap();
         assert_eq!(source.requests_max, Some(7));

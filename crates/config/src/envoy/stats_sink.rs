@@ -78,7 +78,8 @@ mod tests {
 
     fn read(config: &str, tcp_address: Option<&str>) -> Result<StatsSinkPlan, String> {
         let text = format!(
-            r#"{{name:"envoy.stat_sinks.statsd",typed_config:{{"@type":"type.googleapis.com/envoy.config.metrics.v3.StatsdSink",{config}}}}}"#
+            r#"{{name:"envoy.stat_sinks.statsd",typed_config:
+                {{"@type":"type.googleapis.com/envoy.config.metrics.v3.StatsdSink",{config}}}}}"#
         );
         let message = EnvoyMessage::parse("--stats-sinks", &text);
         let read = message.and_then(|message| message.stats_sink(tcp_address));

@@ -132,7 +132,8 @@ mod tests {
             "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
         ] {
             let text = format!(
-                r#"{{name:"envoy.transport_sockets.tls",typed_config:{{"@type":"type.googleapis.com/{of}",common_tls_context:{{tls_params:{{cipher_suites:["-ALL:ECDHE-RSA-AES128-SHA"]}}}}}}}}"#
+                r#"{{name:"envoy.transport_sockets.tls",typed_config:{{"@type":"type.googleapis.com/{of}",
+                    common_tls_context:{{tls_params:{{cipher_suites:["-ALL:ECDHE-RSA-AES128-SHA"]}}}}}}}}"#
             );
             let plan = read(&text).unwrap();
             assert_eq!(plan.suites.names, ["ECDHE-RSA-AES128-SHA"]);

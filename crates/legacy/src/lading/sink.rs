@@ -216,7 +216,8 @@ enum Body {
 }
 
 /// What lading answers as Kinesis would.
-const KINESIS: &[u8] = br#"{"encrypted":null,"failed_put_count":0,"request_responses":[{"error_code":null,"error_message":null,"record_id":"foobar"}]}"#;
+const KINESIS: &[u8] = b"{\"encrypted\":null,\"failed_put_count\":0,\
+    \"request_responses\":[{\"error_code\":null,\"error_message\":null,\"record_id\":\"foobar\"}]}";
 
 fn read_body(reader: &Reader, map: &MapReader<'_, '_>) -> Option<Body> {
     const WORDS: [&str; 5] = [

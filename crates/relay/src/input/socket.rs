@@ -92,9 +92,9 @@ impl BoundInput {
             | InputSocket::SplunkHec(socket)
             | InputSocket::Grpc(socket) => socket.local_addr().ok(),
             InputSocket::Udp(socket) => socket.local_addr().ok(),
-            InputSocket::UnixStream(_)
-            | InputSocket::UnixDatagram(_)
-            | InputSocket::Tail(_) => None,
+            InputSocket::UnixStream(_) | InputSocket::UnixDatagram(_) | InputSocket::Tail(_) => {
+                None
+            }
         }
     }
 }

@@ -158,7 +158,12 @@ mod tests {
             (1, &series("other", 0, &[point(1.0, 1)])),
         ]);
         for _ in 0..2 {
-            let answer = post(&datadog, "/api/v2/series", "application/x-protobuf", &payload);
+            let answer = post(
+                &datadog,
+                "/api/v2/series",
+                "application/x-protobuf",
+                &payload,
+            );
             assert_eq!((answer.status, answer.events), (202, 6));
         }
         let mut samples = Vec::new();
@@ -183,11 +188,21 @@ mod tests {
     fn logs_and_json_are_counted() {
         let datadog = Datadog::new(None);
         let json = "application/json";
-        let logs = post(&datadog, "/api/v2/logs", json, br#"[{"message":"a"},{"message":"b"}]"#);
+        let logs = post(
+            &datadog,
+            "/api/v2/logs",
+            json,
+            br#"[{"message":"a"},{"message":"b"}]"#,
+        );
         assert_eq!((logs.status, logs.events), (202, 2));
         let series = br#"{"series":[{"metric":"a","points":[[1,2],[2,3]]},{"points":[[1,1]]}]}"#;
         assert_eq!(post(&datadog, "/api/v1/series", json, series).events, 3);
-        let broken = post(&datadog, "/api/v2/series", "application/x-protobuf", b"\xff");
+        let broken = post(
+            &datadog,
+            "/api/v2/series",
+            "application/x-protobuf",
+            b"\xff",
+        );
         assert!(broken.is_malformed && broken.status == 202);
     }
 }

@@ -36,12 +36,7 @@ impl Incoming {
 
     /// The next part of the call's body: counts its messages, and hands their
     /// replies to `reply`.
-    pub(super) fn push(
-        &mut self,
-        part: &[u8],
-        site: &Site,
-        mut reply: impl FnMut(Reply),
-    ) {
+    pub(super) fn push(&mut self, part: &[u8], site: &Site, mut reply: impl FnMut(Reply)) {
         let shard = &site.shard;
         shard.bytes.add(part.len() as u64);
         let mut read = 0;

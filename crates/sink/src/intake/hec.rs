@@ -58,12 +58,23 @@ impl Hec {
             acks: Vec<u64>,
         }
         let Ok(question) = serde_json::from_slice::<Question>(body) else {
-            return Answer::json(400, &br#"{"text":"Invalid data format","code":6}"#[..]).malformed();
+            return Answer::json(400, &br#"{"text":"Invalid data format","code":6}"#[..])
+                .malformed();
         };
         let next = self.next_ack.load(Ordering::Relaxed);
-        let acks: BTreeMap<u64, bool> = question.acks.iter().map(|ack| (*ack, *ack < next)).collect();
-        let acks: Vec<String> = acks.iter().map(|(ack, is_kept)| format!("\"{ack}\":{is_kept}")).collect();
-        Answer::json(200, format!("{{\"acks\":{{{}}}}}", acks.join(",")).into_bytes())
+        let acks: BTreeMap<u64, bool> = question
+            .acks
+            .iter()
+            .map(|ack| (*ack, *ack < next))
+            .collect();
+        let acks: Vec<String> = acks
+            .iter()
+            .map(|(ack, is_kept)| format!("\"{ack}\":{is_kept}"))
+            .collect();
+        Answer::json(
+            200,
+            format!("{{\"acks\":{{{}}}}}", acks.join(",")).into_bytes(),
+        )
     }
 }
 
@@ -92,7 +103,12 @@ mod tests {
         assert_eq!(event, (200, taken(0), 2));
         let raw = ask(&hec, "POST", "/services/collector/raw", "a\nb\nc");
         assert_eq!(raw, (200, taken(1), 3));
-        let acks = ask(&hec, "POST", "/services/collector/ack", r#"{"acks":[1,0,2]}"#);
+        let acks = ask(
+            &hec,
+            "POST",
+            "/services/collector/ack",
+            r#"{"acks":[1,0,2]}"#,
+        );
         let expected = r#"{"acks":{"0":true,"1":true,"2":false}}"#.to_owned();
         assert_eq!(acks, (200, expected, 0));
         assert_eq!(ask(&hec, "GET", "/services/collector/health", "").0, 200);

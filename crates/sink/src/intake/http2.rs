@@ -145,7 +145,10 @@ impl Http2 {
     /// The peer has closed the connection.
     pub(super) fn finish(&mut self) {
         let is_idle = self.server.open_streams() == 0 && self.server.finish().is_ok();
-        self.site.shard.errors.add(u64::from(!is_idle && !self.is_broken));
+        self.site
+            .shard
+            .errors
+            .add(u64::from(!is_idle && !self.is_broken));
     }
 
     fn answer(&mut self, stream: Stream, what: What) {
@@ -215,7 +218,9 @@ impl Http2 {
                 && let Ok(block) = TrailerBlock::new(&[("grpc-status", &status.to_string())])
             {
                 // It may have been given up meanwhile.
-                self.server.send_trailers(stream, &block).unwrap_or_default();
+                self.server
+                    .send_trailers(stream, &block)
+                    .unwrap_or_default();
             }
             self.requests[stream.slot()] = None;
         }

@@ -28,13 +28,16 @@ impl Service for Elasticsearch {
     }
 }
 
-const ABOUT: &str = r#"{"version":{"number":"8.11.0","build_flavor":"default"},"tagline":"You Know, for Search"}"#;
+const ABOUT: &str =
+    r#"{"version":{"number":"8.11.0","build_flavor":"default"},"tagline":"You Know, for Search"}"#;
 
 /// The answer to a bulk request, and how many records were in it.
 fn bulk(body: &[u8]) -> Option<(Vec<u8>, u64)> {
     let mut items = Vec::new();
     let mut records = 0;
-    let mut lines = body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let mut lines = body
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
     while let Some(line) = lines.next() {
         let action = action(line)?;
         if action != "delete" {
@@ -43,7 +46,10 @@ fn bulk(body: &[u8]) -> Option<(Vec<u8>, u64)> {
         }
         items.push(format!(r#"{{"{action}":{{"status":201}}}}"#));
     }
-    let body = format!(r#"{{"took":0,"errors":false,"items":[{}]}}"#, items.join(","));
+    let body = format!(
+        r#"{{"took":0,"errors":false,"items":[{}]}}"#,
+        items.join(",")
+    );
     Some((body.into_bytes(), records))
 }
 
@@ -141,9 +147,16 @@ mod tests {
         let body = "{\"index\":{\"_index\":\"a\"}}\n{\"m\":1}\n{ \"create\": {}}\n{\"index\":2}\n{\"delete\":{}}\n";
         let (status, events, text) = ask(&Elasticsearch, "POST", "/logs/_bulk", body);
         assert_eq!((status, events), (200, 2));
-        let items = r#"[{"index":{"status":201}},{"create":{"status":201}},{"delete":{"status":201}}]"#;
-        assert_eq!(text, format!(r#"{{"took":0,"errors":false,"items":{items}}}"#));
-        assert_eq!(ask(&Elasticsearch, "POST", "/_bulk", "{\"index\":{}}\n").0, 400);
+        let items =
+            r#"[{"index":{"status":201}},{"create":{"status":201}},{"delete":{"status":201}}]"#;
+        assert_eq!(
+            text,
+            format!(r#"{{"took":0,"errors":false,"items":{items}}}"#)
+        );
+        assert_eq!(
+            ask(&Elasticsearch, "POST", "/_bulk", "{\"index\":{}}\n").0,
+            400
+        );
         assert_eq!(ask(&Elasticsearch, "POST", "/_bulk", "words\n{}\n").0, 400);
         assert!(ask(&Elasticsearch, "GET", "/", "").2.contains("8.11.0"));
     }
@@ -151,14 +164,20 @@ mod tests {
     #[test]
     fn entries_of_all_streams_are_counted() {
         let body = r#"{"streams":[{"stream":{"a":"b"},"values":[["1","x"],["2","y"]]},{"stream":{},"values":[["3","z",{}]]}]}"#;
-        assert_eq!(ask(&Loki, "POST", "/loki/api/v1/push", body), (204, 3, String::new()));
+        assert_eq!(
+            ask(&Loki, "POST", "/loki/api/v1/push", body),
+            (204, 3, String::new())
+        );
         assert_eq!(ask(&Loki, "POST", "/loki/api/v1/push", "{}").0, 400);
         assert_eq!(ask(&Loki, "GET", "/ready", "").0, 200);
     }
 
     #[test]
     fn objects_are_counted_by_their_lines() {
-        assert_eq!(ask(&S3, "PUT", "/bucket/key", "a\nb\nc"), (200, 3, String::new()));
+        assert_eq!(
+            ask(&S3, "PUT", "/bucket/key", "a\nb\nc"),
+            (200, 3, String::new())
+        );
         assert_eq!(ask(&S3, "HEAD", "/bucket", "").0, 200);
         assert_eq!(ask(&S3, "GET", "/bucket/key", "").0, 404);
     }

@@ -20,7 +20,12 @@ pub(super) fn md5_hex(bytes: &[u8]) -> String {
 }
 
 fn mix(state: [u32; 4], block: &[u8]) -> [u32; 4] {
-    const TURNS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
+    const TURNS: [[u32; 4]; 4] = [
+        [7, 12, 17, 22],
+        [5, 9, 14, 20],
+        [4, 11, 16, 23],
+        [6, 10, 15, 21],
+    ];
     let word = |index: usize| {
         let bytes = block.get(index * 4..).and_then(<[u8]>::first_chunk);
         u32::from_le_bytes(bytes.copied().unwrap_or_default())
@@ -88,7 +93,9 @@ mod tests {
             assert_eq!(md5_hex(text.as_bytes()), digest, "{text}");
         }
         // Around the length at which one more block is needed.
-        let digests: Vec<String> = (54..66).map(|length| md5_hex(&vec![b'a'; length])).collect();
+        let digests: Vec<String> = (54..66)
+            .map(|length| md5_hex(&vec![b'a'; length]))
+            .collect();
         assert_eq!(digests[1], "ef1772b6dff9a122358552954ad0df65");
         assert_eq!(digests[2], "3b0c8ac703f828b04c6c197006d17218");
         assert_eq!(digests[10], "014842d480b571495a4a0363793f7367");

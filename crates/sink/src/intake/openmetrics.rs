@@ -81,10 +81,14 @@ impl<'p> Page<'p> {
         let mut count = 0;
         for bound in &self.plan.buckets {
             count += 10 * scrape;
-            self.sample(format_args!("{name}_bucket{{{labels},le=\"{bound}\"}} {count}"));
+            self.sample(format_args!(
+                "{name}_bucket{{{labels},le=\"{bound}\"}} {count}"
+            ));
         }
         count += 10 * scrape;
-        self.sample(format_args!("{name}_bucket{{{labels},le=\"+Inf\"}} {count}"));
+        self.sample(format_args!(
+            "{name}_bucket{{{labels},le=\"+Inf\"}} {count}"
+        ));
         self.sample(format_args!("{name}_count{{{labels}}} {count}"));
         self.sample(format_args!("{name}_sum{{{labels}}} {count}"));
     }
@@ -94,7 +98,9 @@ impl<'p> Page<'p> {
         let labels = self.labels(index);
         for quantile in &self.plan.quantiles {
             let value = (u64::from(index) + scrape) % 100;
-            self.sample(format_args!("{name}{{{labels},quantile=\"{quantile}\"}} {value}"));
+            self.sample(format_args!(
+                "{name}{{{labels},quantile=\"{quantile}\"}} {value}"
+            ));
         }
         let count = 10 * scrape;
         self.sample(format_args!("{name}_count{{{labels}}} {count}"));
@@ -108,7 +114,8 @@ impl<'p> Page<'p> {
             self.text.push_str(&format!("# TYPE {name} {kind}\n"));
         }
         if self.plan.has_help {
-            self.text.push_str(&format!("# HELP {name} A {kind} of a made-up service.\n"));
+            self.text
+                .push_str(&format!("# HELP {name} A {kind} of a made-up service.\n"));
         }
         name
     }
@@ -163,11 +170,18 @@ mod tests {
         assert!(first.ends_with("\n# EOF\n"));
         let counters = |text: &str| -> Vec<u64> {
             let lines = text.lines().filter(|line| line.contains("_total{"));
-            lines.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect()
+            lines
+                .map(|line| line.rsplit(' ').next().unwrap().parse().unwrap())
+                .collect()
         };
         let (first, second) = (counters(&first), counters(&second));
         assert_eq!(first.len(), plan.counters as usize);
-        assert!(first.iter().zip(&second).all(|(before, after)| before < after));
+        assert!(
+            first
+                .iter()
+                .zip(&second)
+                .all(|(before, after)| before < after)
+        );
     }
 
     #[test]
@@ -181,8 +195,9 @@ mod tests {
         };
         let text = scrape(&Openmetrics::new(plan.clone()));
         let lines = text.lines().filter(|line| line.contains("_bucket{"));
-        let counts: Vec<u64> =
-            lines.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect();
+        let counts: Vec<u64> = lines
+            .map(|line| line.rsplit(' ').next().unwrap().parse().unwrap())
+            .collect();
         assert_eq!(counts.len(), plan.buckets.len() + 1);
         assert!(counts.is_sorted());
     }

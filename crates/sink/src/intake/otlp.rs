@@ -109,7 +109,13 @@ fn points_of(metric: &[u8]) -> Option<u64> {
 }
 
 fn json_points_of(metric: &Value) -> u64 {
-    let types = ["gauge", "sum", "histogram", "exponentialHistogram", "summary"];
+    let types = [
+        "gauge",
+        "sum",
+        "histogram",
+        "exponentialHistogram",
+        "summary",
+    ];
     let points = types.map(|name| items(&metric[name], "dataPoints").count() as u64);
     points.iter().sum()
 }
@@ -126,7 +132,10 @@ mod tests {
     /// Two resources, the first with two scopes: three scopes with `records` each.
     fn export(records: &[(u64, &[u8])]) -> Vec<u8> {
         let scope = message(records);
-        let (one, two) = (message(&[(2, &scope)]), message(&[(2, &scope), (2, &scope)]));
+        let (one, two) = (
+            message(&[(2, &scope)]),
+            message(&[(2, &scope), (2, &scope)]),
+        );
         message(&[(1, &two), (1, &one)])
     }
 
@@ -146,7 +155,8 @@ mod tests {
 
     #[test]
     fn json_is_counted_as_well() {
-        let logs = br#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[{},{}]},{"logRecords":[{}]}]}]}"#;
+        let logs =
+            br#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[{},{}]},{"logRecords":[{}]}]}]}"#;
         assert_eq!(Signal::Logs.count_json(logs), Some(3));
         let metrics = br#"{"resourceMetrics":[{"scopeMetrics":[{"metrics":[
             {"name":"a","sum":{"dataPoints":[{},{}]}},{"gauge":{"dataPoints":[{}]}}]}]}]}"#;

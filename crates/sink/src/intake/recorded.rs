@@ -70,8 +70,12 @@ impl Recorded {
         if points.is_empty() || !self.names.as_ref().is_none_or(is_wanted) {
             return;
         }
-        let pairs = tags.iter().map(|tag| tag.split_once(':').unwrap_or((tag, "")));
-        let labels: Labels = pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+        let pairs = tags
+            .iter()
+            .map(|tag| tag.split_once(':').unwrap_or((tag, "")));
+        let labels: Labels = pairs
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect();
         let labels = labels.with("source", self.sink.as_str());
         // Whoever panicked with the lock in hand left whole values.
         let mut all = self.series.lock().unwrap_or_else(PoisonError::into_inner);

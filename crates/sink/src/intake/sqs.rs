@@ -178,8 +178,14 @@ fn message(number: u64) -> Message {
     });
     let (high, low) = (mixed(random), mixed(random ^ number));
     Message {
-        id: format!("{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}",
-            high >> 32, high >> 16 & 0xffff, high & 0xfff, low >> 52, low & 0xffff_ffff_ffff),
+        id: format!(
+            "{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}",
+            high >> 32,
+            high >> 16 & 0xffff,
+            high & 0xfff,
+            low >> 52,
+            low & 0xffff_ffff_ffff
+        ),
         body: body.to_string(),
     }
 }
@@ -193,7 +199,9 @@ const fn mixed(number: u64) -> u64 {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 #[cfg(test)]
@@ -219,7 +227,11 @@ mod tests {
         let sqs = Sqs::default();
         let receive = "AmazonSQS.ReceiveMessage";
         let first = ask(&sqs, receive, r#"{"QueueUrl":"q","MaxNumberOfMessages":3}"#);
-        let second = ask(&sqs, receive, r#"{"QueueUrl":"q","MaxNumberOfMessages":50}"#);
+        let second = ask(
+            &sqs,
+            receive,
+            r#"{"QueueUrl":"q","MaxNumberOfMessages":50}"#,
+        );
         assert_eq!((first.served, second.served), (3, 10));
         let mut bodies = Vec::new();
         for answer in [&first, &second] {
@@ -234,8 +246,15 @@ mod tests {
         bodies.sort_unstable();
         bodies.dedup();
         assert_eq!(bodies.len(), 13);
-        let deleted = ask(&sqs, "AmazonSQS.DeleteMessageBatch", r#"{"Entries":[{"Id":"a"},{"Id":"b"}]}"#);
-        assert_eq!(text(&deleted), r#"{"Failed":[],"Successful":[{"Id":"a"},{"Id":"b"}]}"#);
+        let deleted = ask(
+            &sqs,
+            "AmazonSQS.DeleteMessageBatch",
+            r#"{"Entries":[{"Id":"a"},{"Id":"b"}]}"#,
+        );
+        assert_eq!(
+            text(&deleted),
+            r#"{"Failed":[],"Successful":[{"Id":"a"},{"Id":"b"}]}"#
+        );
         assert_eq!(ask(&sqs, "AmazonSQS.CreateQueue", "{}").status, 400);
         assert!(ask(&sqs, receive, "no json").is_malformed);
     }

@@ -37,7 +37,14 @@ fn keys_need_no_quotes_as_in_nighthawks_documentation() {
         assert_eq!(read(text), read(quoted), "{text}");
         assert!(read(text).is_ok());
     }
-    for text in ["{a", "{'a", "{a:", "{response_body_size:20", "{\"a\\", "{,}"] {
+    for text in [
+        "{a",
+        "{'a",
+        "{a:",
+        "{response_body_size:20",
+        "{\"a\\",
+        "{,}",
+    ] {
         assert!(read(text).is_err(), "{text}");
     }
 }
