@@ -222,6 +222,12 @@ impl GoalMetric {
         )
     }
 
+    /// Whether it rests on what sinks find in what they receive.
+    #[must_use]
+    pub const fn is_of_arrivals(&self) -> bool {
+        matches!(self, Self::Doubled | Self::EventLatency(_) | Self::Loss)
+    }
+
     /// The tolerance where none is given: what is worth a person's time, and what
     /// the noise of each metric allows to see. METHODOLOGY.md has the reasons.
     #[must_use]

@@ -118,6 +118,14 @@ pub enum Doubt {
         /// How it was for this run.
         here: String,
     },
+    /// A sink received bodies that it could not read: broken, or packed in a way
+    /// that it does not know. What was in them counts nowhere.
+    BodiesUnread {
+        /// The sink.
+        id: String,
+        /// How many.
+        count: u64,
+    },
     /// A sink was the limit.
     SinkSaturated {
         /// The sink.
@@ -153,6 +161,7 @@ impl Doubt {
             // as much as it says.
             Self::GeneratorLimit { .. } => by_wall_clock,
             Self::ForeignCpu { share, .. } => by_wall_clock || *share > limits::FOREIGN_CPU_SHARE,
+            Self::BodiesUnread { .. } => metric.is_of_arrivals(),
             _ => true,
         }
     }
@@ -204,6 +213,10 @@ impl fmt::Display for Doubt {
                 "others used {} of the host's CPU time (limit {})",
                 Percent(*share),
                 Percent(*limit)
+            ),
+            Self::BodiesUnread { id, count } => write!(
+                f,
+                "sink {id} could not read {count} bodies: what was in them is not counted"
             ),
             Self::EnvironmentDiffers {
                 fact,

@@ -123,6 +123,32 @@ async fn carry_out(setup: Setup, scope: Token) -> Result<(), PartError> {
         cpu: clock::thread_cpu(),
         run_delay: run_delay(),
     };
+    carry_on(&worker, &pools, &mut tasks, &book, [&scope, &stop]).await;
+    worker.finish_all(&pools);
+    worker
+        .ledger
+        .borrow()
+        .shard
+        .stopped
+        .set(clock::now().as_u64());
+    let grace = worker.plan.grace.as_duration();
+    // What has not ended by then is cut, and counted so.
+    drop(timeout(grace, tasks.all_ended()).await);
+    drop(tasks);
+    worker.ledger.borrow_mut().cut();
+    worker.publish(&book, &pools, true);
+    worker.failure.get().map_or(Ok(()), |what| Err(what.into()))
+}
+
+/// Waits until the load is over: somebody asks it to end, its time is up, or the
+/// last of its requests is answered.
+async fn carry_on(
+    worker: &Worker,
+    pools: &[(Rc<Pool>, usize)],
+    tasks: &mut Tasks,
+    book: &Book,
+    [scope, stop]: [&Token; 2],
+) {
     loop {
         // All arms are cancel-safe: they wait and do nothing else.
         let is_asked = tokio::select! {
@@ -132,31 +158,36 @@ async fn carry_out(setup: Setup, scope: Token) -> Result<(), PartError> {
             () = worker.end.cancelled() => true,
             () = sleep(BEAT.as_duration()) => false,
         };
-        worker.publish(&book, &pools, false);
-        if is_asked || worker.is_over(&pools) {
+        worker.publish(book, pools, false);
+        if is_asked || worker.is_time_up(book.start) {
+            return;
+        }
+        if worker.is_over(pools) {
             break;
         }
     }
-    // Connections look at this: else they would wait or go on for as long as the
-    // grace lasts.
-    worker.finish();
-    worker
-        .ledger
-        .borrow()
-        .shard
-        .stopped
-        .set(clock::now().as_u64());
-    for (pool, _) in &pools {
-        pool.slots.borrow_mut().wake_all();
+    // Every request was taken. The load lasts until they are answered: else a few
+    // slow ones would look like many fast ones.
+    worker.finish_all(pools);
+    let patience = worker
+        .plan
+        .until
+        .requests
+        .map_or(Nanos::ZERO, |_| worker.plan.timeout);
+    let until = clock::now() + patience;
+    loop {
+        let is_ended = tokio::select! {
+            biased;
+            () = scope.cancelled() => true,
+            () = stop.cancelled() => true,
+            () = tasks.all_ended() => true,
+            () = sleep(BEAT.as_duration()) => clock::now() >= until,
+        };
+        worker.publish(book, pools, false);
+        if is_ended || worker.is_time_up(book.start) {
+            return;
+        }
     }
-    worker.rest.wake();
-    let grace = worker.plan.grace.as_duration();
-    // What has not ended by then is cut, and counted so.
-    drop(timeout(grace, tasks.all_ended()).await);
-    drop(tasks);
-    worker.ledger.borrow_mut().cut();
-    worker.publish(&book, &pools, true);
-    worker.failure.get().map_or(Ok(()), |what| Err(what.into()))
 }
 
 /// From when on time is accounted.
@@ -397,6 +428,23 @@ impl Worker {
     pub(super) fn fail(&self, what: &'static str) {
         self.failure.set(Some(what));
         self.finish();
+    }
+
+    /// Ends what connections and schedules do, and wakes those that wait.
+    /// Connections look at this: else they would go on for as long as the grace
+    /// lasts.
+    fn finish_all(&self, pools: &[(Rc<Pool>, usize)]) {
+        self.finish();
+        for (pool, _) in pools {
+            pool.slots.borrow_mut().wake_all();
+        }
+        self.rest.wake();
+    }
+
+    /// Whether the load has lasted as long as it may.
+    fn is_time_up(&self, start: Moment) -> bool {
+        let duration = self.plan.until.duration;
+        duration.is_some_and(|duration| clock::now() >= start + duration)
     }
 
     /// Whether there is nothing more to send and nothing to wait for.

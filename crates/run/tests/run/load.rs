@@ -415,3 +415,23 @@ fn a_connection_that_was_closed_between_requests_fails_none() {
         found.workers[0].shard.outcomes
     );
 }
+
+/// Once the measured time ended when the last request was taken, and what was not
+/// answered within the grace was cut.
+#[test]
+fn a_load_of_few_requests_lasts_until_they_are_answered() {
+    let mut slow = server(false, None);
+    slow.listeners[0].faults.delay = Some("300".parse().unwrap());
+    let (found, _) = against(&slow, |address| LoadPlan {
+        timeout: Nanos::from_secs(10),
+        grace: Nanos::from_millis(10),
+        ..closed(address, 4)
+    });
+    assert_eq!(ended(&found, Outcome::Ok), 4, "{found:?}");
+    assert_accounted(&found);
+    assert!(
+        found.measured >= Nanos::from_millis(300),
+        "{:?}",
+        found.measured
+    );
+}

@@ -50,6 +50,8 @@ struct Request {
     /// Undoes the body's coding, where there is one that is known.
     decoder: Option<Decoder>,
     events: BodyEvents,
+    /// Its body is packed in a way that is not known.
+    is_unread: bool,
 }
 
 impl Exchange {
@@ -145,10 +147,12 @@ impl Request {
             _ => None,
         };
         let coding = coding.filter(|_| decoder.is_none());
+        let events = BodyEvents::new(head.content_type, coding);
         Self {
             head_only: head.method == "HEAD",
             last: !head.keep_alive,
-            events: BodyEvents::new(head.content_type, coding),
+            is_unread: matches!(events, BodyEvents::Unseen),
+            events,
             decoder,
         }
     }
@@ -172,6 +176,7 @@ impl Request {
     /// Its body has ended.
     fn end(&mut self, stamps: &mut Stamps, shard: &SinkShard) {
         let Some(decoder) = &mut self.decoder else {
+            shard.malformed.add(u64::from(self.is_unread));
             return;
         };
         let decoded = decoder.finish(|bytes| {

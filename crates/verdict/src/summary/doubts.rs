@@ -48,6 +48,7 @@ pub(super) fn doubts(
         ));
     }
     doubts.extend(of_sinks(figures));
+    doubts.extend(of_bodies(manifest, window));
     doubts
 }
 
@@ -251,6 +252,17 @@ fn shortfall_cause(late: f64, busy: f64, figures: &RunFigures) -> ShortfallCause
     } else {
         ShortfallCause::Unknown
     }
+}
+
+fn of_bodies<'w>(manifest: &'w Manifest, window: &'w Window<'_>) -> impl Iterator<Item = Doubt> {
+    manifest.plan.sinks.iter().filter_map(|sink| {
+        let unread = window.grown(catalogue::BODIES_MALFORMED, is_of(&sink.id));
+        let count = floor_to_u64(unread.unwrap_or(0.0));
+        (count > 0).then(|| Doubt::BodiesUnread {
+            id: sink.id.clone(),
+            count,
+        })
+    })
 }
 
 fn of_sinks(figures: &RunFigures) -> Vec<Doubt> {

@@ -2,11 +2,13 @@ mod series;
 mod steady;
 
 use proptest::prelude::*;
-use stillwell_capture::{EventRecord, Note, PartNote, RunOutcome, SubjectEnd};
+use stillwell_capture::{
+    CountBounds, EventRecord, LedgerFigures, LedgerRecord, Note, PartNote, RunOutcome, SubjectEnd,
+};
 use stillwell_metric::{Labels, Value, catalogue, empty_histogram, encode_histogram};
 use stillwell_plan::{
     Aggregation, BlockShape, CheckPlan, GoalMetric, Phase, RatePlan, ScrapePlan, SeriesSelector,
-    SubjectKind,
+    StampPlan, SubjectKind,
 };
 use stillwell_units::{ByteRate, ByteSize, Moment, Nanos};
 
@@ -487,5 +489,66 @@ proptest! {
         let run = story.summary();
         let measured = run.value(&GoalMetric::Cpu).is_some();
         prop_assert!(measured || !run.doubts.is_empty(), "{:?}", run);
+    }
+}
+
+#[test]
+fn bodies_that_a_sink_could_not_read_make_what_arrived_unknown() {
+    let story = Story::healthy().with(catalogue::BODIES_MALFORMED, sink(), 2.0);
+    let doubt = only_doubt(&story);
+    assert!(
+        matches!(&doubt, Doubt::BodiesUnread { id, count: 20 } if id == "s"),
+        "{doubt:?}"
+    );
+    assert!(doubt.spoils(&GoalMetric::Loss) && !doubt.spoils(&GoalMetric::Cpu));
+    assert!(
+        doubt
+            .to_string()
+            .contains("sink s could not read 20 bodies")
+    );
+}
+
+#[test]
+fn events_that_still_arrive_when_the_drain_ends_are_not_called_lost() {
+    for (quiet, lost, is_told) in [(true, 3, true), (false, 3, false), (false, 0, true)] {
+        let mut story = Story::healthy();
+        story.manifest.ledger = Some(LedgerRecord {
+            generators: vec![lost_of_100(lost)],
+            quiet,
+            ..LedgerRecord::default()
+        });
+        let value = story.summary().value(&GoalMetric::Loss);
+        assert_eq!(value.is_some(), is_told, "quiet: {quiet}, lost: {lost}");
+    }
+}
+
+fn lost_of_100(lost: u64) -> LedgerFigures {
+    let exactly = |count| CountBounds {
+        least: count,
+        most: count,
+    };
+    LedgerFigures {
+        id: "g".to_owned(),
+        expected: StampPlan::ALL,
+        streams: 1,
+        sent: 100,
+        received: exactly(100 - lost),
+        lost: exactly(lost),
+        incomplete: exactly(0),
+        doubled: exactly(0),
+        unsent: exactly(0),
+        arrivals: 100 - lost,
+        reordered: 0,
+        displacement_max: 0,
+        late: 0,
+        unclear: 0,
+        intact: 100 - lost,
+        damaged: 0,
+        unverifiable: 0,
+        undeclared: 0,
+        bounded_windows: 0,
+        losses: Vec::new(),
+        loss_ranges: u64::from(lost > 0),
+        damages: Vec::new(),
     }
 }
