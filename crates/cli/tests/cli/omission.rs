@@ -66,6 +66,7 @@ impl Stall {
             let begin = first + self.after;
             let end = begin + self.length;
             if (begin..end).contains(&now) {
+                // This is the stall itself; nothing hopes that something is done by then.
                 sleep(end.since(now).as_duration()).await;
             }
             stream

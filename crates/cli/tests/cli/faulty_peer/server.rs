@@ -10,7 +10,7 @@ use stillwell_scope::{Place, Scope, Tasks, Token};
 use stillwell_units::Nanos;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::sleep;
+use tokio::time::interval;
 
 /// More connections than any load here opens at once.
 const CONNECTIONS_MAX: usize = 1000;
@@ -98,9 +98,10 @@ impl Talk {
     /// limit, and little enough for a machine that does other things.
     pub(super) async fn say_for_ever(&mut self, again: &[u8]) -> std::io::Result<()> {
         let many = again.repeat(8192 / again.len());
+        let mut beat = interval(Duration::from_millis(1));
         loop {
+            beat.tick().await;
             self.stream.write_all(&many).await?;
-            sleep(Duration::from_millis(1)).await;
         }
     }
 
