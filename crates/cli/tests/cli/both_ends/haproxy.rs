@@ -24,6 +24,8 @@ const DOORS: [(&str, &str); 4] = [
     ),
 ];
 
+/// Whoever looks whether a door is open opens a connection and closes it; with
+/// `http-ignore-probes` that is no request, even if it is noticed late.
 fn configuration(folder: &Path, plain: &str, tls: &str, ports: &[u16]) -> String {
     let fill = |text: &str| {
         text.replace("{folder}", &folder.display().to_string())
@@ -32,7 +34,7 @@ fn configuration(folder: &Path, plain: &str, tls: &str, ports: &[u16]) -> String
     };
     let mut text = fill(
         "global\n  stats socket {folder}/stats level admin\n\
-         defaults\n  mode http\n  timeout connect 10s\n  timeout client 30s\n  timeout server 30s\n",
+         defaults\n  mode http\n  option http-ignore-probes\n  timeout connect 10s\n  timeout client 30s\n  timeout server 30s\n",
     );
     for (index, ((listen, server), port)) in DOORS.iter().zip(ports).enumerate() {
         text.push_str(&fill(&format!(
