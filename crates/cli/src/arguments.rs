@@ -30,10 +30,11 @@ pub(crate) use self::lading::{
 };
 pub(crate) use self::lint::LintArguments;
 pub(crate) use self::load::{
-    Concurrency, FamilyName, Header, LoadArguments, LoadRate, LoadShapeArguments,
-    LoadStatsArguments, LoadTlsArguments, LoadTraceArguments, NighthawkClientArguments,
-    NighthawkIdle, NighthawkPredicate, NighthawkProtocol, NighthawkRequest, NighthawkShape,
-    NighthawkTarget, NighthawkTelling, NighthawkVerbosity, Predicate, ReuseName, SpanSink,
+    Concurrency, FamilyName, Header, IdleName, LoadArguments, LoadRate, LoadRequestArguments,
+    LoadShapeArguments, LoadStatsArguments, LoadTlsArguments, LoadTraceArguments,
+    NighthawkClientArguments, NighthawkIdle, NighthawkPredicate, NighthawkProtocol,
+    NighthawkRequest, NighthawkShape, NighthawkTarget, NighthawkTelling, NighthawkVerbosity,
+    Predicate, ReuseName, SpanSink,
 };
 pub(crate) use self::serve::{
     NighthawkTestServerArguments, ServeArguments, ServeCertificate, ServeFormat, ServeVersions,
@@ -66,7 +67,7 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// When to colour what is printed.
-    #[arg(long, global = true, value_enum, default_value_t = ColorWhen::Auto)]
+    #[arg(long, global = true, value_enum, default_value_t = ColorWhen::Auto, display_order = 1000)]
     pub(crate) color: ColorWhen,
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod load;
 mod output;
 pub(crate) mod payloadtool;
 mod places;
+mod random;
 pub(crate) mod relay;
 pub(crate) mod report;
 pub(crate) mod rig;

@@ -19,6 +19,8 @@ mod compare;
 mod config;
 #[path = "cli/faulty_peer.rs"]
 mod faulty_peer;
+#[path = "cli/figures.rs"]
+mod figures;
 #[path = "cli/git.rs"]
 mod git;
 #[path = "cli/hinder.rs"]

@@ -18,7 +18,8 @@
 //! * A request that has no connection since none can be had fails with that
 //!   outcome, rather than to wait for better times.
 //!
-//! *Running* is CPU time here; *blocked* is time in which something was due and
+//! *Running* is CPU time here, but for what goes into turning round until the next
+//! request is due; *blocked* is time in which something was due and
 //! no connection free, or without a schedule all that is not running; *late* is
 //! what sleeps took beyond their end.
 
@@ -34,6 +35,7 @@ mod ledger;
 mod pool;
 mod rest;
 mod slots;
+mod spun;
 mod trace;
 mod worker;
 

@@ -189,9 +189,13 @@ fn push(transport: impl Transport, worker: &Rc<Worker>, connections: u16, tasks:
 /// What a refusal on a stream counts as.
 pub(crate) fn stream_outcome(error: &io::Error) -> Outcome {
     match error.kind() {
-        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => {
-            Outcome::PeerClosed
-        }
+        // An end that TLS has not announced is one all the same.
+        ErrorKind::BrokenPipe
+        | ErrorKind::ConnectionReset
+        | ErrorKind::ConnectionAborted
+        | ErrorKind::UnexpectedEof => Outcome::PeerClosed,
+        // What arrived is no TLS.
+        ErrorKind::InvalidData => Outcome::Malformed,
         ErrorKind::TimedOut => Outcome::TimedOut,
         _ => Outcome::SendFailed,
     }

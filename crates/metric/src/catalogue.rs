@@ -127,6 +127,7 @@ catalogue! {
     WIRE_RECEIVED = "wire_received_bytes", Bytes, Counter, "Bytes read from connections, heads included.";
     FIRST_BYTE_TIME = "first_byte_time", Nanoseconds, Histogram, "First byte of the answer less the sent time of its request.";
     OWN_LATENESS = "own_lateness", Nanoseconds, Histogram, "Sent time less intended time where a connection was free.";
+    FAILED_TIME = "failed_time", Nanoseconds, Histogram, "End of a request without an answer less its intended time, labelled outcome.";
     CONNECT_TIME = "connect_time", Nanoseconds, Histogram, "Time that connecting took.";
     HANDSHAKE_TIME = "handshake_time", Nanoseconds, Histogram, "Time that securing a connection took.";
     SPANS_SAMPLED = "spans_sampled", Count, Counter, "Requests of which a span was to be exported.";

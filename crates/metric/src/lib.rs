@@ -10,6 +10,7 @@
 //!   own sake.
 //! * [`Recorder`] and [`Intervals`]: histograms that a worker fills and the
 //!   sampler takes away, one per interval; they merge exactly.
+//! * [`PackedHistogram`]: one that is kept for long.
 //! * [`Sample`]: one value of one series, on its way into a capture.
 //!
 //! There is no global registry: two runs live in one process.
@@ -20,13 +21,14 @@ mod cell;
 mod lading;
 mod load;
 mod outcome;
+mod packed;
 mod recorder;
 mod sample;
 mod shard;
 
 pub use account::{AccountCells, TimeState};
 pub use catalogue::{Kind, Metric, Unit};
-pub use cell::Cell;
+pub use cell::{Cell, PhasedCell};
 /// A histogram of times; see [`empty_histogram`].
 pub use hdrhistogram::Histogram;
 pub use lading::{CPU_MILLICORES, PHASE_MARKER, lading_series, lading_value};
@@ -34,6 +36,9 @@ pub use load::{
     CounterError, HandshakePart, HandshakeTally, LoadCounter, LoadShard, LoadTime, SizeCells, Sizes,
 };
 pub use outcome::Outcome;
-pub use recorder::{Intervals, Recorder, decode_histogram, empty_histogram, encode_histogram};
+pub use packed::PackedHistogram;
+pub use recorder::{
+    Intervals, Recorder, add_histogram, decode_histogram, empty_histogram, encode_histogram,
+};
 pub use sample::{Beat, Labels, Sample, SeriesName, Value};
 pub use shard::{GeneratorShard, Shard, SinkShard};

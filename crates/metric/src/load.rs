@@ -6,8 +6,8 @@ mod sizes;
 
 use std::sync::OnceLock;
 
-use crate::account::AccountCells;
-use crate::cell::Cell;
+use crate::account::{AccountCells, TimeState};
+use crate::cell::{Cell, PhasedCell};
 use crate::outcome::Outcome;
 use crate::recorder::{Intervals, Recorder};
 pub use counter::{CounterError, LoadCounter};
@@ -32,6 +32,9 @@ pub enum LoadTime {
     Connect,
     /// Securing a connection.
     Handshake,
+    /// End of a request that got no answer and ended so, less its intended time,
+    /// or less the time at which it was taken where there is no schedule.
+    Failed(Outcome),
     /// How long the schedule stood still since nothing more may wait, one sample
     /// for each time; only of workers that hold requests back.
     Blocked,
@@ -43,9 +46,27 @@ impl LoadTime {
     /// Outcomes that are answers.
     const CLASSES: usize = Outcome::ANSWERS.len();
     /// How many there are.
-    pub const COUNT: usize = 2 * Self::CLASSES + 7;
+    pub const COUNT: usize = 2 * Self::CLASSES + 7 + Outcome::FAILURES.len();
 
-    /// Its place among all; that of the first class for what is no answer.
+    /// All of them, in the order of their places.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let service = Outcome::ANSWERS.into_iter().map(Self::Service);
+        let response = Outcome::ANSWERS.into_iter().map(Self::Response);
+        let single = [
+            Self::FirstByte,
+            Self::Lateness,
+            Self::OwnLateness,
+            Self::Connect,
+            Self::Handshake,
+            Self::Blocked,
+            Self::Origin,
+        ];
+        let failed = Outcome::FAILURES.into_iter().map(Self::Failed);
+        service.chain(response).chain(single).chain(failed)
+    }
+
+    /// Its place among all; that of the first class for what is no answer, and of
+    /// the first failure for what is none.
     #[must_use]
     pub const fn index(self) -> usize {
         match self {
@@ -58,6 +79,7 @@ impl LoadTime {
             Self::Handshake => 2 * Self::CLASSES + 4,
             Self::Blocked => 2 * Self::CLASSES + 5,
             Self::Origin => 2 * Self::CLASSES + 6,
+            Self::Failed(failure) => 2 * Self::CLASSES + 7 + failure_index(failure),
         }
     }
 }
@@ -70,56 +92,82 @@ const fn class_index(outcome: Outcome) -> usize {
     }
 }
 
+const fn failure_index(outcome: Outcome) -> usize {
+    let place = outcome.index().saturating_sub(Outcome::ANSWERS.len());
+    if place < Outcome::FAILURES.len() {
+        place
+    } else {
+        0
+    }
+}
+
 /// What one load worker counts.
+///
+/// A request belongs to the warm-up or to the measured time by when it was due,
+/// or taken where there is no schedule; what has a [`PhasedCell`] does so by when
+/// it happens. Connections that are open when measuring begins, and what was
+/// agreed on when they were, count as measured.
 #[derive(Debug)]
 pub struct LoadShard {
     /// Requests begun: taken from the schedule, to be sent.
     pub begun: Cell,
+    /// The same for requests of the warm-up.
+    pub warmup_begun: Cell,
+    /// Requests that were given to a connection, each once however often it went
+    /// out.
+    pub sent: Cell,
+    /// The same for requests of the warm-up.
+    pub warmup_sent: Cell,
     /// Requests that the schedule has asked for so far; stays 0 without one.
-    pub asked: Cell,
+    pub asked: PhasedCell,
     /// How requests ended, in the order of [`Outcome::ALL`].
     pub outcomes: [Cell; Outcome::ALL.len()],
     /// The same for requests of the warm-up.
     pub warmup_outcomes: [Cell; Outcome::ALL.len()],
     /// Connections opened.
-    pub connections: Cell,
+    pub connections: PhasedCell,
     /// Attempts to connect that failed.
-    pub connect_failures: Cell,
+    pub connect_failures: PhasedCell,
     /// Those of them that took too long.
-    pub connect_timeouts: Cell,
+    pub connect_timeouts: PhasedCell,
     /// Why the first of them did, for readers.
     pub connect_trouble: OnceLock<String>,
     /// Why the first answer that breaks the protocol does, for readers.
     pub answer_trouble: OnceLock<String>,
     /// Handshakes that resumed an earlier session.
-    pub handshakes_resumed: Cell,
+    pub handshakes_resumed: PhasedCell,
     /// What was agreed on in handshakes.
     pub handshakes: HandshakeTally,
     /// Requests that waited for a connection that was opened for them.
-    pub waited_for_connect: Cell,
+    pub waited_for_connect: PhasedCell,
     /// Requests that waited although no connection could be added; only of
     /// workers that hold requests back.
-    pub waited_for_free: Cell,
+    pub waited_for_free: PhasedCell,
     /// Connections that ended because they had carried all that they may.
-    pub connections_used_up: Cell,
+    pub connections_used_up: PhasedCell,
     /// Connections that the peer ended between two requests.
-    pub connections_ended: Cell,
+    pub connections_ended: PhasedCell,
     /// Bytes written to connections.
-    pub bytes_sent: Cell,
+    pub bytes_sent: PhasedCell,
     /// Bytes read from connections.
-    pub bytes_received: Cell,
+    pub bytes_received: PhasedCell,
     /// Sizes of answers' heads.
     pub head_sizes: SizeCells,
     /// Sizes of answers' bodies.
     pub body_sizes: SizeCells,
     /// Requests of which a span was to be exported.
-    pub spans_sampled: Cell,
+    pub spans_sampled: PhasedCell,
     /// Spans that found the exporter's queue full.
-    pub spans_dropped: Cell,
+    pub spans_dropped: PhasedCell,
     /// Where the worker's time went. *Running* is CPU time.
     pub account: AccountCells,
+    /// The same of the warm-up alone; the largest number while that lasts.
+    pub warmup_account: AccountCells,
+    /// CPU time of the thread until measuring began, in nanoseconds; 0 without a
+    /// warm-up, and the largest number while that lasts.
+    pub warmup_cpu: Cell,
     /// Nanoseconds in which the worker could have run and had no CPU.
-    pub run_delay: Cell,
+    pub run_delay: PhasedCell,
     /// When it began nothing more, in nanoseconds on the monotonic clock; 0
     /// before.
     pub stopped: Cell,
@@ -136,28 +184,33 @@ impl LoadShard {
         let (recorders, times) = (0..LoadTime::COUNT).map(|_| Recorder::pair()).unzip();
         let shard = Self {
             begun: Cell::default(),
-            asked: Cell::default(),
+            warmup_begun: Cell::default(),
+            sent: Cell::default(),
+            warmup_sent: Cell::default(),
+            asked: PhasedCell::default(),
             outcomes: Default::default(),
             warmup_outcomes: Default::default(),
-            connections: Cell::default(),
-            connect_failures: Cell::default(),
-            connect_timeouts: Cell::default(),
+            connections: PhasedCell::default(),
+            connect_failures: PhasedCell::default(),
+            connect_timeouts: PhasedCell::default(),
             connect_trouble: OnceLock::new(),
             answer_trouble: OnceLock::new(),
-            handshakes_resumed: Cell::default(),
+            handshakes_resumed: PhasedCell::default(),
             handshakes: HandshakeTally::default(),
-            waited_for_connect: Cell::default(),
-            waited_for_free: Cell::default(),
-            connections_used_up: Cell::default(),
-            connections_ended: Cell::default(),
-            bytes_sent: Cell::default(),
-            bytes_received: Cell::default(),
+            waited_for_connect: PhasedCell::default(),
+            waited_for_free: PhasedCell::default(),
+            connections_used_up: PhasedCell::default(),
+            connections_ended: PhasedCell::default(),
+            bytes_sent: PhasedCell::default(),
+            bytes_received: PhasedCell::default(),
             head_sizes: SizeCells::default(),
             body_sizes: SizeCells::default(),
-            spans_sampled: Cell::default(),
-            spans_dropped: Cell::default(),
+            spans_sampled: PhasedCell::default(),
+            spans_dropped: PhasedCell::default(),
             account: AccountCells::default(),
-            run_delay: Cell::default(),
+            warmup_account: AccountCells::default(),
+            warmup_cpu: Cell::default(),
+            run_delay: PhasedCell::default(),
             stopped: Cell::default(),
             predicate: Cell::default(),
             times,
@@ -171,11 +224,78 @@ impl LoadShard {
         &self.times[time.index()]
     }
 
-    /// How many requests ended so, warm-up included.
+    /// How many requests ended so in the measured time.
     #[must_use]
     pub fn ended(&self, outcome: Outcome) -> u64 {
-        let index = outcome.index();
-        self.outcomes[index].total() + self.warmup_outcomes[index].total()
+        self.outcomes[outcome.index()].total()
+    }
+
+    /// How many requests were begun, warm-up included.
+    #[must_use]
+    pub fn begun_in_all(&self) -> u64 {
+        self.begun.total() + self.warmup_begun.total()
+    }
+
+    /// How many requests ended so, warm-up included.
+    #[must_use]
+    pub fn ended_ever(&self, outcome: Outcome) -> u64 {
+        self.ended(outcome) + self.warmup_outcomes[outcome.index()].total()
+    }
+
+    /// Nanoseconds that the worker spent in `state` in the measured time.
+    #[must_use]
+    pub fn spent(&self, state: TimeState) -> u64 {
+        let before = self.warmup_account.of(state).total();
+        self.account.of(state).total().saturating_sub(before)
+    }
+
+    /// A warm-up begins: what happens from now on counts only once it is over.
+    pub fn warm_up(&self) {
+        self.phased().into_iter().for_each(PhasedCell::warm_up);
+        for state in TimeState::ALL {
+            self.warmup_account.of(state).set(u64::MAX);
+        }
+        self.warmup_cpu.set(u64::MAX);
+    }
+
+    /// The warm-up is over. `asked` requests belong to it, and of the connections
+    /// that were opened `open` are still there, `resumed` of them with a session
+    /// of an earlier one.
+    pub fn measure(&self, asked: u64, open: u64, resumed: u64) {
+        for cell in self.phased() {
+            cell.measure_from(cell.total());
+        }
+        self.asked.measure_from(asked);
+        for (cell, kept) in [
+            (&self.connections, open),
+            (&self.handshakes_resumed, resumed),
+        ] {
+            cell.measure_from(cell.total().saturating_sub(kept));
+        }
+        for state in TimeState::ALL {
+            let spent = self.account.of(state).total();
+            self.warmup_account.of(state).set(spent);
+        }
+    }
+
+    /// Everything that is told apart by when it happens.
+    const fn phased(&self) -> [&PhasedCell; 14] {
+        [
+            &self.asked,
+            &self.connections,
+            &self.connect_failures,
+            &self.connect_timeouts,
+            &self.handshakes_resumed,
+            &self.waited_for_connect,
+            &self.waited_for_free,
+            &self.connections_used_up,
+            &self.connections_ended,
+            &self.bytes_sent,
+            &self.bytes_received,
+            &self.spans_sampled,
+            &self.spans_dropped,
+            &self.run_delay,
+        ]
     }
 
     /// How many requests have ended in any way, warm-up included.
@@ -192,20 +312,28 @@ mod tests {
 
     #[test]
     fn every_time_has_its_own_place() {
-        let mut places: Vec<usize> = Outcome::ANSWERS
-            .iter()
-            .flat_map(|class| [LoadTime::Service(*class), LoadTime::Response(*class)])
-            .chain([LoadTime::FirstByte, LoadTime::Lateness])
-            .chain([
-                LoadTime::OwnLateness,
-                LoadTime::Connect,
-                LoadTime::Handshake,
-                LoadTime::Blocked,
-                LoadTime::Origin,
-            ])
-            .map(LoadTime::index)
-            .collect();
-        places.sort_unstable();
+        let places: Vec<usize> = LoadTime::all().map(LoadTime::index).collect();
         assert_eq!(places, (0..LoadTime::COUNT).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn connections_that_outlive_the_warm_up_are_measured() {
+        let (shard, _) = LoadShard::pair();
+        shard.warm_up();
+        shard.connections.add(5);
+        shard.handshakes_resumed.add(3);
+        shard.bytes_sent.add(700);
+        shard.account.running.add(10);
+        assert_eq!(shard.spent(TimeState::Running), 0, "it is not over");
+        shard.measure(90, 2, 1);
+        shard.connections.add(1);
+        shard.bytes_sent.add(7);
+        shard.asked.set(100);
+        shard.account.running.add(4);
+        assert_eq!(shard.connections.measured(), 3);
+        assert_eq!(shard.handshakes_resumed.measured(), 1);
+        assert_eq!(shard.bytes_sent.measured(), 7);
+        assert_eq!(shard.asked.measured(), 10);
+        assert_eq!(shard.spent(TimeState::Running), 4);
     }
 }

@@ -65,6 +65,20 @@ impl Outcome {
         Self::StatusOther,
     ];
 
+    /// Those that are ends without an answer: all others of [`Outcome::ALL`] but
+    /// [`Outcome::Unfinished`], which is no end.
+    pub const FAILURES: [Self; 9] = [
+        Self::ConnectRefused,
+        Self::ConnectTimedOut,
+        Self::ConnectFailed,
+        Self::HandshakeFailed,
+        Self::PeerClosed,
+        Self::TimedOut,
+        Self::Malformed,
+        Self::SendFailed,
+        Self::Dropped,
+    ];
+
     /// The value of the `outcome` label.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -121,6 +135,8 @@ mod tests {
         for (index, outcome) in Outcome::ALL.iter().enumerate() {
             assert_eq!(outcome.index(), index);
             assert_eq!(outcome.is_answer(), Outcome::ANSWERS.contains(outcome));
+            let is_failure = !outcome.is_answer() && *outcome != Outcome::Unfinished;
+            assert_eq!(is_failure, Outcome::FAILURES.contains(outcome));
         }
     }
 

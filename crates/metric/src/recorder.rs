@@ -73,9 +73,7 @@ impl Recorder {
         match finished.as_mut() {
             // The sampler was slow: keep both intervals together.
             Some(waiting) => {
-                waiting
-                    .add(&self.current)
-                    .unwrap_or_else(|_| unreachable!("both histograms have the same bounds"));
+                add_histogram(waiting, &self.current);
                 self.current.reset();
             }
             None => *finished = Some(std::mem::replace(&mut self.current, empty_histogram())),
@@ -119,6 +117,12 @@ impl fmt::Debug for Intervals {
 pub fn empty_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST.as_u64(), SIGNIFICANT_DIGITS)
         .unwrap_or_else(|_| unreachable!("the bounds are constants that the library accepts"))
+}
+
+/// Adds the samples of `part` to `all`; both as [`empty_histogram`] makes them.
+pub fn add_histogram(all: &mut Histogram<u64>, part: &Histogram<u64>) {
+    all.add(part)
+        .unwrap_or_else(|_| unreachable!("both histograms have the same bounds"));
 }
 
 /// `histogram` in the HdrHistogram V2 encoding.

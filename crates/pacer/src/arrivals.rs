@@ -12,6 +12,9 @@ use crate::Part;
 use crate::curve::{Fraction, Segments, bounded};
 use draw::{Draw, Zipf};
 
+/// What floats may lack of a whole request.
+const ROUNDING: f64 = 1e-6;
+
 /// The moments, one after the other, at which the requests of a [`Part`] are due.
 /// They never go back, follow from plan and seed alone, and in the long run are
 /// as many as the curve asks for: exactly so where they are even, in bursts or
@@ -117,11 +120,19 @@ impl Arrivals {
         self.taken
     }
 
-    /// How many the curve has asked of this part until `now`, with the one under
-    /// way: the asked rate times the time.
+    /// How many the curve has asked of this part until `now`, of the first `most`
+    /// of the whole load: the asked rate times the time. Whole requests, but for
+    /// spacings that are drawn, where the curve says how many there are in the mean.
     #[must_use]
-    pub fn asked_until(&self, now: Moment) -> f64 {
-        self.curve.asked_at(now.since(self.start).as_u64()) * self.part.fraction()
+    pub fn asked_until(&self, now: Moment, most: Option<u64>) -> f64 {
+        let all = self.curve.asked_at(now.since(self.start).as_u64());
+        let all = most.map_or(all, |most| all.min(float_from_u64(most)));
+        match self.spacing {
+            State::Gaps { .. } => all * self.part.fraction(),
+            State::Even | State::Burst { .. } | State::Jitter { .. } => {
+                float_from_u64(self.part.of_total(floor_to_u64(all + ROUNDING)))
+            }
+        }
     }
 
     /// How many are due at `now` and were not taken. Takes longer the more they

@@ -68,6 +68,15 @@ impl Part {
         self.share.total_at(in_share) - 1
     }
 
+    /// How many of the whole schedule's first `total` units are this part's.
+    #[must_use]
+    pub fn of_total(&self, total: u64) -> u64 {
+        let in_share = self.share.of_total(total);
+        let (rounds, rest) = (in_share / self.period, in_share % self.period);
+        let begun = self.slots.partition_point(|slot| *slot < rest);
+        rounds * self.slots.len() as u64 + begun as u64
+    }
+
     /// How much of the whole schedule it is.
     #[must_use]
     pub fn fraction(&self) -> f64 {
@@ -132,6 +141,10 @@ mod tests {
                 prop_assert!((share - part.fraction()).abs() < 0.15, "{share}");
             }
             prop_assert_eq!(seen.len(), 2000);
+            for total in [0, 1, 7, 500, 2000] {
+                let sum: u64 = parts().map(|part| part.of_total(total)).sum();
+                prop_assert_eq!(sum, total);
+            }
             let whole: f64 = parts().map(|part| part.fraction()).sum();
             prop_assert!((whole - 1.0).abs() < 1e-9);
         }

@@ -127,7 +127,7 @@ pub enum IdleStrategy {
 pub struct UntilPlan {
     /// After this time from the start, warm-up included.
     pub duration: Option<Nanos>,
-    /// After this many requests, warm-up included.
+    /// After this many requests, those of the warm-up included.
     pub requests: Option<u64>,
     /// Well, once a counter exceeds a threshold.
     pub termination: Vec<PredicatePlan>,
@@ -138,7 +138,7 @@ pub struct UntilPlan {
     pub by_worker: bool,
 }
 
-/// Holds once a counter exceeds a threshold.
+/// Holds once a counter of the measured time exceeds a threshold.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct PredicatePlan {
     /// What is counted.

@@ -97,7 +97,7 @@ pub struct LoadInterval {
     pub length: Nanos,
     /// Requests that the schedule asked for; `None` where no rate was asked.
     pub asked: Option<u64>,
-    /// Requests sent.
+    /// Requests that were given to a connection, each once.
     pub sent: u64,
     /// How requests ended, whenever they were sent; what is zero may be left out.
     pub outcomes: Vec<OutcomeCount>,
@@ -105,8 +105,8 @@ pub struct LoadInterval {
     pub bytes_received: u64,
     /// Bytes sent.
     pub bytes_sent: u64,
-    /// Latencies from the intended time, of requests that ended here. In a closed
-    /// loop the intended time is the sent time.
+    /// Latencies from the intended time, of requests that were answered here; from
+    /// the sent time in a closed loop.
     #[serde(rename = "response_time_ns")]
     pub response_time: PackedHistogram,
     /// Latencies from the sent time, of the same requests.

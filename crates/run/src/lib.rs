@@ -36,9 +36,9 @@ pub use conduct::{ConductError, conduct, conduct_together};
 pub use export::{Exports, PageAddress, PagePlan};
 pub use interrupt::Interrupt;
 pub use load::{
-    AddressFamily, HostCpu, LoadDoubt, LoadEnd, LoadError, LoadFound, LoadPhase, LoadSecond,
-    LoadSnapshot, LoadWorkerFound, PageFound, ResolveError, SinkFound, SpansFound, TelemetryError,
-    TelemetryFound, conduct_load, load_doubts,
+    AddressFamily, HostCpu, LoadDoubt, LoadEnd, LoadError, LoadFound, LoadPacing, LoadPhase,
+    LoadSecond, LoadSnapshot, LoadWorkerFound, PageFound, ResolveError, SinkFound, SpansFound,
+    TelemetryError, TelemetryFound, conduct_load, load_doubts, snapshot_doubts,
 };
 pub use request::{Progress, RunRequest};
 pub use together::Together;

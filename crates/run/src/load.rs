@@ -17,14 +17,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use stillwell_generator::{PrepareLoadError, prepare_load};
 use stillwell_metric::LoadShard;
 use stillwell_plan::LoadPlan;
-use stillwell_scope::{PartEnd, Place, Scope, Token, clock};
+use stillwell_scope::{PartEnd, Place, Scope, Token, clock, explain};
 use stillwell_units::{Moment, Nanos};
 
 use crate::interrupt::Interrupt;
-use crate::record::explain;
 use collect::Collector;
 pub use collect::{LoadSecond, LoadWorkerFound};
-pub use doubt::{LoadDoubt, load_doubts};
+pub use doubt::{LoadDoubt, LoadPacing, load_doubts, snapshot_doubts};
 pub use resolve::{AddressFamily, ResolveError};
 pub use snapshot::{LoadPhase, LoadSnapshot};
 use telemetry::Telemetry;
@@ -144,7 +143,8 @@ pub fn conduct_load(
         pause.wait(LOOK_EVERY);
         tell(&mut collector, false, progress, telemetry.as_mut());
     }
-    let wall = clock::wall();
+    // Told a moment later than it was.
+    let wall = clock::wall().saturating_sub(clock::now().since(measured_from));
     let cpu = clock::process_cpu();
     let host = resolve::host_cpu();
     if plan.warmup > Nanos::ZERO {
@@ -306,7 +306,7 @@ fn end_of(
     }
     let begun: u64 = workers
         .iter()
-        .map(|worker| worker.shard.begun.total())
+        .map(|worker| worker.shard.begun_in_all())
         .sum();
     match plan.until.requests {
         Some(requests) if begun >= requests => LoadEnd::Requests,

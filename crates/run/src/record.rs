@@ -7,7 +7,7 @@ use stillwell_capture::{
 use stillwell_metric::{Beat, Sample};
 use stillwell_observer::HostFacts;
 use stillwell_plan::Phase;
-use stillwell_scope::{PartEnd, clock};
+use stillwell_scope::{PartEnd, clock, explain};
 use stillwell_units::Moment;
 
 use crate::export::Exporter;
@@ -161,20 +161,6 @@ fn keep_failure(outcome: &mut RunOutcome, written: Result<(), CaptureError>) {
             reason: explain(&error),
         };
     }
-}
-
-/// An error and its causes as one line.
-pub(crate) fn explain(error: &(impl std::error::Error + ?Sized)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let inner_text = inner.to_string();
-        if !text.ends_with(&inner_text) {
-            text = format!("{text}: {inner_text}");
-        }
-        cause = inner.source();
-    }
-    text
 }
 
 fn wall_millis() -> u64 {

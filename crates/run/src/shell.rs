@@ -12,7 +12,7 @@ use stillwell_generator::Prepared;
 use stillwell_metric::{Shard, SinkShard};
 use stillwell_observer::{Beaten, SamplerHandle};
 use stillwell_plan::Phase;
-use stillwell_scope::{PartEnd, Scope, Token, clock};
+use stillwell_scope::{PartEnd, Scope, Token, clock, explain};
 use stillwell_subject::{Exit, Stopped, Subject};
 use stillwell_units::{Moment, Nanos};
 
@@ -20,7 +20,7 @@ use crate::conduct::ConductError;
 use crate::interrupt::Interrupt;
 use crate::machine::{Action, Event, Machine};
 use crate::parts::Parts;
-use crate::record::{Record, explain};
+use crate::record::Record;
 use crate::request::RunRequest;
 pub(crate) use crate::shell::progress::Teller;
 use crate::shell::progress::Totals;

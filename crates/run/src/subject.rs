@@ -6,12 +6,13 @@ use std::sync::Arc;
 use stillwell_capture::SubjectEnd;
 use stillwell_observer::CgroupFiles;
 use stillwell_plan::{SubjectKind, SubjectPlan, Wanted};
+use stillwell_scope::explain;
 use stillwell_subject::{
     Cgroup, Division, Exit, Limits, StartError, StartOptions, Stopped, Subject, divide, online,
 };
 use stillwell_units::Nanos;
 
-use crate::record::{Record, explain};
+use crate::record::Record;
 use crate::request::RunRequest;
 use crate::together::{Link, Together, divide_duet};
 

@@ -14,11 +14,13 @@
 //! [`clock`] is the one clock of a process.
 
 pub mod clock;
+mod explain;
 mod place;
 mod stopping;
 mod tasks;
 mod thread;
 
+pub use explain::explain;
 pub use place::{NetworkNamespace, Place, PlaceError};
 pub use stopping::{Drain, Stopping};
 pub use tasks::Tasks;

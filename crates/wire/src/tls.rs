@@ -68,6 +68,15 @@ pub enum TlsError {
         /// What is the matter.
         source: rustls::Error,
     },
+    /// A certificate or a key of a kind that TLS has given up.
+    #[error(
+        "{place} is for a DSA key, with which TLS is not spoken any more: make one with RSA of \
+         2048 bits or more, ECDSA over P-256 or P-384, or Ed25519"
+    )]
+    Dsa {
+        /// The file, or what it is for.
+        place: String,
+    },
     /// A cipher suite that there is none of.
     #[error("cipher suite `{name}` is not known: {accepted} are")]
     Suite {

@@ -32,7 +32,11 @@ Rates:
 
 Latency counts from the time at which a request was due, so that requests that
 had to wait for the target show it. The time from the sent time on stands beside
-it; in a closed loop there is only that.
+it; in a closed loop there is only that. With --closed-loop a rate is the most
+that is sent: while all connections wait for answers, the schedule waits too.
+
+With --warmup everything that is told is of the time after it: requests that
+were due then, bytes since then, and connections that were open by then.
 
 Stats sinks, with the port where none is given:
   statsd://HOST:8125 statsd+tcp:// dogstatsd://      lines of statsd, with or without tags
@@ -41,13 +45,26 @@ Stats sinks, with the port where none is given:
   remote-write+http://HOST:9090 remote-write+https:// Prometheus' remote write
 A sink that fails is told again the next time and never disturbs the load.
 
+Files of requests:
+  --requests-file  one a line: METHOD URL BODY, of which METHOD and BODY may be
+                   missing; lines that begin with # are passed over
+  --request-source a request source plugin of Nighthawk's, with name and
+                   typed_config, or its list alone; URL says where they go:
+    options:
+    - request_method: POST
+      request_headers:
+      - header: { key: \":path\", value: /in }
+      json_body: '{\"a\": 1}'
+    - request_body_size: 1000
+
 Exit codes:
   0        it ran
   1        a failure predicate came true
   2        usage
-  3        could not run: no such host, nobody listens
-  4        invalid: the generator was the limit of an open loop, a part failed, or
-           not one request was answered
+  3        could not run: no such host, not one connection could be had, or what
+           was found could not be written
+  4        invalid: the load itself was the limit or had no CPU, a part of it failed,
+           or not one request was due, begun or answered in the measured time
   130 143  interrupted by SIGINT or SIGTERM; what was found is printed all the same";
 
 /// `stillwell load`.
@@ -61,11 +78,12 @@ pub(crate) struct LoadArguments {
     /// How fast: max, N/s, FROM/s..TO/s:TIME or N/s:TIME,N/s:TIME…
     #[arg(short, long, default_value = "max")]
     pub(crate) rate: LoadRate,
-    /// How long to send [default: 10s, or no end where --requests is given]
-    #[arg(short, long, value_name = "TIME")]
+    /// How long to send [default: 10s, or as long as --rate says where that is
+    /// longer; no end where --requests is given]
+    #[arg(short, long, value_name = "TIME", value_parser = above_zero)]
     pub(crate) duration: Option<Nanos>,
-    /// How many requests to send
-    #[arg(short = 'n', long, value_name = "N")]
+    /// How many requests to send, unless the time is up before
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) requests: Option<u64>,
     /// How long to send before anything is measured, within the duration
     #[arg(long, value_name = "TIME", default_value = "0s")]
@@ -76,18 +94,41 @@ pub(crate) struct LoadArguments {
     /// Threads that send: a number, or auto for one on each CPU
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) concurrency: Concurrency,
-    /// CPUs for these threads, such as 1 or 2,3: one thread on each in turn
+    /// CPUs for these threads, such as 1 or 2,3: one thread on each, in turn where
+    /// there are more threads
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) cpus: Vec<u16>,
     /// What is spoken on connections
     #[arg(short, long, value_enum, default_value_t = ProtocolName::Http1)]
     pub(crate) protocol: ProtocolName,
-    /// Requests at once on each connection of HTTP/2
+    /// Requests at once on each connection, with --protocol http2
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) streams: u32,
-    /// Count latency from the sent time even where a rate is given
+    /// Have a rate wait for answers: no more than it is sent, nothing queues up, and
+    /// latency counts from the sent time
     #[arg(long)]
     pub(crate) closed_loop: bool,
+    /// End well once a counter exceeds a threshold, such as ok:1000; repeatable
+    #[arg(long, value_name = "COUNTER:N")]
+    pub(crate) termination_predicate: Vec<Predicate>,
+    /// End with a failure once a counter exceeds a threshold, such as status_5xx:0;
+    /// repeatable
+    #[arg(long, value_name = "COUNTER:N")]
+    pub(crate) failure_predicate: Vec<Predicate>,
+    /// What is printed on standard output: human, nighthawk-human, json, yaml,
+    /// dotted, csv, prometheus, fortio, experimental_fortio_pedantic, hgrm, hlog or
+    /// stillwell, which alone says everything
+    #[arg(long, value_name = "FORMAT", default_value = "human", value_parser = LoadFormat::from_str)]
+    pub(crate) output_format: LoadFormat,
+    /// A word that results carry; repeatable
+    #[arg(long)]
+    pub(crate) label: Vec<String>,
+    /// Seed of everything random: a whole number [default: drawn, and told]
+    #[arg(long)]
+    pub(crate) seed: Option<Seed>,
+    /// No progress, and no word about receivers
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
     #[command(flatten)]
     pub(crate) shape: LoadShapeArguments,
     #[command(flatten)]
@@ -100,28 +141,11 @@ pub(crate) struct LoadArguments {
     pub(crate) stats: LoadStatsArguments,
     #[command(flatten)]
     pub(crate) trace: LoadTraceArguments,
-    /// End well once a counter exceeds a threshold; repeatable
-    #[arg(long, value_name = "COUNTER:N")]
-    pub(crate) termination_predicate: Vec<Predicate>,
-    /// End with a failure once a counter exceeds a threshold; repeatable
-    #[arg(long, value_name = "COUNTER:N")]
-    pub(crate) failure_predicate: Vec<Predicate>,
-    /// What is printed on standard output
-    #[arg(long, value_name = "FORMAT", default_value = "human", value_parser = LoadFormat::from_str)]
-    pub(crate) output_format: LoadFormat,
-    /// A word for results; repeatable
-    #[arg(long)]
-    pub(crate) label: Vec<String>,
-    /// Seed of everything random: a whole number
-    #[arg(long)]
-    pub(crate) seed: Option<Seed>,
-    /// No progress
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
 }
 
 /// How the moments of requests lie on the rate.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Shape of a rate")]
 pub(crate) struct LoadShapeArguments {
     /// Send N requests at once, at the same mean rate
     #[arg(long, value_name = "N", group = "spacing", value_parser = clap::value_parser!(u32).range(1..))]
@@ -139,11 +163,14 @@ pub(crate) struct LoadShapeArguments {
 
 /// What requests are.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Requests")]
 pub(crate) struct LoadRequestArguments {
-    /// Method of requests [default: GET, or POST where there is a body]
+    /// Method of requests; in --requests-file and --request-source of those that
+    /// name none [default: GET, or POST where there is a body]
     #[arg(short = 'X', long, visible_alias = "request-method")]
     pub(crate) method: Option<String>,
-    /// A header, as `name: value`; repeatable
+    /// A header, as `name: value`; repeatable. It stands in for one of the same
+    /// name in --har; one in --request-source stands in for it
     #[arg(
         short = 'H',
         long,
@@ -151,48 +178,57 @@ pub(crate) struct LoadRequestArguments {
         visible_alias = "request-header"
     )]
     pub(crate) header: Vec<Header>,
-    /// The body: text, @FILE, or payload:FORMAT:SIZE such as payload:json:4KiB
+    /// The body: text, @FILE, or payload:FORMAT:SIZE such as payload:json:4KiB; in
+    /// --requests-file and --request-source of those that name none
     #[arg(short, long)]
     pub(crate) body: Option<String>,
     /// Requests from a file, one a line: URL, METHOD URL, or METHOD URL BODY
     #[arg(long, value_name = "FILE", conflicts_with = "urls")]
     pub(crate) requests_file: Option<PathBuf>,
-    /// The requests of a recording by a browser or proxy
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["urls", "requests_file"])]
+    /// The requests of a recording by a browser or proxy (HAR), in their order
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["urls", "requests_file", "method", "body"])]
     pub(crate) har: Option<PathBuf>,
+    /// Requests to URL from a list of Nighthawk's: @FILE or the list itself, as
+    /// JSON or YAML in one line; see below
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["requests_file", "har"])]
+    pub(crate) request_source: Option<String>,
 }
 
 /// How connections are opened and used.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Connections")]
 pub(crate) struct LoadConnectingArguments {
     /// How long an answer may take
-    #[arg(long, value_name = "TIME", default_value = "30s")]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = above_zero)]
     pub(crate) timeout: Nanos,
-    /// How long connecting may take
-    #[arg(long, value_name = "TIME", default_value = "5s")]
+    /// How long connecting may take, the handshake of TLS included
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = above_zero)]
     pub(crate) connect_timeout: Nanos,
     /// Open connections when they are needed, not all before the start
     #[arg(long)]
     pub(crate) connect_late: bool,
-    /// Open all connections before the start, as is done anyhow
+    /// Open all connections before the start: says in a script what is done unless
+    /// --connect-late is given
     #[arg(long, conflicts_with = "connect_late")]
     pub(crate) prefetch_connections: bool,
     /// Requests that one connection carries at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_requests_per_connection: Option<u64>,
-    /// Which of several idle connections is used
-    #[arg(long, value_enum, default_value_t = ReuseName::Mru)]
-    pub(crate) connection_reuse: ReuseName,
+    /// Which of several idle connections is used, where a rate leaves some idle
+    /// [default: mru]
+    #[arg(long, value_enum)]
+    pub(crate) connection_reuse: Option<ReuseName>,
     /// Which addresses of a name are used
     #[arg(long, value_enum, default_value_t = FamilyName::Auto)]
     pub(crate) address_family: FamilyName,
-    /// How to wait for the next request: spin for the last 50 us, or sleep
-    #[arg(long, value_enum, default_value_t = IdleName::Spin)]
-    pub(crate) idle_strategy: IdleName,
+    /// How to wait for the next request of a rate [default: spin]
+    #[arg(long, value_enum)]
+    pub(crate) idle_strategy: Option<IdleName>,
 }
 
 /// How TLS is spoken with https targets.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "TLS, with targets at https://")]
 pub(crate) struct LoadTlsArguments {
     /// Take any certificate: whoever answers may be anyone
     #[arg(short = 'k', long, conflicts_with = "ca")]
@@ -281,9 +317,9 @@ impl From<FamilyName> for AddressFamily {
 /// How a worker waits for what is due next.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum IdleName {
-    /// Spins at the end.
+    /// Spins for the last 50 us, which costs CPU and is exact.
     Spin,
-    /// Sleeps all the time.
+    /// Sleeps all the time, which may be late by as much.
     #[value(alias = "poll")]
     Sleep,
 }
@@ -294,6 +330,15 @@ impl From<IdleName> for IdleStrategy {
             IdleName::Spin => Self::Spin,
             IdleName::Sleep => Self::Sleep,
         }
+    }
+}
+
+/// A time in which something can happen.
+fn above_zero(text: &str) -> Result<Nanos, String> {
+    match text.parse() {
+        Ok(Nanos::ZERO) => Err("write a time above zero, such as 5s".to_owned()),
+        Ok(time) => Ok(time),
+        Err(error) => Err(format!("{error}")),
     }
 }
 

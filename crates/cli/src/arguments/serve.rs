@@ -19,10 +19,19 @@ Expressions:
   faults: 'close', 'reset', 'garbage', 'huge_head', 'truncate', 'stall', 'silence'
 
 Requests may say how they are answered in x-nighthawk-test-server-config, as
-Nighthawk's test server has it.";
+Nighthawk's test server has it:
+    x-nighthawk-test-server-config: {response_body_size: 100, echo_request_headers: true}
 
-/// What a configuration file says itself.
-const SAID_BY_FILE: [&str; 15] = [
+It serves until SIGINT or SIGTERM, or until somebody asks the admin interface to end.
+
+Exit codes:
+  0        it served
+  2        usage
+  3        could not run: an address is taken, or a file cannot be written
+  4        a thread of it failed";
+
+/// What a configuration file says itself, or what is for that.
+const SAID_BY_FILE: [&str; 22] = [
     "address",
     "admin",
     "status",
@@ -34,27 +43,38 @@ const SAID_BY_FILE: [&str; 15] = [
     "error",
     "error_rate",
     "rate_limit",
+    "rate_limit_burst",
+    "rate_limit_answer",
     "tls",
+    "tls_name",
+    "tls_certificate_out",
     "certificate",
+    "key",
     "client_ca",
+    "no_session_resumption",
+    "cipher_suite",
     "protocol",
 ];
+
+/// Whatever makes it speak TLS.
+const SPEAKS_TLS: &str = "identity";
 
 /// `stillwell serve`.
 #[derive(Args, Debug)]
 #[command(after_help = EXPRESSIONS)]
 pub(crate) struct ServeArguments {
     /// Serve as an Envoy configuration says: listeners, HTTP filters of
-    /// Nighthawk's test server, and TLS
+    /// Nighthawk's test server, TLS and admin. Beside it only --workers,
+    /// --connections-max, --seed and --format can be given
     #[arg(short, long, value_name = "FILE", conflicts_with_all = SAID_BY_FILE)]
     pub(crate) config: Option<PathBuf>,
     /// Where it listens, port 0 for one that is free; repeatable
     #[arg(short, long, value_name = "ADDR", default_value = "127.0.0.1:10000")]
     pub(crate) address: Vec<SocketAddr>,
-    /// Threads
+    /// Threads, all of which serve every address
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) workers: u16,
-    /// Connections that each thread serves at once
+    /// Connections that each thread serves at once at each address; more wait
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connections_max: u32,
     /// Where it tells its counts and can be ended, as Envoy's admin interface;
@@ -64,13 +84,13 @@ pub(crate) struct ServeArguments {
     /// Status of answers
     #[arg(long, value_name = "STATUS", default_value_t = 200, value_parser = clap::value_parser!(u16).range(200..600))]
     pub(crate) status: u16,
-    /// Length of the body of answers, up to 4 MiB
-    #[arg(long, value_name = "SIZE", default_value = "10 B", value_parser = body_size)]
-    pub(crate) response_size: ByteSize,
+    /// Length of the body of answers, up to 4 MiB [default: 10 B]
+    #[arg(long, value_name = "SIZE", value_parser = body_size)]
+    pub(crate) response_size: Option<ByteSize>,
     /// Header of answers, as NAME:VALUE; repeatable
     #[arg(long, value_name = "HEADER", value_parser = header)]
     pub(crate) response_header: Vec<(String, String)>,
-    /// Send the headers of requests back
+    /// Send the headers of requests back, behind the body
     #[arg(long)]
     pub(crate) echo: bool,
     /// Send the time since the request before back, in this header, in
@@ -101,31 +121,43 @@ pub(crate) struct ServeArguments {
         long,
         value_enum,
         value_name = "CERTIFICATE",
-        conflicts_with = "certificate"
+        conflicts_with = "certificate",
+        group = SPEAKS_TLS
     )]
     pub(crate) tls: Option<ServeCertificate>,
     /// Speak TLS with the certificate in FILE, in PEM, its own first
-    #[arg(long, value_name = "FILE", requires = "key")]
+    #[arg(long, value_name = "FILE", requires = "key", group = SPEAKS_TLS)]
     pub(crate) certificate: Option<PathBuf>,
     /// The certificate's key, in PEM
     #[arg(long, value_name = "FILE", requires = "certificate")]
     pub(crate) key: Option<PathBuf>,
     /// Names and addresses in the certificate that is made; repeatable
     /// [default: localhost, and where it listens]
-    #[arg(long, value_name = "NAME", requires = "tls")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "tls",
+        conflicts_with = "certificate"
+    )]
     pub(crate) tls_name: Vec<String>,
     /// Write the certificate that is made to FILE, so that clients can trust it
-    #[arg(long, value_name = "FILE", requires = "tls")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "tls",
+        conflicts_with = "certificate"
+    )]
     pub(crate) tls_certificate_out: Option<PathBuf>,
-    /// Ask clients for a certificate that comes from an authority in FILE
-    #[arg(long, value_name = "FILE")]
+    /// Take only clients that show a certificate which comes from an authority in
+    /// FILE, in PEM; repeatable
+    #[arg(long, value_name = "FILE", requires = SPEAKS_TLS)]
     pub(crate) client_ca: Vec<PathBuf>,
-    /// Let no client resume a session
-    #[arg(long)]
+    /// Let no client resume a session of TLS
+    #[arg(long, requires = SPEAKS_TLS)]
     pub(crate) no_session_resumption: bool,
     /// Cipher suite that is taken, by the name of OpenSSL or IANA; repeatable
     /// [default: all]
-    #[arg(long, value_name = "SUITE")]
+    #[arg(long, value_name = "SUITE", requires = SPEAKS_TLS)]
     pub(crate) cipher_suite: Vec<String>,
     /// Which versions of HTTP are spoken
     #[arg(long, value_enum, default_value_t = ServeVersions::Auto)]

@@ -1,13 +1,13 @@
 //! `stillwell load`.
 
+mod check;
+mod endpoint;
 mod fill;
+mod listed;
 pub(crate) mod nighthawk;
 mod plan;
 mod source;
 mod telemetry;
-
-use std::fs::File;
-use std::io::Read;
 
 use stillwell_legacy::nighthawk::CommandLineOptions;
 use stillwell_plan::LoadPlan;
@@ -20,6 +20,7 @@ use stillwell_units::{Nanos, Seed};
 
 use crate::arguments::LoadArguments;
 use crate::command::output;
+use crate::command::random::random;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::progress::LoadTeller;
@@ -113,10 +114,10 @@ impl Job<'_> {
 
     /// Where requests go, for readers.
     fn target(&self) -> String {
-        let named = self.targets.first().map(String::as_str);
-        let address = || self.plan.endpoints.first().map(|it| it.address.as_str());
+        let named = self.targets.first().cloned();
+        let of_plan = || self.plan.endpoints.first().map(fill::url_of);
         let others = self.plan.endpoints.len().saturating_sub(1);
-        let mut target = named.or_else(address).unwrap_or_default().to_owned();
+        let mut target = named.or_else(of_plan).unwrap_or_default();
         if others > 0 {
             target.push_str(&format!(" and {others} more"));
         }
@@ -125,9 +126,7 @@ impl Job<'_> {
 }
 
 fn random_seed() -> anyhow::Result<Seed> {
-    let mut bytes = [0; 4];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(Seed::from_number(u32::from_le_bytes(bytes).into()))
+    Ok(Seed::from_number(u32::from_le_bytes(random()?).into()))
 }
 
 fn refused(error: LoadError) -> CommandError {

@@ -1,7 +1,5 @@
 //! `stillwell rig`.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -15,6 +13,7 @@ use stillwell_units::{Nanos, RunId};
 use stillwell_verdict::{CheckPassed, RunSummary, summarise};
 
 use crate::arguments::RigArguments;
+use crate::command::random::random;
 use crate::command::{output, places, select};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
@@ -124,8 +123,7 @@ pub(crate) fn request(plan: RigPlan, folder: PathBuf, file: &Path) -> anyhow::Re
             .map(Path::to_path_buf)
             .unwrap_or_default(),
     };
-    let mut name = [0; 16];
-    File::open("/dev/urandom")?.read_exact(&mut name)?;
+    let name = random()?;
     Ok(RunRequest {
         plan,
         places,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde_json::json;
 use stillwell_plan::{
     Alpn, AnswerPlan, FaultExpression, FaultsPlan, FilterSet, PemSource, RateLimitPlan,
@@ -15,7 +15,7 @@ use stillwell_plan::{
 };
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_sink::{ServeCounts, ServeError, bind_server};
-use stillwell_units::Nanos;
+use stillwell_units::{ByteSize, Nanos};
 
 use crate::arguments::{
     NighthawkTestServerArguments, ServeArguments, ServeCertificate, ServeFormat, ServeVersions,
@@ -28,6 +28,9 @@ use crate::signals;
 /// So often it is looked whether a worker has failed.
 const LOOK_PERIOD: Duration = Duration::from_millis(100);
 
+/// The length of bodies where nothing else is said.
+const RESPONSE_SIZE: ByteSize = ByteSize::new(10);
+
 /// So long workers may take to end.
 const CLOSE_MAX: Nanos = Nanos::from_secs(3);
 
@@ -37,7 +40,14 @@ pub(crate) fn run(arguments: &ServeArguments, paint: &Paint) -> Result<Exit, Com
         admin_address: None,
     };
     let plan = match &arguments.config {
-        Some(path) => plan_of_file(path, arguments.workers, paint)?,
+        Some(path) => {
+            let mut plan = plan_of_file(path, arguments.workers, paint)?;
+            plan.seed = arguments.seed;
+            for listener in &mut plan.listeners {
+                listener.connections_max = arguments.connections_max;
+            }
+            plan
+        }
         None => plan(arguments)?,
     };
     conduct(&plan, arguments.format, &outs)
@@ -140,6 +150,7 @@ fn write_out(path: Option<&Path>, text: Option<String>) -> anyhow::Result<()> {
 }
 
 fn plan(arguments: &ServeArguments) -> Result<ServePlan, CommandError> {
+    check(arguments).map_err(|error| CommandError::new(Exit::Usage, error))?;
     let status = (arguments.status != 200).then(|| (":status", arguments.status.to_string()));
     let status = status.map(|(name, value)| (name.to_owned(), value));
     let headers = status
@@ -153,7 +164,7 @@ fn plan(arguments: &ServeArguments) -> Result<ServePlan, CommandError> {
                 append: false,
             })
             .collect(),
-        body_bytes: u32::try_from(arguments.response_size.bytes()).ok(),
+        body_bytes: u32::try_from(arguments.response_size.unwrap_or(RESPONSE_SIZE).bytes()).ok(),
         echo_request_headers: arguments.echo.then_some(true),
         delay: None,
         delta_header: arguments.delta_header.clone(),
@@ -198,6 +209,23 @@ fn plan(arguments: &ServeArguments) -> Result<ServePlan, CommandError> {
                 stat_prefix: "ingress_http".to_owned(),
             }),
     })
+}
+
+/// An answer that has no body has none of any length.
+fn check(arguments: &ServeArguments) -> anyhow::Result<()> {
+    let status = arguments.status;
+    if !matches!(status, 204 | 304) {
+        return Ok(());
+    }
+    for (flag, is_given) in [
+        ("--response-size", arguments.response_size.is_some()),
+        ("--echo", arguments.echo),
+    ] {
+        if is_given {
+            bail!("{flag} has no effect with --status {status}, whose answers have no body");
+        }
+    }
+    Ok(())
 }
 
 fn urls(plan: &ServePlan, addresses: &[SocketAddr]) -> Vec<String> {

@@ -6,9 +6,13 @@ mod http1;
 #[path = "faulty_peer/http2.rs"]
 mod http2;
 #[path = "faulty_peer/server.rs"]
-mod server;
+pub(crate) mod server;
+#[path = "faulty_peer/tls.rs"]
+pub(crate) mod tls;
 
+use stillwell_plan::Alpn;
 use stillwell_testkit::{Process, free_port, wait_until};
+use stillwell_wire::tls::ServerTls;
 
 use crate::both_ends::ends::{LONG, Report, load, start_load};
 use server::Server;
@@ -18,7 +22,7 @@ const REQUESTS: u64 = 12;
 
 const CLOSED: &str = "--requests=12";
 /// As many in all.
-const OPEN: &str = "--rate=20/s --duration=600ms";
+const OPEN: &str = "--rate=10/s --duration=1200ms";
 
 /// What is to come of a fault.
 struct Case<F> {
@@ -38,8 +42,12 @@ const RESET: &[&str] = &["peer_closed", "connect_failed"];
 
 /// A load that waits for little.
 fn begin(server: &Server, words: &str) -> Process {
-    let url = format!("http://{}/", server.address);
-    let mut arguments = vec![url.as_str(), "--timeout=1s", "--connect-timeout=5s"];
+    begin_at("http", server, &format!("{words} --connect-timeout=5s"))
+}
+
+fn begin_at(scheme: &str, server: &Server, words: &str) -> Process {
+    let url = format!("{scheme}://{}/", server.address);
+    let mut arguments = vec![url.as_str(), "--timeout=1s"];
     arguments.extend(words.split_whitespace());
     start_load(&arguments)
 }
@@ -55,7 +63,8 @@ fn check<F: std::fmt::Debug>(loop_words: &str, under_way: Vec<(Case<F>, Server, 
             report.outcomes(),
             report.findings()
         );
-        assert_eq!(report.ended(), report.begun(), "{context}");
+        // What was sent has ended; what found its connection closed was not sent.
+        assert!(report.begun() <= report.ended(), "{context}");
         if loop_words == CLOSED {
             assert_eq!(report.ended(), REQUESTS, "{context}");
         } else {
@@ -160,49 +169,77 @@ fn http2_cases() -> Vec<Case<http2::Fault>> {
     ]
 }
 
-fn faults_of_http1(loop_words: &str) {
+/// Over TCP alone, or behind TLS with a certificate that nobody checks.
+fn faults_of_http1(loop_words: &str, tls: Option<&ServerTls>) {
     let words = format!("{loop_words} -c 3");
     let begun = http1_cases().into_iter().map(|case| {
         let fault = case.fault;
-        let server = Server::start(move |talk| http1::talk(fault, talk));
-        let process = begin(&server, &words);
+        let server = Server::start_over(tls.cloned(), move |talk| http1::talk(fault, talk));
+        let process = begin_over(tls, &server, &words);
         (case, server, process)
     });
     check(loop_words, begun.collect());
 }
 
-fn faults_of_http2(loop_words: &str) {
+fn faults_of_http2(loop_words: &str, tls: Option<&ServerTls>) {
     let begun = http2_cases().into_iter().map(|case| {
         let fault = case.fault;
         let mut words = format!("{loop_words} --protocol=http2 -c 2 --streams=2");
         if fault == http2::Fault::NoWindow {
             words.push_str(" --body hello");
         }
-        let server = Server::start(move |talk| http2::talk(fault, talk));
-        let process = begin(&server, &words);
+        let server = Server::start_over(tls.cloned(), move |talk| http2::talk(fault, talk));
+        let process = begin_over(tls, &server, &words);
         (case, server, process)
     });
     check(loop_words, begun.collect());
 }
 
+fn begin_over(tls: Option<&ServerTls>, server: &Server, words: &str) -> Process {
+    match tls {
+        None => begin(server, words),
+        Some(_) => begin_at(
+            "https",
+            server,
+            &format!("{words} --insecure --connect-timeout=5s"),
+        ),
+    }
+}
+
 #[test]
 fn every_fault_of_http1_is_counted_once_in_a_closed_loop() {
-    faults_of_http1(CLOSED);
+    faults_of_http1(CLOSED, None);
 }
 
 #[test]
 fn every_fault_of_http1_is_counted_once_in_an_open_loop() {
-    faults_of_http1(OPEN);
+    faults_of_http1(OPEN, None);
 }
 
 #[test]
 fn every_fault_of_http2_is_counted_once_in_a_closed_loop() {
-    faults_of_http2(CLOSED);
+    faults_of_http2(CLOSED, None);
 }
 
 #[test]
 fn every_fault_of_http2_is_counted_once_in_an_open_loop() {
-    faults_of_http2(OPEN);
+    faults_of_http2(OPEN, None);
+}
+
+/// What is wrong with a server's HTTP is wrong behind TLS as well, where ends of
+/// connections lack their goodbye besides.
+#[test]
+fn every_fault_of_http1_is_counted_once_behind_tls() {
+    let tls = tls::server(&[Alpn::Http1]);
+    faults_of_http1(CLOSED, Some(&tls));
+    faults_of_http1(OPEN, Some(&tls));
+}
+
+#[test]
+fn every_fault_of_http2_is_counted_once_behind_tls() {
+    let tls = tls::server(&[Alpn::Http2]);
+    faults_of_http2(CLOSED, Some(&tls));
+    faults_of_http2(OPEN, Some(&tls));
 }
 
 /// A server that lets no connection live is not asked without a pause, while
@@ -219,7 +256,7 @@ fn connections_that_are_closed_at_once_are_not_opened_one_after_the_other() {
         // Two connections, each again after 10, 20, 40, 80, 160, 320 ms, and
         // once more for each of two requests.
         assert!(opened.unwrap() <= 24, "{protocol}: {opened:?}");
-        assert_eq!(report.ended(), report.begun());
+        assert!(report.begun() <= report.ended());
         let says = "closes connections before they carry anything";
         assert!(report.findings().contains(says), "{}", report.findings());
     }

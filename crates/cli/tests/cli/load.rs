@@ -1,5 +1,16 @@
 //! `stillwell load` and `nighthawk_client`, against `stillwell serve`.
 
+#[path = "load/certificates.rs"]
+mod certificates;
+#[path = "load/flags.rs"]
+pub(crate) mod flags;
+#[path = "load/idle.rs"]
+mod idle;
+#[path = "load/odd.rs"]
+mod odd;
+#[path = "load/requests.rs"]
+mod requests;
+
 use std::os::unix::fs::symlink;
 use std::process::Command;
 use std::time::Duration;

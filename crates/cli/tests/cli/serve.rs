@@ -1,5 +1,8 @@
 //! `stillwell serve`, and `nighthawk_test_server`.
 
+#[path = "serve/flags.rs"]
+mod flags;
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::symlink;

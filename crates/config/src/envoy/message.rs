@@ -106,6 +106,17 @@ impl EnvoyMessage {
         of_file.map_or(read, Err)
     }
 
+    /// The requests of such a source, or those of a list that stands alone.
+    ///
+    /// # Errors
+    /// Every mistake in it, or in the file that it names, with its place.
+    pub fn request_list(&self) -> Result<RequestSource, Diagnostics> {
+        if self.root.entry("name").is_some() {
+            return self.request_source();
+        }
+        self.read(requests::read_alone)
+    }
+
     /// Who is told counts, as a `StatsSink` of statsd says it. What has a
     /// `tcp_cluster_name` is at `tcp_address`.
     ///

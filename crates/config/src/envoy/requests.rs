@@ -89,6 +89,14 @@ pub(super) fn read(
     })
 }
 
+/// Reads a list that stands alone: it has no end.
+pub(super) fn read_alone(reader: &Reader, node: &Node) -> Option<RequestSource> {
+    Some(RequestSource {
+        requests: read_list(reader, node)?,
+        requests_max: None,
+    })
+}
+
 /// Plugins that Nighthawk has and that are not built here.
 fn refuse_unbuilt(reader: &Reader, node: &Node) -> Option<()> {
     let name = node.entry("name")?;
@@ -241,6 +249,30 @@ mod tests {
                 "type.googleapis.com/nighthawk.request_source.InLineOptionsListRequestSourceConfig",
                 options_list:{{options:{options}}},num_requests:7}}}}"#
         ))
+    }
+
+    #[test]
+    fn a_list_stands_alone_or_in_its_plugin() {
+        let list = |text: &str| {
+            let message = EnvoyMessage::parse("--request-source", text);
+            let read = message.and_then(|message| message.request_list());
+            read.map_err(|found| found.to_string())
+        };
+        let alone = list("{options:[{request_method:PUT},{}]}").unwrap();
+        assert_eq!(alone.requests[0].method, Some("PUT"));
+        assert_eq!((alone.requests.len(), alone.requests_max), (2, None));
+        let plugin = format!(
+            "{{name:{IN_LINE},typed_config:{{options_list:{{options:[{{}}]}},num_requests:7}}}}"
+        );
+        assert_eq!(list(&plugin).unwrap().requests_max, Some(7));
+        for (text, says) in [
+            ("{options:[]}", "there are no requests"),
+            ("{option:[{}]}", "did you mean `options`?"),
+            ("{name:other,typed_config:{}}", "`other`"),
+        ] {
+            let error = list(text).unwrap_err();
+            assert!(error.contains(says), "{text}: {error}");
+        }
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! The deadline of a request.
 
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use stillwell_metric::Outcome;
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos};
+use tokio::task::unconstrained;
 use tokio::time::{Sleep, sleep};
 
 /// The deadline of the request under way. The runtime's timer is set once every
@@ -46,16 +47,49 @@ impl Alarm {
         if self.is_set && !self.sleep.is_elapsed() {
             return false;
         }
-        while self.sleep.as_mut().poll(context).is_ready() {
+        loop {
             let left = self.deadline.since(clock::now());
-            let later = self.sleep.deadline() + left.as_duration();
             if left == Nanos::ZERO {
                 self.is_set = false;
                 return true;
             }
-            self.sleep.as_mut().reset(later);
+            if self.sleep.is_elapsed() {
+                let later = self.sleep.deadline() + left.as_duration();
+                self.sleep.as_mut().reset(later);
+            }
+            // A task that reads without a pause is kept from its timers, too: a peer
+            // that never stops talking would never be too late.
+            if pin!(unconstrained(self.sleep.as_mut()))
+                .poll(context)
+                .is_pending()
+            {
+                self.is_set = true;
+                return false;
+            }
         }
-        self.is_set = true;
-        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reading took the task's whole turn, and the timer was never looked at.
+    #[test]
+    fn a_peer_that_never_stops_talking_was_never_too_late() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let mut alarm = Alarm::new(Nanos::from_millis(20));
+            loop {
+                // As a stream does that always has something to read.
+                let read = alarm.wait(|context| pin!(tokio::task::consume_budget()).poll(context));
+                if let Err(outcome) = read.await {
+                    return assert_eq!(outcome, Outcome::TimedOut);
+                }
+            }
+        });
     }
 }

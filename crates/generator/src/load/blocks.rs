@@ -168,6 +168,7 @@ impl Blocks {
             Ok(intended) => Take::Now(Ticket {
                 request: self.generator.next.get(),
                 intended,
+                sent: None,
             }),
         }
     }
@@ -183,6 +184,7 @@ impl Blocks {
             }) => Take::Now(Ticket {
                 request: first,
                 intended,
+                sent: None,
             }),
             Err(at) => Take::Later(at),
         }

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use stillwell_metric::{LoadTime, Outcome};
+use stillwell_metric::Outcome;
 use stillwell_plan::{Alpn, LoadProtocol};
-use stillwell_scope::clock;
+use stillwell_scope::{clock, explain};
 use stillwell_wire::tls::TlsStream;
 use stillwell_wire::{Stream, dial};
 use tokio::net::TcpStream;
@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 use super::alarm::Alarm;
 use super::ledger::Ticket;
 use super::pool::{Offer, Pool, Take};
-use super::worker::Worker;
+use super::worker::{Opened, Worker};
 use crate::backoff::Backoff;
 use crate::stamps::Marks;
 
@@ -95,6 +95,7 @@ pub(super) async fn run(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) {
             (LoadProtocol::Http2, Dialled::Plain(stream)) => lane.multiplex(stream).await,
             (LoadProtocol::Http2, Dialled::Tls(stream)) => lane.multiplex(stream).await,
         };
+        lane.worker.parted(lane.pool.endpoint, lane.slot);
         match parting {
             // What the last connection was not let to carry goes over another.
             Parting::Ended if lane.in_hand.is_empty() => return,
@@ -185,7 +186,7 @@ impl Lane {
         let Take::Now(ticket) = self.pool.take(clock::now()) else {
             return None;
         };
-        self.worker.ledger.borrow_mut().begin();
+        self.worker.ledger.borrow_mut().begin(ticket.intended);
         Some(ticket)
     }
 
@@ -213,21 +214,24 @@ impl Lane {
         if let Some(blocks) = &worker.blocks {
             blocks.dialled(dialled.as_ref().err().map(|(outcome, _)| *outcome));
         }
-        let ledger = worker.ledger.borrow();
-        dialled
-            .inspect(|_| ledger.shard.connections.add(1))
-            .map_err(|(outcome, why)| {
-                ledger.shard.connect_failures.add(1);
-                let is_late = outcome == Outcome::ConnectTimedOut;
-                ledger.shard.connect_timeouts.add(u64::from(is_late));
-                // The first one stays.
-                drop(ledger.shard.connect_trouble.set(why));
-                outcome
-            })
+        let (outcome, why) = match dialled {
+            Ok((dialled, opened)) => {
+                worker.connected(self.pool.endpoint, self.slot, opened);
+                return Ok(dialled);
+            }
+            Err(failure) => failure,
+        };
+        let shard = &worker.ledger.borrow().shard;
+        shard.connect_failures.add(1);
+        let is_late = outcome == Outcome::ConnectTimedOut;
+        shard.connect_timeouts.add(u64::from(is_late));
+        // The first one stays.
+        shard.connect_trouble.get_or_init(|| why);
+        Err(outcome)
     }
 
     /// Connects, and shakes hands where that is due.
-    async fn open(&self) -> Result<Dialled, (Outcome, String)> {
+    async fn open(&self) -> Result<(Dialled, Opened), (Outcome, String)> {
         let worker = &self.worker;
         let endpoint = &worker.endpoints[self.pool.endpoint];
         let begun = clock::now();
@@ -236,10 +240,12 @@ impl Lane {
             Some(source) => dial::tcp_from(source, &endpoint.address).await,
         };
         let stream = stream.map_err(|error| (error.outcome(), explain(&error)))?;
-        let length = clock::now().since(begun);
-        worker.ledger.borrow_mut().record(LoadTime::Connect, length);
+        let mut opened = Opened {
+            connect: clock::now().since(begun),
+            handshake: None,
+        };
         let (Some(host), Some(tls)) = (&endpoint.tls_host, &worker.tls) else {
-            return Ok(Dialled::Plain(stream));
+            return Ok((Dialled::Plain(stream), opened));
         };
         let refused = |why: String| (Outcome::HandshakeFailed, why);
         let name = tls.server_name(host);
@@ -253,25 +259,7 @@ impl Lane {
         if wants_http2 && handshake.alpn != Some(Alpn::Http2) {
             return Err(refused(format!("{host} does not speak HTTP/2 over TLS")));
         }
-        let mut ledger = worker.ledger.borrow_mut();
-        ledger.record(LoadTime::Handshake, handshake.length());
-        let agreed = &ledger.shard.handshakes;
-        agreed.add(handshake.version, handshake.suite, handshake.group);
-        if handshake.resumed {
-            ledger.shard.handshakes_resumed.add(1);
-        }
-        Ok(Dialled::Tls(Box::new(stream)))
+        opened.handshake = Some(handshake);
+        Ok((Dialled::Tls(Box::new(stream)), opened))
     }
-}
-
-/// An error and its causes.
-pub(super) fn explain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text.push_str(": ");
-        text.push_str(&inner.to_string());
-        cause = inner.source();
-    }
-    text
 }

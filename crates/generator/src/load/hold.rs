@@ -69,10 +69,14 @@ mod tests {
             watches: Vec::new(),
             recorders,
             has_schedule: true,
+            has_response: true,
             measure_from: Moment::default(),
+            count_from: Moment::default(),
+            is_warming: false,
             heads: Sizes::default(),
             bodies: Sizes::default(),
             under_way: 0,
+            last_end: Moment::default(),
         }
     }
 

@@ -37,7 +37,7 @@ impl Lane {
         let mut is_proven = false;
         let mut now = clock::now();
         loop {
-            let ticket = match self.in_hand.pop_front() {
+            let mut ticket = match self.in_hand.pop_front() {
                 Some(ticket) => ticket,
                 None => match self.next(&mut stream, &mut now).await {
                     Ok(ticket) => ticket,
@@ -66,7 +66,7 @@ impl Lane {
             let sent = worker
                 .ledger
                 .borrow_mut()
-                .sent(ticket, now, request.bytes.len());
+                .sent(&mut ticket, now, request.bytes.len());
             let trace = worker.next_trace();
             let bytes = outgoing.lay_out(request, ticket.request, trace.as_ref());
             let exchange = self.exchange(&mut stream, &mut reader, request, bytes, sent);
@@ -108,7 +108,7 @@ impl Lane {
         }
         match self.pool.take(*now) {
             Take::Now(ticket) => {
-                self.worker.ledger.borrow_mut().begin();
+                self.worker.ledger.borrow_mut().begin(ticket.intended);
                 self.pool.count_wait(&self.worker, *now);
                 return Ok(ticket);
             }

@@ -11,12 +11,12 @@ use stillwell_http::h2::{
     StreamFailure,
 };
 use stillwell_metric::Outcome;
-use stillwell_scope::clock;
+use stillwell_scope::{clock, explain};
 use stillwell_units::Moment;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::answer::{Whole, number};
-use super::connection::{Lane, Parting, explain};
+use super::connection::{Lane, Parting};
 use super::http1::{CLOSED_UNUSED, poll_read};
 use super::ledger::{Answer, Ticket};
 use super::pool::{Pool, Take};
@@ -267,7 +267,7 @@ impl Session {
         while !self.is_done && self.aloft + self.declared < self.streams && self.has_room() {
             match self.pool.take(now) {
                 Take::Now(ticket) => {
-                    self.worker.ledger.borrow_mut().begin();
+                    self.worker.ledger.borrow_mut().begin(ticket.intended);
                     self.pool.count_wait(&self.worker, now);
                     self.send(ticket, now);
                 }
@@ -302,7 +302,7 @@ impl Session {
         })
     }
 
-    fn send(&mut self, ticket: Ticket, now: Moment) {
+    fn send(&mut self, mut ticket: Ticket, now: Moment) {
         if self.worker.blocks.is_some() {
             return self.send_block(ticket, now);
         }
@@ -328,7 +328,7 @@ impl Session {
                 .send_body(stream, &request.bytes, true)
                 .unwrap_or(0),
         };
-        self.worker.ledger.borrow_mut().sent(ticket, now, 0);
+        self.worker.ledger.borrow_mut().sent(&mut ticket, now, 0);
         self.launch(stream, ticket, now, (body_sent, trace));
     }
 
@@ -449,7 +449,7 @@ impl Session {
                 head_bytes: flight.head_bytes,
                 body_bytes: flight.body_bytes,
             },
-            sent: flight.sent,
+            sent: flight.ticket.sent.unwrap_or(flight.sent),
             first_byte: flight.first_byte.unwrap_or(now),
             end: now,
         };

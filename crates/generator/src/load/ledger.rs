@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stillwell_metric::{LoadCounter, LoadShard, LoadTime, Outcome, Recorder, Sizes};
+use stillwell_metric::{Cell, LoadCounter, LoadShard, LoadTime, Outcome, Recorder, Sizes};
 use stillwell_units::{Moment, Nanos};
 
 use super::answer::Whole;
@@ -14,6 +14,8 @@ pub(super) struct Ticket {
     pub(super) request: usize,
     /// When it was due; without a schedule when it was taken.
     pub(super) intended: Moment,
+    /// When it went out first, if it has: it may go out again.
+    pub(super) sent: Option<Moment>,
 }
 
 /// A whole answer.
@@ -53,45 +55,71 @@ pub(super) struct Ledger {
     pub(super) watches: Vec<Watch>,
     pub(super) recorders: Vec<Recorder>,
     pub(super) has_schedule: bool,
-    /// Requests intended for earlier are counted apart.
+    /// Whether latency counts from the intended time as well.
+    pub(super) has_response: bool,
+    /// Times of requests intended for earlier are not recorded.
     pub(super) measure_from: Moment,
+    /// Those intended for earlier than this are counted apart.
+    pub(super) count_from: Moment,
+    /// No predicate holds in the warm-up.
+    pub(super) is_warming: bool,
     pub(super) heads: Sizes,
     pub(super) bodies: Sizes,
     /// Requests begun that have not ended.
     pub(super) under_way: u64,
+    /// When the last one ended.
+    pub(super) last_end: Moment,
 }
 
 impl Ledger {
-    /// A request was taken from the schedule.
-    pub(super) fn begin(&mut self) {
+    /// A request was taken from the schedule that was due then.
+    pub(super) fn begin(&mut self, intended: Moment) {
         self.under_way += 1;
-        self.shard.begun.add(1);
+        let begun = if intended < self.count_from {
+            &self.shard.warmup_begun
+        } else {
+            &self.shard.begun
+        };
+        begun.add(1);
     }
 
-    /// It is sent now: `bytes` of it. Gives the sent time.
-    pub(super) fn sent(&mut self, ticket: Ticket, sent: Moment, bytes: usize) -> Moment {
+    /// It is sent now: `bytes` of it. Gives the sent time, which is that of the
+    /// first time where it goes out again.
+    pub(super) fn sent(&mut self, ticket: &mut Ticket, now: Moment, bytes: usize) -> Moment {
         self.shard.bytes_sent.add(bytes as u64);
-        if self.has_schedule && ticket.intended >= self.measure_from {
-            self.record(LoadTime::Lateness, sent.since(ticket.intended));
+        if let Some(first) = ticket.sent {
+            return first;
         }
-        sent
+        ticket.sent = Some(now);
+        let sent = if ticket.intended < self.count_from {
+            &self.shard.warmup_sent
+        } else {
+            &self.shard.sent
+        };
+        sent.add(1);
+        if self.has_schedule && ticket.intended >= self.measure_from {
+            self.record(LoadTime::Lateness, now.since(ticket.intended));
+        }
+        now
     }
 
     /// It was answered. Whether that ends the load.
     pub(super) fn answered(&mut self, ticket: Ticket, answer: &Answer) -> bool {
         let outcome = answer.outcome();
-        self.heads.add(answer.whole.head_bytes);
-        self.bodies.add(answer.whole.body_bytes);
+        if ticket.intended >= self.count_from {
+            self.heads.add(answer.whole.head_bytes);
+            self.bodies.add(answer.whole.body_bytes);
+        }
         if ticket.intended >= self.measure_from {
             let service = answer.end.since(answer.sent);
             self.record(LoadTime::Service(outcome), service);
             self.record(LoadTime::FirstByte, answer.first_byte.since(answer.sent));
-            if self.has_schedule {
+            if self.has_response {
                 let response = answer.end.since(ticket.intended);
                 self.record(LoadTime::Response(outcome), response);
             }
         }
-        self.end(ticket.intended, outcome)
+        self.end(ticket.intended, outcome, answer.end)
     }
 
     /// What an answer said of itself.
@@ -101,21 +129,38 @@ impl Ledger {
         }
     }
 
-    /// It ended otherwise. Whether that ends the load.
-    pub(super) fn end(&mut self, intended: Moment, outcome: Outcome) -> bool {
+    /// It ended at `now` without an answer. Whether that ends the load.
+    pub(super) fn failed(&mut self, intended: Moment, outcome: Outcome, now: Moment) -> bool {
+        if intended >= self.measure_from && Outcome::FAILURES.contains(&outcome) {
+            self.record(LoadTime::Failed(outcome), now.since(intended));
+        }
+        self.end(intended, outcome, now)
+    }
+
+    /// It ended at `now`. Whether that ends the load.
+    fn end(&mut self, intended: Moment, outcome: Outcome, now: Moment) -> bool {
+        self.last_end = now;
         self.under_way = self.under_way.saturating_sub(1);
-        let cells = if intended < self.measure_from {
+        let cells = if intended < self.count_from {
             &self.shard.warmup_outcomes
         } else {
             &self.shard.outcomes
         };
         cells[outcome.index()].add(1);
-        !self.watches.is_empty() && self.look()
+        !self.watches.is_empty() && !self.is_warming && self.look()
     }
 
     /// What is still under way will not end any more.
     pub(super) fn cut(&mut self) {
-        self.shard.outcomes[Outcome::Unfinished.index()].add(self.under_way);
+        let sum = |cells: &[Cell]| cells.iter().map(Cell::total).sum::<u64>();
+        let shard = &self.shard;
+        for (begun, outcomes) in [
+            (&shard.warmup_begun, &shard.warmup_outcomes),
+            (&shard.begun, &shard.outcomes),
+        ] {
+            let left = begun.total().saturating_sub(sum(outcomes));
+            outcomes[Outcome::Unfinished.index()].add(left);
+        }
         self.under_way = 0;
     }
 

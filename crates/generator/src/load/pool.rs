@@ -17,6 +17,7 @@ use super::blocks::Blocks;
 use super::hold::Hold;
 use super::ledger::{Ledger, Ticket};
 use super::slots::Slots;
+use super::spun::Done;
 use super::worker::Worker;
 
 /// A worker that spins sleeps until this long before the next send.
@@ -37,6 +38,8 @@ pub(super) struct Pool {
     pub(super) memo: RefCell<Memo>,
     timing: RefCell<Timing>,
     hold: RefCell<Option<Hold>>,
+    /// By how much the schedule has waited, where it waits for answers.
+    deferred: Cell<Option<Nanos>>,
     /// Whether the next request waits for a connection that is busy.
     waits: Cell<bool>,
     limits: Cell<Limits>,
@@ -91,6 +94,7 @@ impl Pool {
             memo: RefCell::default(),
             timing: RefCell::new(Timing::Before),
             hold: RefCell::default(),
+            deferred: Cell::default(),
             waits: Cell::default(),
             limits: Cell::default(),
             requests,
@@ -107,6 +111,11 @@ impl Pool {
             } => Some(Hold::new(arrivals.clone(), *waiting_max)),
             _ => None,
         });
+        let defers = |overflow: &Overflow| *overflow == Overflow::Defer;
+        self.deferred.set(match &timing {
+            Timing::Open { overflow, .. } => defers(overflow).then_some(Nanos::ZERO),
+            Timing::Before | Timing::Closed { .. } | Timing::Blocks(_) => None,
+        });
         self.timing.replace(timing);
         self.limits.set(limits);
     }
@@ -116,6 +125,7 @@ impl Pool {
         if let Timing::Blocks(blocks) = &*self.timing.borrow() {
             return blocks.take(now);
         }
+        self.defer(now);
         let look = self.look(now);
         let Take::Now(ticket) = look else {
             return look;
@@ -149,6 +159,20 @@ impl Pool {
         }
     }
 
+    /// A schedule that waits for answers goes on from `now` where the next request
+    /// had to wait for one.
+    fn defer(&self, now: Moment) {
+        let Some(deferred) = self.deferred.get() else {
+            return;
+        };
+        // Nobody else could have sent it.
+        let had_to_wait = self.waits.get() || !self.slots.borrow().is_any_free();
+        if let (true, Take::Now(ticket)) = (had_to_wait, self.look(now)) {
+            self.deferred
+                .set(Some(deferred + now.since(ticket.intended)));
+        }
+    }
+
     /// What [`Pool::take`] would give.
     pub(super) fn look(&self, now: Moment) -> Take {
         let Limits { requests, until } = self.limits.get();
@@ -163,7 +187,7 @@ impl Pool {
                 now
             }
             Timing::Open { arrivals, .. } => {
-                let due = arrivals.next_due();
+                let due = arrivals.next_due() + self.deferred.get().unwrap_or(Nanos::ZERO);
                 let is_late = |until: Moment| due > until || now >= until + LAST;
                 let is_over = |limit: u64| arrivals.number() >= limit;
                 if requests.is_some_and(is_over) || until.is_some_and(is_late) {
@@ -176,7 +200,23 @@ impl Pool {
             }
         };
         let request = self.next_request.get();
-        Take::Now(Ticket { request, intended })
+        Take::Now(Ticket {
+            request,
+            intended,
+            sent: None,
+        })
+    }
+
+    /// Whether as many requests were taken as there are.
+    pub(super) fn is_spent(&self) -> bool {
+        let Some(limit) = self.limits.get().requests else {
+            return false;
+        };
+        match &*self.timing.borrow() {
+            Timing::Before | Timing::Blocks(_) => false,
+            Timing::Closed { part, taken } => part.number(*taken) >= limit,
+            Timing::Open { arrivals, .. } => arrivals.number() >= limit,
+        }
     }
 
     /// Waits until a connection is free or none can be had.
@@ -198,13 +238,14 @@ impl Pool {
         let ticket = Ticket {
             request: self.next_request.get(),
             intended: clock::now().min(start - Nanos::new(1)),
+            sent: None,
         };
         let mut slots = self.slots.borrow_mut();
         let is_sent = slots.offer(ticket);
         let outage = slots.outage();
         drop(slots);
         if is_sent || outage.is_some() {
-            worker.ledger.borrow_mut().begin();
+            worker.ledger.borrow_mut().begin(ticket.intended);
         }
         if let (false, Some(outcome)) = (is_sent, outage) {
             worker.end_request(ticket.intended, outcome);
@@ -217,8 +258,9 @@ impl Pool {
         match &*self.timing.borrow() {
             Timing::Before | Timing::Closed { .. } | Timing::Blocks(_) => 0.0,
             Timing::Open { arrivals, .. } => {
-                let until = self.limits.get().until;
-                arrivals.asked_until(until.map_or(now, |until| until.min(now)))
+                let Limits { requests, until } = self.limits.get();
+                let now = until.map_or(now, |until| until.min(now));
+                arrivals.asked_until(now, requests)
             }
         }
     }
@@ -280,12 +322,16 @@ pub(super) async fn pace(worker: Rc<Worker>, pool: Rc<Pool>) {
 /// Disposes of what is due; `false` if it has to wait.
 fn hand_out(worker: &Worker, pool: &Pool, ticket: Ticket, now: Moment) -> bool {
     let outage = {
-        let mut slots = pool.slots.borrow_mut();
-        if slots.offer(ticket) {
+        let slots = pool.slots.borrow();
+        if slots.is_any_free() {
             let had_to_wait = pool.waits.get();
-            pool.take(now);
+            drop(slots);
+            let Take::Now(ticket) = pool.take(now) else {
+                return true;
+            };
+            pool.slots.borrow_mut().offer(ticket);
             let mut ledger = worker.ledger.borrow_mut();
-            ledger.begin();
+            ledger.begin(ticket.intended);
             if ticket.intended >= ledger.measure_from {
                 // A connection was free all along: nobody else was in the way.
                 let waited_from = ticket.intended.max(worker.blocked_until.get());
@@ -305,7 +351,7 @@ fn hand_out(worker: &Worker, pool: &Pool, ticket: Ticket, now: Moment) -> bool {
         None => return false,
     };
     pool.take(now);
-    worker.ledger.borrow_mut().begin();
+    worker.ledger.borrow_mut().begin(ticket.intended);
     worker.end_request(ticket.intended, outcome);
     true
 }
@@ -323,8 +369,9 @@ async fn wait_for_free(worker: &Worker, pool: &Pool, timer: &mut Timer) {
             () = timer.until(at) => {}
         },
     }
-    pool.waits.set(true);
     let now = clock::now();
+    // A connection may have taken it meanwhile.
+    pool.waits.set(matches!(pool.look(now), Take::Now(_)));
     worker.blocked.set(worker.blocked.get() + now.since(since));
     worker.blocked_until.set(now);
 }
@@ -334,9 +381,16 @@ async fn sleep(worker: &Worker, timer: &mut Timer, at: Moment) {
         return timer.until(at).await;
     }
     timer.until(at - SPIN).await;
-    while clock::now() < at {
+    let done = || Done::by(&worker.ledger.borrow().shard);
+    let (mut now, mut before) = (clock::now(), done());
+    while now < at {
         // Unlike a bare spin this lets sockets and other parts go on.
         tokio::task::yield_now().await;
+        let (next, after) = (clock::now(), done());
+        if before == after {
+            worker.spun.add(now, next);
+        }
+        (now, before) = (next, after);
     }
 }
 
@@ -377,5 +431,63 @@ impl Pool {
             Poll::Pending
         })
         .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_pacer::Share;
+    use stillwell_plan::{LoadCurve, Reuse, Spacing};
+    use stillwell_units::Seed;
+
+    use super::*;
+
+    /// A thousand requests a second over one connection.
+    fn pool(overflow: Overflow) -> Pool {
+        let pool = Pool::new(0, 1, 0, Slots::new(1, 1, Reuse::Lru));
+        let curve = LoadCurve::Constant { per_second: 1000.0 };
+        let part = Part::whole(Share::WHOLE);
+        let seed = Seed::from_number(1);
+        let arrivals = Arrivals::new(&curve, Spacing::Even, part, Moment::default(), &seed);
+        let limits = Limits {
+            requests: Some(4),
+            until: None,
+        };
+        pool.begin(Timing::Open { arrivals, overflow }, limits);
+        pool
+    }
+
+    fn micros(count: u64) -> Moment {
+        Moment::default() + Nanos::new(count * 1000)
+    }
+
+    /// When the requests are due that are taken at these times, or why not.
+    fn due(pool: &Pool, at: &[u64]) -> Vec<Option<u64>> {
+        let due = |now: &u64| match pool.take(micros(*now)) {
+            Take::Now(ticket) => Some(ticket.intended.as_u64() / 1000),
+            Take::Later(_) | Take::Never => None,
+        };
+        at.iter().map(due).collect()
+    }
+
+    #[test]
+    fn a_closed_loop_with_a_rate_let_requests_queue_up() {
+        // The connection is busy for five milliseconds with the first one.
+        let taken = [1000, 6000, 6500, 7000, 8000, 9000];
+        let waited = due(&pool(Overflow::Wait), &taken);
+        let queue = [Some(1000), Some(2000), Some(3000), Some(4000), None, None];
+        assert_eq!(waited, queue, "an open loop catches up");
+        let deferred = due(&pool(Overflow::Defer), &taken);
+        let paced = [Some(1000), Some(6000), None, Some(7000), Some(8000), None];
+        assert_eq!(deferred, paced, "it goes on at its rate");
+    }
+
+    #[test]
+    fn a_late_generator_makes_no_slower_closed_loop() {
+        let pool = pool(Overflow::Defer);
+        // Another connection is free: nobody waits for an answer.
+        pool.slots.borrow_mut().free(0, true);
+        let taken = due(&pool, &[1300, 2300, 3300, 4300]);
+        assert_eq!(taken, [Some(1000), Some(2000), Some(3000), Some(4000)]);
     }
 }

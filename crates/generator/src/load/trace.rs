@@ -264,6 +264,7 @@ mod tests {
         let run = RunId::from_bytes([1; 16]);
         let mut tracer = Tracer::new(&plan(TraceHeaders::W3c), run, 7, Some(sender));
         let ticket = Ticket {
+            sent: None,
             request: 0,
             intended: Moment::new(1),
         };

@@ -1,26 +1,28 @@
 //! One worker: its pools, and what they share.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use stillwell_metric::{LoadShard, Outcome, Recorder, Sizes};
+use stillwell_metric::{LoadShard, LoadTime, Outcome, Recorder, Sizes};
 use stillwell_pacer::{Arrivals, Part, Share};
-use stillwell_plan::{LoadPace, LoadPlan, PredicatePlan};
-use stillwell_scope::{PartError, Tasks, Token, clock};
+use stillwell_plan::{LoadPace, LoadPlan, Overflow, PredicatePlan};
+use stillwell_scope::{PartError, Tasks, Token, clock, explain};
 use stillwell_units::{Moment, Nanos, floor_to_u64};
 use stillwell_wire::Timer;
-use stillwell_wire::tls::ClientTls;
+use stillwell_wire::tls::{ClientTls, Handshake};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 
 use super::blocks::Blocks;
 use super::build::{Endpoint, Request};
-use super::connection::{self, explain};
+use super::connection;
 use super::ledger::{Answer, Ledger, Ticket, Watch};
-use super::pool::{Limits, Pool, Take, Timing, pace};
+use super::pool::{Limits, Pool, Timing, pace};
 use super::rest::{Rest, rest};
 use super::slots::Slots;
+use super::spun::Spun;
 use super::trace::{Ended, Trace, Tracer};
 
 /// How often a worker brings its shard up to date and looks whether it is over.
@@ -29,9 +31,6 @@ const BEAT: Nanos = Nanos::from_millis(10);
 /// So long the first request may wait for a connection where there is no time left
 /// for that before the start.
 const CONNECTED_MAX: Nanos = Nanos::from_millis(100);
-
-/// What floats may lack of a whole request.
-const ROUNDING: f64 = 1e-6;
 
 /// What a worker is made of.
 pub(super) struct Setup {
@@ -64,6 +63,11 @@ pub(super) struct Worker {
     pub(super) blocked_until: Cell<Moment>,
     /// What sleeps took beyond their end.
     pub(super) late: Cell<Nanos>,
+    /// CPU time that was spent on nothing but waiting for the schedule.
+    pub(super) spun: Spun,
+    /// Connections that were opened in a warm-up that is not over, by endpoint and
+    /// slot.
+    warming: RefCell<BTreeMap<(usize, usize), Opened>>,
     pub(super) rest: Rest,
     begun: Token,
     stop: Token,
@@ -123,20 +127,17 @@ async fn carry_out(setup: Setup, scope: Token) -> Result<(), PartError> {
         cpu: clock::thread_cpu(),
         run_delay: run_delay(),
     };
-    carry_on(&worker, &pools, &mut tasks, &book, [&scope, &stop]).await;
+    let ending = carry_on(&worker, &pools, &mut tasks, &book, [&scope, &stop]).await?;
     worker.finish_all(&pools);
-    worker
-        .ledger
-        .borrow()
-        .shard
-        .stopped
-        .set(clock::now().as_u64());
+    // What the schedule asks for and what the worker does from here on is no part
+    // of the measured time.
+    worker.stop(&book, &pools, ending);
     let grace = worker.plan.grace.as_duration();
     // What has not ended by then is cut, and counted so.
     drop(timeout(grace, tasks.all_ended()).await);
     drop(tasks);
     worker.ledger.borrow_mut().cut();
-    worker.publish(&book, &pools, true);
+    worker.ledger.borrow_mut().publish(true);
     worker.failure.get().map_or(Ok(()), |what| Err(what.into()))
 }
 
@@ -148,46 +149,60 @@ async fn carry_on(
     tasks: &mut Tasks,
     book: &Book,
     [scope, stop]: [&Token; 2],
-) {
+) -> Result<Ending, PartError> {
+    let measure_from = book.start + worker.plan.warmup;
+    let mut timer = Timer::new()?;
     loop {
+        let is_warming = worker.ledger.borrow().is_warming;
         // All arms are cancel-safe: they wait and do nothing else.
         let is_asked = tokio::select! {
             biased;
             () = scope.cancelled() => true,
             () = stop.cancelled() => true,
             () = worker.end.cancelled() => true,
+            () = timer.until(measure_from), if is_warming => false,
             () = sleep(BEAT.as_duration()) => false,
         };
-        worker.publish(book, pools, false);
-        if is_asked || worker.is_time_up(book.start) {
-            return;
+        worker.publish(book, pools);
+        if is_warming && clock::now() >= measure_from {
+            worker.measure(book, pools, measure_from);
         }
-        if worker.is_over(pools) {
+        if is_asked || worker.is_time_up(book.start) {
+            return Ok(Ending::Asked);
+        }
+        if pools.iter().all(|(pool, _)| pool.is_spent()) {
             break;
         }
     }
     // Every request was taken. The load lasts until they are answered: else a few
     // slow ones would look like many fast ones.
     worker.finish_all(pools);
-    let patience = worker
-        .plan
-        .until
-        .requests
-        .map_or(Nanos::ZERO, |_| worker.plan.timeout);
-    let until = clock::now() + patience;
+    let until = clock::now() + worker.plan.timeout;
     loop {
-        let is_ended = tokio::select! {
+        let ending = tokio::select! {
             biased;
-            () = scope.cancelled() => true,
-            () = stop.cancelled() => true,
-            () = tasks.all_ended() => true,
-            () = sleep(BEAT.as_duration()) => clock::now() >= until,
+            () = scope.cancelled() => Some(Ending::Asked),
+            () = stop.cancelled() => Some(Ending::Asked),
+            () = tasks.all_ended() => Some(Ending::AllEnded),
+            () = sleep(BEAT.as_duration()) => (clock::now() >= until).then_some(Ending::Asked),
         };
-        worker.publish(book, pools, false);
-        if is_ended || worker.is_time_up(book.start) {
-            return;
+        worker.publish(book, pools);
+        if let Some(ending) = ending {
+            return Ok(ending);
+        }
+        if worker.is_time_up(book.start) {
+            return Ok(Ending::Asked);
         }
     }
+}
+
+/// Why a worker begins nothing more.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Ending {
+    /// Its time was up, or somebody asked for it.
+    Asked,
+    /// All that there was to send was sent, and has ended.
+    AllEnded,
 }
 
 /// From when on time is accounted.
@@ -196,6 +211,33 @@ struct Book {
     /// CPU time before.
     cpu: Nanos,
     run_delay: Nanos,
+}
+
+impl Book {
+    /// How long the worker could have run since then and had no CPU.
+    fn delayed(&self) -> Nanos {
+        run_delay().saturating_sub(self.run_delay)
+    }
+}
+
+/// What is known of a connection once it is open.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Opened {
+    /// How long connecting took, without the handshake.
+    pub(super) connect: Nanos,
+    /// What came of the handshake, where there was one.
+    pub(super) handshake: Option<Handshake>,
+}
+
+impl Opened {
+    fn record(&self, ledger: &mut Ledger) {
+        ledger.record(LoadTime::Connect, self.connect);
+        if let Some(handshake) = self.handshake {
+            ledger.record(LoadTime::Handshake, handshake.length());
+            let agreed = &ledger.shard.handshakes;
+            agreed.add(handshake.version, handshake.suite, handshake.group);
+        }
+    }
 }
 
 /// How long the calling thread could have run and had no CPU; nothing where the
@@ -228,11 +270,18 @@ impl Worker {
             shard: setup.shard,
             recorders: setup.recorders,
             has_schedule: matches!(setup.plan.pace, LoadPace::Open { .. }),
+            has_response: has_response(&setup.plan.pace),
             measure_from: Moment::default(),
+            count_from: Moment::default(),
+            is_warming: setup.plan.warmup > Nanos::ZERO,
             heads: Sizes::default(),
             bodies: Sizes::default(),
             under_way: 0,
+            last_end: Moment::default(),
         };
+        if ledger.is_warming {
+            ledger.shard.warm_up();
+        }
         Self {
             endpoints: setup.endpoints,
             tls: setup.tls,
@@ -244,6 +293,8 @@ impl Worker {
             blocked: Cell::default(),
             blocked_until: Cell::default(),
             late: Cell::default(),
+            spun: Spun::default(),
+            warming: RefCell::default(),
             rest: Rest::default(),
             stop: setup.stop,
             failure: Cell::default(),
@@ -288,7 +339,16 @@ impl Worker {
         start: Moment,
     ) -> Result<(), PartError> {
         let plan = &self.plan;
-        self.ledger.borrow_mut().measure_from = start + plan.warmup;
+        {
+            let mut ledger = self.ledger.borrow_mut();
+            ledger.measure_from = start;
+            if ledger.is_warming {
+                // What is due at its very end is the last of the warm-up, as what
+                // is due at the end of the load is its last.
+                ledger.measure_from = start + plan.warmup + Nanos::new(1);
+                ledger.count_from = ledger.measure_from;
+            }
+        }
         self.blocked_until.set(start);
         let weights: Vec<u32> = plan.endpoints.iter().map(|it| it.weight).collect();
         let limits = Limits {
@@ -343,7 +403,9 @@ impl Worker {
         if let Some(blocks) = &self.blocks {
             return blocks.failed(outcome);
         }
-        let is_end = self.ledger.borrow_mut().end(intended, outcome);
+        let mut ledger = self.ledger.borrow_mut();
+        let is_end = ledger.failed(intended, outcome, clock::now());
+        drop(ledger);
         self.end_if(is_end);
     }
 
@@ -357,6 +419,40 @@ impl Worker {
         }
         let is_end = self.ledger.borrow_mut().answered(ticket, answer);
         self.end_if(is_end);
+    }
+
+    /// A connection was opened.
+    pub(super) fn connected(&self, endpoint: usize, slot: usize, opened: Opened) {
+        let mut ledger = self.ledger.borrow_mut();
+        ledger.shard.connections.add(1);
+        let is_resumed = opened.handshake.is_some_and(|it| it.resumed);
+        ledger.shard.handshakes_resumed.add(u64::from(is_resumed));
+        if ledger.is_warming {
+            self.warming.borrow_mut().insert((endpoint, slot), opened);
+        } else {
+            opened.record(&mut ledger);
+        }
+    }
+
+    /// It is there no more.
+    pub(super) fn parted(&self, endpoint: usize, slot: usize) {
+        self.warming.borrow_mut().remove(&(endpoint, slot));
+    }
+
+    /// The warm-up is over, and was to be so at `from`.
+    fn measure(&self, book: &Book, pools: &[(Rc<Pool>, usize)], from: Moment) {
+        let mut ledger = self.ledger.borrow_mut();
+        ledger.is_warming = false;
+        let open = std::mem::take(&mut *self.warming.borrow_mut());
+        let is_resumed = |it: &&Opened| it.handshake.is_some_and(|it| it.resumed);
+        let resumed = open.values().filter(is_resumed).count();
+        for opened in open.values() {
+            opened.record(&mut ledger);
+        }
+        let shard = &ledger.shard;
+        shard.run_delay.set(book.delayed().as_u64());
+        shard.measure(asked(pools, from), open.len() as u64, resumed as u64);
+        shard.warmup_cpu.set(clock::thread_cpu().as_u64());
     }
 
     /// What an answer says of itself, where it does.
@@ -447,20 +543,34 @@ impl Worker {
         duration.is_some_and(|duration| clock::now() >= start + duration)
     }
 
-    /// Whether there is nothing more to send and nothing to wait for.
-    fn is_over(&self, pools: &[(Rc<Pool>, usize)]) -> bool {
-        let now = clock::now();
-        let is_done = |(pool, _): &(Rc<Pool>, usize)| pool.look(now) == Take::Never;
-        pools.iter().all(is_done)
+    /// Nothing more is begun from now on.
+    ///
+    /// That it hears of it only now and then makes the load no longer: it lasted as
+    /// long as it was to, or until the last of its requests had ended.
+    fn stop(&self, book: &Book, pools: &[(Rc<Pool>, usize)], ending: Ending) {
+        self.publish(book, pools);
+        let ledger = self.ledger.borrow();
+        let mut at = clock::now();
+        if let Some(duration) = self.plan.until.duration {
+            at = at.min(book.start + duration);
+        }
+        if ending == Ending::AllEnded && ledger.last_end > Moment::default() {
+            at = at.min(ledger.last_end);
+        }
+        let shard = &ledger.shard;
+        shard.asked.set(asked(pools, at));
+        shard.run_delay.set(book.delayed().as_u64());
+        shard.stopped.set(at.as_u64());
     }
 
-    fn publish(&self, book: &Book, pools: &[(Rc<Pool>, usize)], at_last: bool) {
+    fn publish(&self, book: &Book, pools: &[(Rc<Pool>, usize)]) {
         let mut ledger = self.ledger.borrow_mut();
         let now = clock::now();
-        let asked: f64 = pools.iter().map(|(pool, _)| pool.asked(now)).sum();
-        ledger.shard.asked.set(floor_to_u64(asked + ROUNDING));
+        ledger.shard.asked.set(asked(pools, now));
         let elapsed = now.since(book.start);
-        let running = clock::thread_cpu().saturating_sub(book.cpu).min(elapsed);
+        let cpu = clock::thread_cpu().saturating_sub(book.cpu).min(elapsed);
+        // Turning round until something is due keeps nothing waiting.
+        let running = cpu.saturating_sub(self.spun.length());
         let rest = elapsed.saturating_sub(running);
         let blocked = if self.has_schedule {
             self.blocked.get().min(rest)
@@ -474,12 +584,23 @@ impl Worker {
         account.late.set(late.as_u64());
         let ahead = rest.saturating_sub(blocked).saturating_sub(late);
         account.ahead.set(ahead.as_u64());
-        if at_last {
-            let delay = run_delay().saturating_sub(book.run_delay);
-            ledger.shard.run_delay.set(delay.as_u64());
-        }
-        ledger.publish(at_last);
+        ledger.publish(false);
     }
+}
+
+/// Whether latency counts from the intended time: a schedule that waits for
+/// answers has none that would say more than the sent time.
+const fn has_response(pace: &LoadPace) -> bool {
+    match pace {
+        LoadPace::Closed => false,
+        LoadPace::Open { overflow, .. } => !matches!(overflow, Overflow::Defer),
+    }
+}
+
+/// How many requests `pools` were asked for until `now`.
+fn asked(pools: &[(Rc<Pool>, usize)], now: Moment) -> u64 {
+    let asked: f64 = pools.iter().map(|(pool, _)| pool.asked(now)).sum();
+    floor_to_u64(asked)
 }
 
 /// The part of one worker of all connections, by endpoint; at least one each.

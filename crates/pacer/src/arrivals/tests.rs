@@ -122,7 +122,7 @@ proptest! {
         length in 100_000_000_u64..300_000_000,
     ) {
         let length = Nanos::new(length);
-        let asked = whole(&curve, Spacing::Even, 1).asked_until(START + length);
+        let asked = whole(&curve, Spacing::Even, 1).asked_until(START + length, None);
         for (spacing, fewer) in [
             (Spacing::Even, 1.0),
             (Spacing::Burst { size: burst }, f64::from(burst)),
@@ -160,5 +160,26 @@ proptest! {
             together.sort_unstable();
             prop_assert_eq!(together, moments(whole(&curve, spacing, 1), length));
         }
+    }
+}
+
+/// Halves of one request a second were each less than a whole one, and so one
+/// request was sent of none that were asked for.
+#[test]
+fn what_was_asked_of_the_parts_is_what_was_asked_of_the_whole() {
+    let curve = LoadCurve::Constant { per_second: 1.0 };
+    let asked = |seconds, most| -> f64 {
+        let parts = Share::all(3).flat_map(|share| Part::split(share, &[1, 2]));
+        let seed = Seed::from_number(1);
+        let parts = parts.map(|part| Arrivals::new(&curve, Spacing::Even, part, START, &seed));
+        parts
+            .map(|part| part.asked_until(START + Nanos::from_secs(seconds), most))
+            .sum()
+    };
+    for seconds in 0..20 {
+        let whole = float_from_u64(seconds);
+        assert!((asked(seconds, None) - whole).abs() < 1e-9, "{seconds} s");
+        let most = asked(seconds, Some(5));
+        assert!((most - whole.min(5.0)).abs() < 1e-9, "{seconds} s: {most}");
     }
 }

@@ -10,7 +10,7 @@ pub enum LoadPace {
     /// Each connection sends as soon as it has its answer: no schedule, and so no
     /// latency from an intended time.
     Closed,
-    /// By a schedule that no answer holds back.
+    /// By a schedule, which no answer holds back but where it says so.
     Open {
         /// How many requests are asked for over time, of all workers together.
         curve: LoadCurve,
@@ -88,6 +88,10 @@ pub enum Spacing {
 pub enum Overflow {
     /// They wait, and their latency counts on.
     Wait,
+    /// The schedule waits with them: it goes on from when a connection is free, so
+    /// that nothing queues up and no more than the rate is sent. A closed loop with
+    /// a rate; latency counts from the sent time alone.
+    Defer,
     /// They wait as well. Where more than so many do on a worker, its schedule
     /// counts as standing still, and for how long is recorded.
     Hold {

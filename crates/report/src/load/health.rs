@@ -13,7 +13,8 @@ pub struct GeneratorHealth {
     /// requests a second over all workers; `None` in a closed loop without a
     /// rate, or at full speed.
     pub asked_per_second: Option<f64>,
-    /// The rate that was sent, likewise.
+    /// The rate that was sent, likewise: of requests that were given to a
+    /// connection, so not of those that were dropped or never found one.
     pub sent_per_second: f64,
     /// Where each worker's time went.
     pub workers: Vec<WorkerHealth>,
@@ -56,13 +57,14 @@ pub struct WorkerHealth {
     /// Waited for its peer.
     #[serde(rename = "blocked_ns")]
     pub blocked: Nanos,
-    /// Ran.
+    /// Ran: CPU time, but for what went into waiting for the schedule.
     #[serde(rename = "running_ns")]
     pub running: Nanos,
     /// Was due, free to run, and did not.
     #[serde(rename = "late_ns")]
     pub late: Nanos,
-    /// CPU time of its thread.
+    /// CPU time of its thread, connecting included where there is no warm-up; with
+    /// what went into waiting for the schedule without sleeping.
     #[serde(rename = "cpu_ns")]
     pub cpu: Nanos,
     /// Runnable, and had no CPU.

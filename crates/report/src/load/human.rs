@@ -35,6 +35,7 @@ pub(super) fn human(report: &LoadReport, style: Style) -> String {
     );
     text.push_str(&words::columns(&volume(report), 2));
     text.push_str(&latency(report));
+    text.push_str(&failures(&report.global));
     text.push_str(&explanation(report, style));
     text.push_str(&classes(&report.global));
     text.push_str(&course::course(&report.intervals));
@@ -109,11 +110,14 @@ fn asked(options: &LoadOptions) -> String {
     };
     let rate = match options.rate {
         AskedRate::Max => "as fast as answers come".to_owned(),
-        AskedRate::PerSecond(rate) => format!("{}/s", words::grouped(rate)),
+        AskedRate::PerSecond(rate) if options.open_loop => {
+            format!("{}/s", words::grouped(rate))
+        }
+        AskedRate::PerSecond(rate) => format!("at most {}/s", words::grouped(rate)),
     };
     let mut parts = vec![format!("{loop_kind}, {rate}")];
     // Without a schedule there is nothing more to say of it.
-    if options.open_loop && !matches!(&*options.arrival, "" | "constant") {
+    if options.rate != AskedRate::Max && !matches!(&*options.arrival, "" | "constant") {
         parts.push(words::plain(&options.arrival));
     }
     parts.push(count(options.workers, "worker"));
@@ -284,6 +288,20 @@ fn latency(report: &LoadReport) -> String {
     format!("\n{}", words::columns(&rows, 2))
 }
 
+/// How long requests took that got no answer, by how they ended.
+fn failures(global: &LoadResult) -> String {
+    let rows = Outcome::FAILURES.into_iter().filter_map(|end| {
+        let own = global.statistic(&id::of_class(id::FAILED_TIME, end))?;
+        let head = format!("{} after", end.name());
+        (own.count() > 0).then(|| vec![head, distribution(own)])
+    });
+    let rows: Vec<_> = rows.collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!("\n{}", words::columns(&rows, 2))
+}
+
 /// Why both latencies differ, where they do, and what a closed loop cannot see.
 fn explanation(report: &LoadReport, style: Style) -> String {
     let p99 = |id: &str| {
@@ -300,7 +318,11 @@ fn explanation(report: &LoadReport, style: Style) -> String {
         words::time(sent)
     );
     let is_own = p99(id::OWN_LATENESS).is_some_and(|own| own >= (intended - sent) / 2.0);
-    let text = if !report.options.open_loop {
+    let text = if !report.options.open_loop && report.options.rate != AskedRate::Max {
+        "Latency counts from the sent time: while the target stalls, requests are held back, and \
+         how long they would have waited is not seen. Without --closed-loop it is."
+            .to_owned()
+    } else if !report.options.open_loop {
         "A closed loop sends the next request when an answer has come: while the target \
          stalls, nothing is sent, and what would have waited is not seen. --rate sees it."
             .to_owned()

@@ -44,12 +44,16 @@ pub const LATENESS: &str = "stillwell.lateness";
 /// The same of requests for which a connection was free: the generator alone was
 /// to blame.
 pub const OWN_LATENESS: &str = "stillwell.own_lateness";
-/// A connection's handshake of the transport.
+/// A connection's handshake of the transport, of those that came about.
 pub const CONNECT: &str = "stillwell.connect";
 /// A connection's TLS handshake.
 pub const TLS_HANDSHAKE: &str = "stillwell.tls_handshake";
 /// From the sent time to the first byte of the answer.
 pub const FIRST_BYTE: &str = "stillwell.first_byte";
+
+/// From the intended time to the end of a request that got no answer, by how it
+/// ended; from the time at which it was taken where there is no schedule.
+pub const FAILED_TIME: &str = "stillwell.failed_time";
 
 /// The name of `statistic`, such as [`RESPONSE_TIME`], of answers of one class
 /// alone: `stillwell.response_time.status_5xx`.

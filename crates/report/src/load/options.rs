@@ -18,7 +18,9 @@ pub struct LoadOptions {
     /// The shape of the schedule, for readers: `constant`, `poisson`, `ramp over
     /// 5s`, `bursts of 10`.
     pub arrival: String,
-    /// Whether the schedule goes on whatever the target does.
+    /// Whether the schedule goes on whatever the target does, and latency counts
+    /// from it. With a rate and without this no more than the rate is sent, less
+    /// while the target stalls, and latency counts from the sent time.
     pub open_loop: bool,
     /// How long to send; `None` for no end.
     #[serde(rename = "duration_ns")]

@@ -17,13 +17,15 @@ pub const GLOBAL: &str = "global";
 pub struct LoadResult {
     /// `worker_0` and so on, or [`GLOBAL`].
     pub name: String,
-    /// When the first request was due, since the Unix epoch.
+    /// When measuring began, since the Unix epoch; everything here is of the time
+    /// from then on, and nothing of a warm-up.
     #[serde(rename = "execution_start_unix_ns")]
     pub execution_start: Nanos,
-    /// From there to the end of the load.
+    /// From there to the end of the load: of all workers until the last of them had
+    /// ended, or as Nighthawk has it the mean of theirs.
     #[serde(rename = "execution_duration_ns")]
     pub execution_duration: Nanos,
-    /// Counters by Nighthawk's names without its prefixes, such as
+    /// Counters of that time by Nighthawk's names without its prefixes, such as
     /// `benchmark.http_2xx`. Zeros are left out of what is printed.
     pub counters: BTreeMap<String, u64>,
     /// How requests ended: each exactly once.

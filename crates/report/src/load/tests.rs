@@ -99,6 +99,19 @@ fn a_load_that_nobody_answered() {
     insta::assert_snapshot!(text.unwrap());
 }
 
+/// It said that only what follows an answer is sent, and asked for a rate that
+/// was given.
+#[test]
+fn a_closed_loop_with_a_rate_was_told_as_one_without() {
+    let mut report = fixture::report();
+    report.options.open_loop = false;
+    let mut failed = report.global.statistic(id::LATENESS).cloned().unwrap();
+    failed.id = id::of_class(id::FAILED_TIME, Outcome::TimedOut);
+    report.global.add_statistic(failed);
+    let text = render_load(&report, LoadFormat::Human, None, Style::default()).unwrap();
+    insta::assert_snapshot!(text);
+}
+
 #[test]
 fn of_many_workers_all_and_the_busiest_are_told() {
     let mut report = fixture::report();

@@ -2,11 +2,13 @@
 
 use std::fmt;
 
-use stillwell_metric::{LoadTime, Outcome, empty_histogram};
-use stillwell_plan::{LoadPace, LoadPlan};
+use stillwell_metric::{
+    Histogram, LoadShard, LoadTime, Outcome, TimeState, add_histogram, empty_histogram,
+};
+use stillwell_plan::{LoadPace, LoadPlan, Overflow};
 use stillwell_units::{Nanos, float_from_u64};
 
-use super::LoadFound;
+use super::{LoadFound, LoadSnapshot};
 
 /// Above this share of its time on the CPU a worker may be the limit.
 const BUSY_MAX: f64 = 0.9;
@@ -53,10 +55,19 @@ pub enum LoadDoubt {
         /// The share of the host's CPU time.
         share: f64,
     },
-    /// Fewer requests were sent than asked for: the target was not as fast.
+    /// Fewer requests were begun than asked for: the target was not as fast.
     NotAchieved {
         /// The share that was sent.
         share: f64,
+    },
+    /// It ended within its warm-up.
+    AllWarmup,
+    /// Nothing was due, or could be begun.
+    NoRequest {
+        /// How many were due.
+        asked: u64,
+        /// Why the first connection could not be had, if that is why.
+        why: Option<String>,
     },
     /// Nothing was answered.
     NoAnswer {
@@ -88,6 +99,8 @@ impl LoadDoubt {
             Self::NoCpu { .. } => "no_cpu",
             Self::Steal { .. } => "steal",
             Self::NotAchieved { .. } => "not_achieved",
+            Self::AllWarmup => "all_warmup",
+            Self::NoRequest { .. } => "no_request",
             Self::NoAnswer { .. } => "no_answer",
             Self::Malformed { .. } => "malformed",
             Self::Untold { .. } => "untold",
@@ -99,7 +112,12 @@ impl LoadDoubt {
     pub const fn invalidates(&self) -> bool {
         matches!(
             self,
-            Self::Saturated { .. } | Self::Late { .. } | Self::NoCpu { .. } | Self::NoAnswer { .. }
+            Self::Saturated { .. }
+                | Self::Late { .. }
+                | Self::NoCpu { .. }
+                | Self::AllWarmup
+                | Self::NoRequest { .. }
+                | Self::NoAnswer { .. }
         )
     }
 }
@@ -139,6 +157,19 @@ impl fmt::Display for LoadDoubt {
                 "{} % of the asked rate was sent: connections waited for the target",
                 percent(*share)
             ),
+            Self::AllWarmup => f.write_str(
+                "it ended before its warm-up was over, and nothing was measured: use a shorter \
+                 --warmup, or more requests",
+            ),
+            Self::NoRequest { asked: 0, why: None } => f.write_str(
+                "not one request was due in that time: let it last longer, or ask for a higher rate",
+            ),
+            Self::NoRequest { asked, why: None } => write!(
+                f,
+                "of {asked} requests that were due not one was begun: no connection was free, or \
+                 the generator had no CPU"
+            ),
+            Self::NoRequest { why: Some(why), .. } => write!(f, "not one request was begun: {why}"),
             Self::NoAnswer { why: None } => f.write_str("not one request was answered"),
             Self::NoAnswer { why: Some(why) } => {
                 write!(f, "not one request was answered: {why}")
@@ -155,46 +186,108 @@ impl fmt::Display for LoadDoubt {
     }
 }
 
+/// What a schedule says about latency.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LoadPacing {
+    /// There is none.
+    Closed,
+    /// Latency counts from the sent time all the same.
+    Deferred,
+    /// Latency counts from the intended time.
+    Open,
+}
+
+impl LoadPacing {
+    /// That of `plan`.
+    #[must_use]
+    pub const fn of(plan: &LoadPlan) -> Self {
+        match &plan.pace {
+            LoadPace::Closed => Self::Closed,
+            LoadPace::Open { overflow, .. } => match overflow {
+                Overflow::Defer => Self::Deferred,
+                Overflow::Wait | Overflow::Hold { .. } | Overflow::Drop { .. } => Self::Open,
+            },
+        }
+    }
+}
+
+/// What says whether the generator was the limit, of any stretch of time.
+struct Figures {
+    pacing: LoadPacing,
+    /// The largest share of its time that a worker ran.
+    busy: f64,
+    /// The 99th percentile of requests' own lateness.
+    late: Nanos,
+    /// The median latency from the sent time.
+    median: Nanos,
+}
+
+impl Figures {
+    /// Why the generator may be what is measured, if it may.
+    fn doubts(&self) -> Vec<LoadDoubt> {
+        let mut doubts = Vec::new();
+        let share = self.busy;
+        if share > BUSY_MAX {
+            doubts.push(match self.pacing {
+                LoadPacing::Closed => LoadDoubt::Limit { share },
+                LoadPacing::Deferred | LoadPacing::Open => LoadDoubt::Saturated { share },
+            });
+        }
+        let [late, median] = [self.late, self.median].map(|it| float_from_u64(it.as_u64()));
+        let distorts = late > LATE_SHARE_MAX * median;
+        if self.pacing == LoadPacing::Open && self.late > LATE_MAX && distorts {
+            doubts.push(LoadDoubt::Late { p99: self.late });
+        }
+        doubts
+    }
+}
+
+/// What to doubt of the generator in the piece of time that `snapshot` tells of,
+/// gravest first, by the limits of [`load_doubts`].
+#[must_use]
+pub fn snapshot_doubts(pacing: LoadPacing, snapshot: &LoadSnapshot<'_>) -> Vec<LoadDoubt> {
+    let quantile = |times: Option<&Histogram<u64>>, share: f64| {
+        Nanos::new(times.map_or(0, |times| times.value_at_quantile(share)))
+    };
+    let busy = snapshot.accounts.iter().map(|account| {
+        let whole: u64 = account.iter().map(|time| time.as_u64()).sum();
+        share_of(
+            account[TimeState::Running.index()].as_u64(),
+            Nanos::new(whole),
+        )
+    });
+    let figures = Figures {
+        pacing,
+        busy: busy.fold(0.0, f64::max),
+        late: quantile(snapshot.times(LoadTime::OwnLateness), 0.99),
+        median: Nanos::new(snapshot.second.service.unpack().value_at_quantile(0.5)),
+    };
+    figures.doubts()
+}
+
 /// What to doubt of `found`, gravest first.
 #[must_use]
 pub fn load_doubts(plan: &LoadPlan, found: &LoadFound) -> Vec<LoadDoubt> {
-    let has_schedule = matches!(plan.pace, LoadPace::Open { .. });
-    let share_of =
-        |part: u64, whole: Nanos| float_from_u64(part) / float_from_u64(whole.as_u64().max(1));
-    let largest = |part: fn(&stillwell_metric::LoadShard) -> u64| {
-        let shares = found
-            .workers
-            .iter()
-            .map(|worker| share_of(part(&worker.shard), worker.measured + plan.warmup));
+    let is_long = found.measured >= TOLD_FROM;
+    let largest = |part: fn(&LoadShard) -> u64| {
+        let workers = found.workers.iter().filter(|_| is_long);
+        let shares = workers.map(|worker| {
+            let spent = TimeState::ALL.map(|state| worker.shard.spent(state));
+            share_of(part(&worker.shard), Nanos::new(spent.iter().sum()))
+        });
         shares.fold(0.0, f64::max)
     };
-    let busy = largest(|shard| shard.account.running.total());
-    let delay = largest(|shard| shard.run_delay.total());
-    let answered: u64 = found.workers.iter().map(answers).sum();
-    let p99 = own_lateness(found);
-    let mut doubts = Vec::new();
-    if answered == 0 {
-        let shards = found.workers.iter().map(|worker| &worker.shard);
-        let why = shards
-            .filter_map(|shard| shard.connect_trouble.get())
-            .next();
-        doubts.push(LoadDoubt::NoAnswer { why: why.cloned() });
-    }
+    let mut doubts: Vec<LoadDoubt> = nothing_found(plan, found).into_iter().collect();
     doubts.extend(malformed(found));
-    // Spinning for the schedule is no work that keeps anything waiting.
-    let limited = plan.idle == stillwell_plan::IdleStrategy::Sleep || !has_schedule;
-    if busy > BUSY_MAX && has_schedule && (limited || behind(found) > 1.0 - ACHIEVED_MIN) {
-        doubts.push(LoadDoubt::Saturated { share: busy });
-    } else if busy > BUSY_MAX && !has_schedule {
-        doubts.push(LoadDoubt::Limit { share: busy });
-    }
-    let median = Nanos::new(median_of(found));
-    let distorts = float_from_u64(p99.as_u64()) > LATE_SHARE_MAX * float_from_u64(median.as_u64());
-    if has_schedule && p99 > LATE_MAX && distorts {
-        doubts.push(LoadDoubt::Late { p99 });
-    }
-    let is_long = found.measured >= TOLD_FROM;
-    if delay > DELAY_MAX && is_long {
+    let figures = Figures {
+        pacing: LoadPacing::of(plan),
+        busy: largest(|shard| shard.spent(TimeState::Running)),
+        late: own_lateness(found),
+        median: Nanos::new(median_of(found)),
+    };
+    doubts.extend(figures.doubts());
+    let delay = largest(|shard| shard.run_delay.measured());
+    if delay > DELAY_MAX {
         doubts.push(LoadDoubt::NoCpu { share: delay });
     }
     let steal = found.host.map_or(0.0, |host| {
@@ -203,14 +296,48 @@ pub fn load_doubts(plan: &LoadPlan, found: &LoadFound) -> Vec<LoadDoubt> {
     if steal > STEAL_MAX && is_long {
         doubts.push(LoadDoubt::Steal { share: steal });
     }
-    if has_schedule && behind(found) > 1.0 - ACHIEVED_MIN {
-        doubts.push(LoadDoubt::NotAchieved {
-            share: 1.0 - behind(found),
-        });
+    if of_asked(found, |shard| shard.begun.total()) < ACHIEVED_MIN {
+        let share = of_asked(found, |shard| shard.sent.total());
+        doubts.push(LoadDoubt::NotAchieved { share });
     }
     let untold = found.telemetry.troubles().into_iter();
     doubts.extend(untold.map(|what| LoadDoubt::Untold { what }));
     doubts
+}
+
+fn share_of(part: u64, whole: Nanos) -> f64 {
+    float_from_u64(part) / float_from_u64(whole.as_u64().max(1))
+}
+
+/// Why there is nothing to tell, where that is so.
+fn nothing_found(plan: &LoadPlan, found: &LoadFound) -> Option<LoadDoubt> {
+    let shards = || found.workers.iter().map(|worker| &worker.shard);
+    let answers = |ended: fn(&LoadShard, Outcome) -> u64| -> u64 {
+        let of = |shard| -> u64 {
+            Outcome::ANSWERS
+                .map(|class| ended(shard, class))
+                .iter()
+                .sum()
+        };
+        shards().map(|shard| of(shard)).sum()
+    };
+    if answers(LoadShard::ended) > 0 {
+        return None;
+    }
+    let measured: u64 = shards().map(|shard| shard.begun.total()).sum();
+    let is_warmup = plan.warmup > Nanos::ZERO && measured == 0;
+    if is_warmup && answers(LoadShard::ended_ever) > 0 {
+        return Some(LoadDoubt::AllWarmup);
+    }
+    let why = shards()
+        .find_map(|shard| shard.connect_trouble.get())
+        .cloned();
+    Some(if measured == 0 {
+        let asked = shards().map(|shard| shard.asked.measured()).sum();
+        LoadDoubt::NoRequest { asked, why }
+    } else {
+        LoadDoubt::NoAnswer { why }
+    })
 }
 
 fn malformed(found: &LoadFound) -> Option<LoadDoubt> {
@@ -223,30 +350,20 @@ fn malformed(found: &LoadFound) -> Option<LoadDoubt> {
     })
 }
 
-fn answers(worker: &super::LoadWorkerFound) -> u64 {
-    let outcomes = Outcome::ANSWERS.into_iter();
-    outcomes.map(|outcome| worker.shard.ended(outcome)).sum()
-}
-
-/// The share of what was asked for that was not begun.
-fn behind(found: &LoadFound) -> f64 {
-    let sum = |count: fn(&stillwell_metric::LoadShard) -> u64| {
+/// A count as a share of what was asked for; all without a schedule.
+fn of_asked(found: &LoadFound, count: fn(&LoadShard) -> u64) -> f64 {
+    let sum = |count: fn(&LoadShard) -> u64| {
         let counts = found.workers.iter().map(|worker| count(&worker.shard));
         float_from_u64(counts.sum())
     };
-    let asked = sum(|shard| shard.asked.total());
-    if asked > 0.0 {
-        1.0 - sum(|shard| shard.begun.total()) / asked
-    } else {
-        0.0
-    }
+    let asked = sum(|shard| shard.asked.measured());
+    if asked > 0.0 { sum(count) / asked } else { 1.0 }
 }
 
 fn own_lateness(found: &LoadFound) -> Nanos {
     let mut all = empty_histogram();
     for worker in &found.workers {
-        all.add(worker.times(LoadTime::OwnLateness))
-            .unwrap_or_else(|_| unreachable!("both histograms have the same bounds"));
+        add_histogram(&mut all, worker.times(LoadTime::OwnLateness));
     }
     Nanos::new(all.value_at_quantile(0.99))
 }
@@ -254,10 +371,33 @@ fn own_lateness(found: &LoadFound) -> Nanos {
 fn median_of(found: &LoadFound) -> u64 {
     let mut all = empty_histogram();
     for worker in &found.workers {
-        for class in Outcome::ANSWERS {
-            all.add(worker.times(LoadTime::Service(class)))
-                .unwrap_or_else(|_| unreachable!("both histograms have the same bounds"));
-        }
+        add_histogram(&mut all, &worker.times_of_answers(LoadTime::Service));
     }
     all.value_at_quantile(0.5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn doubts(pacing: LoadPacing, busy: f64, late_ms: u64) -> Vec<&'static str> {
+        let figures = Figures {
+            pacing,
+            busy,
+            late: Nanos::from_millis(late_ms),
+            median: Nanos::from_millis(3),
+        };
+        figures.doubts().iter().map(LoadDoubt::code).collect()
+    }
+
+    #[test]
+    fn a_generator_is_doubted_by_what_it_distorts() {
+        for pacing in [LoadPacing::Closed, LoadPacing::Deferred, LoadPacing::Open] {
+            assert_eq!(doubts(pacing, 0.89, 1), [""; 0], "{pacing:?}");
+        }
+        assert_eq!(doubts(LoadPacing::Open, 0.95, 2), ["saturated", "late"]);
+        assert_eq!(doubts(LoadPacing::Closed, 0.95, 0), ["generator_limit"]);
+        // Latency does not count from the intended time there.
+        assert_eq!(doubts(LoadPacing::Deferred, 0.95, 2), ["saturated"]);
+    }
 }

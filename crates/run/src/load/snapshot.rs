@@ -36,6 +36,7 @@ pub struct LoadSnapshot<'a> {
     /// [`TimeState::ALL`].
     pub accounts: &'a [[Nanos; TimeState::ALL.len()]],
     pub(super) times: &'a [Option<Histogram<u64>>],
+    pub(super) latencies: &'a Histogram<u64>,
 }
 
 impl LoadSnapshot<'_> {
@@ -55,11 +56,7 @@ impl LoadSnapshot<'_> {
     /// Latencies of this piece as a reader wants them: from the intended time
     /// where there is a schedule, else from the sent time.
     #[must_use]
-    pub fn latencies(&self) -> &Histogram<u64> {
-        if self.second.response.is_empty() {
-            &self.second.service
-        } else {
-            &self.second.response
-        }
+    pub const fn latencies(&self) -> &Histogram<u64> {
+        self.latencies
     }
 }

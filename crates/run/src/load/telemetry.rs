@@ -22,7 +22,7 @@ use std::sync::mpsc::Receiver;
 use stillwell_export::{Origin, Page, Span};
 use stillwell_metric::LoadShard;
 use stillwell_plan::{ClientTlsPlan, LoadPlan, Verification};
-use stillwell_scope::{Place, Scope, Tasks, Token, clock};
+use stillwell_scope::{Place, Scope, Tasks, Token, clock, explain};
 use stillwell_units::{Moment, Nanos};
 use stillwell_wire::tls::{ClientTls, TlsError};
 use stillwell_wire::{ListenError, listen};
@@ -30,7 +30,6 @@ use tokio::sync::watch;
 
 use super::{LOOK_EVERY, LoadSnapshot, LoadWorkerFound, Pause};
 use crate::interrupt::Interrupt;
-use crate::record::explain;
 use account::Account;
 pub use found::{PageFound, SinkFound, SpansFound, TelemetryFound};
 use gather::Gatherer;

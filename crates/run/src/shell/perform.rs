@@ -5,14 +5,13 @@ use std::sync::Arc;
 use stillwell_capture::SubjectEnd;
 use stillwell_observer::{SubjectProbe, Watched};
 use stillwell_plan::{Phase, StepAction, SubjectKind};
-use stillwell_scope::{Place, clock};
+use stillwell_scope::{Place, clock, explain};
 use stillwell_subject::wait_ready;
 use stillwell_units::Moment;
 
 use crate::machine::{Action, Event};
 use crate::page;
 use crate::parts::Parts;
-use crate::record::explain;
 use crate::request::Progress;
 use crate::shell::{MARK_MAX, Shell, Told};
 use crate::subject::{self, Stage};

@@ -130,7 +130,7 @@ impl Talk {
                 }
                 Err(_) => {
                     self.is_over = true;
-                    write(&Page::text(400, "no request\n"), true, out);
+                    write(&Page::text(400, "no request\n"), false, true, out);
                 }
             }
         }
@@ -144,17 +144,22 @@ impl Talk {
         let page = desk.pages.page(&method, &target, uptime);
         self.is_quitting = page.ends_server;
         self.is_over = !keeps_alive || page.ends_server;
-        write(&page, self.is_over, out);
+        write(&page, method == "HEAD", self.is_over, out);
     }
 }
 
-fn write(page: &Page, is_last: bool, out: &mut Vec<u8>) {
+/// What answers `HEAD` has the head of the page, and nothing behind it.
+fn write(page: &Page, head_only: bool, is_last: bool, out: &mut Vec<u8>) {
     let mut headers = vec![("content-type", page.kind), ("cache-control", "no-cache")];
     if is_last {
         headers.push(("connection", "close"));
     }
     // All headers are written here, so that there is nothing to refuse.
     if let Ok(response) = PreparedResponse::new(page.status, &headers, page.body.as_bytes()) {
-        out.extend_from_slice(response.bytes());
+        out.extend_from_slice(if head_only {
+            response.head()
+        } else {
+            response.bytes()
+        });
     }
 }

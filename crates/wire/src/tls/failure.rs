@@ -16,6 +16,8 @@ pub enum HandshakeFailure {
     UnknownAuthority,
     /// The peer's certificate is for other names.
     OtherName,
+    /// The peer shows the certificate of an authority as its own.
+    Authority,
     /// The peer's certificate is wrong in some other way.
     BadCertificate,
     /// The peer wants a certificate from us, or another one.
@@ -101,6 +103,9 @@ impl From<io::Error> for Cause {
     }
 }
 
+/// How it calls the certificate of an authority in the wrong place.
+const AUTHORITY: &str = "CaUsedAsEndEntity";
+
 fn failure_of(error: &Error) -> HandshakeFailure {
     use HandshakeFailure as Failure;
     match error {
@@ -112,6 +117,10 @@ fn failure_of(error: &Error) -> HandshakeFailure {
             CertificateError::UnknownIssuer => Failure::UnknownAuthority,
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 Failure::OtherName
+            }
+            // The library has no other word for it.
+            CertificateError::Other(other) if format!("{other:?}").contains(AUTHORITY) => {
+                Failure::Authority
             }
             _ => Failure::BadCertificate,
         },
@@ -159,6 +168,10 @@ const fn advice(failure: HandshakeFailure, is_client: bool) -> &'static str {
         Failure::OtherName => {
             ": its certificate is for other names; connect to one of them, or name the one to \
              ask for with --sni"
+        }
+        Failure::Authority => {
+            ": it shows a certificate that is for authorities (CA:TRUE); make it one with \
+             basicConstraints=CA:FALSE, or go on unchecked with --insecure"
         }
         Failure::BadCertificate => {
             ": its certificate is not right; replace it, or go on unchecked with --insecure"

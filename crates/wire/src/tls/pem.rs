@@ -9,6 +9,12 @@ use stillwell_plan::{PemSource, TlsIdentity};
 
 use super::TlsError;
 
+/// What names a DSA key in certificates and in keys, in DER: 1.2.840.10040.4.1.
+const DSA: &[u8] = &[0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x38, 0x04, 0x01];
+
+/// What stands before a DSA key in its own older form.
+const DSA_SECTION: &[u8] = b"-----BEGIN DSA PRIVATE KEY-----";
+
 /// A chain of certificates, its own first, and its key.
 pub(super) struct Identity {
     pub(super) certificates: Vec<CertificateDer<'static>>,
@@ -64,12 +70,20 @@ fn certificates(from: &PemSource) -> Result<Vec<CertificateDer<'static>>, TlsErr
             section: "CERTIFICATE",
         });
     }
+    if found.iter().any(|certificate| holds(certificate, DSA)) {
+        return Err(TlsError::Dsa { place: place(from) });
+    }
     Ok(found)
 }
 
 fn key(from: &PemSource) -> Result<PrivateKeyDer<'static>, TlsError> {
     use rustls::pki_types::pem::Error;
-    PrivateKeyDer::from_pem_slice(&text(from)?).map_err(|error| match error {
+    let text = text(from)?;
+    let dsa = || TlsError::Dsa { place: place(from) };
+    if holds(&text, DSA_SECTION) {
+        return Err(dsa());
+    }
+    let key = PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
         Error::NoItemsFound => TlsError::Missing {
             place: place(from),
             missing: "private key",
@@ -79,7 +93,15 @@ fn key(from: &PemSource) -> Result<PrivateKeyDer<'static>, TlsError> {
             place: place(from),
             message: error.to_string(),
         },
-    })
+    })?;
+    if holds(key.secret_der(), DSA) {
+        return Err(dsa());
+    }
+    Ok(key)
+}
+
+fn holds(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
 }
 
 fn text(from: &PemSource) -> Result<Vec<u8>, TlsError> {

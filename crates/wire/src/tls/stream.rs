@@ -201,8 +201,12 @@ impl AsyncRead for TlsStream {
                 drop(own.poll_write_tls(context));
             }
             if let Err(error) = processed {
-                let error = io::Error::new(io::ErrorKind::InvalidData, error);
-                return Poll::Ready(Err(error));
+                let kind = match error {
+                    // The peer has ended it, and says why.
+                    rustls::Error::AlertReceived(_) => io::ErrorKind::ConnectionAborted,
+                    _ => io::ErrorKind::InvalidData,
+                };
+                return Poll::Ready(Err(io::Error::new(kind, error)));
             }
         }
     }

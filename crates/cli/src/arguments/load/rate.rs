@@ -5,6 +5,8 @@ use std::str::FromStr;
 use stillwell_plan::{LoadCurve, LoadStep};
 use stillwell_units::{EventRate, Nanos};
 
+use super::above_zero;
+
 /// How fast to send.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum LoadRate {
@@ -66,7 +68,7 @@ fn rate(text: &str, may_be_zero: bool) -> Result<f64, String> {
 }
 
 fn length(text: &str) -> Result<Nanos, String> {
-    text.parse().map_err(|error| format!("{error}; {ACCEPTED}"))
+    above_zero(text).map_err(|error| format!("{error}; {ACCEPTED}"))
 }
 
 #[cfg(test)]

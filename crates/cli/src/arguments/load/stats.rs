@@ -8,6 +8,8 @@ use stillwell_http::{Scheme, Target};
 use stillwell_plan::{ReceiverPlan, StatsProtocol, StatsSinkPlan};
 use stillwell_units::Nanos;
 
+use super::above_zero;
+
 /// What stands before the names of statsd where nothing else is said.
 const PREFIX: &str = "stillwell";
 
@@ -48,8 +50,9 @@ pub(crate) struct LoadStatsArguments {
     #[arg(long, value_name = "URI")]
     pub(crate) stats_sink: Vec<StatsSink>,
     /// How often stats sinks are told; in the end they are in any case
-    #[arg(long, value_name = "TIME", default_value = "5s")]
-    pub(crate) stats_flush_interval: Nanos,
+    /// [default: 5s]
+    #[arg(long, value_name = "TIME", value_parser = above_zero)]
+    pub(crate) stats_flush_interval: Option<Nanos>,
     /// Offer a page of them to be scraped, at /metrics; on loopback unless a host
     /// is given
     #[arg(long, value_name = "[HOST:]PORT")]

@@ -31,9 +31,9 @@ pub(crate) struct LoadTraceArguments {
     #[arg(long, value_name = "URI")]
     pub(crate) trace: Option<SpanSink>,
     /// The share of requests that is sampled, such as 0.01 or 1%; the others say
-    /// that they are not
-    #[arg(long, value_name = "SHARE", default_value = "1", value_parser = share)]
-    pub(crate) trace_sample: f64,
+    /// that they are not [default: 1]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(crate) trace_sample: Option<f64>,
     /// How requests say which trace they belong to, with or without a receiver
     /// [default: b3multi with zipkin, else w3c]
     #[arg(long, value_enum)]

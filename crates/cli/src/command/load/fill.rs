@@ -1,8 +1,10 @@
 //! From what was found to what is told.
 
 use stillwell_legacy::nighthawk::CommandLineOptions;
-use stillwell_metric::{Histogram, LoadShard, LoadTime, Outcome, Sizes, empty_histogram};
-use stillwell_plan::{BodyPlan, LoadCurve, LoadPace, LoadPlan, LoadProtocol, Spacing};
+use stillwell_metric::{LoadShard, LoadTime, Outcome, Sizes, TimeState, empty_histogram};
+use stillwell_plan::{
+    BodyPlan, EndpointPlan, LoadCurve, LoadPace, LoadPlan, LoadProtocol, Spacing,
+};
 use stillwell_report::load::{
     AskedRate, Ending, Finding, GLOBAL, GeneratorHealth, LoadInterval, LoadOptions,
     LoadProtocol as ReportedProtocol, LoadReport, LoadResult, LoadStatistic, Moments, OutcomeCount,
@@ -40,6 +42,10 @@ pub(super) fn report(told: &Told<'_>) -> LoadReport {
         .map(|(index, worker)| result(told, index, worker))
         .collect();
     let mut global = LoadResult::merged(GLOBAL, &workers);
+    if told.nighthawk.is_none() {
+        // Workers that end one after the other make no shorter load.
+        global.execution_duration = found.measured;
+    }
     global
         .counters
         .extend(telemetry::counters(&found.telemetry));
@@ -50,6 +56,7 @@ pub(super) fn report(told: &Told<'_>) -> LoadReport {
         host: Vec::new(),
         options: options(told),
         written: clock::wall(),
+        health: health(told, global.execution_duration),
         global,
         workers,
         intervals: found
@@ -57,7 +64,6 @@ pub(super) fn report(told: &Told<'_>) -> LoadReport {
             .iter()
             .map(|second| interval(told, second))
             .collect(),
-        health: health(told),
         ending: ending(told),
     }
 }
@@ -82,11 +88,13 @@ fn result(told: &Told<'_>, index: usize, worker: &LoadWorkerFound) -> LoadResult
 }
 
 fn statistics(told: &Told<'_>, worker: &LoadWorkerFound, result: &mut LoadResult) {
-    let service = over_classes(worker, LoadTime::Service);
-    let initiated = if has_schedule(told.plan) {
-        over_classes(worker, LoadTime::Response)
-    } else {
+    let service = worker.times_of_answers(LoadTime::Service);
+    let initiated = worker.times_of_answers(LoadTime::Response);
+    // Without a schedule, or with one that waits, only the sent time counts.
+    let initiated = if initiated.is_empty() {
         service.clone()
+    } else {
+        initiated
     };
     let response = if told.closed_loop {
         &service
@@ -120,7 +128,7 @@ fn statistics(told: &Told<'_>, worker: &LoadWorkerFound, result: &mut LoadResult
             result.add_statistic(LoadStatistic::of_times(name, &empty_histogram()));
         }
     }
-    classes(worker, result);
+    classes(told, worker, result);
     for (name, sizes) in [
         (id::RESPONSE_HEADER_SIZE, worker.shard.head_sizes.read()),
         (id::RESPONSE_BODY_SIZE, worker.shard.body_sizes.read()),
@@ -129,8 +137,16 @@ fn statistics(told: &Told<'_>, worker: &LoadWorkerFound, result: &mut LoadResult
     }
 }
 
-/// Times by the class of the answer.
-fn classes(worker: &LoadWorkerFound, result: &mut LoadResult) {
+/// Times by the class of the answer, and by the failure where there was none.
+fn classes(told: &Told<'_>, worker: &LoadWorkerFound, result: &mut LoadResult) {
+    let has_response = !worker.times_of_answers(LoadTime::Response).is_empty();
+    for end in Outcome::FAILURES {
+        let times = worker.times(LoadTime::Failed(end));
+        if !times.is_empty() {
+            let name = id::of_class(id::FAILED_TIME, end);
+            result.add_statistic(LoadStatistic::of_times(&name, times));
+        }
+    }
     for class in Outcome::ANSWERS {
         let nighthawk = match class {
             Outcome::Ok => 1,
@@ -150,7 +166,11 @@ fn classes(worker: &LoadWorkerFound, result: &mut LoadResult) {
             ),
             (
                 id::of_class(id::RESPONSE_TIME, class),
-                LoadTime::Response(class),
+                if has_response && !told.closed_loop {
+                    LoadTime::Response(class)
+                } else {
+                    LoadTime::Service(class)
+                },
             ),
         ] {
             if !worker.times(time).is_empty() {
@@ -158,15 +178,6 @@ fn classes(worker: &LoadWorkerFound, result: &mut LoadResult) {
             }
         }
     }
-}
-
-fn over_classes(worker: &LoadWorkerFound, time: fn(Outcome) -> LoadTime) -> Histogram<u64> {
-    let mut all = empty_histogram();
-    for class in Outcome::ANSWERS {
-        all.add(worker.times(time(class)))
-            .unwrap_or_else(|_| unreachable!("both histograms have the same bounds"));
-    }
-    all
 }
 
 const fn moments(sizes: Sizes) -> Moments {
@@ -181,7 +192,7 @@ const fn moments(sizes: Sizes) -> Moments {
 
 fn interval(told: &Told<'_>, second: &LoadSecond) -> LoadInterval {
     let outcomes = Outcome::ALL.into_iter().zip(second.outcomes);
-    let response = if second.response.is_empty() {
+    let response = if second.response.is_empty() || told.closed_loop {
         &second.service
     } else {
         &second.response
@@ -190,36 +201,38 @@ fn interval(told: &Told<'_>, second: &LoadSecond) -> LoadInterval {
         start: second.begin,
         length: second.length,
         asked: has_schedule(told.plan).then_some(second.asked),
-        sent: second.begun,
+        sent: second.sent,
         outcomes: outcomes
             .filter(|(_, count)| *count > 0)
             .map(|(outcome, count)| OutcomeCount { outcome, count })
             .collect(),
         bytes_received: second.bytes[0],
         bytes_sent: second.bytes[1],
-        response_time: PackedHistogram::new(response),
-        service_time: PackedHistogram::new(&second.service),
-        lateness: PackedHistogram::new(&second.lateness),
+        response_time: PackedHistogram::from(response.clone()),
+        service_time: PackedHistogram::from(second.service.clone()),
+        lateness: PackedHistogram::from(second.lateness.clone()),
     }
 }
 
-fn health(told: &Told<'_>) -> GeneratorHealth {
+/// What the generator thinks of itself after a load of `length`.
+fn health(told: &Told<'_>, length: Nanos) -> GeneratorHealth {
     let found = told.found;
-    let seconds = (found.measured + told.plan.warmup).as_secs_f64().max(1e-9);
-    let sum = |count: fn(&LoadShard) -> u64| {
+    let seconds = length.as_secs_f64();
+    let rate = |count: fn(&LoadShard) -> u64| {
         let counts = found.workers.iter().map(|worker| count(&worker.shard));
-        float_from_u64(counts.sum()) / seconds
+        let count = float_from_u64(counts.sum());
+        if seconds > 0.0 { count / seconds } else { 0.0 }
     };
     let workers = found.workers.iter().enumerate().map(|(index, worker)| {
-        let account = &worker.shard.account;
+        let shard = &worker.shard;
         WorkerHealth {
             name: format!("worker_{index}"),
-            ahead: Nanos::new(account.ahead.total()),
-            blocked: Nanos::new(account.blocked.total()),
-            running: Nanos::new(account.running.total()),
-            late: Nanos::new(account.late.total()),
+            ahead: Nanos::new(shard.spent(TimeState::Ahead)),
+            blocked: Nanos::new(shard.spent(TimeState::Blocked)),
+            running: Nanos::new(shard.spent(TimeState::Running)),
+            late: Nanos::new(shard.spent(TimeState::Late)),
             cpu: worker.cpu,
-            run_delay: Nanos::new(worker.shard.run_delay.total()),
+            run_delay: Nanos::new(shard.run_delay.measured()),
         }
     });
     let steal = found.host.map(|host| {
@@ -232,8 +245,8 @@ fn health(told: &Told<'_>) -> GeneratorHealth {
         invalidates: doubt.invalidates(),
     });
     GeneratorHealth {
-        asked_per_second: has_schedule(told.plan).then(|| sum(|shard| shard.asked.total())),
-        sent_per_second: sum(|shard| shard.begun.total()),
+        asked_per_second: has_schedule(told.plan).then(|| rate(|shard| shard.asked.measured())),
+        sent_per_second: rate(|shard| shard.sent.total()),
         workers: workers.collect(),
         cpu: found.cpu,
         foreign_cpu_share: None,
@@ -309,11 +322,19 @@ fn options(told: &Told<'_>) -> LoadOptions {
 fn targets(told: &Told<'_>) -> Vec<String> {
     if told.targets.is_empty() {
         let endpoints = told.plan.endpoints.iter();
-        return endpoints
-            .map(|it| format!("http://{}/", it.address))
-            .collect();
+        return endpoints.map(url_of).collect();
     }
     told.targets.to_vec()
+}
+
+/// What would be typed for `endpoint`, whatever is asked for there.
+pub(super) fn url_of(endpoint: &EndpointPlan) -> String {
+    let scheme = if endpoint.tls_host.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    format!("{scheme}://{}/", endpoint.address)
 }
 
 fn mean_rate(curve: &LoadCurve, duration: Option<Nanos>) -> f64 {

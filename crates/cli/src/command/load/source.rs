@@ -9,7 +9,8 @@ use crate::arguments::Header;
 /// A request that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sourced {
-    pub(super) method: String,
+    /// Where it names one.
+    pub(super) method: Option<String>,
     pub(super) url: String,
     pub(super) headers: Vec<Header>,
     pub(super) body: BodyPlan,
@@ -45,13 +46,11 @@ fn read_line(line: &str) -> anyhow::Result<Sourced> {
     if url.is_empty() {
         bail!("there is no URL behind `{first}`");
     }
-    let body = body.trim_start();
-    let default = if body.is_empty() { "GET" } else { "POST" };
     Ok(Sourced {
-        method: method.unwrap_or(default).to_owned(),
+        method: method.map(str::to_owned),
         url: url.to_owned(),
         headers: Vec::new(),
-        body: body_of(body),
+        body: body_of(body.trim_start()),
     })
 }
 
@@ -167,7 +166,7 @@ fn of_har(request: HarRequest) -> anyhow::Result<Sourced> {
     }
     let body = request.post_data.map_or(Ok(String::new()), text_of)?;
     Ok(Sourced {
-        method: request.method,
+        method: Some(request.method),
         url: request.url,
         headers,
         body: body_of(&body),
@@ -221,16 +220,16 @@ mod tests {
     fn lines_are_methods_urls_and_bodies() {
         let read = lines("# requests\nhttp://a/\n\nPUT http://a/x {\"a\": 1}\nb:80/ hello\n");
         let read = read.unwrap();
-        let shown: Vec<(&str, &str)> = read
+        let shown: Vec<(Option<&str>, &str)> = read
             .iter()
-            .map(|request| (request.method.as_str(), request.url.as_str()))
+            .map(|request| (request.method.as_deref(), request.url.as_str()))
             .collect();
         assert_eq!(
             shown,
             [
-                ("GET", "http://a/"),
-                ("PUT", "http://a/x"),
-                ("POST", "b:80/")
+                (None, "http://a/"),
+                (Some("PUT"), "http://a/x"),
+                (None, "b:80/")
             ]
         );
         assert_eq!(read[1].body, BodyPlan::Bytes(b"{\"a\": 1}".to_vec()));

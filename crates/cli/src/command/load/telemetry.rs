@@ -1,15 +1,13 @@
 //! Who is told what while a load goes on: from what was typed to a plan, and what
 //! is said about it in the end.
 
-use std::fs::File;
-use std::io::Read;
-
 use anyhow::Context;
 use stillwell_plan::{SpanProtocol, StatsPagePlan, TelemetryPlan, TraceHeaders, TracePlan};
 use stillwell_run::TelemetryFound;
 use stillwell_units::RunId;
 
 use crate::arguments::{LoadStatsArguments, LoadTraceArguments};
+use crate::command::random::random;
 
 /// What `stillwell load` was told.
 pub(super) fn plan(
@@ -24,14 +22,16 @@ pub(super) fn plan(
         run: random_run()?,
         labels: labels.map(|it| (it.0.clone(), it.1.clone())).collect(),
         sinks: stats.stats_sink.iter().map(|it| it.0.clone()).collect(),
-        flush_every: stats.stats_flush_interval,
+        flush_every: stats
+            .stats_flush_interval
+            .unwrap_or(TelemetryPlan::FLUSH_EVERY),
         page: stats.stats_listen.map(|address| StatsPagePlan {
             address: address.0,
             linger: stats.stats_linger,
         }),
         trace: headers.or(of_kind).map(|headers| TracePlan {
             headers,
-            sample: trace.trace_sample,
+            sample: trace.trace_sample.unwrap_or(1.0),
             export,
         }),
     })
@@ -48,9 +48,7 @@ const fn usual_headers(protocol: SpanProtocol) -> TraceHeaders {
 /// Drawn anew each time, whatever the seed: two loads with the same seed are two
 /// loads to whoever is told of them.
 pub(super) fn random_run() -> anyhow::Result<RunId> {
-    let mut bytes = [0; 16];
-    let mut source = File::open("/dev/urandom").context("name this load")?;
-    source.read_exact(&mut bytes).context("name this load")?;
+    let bytes = random().context("name this load")?;
     Ok(RunId::from_bytes(bytes))
 }
 

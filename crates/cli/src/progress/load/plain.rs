@@ -1,6 +1,6 @@
 //! How a load goes on, line by line, where nothing can be drawn over.
 
-use stillwell_metric::{Histogram, Outcome, empty_histogram};
+use stillwell_metric::{Histogram, Outcome, add_histogram, empty_histogram};
 use stillwell_run::{LoadPhase, LoadSnapshot};
 use stillwell_units::{Nanos, float_from_u64};
 
@@ -41,9 +41,7 @@ impl Lines {
         for (sum, count) in self.outcomes.iter_mut().zip(snapshot.second.outcomes) {
             *sum += count;
         }
-        self.latencies
-            .add(snapshot.latencies())
-            .unwrap_or_else(|_| unreachable!("both histograms have the same bounds"));
+        add_histogram(&mut self.latencies, snapshot.latencies());
         if !is_due(self.told_at, snapshot.elapsed) {
             return None;
         }

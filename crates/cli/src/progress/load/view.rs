@@ -3,18 +3,12 @@
 use std::collections::VecDeque;
 
 use stillwell_metric::{Histogram, LoadShard, LoadTime, Outcome, TimeState};
-use stillwell_plan::{IdleStrategy, LoadPace, LoadPlan};
-use stillwell_run::{LoadPhase, LoadSnapshot};
+use stillwell_plan::{LoadPace, LoadPlan};
+use stillwell_run::{LoadDoubt, LoadPacing, LoadPhase, LoadSnapshot, snapshot_doubts};
 use stillwell_units::{Nanos, float_from_u64};
 
 /// Seconds that are kept for strips, as many as the widest shows.
 const STRIP_MAX: usize = 120;
-/// Above this share of its time on the CPU a worker may be the limit.
-const BUSY_MAX: f64 = 0.9;
-/// Below this share of what was asked for, the rate is not reached.
-const REACHED_MIN: f64 = 0.99;
-/// Above this own lateness, in one of a hundred, latencies are not the target's.
-const LATE_MAX: Nanos = Nanos::from_millis(1);
 
 /// All that a view shows; plain data.
 #[derive(Clone, Debug)]
@@ -63,8 +57,7 @@ pub(super) struct Limits {
     /// Requests in all.
     pub(super) requests: Option<u64>,
     pub(super) has_schedule: bool,
-    /// Workers spin, so that being busy says nothing of them.
-    pub(super) spins: bool,
+    pub(super) pacing: LoadPacing,
 }
 
 /// One second.
@@ -87,6 +80,17 @@ pub(super) enum Doubt {
     Late,
 }
 
+impl Doubt {
+    /// What of a doubt is told while a load goes on.
+    const fn of(doubt: &LoadDoubt) -> Option<Self> {
+        match doubt {
+            LoadDoubt::Saturated { .. } | LoadDoubt::Limit { .. } => Some(Self::Busy),
+            LoadDoubt::Late { .. } => Some(Self::Late),
+            _ => None,
+        }
+    }
+}
+
 impl View {
     pub(super) fn new(target: String, plan: &LoadPlan) -> Self {
         let measure = plan.until.duration;
@@ -97,7 +101,7 @@ impl View {
                 measure: measure.map(|whole| whole.saturating_sub(plan.warmup)),
                 requests: plan.until.requests,
                 has_schedule: matches!(plan.pace, LoadPace::Open { .. }),
-                spins: plan.idle == IdleStrategy::Spin,
+                pacing: LoadPacing::of(plan),
             },
             phase: None,
             elapsed: Nanos::ZERO,
@@ -125,17 +129,16 @@ impl View {
         }
         self.phase = Some(snapshot.phase);
         self.elapsed = snapshot.elapsed;
-        self.begun = snapshot.sum(|shard| shard.begun.total());
+        self.begun = snapshot.sum(LoadShard::begun_in_all);
         let all_ended = snapshot.sum(LoadShard::ended_in_all);
         self.under_way = self.begun.saturating_sub(all_ended);
         let is_warmup = snapshot.phase == LoadPhase::Warmup;
         for outcome in Outcome::ALL {
-            let index = outcome.index();
-            self.ended[index] = snapshot.sum(|shard| {
+            self.ended[outcome.index()] = snapshot.sum(|shard| {
                 if is_warmup {
-                    shard.ended(outcome)
+                    shard.ended_ever(outcome)
                 } else {
-                    shard.outcomes[index].total()
+                    shard.ended(outcome)
                 }
             });
         }
@@ -155,25 +158,13 @@ impl View {
     }
 
     fn generator(&mut self, snapshot: &LoadSnapshot<'_>) {
-        let second = snapshot.second;
         self.shares = shares(snapshot.accounts);
         let own = snapshot.times(LoadTime::OwnLateness);
         let own = own.filter(|times| !times.is_empty());
         self.own_lateness = own.map(|times| Nanos::new(times.value_at_quantile(0.99)));
-        let running = |account: &[Nanos; TimeState::ALL.len()]| {
-            shares(std::slice::from_ref(account))[TimeState::Running.index()]
-        };
-        let busiest = snapshot.accounts.iter().map(running).fold(0.0, f64::max);
-        let begun = float_from_u64(second.begun);
-        let is_behind = begun < REACHED_MIN * float_from_u64(second.asked);
-        let may_tell = !self.limits.has_schedule || !self.limits.spins || is_behind;
-        self.doubt = if self.own_lateness.is_some_and(|late| late > LATE_MAX) {
-            Some(Doubt::Late)
-        } else if busiest > BUSY_MAX && may_tell {
-            Some(Doubt::Busy)
-        } else {
-            None
-        };
+        let doubts = snapshot_doubts(self.limits.pacing, snapshot).into_iter();
+        // The last is the more exact one.
+        self.doubt = doubts.rev().find_map(|doubt| Doubt::of(&doubt));
     }
 
     /// How much longer it goes on, as far as that is known.

@@ -66,7 +66,8 @@ impl Report {
         self.outcomes().values().sum()
     }
 
-    /// How many were begun: those that were sent, and those that could not be.
+    /// How many were begun, as far as it is told: those that were sent, and those
+    /// for which there was no connection.
     pub(crate) fn begun(&self) -> u64 {
         let sent = self.global()["counters"]["upstream_rq_total"].as_u64();
         let unsent = [

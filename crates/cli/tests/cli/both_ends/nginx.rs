@@ -76,7 +76,10 @@ impl Nginx {
         };
         let url = format!("{scheme}://127.0.0.1:{}{path}", self.ports[port]);
         let trusted = self.certificate.trusted();
-        let mut arguments = vec![url.as_str(), &trusted];
+        let mut arguments = vec![url.as_str()];
+        if scheme == "https" {
+            arguments.push(&trusted);
+        }
         if listen.ends_with("http2") {
             arguments.extend(["--protocol", "http2"]);
         }

@@ -112,6 +112,7 @@ async fn say_for_ever(fault: Fault, talk: &mut Talk) -> io::Result<()> {
 
 /// Reads one request, which has no body; false at the end.
 async fn take_request(talk: &mut Talk) -> io::Result<bool> {
+    talk.flush().await?;
     let mut head = Vec::new();
     let mut buffer = [0; 4096];
     while !head.ends_with(b"\r\n\r\n") {

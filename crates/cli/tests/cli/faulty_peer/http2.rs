@@ -219,6 +219,7 @@ async fn flood(fault: Fault, talk: &mut Talk) -> io::Result<()> {
 
 /// The kind, the flags and the stream of the next frame; none at the end.
 async fn take_frame(talk: &mut Talk) -> io::Result<Option<(u8, u8, u32)>> {
+    talk.flush().await?;
     let mut head = [0; 9];
     if let Err(error) = talk.stream.read_exact(&mut head).await {
         return match error.kind() {

@@ -1,14 +1,18 @@
-//! A server on a thread of its own that does with each connection as it is told.
+//! A server on a thread of its own that does with each connection as it is told,
+//! over TCP or behind an acceptor of TLS.
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use stillwell_scope::{Place, Scope, Tasks, Token};
 use stillwell_units::Nanos;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use stillwell_wire::Stream;
+use stillwell_wire::tls::{ServerTls, TlsStream};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::interval;
 
@@ -16,22 +20,52 @@ use tokio::time::interval;
 const CONNECTIONS_MAX: usize = 1000;
 
 /// The server; its connections end with it.
-pub(super) struct Server {
+pub(crate) struct Server {
     scope: Scope,
-    pub(super) address: SocketAddr,
+    pub(crate) address: SocketAddr,
     seen: Arc<AtomicU64>,
 }
 
+/// A stream of bytes, whatever lies below it.
+pub(crate) trait Wire: AsyncRead + AsyncWrite + Unpin {
+    /// What lies below.
+    fn into_stream(self: Box<Self>) -> Stream;
+}
+
+impl Wire for TcpStream {
+    fn into_stream(self: Box<Self>) -> Stream {
+        Stream::from(*self)
+    }
+}
+
+impl Wire for TlsStream {
+    fn into_stream(self: Box<Self>) -> Stream {
+        Self::into_stream(*self)
+    }
+}
+
 /// One connection of it.
-pub(super) struct Talk {
-    pub(super) stream: TcpStream,
+pub(crate) struct Talk {
+    pub(crate) stream: Box<dyn Wire>,
     /// Requests that the server has seen, on all connections.
     seen: Arc<AtomicU64>,
 }
 
 impl Server {
     /// Has `handle` talk on each connection.
-    pub(super) fn start<F>(handle: impl Fn(Talk) -> F + Send + 'static) -> Self
+    pub(crate) fn start<F>(handle: impl Fn(Talk) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = std::io::Result<()>> + 'static,
+    {
+        Self::start_over(None, handle)
+    }
+
+    /// Has `handle` talk on each connection, once hands are shaken where it
+    /// speaks `tls`.
+    pub(crate) fn start_over<F>(
+        tls: Option<ServerTls>,
+        handle: impl Fn(Talk) -> F + Send + 'static,
+    ) -> Self
     where
         F: Future<Output = std::io::Result<()>> + 'static,
     {
@@ -44,6 +78,7 @@ impl Server {
         let serve = async move |token: Token| {
             let listener = TcpListener::from_std(listener)?;
             let mut tasks = Tasks::new(CONNECTIONS_MAX);
+            let handle = Rc::new(handle);
             loop {
                 // All arms are cancel-safe.
                 let stream = tokio::select! {
@@ -53,13 +88,19 @@ impl Server {
                     accepted = listener.accept(), if tasks.has_room() => accepted?.0,
                 };
                 stream.set_nodelay(true)?;
-                let talk = Talk {
-                    stream,
-                    seen: Arc::clone(&counter),
-                };
-                let end = handle(talk);
-                // However a connection ends, that is its peer's doing or ours.
-                tasks.spawn(async { drop(end.await) });
+                let (handle, seen) = (Rc::clone(&handle), Arc::clone(&counter));
+                let tls = tls.clone();
+                tasks.spawn(async move {
+                    let stream: Box<dyn Wire> = match tls {
+                        None => Box::new(stream),
+                        Some(tls) => match tls.accept(Stream::from(stream)).await {
+                            Ok(stream) => Box::new(stream),
+                            Err(_) => return,
+                        },
+                    };
+                    // However a connection ends, that is its peer's doing or ours.
+                    drop(handle(Talk { stream, seen }).await);
+                });
             }
         };
         scope.worker(Place::default(), "faulty", serve).unwrap();
@@ -71,12 +112,12 @@ impl Server {
     }
 
     /// How many requests it has seen so far.
-    pub(super) fn seen(&self) -> u64 {
+    pub(crate) fn seen(&self) -> u64 {
         self.seen.load(Ordering::Relaxed)
     }
 
     /// Ends it; gives how many requests it has seen.
-    pub(super) fn stop(self) -> u64 {
+    pub(crate) fn stop(self) -> u64 {
         let ends = self.scope.close(Nanos::from_secs(20));
         assert!(ends.iter().all(|end| end.result.is_ok()), "{ends:?}");
         self.seen.load(Ordering::Relaxed)
@@ -85,18 +126,24 @@ impl Server {
 
 impl Talk {
     /// One more request has come whole.
-    pub(super) fn saw_request(&self) {
+    pub(crate) fn saw_request(&self) {
         self.seen.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Ends the connection by a reset.
-    pub(super) fn reset(self) -> std::io::Result<()> {
-        self.stream.set_zero_linger()
+    pub(crate) fn reset(self) -> std::io::Result<()> {
+        self.stream.into_stream().reset();
+        Ok(())
+    }
+
+    /// Sends what TLS has kept back of what was said.
+    pub(crate) async fn flush(&mut self) -> std::io::Result<()> {
+        self.stream.flush().await
     }
 
     /// Says the same again and again, 8 KiB or so a millisecond: enough for any
     /// limit, and little enough for a machine that does other things.
-    pub(super) async fn say_for_ever(&mut self, again: &[u8]) -> std::io::Result<()> {
+    pub(crate) async fn say_for_ever(&mut self, again: &[u8]) -> std::io::Result<()> {
         let many = again.repeat(8192 / again.len());
         let mut beat = interval(Duration::from_millis(1));
         loop {
@@ -106,7 +153,8 @@ impl Talk {
     }
 
     /// Reads on and says nothing, until the peer has gone.
-    pub(super) async fn fall_silent(mut self) -> std::io::Result<()> {
+    pub(crate) async fn fall_silent(mut self) -> std::io::Result<()> {
+        self.flush().await?;
         let mut buffer = [0; 4096];
         while self.stream.read(&mut buffer).await? > 0 {}
         Ok(())

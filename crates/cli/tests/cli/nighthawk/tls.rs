@@ -153,7 +153,8 @@ fn suites_and_versions_are_those_of_the_context() {
     assert!(ended.stderr.contains(says), "{}", ended.stderr);
     // An empty context for validation checks nothing, and nothing breaks.
     let empty = "{common_tls_context:{validation_context:{}}}";
-    let found = measure(&format!("--tls-context '{empty}' {FEW} {}", origin.url()));
+    let line = format!("--connections 1 --tls-context '{empty}' {FEW}");
+    let found = measure(&format!("{line} {}", origin.url()));
     assert_eq!(found.counter("benchmark.http_2xx"), 25);
 }
 
@@ -215,7 +216,8 @@ fn several_secure_targets_take_turns() {
     let found = measure(&line);
     assert_eq!(found.counter("default.total_match_count"), 3);
     assert_eq!(found.counter("ssl.handshake"), 3);
-    assert_eq!(found.counter("benchmark.http_2xx"), 25);
+    // What the other two connections had under way is answered as well.
+    assert!((25..=27).contains(&found.counter("benchmark.http_2xx")));
     for origin in origins {
         assert!(origin.stop() >= 8);
     }

@@ -16,10 +16,14 @@ fn ledger(has_schedule: bool) -> Ledger {
         watches: Vec::new(),
         recorders,
         has_schedule,
+        has_response: has_schedule,
         measure_from: Moment::default(),
+        count_from: Moment::default(),
+        is_warming: false,
         heads: Sizes::default(),
         bodies: Sizes::default(),
         under_way: 0,
+        last_end: Moment::default(),
     }
 }
 
@@ -36,12 +40,13 @@ fn done(sent: u64) -> Moment {
 }
 
 fn exchange(ledger: &mut Ledger, intended: Moment, sent: Moment) -> Moment {
-    let ticket = Ticket {
+    let mut ticket = Ticket {
         request: 0,
         intended,
+        sent: None,
     };
-    ledger.begin();
-    ledger.sent(ticket, sent, 0);
+    ledger.begin(intended);
+    ledger.sent(&mut ticket, sent, 0);
     let end = done(sent.as_u64());
     let whole = Whole {
         status: 200,
@@ -125,9 +130,11 @@ fn with_connections_to_spare_the_analytic_figure_comes_out() {
 fn requests_of_the_warm_up_are_counted_apart_and_not_timed() {
     let mut ledger = ledger(true);
     ledger.measure_from = Moment::new(SECOND);
+    ledger.count_from = ledger.measure_from;
     exchange(&mut ledger, Moment::new(SECOND - 1), Moment::new(SECOND));
     exchange(&mut ledger, Moment::new(SECOND), Moment::new(SECOND));
-    ledger.begin();
+    ledger.begin(Moment::new(SECOND));
+    ledger.begin(Moment::new(SECOND - 1));
     ledger.cut();
     ledger.publish(true);
     let shard = &ledger.shard;
@@ -135,8 +142,60 @@ fn requests_of_the_warm_up_are_counted_apart_and_not_timed() {
     assert_eq!(shard.outcomes[index].total(), 1);
     assert_eq!(shard.warmup_outcomes[index].total(), 1);
     assert_eq!(shard.ended(Outcome::Unfinished), 1);
-    assert_eq!(shard.begun.total(), shard.ended_in_all());
+    assert_eq!(shard.ended_ever(Outcome::Unfinished), 2);
+    assert_eq!(shard.begun_in_all(), shard.ended_in_all());
+    assert_eq!((shard.sent.total(), shard.warmup_sent.total()), (1, 1));
+    assert_eq!(shard.body_sizes.read().count, 1);
     for time in [LoadTime::Service(Outcome::Ok), LoadTime::Lateness] {
         assert_eq!(shard.times(time).take().map(|times| times.len()), Some(1));
+    }
+}
+
+#[test]
+fn a_request_that_went_out_again_was_late_twice() {
+    let mut ledger = ledger(true);
+    let mut ticket = Ticket {
+        request: 0,
+        intended: Moment::new(SECOND),
+        sent: None,
+    };
+    ledger.begin(ticket.intended);
+    let first = Moment::new(SECOND + 10);
+    assert_eq!(ledger.sent(&mut ticket, first, 7), first);
+    let again = Moment::new(2 * SECOND);
+    assert_eq!(
+        ledger.sent(&mut ticket, again, 7),
+        first,
+        "it went out first then"
+    );
+    ledger.publish(true);
+    let shard = &ledger.shard;
+    assert_eq!((shard.sent.total(), shard.bytes_sent.total()), (1, 14));
+    let lateness = shard.times(LoadTime::Lateness).take().unwrap();
+    assert_eq!((lateness.len(), lateness.max()), (1, 10));
+}
+
+#[test]
+fn a_request_that_failed_left_no_time_behind() {
+    let mut ledger = ledger(true);
+    let intended = Moment::new(SECOND);
+    for (outcome, seconds) in [(Outcome::TimedOut, 3), (Outcome::PeerClosed, 2)] {
+        ledger.begin(intended);
+        ledger.failed(intended, outcome, Moment::new(seconds * SECOND));
+    }
+    ledger.publish(true);
+    let times = |time: LoadTime| ledger.shard.times(time).take();
+    for (outcome, seconds) in [(Outcome::TimedOut, 2), (Outcome::PeerClosed, 1)] {
+        let all = times(LoadTime::Failed(outcome)).unwrap();
+        assert_eq!(all.len(), 1);
+        assert!(all.max().abs_diff(seconds * SECOND) < SECOND / 1000);
+    }
+    for class in Outcome::ANSWERS {
+        for time in [LoadTime::Service(class), LoadTime::Response(class)] {
+            assert!(
+                times(time).is_none_or(|times| times.is_empty()),
+                "it is no answer"
+            );
+        }
     }
 }

@@ -3,67 +3,47 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Deserializer as HistogramReader, Serializer as _};
-use hdrhistogram::serialization::{V2DeflateSerializer, V2Serializer};
+use hdrhistogram::serialization::Deserializer as HistogramReader;
 use serde::{Deserialize, Serialize};
+use stillwell_metric::PackedHistogram as Packed;
 
-/// A histogram as HdrHistogram's V2 encoding: some hundred bytes where the live
-/// one takes some hundred thousand. The default is one without samples.
+/// A histogram as HdrHistogram's compressed V2 encoding: some hundred bytes where
+/// the live one takes some hundred thousand. The default is one without samples.
 ///
 /// In JSON it is what histogram logs hold, the compressed V2 encoding as base64,
 /// beside the number of samples and quantiles, which are not read back.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(try_from = "Form", into = "Form")]
-pub struct PackedHistogram {
-    bytes: Vec<u8>,
-}
+pub struct PackedHistogram(Packed);
 
 impl PackedHistogram {
     /// Packs `histogram`; one without samples packs to nothing.
     #[must_use]
     pub fn new(histogram: &Histogram<u64>) -> Self {
-        let mut bytes = Vec::new();
-        if !histogram.is_empty() {
-            V2Serializer::new()
-                .serialize(histogram, &mut bytes)
-                .unwrap_or_else(|_| unreachable!("a vector takes every byte"));
-        }
-        Self { bytes }
+        Self(Packed::new(histogram))
     }
 
     /// Whether there are no samples.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.0.is_empty()
     }
 
     /// The histogram.
     #[must_use]
     pub fn unpack(&self) -> Histogram<u64> {
-        if self.bytes.is_empty() {
-            return stillwell_metric::empty_histogram();
-        }
-        HistogramReader::new()
-            .deserialize(&mut &*self.bytes)
-            .unwrap_or_else(|_| unreachable!("these bytes were made of a histogram"))
+        self.0.unpack()
     }
 
     /// As histogram logs hold it; empty without samples.
     #[must_use]
     pub fn to_base64(&self) -> String {
-        if self.is_empty() {
-            return String::new();
-        }
-        Self::encode(&self.unpack())
+        BASE64.encode(self.0.bytes())
     }
 
     /// Any histogram as histogram logs hold it, also one without samples.
     pub(in crate::load) fn encode(histogram: &Histogram<u64>) -> String {
-        let mut compressed = Vec::new();
-        V2DeflateSerializer::new()
-            .serialize(histogram, &mut compressed)
-            .unwrap_or_else(|_| unreachable!("a vector takes every byte"));
-        BASE64.encode(compressed)
+        BASE64.encode(Packed::encode(histogram))
     }
 
     /// From what histogram logs hold, compressed or not; empty text is one without
@@ -78,6 +58,12 @@ impl PackedHistogram {
         let bytes = BASE64.decode(text).map_err(|_| HistogramError)?;
         let histogram = HistogramReader::new().deserialize(&mut &*bytes);
         Ok(Self::new(&histogram.map_err(|_| HistogramError)?))
+    }
+}
+
+impl From<Packed> for PackedHistogram {
+    fn from(packed: Packed) -> Self {
+        Self(packed)
     }
 }
 

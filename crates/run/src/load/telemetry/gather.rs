@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use stillwell_export::{Page, Point, PointValue, Times};
 use stillwell_metric::{
-    Histogram, LoadShard, LoadTime, Metric, Outcome, TimeState, catalogue, empty_histogram,
+    Histogram, LoadShard, LoadTime, Metric, Outcome, TimeState, add_histogram, catalogue,
+    empty_histogram,
 };
 use stillwell_plan::{LoadPace, LoadPlan};
 use stillwell_units::Nanos;
@@ -60,8 +61,8 @@ impl Gatherer {
     pub(super) fn take(&mut self, snapshot: &LoadSnapshot<'_>) {
         for own in &mut self.times {
             if let Some(more) = snapshot.times(own.what) {
-                add(&mut own.all, more);
-                add(&mut own.recent, more);
+                add_histogram(&mut own.all, more);
+                add_histogram(&mut own.recent, more);
             }
         }
     }
@@ -91,12 +92,12 @@ impl Gatherer {
         for own in &mut self.times {
             let mut all = empty_histogram();
             for worker in workers {
-                add(&mut all, worker.times(own.what));
+                add_histogram(&mut all, worker.times(own.what));
             }
             let mut rest = all.clone();
             // Snapshots told of nothing that is not in the result.
             if rest.subtract(&own.all).is_ok() {
-                add(&mut own.recent, &rest);
+                add_histogram(&mut own.recent, &rest);
             }
             own.all = all;
         }
@@ -116,7 +117,8 @@ impl Gatherer {
                 value: PointValue::Counter(total),
             });
         };
-        push(catalogue::REQUESTS_SENT, None, sum(&|it| it.begun.total()));
+        let begun = sum(&LoadShard::begun_in_all);
+        push(catalogue::REQUESTS_SENT, None, begun);
         if self.has_schedule {
             push(catalogue::REQUESTS_ASKED, None, sum(&|it| it.asked.total()));
         }
@@ -188,10 +190,12 @@ fn times(has_schedule: bool) -> impl Iterator<Item = LoadTime> {
     let response = Outcome::ANSWERS.map(LoadTime::Response);
     let lateness = [LoadTime::Lateness, LoadTime::OwnLateness];
     let others = [LoadTime::FirstByte, LoadTime::Connect, LoadTime::Handshake];
+    let failed = Outcome::FAILURES.map(LoadTime::Failed);
     let scheduled = response.into_iter().chain(lateness);
     service
         .into_iter()
         .chain(others)
+        .chain(failed)
         .chain(scheduled.filter(move |_| has_schedule))
 }
 
@@ -203,18 +207,14 @@ const fn metric(time: LoadTime) -> Metric {
         LoadTime::Lateness => catalogue::LATENESS,
         LoadTime::Connect => catalogue::CONNECT_TIME,
         LoadTime::Handshake => catalogue::HANDSHAKE_TIME,
+        LoadTime::Failed(_) => catalogue::FAILED_TIME,
         _ => catalogue::OWN_LATENESS,
     }
 }
 
 const fn class(time: LoadTime) -> Option<Outcome> {
     match time {
-        LoadTime::Service(class) | LoadTime::Response(class) => Some(class),
+        LoadTime::Service(end) | LoadTime::Response(end) | LoadTime::Failed(end) => Some(end),
         _ => None,
     }
-}
-
-fn add(all: &mut Histogram<u64>, part: &Histogram<u64>) {
-    all.add(part)
-        .unwrap_or_else(|_| unreachable!("both histograms have the same bounds"));
 }

@@ -3,10 +3,10 @@
 use stillwell_http::Scheme;
 use stillwell_http::grpc::{MessageReader, status, write_message};
 use stillwell_http::h2::{BodyLength, Client, ClientEvent, Fields, Limits, RequestBlock, Stream};
+use stillwell_scope::explain;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::post::{Opened, Receiver};
-use crate::record::explain;
 
 /// The longest answer that is read, in bytes.
 const ANSWER_BYTES_MAX: u32 = 1 << 20;

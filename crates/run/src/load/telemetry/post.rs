@@ -2,13 +2,12 @@
 
 use stillwell_http::{OneShot, RequestTemplate, Response};
 use stillwell_plan::{Alpn, ReceiverPlan};
+use stillwell_scope::explain;
 use stillwell_units::ByteSize;
 use stillwell_wire::tls::{ClientTls, TlsStream};
 use stillwell_wire::{Stream, dial};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-
-use crate::record::explain;
 
 /// The largest answer that is read.
 const ANSWER_MAX: ByteSize = ByteSize::mib(1);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use stillwell_export::{Origin, Page, Statsd, otlp_metrics, otlp_rejected, remote_write};
 use stillwell_plan::{Alpn, StatsProtocol, StatsSinkPlan};
+use stillwell_scope::explain;
 use stillwell_units::Nanos;
 use stillwell_wire::dial;
 use stillwell_wire::tls::ClientTls;
@@ -16,7 +17,6 @@ use tokio::time::{sleep, timeout};
 use super::account::Account;
 use super::post::Receiver;
 use super::{Board, grpc};
-use crate::record::explain;
 
 /// How long one telling may take.
 const TELL_MAX: Nanos = Nanos::from_secs(2);

@@ -19,7 +19,7 @@ const UNCONNECTED: [Outcome; 4] = [
 /// Ends of requests that we cut off, connection and all.
 const CUT_BY_US: [Outcome; 3] = [Outcome::TimedOut, Outcome::Malformed, Outcome::SendFailed];
 
-/// What one worker counted, warm-up included; zeros are left out.
+/// What one worker counted in the measured time; zeros are left out.
 pub(super) fn of(told: &Told<'_>, shard: &LoadShard) -> BTreeMap<String, u64> {
     let all = [
         benchmark(told, shard),
@@ -59,8 +59,8 @@ fn benchmark(told: &Told<'_>, shard: &LoadShard) -> Vec<(&'static str, u64)> {
 
 fn connections(told: &Told<'_>, shard: &LoadShard) -> Vec<(&'static str, u64)> {
     let targets = told.plan.endpoints.len() as u64;
-    let opened = shard.connections.total();
-    let waited = shard.waited_for_free.total();
+    let opened = shard.connections.measured();
+    let waited = shard.waited_for_free.measured();
     // Over HTTP/2 a request that ends so does not tell what became of its
     // connection, and it is a stream that it waits for.
     let (protocol, by_peer, by_us, waited) = match told.plan.connecting.protocol {
@@ -72,17 +72,20 @@ fn connections(told: &Told<'_>, shard: &LoadShard) -> Vec<(&'static str, u64)> {
         ),
         LoadProtocol::Http2 => ("upstream_cx_http2_total", 0, 0, 0),
     };
-    let remote = shard.connections_ended.total() + by_peer;
-    let local = shard.connections_used_up.total() + by_us;
+    let remote = shard.connections_ended.measured() + by_peer;
+    let local = shard.connections_used_up.measured() + by_us;
     vec![
         ("default.total_match_count", targets),
         ("membership_change", targets),
         ("upstream_cx_total", opened),
         (protocol, opened),
-        ("upstream_cx_connect_fail", shard.connect_failures.total()),
+        (
+            "upstream_cx_connect_fail",
+            shard.connect_failures.measured(),
+        ),
         (
             "upstream_cx_connect_timeout",
-            shard.connect_timeouts.total(),
+            shard.connect_timeouts.measured(),
         ),
         ("upstream_cx_destroy", remote + local),
         ("upstream_cx_destroy_local", local),
@@ -92,11 +95,14 @@ fn connections(told: &Told<'_>, shard: &LoadShard) -> Vec<(&'static str, u64)> {
         ("upstream_cx_destroy_with_active_rq", by_peer + by_us),
         (
             "upstream_cx_max_requests",
-            shard.connections_used_up.total(),
+            shard.connections_used_up.measured(),
         ),
         ("upstream_cx_overflow", waited),
-        ("upstream_cx_rx_bytes_total", shard.bytes_received.total()),
-        ("upstream_cx_tx_bytes_total", shard.bytes_sent.total()),
+        (
+            "upstream_cx_rx_bytes_total",
+            shard.bytes_received.measured(),
+        ),
+        ("upstream_cx_tx_bytes_total", shard.bytes_sent.measured()),
     ]
 }
 
@@ -104,19 +110,18 @@ fn requests(told: &Told<'_>, shard: &LoadShard) -> Vec<(&'static str, u64)> {
     let dropped = shard.ended(Outcome::Dropped);
     let unconnected = ended(shard, &UNCONNECTED);
     let (opened_for, waited) = (
-        shard.waited_for_connect.total(),
-        shard.waited_for_free.total(),
+        shard.waited_for_connect.measured(),
+        shard.waited_for_free.measured(),
     );
     let (overflow, overflowed, pending) = match told.plan.connecting.protocol {
         LoadProtocol::Http1 => ("upstream_rq_pending_overflow", dropped, opened_for + waited),
         LoadProtocol::Http2 => ("upstream_rq_active_overflow", dropped + waited, opened_for),
     };
-    let begun = shard.begun.total();
     vec![
         (overflow, overflowed),
         ("upstream_rq_pending_failure_eject", unconnected),
         ("upstream_rq_pending_total", pending),
-        ("upstream_rq_total", begun - unconnected - dropped),
+        ("upstream_rq_total", shard.sent.total()),
     ]
 }
 
@@ -138,7 +143,7 @@ fn handshakes(shard: &LoadShard) -> BTreeMap<String, u64> {
     });
     let others = [
         ("ssl.handshake", shard.handshakes.total()),
-        ("ssl.session_reused", shard.handshakes_resumed.total()),
+        ("ssl.session_reused", shard.handshakes_resumed.measured()),
     ];
     let others = others.into_iter().filter(|(_, count)| *count > 0);
     let others = others.map(|(name, count)| (name.to_owned(), count));

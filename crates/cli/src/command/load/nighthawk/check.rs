@@ -7,7 +7,7 @@ use crate::arguments::{
     NighthawkClientArguments, NighthawkProtocol, NighthawkRequest, NighthawkShape, NighthawkTarget,
     NighthawkTelling,
 };
-use crate::command::load::plan;
+use crate::command::load::endpoint;
 
 pub(super) fn check(arguments: &NighthawkClientArguments) -> anyhow::Result<()> {
     let rules = [
@@ -191,5 +191,5 @@ fn is_service(uri: &str) -> bool {
     let has_port = authority
         .rsplit_once(':')
         .is_none_or(|(_, port)| authority.ends_with(']') || port.parse::<u16>().is_ok());
-    has_port && plan::target(&format!("http://{rest}")).is_ok()
+    has_port && endpoint::target(&format!("http://{rest}")).is_ok()
 }

@@ -16,8 +16,8 @@ use crate::arguments::{
     NighthawkClientArguments, NighthawkIdle, NighthawkPredicate, NighthawkProtocol, NighthawkShape,
     NighthawkTelling, SpanSink,
 };
-use crate::command::load::plan;
 use crate::command::load::telemetry::random_run;
+use crate::command::load::{endpoint, plan};
 
 /// What fails a load unless other predicates are given.
 pub(super) const FAILURES: [&str; 5] = [
@@ -203,7 +203,7 @@ fn server_name(arguments: &NighthawkClientArguments) -> anyhow::Result<Option<St
         (Some(header), None) | (None, Some(header)) => header,
         (None, None) => return Ok(None),
     };
-    let target = plan::target(&named.1).with_context(|| format!("`{}` is no host", named.1))?;
+    let target = endpoint::target(&named.1).with_context(|| format!("`{}` is no host", named.1))?;
     Ok(Some(target.host().to_owned()))
 }
 

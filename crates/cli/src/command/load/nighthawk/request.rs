@@ -1,12 +1,12 @@
 //! The requests of a load that was asked for in Nighthawk's words.
 
 use anyhow::Context;
-use stillwell_config::{EnvoyMessage, RequestSource, SourceBody, SourceRequest};
-use stillwell_http::Target;
-use stillwell_plan::{BodyPlan, EndpointPlan, RequestPlan};
+use stillwell_config::{EnvoyMessage, RequestSource, SourceRequest};
+use stillwell_plan::{BodyPlan, EndpointPlan};
 
-use crate::arguments::{Header, NighthawkClientArguments, NighthawkRequest};
-use crate::command::load::plan;
+use crate::arguments::{NighthawkClientArguments, NighthawkRequest};
+use crate::command::load::endpoint::{target, tls_host};
+use crate::command::load::listed::{self, Common, filled, is_host};
 
 /// What stands in `Host` where there are several targets.
 const MANY_HOSTS: &str = "host-not-supported-in-multitarget-mode";
@@ -43,11 +43,27 @@ pub(super) fn endpoints(
     let alike = [SourceRequest::default()];
     let all = source.map_or(alike.as_slice(), |source| &source.requests);
     let endpoint = |url: &String| {
-        let target = plan::target(url).with_context(|| format!("Invalid target URI: '{url}'"))?;
-        let one = |own: &SourceRequest| one(&target, request, own, &body, !many.is_empty());
+        let target = target(url).with_context(|| format!("Invalid target URI: '{url}'"))?;
+        let common = Common {
+            method: Some(&request.request_method),
+            headers: &request.request_header,
+            body: &body,
+        };
+        let is_named = |own: &SourceRequest| {
+            let all = request.request_header.iter().map(|header| &header.0);
+            let own = own.headers.iter().map(|header| &header.0);
+            all.chain(own).any(|name| is_host(name))
+        };
+        let one = |own: &SourceRequest| {
+            let mut one = listed::request(&target, common, Some(own));
+            if !many.is_empty() && !is_named(own) {
+                MANY_HOSTS.clone_into(&mut one.authority);
+            }
+            one
+        };
         Ok(EndpointPlan {
             address: target.dial_address(),
-            tls_host: plan::tls_host(&target),
+            tls_host: tls_host(&target),
             weight: 1,
             requests: all.iter().map(one).collect(),
         })
@@ -62,72 +78,4 @@ fn body(request: &NighthawkRequest) -> anyhow::Result<BodyPlan> {
         return Ok(BodyPlan::Bytes(bytes));
     }
     Ok(filled(request.request_body_size))
-}
-
-fn filled(length: u32) -> BodyPlan {
-    match usize::try_from(length) {
-        Ok(0) | Err(_) => BodyPlan::None,
-        Ok(length) => BodyPlan::Bytes(vec![b'a'; length]),
-    }
-}
-
-/// What `own` does not say is as for all requests; of a header that both name it
-/// is `own` that counts.
-fn one(
-    target: &Target,
-    all: &NighthawkRequest,
-    own: &SourceRequest,
-    body: &BodyPlan,
-    is_one_of_many: bool,
-) -> RequestPlan {
-    let mut headers: Vec<Header> = all.request_header.clone();
-    for (name, value) in &own.headers {
-        headers.retain(|other| !is_same(&other.0, name));
-        headers.push(Header(name.clone(), value.clone()));
-    }
-    let body = match &own.body {
-        None => body.clone(),
-        Some(SourceBody::Bytes(length)) => filled(*length),
-        Some(SourceBody::Json(text)) => {
-            if !headers
-                .iter()
-                .any(|header| is_same(&header.0, "content-type"))
-            {
-                let kind = "application/json".to_owned();
-                headers.push(Header("content-type".to_owned(), kind));
-            }
-            BodyPlan::Bytes(text.as_bytes().to_vec())
-        }
-    };
-    let pseudo = |headers: &mut Vec<Header>, name: &str| {
-        let at = headers.iter().position(|header| is_same(&header.0, name))?;
-        Some(headers.remove(at).1)
-    };
-    let path = pseudo(&mut headers, ":path");
-    let method = pseudo(&mut headers, ":method");
-    pseudo(&mut headers, ":scheme");
-    let method = method.or_else(|| own.method.map(str::to_owned));
-    let method = method.unwrap_or_else(|| all.request_method.clone());
-    let mut request = plan::request_to(target, method, &headers, &[], body);
-    if let Some(path) = path {
-        request.path = if path.starts_with('/') {
-            path
-        } else {
-            format!("/{path}")
-        };
-    }
-    let is_named = headers.iter().any(|header| is_host(&header.0));
-    if is_one_of_many && !is_named {
-        MANY_HOSTS.clone_into(&mut request.authority);
-    }
-    request
-}
-
-/// `Host` and `:authority` are one.
-fn is_same(one: &str, other: &str) -> bool {
-    one.eq_ignore_ascii_case(other) || (is_host(one) && is_host(other))
-}
-
-fn is_host(name: &str) -> bool {
-    name.eq_ignore_ascii_case("host") || name.eq_ignore_ascii_case(":authority")
 }

@@ -1,7 +1,7 @@
 //! Views as they look.
 
 use stillwell_metric::{Outcome, TimeState};
-use stillwell_run::LoadPhase;
+use stillwell_run::{LoadPacing, LoadPhase};
 use stillwell_units::{Nanos, float_from_u64};
 
 use super::super::view::{Doubt, Limits, Second, View};
@@ -46,7 +46,7 @@ fn view() -> View {
             measure: Some(Nanos::from_secs(30)),
             requests: None,
             has_schedule: true,
-            spins: false,
+            pacing: LoadPacing::Open,
         },
         phase: Some(LoadPhase::Measure),
         elapsed: Nanos::from_millis(12_030),

@@ -1,0 +1,67 @@
+//! How much of its CPU time a worker spent on nothing but waiting.
+
+use std::cell::Cell;
+
+use stillwell_metric::LoadShard;
+use stillwell_units::{Moment, Nanos};
+
+/// A turn of the wheel that took longer had something on it, or was interrupted.
+const TURN_MAX: Nanos = Nanos::new(20_000);
+
+/// CPU time that went into turning round until something was due. Several pools
+/// may turn at once; no moment counts twice.
+#[derive(Debug, Default)]
+pub(super) struct Spun {
+    length: Cell<Nanos>,
+    until: Cell<Moment>,
+}
+
+/// What a worker had done by some moment: where that is the same later on, it has
+/// done nothing meanwhile.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Done([u64; 4]);
+
+impl Done {
+    pub(super) fn by(shard: &LoadShard) -> Self {
+        Self([
+            shard.begun_in_all(),
+            shard.bytes_sent.total(),
+            shard.bytes_received.total(),
+            shard.connections.total(),
+        ])
+    }
+}
+
+impl Spun {
+    /// How long in all.
+    pub(super) const fn length(&self) -> Nanos {
+        self.length.get()
+    }
+
+    /// One turn went from `from` to `to`, and nothing was done in it.
+    pub(super) fn add(&self, from: Moment, to: Moment) {
+        if to.since(from) <= TURN_MAX {
+            let new = to.since(from.max(self.until.get()));
+            self.length.set(self.length.get() + new);
+        }
+        self.until.set(to.max(self.until.get()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_moment_counts_twice_and_no_interruption_at_all() {
+        let spun = Spun::default();
+        let turn = |from, to| {
+            spun.add(Moment::new(from), Moment::new(to));
+            spun.length().as_u64()
+        };
+        assert_eq!(turn(1_000, 2_000), 1_000);
+        assert_eq!(turn(1_500, 2_500), 1_500, "two pools turn at once");
+        assert_eq!(turn(2_500, 90_000), 1_500, "something was done for long");
+        assert_eq!(turn(90_000, 90_700), 2_200);
+    }
+}
