@@ -17,7 +17,6 @@ use super::connection::{Lane, Parting};
 use super::ledger::{Answer, Ticket};
 use super::pool::{Offer, Take};
 use super::trace::{Ended, Outgoing};
-use crate::transport::stream_outcome;
 
 /// What is told of a peer that does not let connections carry anything.
 pub(super) const CLOSED_UNUSED: &str = "the peer closes connections before they carry anything";
@@ -175,7 +174,7 @@ impl Lane {
             match written {
                 Ok(0) => return Ok(Some(Outcome::SendFailed)),
                 Ok(count) => bytes = &bytes[count..],
-                Err(error) => return Ok(Some(stream_outcome(&error))),
+                Err(error) => return Ok(Some(self.broken(&error))),
             }
         }
         // Nothing where there is no TLS.
@@ -183,7 +182,11 @@ impl Lane {
             .alarm
             .wait(|context| Pin::new(&mut *stream).poll_flush(context))
             .await?;
-        Ok(flushed.err().map(|error| stream_outcome(&error)))
+        Ok(flushed.err().map(|error| self.broken(&error)))
+    }
+
+    fn broken(&self, error: &io::Error) -> Outcome {
+        self.worker.broken(self.pool.endpoint, error)
     }
 
     /// Reads one answer.
@@ -201,7 +204,7 @@ impl Lane {
                 .alarm
                 .wait(|context| poll_read(stream, buffer, context))
                 .await?;
-            let count = arrived.map_err(|error| stream_outcome(&error))?;
+            let count = arrived.map_err(|error| self.broken(&error))?;
             let now = clock::now();
             let whole = if count == 0 {
                 // The end of the connection may be the end of the answer.

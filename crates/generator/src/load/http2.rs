@@ -188,7 +188,10 @@ impl Lane {
                         return Parting::Lost;
                     }
                 }
-                Happened::Read(Ok(0) | Err(_)) | Happened::Refused => {
+                ended @ (Happened::Read(Ok(0) | Err(_)) | Happened::Refused) => {
+                    if let Happened::Read(Err(error)) = ended {
+                        self.worker.broken(self.pool.endpoint, &error);
+                    }
                     if session.has_begun {
                         return session.lost();
                     }

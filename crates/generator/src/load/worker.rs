@@ -11,7 +11,7 @@ use stillwell_plan::{LoadPace, LoadPlan, Overflow, PredicatePlan};
 use stillwell_scope::{PartError, Tasks, Token, clock, explain};
 use stillwell_units::{Moment, Nanos, floor_to_u64};
 use stillwell_wire::Timer;
-use stillwell_wire::tls::{ClientTls, Handshake};
+use stillwell_wire::tls::{ClientTls, Handshake, HandshakeError};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 
@@ -24,6 +24,7 @@ use super::rest::{Rest, rest};
 use super::slots::Slots;
 use super::spun::Spun;
 use super::trace::{Ended, Trace, Tracer};
+use crate::transport::stream_outcome;
 
 /// How often a worker brings its shard up to date and looks whether it is over.
 const BEAT: Nanos = Nanos::from_millis(10);
@@ -467,6 +468,17 @@ impl Worker {
         let ledger = self.ledger.borrow();
         ledger.shard.answer_trouble.get_or_init(|| explain(why));
         Outcome::Malformed
+    }
+
+    /// A read or a write that failed; what a server says of it by TLS is kept of
+    /// the first one.
+    pub(super) fn broken(&self, endpoint: usize, error: &std::io::Error) -> Outcome {
+        let address = &self.endpoints[endpoint].address;
+        if let Some(said) = HandshakeError::behind(address, error) {
+            let ledger = self.ledger.borrow();
+            ledger.shard.answer_trouble.get_or_init(|| explain(&said));
+        }
+        stream_outcome(error)
     }
 
     /// What the next request says of its trace, if anything.

@@ -74,6 +74,16 @@ impl HandshakeError {
         }
     }
 
+    /// The alert by which a server ended a connection behind its handshake, if
+    /// that is what `error` of a read or a write was: with TLS 1.3 a server says
+    /// only there what it holds of our certificate.
+    #[must_use]
+    pub fn behind(peer: &str, error: &io::Error) -> Option<Self> {
+        let inner = error.get_ref()?.downcast_ref::<Error>()?;
+        matches!(inner, Error::AlertReceived(_))
+            .then(|| Self::new(peer, true, Cause::Tls(inner.clone())))
+    }
+
     /// What it counts as.
     #[must_use]
     pub const fn outcome(&self) -> Outcome {

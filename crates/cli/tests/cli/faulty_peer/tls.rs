@@ -333,4 +333,6 @@ fn requests_without_the_certificate_that_is_asked_for_are_counted_once() {
     assert!(report.begun() <= report.ended());
     assert_eq!(report.ended(), REQUESTS, "{:?}", report.outcomes());
     assert_eq!(report.outcome("ok"), 0);
+    let told = report.findings();
+    assert!(told.contains("it wants a certificate"), "{told}");
 }
