@@ -35,6 +35,7 @@ fn main() -> anyhow::Result<()> {
         }),
         shards: Vec::new(),
         threads: Box::new(Vec::new),
+        profiles: std::path::PathBuf::new(),
     };
     let sampler = stillwell_observer::start(
         &mut scope,

@@ -4,15 +4,29 @@
 //! or much memory, whatever the bytes are; the runner of the targets sees to
 //! that.
 
+// Its tests stand where only its own crate finds them.
+#[rustfmt::skip]
+#[path = "../../crates/sink/src/events.rs"]
+mod events;
 mod files;
 mod h2;
 mod http;
+mod intake;
+#[path = "../../crates/sink/src/lines.rs"]
+#[expect(dead_code, reason = "sinks of streams ask for more")]
+mod lines;
 mod load;
+mod template;
 
 pub use files::{capture, config, lading_capture};
 pub use h2::{grpc_messages, h2_client, h2_frames, h2_server, hpack};
 pub use http::{http_request, http_response};
+pub use intake::{
+    content_codings, intake_datadog, intake_hec, intake_logs, intake_loki, intake_otlp, intake_sqs,
+    intake_stateful_logs,
+};
 pub use load::{expression, load_answer, response_options};
+pub use template::{lading_template, template};
 
 /// A page of metrics has no more series than asked for, every line of it is
 /// accounted for at most once, and names are never empty.

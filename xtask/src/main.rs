@@ -6,6 +6,8 @@
 //! test run skipped something. `cargo xtask calibrate --full` (or `--quick`)
 //! simulates experiments and prints the tables of docs/calibration.md;
 //! `cargo xtask calibrate --machine` makes real ones and keeps a ledger of them.
+//! `cargo xtask mutate CORPUS PROGRAM COUNT` makes mistakes in other people's
+//! configurations, each of which the program must tell at its line.
 
 #![expect(
     clippy::print_stdout,
@@ -15,6 +17,7 @@
 
 mod calibrate;
 mod ci_skips;
+mod mutate;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -27,7 +30,8 @@ use calibrate::Effort;
 const USAGE: &str = "usage: cargo xtask tidy | cargo xtask ci-skips LOGFILE | \
                      cargo xtask calibrate (--quick|--full) | \
                      cargo xtask calibrate --machine [--resume|--table] [--ledger FILE] \
-                     [--binary FILE] [--wrap \"WORDS\"] [--minutes N]";
+                     [--binary FILE] [--wrap \"WORDS\"] [--minutes N] | \
+                     cargo xtask mutate CORPUS PROGRAM COUNT";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -36,6 +40,10 @@ fn main() -> ExitCode {
         ["tidy"] => run_tidy(),
         ["calibrate", "--quick"] => run_calibrate(Effort::Quick),
         ["calibrate", "--full"] => run_calibrate(Effort::Full),
+        ["mutate", corpus, program, count] => match count.parse() {
+            Ok(count) => run_mutate(Path::new(corpus), Path::new(program), count),
+            Err(_) => return misused(),
+        },
         ["ci-skips", log] => run_ci_skips(Path::new(log)),
         ["calibrate", words @ ..] => match run_machine(words) {
             Some(outcome) => outcome,
@@ -69,6 +77,13 @@ fn run_tidy() -> anyhow::Result<()> {
 
 fn run_calibrate(effort: Effort) -> anyhow::Result<()> {
     print!("{}", calibrate::tables(effort)?);
+    Ok(())
+}
+
+fn run_mutate(corpus: &Path, program: &Path, count: usize) -> anyhow::Result<()> {
+    // Each check runs in the folder of its case.
+    let program = std::path::absolute(program)?;
+    print!("{}", mutate::run(corpus, &program, count)?);
     Ok(())
 }
 

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
+use stillwell_generator::{PROCESS_TREE_WORD, be_process};
 use stillwell_subject::prepare_privileges;
 
 use crate::arguments::{
@@ -20,7 +21,21 @@ use crate::arguments::{
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
+/// A generator of processes started us as one of a tree; nothing else is needed of us.
+fn be_process_of_a_tree() -> ExitCode {
+    match be_process(std::io::stdin()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => ExitCode::from(error.exit_code()),
+    }
+}
+
 fn main() -> ExitCode {
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == PROCESS_TREE_WORD)
+    {
+        return be_process_of_a_tree();
+    }
     if called_by_name().as_deref() == Some("nighthawk_test_server") {
         let paint = Paint::new(ColorWhen::Auto);
         let arguments = NighthawkTestServerArguments::parse();

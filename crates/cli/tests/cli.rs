@@ -61,6 +61,8 @@ mod start;
 mod storage;
 #[path = "cli/subject.rs"]
 mod subject;
+#[path = "cli/system.rs"]
+mod system;
 #[path = "cli/telemetry.rs"]
 mod telemetry;
 #[path = "cli/transform.rs"]

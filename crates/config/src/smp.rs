@@ -22,7 +22,7 @@ mod named;
 
 pub(crate) use named::{files_in, named_files};
 
-/// An SMP case, and whether it names a program.
+/// An SMP case, and whether it names a program, as far as its mistakes let one see.
 pub(crate) struct SmpCase {
     pub(crate) plan: ExperimentPlan,
     pub(crate) has_program: bool,
@@ -34,10 +34,15 @@ pub(crate) fn read_case(
     case: &Case,
     found: &mut Diagnostics,
 ) -> Option<SmpCase> {
-    let (experiment, source) = read_experiment(files, case, found)?;
+    let mut own = Diagnostics::new();
+    let read = read_experiment(files, case, &mut own);
+    // Where its target has a mistake, nobody knows whether it names one.
+    let has_mistakes = own.has_errors();
+    found.append(own);
+    let (experiment, source) = read?;
     let rig = read_load(files, &case.folder.join("lading/lading.yaml"), true, found)?;
     let target = experiment.target.clone().unwrap_or_default();
-    let has_program = target.command.is_some();
+    let has_program = target.command.is_some() || has_mistakes;
     let operating_point = operating_point_of(&rig);
     let goals = goals_of(&experiment, &rig, source.as_ref(), found);
     let variants = ["baseline", "comparison"].map(|name| VariantPlan {

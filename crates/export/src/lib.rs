@@ -5,7 +5,8 @@
 //! them where, and when, is for others to say.
 //!
 //! * [`Statsd`]: lines of statsd, with or without tags, in datagrams;
-//! * [`prometheus_text`]: a page to scrape;
+//! * [`prometheus_text`]: a page to scrape, and [`prometheus_samples`] one of samples
+//!   under any names;
 //! * [`remote_write`]: Prometheus' remote write;
 //! * [`otlp_metrics`], [`otlp_spans`]: OpenTelemetry's protobuf, and
 //!   [`otlp_rejected`], which reads what its receivers refuse;
@@ -19,7 +20,6 @@ mod names;
 mod otlp;
 mod page;
 mod prometheus;
-mod protobuf;
 mod remote_write;
 mod snappy;
 mod statsd;
@@ -28,7 +28,7 @@ mod zipkin;
 
 pub use otlp::{otlp_metrics, otlp_rejected, otlp_spans};
 pub use page::{Origin, Page, Point, PointValue, RECENT_QUANTILES, Times};
-pub use prometheus::{PROMETHEUS_TEXT, prometheus_text};
+pub use prometheus::{PROMETHEUS_TEXT, prometheus_samples, prometheus_text};
 pub use remote_write::remote_write;
 pub use statsd::{Datagram, Statsd};
 pub use trace::{Span, SpanBatch, SpanRequest, TraceContext, TraceIds, TraceValues};

@@ -6,9 +6,10 @@ mod spans;
 pub use metrics::otlp_metrics;
 pub use spans::otlp_spans;
 
+use stillwell_http::protobuf::{Message, Value, fields};
+
 use crate::names::{OWN, SERVICE};
 use crate::page::Origin;
-use crate::protobuf::{Field, Message, fields};
 
 /// The resource in field 1 of `message`: the service, its version, this load's
 /// name, and the labels of the load.
@@ -51,18 +52,23 @@ fn number(message: &mut Message, field: u32, key: &str, value: u64) {
 /// answer; `None` where it took all of it.
 #[must_use]
 pub fn otlp_rejected(answer: &[u8]) -> Option<(u64, String)> {
-    let partial = fields(answer).find_map(|field| match field {
-        (1, Field::Bytes(partial)) => Some(partial),
-        _ => None,
-    })?;
+    let mut partial = None;
+    // An answer that makes no sense further on has said what it has.
+    let _end = fields(answer, |number, value| {
+        if number == 1 {
+            partial = partial.or_else(|| value.bytes());
+        }
+        Some(())
+    });
     let (mut rejected, mut why) = (0, String::new());
-    for field in fields(partial) {
-        match field {
-            (1, Field::Number(count)) => rejected = count,
-            (2, Field::Bytes(text)) => why = String::from_utf8_lossy(text).into_owned(),
+    let _end = fields(partial?, |number, value| {
+        match (number, value) {
+            (1, Value::Varint(count)) => rejected = count,
+            (2, Value::Bytes(text)) => why = String::from_utf8_lossy(text).into_owned(),
             _ => {}
         }
-    }
+        Some(())
+    });
     (rejected > 0).then_some((rejected, why))
 }
 

@@ -1,20 +1,30 @@
 //! A page to scrape.
 
+mod fit;
+mod samples;
+
 use std::fmt::Write as _;
 
 use stillwell_metric::Kind;
 
 use crate::names::{self, Told};
 use crate::page::{Origin, Page, PointValue};
+pub(crate) use fit::label_name;
+pub use samples::prometheus_samples;
 
 /// What such a page says of itself.
 pub const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Labels that we give; whoever gives them too finds theirs under another name.
+const OWN_LABELS: [&str; 2] = ["outcome", "le"];
 
 /// `page` in Prometheus' text format.
 #[must_use]
 pub fn prometheus_text(origin: &Origin, page: &Page) -> String {
     let mut text = String::new();
-    let shared = shared_labels(origin);
+    let given = origin.labels.iter();
+    let given = given.map(|(key, value)| (key.as_str(), value.as_str()));
+    let shared = fit::foreign_labels(given, &OWN_LABELS);
     let mut last = None;
     for point in &page.points {
         let metric = &point.metric;
@@ -33,8 +43,10 @@ pub fn prometheus_text(origin: &Origin, page: &Page) -> String {
             );
             last = Some(metric);
         }
-        let own = point.label.map(|(key, value)| label(key, value));
-        let labels: Vec<String> = own.into_iter().chain(shared.iter().cloned()).collect();
+        let shared = shared
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.as_str()));
+        let labels: Vec<(&str, &str)> = point.label.into_iter().chain(shared).collect();
         match &point.value {
             PointValue::Counter(total) => {
                 let value = match Told::new(metric, *total) {
@@ -60,32 +72,29 @@ pub fn prometheus_text(origin: &Origin, page: &Page) -> String {
     text
 }
 
-/// The labels that every series carries.
-fn shared_labels(origin: &Origin) -> Vec<String> {
-    let labels = origin.labels.iter();
-    labels.map(|(key, value)| label(key, value)).collect()
-}
-
-fn push(text: &mut String, name: &str, labels: &[String], end: Option<&str>, value: &str) {
-    let end = end.map(|end| label("le", end));
-    let all: Vec<&str> = labels.iter().chain(&end).map(String::as_str).collect();
+fn push(text: &mut String, name: &str, labels: &[(&str, &str)], end: Option<&str>, value: &str) {
+    let end = end.map(|end| ("le", end));
+    let labels = fit::braced(labels.iter().copied().chain(end));
     // Writing to a text cannot fail.
-    let _ok = if all.is_empty() {
-        writeln!(text, "{name} {value}")
-    } else {
-        writeln!(text, "{name}{{{}}} {value}", all.join(","))
-    };
-}
-
-fn label(key: &str, value: &str) -> String {
-    let value = value.replace('\\', "\\\\").replace('"', "\\\"");
-    format!("{key}=\"{}\"", value.replace('\n', "\\n"))
+    let _ok = writeln!(text, "{name}{labels} {value}");
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixture;
+
+    #[test]
+    fn labels_of_a_load_are_made_to_fit() {
+        let mut origin = fixture::origin();
+        origin.labels = vec![
+            ("my team".to_owned(), "a".to_owned()),
+            ("le".to_owned(), "b".to_owned()),
+        ];
+        let text = prometheus_text(&origin, &fixture::page(1));
+        let line = r#"stillwell_requests_sent_total{exported_le="b",my_team="a"} 2"#;
+        assert!(text.lines().any(|it| it == line), "{text}");
+    }
 
     #[test]
     fn a_page_has_each_kind_once_and_every_series_with_its_labels() {

@@ -1,8 +1,10 @@
 //! Prometheus' remote write, version 1.
 
+use stillwell_http::protobuf::Message;
+
 use crate::names::{self, SERVICE, Told};
 use crate::page::{Origin, Page, PointValue};
-use crate::protobuf::Message;
+use crate::prometheus::label_name;
 use crate::snappy;
 
 /// `page` as the body of a request, squeezed as the protocol wants it: with
@@ -64,13 +66,14 @@ fn labels(origin: &Origin, name: String, own: &[(&str, &str)]) -> Vec<(String, S
         .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
     labels.extend(own);
     for (key, value) in &origin.labels {
-        match labels.iter_mut().find(|(known, _)| known == key) {
+        let key = label_name(key);
+        match labels.iter_mut().find(|(known, _)| *known == key) {
             // Whoever names a job or an instance means it.
-            Some((known, kept)) if known == "job" || known == "instance" => {
+            Some((known, kept)) if matches!(known.as_str(), "job" | "instance") => {
                 kept.clone_from(value);
             }
             Some(_) => {}
-            None => labels.push((key.clone(), value.clone())),
+            None => labels.push((key, value.clone())),
         }
     }
     labels.sort_unstable();
@@ -110,6 +113,19 @@ mod tests {
         value: f64,
         #[prost(int64, tag = "2")]
         timestamp: i64,
+    }
+
+    #[test]
+    fn labels_of_a_load_are_made_to_fit() {
+        let mut origin = fixture::origin();
+        origin.labels = ["my team", "a.b", "a-b"]
+            .map(|key| (key.to_owned(), "x".to_owned()))
+            .to_vec();
+        let keys: Vec<String> = labels(&origin, "n".to_owned(), &[])
+            .into_iter()
+            .map(|(key, _)| key)
+            .collect();
+        assert_eq!(keys, ["__name__", "a_b", "instance", "job", "my_team"]);
     }
 
     #[test]

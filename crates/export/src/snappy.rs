@@ -1,7 +1,7 @@
 //! Snappy's block format, of literals alone: pages are small and told seldom, so
 //! that squeezing them would cost more than it saves. Every reader takes it.
 
-use crate::protobuf::push_varint;
+use stillwell_http::protobuf::write_varint;
 
 /// The longest literal with a length of two bytes.
 const LITERAL_MAX: usize = 1 << 16;
@@ -9,7 +9,7 @@ const LITERAL_MAX: usize = 1 << 16;
 /// `bytes` as one block.
 pub(crate) fn block(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len() + 16);
-    push_varint(bytes.len() as u64, &mut out);
+    write_varint(bytes.len() as u64, &mut out);
     for literal in bytes.chunks(LITERAL_MAX) {
         // Two bytes of length less one follow the tag.
         out.push(61 << 2);

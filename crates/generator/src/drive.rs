@@ -35,6 +35,7 @@ pub(crate) async fn drive<T: Transport>(worker: Rc<Worker>, transport: Rc<T>) {
     let mut backoff = Backoff::new();
     while let Some(connection) = worker.connect(&mut backoff, || transport.connect()).await {
         let Err(failure) = push::<T>(&worker, &connection, &mut feed, &mut backoff).await else {
+            worker.wait(Wait::Room, T::finish(&connection)).await;
             if !T::IS_MESSAGES {
                 worker.shard.count(Outcome::Ok);
             }
@@ -84,7 +85,7 @@ async fn push<T: Transport>(
         };
         let mut sending = match &mut feed.marks {
             // What is stamped is of the first set, and new by its stamps.
-            Some(marks) => worker.sending_marked(slice, Some(marks)),
+            Some(marks) => worker.sending_marked(&set, slice, Some(marks)),
             None => worker.sending_of(&set, slice),
         };
         if let Err(failure) = send::<T>(worker, connection, &mut sending).await {

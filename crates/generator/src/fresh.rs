@@ -1,11 +1,12 @@
 //! Blocks that were not sent before, built beside while others are sent.
 //!
-//! What was built before the run is the worker's *first set*. Once a connection
-//! has walked through it, it goes on with *later sets*, each from a seed of its
-//! own and much smaller, which a thread of lowest priority builds one ahead. Where
-//! that thread does not keep up, the connection walks on through the first set:
-//! nobody ever waits for blocks. So at a rate that leaves the CPU time to build
-//! what is sent nothing repeats, and at full speed no send is the slower for it.
+//! What was built before the run is the worker's *first set*. Once a connection has
+//! walked through it (or all of a worker together, where they send requests), it goes
+//! on with *later sets*, each from a seed of its own and much smaller, which a thread
+//! of lowest priority builds one ahead. Where that thread does not keep up, the
+//! connection walks on through the first set: nobody ever waits for blocks. So at a
+//! rate that leaves the CPU time to build what is sent nothing repeats, and at full
+//! speed no send is the slower for it.
 
 #[cfg(test)]
 mod tests;
@@ -129,7 +130,7 @@ impl Sets {
     }
 }
 
-/// Where one connection is in its worker's sets.
+/// Where one connection is in its worker's sets, or all that walk them together.
 #[derive(Debug)]
 pub(crate) struct Walk {
     pub(crate) set: Rc<BlockSet>,

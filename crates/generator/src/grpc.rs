@@ -15,6 +15,7 @@ use stillwell_http::h2::{
     BodyLength, Client, ClientEvent, Limits, RequestBlock, RequestRefused, Stream, StreamFailure,
 };
 use stillwell_metric::Outcome;
+use stillwell_payload::BlockSet;
 use stillwell_scope::clock;
 use stillwell_wire::{Connection, DialError, Stream as Socket, dial};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -108,14 +109,14 @@ async fn converse(
     worker: &Worker,
     head: &RequestBlock,
     line: &mut Line,
-    left: &mut Option<Slice>,
+    left: &mut Option<(Rc<BlockSet>, Slice)>,
     backoff: &mut Backoff,
 ) -> Parting {
     loop {
-        let slice = match left.take() {
-            Some(slice) => slice,
-            None => match worker.ask(&worker.next, 0).await {
-                Some(slice) => slice,
+        let (set, slice) = match left.take() {
+            Some(left) => left,
+            None => match worker.ask_together().await {
+                Some(taken) => taken,
                 None => return Parting::Ended,
             },
         };
@@ -123,7 +124,7 @@ async fn converse(
         let stream = match line.client.request(head, BodyLength::Unknown) {
             Ok(stream) => stream,
             Err(refused) => {
-                *left = Some(slice);
+                *left = Some((set, slice));
                 // `Busy` where the server allows no calls at all.
                 return match refused {
                     RequestRefused::Busy | RequestRefused::Failed => Parting::Lost,
@@ -131,7 +132,7 @@ async fn converse(
                 };
             }
         };
-        let mut sending = worker.sending(slice);
+        let mut sending = worker.sending_of(&set, slice);
         let call = line.call(worker, stream, &mut sending);
         match timeout(TIMEOUT, call)
             .await

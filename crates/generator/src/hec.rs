@@ -14,7 +14,8 @@ use stillwell_http::{RequestTemplate, Target};
 use stillwell_metric::Outcome;
 use stillwell_plan::{GeneratorPlan, HecAcknowledgements, HecEncoding, PayloadFormat};
 use stillwell_scope::{Tasks, Token, clock};
-use stillwell_units::Seed;
+use stillwell_units::{Nanos, Seed};
+use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use crate::call::{Answer, Caller, Link, Unscheduled, post};
@@ -29,6 +30,9 @@ const RAW_PATH: &str = "/services/collector/raw";
 const EVENT_PATH: &str = "/services/collector/event";
 /// Where it is asked what became of them.
 const ACK_PATH: &str = "/services/collector/ack";
+
+/// How often it is asked, at the least, once all is sent.
+const ASK_EVERY_AT_THE_END: Nanos = Nanos::from_millis(50);
 
 /// What all channels of a generator have in common.
 #[derive(Clone, Debug)]
@@ -107,6 +111,7 @@ impl Hec {
             shared: Arc::clone(&self.shared),
             channel: taken % self.shared.channels.len(),
             pending: RefCell::default(),
+            crowded: Notify::new(),
             sent_all: Token::new(),
         });
         if let Some(how) = self.shared.acknowledgements {
@@ -139,6 +144,8 @@ struct Talk {
     shared: Arc<Shared>,
     channel: usize,
     pending: RefCell<Pending>,
+    /// So many wait that it is time to ask.
+    crowded: Notify,
     /// Nothing more will be sent.
     sent_all: Token,
 }
@@ -146,6 +153,43 @@ struct Talk {
 impl Talk {
     fn channel(&self) -> &Channel {
         &self.shared.channels[self.channel]
+    }
+
+    /// A request is taken whose acknowledgement is `id`.
+    fn taken(&self, id: u64) {
+        let mut pending = self.pending.borrow_mut();
+        let lost = pending.add(id, clock::now());
+        if pending.is_crowded() {
+            self.crowded.notify_one();
+        }
+        drop(pending);
+        self.worker.shard.acks_pending.add(1);
+        self.ended(lost, 0);
+    }
+
+    /// So many wait no more, since they are lost or acknowledged.
+    fn ended(&self, lost: u64, acknowledged: u64) {
+        let shard = &self.worker.shard;
+        shard.acks_lost.add(lost);
+        shard.acks_received.add(acknowledged);
+        let pending = shard.acks_pending.total();
+        shard.acks_pending.set(pending - lost - acknowledged);
+    }
+
+    /// Waits until it is time to ask; whether nothing more will be sent.
+    async fn until_asking(&self, every: Nanos) -> bool {
+        let crowded = async {
+            while !self.pending.borrow().is_crowded() {
+                self.crowded.notified().await;
+            }
+        };
+        // All arms are cancel-safe: they wait and do nothing else.
+        tokio::select! {
+            biased;
+            () = self.sent_all.cancelled() => true,
+            () = crowded => false,
+            () = sleep(every.as_duration()) => false,
+        }
     }
 }
 
@@ -166,12 +210,11 @@ impl Dialogue for Talk {
     fn answered(&self, answer: Answer, body: &[u8], _again: u32) -> After {
         let is_taken = Outcome::of_status(answer.status) == Outcome::Ok;
         if self.shared.acknowledgements.is_some() && is_taken {
-            let lost = match answer::ack_id(body) {
-                Some(id) => self.pending.borrow_mut().add(id, clock::now()),
+            match answer::ack_id(body) {
+                Some(id) => self.taken(id),
                 // Nobody will ever say what became of it.
-                None => 1,
-            };
-            self.worker.shard.acks_lost.add(lost);
+                None => self.worker.shard.acks_lost.add(1),
+            }
         }
         After::Next
     }
@@ -183,37 +226,61 @@ async fn send(talk: Rc<Talk>) {
     talk::talk(talk.as_ref()).await;
 }
 
-/// Asks what became of the requests, every now and then and once at the end.
+/// Asks what became of the requests, every now and then; once all are sent, over
+/// and over until none waits or the worker has no more time. Those that wait then
+/// are neither acknowledged nor lost.
 async fn ask(talk: Rc<Talk>, how: HecAcknowledgements) {
     let worker = &talk.worker;
-    let mut caller = Caller::new();
-    let mut link = None;
-    let mut question = Vec::new();
+    let mut asking = Asking {
+        caller: Caller::new(),
+        link: None,
+        question: Vec::new(),
+    };
+    let mut is_last = false;
     loop {
-        let sent_all = async {
-            // Both arms are cancel-safe: they wait and do nothing else.
-            tokio::select! {
-                biased;
-                () = talk.sent_all.cancelled() => true,
-                () = sleep(how.every.as_duration()) => false,
-            }
-        };
-        let is_last = worker.wait(Wait::Other, sent_all).await;
-        let lost = talk.pending.borrow_mut().expire(clock::now(), how.timeout);
-        worker.shard.acks_lost.add(lost);
-        if !talk.pending.borrow().is_empty() {
-            answer::write_question(talk.pending.borrow().question(), &mut question);
-            match put(&talk, &mut caller, &mut link, &question).await {
-                Some(kept) => {
-                    let kept = talk.pending.borrow_mut().acknowledge(&kept);
-                    worker.shard.acks_received.add(kept);
-                    worker.shard.ack_questions_ok.add(1);
-                }
-                None => worker.shard.ack_questions_failed.add(1),
-            }
-        }
         if is_last {
+            let pause = how.every.min(ASK_EVERY_AT_THE_END);
+            worker.wait(Wait::Other, sleep(pause.as_duration())).await;
+        } else {
+            is_last = worker.wait(Wait::Other, talk.until_asking(how.every)).await;
+        }
+        let lost = talk.pending.borrow_mut().expire(clock::now(), how.timeout);
+        talk.ended(lost, 0);
+        asking.round(&talk).await;
+        if is_last && talk.pending.borrow().is_empty() {
             return;
+        }
+    }
+}
+
+/// What asking uses again.
+#[derive(Debug)]
+struct Asking {
+    caller: Caller,
+    /// The connection, where it was kept.
+    link: Option<Link>,
+    question: Vec<u8>,
+}
+
+impl Asking {
+    /// Asks for all that wait when it begins, unless a question goes unanswered.
+    async fn round(&mut self, talk: &Talk) {
+        let shard = &talk.worker.shard;
+        let mut round = talk.pending.borrow_mut().round();
+        loop {
+            let asked = talk.pending.borrow().question(&round);
+            let Some(asked) = asked else {
+                return;
+            };
+            answer::write_question(talk.pending.borrow().ids(&asked), &mut self.question);
+            let kept = put(talk, &mut self.caller, &mut self.link, &self.question).await;
+            let Some(kept) = kept else {
+                return shard.ack_questions_failed.add(1);
+            };
+            let kept = talk.pending.borrow_mut().acknowledge(&asked, &kept);
+            talk.ended(0, kept);
+            shard.ack_questions_ok.add(1);
+            round.start = asked.end;
         }
     }
 }

@@ -16,8 +16,8 @@
 //!   the connections of [`load`](PreparedLoad). Every push connection walks
 //!   all of its worker's blocks in order, over and over; the requests of one
 //!   worker walk them together.
-//! * *Anew*: with [`Prepared::fresh`] push connections go on, after one round, with
-//!   blocks that are built beside, so that long runs do not repeat themselves.
+//! * *Anew*: with [`Prepared::fresh`] they go on, after one round, with blocks that
+//!   are built beside, so that long runs do not repeat themselves.
 //! * *Until when*: until stopped. The block under way is then written whole and
 //!   the request under way answered, if the peer does its part within
 //!   [`GRACE`]; nothing further is begun.
@@ -39,6 +39,7 @@
 
 mod backoff;
 mod call;
+mod container;
 mod drive;
 mod exchange;
 mod file_tree;
@@ -46,7 +47,10 @@ mod fresh;
 mod grpc;
 mod hec;
 mod load;
+mod numbers;
 mod prepare;
+mod proc_fs;
+mod process_tree;
 mod round_trip;
 mod slice;
 mod stamps;
@@ -57,4 +61,6 @@ mod worker;
 
 pub use load::{PrepareLoadError, PreparedLoad, StartSignal, prepare_load};
 pub use prepare::{PrepareError, Prepared, prepare};
+pub use proc_fs::LayOutError;
+pub use process_tree::{PROCESS_TREE_WORD, ProcessError, ProgramMissing, be_process};
 pub use worker::GRACE;

@@ -15,6 +15,8 @@ use stillwell_units::{ByteSize, Moment};
 use stillwell_wire::tls::TlsError;
 
 use crate::fresh::{self, Recipe, Sets};
+use crate::proc_fs::LayOutError;
+use crate::process_tree::ProgramMissing;
 use crate::stamps::{Stamping, Stream};
 use crate::transport::{Line, LineError};
 use crate::worker::{self, State};
@@ -115,6 +117,22 @@ pub enum PrepareError {
         /// Why not.
         source: Box<TlsError>,
     },
+    /// A program that it should run is not there.
+    #[error("prepare the processes of generator `{id}`")]
+    Program {
+        /// The generator.
+        id: String,
+        /// Which.
+        source: ProgramMissing,
+    },
+    /// Its folder cannot be laid out.
+    #[error("lay out the folder of generator `{id}`")]
+    LayOut {
+        /// The generator.
+        id: String,
+        /// What of it, and why not.
+        source: LayOutError,
+    },
     /// The requests' head would not arrive as it was given.
     #[error("write the request head of generator `{id}`")]
     Head {
@@ -127,7 +145,8 @@ pub enum PrepareError {
 
 /// Builds the blocks of every worker of `plan`, each from a seed of its own and
 /// of an even share of the plan's cache. `sources` holds the contents of the files
-/// for payloads that are the lines of one. Opens nothing.
+/// for payloads that are the lines of one. Opens nothing; only a folder that
+/// looks like `/proc` is laid out here, since a subject looks at it from its start.
 ///
 /// # Errors
 /// [`PrepareError`] where the plan cannot be carried out.
@@ -144,6 +163,8 @@ pub fn prepare<'s>(
             id: id(),
             source: Box::new(source),
         },
+        LineError::Program(source) => PrepareError::Program { id: id(), source },
+        LineError::LayOut(source) => PrepareError::LayOut { id: id(), source },
     })?;
     if plan.stamps.is_some() && !carries_stamps(&plan.transport) {
         let transport = plan.transport.name();
@@ -186,6 +207,7 @@ const fn carries_stamps(transport: &TransportPlan) -> bool {
             | TransportPlan::Http { .. }
             | TransportPlan::Files { .. }
             | TransportPlan::PassthruFile { .. }
+            | TransportPlan::Tls { .. }
     )
 }
 
@@ -214,8 +236,8 @@ impl Prepared {
         }
     }
 
-    /// The same, whose push connections go on after one round through their blocks
-    /// with others that are built meanwhile, by a thread of lowest priority for
+    /// The same, whose connections go on after one round through their blocks with
+    /// others that are built meanwhile, by a thread of lowest priority for
     /// each worker. Has no effect where events are stamped, which makes them new;
     /// where they stand in files; and where turns are taken, so that nobody works
     /// while it is not its turn.
@@ -371,7 +393,8 @@ impl PreparedWorker {
         );
         Ok(Self {
             set,
-            recipe: Recipe::new(&plan.payload, seed, cache),
+            recipe: Recipe::new(&plan.payload, seed, cache)
+                .filter(|_| plan.transport.sends_payload()),
             share,
             connections: connections_of(plan, share),
             shard: Arc::new(shard),

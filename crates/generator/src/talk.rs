@@ -1,8 +1,11 @@
 //! The loop of generators whose next step follows from what was answered: one
 //! request a block, one in flight on each connection.
 
+use std::rc::Rc;
+
 use stillwell_http::RequestTemplate;
 use stillwell_metric::{GeneratorShard, Outcome};
+use stillwell_payload::BlockSet;
 use stillwell_scope::clock;
 use stillwell_units::Nanos;
 use tokio::time::sleep;
@@ -73,8 +76,9 @@ enum Parting {
 }
 
 /// What is to be sent, and how often it was sent before.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Task {
+    set: Rc<BlockSet>,
     slice: Slice,
     again: u32,
 }
@@ -94,8 +98,12 @@ async fn converse(
     loop {
         let task = match left.take() {
             Some(task) => task,
-            None => match worker.ask(&worker.next, 0).await {
-                Some(slice) => Task { slice, again: 0 },
+            None => match worker.ask_together().await {
+                Some((set, slice)) => Task {
+                    set,
+                    slice,
+                    again: 0,
+                },
                 None => return Parting::Ended,
             },
         };
@@ -105,7 +113,7 @@ async fn converse(
             *left = Some(task);
             return Parting::Agreed;
         }
-        let answer = match request(dialogue, caller, link, task).await {
+        let answer = match request(dialogue, caller, link, &task).await {
             Ok(answer) => answer,
             Err(outcome) => {
                 worker.shard.count(outcome);
@@ -133,18 +141,18 @@ async fn request(
     dialogue: &impl Dialogue,
     caller: &mut Caller,
     link: &mut Link,
-    task: Task,
+    task: &Task,
 ) -> Result<Answer, Outcome> {
     let worker = dialogue.worker();
     let sent = clock::now();
     let answer = if task.again == 0 {
-        let mut sending = worker.sending(task.slice);
+        let mut sending = worker.sending_of(&task.set, task.slice);
         let call = caller.call(worker, link, dialogue.head(), &mut sending);
         call.await?
     } else {
         worker.shard.requests.add(1);
         let mut again = Again {
-            rest: worker.set.run(task.slice.first, task.slice.last).bytes,
+            rest: task.set.run(task.slice.first, task.slice.last).bytes,
             shard: &worker.shard,
         };
         let call = caller.call(worker, link, dialogue.head(), &mut again);

@@ -3,6 +3,7 @@
 mod files;
 mod passthru_file;
 mod tcp;
+mod tls;
 mod udp;
 mod unix_datagram;
 mod unix_stream;
@@ -18,18 +19,22 @@ use stillwell_scope::Tasks;
 use stillwell_wire::DialError;
 use stillwell_wire::tls::TlsError;
 
+use crate::container::{self, ContainersToBe};
 use crate::drive::drive;
 use crate::exchange;
 use crate::file_tree::{self, FileTree};
 use crate::grpc::{self, Grpc};
 use crate::hec::Hec;
 use crate::load::BlockLine;
+use crate::proc_fs::{self, LayOutError, ProcFs};
+use crate::process_tree::{self, ProcessTree, ProgramMissing};
 use crate::round_trip::{self, RoundTrip};
 use crate::trace_agent::{self, TraceAgent};
 use crate::worker::Worker;
 use files::Files;
 use passthru_file::PassthruFile;
 use tcp::Tcp;
+use tls::Tls;
 use udp::Udp;
 use unix_datagram::UnixDatagram;
 use unix_stream::UnixStream;
@@ -51,6 +56,12 @@ pub(crate) trait Transport: 'static {
 
     /// Waits until the kernel may take more. Cancel-safe.
     fn writable(connection: &Self::Connection) -> impl Future<Output = io::Result<()>>;
+
+    /// Sees to it that what was handed over arrives, before the connection goes. May
+    /// be cut off.
+    fn finish(_connection: &Self::Connection) -> impl Future<Output = ()> {
+        std::future::ready(())
+    }
 
     /// What a refusal by the kernel means.
     fn failure(error: &io::Error) -> Failure;
@@ -79,9 +90,13 @@ pub(crate) enum Line {
     PassthruFile(PassthruFile),
     RoundTrip(RoundTrip),
     FileTree(Box<FileTree>),
+    Tls(Tls),
+    ProcessTree(Box<ProcessTree>),
+    ProcFs(ProcFs),
+    Container(Box<ContainersToBe>),
 }
 
-/// Why requests cannot be written.
+/// Why nothing can be sent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LineError {
     #[error(transparent)]
@@ -90,6 +105,10 @@ pub(crate) enum LineError {
     Head(#[from] HeadError),
     #[error(transparent)]
     Tls(#[from] TlsError),
+    #[error(transparent)]
+    Program(#[from] ProgramMissing),
+    #[error(transparent)]
+    LayOut(#[from] LayOutError),
 }
 
 impl Line {
@@ -130,6 +149,14 @@ impl Line {
             TransportPlan::FileTree(tree) => {
                 Self::FileTree(Box::new(FileTree::new(tree, &plan.seed)))
             }
+            TransportPlan::Tls { to, tls } => Self::Tls(Tls::new(to, tls)?),
+            TransportPlan::ProcessTree(tree) => {
+                Self::ProcessTree(Box::new(ProcessTree::new(tree, &plan.seed)?))
+            }
+            TransportPlan::ProcFs(folder) => Self::ProcFs(ProcFs::new(folder, &plan.seed)?),
+            TransportPlan::Container(containers) => {
+                Self::Container(Box::new(ContainersToBe::new(containers, &plan.id)))
+            }
         })
     }
 
@@ -140,6 +167,7 @@ impl Line {
             Self::SplunkHec(hec) => connections * hec.tasks_each(),
             // And the one that says when.
             Self::Http(_) => connections + 1,
+            Self::Container(containers) => usize::try_from(containers.count()).unwrap_or(1),
             _ => connections,
         }
     }
@@ -175,6 +203,18 @@ impl Line {
                 }
             }
             Self::FileTree(tree) => tasks.spawn(file_tree::work(Rc::clone(worker), *tree)),
+            Self::Tls(tls) => push(tls.for_worker(), worker, connections, tasks),
+            Self::ProcessTree(trees) => {
+                tasks.spawn(process_tree::work(Rc::clone(worker), *trees));
+            }
+            Self::ProcFs(laid_out) => tasks.spawn(proc_fs::tell(Rc::clone(worker), laid_out)),
+            Self::Container(containers) => {
+                let count = containers.count();
+                let containers = containers.on_worker();
+                for _ in 0..count {
+                    tasks.spawn(container::churn(Rc::clone(worker), containers.clone()));
+                }
+            }
         }
     }
 }

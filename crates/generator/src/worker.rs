@@ -44,7 +44,9 @@ pub(crate) struct Worker {
     pub(crate) state: RefCell<State>,
     /// What events are stamped with, if they are.
     stamping: Option<Stamping>,
-    /// The next block, where all connections walk the set together.
+    /// Where all connections are that walk its sets together.
+    walk: RefCell<Walk>,
+    /// The next block, for those that send none and only want to know when.
     pub(crate) next: Cell<usize>,
     /// Who holds it decides what is sent next; passed on in order of asking.
     turn: Mutex<Timer>,
@@ -65,6 +67,7 @@ pub(crate) async fn run(
 ) -> Result<(), PartError> {
     let worker = Rc::new(Worker {
         set: Rc::clone(&sets.first),
+        walk: RefCell::new(Walk::new(&sets)),
         sets,
         stamping,
         shard: Arc::clone(&state.shard),
@@ -114,26 +117,35 @@ pub(crate) async fn run(
 
 impl Worker {
     /// Waits for the turn and for something to be due, and takes it from the
-    /// blocks at `next`: at most `bytes_max` bytes, or one block. `None` once
-    /// the worker is to end.
+    /// blocks at `next`, which are not sent: at most `bytes_max` bytes, or one
+    /// block. `None` once the worker is to end.
     pub(crate) async fn ask(&self, next: &Cell<usize>, bytes_max: usize) -> Option<Slice> {
-        self.ask_of(&self.set, next, bytes_max).await
+        self.ask_with(|now| {
+            let mut state = self.state.borrow_mut();
+            taken(state.take(&self.set, next, bytes_max, now))
+        })
+        .await
     }
 
-    /// The same for a connection that walks by itself; gives the set that the slice
-    /// is of as well.
+    /// The same for connections that walk its sets together, a block at a time;
+    /// gives the set that the slice is of as well.
+    pub(crate) async fn ask_together(&self) -> Option<(Rc<BlockSet>, Slice)> {
+        self.ask_with(|now| self.take_block(now)).await
+    }
+
+    /// The same for a connection that walks by itself.
     pub(crate) async fn ask_walking(
         &self,
         walk: &mut Walk,
         bytes_max: usize,
     ) -> Option<(Rc<BlockSet>, Slice)> {
-        let set = Rc::clone(&walk.set);
-        let slice = self.ask_of(&set, &walk.next, bytes_max).await?;
-        walk.took(slice.first, slice.last, &self.sets, &self.shard);
-        Some((set, slice))
+        self.ask_with(|now| self.take_of(walk, bytes_max, now))
+            .await
     }
 
-    async fn ask_of(&self, set: &BlockSet, next: &Cell<usize>, bytes_max: usize) -> Option<Slice> {
+    /// Waits for the turn, and until `take` gives something; its error says when to
+    /// look again.
+    async fn ask_with<T>(&self, mut take: impl FnMut(Moment) -> Result<T, Moment>) -> Option<T> {
         self.breathe().await;
         let mut timer = match self.turn.try_lock() {
             Ok(timer) => timer,
@@ -144,11 +156,9 @@ impl Worker {
             if self.is_ending() {
                 return None;
             }
-            let now = clock::now();
-            let what = self.state.borrow_mut().take(set, next, bytes_max, now);
-            match what {
-                Next::Send(slice) => return Some(slice),
-                Next::SleepUntil(at) => {
+            match take(clock::now()) {
+                Ok(what) => return Some(what),
+                Err(at) => {
                     let asleep = self.end.run_until_cancelled(self.sleep(&mut timer, at));
                     self.wait(Wait::Schedule(at), asleep).await?;
                 }
@@ -156,13 +166,25 @@ impl Worker {
         }
     }
 
-    /// Takes the next block if it is due, else says when to look again.
-    pub(crate) fn take_block(&self, now: Moment) -> Result<Slice, Moment> {
-        let what = self.state.borrow_mut().take(&self.set, &self.next, 0, now);
-        match what {
-            Next::Send(slice) => Ok(slice),
-            Next::SleepUntil(at) => Err(at),
-        }
+    /// Takes the next block if it is due, with the set that it is of; else says when
+    /// to look again.
+    pub(crate) fn take_block(&self, now: Moment) -> Result<(Rc<BlockSet>, Slice), Moment> {
+        self.take_of(&mut self.walk.borrow_mut(), 0, now)
+    }
+
+    fn take_of(
+        &self,
+        walk: &mut Walk,
+        bytes_max: usize,
+        now: Moment,
+    ) -> Result<(Rc<BlockSet>, Slice), Moment> {
+        let set = Rc::clone(&walk.set);
+        let slice = {
+            let mut state = self.state.borrow_mut();
+            taken(state.take(&set, &walk.next, bytes_max, now))?
+        };
+        walk.took(slice.first, slice.last, &self.sets, &self.shard);
+        Ok((set, slice))
     }
 
     /// A part of the worker runs again.
@@ -189,12 +211,7 @@ impl Worker {
         self.end.is_cancelled()
     }
 
-    /// `slice` on its way out.
-    pub(crate) fn sending(&self, slice: Slice) -> Sending<'_> {
-        self.sending_of(&self.set, slice)
-    }
-
-    /// The same of a set that a connection walks by itself.
+    /// `slice` of `set` on its way out.
     pub(crate) fn sending_of<'a>(&'a self, set: &'a BlockSet, slice: Slice) -> Sending<'a> {
         self.shard.requests.add(1);
         Sending::new(set, &self.shard, self.unit, slice)
@@ -208,10 +225,11 @@ impl Worker {
     /// `slice` on its way out, marked with `marks` if there are any.
     pub(crate) fn sending_marked<'a>(
         &'a self,
+        set: &'a BlockSet,
         slice: Slice,
         marks: Option<&'a mut Marks>,
     ) -> Sending<'a> {
-        let sending = self.sending(slice);
+        let sending = self.sending_of(set, slice);
         let Some((stamping, marks)) = self.stamping.as_ref().zip(marks) else {
             return sending;
         };
@@ -221,7 +239,7 @@ impl Worker {
             last: state.clock_time(slice.intended_last),
             sent: clock::now(),
         };
-        marks.fill(stamping, &self.set, slice, times);
+        marks.fill(stamping, set, slice, times);
         sending.marked(marks.outgoing(stamping))
     }
 
@@ -313,5 +331,13 @@ impl Worker {
             // Unlike a bare spin this lets sockets and other parts go on.
             tokio::task::yield_now().await;
         }
+    }
+}
+
+/// What was taken, or when to look again.
+const fn taken(what: Next) -> Result<Slice, Moment> {
+    match what {
+        Next::Send(slice) => Ok(slice),
+        Next::SleepUntil(at) => Err(at),
     }
 }

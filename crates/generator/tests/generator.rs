@@ -4,10 +4,14 @@
     reason = "a helper that cannot go on fails its test"
 )]
 
+#[path = "generator/container.rs"]
+mod container;
 #[path = "generator/datagram.rs"]
 mod datagram;
 #[path = "generator/files.rs"]
 mod files;
+#[path = "generator/fresh.rs"]
+mod fresh;
 #[path = "generator/grpc.rs"]
 mod grpc;
 #[path = "generator/hec.rs"]
@@ -18,6 +22,8 @@ mod http;
 mod prepare;
 #[path = "generator/stream.rs"]
 mod stream;
+#[path = "generator/tls.rs"]
+mod tls;
 #[path = "generator/trace_agent.rs"]
 mod trace_agent;
 

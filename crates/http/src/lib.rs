@@ -20,7 +20,8 @@
 //! most 64 KiB and 100 headers. There is no code here for TLS, for upgrades or
 //! for undoing content codings, and nothing here reads a socket or a clock.
 //!
-//! That is HTTP/1.1; [`h2`] is HTTP/2, and [`grpc`] the messages in its bodies.
+//! That is HTTP/1.1; [`h2`] is HTTP/2, [`grpc`] the messages in its bodies, and
+//! [`protobuf`] what most of those are.
 //!
 //! ```
 //! use stillwell_http::{RequestEvent, RequestParser, RequestTemplate};
@@ -50,6 +51,7 @@ mod decimal;
 pub mod grpc;
 mod h1;
 pub mod h2;
+pub mod protobuf;
 mod target;
 
 pub use h1::{

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use stillwell_plan::{GeneratorPlan, ObserverPlan, ScrapePlan, SinkPlan};
+use stillwell_plan::{GeneratorPlan, ObserverPlan, ScrapeFormat, ScrapePlan, SinkPlan};
 use stillwell_units::{Nanos, Seed};
 
 use crate::code;
@@ -25,6 +25,7 @@ mod telemetry;
 mod template;
 mod throttle;
 
+pub use generator::{ENGINE_SOCKET, TREE_DEPTH_MAX, check_image_part};
 pub use payload::{
     DOGSTATSD_KEYS, NETFLOW_KEYS, OPENTELEMETRY_LOGS_KEYS, OPENTELEMETRY_METRICS_KEYS,
     OPENTELEMETRY_TRACES_KEYS, PayloadSpelling, REMOTE_WRITE_KEYS, TRACE_AGENT_KEYS,
@@ -126,7 +127,7 @@ fn read_root(reader: &Reader, root: &Node, has_subject: bool) -> Option<LadingRi
         observer.detail_period = Nanos::from_millis(milliseconds * 10);
     }
     if let Some(node) = map.take("observer") {
-        read_observer(reader, node);
+        read_observer(reader, node, &mut observer);
     }
     if let Some(node) = map.take("target_metrics") {
         let items = reader.list(node).unwrap_or_default();
@@ -159,37 +160,53 @@ fn one_or_many(node: &Node) -> Vec<&Node> {
     }
 }
 
-fn read_observer(reader: &Reader, node: &Node) {
+/// What lading watches by default is watched where we are called by its name; else
+/// where a file asks for it.
+fn read_observer(reader: &Reader, node: &Node, observer: &mut ObserverPlan) {
     let keys = Keys::new("observer", &["enable_smaps", "enable_smaps_rollup"]);
     let Some(map) = reader.map(node, &keys) else {
         return;
     };
-    for key in ["enable_smaps", "enable_smaps_rollup"] {
-        if let Some(value) = map.take(key)
-            && reader.boolean(value) == Some(false)
-        {
-            let message = format!("`{key}` has no effect: proportional memory is read rarely");
-            reader.report(reader.note(code::NO_EFFECT, value.span, message));
-        }
+    if let Some(value) = map.take("enable_smaps") {
+        observer.kernel.smaps = reader.boolean(value).unwrap_or(false);
+    }
+    if let Some(value) = map.take("enable_smaps_rollup")
+        && reader.boolean(value) == Some(false)
+    {
+        let message =
+            "`enable_smaps_rollup` has no effect: proportional memory is read rarely, and always";
+        reader.report(reader.note(code::NO_EFFECT, value.span, message));
     }
 }
 
 fn read_target_metrics(reader: &Reader, node: &Node) -> Option<ScrapePlan> {
-    let keys = Keys::new("target_metrics entry", &["prometheus"]).known(&["expvar"]);
-    let map = reader.map(node, &keys)?;
-    let (_, node) = map.one_of(&["prometheus"])?;
-    let keys = Keys::new("prometheus scrape", &["uri", "metrics", "tags"]);
-    let map = reader.map(node, &keys)?;
-    let names = map.take("metrics").map(|node| reader.texts(node));
+    const KINDS: [&str; 2] = ["prometheus", "expvar"];
+    let map = reader.map(node, &Keys::new("target_metrics entry", &KINDS))?;
+    let (kind, node) = map.one_of(&KINDS)?;
+    let (what, chosen, format) = match kind {
+        "prometheus" => ("prometheus scrape", "metrics", ScrapeFormat::Prometheus),
+        _ => ("expvar scrape", "vars", ScrapeFormat::Expvar),
+    };
+    let map = reader.map(node, &Keys::new(what, &["uri", chosen, "tags"]))?;
+    let names = match map.take(chosen) {
+        Some(node) => Some(reader.texts(node)),
+        // lading wants them to be named.
+        None if format == ScrapeFormat::Expvar => {
+            map.required(chosen)?;
+            None
+        }
+        None => None,
+    };
     let labels = map
         .take("tags")
         .map(|node| reader.text_map(node))
         .unwrap_or_default();
     let uri = map.required("uri")?;
     Some(ScrapePlan {
-        url: generator::read_url(reader, uri)?,
+        url: generator::read_scrape_url(reader, uri)?,
         names,
         labels,
+        format,
     })
 }
 

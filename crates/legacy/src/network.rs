@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stillwell_plan::{GeneratorPlan, ReadyProbe, TransportPlan};
+use stillwell_plan::{GeneratorPlan, ReadyProbe, StreamTarget, TransportPlan};
 use stillwell_units::Nanos;
 
 /// `text` as `host:port`, with a host and a port from 1 to 65535.
@@ -90,10 +90,19 @@ pub fn ready_probe_of(generators: &[GeneratorPlan]) -> ReadyProbe {
         TransportPlan::UnixStream { path } | TransportPlan::UnixDatagram { path } => {
             Some(file_probe(path))
         }
+        TransportPlan::Tls { to, .. } => Some(match to {
+            StreamTarget::Tcp(address) => ReadyProbe::Tcp {
+                address: address.clone(),
+            },
+            StreamTarget::Unix(path) => file_probe(path),
+        }),
         TransportPlan::Udp { .. }
         | TransportPlan::Files { .. }
         | TransportPlan::PassthruFile { .. }
-        | TransportPlan::FileTree(_) => None,
+        | TransportPlan::FileTree(_)
+        | TransportPlan::ProcessTree(_)
+        | TransportPlan::ProcFs(_)
+        | TransportPlan::Container(_) => None,
     };
     generators.iter().find_map(probe).unwrap_or({
         if generators.is_empty() {

@@ -179,7 +179,8 @@ impl<'s> Tree<'s> {
                 }
                 Event::Scalar(text, style, anchor, tag) => {
                     let value = scalar(text.into_owned(), style);
-                    let node = tagged(self.tag(tag.as_deref()), Node { span, value });
+                    let tag = self.tag(tag.as_deref());
+                    let node = self.tagged(tag, span.start, Node { span, value });
                     self.place(node, anchor, 1, 1)?;
                 }
                 Event::SequenceStart(_, anchor, tag) => {
@@ -235,7 +236,7 @@ impl<'s> Tree<'s> {
         };
         let nodes = self.nodes - open.nodes_before + 1;
         // The inner nodes were counted when they came.
-        let node = tagged(open.tag, Node { span, value });
+        let node = self.tagged(open.tag, whole.start, Node { span, value });
         self.place(node, open.anchor, nodes, 1)
     }
 
@@ -270,6 +271,42 @@ impl<'s> Tree<'s> {
         Ok(())
     }
 
+    /// `node`, whose content begins at `start`, as the value of its tag, if it has one.
+    fn tagged(&self, tag: Option<String>, start: usize, node: Node) -> Node {
+        let Some(text) = tag else {
+            return node;
+        };
+        let key = Key {
+            span: self.tag_span(&text, start).unwrap_or(node.span),
+            text,
+        };
+        Node {
+            span: node.span,
+            value: Value::Map(vec![Entry { key, value: node }]),
+        }
+    }
+
+    /// Where the tag stands whose content begins at `start`: before it, perhaps in
+    /// a line above.
+    fn tag_span(&self, tag: &str, start: usize) -> Option<Span> {
+        let text = self.source.text();
+        let start = if text.get(start..)?.starts_with(tag) {
+            start
+        } else {
+            let before = text.get(..start)?;
+            let at = before.rfind(tag)?;
+            let between = before.get(at + tag.len()..)?;
+            // Only a comment or an anchor may stand between the two.
+            let is_bare =
+                |line: &str| line.trim().is_empty() || line.trim().starts_with(['#', '&']);
+            between.lines().all(is_bare).then_some(at)?
+        };
+        Some(Span {
+            start,
+            end: start + tag.len(),
+        })
+    }
+
     fn syntax_error(&self, error: &granit_parser::ScanError) -> Diagnostic {
         let byte = error.marker().byte_offset().unwrap_or(0);
         let span = Span {
@@ -281,19 +318,6 @@ impl<'s> Tree<'s> {
 
     fn error(&self, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic::error(code::SYNTAX, message).at(Place::new(self.source, span))
-    }
-}
-
-/// `node` as the value of its tag, if it has one.
-fn tagged(tag: Option<String>, node: Node) -> Node {
-    let Some(text) = tag else {
-        return node;
-    };
-    let span = node.span;
-    let key = Key { text, span };
-    Node {
-        span,
-        value: Value::Map(vec![Entry { key, value: node }]),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rules that hold for rigs of every format.
 
-use stillwell_plan::{GeneratorPlan, SinkPlan, SinkProtocol, TransportPlan};
+use stillwell_plan::{GeneratorPlan, SinkPlan, SinkProtocol, StreamTarget, TransportPlan};
 
 use crate::code;
 use crate::network::{check_address, check_any_url};
@@ -142,9 +142,16 @@ fn target_place(transport: &TransportPlan) -> Option<(&'static str, String)> {
         TransportPlan::UnixStream { path } | TransportPlan::UnixDatagram { path } => {
             ("unix", path.display().to_string())
         }
+        TransportPlan::Tls { to, .. } => match to {
+            StreamTarget::Tcp(address) => ("tcp", address.clone()),
+            StreamTarget::Unix(path) => ("unix", path.display().to_string()),
+        },
         TransportPlan::Files { .. }
         | TransportPlan::PassthruFile { .. }
-        | TransportPlan::FileTree(_) => return None,
+        | TransportPlan::FileTree(_)
+        | TransportPlan::ProcessTree(_)
+        | TransportPlan::ProcFs(_)
+        | TransportPlan::Container(_) => return None,
     })
 }
 

@@ -113,6 +113,7 @@ catalogue! {
     BLOCKS_AGAIN = "blocks_again", Count, Counter, "Blocks that a generator had sent before, since no new ones were ready.";
     ACKS_RECEIVED = "ack_ids_acked", Count, Counter, "Requests that the receiver says it has kept.";
     ACKS_LOST = "ack_ids_dropped", Count, Counter, "Requests that were taken and not acknowledged in time.";
+    ACKS_PENDING = "ack_ids_pending", Count, Gauge, "Requests that were taken and are neither acknowledged nor lost yet.";
     ACK_QUESTIONS_OK = "ack_status_request_ok", Count, Counter, "Questions for acknowledgements that were answered.";
     ACK_QUESTIONS_FAILED = "ack_status_request_failure", Count, Counter, "Questions for acknowledgements without an answer.";
     ACTIVE_TIME = "active_time", Nanoseconds, Counter, "Time in which a run had its turn; absent where variants take none.";
@@ -149,6 +150,7 @@ catalogue! {
     SINK_ERRORS = "sink_errors", Count, Counter, "Connections that a sink gave up because of what it received.";
     EVENTS_SERVED = "events_served", Count, Counter, "Events in the answers of sinks: messages handed out, samples scraped.";
     BODIES_MALFORMED = "bodies_malformed", Count, Counter, "Requests to sinks whose bodies were not what their protocol says.";
+    POINTS_PASSED_OVER = "points_passed_over", Count, Counter, "Points of series that a sink was to record and did not, labelled reason.";
     // Stamped events, labelled component=ledger, id of their generator.
     STAMPED_SENT = "stamped_events_sent", Count, Counter, "Stamped events that generators began to hand to the kernel.";
     STAMPED_RECEIVED = "stamped_events_received", Count, Counter, "Stamped events that arrived at least once.";

@@ -18,6 +18,7 @@
 mod account;
 pub mod catalogue;
 mod cell;
+pub mod kernel;
 mod lading;
 mod load;
 mod outcome;

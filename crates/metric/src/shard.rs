@@ -39,6 +39,8 @@ pub struct GeneratorShard {
     pub acks_received: Cell,
     /// Requests that were taken and not acknowledged in time.
     pub acks_lost: Cell,
+    /// Requests that were taken and are neither yet.
+    pub acks_pending: Cell,
     /// Questions for acknowledgements that were answered.
     pub ack_questions_ok: Cell,
     /// Questions for acknowledgements without an answer.
@@ -75,6 +77,7 @@ impl GeneratorShard {
             blocks_again: Cell::default(),
             acks_received: Cell::default(),
             acks_lost: Cell::default(),
+            acks_pending: Cell::default(),
             ack_questions_ok: Cell::default(),
             ack_questions_failed: Cell::default(),
             outcomes: Default::default(),
@@ -82,6 +85,14 @@ impl GeneratorShard {
             lateness,
             response_time,
             service_time,
+        }
+    }
+
+    /// A gauge that falls to 0 again, so that it is told wherever any were asked for.
+    fn sample_acks_pending(&self, samples: &mut Vec<Sample>) {
+        let pending = self.acks_pending.total();
+        if pending + self.acks_received.total() + self.acks_lost.total() > 0 {
+            samples.push(Sample::int(metric::ACKS_PENDING, &self.labels, pending));
         }
     }
 
@@ -118,6 +129,7 @@ impl Shard for GeneratorShard {
             (metric::ACK_QUESTIONS_FAILED, &self.ack_questions_failed),
         ];
         sample_rare(&rare, &self.labels, samples);
+        self.sample_acks_pending(samples);
         for outcome in Outcome::ALL {
             let total = self.outcomes[outcome.index()].total();
             if total > 0 {

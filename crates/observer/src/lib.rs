@@ -24,9 +24,12 @@
 mod carry;
 mod cgroup;
 mod cpu_clock;
+mod expvar;
 mod facts;
 mod host;
+mod kernel;
 mod own;
+mod profile;
 mod prometheus;
 mod sampler;
 mod scrape;

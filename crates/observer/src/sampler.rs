@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stillwell_metric::{Beat, Labels, Sample, Shard, Value, catalogue as metric};
-use stillwell_plan::ObserverPlan;
+use stillwell_plan::{KernelSeries, ObserverPlan};
 use stillwell_scope::{PartError, Place, Scope, ThreadInfo, Token, clock};
 use stillwell_units::{Moment, Nanos};
 use stillwell_wire::Timer;
@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 
 use crate::host::HostReader;
 use crate::own;
+use crate::profile::Profiler;
 use crate::scrape::Scraper;
 use crate::subject::{SubjectProbe, SubjectReader};
 
@@ -36,6 +37,8 @@ pub struct Watched {
     pub shards: Vec<Arc<dyn Shard>>,
     /// Our own threads, such as [`Scope::watch`] gives them.
     pub threads: Box<dyn Fn() -> Vec<ThreadInfo> + Send>,
+    /// The folder that profiles are kept in; it is made with the first.
+    pub profiles: PathBuf,
 }
 
 /// One beat's samples.
@@ -93,8 +96,9 @@ pub fn start(
     scope.worker(place.clone(), "sampler", move |token| {
         let period = Nanos::new(plan.period.as_u64().max(1_000_000));
         let scraper = Scraper::new(&plan.scrapes, period.min(SCRAPE_MAX));
-        let sampler = Sampler::new(watched, asked, deliver);
-        sampler.run(period, plan.detail_period, scraper, token)
+        let profiler = Profiler::new(&plan.profiles, &watched.profiles);
+        let sampler = Sampler::new(watched, asked, deliver, plan.kernel);
+        sampler.run((period, plan.detail_period), scraper, profiler, token)
     })?;
     Ok(handle)
 }
@@ -131,10 +135,16 @@ struct Sampler {
     host: HostReader,
     buffer: Vec<u8>,
     beats: u64,
+    kernel: KernelSeries,
 }
 
 impl Sampler {
-    fn new(watched: Watched, asked: Arc<Asked>, deliver: SyncSender<Beaten>) -> Self {
+    fn new(
+        watched: Watched,
+        asked: Arc<Asked>,
+        deliver: SyncSender<Beaten>,
+        kernel: KernelSeries,
+    ) -> Self {
         Self {
             watched,
             asked,
@@ -145,14 +155,15 @@ impl Sampler {
             host: HostReader::new(Path::new("/proc")),
             buffer: Vec::new(),
             beats: 0,
+            kernel,
         }
     }
 
     async fn run(
         mut self,
-        period: Nanos,
-        detail_period: Nanos,
+        (period, detail_period): (Nanos, Nanos),
         mut scraper: Scraper,
+        mut profiler: Profiler,
         token: Token,
     ) -> Result<(), PartError> {
         let mut timer = Timer::new()?;
@@ -166,6 +177,7 @@ impl Sampler {
                 () = timer.until(due) => false,
                 () = self.asked.marked.notified() => true,
                 () = scraper.tidy() => continue,
+                () = profiler.tidy() => continue,
             };
             let now = clock::now();
             let wants_detail = self.asked.is_detailed.swap(false, Ordering::AcqRel);
@@ -182,6 +194,7 @@ impl Sampler {
             if !is_marked {
                 due = later(due, period, now);
                 scraper.begin();
+                profiler.begin(now);
             }
             if self.is_over() {
                 return Ok(());
@@ -225,7 +238,8 @@ impl Sampler {
         let asked = asked.unwrap_or_else(PoisonError::into_inner).take();
         if let Some(probe) = asked {
             self.subject_before = (!probe.ran_before).then_some(0);
-            self.subject = Some(SubjectReader::new(Path::new("/proc"), probe));
+            self.subject =
+                Some(SubjectReader::new(Path::new("/proc"), probe).with_kernel(self.kernel));
         }
         let Some(reader) = &mut self.subject else {
             return 0;

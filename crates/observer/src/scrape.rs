@@ -6,14 +6,16 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use stillwell_http::{OneShot, OneShotError, Target};
+use stillwell_http::{OneShot, OneShotError, Scheme, Target};
 use stillwell_metric::{Labels, Sample, SeriesName, Value, catalogue as metric};
-use stillwell_plan::ScrapePlan;
+use stillwell_plan::{ClientTlsPlan, ScrapeFormat, ScrapePlan, Verification};
 use stillwell_scope::{Tasks, clock};
 use stillwell_units::{ByteSize, Nanos};
-use stillwell_wire::{Timer, dial};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use stillwell_wire::tls::ClientTls;
+use stillwell_wire::{Stream, Timer, dial};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
+use crate::expvar::parse_expvar;
 use crate::prometheus::{Page, PageSeries, family, parse_page};
 
 /// Most series of one page.
@@ -35,7 +37,7 @@ pub(crate) struct Scraper {
 struct ScrapedPage {
     plan: ScrapePlan,
     /// `None` if the URL is none, which counts as a failure each time.
-    asked: Option<(String, Vec<u8>)>,
+    asked: Option<Question>,
     state: RefCell<State>,
 }
 
@@ -54,7 +56,7 @@ struct State {
 
 /// Why a page was not had. Counted, never shown by itself.
 #[derive(Debug)]
-enum ScrapeFailure {
+pub(crate) enum ScrapeFailure {
     Url,
     Io,
     Answer,
@@ -66,7 +68,7 @@ impl Scraper {
     pub(crate) fn new(plans: &[ScrapePlan], longest: Nanos) -> Self {
         let page = |plan: &ScrapePlan| ScrapedPage {
             plan: plan.clone(),
-            asked: question(&plan.url),
+            asked: Question::new(&plan.url, accept(&plan.format)),
             state: RefCell::default(),
         };
         Self {
@@ -129,19 +131,25 @@ impl Scraper {
 
 impl ScrapedPage {
     async fn scrape(&self, longest: Nanos) -> Result<Page, ScrapeFailure> {
-        let (address, request) = self.asked.as_ref().ok_or(ScrapeFailure::Url)?;
+        let asked = self.asked.as_ref().ok_or(ScrapeFailure::Url)?;
         let mut timer = Timer::new().map_err(|_| ScrapeFailure::Io)?;
         let page = tokio::select! {
             // A fetch that is given up leaves nothing but a closed connection.
-            page = fetch(address, request) => page?,
+            page = fetch(asked) => page?,
             // Cancel-safe.
             () = timer.until(clock::now() + longest) => return Err(ScrapeFailure::Io),
         };
-        Ok(parse_page(&page, SERIES_MAX))
+        let names = self.plan.names.as_deref();
+        Ok(match self.plan.format {
+            ScrapeFormat::Prometheus => parse_page(&page, SERIES_MAX),
+            ScrapeFormat::Expvar => parse_expvar(&page, names, SERIES_MAX),
+        })
     }
 
     fn samples(&self, series: Vec<PageSeries>) -> Vec<Sample> {
-        let names = self.plan.names.as_ref();
+        // Of variables only those that are named were read.
+        let is_read = self.plan.format == ScrapeFormat::Expvar;
+        let names = self.plan.names.as_ref().filter(|_| !is_read);
         let is_wanted = |name: &str| {
             names.is_none_or(|names| names.iter().any(|n| n == name || n == family(name)))
         };
@@ -172,17 +180,68 @@ impl ScrapedPage {
 }
 
 /// Where to ask, and what.
-fn question(url: &str) -> Option<(String, Vec<u8>)> {
-    let target: Target = url.parse().ok()?;
-    let request = OneShot::request(&target, &[("accept", ACCEPT)]).ok()?;
-    Some((target.dial_address(), request))
+#[derive(Debug)]
+pub(crate) struct Question {
+    address: String,
+    request: Vec<u8>,
+    /// Where it is asked over TLS: how, and for which host.
+    tls: Option<(ClientTls, String)>,
 }
 
-async fn fetch(address: &str, request: &[u8]) -> Result<Vec<u8>, ScrapeFailure> {
+impl Question {
+    /// `None` if the URL is none.
+    pub(crate) fn new(url: &str, accept: &str) -> Option<Self> {
+        let target: Target = url.parse().ok()?;
+        let request = OneShot::request(&target, &[("accept", accept)]).ok()?;
+        let tls = match target.scheme() {
+            Scheme::Https => Some((unverified()?, target.host().to_owned())),
+            _ => None,
+        };
+        Some(Self {
+            address: target.dial_address(),
+            request,
+            tls,
+        })
+    }
+}
+
+/// Subjects sign their own certificates, as a rule; nothing secret is asked for or
+/// told.
+fn unverified() -> Option<ClientTls> {
+    let plan = ClientTlsPlan {
+        verification: Verification::None,
+        ..ClientTlsPlan::default()
+    };
+    ClientTls::new(&plan).ok()
+}
+
+const fn accept(format: &ScrapeFormat) -> &'static str {
+    match format {
+        ScrapeFormat::Prometheus => ACCEPT,
+        ScrapeFormat::Expvar => "application/json",
+    }
+}
+
+/// What is answered to `asked`.
+pub(crate) async fn fetch(asked: &Question) -> Result<Vec<u8>, ScrapeFailure> {
+    let stream = dial::tcp(&asked.address).await;
+    let stream = stream.map_err(|_| ScrapeFailure::Io)?;
+    let Some((tls, host)) = &asked.tls else {
+        return ask(stream, &asked.request).await;
+    };
+    let name = tls.server_name(host).map_err(|_| ScrapeFailure::Url)?;
+    let stream = tls.connect(Stream::from(stream), &name).await;
+    ask(stream.map_err(|_| ScrapeFailure::Io)?, &asked.request).await
+}
+
+async fn ask(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    request: &[u8],
+) -> Result<Vec<u8>, ScrapeFailure> {
     let io = |_| ScrapeFailure::Io;
     let answer_failed = |_: OneShotError| ScrapeFailure::Answer;
-    let mut stream = dial::tcp(address).await.map_err(|_| ScrapeFailure::Io)?;
     stream.write_all(request).await.map_err(io)?;
+    stream.flush().await.map_err(io)?;
     let mut answer = OneShot::new(PAGE_MAX);
     let mut buffer = vec![0; 64 * 1024];
     let response = loop {

@@ -19,10 +19,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use stillwell_metric::{Labels, Metric, Sample, catalogue as metric};
+use stillwell_plan::KernelSeries;
 
 use crate::carry::{Carry, sums};
 use crate::cgroup::{CgroupFiles, CpuTimes};
 use crate::cpu_clock;
+use crate::kernel::{KernelReader, Seen};
 use crate::text;
 use process::{Process, Stat, numbered, parse_stat};
 
@@ -54,6 +56,8 @@ pub struct SubjectReader {
     tick_nanos: u64,
     page_bytes: u64,
     buffer: Vec<u8>,
+    /// What else the kernel says, if that is asked for.
+    kernel: Option<KernelReader>,
 }
 
 /// The counters of one process, in this order: CPU nanoseconds, ticks of user
@@ -88,7 +92,15 @@ impl SubjectReader {
             tick_nanos: 1_000_000_000 / ticks,
             page_bytes: u64::try_from(rustix::param::page_size()).unwrap_or(4096),
             buffer: Vec::new(),
+            kernel: None,
         }
+    }
+
+    /// The same, adding the kernel's own figures that are `wanted`.
+    #[must_use]
+    pub fn with_kernel(mut self, wanted: KernelSeries) -> Self {
+        self.kernel = (!wanted.is_none()).then(|| KernelReader::new(&self.proc, wanted));
+        self
     }
 
     /// Adds samples of the tree; those that are dear to read only with
@@ -116,6 +128,20 @@ impl SubjectReader {
             self.sample_details(&living, samples);
         }
         self.probe.cgroup.sample(&mut self.buffer, samples);
+        if let Some(kernel) = &mut self.kernel {
+            let seen: Vec<Seen> = living
+                .iter()
+                .filter(|(_, stat)| !stat.is_zombie)
+                .map(|(pid, stat)| Seen {
+                    pid: *pid,
+                    user_ticks: stat.user_ticks,
+                    system_ticks: stat.system_ticks,
+                })
+                .collect();
+            let group = self.probe.cgroup.unified.as_deref();
+            let how = (is_detailed, self.tick_nanos);
+            kernel.sample(&seen, group, how, &mut self.buffer, samples);
+        }
         cpu.total
     }
 

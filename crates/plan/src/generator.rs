@@ -1,15 +1,17 @@
 //! Who sends, where to, and when.
 
 mod exchange;
+mod system;
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use stillwell_units::{ByteRate, ByteSize, EventRate, Nanos, Seed};
 
-use crate::{PayloadPlan, StampPlan};
+use crate::{ClientTlsPlan, PayloadPlan, StampPlan};
 
 pub use exchange::ExchangePlan;
+pub use system::{ContainerPlan, ExecutablePlan, ProcFsPlan, ProcessTreePlan, WordsPlan};
 
 /// One source of load.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -121,6 +123,30 @@ pub enum TransportPlan {
     /// Files and folders that come to be, are opened and are renamed. The payload
     /// only paces: a block an operation.
     FileTree(FileTreePlan),
+    /// A stream of blocks over TLS, nothing between them.
+    Tls {
+        /// Where to.
+        to: StreamTarget,
+        /// How TLS is spoken.
+        tls: Box<ClientTlsPlan>,
+    },
+    /// Trees of processes that start, run programs and end. The payload only
+    /// paces: a block a tree.
+    ProcessTree(ProcessTreePlan),
+    /// A folder that looks like `/proc`, laid out before the run. Nothing is sent.
+    ProcFs(ProcFsPlan),
+    /// Containers that come and go. The payload only paces: a block a container.
+    Container(Box<ContainerPlan>),
+}
+
+/// Where a stream goes.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StreamTarget {
+    /// `host:port`.
+    Tcp(String),
+    /// A Unix socket.
+    Unix(PathBuf),
 }
 
 /// What the files of a generator are called.
@@ -193,13 +219,27 @@ impl TransportPlan {
             Self::PassthruFile { .. } => "passthru_file",
             Self::TcpRr { .. } => "tcp_rr",
             Self::FileTree(_) => "file_tree",
+            Self::Tls { to, .. } => match to {
+                StreamTarget::Tcp(_) => "tcp",
+                StreamTarget::Unix(_) => "unix_stream",
+            },
+            Self::ProcessTree(_) => "process_tree",
+            Self::ProcFs(_) => "proc_fs",
+            Self::Container(_) => "container",
         }
     }
 
     /// Whether the payload is what is sent; else its blocks only pace.
     #[must_use]
     pub const fn sends_payload(&self) -> bool {
-        !matches!(self, Self::TcpRr { .. } | Self::FileTree(_))
+        !matches!(
+            self,
+            Self::TcpRr { .. }
+                | Self::FileTree(_)
+                | Self::ProcessTree(_)
+                | Self::ProcFs(_)
+                | Self::Container(_)
+        )
     }
 
     /// The URL that requests go to, if they do.
@@ -217,7 +257,11 @@ impl TransportPlan {
             | Self::Files { .. }
             | Self::PassthruFile { .. }
             | Self::TcpRr { .. }
-            | Self::FileTree(_) => None,
+            | Self::FileTree(_)
+            | Self::Tls { .. }
+            | Self::ProcessTree(_)
+            | Self::ProcFs(_)
+            | Self::Container(_) => None,
         }
     }
 
@@ -238,7 +282,11 @@ impl TransportPlan {
             | Self::Files { .. }
             | Self::PassthruFile { .. }
             | Self::TcpRr { .. }
-            | Self::FileTree(_) => None,
+            | Self::FileTree(_)
+            | Self::Tls { .. }
+            | Self::ProcessTree(_)
+            | Self::ProcFs(_)
+            | Self::Container(_) => None,
         }
     }
 }

@@ -38,8 +38,9 @@ pub use experiment::{
     VariantPlan,
 };
 pub use generator::{
-    ExchangePlan, FileLayout, FileTreePlan, GeneratorPlan, HecAcknowledgements, RatePlan,
-    RateShape, RateUnit, TransportPlan,
+    ContainerPlan, ExchangePlan, ExecutablePlan, FileLayout, FileTreePlan, GeneratorPlan,
+    HecAcknowledgements, ProcFsPlan, ProcessTreePlan, RatePlan, RateShape, RateUnit, StreamTarget,
+    TransportPlan, WordsPlan,
 };
 pub use goal::{
     Direction, GoalMetric, GoalMetricError, GoalPlan, LatencyQuantile, Reduction, Scale, SeriesGoal,
@@ -50,7 +51,7 @@ pub use load::{
     Reuse, Spacing, SpanProtocol, SpanSinkPlan, StatsPagePlan, StatsProtocol, StatsSinkPlan,
     TelemetryPlan, TraceHeaders, TracePlan, UntilPlan,
 };
-pub use observer::{ObserverPlan, ScrapePlan};
+pub use observer::{KernelSeries, ObserverPlan, ProfilePlan, ScrapeFormat, ScrapePlan};
 pub use payload::{
     Alphabet, BulkAction, CefHeader, ElasticsearchPlan, GelfEnd, HecEncoding, InfluxPlan, LokiPlan,
     SERIES_MAX, TEMPLATE_DEPTH_MAX, TEMPLATE_EVENT_MAX, TemplateError, TemplatePart, TemplatePlan,

@@ -12,6 +12,55 @@ pub struct ObserverPlan {
     pub detail_period: Nanos,
     /// Pages of the subject's own metrics.
     pub scrapes: Vec<ScrapePlan>,
+    /// Series of the kernel's own figures, named as lading names them.
+    #[serde(default, skip_serializing_if = "KernelSeries::is_none")]
+    pub kernel: KernelSeries,
+    /// Profiles that the subject gives of itself, which are kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<ProfilePlan>,
+}
+
+/// Which of the kernel's own figures are recorded besides ours. Those are many
+/// series, and some are dear to read.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct KernelSeries {
+    /// Memory and CPU of each process of the subject.
+    pub processes: bool,
+    /// Its memory by what is mapped there, at each detail.
+    pub smaps: bool,
+    /// Its working set: what it touched since the last detail. Clears marks in its page
+    /// tables, which is to be permitted.
+    pub working_set: bool,
+    /// Every number in the files of its control group, version 2.
+    pub cgroup: bool,
+    /// Every number in `/proc/vmstat`.
+    pub vmstat: bool,
+}
+
+impl KernelSeries {
+    /// Whether none is wanted.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// All that lading records where its file says nothing.
+    pub const LADING: Self = Self {
+        processes: true,
+        smaps: true,
+        working_set: false,
+        cgroup: true,
+        vmstat: true,
+    };
+}
+
+/// A profile, as `net/http/pprof` serves it.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ProfilePlan {
+    /// `http://host:port/debug/pprof/NAME`.
+    pub url: String,
+    /// Time between the end of one and the next.
+    pub every: Nanos,
 }
 
 impl Default for ObserverPlan {
@@ -20,11 +69,13 @@ impl Default for ObserverPlan {
             period: Nanos::SECOND,
             detail_period: Nanos::from_secs(10),
             scrapes: Vec::new(),
+            kernel: KernelSeries::default(),
+            profiles: Vec::new(),
         }
     }
 }
 
-/// One page of the subject's own metrics, in Prometheus text format.
+/// One page of the subject's own metrics.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ScrapePlan {
     /// `http://host:port/path`.
@@ -33,4 +84,27 @@ pub struct ScrapePlan {
     pub names: Option<Vec<String>>,
     /// Labels added to every series.
     pub labels: Vec<(String, String)>,
+    /// What the page is written in.
+    #[serde(default, skip_serializing_if = "ScrapeFormat::is_usual")]
+    pub format: ScrapeFormat,
+}
+
+/// What a page of metrics is written in.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScrapeFormat {
+    /// Prometheus' text format.
+    #[default]
+    Prometheus,
+    /// JSON as Go's package `expvar` serves it: numbers and truth values, by the
+    /// pointers to them (RFC 6901); all of them where none are named.
+    Expvar,
+}
+
+impl ScrapeFormat {
+    /// Whether it is Prometheus' own.
+    #[must_use]
+    pub fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
 }

@@ -22,6 +22,23 @@ pub struct ClientTlsPlan {
     pub suites: TlsSuites,
 }
 
+impl Default for ClientTlsPlan {
+    /// Certificates are checked against public roots; no protocol is offered.
+    fn default() -> Self {
+        Self {
+            verification: Verification::Roots {
+                extra: Vec::new(),
+                public: true,
+            },
+            identity: None,
+            alpn: Vec::new(),
+            server_name: None,
+            resumption: true,
+            suites: TlsSuites::default(),
+        }
+    }
+}
+
 /// Whether a certificate is checked, and against what.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]

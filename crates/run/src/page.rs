@@ -1,24 +1,27 @@
 //! The newest values as a page, and who serves it.
 
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use stillwell_export::{PROMETHEUS_TEXT, prometheus_samples};
 use stillwell_http::{RequestEvent, RequestParser, write_response};
-use stillwell_metric::{Kind, Labels, Sample, Value, lading_series};
+use stillwell_metric::{Labels, Sample, lading_series};
 use stillwell_scope::{PartError, Place, Scope, Token};
 use stillwell_wire::{ListenError, Listener, SocketFile, Stream, listen};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::export::PageAddress;
 
-const CONTENT_TYPE: (&str, &str) = ("content-type", "text/plain; version=0.0.4");
+const CONTENT_TYPE: (&str, &str) = ("content-type", PROMETHEUS_TEXT);
 /// Scrapers are served one after the other; none may take longer.
 const SCRAPE_MAX: Duration = Duration::from_secs(2);
 const READ_BYTES: usize = 4096;
 /// A head of a request is never nearly as long.
 const REQUEST_BYTES_MAX: usize = 65_536;
+/// Between tries to accept a connection that fail; each pause is twice as long.
+const PAUSE_FIRST: Duration = Duration::from_millis(10);
+const PAUSE_LONGEST: Duration = Duration::from_secs(1);
 
 /// The newest values of a run; a handle, of which all show the same.
 #[derive(Clone, Debug)]
@@ -47,85 +50,20 @@ impl Page {
     }
 }
 
-/// The samples as Prometheus reads them (text format 0.0.4).
+/// The samples in lading's words as Prometheus reads them, each with the labels
+/// `everywhere` too.
 fn render(samples: &[Sample], everywhere: &Labels) -> String {
-    let mut series: Vec<(String, Kind, Labels, String)> = Vec::new();
-    for sample in samples {
+    prometheus_samples(samples.iter().map(|sample| {
         let (name, own) = lading_series(sample);
-        let value = match &sample.value {
-            Value::Int(value) => value.to_string(),
-            Value::Float(value) => plain(*value),
-            Value::Histogram(_) => continue,
-        };
         let labels = own
             .iter()
             .fold(everywhere.clone(), |all, (key, value)| all.with(key, value));
-        series.push((allowed(name.as_str()), sample.kind, labels, value));
-    }
-    // A metric's series stand together, under its type.
-    series.sort_by(|one, other| (&one.0, &one.2).cmp(&(&other.0, &other.2)));
-    let mut text = String::new();
-    let mut last = String::new();
-    for (name, kind, labels, value) in series {
-        if name != last {
-            put(&mut text, format_args!("# TYPE {name} {}\n", kind.name()));
-            last.clone_from(&name);
+        Sample {
+            name,
+            labels,
+            ..sample.clone()
         }
-        put(
-            &mut text,
-            format_args!("{name}{} {value}\n", braced(&labels)),
-        );
-    }
-    text
-}
-
-/// Writing to a string cannot fail.
-fn put(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    text.write_fmt(arguments).unwrap_or_default();
-}
-
-fn plain(value: f64) -> String {
-    if value.is_nan() {
-        return "NaN".to_owned();
-    }
-    match (value.is_infinite(), value > 0.0) {
-        (true, true) => "+Inf".to_owned(),
-        (true, false) => "-Inf".to_owned(),
-        (false, _) => value.to_string(),
-    }
-}
-
-/// `name` with what may not stand in one replaced.
-fn allowed(name: &str) -> String {
-    let replace = |c: char| {
-        if c.is_ascii_alphanumeric() || c == ':' {
-            c
-        } else {
-            '_'
-        }
-    };
-    let text: String = name.chars().map(replace).collect();
-    if text.starts_with(|c: char| c.is_ascii_digit()) {
-        return format!("_{text}");
-    }
-    text
-}
-
-fn braced(labels: &Labels) -> String {
-    let pairs: Vec<String> = labels
-        .iter()
-        .map(|(key, value)| {
-            let value = value
-                .replace('\\', "\\\\")
-                .replace('"', "\\\"")
-                .replace('\n', "\\n");
-            format!("{}=\"{value}\"", allowed(key).replace(':', "_"))
-        })
-        .collect();
-    if pairs.is_empty() {
-        return String::new();
-    }
-    format!("{{{}}}", pairs.join(","))
+    }))
 }
 
 /// Why a page is not served.
@@ -161,21 +99,37 @@ pub(crate) fn serve(
                 Socket::Tcp(socket) => (Listener::tcp(socket)?, None),
                 Socket::Unix(socket, file) => (Listener::unix(socket)?, file),
             };
-            answer_all(&page, &listener, &token).await
+            let accept = || std::future::poll_fn(|context| listener.poll_accept(context));
+            answer_all(&page, accept, &token).await
         })
         .map_err(PageError::Thread)
 }
 
-async fn answer_all(page: &Page, listener: &Listener, token: &Token) -> Result<(), PartError> {
+/// Answers one connection after the other until the run is over.
+async fn answer_all(
+    page: &Page,
+    accept: impl AsyncFn() -> std::io::Result<Stream>,
+    token: &Token,
+) -> Result<(), PartError> {
+    let mut pause = PAUSE_FIRST;
     loop {
-        let accepted = std::future::poll_fn(|context| listener.poll_accept(context));
-        let stream = tokio::select! {
+        let accepted = tokio::select! {
             // Both are cancel-safe.
+            biased;
             () = token.cancelled() => return Ok(()),
-            accepted = accepted => accepted,
+            accepted = accept() => accepted,
         };
-        // A connection that has gone is its scraper's loss.
-        let Ok(stream) = stream else { continue };
+        let Ok(stream) = accepted else {
+            // A connection that has gone is its scraper's loss; but where no
+            // descriptor is left the next try fails at once.
+            tokio::select! {
+                () = token.cancelled() => return Ok(()),
+                () = sleep(pause) => {}
+            }
+            pause = (pause * 2).min(PAUSE_LONGEST);
+            continue;
+        };
+        pause = PAUSE_FIRST;
         tokio::select! {
             // What is cut off here is one answer, when the run is over.
             () = token.cancelled() => return Ok(()),
@@ -228,7 +182,7 @@ fn write(status: u16, headers: &[(&str, &str)], body: &[u8], out: &mut Vec<u8>) 
 
 #[cfg(test)]
 mod tests {
-    use stillwell_metric::catalogue as metric;
+    use stillwell_metric::{Kind, Value, catalogue as metric};
 
     use super::*;
 
@@ -261,12 +215,22 @@ mod tests {
         );
     }
 
-    #[test]
-    fn names_begin_with_a_letter() {
-        assert_eq!(allowed("9to5"), "_9to5");
-        assert_eq!(
-            allowed("cgroup.v2.memory/current"),
-            "cgroup_v2_memory_current"
-        );
+    #[tokio::test(start_paused = true)]
+    async fn without_descriptors_accepting_does_not_spin() {
+        let (tries, token) = (std::cell::Cell::new(0), Token::new());
+        let accept = async || {
+            tries.set(tries.get() + 1);
+            Err(std::io::Error::from_raw_os_error(24))
+        };
+        let page = Page::new(Labels::none());
+        let ten_seconds = tokio::time::sleep(Duration::from_secs(10));
+        tokio::select! {
+            ended = answer_all(&page, accept, &token) => assert!(ended.is_err()),
+            () = ten_seconds => token.cancel(),
+        }
+        // Pauses double from 10 ms to 1 s.
+        assert!((10..20).contains(&tries.get()), "{}", tries.get());
+        let ended = answer_all(&page, accept, &token).await;
+        ended.unwrap();
     }
 }

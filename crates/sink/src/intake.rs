@@ -3,6 +3,8 @@
 
 mod datadog;
 pub(crate) mod decode;
+#[cfg(test)]
+mod fixture;
 mod grpc;
 mod hec;
 mod http1;
@@ -12,7 +14,6 @@ mod logs;
 mod md5;
 mod openmetrics;
 mod otlp;
-mod protobuf;
 mod recorded;
 mod request;
 mod service;

@@ -17,9 +17,9 @@
 //! | `tcp_rr` | all | requests | requests |
 //!
 //! A body is a JSON array where it says `application/json` and begins with `[`.
-//! Where a body is encoded by gzip, deflate or zstd that is undone to see its events;
-//! those of any other coding do not count. Requests count, with their events, once
-//! they are whole.
+//! Where a body is encoded by gzip, deflate or zstd, or at an intake by Snappy, that is
+//! undone to see its events; those of any other coding do not count. Requests count,
+//! with their events, once they are whole.
 //!
 //! Where events are stamped, sinks look for stamps in all that they receive, whatever
 //! its framing, and enter them into one [`SharedLedger`]; bodies in a coding that is

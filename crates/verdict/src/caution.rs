@@ -106,6 +106,15 @@ pub enum Caution {
         /// How far the rate before that lay from the rate after it.
         apart: f64,
     },
+    /// A sink was to record series and passed some of their points over.
+    PointsPassedOver {
+        /// The sink.
+        id: String,
+        /// Why, in a word of its own: too many series, no type, no number.
+        reason: String,
+        /// So many points.
+        count: u64,
+    },
     /// There were more series than a summary keeps.
     SeriesLeftOut {
         /// So many of them were left out.
@@ -136,6 +145,14 @@ impl Caution {
             (Self::SendsFailed { outcome, .. }, Self::SendsFailed { outcome: other, .. }) => {
                 outcome == other
             }
+            (
+                Self::PointsPassedOver { id, reason, .. },
+                Self::PointsPassedOver {
+                    id: other_id,
+                    reason: other,
+                    ..
+                },
+            ) => (id, reason) == (other_id, other),
             (
                 Self::Pressure { resource, .. },
                 Self::Pressure {
@@ -252,6 +269,15 @@ impl Caution {
                         "for half of the load or longer, and {warmup} were left out"
                     ),
                 }
+            }
+            Self::PointsPassedOver { id, reason, count } => {
+                let why = match reason.as_str() {
+                    "too_many" => "it records 100000 series at most",
+                    "untyped" => "their series say no type",
+                    "no_number" => "their values are infinite or no numbers",
+                    other => other,
+                };
+                write!(f, "sink `{id}` did not record {count} points: {why}")
             }
             Self::SeriesLeftOut { count } => {
                 write!(

@@ -8,7 +8,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use stillwell_metric::Outcome;
+
 use tokio::net::{TcpSocket, TcpStream, UdpSocket, UnixDatagram, UnixStream, lookup_host};
+
+use crate::tls::HandshakeError;
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
@@ -22,9 +25,22 @@ pub struct DialError {
 }
 
 impl DialError {
+    /// There is a connection to `address`, and no TLS over it.
+    #[must_use]
+    pub fn handshake(address: &str, error: HandshakeError) -> Self {
+        Self {
+            address: address.to_owned(),
+            source: io::Error::other(error),
+        }
+    }
+
     /// What it counts as.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
+        let inner = self.source.get_ref();
+        if let Some(error) = inner.and_then(|inner| inner.downcast_ref::<HandshakeError>()) {
+            return error.outcome();
+        }
         match self.source.kind() {
             // A Unix socket that is not there yet is one where nobody listens.
             io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => Outcome::ConnectRefused,

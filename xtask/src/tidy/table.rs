@@ -55,7 +55,7 @@ pub(super) const CRATES: &[Entry] = &[
     pure("payload", &["units", "metric", "plan"]),
     pure("pacer", &["units", "metric", "plan"]),
     pure("http", &["units"]),
-    pure("export", &["units", "metric", "plan"]),
+    pure("export", &["units", "metric", "plan", "http"]),
     edge("scope", &["units", "metric"]),
     edge("wire", &["units", "metric", "plan", "scope"]),
     edge("generator", &["units", "metric", "plan", "stamp", "payload", "pacer", "http", "export", "scope", "wire"]),

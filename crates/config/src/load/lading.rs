@@ -7,7 +7,7 @@ use stillwell_legacy::lading::{self, LadingRig, LadingTelemetry, TELEMETRY_UNUSE
 use stillwell_legacy::{
     Diagnostic, Diagnostics, NamedFiles, Node, Source, Value, code, listening_place, parse,
 };
-use stillwell_plan::{ObserverPlan, RigPlan};
+use stillwell_plan::{KernelSeries, ObserverPlan, RigPlan};
 
 use crate::files::{Disk, EntryKind, Files, read_source};
 use crate::overrides::{RigOverrides, TargetOverride};
@@ -72,8 +72,13 @@ pub(crate) fn load_lading_from(
         .into_iter()
         .filter_map(|(source, named)| Part::read(source, named, has_subject, &mut found))
         .collect();
+    let wants_smaps = parts.iter().all(Part::wants_smaps);
     let run = join(parts, &mut found).map(|(rig, telemetry)| {
         let mut plan = smp::rig_of(rig, no_subject());
+        plan.observer.kernel = KernelSeries {
+            smaps: wants_smaps,
+            ..KernelSeries::LADING
+        };
         apply::to_rig(&mut plan, overrides, FileKind::Lading, &mut found);
         (LadingRun { plan, telemetry }, FileKind::Lading)
     });
@@ -107,6 +112,15 @@ impl Part {
             telemetry,
             source,
         })
+    }
+}
+
+impl Part {
+    /// Unless it says otherwise.
+    fn wants_smaps(&self) -> bool {
+        let observer = self.root.as_ref().and_then(|root| root.entry("observer"));
+        let is_said = observer.is_some_and(|node| node.entry("enable_smaps").is_some());
+        !is_said || self.rig.observer.kernel.smaps
     }
 }
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use stillwell_legacy::{Ids, MapReader, Node, Placed, Reader, Value, code};
 use stillwell_plan::{
-    BlockShape, GeneratorPlan, PayloadFormat, PayloadPlan, RatePlan, RateUnit, StampPlan,
-    TransportPlan,
+    BlockShape, ClientTlsPlan, GeneratorPlan, PayloadFormat, PayloadPlan, RatePlan, RateUnit,
+    StampPlan, StreamTarget, TransportPlan,
 };
 use stillwell_units::{ByteSize, Seed};
 
@@ -13,8 +13,11 @@ use super::{Door, payload, rate, stamp};
 use crate::schema::{DURATION, Element, SIZE, Shape, optional, required};
 
 mod files;
+mod fit;
 mod http;
 mod requests;
+mod system;
+mod tls;
 
 use http::HTTP;
 
@@ -23,7 +26,10 @@ const ADDRESS: Shape = Shape::Like("127.0.0.1:9100");
 const TCP: Element = Element {
     name: "tcp generator",
     about: "A TCP stream.",
-    fields: &[required("address", ADDRESS, "The target's `host:port`.")],
+    fields: &[
+        required("address", ADDRESS, "The target's `host:port`."),
+        optional("tls", Shape::Element(&tls::TLS), "TLS over the stream."),
+    ],
     one_of: &[],
 };
 
@@ -41,6 +47,16 @@ const UNIX: Element = Element {
     name: "unix generator",
     about: "A Unix socket.",
     fields: &[required("path", Shape::Text, "The target's socket.")],
+    one_of: &[],
+};
+
+const UNIX_STREAM: Element = Element {
+    name: "unix_stream generator",
+    about: "A Unix stream socket.",
+    fields: &[
+        required("path", Shape::Text, "The target's socket."),
+        optional("tls", Shape::Element(&tls::TLS), "TLS over the stream."),
+    ],
     one_of: &[],
 };
 
@@ -183,6 +199,9 @@ const KINDS: &[&str] = &[
     "passthru_file",
     "file_tree",
     "tcp_rr",
+    "process_tree",
+    "proc_fs",
+    "container",
 ];
 
 pub(super) const GENERATOR: Element = Element {
@@ -201,7 +220,7 @@ pub(super) const GENERATOR: Element = Element {
         ),
         optional(
             "unix_stream",
-            Shape::Any(&[Shape::Text, Shape::Element(&UNIX)]),
+            Shape::Any(&[Shape::Text, Shape::Element(&UNIX_STREAM)]),
             "A Unix stream.",
         ),
         optional(
@@ -248,6 +267,21 @@ pub(super) const GENERATOR: Element = Element {
             "tcp_rr",
             Shape::Any(&[ADDRESS, Shape::Element(&ROUND_TRIP)]),
             "Requests and answers of fixed length; has no payload.",
+        ),
+        optional(
+            "process_tree",
+            Shape::Element(&system::PROCESS_TREE),
+            "Trees of processes; has no payload.",
+        ),
+        optional(
+            "proc_fs",
+            Shape::Element(&system::PROC_FS),
+            "A folder that looks like `/proc`; has no payload.",
+        ),
+        optional(
+            "container",
+            Shape::Element(&system::CONTAINER),
+            "Containers that come and go; has no payload.",
         ),
         optional("payload", payload::SHAPE, "The format of events."),
         optional(
@@ -352,6 +386,11 @@ fn read_generator(door: &Door<'_>, node: &Node) -> Option<GeneratorSpec> {
     if let Some(node) = cache_node {
         check_cache(reader, node, cache, blocks.maximum());
     }
+    if let Some(format) = known {
+        fit::check_events(reader, block, format);
+        fit::check_ends(reader, node, format, &transport, &blocks);
+        fit::check_contexts(reader, rate_node, format, &rate.unwrap_or(RatePlan::MAX));
+    }
     let plan = GeneratorPlan {
         id: id.unwrap_or_default().to_owned(),
         transport,
@@ -442,9 +481,15 @@ fn read_transport(door: &Door<'_>, kind: &str, node: &Node) -> Option<TransportP
     let is_short = matches!(node.value, Value::Scalar { .. });
     match kind {
         "tcp" => {
-            let address = inner(door, node, is_short, &TCP, "address")?;
+            let (address, tls) = read_stream(door, node, is_short, &TCP, "address")?;
             let address = door.address(address)?;
-            Some(TransportPlan::Tcp { address })
+            Some(match tls {
+                Some(tls) => TransportPlan::Tls {
+                    to: StreamTarget::Tcp(address),
+                    tls,
+                },
+                None => TransportPlan::Tcp { address },
+            })
         }
         "udp" if is_short => Some(TransportPlan::Udp {
             address: door.address(node)?,
@@ -462,17 +507,50 @@ fn read_transport(door: &Door<'_>, kind: &str, node: &Node) -> Option<TransportP
                 bind: bind?,
             })
         }
-        "unix_stream" => Some(TransportPlan::UnixStream {
-            path: socket(door, node, is_short)?,
-        }),
+        "unix_stream" => {
+            let (path, tls) = read_stream(door, node, is_short, &UNIX_STREAM, "path")?;
+            let path = door.socket(path)?;
+            Some(match tls {
+                Some(tls) => TransportPlan::Tls {
+                    to: StreamTarget::Unix(path),
+                    tls,
+                },
+                None => TransportPlan::UnixStream { path },
+            })
+        }
         "unix_datagram" => Some(TransportPlan::UnixDatagram {
             path: socket(door, node, is_short)?,
         }),
         "splunk_hec" | "grpc" | "trace_agent" => requests::read(door, kind, node),
         "file_gen" | "passthru_file" | "file_tree" | "tcp_rr" => files::read(door, kind, node),
+        "process_tree" | "proc_fs" | "container" => system::read(door, kind, node),
         _ if is_short => http::read_short(door, node),
         _ => http::read(door, node),
     }
+}
+
+/// Where a stream goes, and its TLS if it has any.
+fn read_stream<'n>(
+    door: &Door<'_>,
+    node: &'n Node,
+    is_short: bool,
+    element: &Element,
+    key: &'static str,
+) -> Option<(&'n Node, Option<Box<ClientTlsPlan>>)> {
+    if is_short {
+        return Some((node, None));
+    }
+    let map = door.reader.map(node, &element.keys())?;
+    let tls = match map.take("tls") {
+        Some(node) => Some(tls::read(door, node)?),
+        // `tls:` with nothing behind it would be a stream in the clear.
+        None if map.key_span("tls").is_some() => {
+            map.required("tls")?;
+            None
+        }
+        None => None,
+    };
+    Some((map.required(key)?, tls))
 }
 
 const BIND_DEFAULT: &str = "127.0.0.1:0";
@@ -555,7 +633,11 @@ fn default_blocks(transport: &TransportPlan, rate: &RatePlan, maximum: ByteSize)
             | TransportPlan::Files { .. }
             | TransportPlan::PassthruFile { .. }
             | TransportPlan::TcpRr { .. }
-            | TransportPlan::FileTree(_),
+            | TransportPlan::FileTree(_)
+            | TransportPlan::Tls { .. }
+            | TransportPlan::ProcessTree(_)
+            | TransportPlan::ProcFs(_)
+            | TransportPlan::Container(_),
         ) => (rate <= SINGLE_EVENTS_MAX).then_some(1),
     };
     match count {

@@ -1,7 +1,7 @@
 //! `observe`.
 
 use stillwell_legacy::{Node, code};
-use stillwell_plan::{ObserverPlan, ScrapePlan};
+use stillwell_plan::{KernelSeries, ObserverPlan, ProfilePlan, ScrapeFormat, ScrapePlan};
 use stillwell_units::Nanos;
 
 use super::Door;
@@ -22,6 +22,43 @@ const SCRAPE: Element = Element {
     one_of: &[],
 };
 
+const EXPVAR: Element = Element {
+    name: "expvar page",
+    about: "A page of the subject's own variables, as Go's package `expvar` serves it.",
+    fields: &[
+        required(
+            "url",
+            Shape::Like("http://127.0.0.1:5000/debug/vars"),
+            "Where it is.",
+        ),
+        optional(
+            "names",
+            TEXTS,
+            "Only these, by their pointers such as `/memstats/Alloc`; all if left out.",
+        ),
+        optional("labels", TEXT_MAP, "Labels added to every series."),
+    ],
+    one_of: &[],
+};
+
+const PPROF: Element = Element {
+    name: "profile",
+    about: "A profile of the subject's own, as Go's package `pprof` serves it.",
+    fields: &[
+        required(
+            "url",
+            Shape::Like("http://127.0.0.1:6060/debug/pprof/heap"),
+            "Where it is.",
+        ),
+        optional(
+            "every",
+            DURATION,
+            "Time between the end of one and the next; 30s.",
+        ),
+    ],
+    one_of: &[],
+};
+
 pub(super) const OBSERVE: Element = Element {
     name: "observer",
     about: "What is watched, and how often.",
@@ -36,6 +73,21 @@ pub(super) const OBSERVE: Element = Element {
             "prometheus",
             Shape::List(&Shape::Element(&SCRAPE)),
             "Pages of the subject's own metrics.",
+        ),
+        optional(
+            "expvar",
+            Shape::List(&Shape::Element(&EXPVAR)),
+            "Pages of the subject's own variables.",
+        ),
+        optional(
+            "pprof",
+            Shape::List(&Shape::Element(&PPROF)),
+            "Profiles of the subject, kept in the run's folder.",
+        ),
+        optional(
+            "kernel",
+            TEXTS,
+            "What the kernel says, under lading's names: processes, smaps, working_set, cgroup, vmstat.",
         ),
     ],
     one_of: &[],
@@ -65,21 +117,68 @@ pub(super) fn read_observe(door: &Door<'_>, node: &Node) -> Option<ObserverPlan>
     }
     if let Some(node) = map.take("prometheus") {
         let items = reader.list(node).unwrap_or_default();
-        let scrapes = items.iter().filter_map(|item| read_scrape(door, item));
-        observer.scrapes = scrapes.collect();
+        let read = |item| read_scrape(door, item, &SCRAPE, ScrapeFormat::Prometheus);
+        observer.scrapes.extend(items.iter().filter_map(read));
+    }
+    if let Some(node) = map.take("expvar") {
+        let items = reader.list(node).unwrap_or_default();
+        let read = |item| read_scrape(door, item, &EXPVAR, ScrapeFormat::Expvar);
+        observer.scrapes.extend(items.iter().filter_map(read));
+    }
+    if let Some(node) = map.take("pprof") {
+        let items = reader.list(node).unwrap_or_default();
+        let profiles = items.iter().filter_map(|item| read_profile(door, item));
+        observer.profiles = profiles.collect();
+    }
+    if let Some(node) = map.take("kernel") {
+        read_kernel(door, node, &mut observer.kernel);
     }
     Some(observer)
 }
 
-fn read_scrape(door: &Door<'_>, node: &Node) -> Option<ScrapePlan> {
+fn read_kernel(door: &Door<'_>, node: &Node, kernel: &mut KernelSeries) {
+    const WORDS: [&str; 5] = ["processes", "smaps", "working_set", "cgroup", "vmstat"];
+    let words = WORDS.map(|word| (word, word));
+    for item in door.reader.list(node).unwrap_or_default() {
+        match door.reader.word(item, "kind of series", &words) {
+            Some("processes") => kernel.processes = true,
+            Some("smaps") => kernel.smaps = true,
+            Some("working_set") => kernel.working_set = true,
+            Some("cgroup") => kernel.cgroup = true,
+            Some(_) => kernel.vmstat = true,
+            None => {}
+        }
+    }
+}
+
+fn read_profile(door: &Door<'_>, node: &Node) -> Option<ProfilePlan> {
+    let map = door.reader.map(node, &PPROF.keys())?;
+    let url = map.required("url").and_then(|node| door.any_url(node));
+    let every = match map.take("every") {
+        Some(node) => door.reader.parsed::<Nanos>(node),
+        None => Some(Nanos::from_secs(30)),
+    };
+    Some(ProfilePlan {
+        url: url?,
+        every: every?,
+    })
+}
+
+fn read_scrape(
+    door: &Door<'_>,
+    node: &Node,
+    element: &Element,
+    format: ScrapeFormat,
+) -> Option<ScrapePlan> {
     let reader = door.reader;
-    let map = reader.map(node, &SCRAPE.keys())?;
+    let map = reader.map(node, &element.keys())?;
     let names = map.take("names").map(|node| reader.texts(node));
     let labels = map.take("labels").map(|node| reader.text_map(node));
-    let url = map.required("url").and_then(|node| door.url(node));
+    let url = map.required("url").and_then(|node| door.any_url(node));
     Some(ScrapePlan {
         url: url?,
         names,
         labels: labels.unwrap_or_default(),
+        format,
     })
 }

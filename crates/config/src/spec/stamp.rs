@@ -85,6 +85,7 @@ pub(super) fn check_stamps(
             | TransportPlan::Http { .. }
             | TransportPlan::Files { .. }
             | TransportPlan::PassthruFile { .. }
+            | TransportPlan::Tls { .. }
     );
     if let TransportPlan::Http { exchange, .. } = transport
         && exchange.protocol != LoadProtocol::Http1

@@ -103,6 +103,22 @@ fn an_smp_case_becomes_a_plan() {
 }
 
 #[test]
+fn a_mistake_in_an_smp_target_is_not_told_as_a_missing_command() {
+    for (from, to) in [("name: ", "nam: "), ("command: ", "comand: ")] {
+        let mut files = lab();
+        let text = SMP.replacen(from, to, 1);
+        assert_ne!(text, SMP);
+        files
+            .0
+            .insert("/lab/cases/smp/experiment.yaml".into(), text);
+        let found = load_lab_from(&files, &["/lab/cases/smp".into()], &LabOverrides::default());
+        let found = found.unwrap_err();
+        assert!(found.iter().any(|one| one.code == "W101"), "{found}");
+        assert!(found.iter().all(|one| one.code != "W210"), "{found}");
+    }
+}
+
+#[test]
 fn an_smp_case_without_a_command_needs_one() {
     let mut files = lab();
     let text = SMP.replace("command: /usr/bin/vector, ", "");

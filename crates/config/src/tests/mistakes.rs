@@ -224,3 +224,97 @@ fn colours_are_only_used_when_asked_for() {
     assert!(!found.render(false).contains('\u{1b}'));
     assert!(found.render(true).contains('\u{1b}'));
 }
+
+#[test]
+fn what_has_no_effect_or_cannot_be_read_is_told() {
+    let generator = |text: &str| {
+        format!(
+            "subject: {{command: ./x}}\nvariants: {{baseline: {{}}, comparison: {{}}}}\nworkload:\n  generators:\n    \
+             - {{{text}}}\n  sinks: [{{tcp: '127.0.0.1:9200'}}]\n"
+        )
+    };
+    for (text, expected) in [
+        (
+            "udp: '127.0.0.1:1', payload: {netflow: {}}, rate: 1 MiB/s, block: {events: 3}",
+            Some("W111"),
+        ),
+        (
+            "http: 'http://127.0.0.1:1/', payload: {remote_write: {}}, rate: 1 MiB/s, block: {events: 3}",
+            Some("W111"),
+        ),
+        (
+            "udp: '127.0.0.1:1', payload: {netflow: {}}, rate: 1 MiB/s, block: 1 KiB",
+            None,
+        ),
+        (
+            "tcp: '127.0.0.1:1', payload: {gelf: {end: nothing}}, rate: 10/s",
+            Some("W404"),
+        ),
+        (
+            "udp: '127.0.0.1:1', payload: {gelf: {end: nothing}}, rate: 1 MiB/s",
+            Some("W404"),
+        ),
+        (
+            "udp: '127.0.0.1:1', payload: {gelf: {end: nothing}}, rate: 10/s",
+            None,
+        ),
+        ("tcp: '127.0.0.1:1', payload: gelf, rate: 10/s", None),
+        (
+            "tcp: '127.0.0.1:1', payload: {dogstatsd: {contexts: 500}}, rate: 100/s",
+            Some("W404"),
+        ),
+        (
+            "tcp: '127.0.0.1:1', payload: {dogstatsd: {contexts: 500}}, rate: 600/s",
+            None,
+        ),
+    ] {
+        let found = codes(&generator(text));
+        let here = found
+            .iter()
+            .find(|(_, line)| *line == 5)
+            .map(|(code, _)| *code);
+        assert_eq!(here, expected, "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn generators_of_the_system_and_tls_are_read() {
+    let text = "subject: {command: ./x}
+variants: {baseline: {}, comparison: {}}
+workload:
+  generators:
+    - process_tree: {depth: 3, executables: [{program: sleep, arguments: ['0'], environment: {length: 3, count: 2}}]}
+      rate: 5/s
+    - proc_fs: {root: /tmp/proc, processes: 7, copies: [/proc/stat]}
+    - container: {repository: busybox, lifetime: 5s, count: 2}
+    - tcp: {address: 'example.test:6514', tls: {insecure: true}}
+      payload: syslog5424
+    - unix_stream: {path: /tmp/s, tls: {name: a.test}}
+      payload: ascii
+  sinks: [{tcp: '127.0.0.1:9200'}]
+";
+    let loaded = experiment(text).unwrap_or_else(|found| panic!("{found}"));
+    let generators = &loaded.plan.experiments[0].rig.generators;
+    let transports: Vec<_> = generators.iter().map(|one| &one.transport).collect();
+    insta::assert_debug_snapshot!(transports);
+}
+
+#[test]
+fn mistakes_in_generators_of_the_system_and_in_tls() {
+    snapshot!(
+        "subject: {command: ./x}
+variants: {baseline: {}, comparison: {}}
+workload:
+  generators:
+    - process_tree: {executables: []}
+    - process_tree: {depth: 51, executables: [{programme: x}]}
+    - proc_fs: {root: /tmp/proc}
+    - container: {repository: 'a b'}
+      payload: ascii
+    - tcp: {address: '127.0.0.1:1', tls: }
+      payload: ascii
+    - tcp: {address: '127.0.0.1:1', tls: {insecure: true, ca: x.pem}}
+      payload: ascii
+"
+    );
+}

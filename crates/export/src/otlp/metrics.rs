@@ -1,9 +1,10 @@
 //! Counts and times.
 
+use stillwell_http::protobuf::Message;
+
 use super::{resource, scope, text};
 use crate::names::{self, Told};
 use crate::page::{BOUNDS, Origin, Page, Point, PointValue, Times};
-use crate::protobuf::Message;
 
 /// Totals since the beginning, not since the last message.
 const CUMULATIVE: u64 = 2;

@@ -1,10 +1,10 @@
 //! Spans.
 
+use stillwell_http::protobuf::Message;
 use stillwell_metric::Outcome;
 
 use super::{number, resource, scope, text};
 use crate::page::Origin;
-use crate::protobuf::Message;
 use crate::trace::{Span, SpanBatch};
 
 /// The side that asks.

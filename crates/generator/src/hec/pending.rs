@@ -1,25 +1,46 @@
 //! What was sent on one channel and is not acknowledged yet. Reads no clock.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use stillwell_units::{Moment, Nanos};
 
 /// Requests that wait at most; where there are more the oldest counts as lost.
-const WAITING_MAX: usize = 100_000;
+const WAITING_MAX: usize = 1 << 18;
 
-/// Requests that one question asks for at most.
+/// Where so many wait that nobody has asked for yet, it is time to ask.
+const UNASKED_MAX: u64 = 1 << 16;
+
+/// Requests that one question asks for at most: the answer is kept whole.
 const QUESTION_MAX: usize = 4096;
 
 /// Requests that wait for their acknowledgement, in the order of their sending.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    waiting: VecDeque<(u64, Moment)>,
+    waiting: VecDeque<Waiting>,
+    /// The number of the next to wait.
+    next: u64,
+    /// Those with a lower number were asked for, if only once.
+    asked: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    /// Its place in the order of sending.
+    number: u64,
+    id: u64,
+    since: Moment,
 }
 
 impl Pending {
     /// One more waits, from `now` on; gives how many are lost for that.
     pub(super) fn add(&mut self, id: u64, now: Moment) -> u64 {
-        self.waiting.push_back((id, now));
+        self.waiting.push_back(Waiting {
+            number: self.next,
+            id,
+            since: now,
+        });
+        self.next += 1;
         let lost = self.waiting.len() > WAITING_MAX;
         if lost {
             self.waiting.pop_front();
@@ -29,16 +50,54 @@ impl Pending {
 
     /// Gives up those that have waited for `timeout`; gives how many.
     pub(super) fn expire(&mut self, now: Moment, timeout: Nanos) -> u64 {
-        let is_late = |(_, since): &(u64, Moment)| now.since(*since) >= timeout;
+        let is_late = |one: &Waiting| now.since(one.since) >= timeout;
         let lost = self.waiting.iter().take_while(|one| is_late(one)).count();
         self.waiting.drain(..lost);
         lost as u64
     }
 
-    /// Those to ask for next.
-    pub(super) fn question(&self) -> impl Iterator<Item = u64> {
-        let oldest = self.waiting.iter().take(QUESTION_MAX);
-        oldest.map(|(id, _)| *id)
+    /// Whether so many were never asked for that it is time.
+    pub(super) const fn is_crowded(&self) -> bool {
+        self.next - self.asked >= UNASKED_MAX
+    }
+
+    /// Begins a round of questions for all that wait now; gives their numbers.
+    pub(super) const fn round(&mut self) -> Range<u64> {
+        self.asked = self.next;
+        0..self.next
+    }
+
+    /// The numbers that the next question of a round asks for, of which `round` is
+    /// left; `None` where nobody of it waits any more.
+    pub(super) fn question(&self, round: &Range<u64>) -> Option<Range<u64>> {
+        let places = self.places(round);
+        let last = places.end.min(places.start + QUESTION_MAX);
+        let first = self
+            .waiting
+            .get(places.start)
+            .filter(|_| !places.is_empty())?;
+        Some(first.number..self.waiting[last - 1].number + 1)
+    }
+
+    /// The identifiers that a question asks for.
+    pub(super) fn ids(&self, question: &Range<u64>) -> impl Iterator<Item = u64> {
+        let asked = self.waiting.range(self.places(question));
+        asked.map(|one| one.id)
+    }
+
+    /// Of those that were asked for by `question`, the ones in `kept`, which is in
+    /// order, wait no more; gives how many there were.
+    pub(super) fn acknowledge(&mut self, question: &Range<u64>, kept: &[u64]) -> u64 {
+        let places = self.places(question);
+        let mut left = places.start;
+        for place in places.clone() {
+            if kept.binary_search(&self.waiting[place].id).is_err() {
+                self.waiting.swap(left, place);
+                left += 1;
+            }
+        }
+        self.waiting.drain(left..places.end);
+        (places.end - left) as u64
     }
 
     /// Whether nobody waits.
@@ -46,12 +105,10 @@ impl Pending {
         self.waiting.is_empty()
     }
 
-    /// Those of `kept`, in order, wait no more; gives how many there were.
-    pub(super) fn acknowledge(&mut self, kept: &[u64]) -> u64 {
-        let before = self.waiting.len();
-        self.waiting
-            .retain(|(id, _)| kept.binary_search(id).is_err());
-        (before - self.waiting.len()) as u64
+    /// Where those with `numbers` stand that still wait.
+    fn places(&self, numbers: &Range<u64>) -> Range<usize> {
+        let before = |number: u64| self.waiting.partition_point(|one| one.number < number);
+        before(numbers.start)..before(numbers.end)
     }
 }
 
@@ -65,41 +122,76 @@ mod tests {
         Moment::default() + Nanos::from_secs(seconds)
     }
 
+    /// Asks for all that wait, and has those acknowledged that `is_kept` says; gives
+    /// what was asked for and how many were acknowledged.
+    fn ask(pending: &mut Pending, is_kept: impl Fn(u64) -> bool) -> (Vec<u64>, u64) {
+        let (mut round, mut asked, mut ended) = (pending.round(), Vec::new(), 0);
+        while let Some(question) = pending.question(&round) {
+            let ids: Vec<u64> = pending.ids(&question).collect();
+            assert!((1..=QUESTION_MAX).contains(&ids.len()));
+            let mut kept: Vec<u64> = ids.iter().copied().filter(|id| is_kept(*id)).collect();
+            kept.sort_unstable();
+            ended += pending.acknowledge(&question, &kept);
+            asked.extend(ids);
+            round.start = question.end;
+        }
+        (asked, ended)
+    }
+
     #[test]
     fn what_is_not_acknowledged_in_time_is_lost() {
         let mut pending = Pending::default();
         for (id, second) in [(0, 0), (1, 1), (2, 2)] {
             assert_eq!(pending.add(id, at(second)), 0);
         }
-        assert_eq!(pending.acknowledge(&[1, 7]), 1);
+        assert_eq!(ask(&mut pending, |id| id == 1), (vec![0, 1, 2], 1));
         assert_eq!(pending.expire(at(3), Nanos::from_secs(3)), 1);
-        assert_eq!(pending.question().collect::<Vec<_>>(), [2]);
+        assert_eq!(ask(&mut pending, |_| false), (vec![2], 0));
         assert_eq!(pending.expire(at(5), Nanos::from_secs(3)), 1);
         assert!(pending.is_empty());
+    }
+
+    #[test]
+    fn more_than_one_question_holds_are_all_asked_for_in_one_round() {
+        let mut pending = Pending::default();
+        let all = 3 * QUESTION_MAX as u64 + 5;
+        let lost: u64 = (0..all).map(|id| pending.add(id, at(0))).sum();
+        let (asked, ended) = ask(&mut pending, |_| true);
+        assert_eq!((asked.len() as u64, ended, lost), (all, all, 0));
+        assert!(pending.is_empty());
+    }
+
+    #[test]
+    fn what_was_never_asked_for_makes_it_time_to_ask() {
+        let mut pending = Pending::default();
+        for id in 0..UNASKED_MAX {
+            assert!(!pending.is_crowded());
+            pending.add(id, at(0));
+        }
+        assert!(pending.is_crowded());
+        ask(&mut pending, |_| false);
+        assert!(!pending.is_crowded(), "they wait, but were asked for");
     }
 
     proptest! {
         #[test]
         fn for_all_orders_every_request_is_waiting_kept_or_lost(
-            steps in prop::collection::vec((0_u64..3, any::<prop::sample::Index>()), 0..200),
+            steps in prop::collection::vec((0_u64..8, 1_u64..6), 0..200),
         ) {
             let (mut pending, mut sent, mut ended) = (Pending::default(), 0, 0);
-            for (second, (step, index)) in (0..).zip(steps) {
+            for (second, (step, factor)) in (0..).zip(steps) {
                 match step {
-                    0 => {
-                        ended += pending.add(sent, at(second));
+                    0..6 => {
+                        // A receiver may give numbers in any order.
+                        ended += pending.add(sent ^ 1, at(second));
                         sent += 1;
                     }
-                    1 => {
-                        let asked: Vec<u64> = pending.question().collect();
-                        if !asked.is_empty() {
-                            ended += pending.acknowledge(&asked[..=index.index(asked.len())]);
-                        }
-                    }
+                    6 => ended += ask(&mut pending, |id| id % factor == 0).1,
                     _ => ended += pending.expire(at(second), Nanos::from_secs(20)),
                 }
             }
-            prop_assert_eq!(sent, ended + pending.question().count() as u64);
+            let (asked, _) = ask(&mut pending, |_| false);
+            prop_assert_eq!(sent, ended + asked.len() as u64);
         }
     }
 }

@@ -8,6 +8,9 @@
 //! a moment is no reason to leave events out, and times of the worker are told
 //! exactly, wait by wait.
 
+mod taken;
+
+use std::cell::RefCell;
 use std::future::{Future, pending};
 use std::io::IoSlice;
 use std::pin::Pin;
@@ -17,6 +20,7 @@ use std::task::{Context, Poll};
 
 use stillwell_metric::{LoadShard, Outcome};
 use stillwell_pacer::Share;
+use stillwell_payload::BlockSet;
 use stillwell_plan::{BodyPlan, EndpointPlan, IdleStrategy, LoadPlan, RequestPlan};
 use stillwell_scope::{Tasks, Token, clock};
 use stillwell_units::Moment;
@@ -31,6 +35,8 @@ use super::ledger::{Answer, Ticket};
 use super::pool::{Limits, Pool, Take, Timing, pace};
 use super::slots::Slots;
 use super::worker::{Setup, Worker};
+use taken::Taken;
+
 use crate::slice::{Sending, Slice};
 use crate::stamps::Marks;
 use crate::transport::{LineError, stream_outcome};
@@ -135,24 +141,21 @@ async fn direct(generator: Rc<Generator>, worker: Rc<Worker>, pool: Rc<Pool>) {
 #[derive(Debug)]
 pub(super) struct Blocks {
     generator: Rc<Generator>,
-    heads: Heads,
+    /// What stands before each over HTTP/1.1; over HTTP/2 each is written with its
+    /// request.
+    head: Head,
+    taken: RefCell<Taken>,
     /// What stands for all of them: what answers are read as answers to, and over
     /// HTTP/2 the head.
     pub(super) request: Request,
-}
-
-/// Heads over HTTP/1.1: one for each length, and which of them each block has.
-#[derive(Debug)]
-struct Heads {
-    heads: Vec<Box<[u8]>>,
-    of_block: Vec<u32>,
 }
 
 impl Blocks {
     fn new(generator: &Rc<Generator>, head: &Head) -> Self {
         Self {
             generator: Rc::clone(generator),
-            heads: Heads::new(generator, head),
+            head: head.clone(),
+            taken: RefCell::default(),
             request: head.with(&[], true),
         }
     }
@@ -166,24 +169,23 @@ impl Blocks {
         match look {
             Err(at) => Take::Later(at),
             Ok(intended) => Take::Now(Ticket {
-                request: self.generator.next.get(),
+                request: self.taken.borrow().next(),
                 intended,
                 sent: None,
             }),
         }
     }
 
-    /// The same, and takes it.
+    /// The same, and takes it: from then on it is kept until it was answered or has
+    /// failed.
     pub(super) fn take(&self, now: Moment) -> Take {
         if self.generator.is_ending() {
             return Take::Never;
         }
         match self.generator.take_block(now) {
-            Ok(Slice {
-                first, intended, ..
-            }) => Take::Now(Ticket {
-                request: first,
-                intended,
+            Ok((set, slice)) => Take::Now(Ticket {
+                request: self.taken.borrow_mut().put(set, slice),
+                intended: slice.intended,
                 sent: None,
             }),
             Err(at) => Take::Later(at),
@@ -195,26 +197,26 @@ impl Blocks {
         self.generator.marks()
     }
 
-    /// The head that stands before a block, over HTTP/1.1.
-    pub(super) fn head(&self, block: usize) -> &[u8] {
-        let index = self.heads.of_block.get(block).copied().unwrap_or(0);
-        let index = usize::try_from(index).unwrap_or(0);
-        self.heads.heads.get(index).map_or(&[], |head| head)
+    /// Writes the head that stands before so many bytes, over HTTP/1.1.
+    fn write_head(&self, bytes: usize, out: &mut Vec<u8>) {
+        out.clear();
+        if let Head::Http1(template) = &self.head {
+            template.write_head(bytes as u64, out);
+        }
     }
 
-    /// The block of `ticket` on its way out.
+    /// The block of `ticket`, and the set that it is of; `None` once that has ended.
+    pub(super) fn block(&self, ticket: Ticket) -> Option<(Rc<BlockSet>, Slice)> {
+        self.taken.borrow().at(ticket.request)
+    }
+
+    /// A block on its way out.
     pub(super) fn sending<'a>(
         &'a self,
-        ticket: Ticket,
+        (set, slice): &'a (Rc<BlockSet>, Slice),
         marks: Option<&'a mut Marks>,
     ) -> Sending<'a> {
-        let slice = Slice {
-            first: ticket.request,
-            last: ticket.request + 1,
-            intended: ticket.intended,
-            intended_last: ticket.intended,
-        };
-        self.generator.sending_marked(slice, marks)
+        self.generator.sending_marked(set, *slice, marks)
     }
 
     /// A connection was opened, or could not be.
@@ -227,6 +229,7 @@ impl Blocks {
 
     /// The block of `ticket` was answered.
     pub(super) fn answered(&self, ticket: Ticket, answer: &Answer) {
+        self.taken.borrow_mut().end(ticket.request);
         self.generator
             .shard
             .count(Outcome::of_status(answer.whole.status));
@@ -234,8 +237,9 @@ impl Blocks {
         state.record_answer(ticket.intended, answer.sent, answer.end);
     }
 
-    /// A block that was begun has got no answer.
-    pub(super) fn failed(&self, outcome: Outcome) {
+    /// The block of `ticket` has got no answer.
+    pub(super) fn failed(&self, ticket: Ticket, outcome: Outcome) {
+        self.taken.borrow_mut().end(ticket.request);
         self.generator.shard.count(outcome);
     }
 
@@ -265,17 +269,16 @@ impl Lane {
         now: &mut Moment,
     ) -> Result<(), Parting> {
         let worker = Rc::clone(&self.worker);
-        let Some(blocks) = &worker.blocks else {
+        let Some((blocks, block)) = worker.block(ticket) else {
             return Err(Parting::Ended);
         };
-        let mut marks = self.marks.take();
+        let (mut marks, mut head) = (self.marks.take(), std::mem::take(&mut self.head));
         let sent = *now;
         self.alarm.deadline = sent + worker.plan.timeout;
-        let mut sending = blocks.sending(ticket, marks.as_mut());
-        let written = self
-            .write_block(stream, blocks.head(ticket.request), &mut sending)
-            .await;
-        self.marks = marks;
+        let mut sending = blocks.sending(&block, marks.as_mut());
+        blocks.write_head(sending.rest().len(), &mut head);
+        let written = self.write_block(stream, &head, &mut sending).await;
+        (self.marks, self.head) = (marks, head);
         let answer = match written {
             // It may answer before it has read all, and want no more.
             Ok(refused) => match self.read(stream, reader, &blocks.request, sent).await {
@@ -299,7 +302,7 @@ impl Lane {
                 }
             }
             Err(outcome) => {
-                worker.end_request(ticket.intended, outcome);
+                worker.end_request(ticket, outcome);
                 Err(Parting::Lost)
             }
         }
@@ -337,37 +340,6 @@ impl Lane {
             .wait(|context| Pin::new(&mut *stream).poll_flush(context))
             .await?;
         Ok(flushed.err().map(|error| stream_outcome(&error)))
-    }
-}
-
-impl Heads {
-    fn new(generator: &Generator, head: &Head) -> Self {
-        let Head::Http1(template) = head else {
-            // There each request is written with its length.
-            return Self {
-                heads: Vec::new(),
-                of_block: Vec::new(),
-            };
-        };
-        let set = &generator.set;
-        let length_of = |block: usize| set.block(block).bytes.len();
-        let mut lengths: Vec<usize> = (0..set.len()).map(length_of).collect();
-        let of_block = lengths.clone();
-        lengths.sort_unstable();
-        lengths.dedup();
-        let head = |length: &usize| {
-            let mut bytes = Vec::new();
-            template.write_head(*length as u64, &mut bytes);
-            bytes.into_boxed_slice()
-        };
-        let place = |length: usize| {
-            let index = lengths.binary_search(&length).unwrap_or(0);
-            u32::try_from(index).unwrap_or(u32::MAX)
-        };
-        Self {
-            heads: lengths.iter().map(head).collect(),
-            of_block: of_block.into_iter().map(place).collect(),
-        }
     }
 }
 

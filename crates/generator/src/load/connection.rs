@@ -45,6 +45,8 @@ pub(super) struct Lane {
     pub(super) in_hand: VecDeque<Ticket>,
     /// What events are stamped with, if they are.
     pub(super) marks: Option<Marks>,
+    /// The head of the block that was sent last; its room is used again.
+    pub(super) head: Vec<u8>,
     /// Whether the last attempt to connect failed.
     is_down: bool,
 }
@@ -67,6 +69,7 @@ pub(super) async fn run(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) {
         buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
         backoff: Backoff::new(),
         in_hand: VecDeque::new(),
+        head: Vec::new(),
         is_down: false,
     };
     let mut early = None;
@@ -146,7 +149,7 @@ impl Lane {
             return self.pause().await;
         }
         for ticket in self.in_hand.drain(..) {
-            self.worker.end_request(ticket.intended, failure);
+            self.worker.end_request(ticket, failure);
         }
         self.come_up();
         self.is_down = true;

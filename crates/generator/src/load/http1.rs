@@ -76,7 +76,7 @@ impl Lane {
             let answer = match result {
                 Ok(answer) => answer,
                 Err(outcome) => {
-                    worker.end_request(ticket.intended, outcome);
+                    worker.end_request(ticket, outcome);
                     return Parting::Lost;
                 }
             };

@@ -214,7 +214,7 @@ impl Lane {
             self.in_hand.extend(self.take_now());
         }
         for ticket in self.in_hand.drain(..) {
-            self.worker.end_request(ticket.intended, Outcome::TimedOut);
+            self.worker.end_request(ticket, Outcome::TimedOut);
         }
     }
 
@@ -320,8 +320,7 @@ impl Session {
         let sent = block.map(|block| request_traced(client, block, trace.as_ref(), length));
         let Some(Ok(stream)) = sent else {
             // Looked at beforehand: there was room.
-            self.worker
-                .end_request(ticket.intended, Outcome::SendFailed);
+            self.worker.end_request(ticket, Outcome::SendFailed);
             return;
         };
         let body_sent = match request.bytes.len() {
@@ -339,16 +338,16 @@ impl Session {
     /// it is the connection's from here on.
     fn send_block(&mut self, ticket: Ticket, now: Moment) {
         let worker = Rc::clone(&self.worker);
-        let Some(blocks) = &worker.blocks else {
+        let Some((blocks, block)) = worker.block(ticket) else {
             return;
         };
-        let mut sending = blocks.sending(ticket, self.marks.as_mut());
+        let mut sending = blocks.sending(&block, self.marks.as_mut());
         let body = sending.rest();
         let head = blocks.request.block.as_ref();
         let length = BodyLength::Bytes(body.len() as u64);
         let sent = head.map(|head| self.client.request(head, length));
         let Some(Ok(stream)) = sent else {
-            return worker.end_request(ticket.intended, Outcome::SendFailed);
+            return worker.end_request(ticket, Outcome::SendFailed);
         };
         let body_sent = self.client.send_body(stream, body, true).unwrap_or(0);
         sending.wrote(body.len());
@@ -486,7 +485,7 @@ impl Session {
             StreamFailure::Reset(_) | StreamFailure::Refused => Outcome::PeerClosed,
             StreamFailure::ConnectionLost => lost,
         };
-        self.worker.end_request(flight.ticket.intended, outcome);
+        self.worker.end_request(flight.ticket, outcome);
         self.lose(&flight, outcome);
     }
 
@@ -532,7 +531,7 @@ impl Session {
             self.client.reset(flight.stream, ErrorCode::CANCEL);
             self.land(flight.stream);
             let worker = Rc::clone(&self.worker);
-            worker.end_request(flight.ticket.intended, Outcome::TimedOut);
+            worker.end_request(flight.ticket, Outcome::TimedOut);
             self.lose(&flight, Outcome::TimedOut);
         }
         next
@@ -567,7 +566,7 @@ impl Session {
             if let Some(flight) = self.flights[index].take() {
                 self.aloft -= 1;
                 let worker = Rc::clone(&self.worker);
-                worker.end_request(flight.ticket.intended, Outcome::PeerClosed);
+                worker.end_request(flight.ticket, Outcome::PeerClosed);
                 self.lose(&flight, Outcome::PeerClosed);
             }
         }

@@ -248,7 +248,7 @@ impl Pool {
             worker.ledger.borrow_mut().begin(ticket.intended);
         }
         if let (false, Some(outcome)) = (is_sent, outage) {
-            worker.end_request(ticket.intended, outcome);
+            worker.end_request(ticket, outcome);
         }
     }
 
@@ -352,7 +352,7 @@ fn hand_out(worker: &Worker, pool: &Pool, ticket: Ticket, now: Moment) -> bool {
     };
     pool.take(now);
     worker.ledger.borrow_mut().begin(ticket.intended);
-    worker.end_request(ticket.intended, outcome);
+    worker.end_request(ticket, outcome);
     true
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use stillwell_metric::{LoadShard, LoadTime, Outcome, Recorder, Sizes};
 use stillwell_pacer::{Arrivals, Part, Share};
+use stillwell_payload::BlockSet;
 use stillwell_plan::{LoadPace, LoadPlan, Overflow, PredicatePlan};
 use stillwell_scope::{PartError, Tasks, Token, clock, explain};
 use stillwell_units::{Moment, Nanos, floor_to_u64};
@@ -24,6 +25,7 @@ use super::rest::{Rest, rest};
 use super::slots::Slots;
 use super::spun::Spun;
 use super::trace::{Ended, Trace, Tracer};
+use crate::slice::Slice;
 use crate::transport::stream_outcome;
 
 /// How often a worker brings its shard up to date and looks whether it is over.
@@ -400,12 +402,12 @@ impl Worker {
     }
 
     /// A request ended without an answer.
-    pub(super) fn end_request(&self, intended: Moment, outcome: Outcome) {
+    pub(super) fn end_request(&self, ticket: Ticket, outcome: Outcome) {
         if let Some(blocks) = &self.blocks {
-            return blocks.failed(outcome);
+            return blocks.failed(ticket, outcome);
         }
         let mut ledger = self.ledger.borrow_mut();
-        let is_end = ledger.failed(intended, outcome, clock::now());
+        let is_end = ledger.failed(ticket.intended, outcome, clock::now());
         drop(ledger);
         self.end_if(is_end);
     }
@@ -502,6 +504,12 @@ impl Worker {
                 self.stop.cancel();
             }
         }
+    }
+
+    /// The block of `ticket` and where it is from, where blocks are sent.
+    pub(super) fn block(&self, ticket: Ticket) -> Option<(&Blocks, (Rc<BlockSet>, Slice))> {
+        let blocks = self.blocks.as_deref()?;
+        Some((blocks, blocks.block(ticket)?))
     }
 
     /// What `ticket` asks an endpoint for.

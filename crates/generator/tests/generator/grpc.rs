@@ -14,7 +14,7 @@ use crate::{LONG, Rig, blocks, plan};
 
 const METHOD: &str = "/package.Service/Method";
 
-fn grpc() -> (TcpListener, GeneratorPlan) {
+pub(crate) fn grpc() -> (TcpListener, GeneratorPlan) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}{METHOD}", listener.local_addr().unwrap());
     (listener, plan(TransportPlan::Grpc { url }))
@@ -22,7 +22,7 @@ fn grpc() -> (TcpListener, GeneratorPlan) {
 
 /// Answers the calls of one connection with `status`, and stops the generator
 /// after so many; gives the messages.
-fn serve(
+pub(crate) fn serve(
     listener: &TcpListener,
     status: &str,
     calls: usize,

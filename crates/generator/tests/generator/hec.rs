@@ -147,10 +147,90 @@ fn every_request_is_acknowledged_or_lost() {
     let kept = (0..sent).filter(|id| id % 10 != 9).count() as u64;
     assert_eq!(shards[0].outcomes[Outcome::Ok.index()].total(), sent);
     assert_eq!(shards[0].acks_received.total(), kept);
-    assert!(shards[0].acks_lost.total() <= sent - kept);
+    let unkept = shards[0].acks_lost.total() + shards[0].acks_pending.total();
+    assert_eq!(unkept, sent - kept);
     assert!(shards[0].ack_questions_ok.total() > 1);
     assert_eq!(shards[0].ack_questions_failed.total(), 0);
     assert_eq!(channels.lock().unwrap().len(), 1);
+}
+
+/// What a collector saw that answers for any channel.
+#[derive(Default)]
+struct Collector {
+    events: u64,
+    questions: u64,
+}
+
+impl Collector {
+    fn answer(&mut self, request: &Request, acknowledge: fn(&[u8]) -> String) -> String {
+        if request.line.starts_with("POST /services/collector/ack?") {
+            self.questions += 1;
+            return response(200, &acknowledge(&request.body));
+        }
+        self.events += 1;
+        let ack = self.events - 1;
+        response(
+            200,
+            &format!(r#"{{"text":"Success","code":0,"ackId":{ack}}}"#),
+        )
+    }
+}
+
+/// Sends at full speed to a collector until it has so many events; the generator
+/// asks for the first time once all are sent. Gives the collector and the counts
+/// of acknowledged, lost and pending ones.
+fn ask_at_the_end(events: u64, acknowledge: fn(&[u8]) -> String) -> (Collector, [u64; 3]) {
+    let (listener, mut plan) = hec(Some(HecAcknowledgements {
+        every: Nanos::from_secs(60),
+        timeout: Nanos::from_secs(60),
+    }));
+    plan.rate = RatePlan::MAX;
+    plan.payload.blocks = stillwell_plan::BlockShape::UpTo {
+        maximum: stillwell_units::ByteSize::new(256),
+    };
+    let collector = Arc::new(Mutex::new(Collector::default()));
+    let mut rig = Rig::start(&plan);
+    let answers = ["first", "second"].map(|name| {
+        let (listener, collector) = (listener.try_clone().unwrap(), Arc::clone(&collector));
+        rig.beside(name, move |stop| {
+            serve_one(&listener, &NAMES, |request| {
+                let mut collector = collector.lock().unwrap();
+                let answer = collector.answer(&request, acknowledge);
+                if collector.events >= events {
+                    stop.cancel();
+                }
+                answer
+            })
+        })
+    });
+    for answer in answers {
+        answer.recv_timeout(LONG).unwrap();
+    }
+    let shards = rig.finish();
+    let shard = &shards[0];
+    let counts = [&shard.acks_received, &shard.acks_lost, &shard.acks_pending];
+    let collector = std::mem::take(&mut *collector.lock().unwrap());
+    (collector, counts.map(stillwell_metric::Cell::total))
+}
+
+#[test]
+fn above_400_requests_a_second_every_acknowledgement_is_asked_for() {
+    let all = |question: &[u8]| acknowledge(question).replace("false", "true");
+    let (collector, counts) = ask_at_the_end(9000, all);
+    assert!(collector.events > 2 * 4096);
+    assert!(collector.questions >= 3, "one question holds 4096");
+    assert_eq!(counts, [collector.events, 0, 0]);
+}
+
+#[test]
+fn what_is_pending_at_the_end_is_counted() {
+    let (collector, counts) = ask_at_the_end(100, acknowledge);
+    let kept = (0..collector.events).filter(|id| id % 10 != 9).count() as u64;
+    assert!(
+        collector.questions > 1,
+        "asked again until there is no time"
+    );
+    assert_eq!(counts, [kept, 0, collector.events - kept]);
 }
 
 /// Every tenth is never acknowledged.

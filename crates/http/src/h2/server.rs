@@ -157,6 +157,17 @@ impl Server {
         self.side.connection.send_trailers(stream, trailers.block())
     }
 
+    /// Lets the client send no more of this request's body than its window still
+    /// permits, until [`Self::release`]. Nothing happens if it is over.
+    pub fn hold(&mut self, stream: Stream) {
+        self.side.connection.hold(stream);
+    }
+
+    /// Lets it send more again.
+    pub fn release(&mut self, stream: Stream) {
+        self.side.connection.release(stream);
+    }
+
     /// Gives a request up; no event follows. Nothing happens if it is over.
     pub fn reset(&mut self, stream: Stream, code: ErrorCode) {
         self.side.reset(stream, code);

@@ -75,12 +75,17 @@ pub(super) struct ReceiveWindow {
     bytes: u32,
     /// Below zero where the window shrank after the peer had used it.
     left: i64,
+    /// Nothing is given back.
+    is_held: bool,
 }
 
 impl ReceiveWindow {
     pub(super) fn new(bytes: u32) -> Self {
-        let left = i64::from(bytes);
-        Self { bytes, left }
+        Self {
+            bytes,
+            left: i64::from(bytes),
+            is_held: false,
+        }
     }
 
     /// Counts what has arrived. Gives back how much is to be announced, nothing
@@ -97,8 +102,19 @@ impl ReceiveWindow {
         self.refill()
     }
 
+    /// Nothing is given back until [`Self::release`].
+    pub(super) const fn hold(&mut self) {
+        self.is_held = true;
+    }
+
+    /// It is again. Gives back as [`Self::charge`].
+    pub(super) fn release(&mut self) -> u32 {
+        self.is_held = false;
+        self.refill()
+    }
+
     fn refill(&mut self) -> u32 {
-        if self.left > i64::from(self.bytes / 2) {
+        if self.is_held || self.left > i64::from(self.bytes / 2) {
             return 0;
         }
         let used = i64::from(self.bytes) - self.left;

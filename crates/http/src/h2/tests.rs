@@ -2,6 +2,7 @@
 //! hand.
 
 mod clients;
+mod held;
 mod hostile;
 mod pair;
 mod servers;

@@ -5,7 +5,7 @@ use stillwell_units::{ByteSize, Seed};
 
 use super::{payload, throttle};
 use crate::code;
-use crate::network::{check_address, check_url};
+use crate::network::{check_address, check_any_url, check_url};
 use crate::node::Node;
 use crate::reader::{Keys, MapReader, Reader};
 use crate::rules::{Ids, Placed};
@@ -13,6 +13,9 @@ use crate::source::Span;
 
 mod files;
 mod requests;
+mod system;
+
+pub use system::{ENGINE_SOCKET, TREE_DEPTH_MAX, check_image_part};
 
 const KINDS: &[&str] = &[
     "http",
@@ -27,15 +30,15 @@ const KINDS: &[&str] = &[
     "passthru_file",
     "file_tree",
     "tcp_rr",
+    "process_tree",
+    "proc_fs",
+    "container",
 ];
 
-const KNOWN: &[&str] = &[
-    "container",
-    "kafka",
-    "kubernetes",
-    "proc_fs",
-    "process_tree",
-];
+const KNOWN: &[&str] = &["kafka"];
+
+/// Known, and refused with what to do instead.
+const KUBERNETES: &str = "kubernetes";
 
 pub(super) fn read_all(reader: &Reader, nodes: &[&Node]) -> Vec<Placed<GeneratorPlan>> {
     let mut ids = Ids::new(reader, "generator");
@@ -68,6 +71,12 @@ pub(super) fn given_id<'n>(reader: &Reader, node: &'n Node) -> Option<(&'n str, 
 }
 
 fn read(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
+    if let Some(node) = node.entry(KUBERNETES) {
+        let help = "apply the manifests before the run and delete them after it, or give their \
+                    load to `container`";
+        reader.not_built(node.span, "generator", KUBERNETES, Some(help));
+        return None;
+    }
     let mut accepted = KINDS.to_vec();
     accepted.push("id");
     let map = reader.map(node, &Keys::new("generator", &accepted).known(KNOWN))?;
@@ -77,6 +86,7 @@ fn read(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
         "http" | "splunk_hec" | "grpc" | "trace_agent" => requests::read(reader, kind, body),
         "file_gen" | "passthru_file" | "file_tree" => files::read(reader, kind, body),
         "tcp_rr" => files::read_round_trip(reader, body),
+        "process_tree" | "proc_fs" | "container" => system::read(reader, kind, body),
         _ => read_socket(reader, kind, body),
     }
 }
@@ -195,8 +205,21 @@ fn reachable(address: &str) -> String {
 }
 
 pub(super) fn read_url(reader: &Reader, node: &Node) -> Option<String> {
+    read_checked_url(reader, node, check_url)
+}
+
+/// The same, or `https://…`.
+pub(super) fn read_scrape_url(reader: &Reader, node: &Node) -> Option<String> {
+    read_checked_url(reader, node, check_any_url)
+}
+
+fn read_checked_url(
+    reader: &Reader,
+    node: &Node,
+    check: fn(&str) -> Result<String, &'static str>,
+) -> Option<String> {
     let text = reader.text(node)?;
-    if let Err(reason) = check_url(text) {
+    if let Err(reason) = check(text) {
         let message = format!("`{text}` cannot be connected to");
         let error = reader.error(code::BAD_VALUE, node.span, message);
         reader.report(error.label(reason));

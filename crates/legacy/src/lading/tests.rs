@@ -178,17 +178,87 @@ telemetry: {path: /tmp/x.jsonl, global_labels: {a: b}, expiration: {secs: 1, nan
 }
 
 #[test]
+fn generators_of_the_system_are_read_with_ladings_defaults() {
+    let text = format!(
+        "generator:
+  - process_tree:
+      seed: {0}
+      max_tree_per_second: 3
+      executables:
+        - {{executable: /bin/true, args: {{mode: generate}}, envs: {{mode: static, values: [A=b]}}}}
+  - proc_fs: {{seed: {0}, root: /tmp/proc, total_processes: 9}}
+  - container:
+      repository: busybox
+      tag: latest
+      args: [sleep, '9']
+      labels: {{a: b}}
+      max_lifetime_seconds: 60
+      number_of_containers: 3
+blackhole: []
+target_metrics:
+  - expvar: {{uri: 'https://127.0.0.1:5000/debug/vars', vars: [/a/b], tags: {{k: v}}}}
+observer: {{enable_smaps: true}}
+",
+        seed()
+    );
+    let (rig, found) = rig(&text);
+    assert!(!found.has_errors(), "{found}");
+    assert!(rig.observer.kernel.smaps);
+    let transports: Vec<_> = rig
+        .generators
+        .iter()
+        .map(|one| (&one.transport, one.rate))
+        .collect();
+    insta::assert_debug_snapshot!((transports, &rig.observer.scrapes));
+}
+
+#[test]
+fn a_process_tree_has_ladings_raw_throttle() {
+    let rate = |more: &str| {
+        let text = format!(
+            "generator:\n  - process_tree:\n      seed: {}\n      executables: [{{executable: x}}]\n      {more}\n",
+            seed()
+        );
+        let (rig, found) = read(
+            &Source::new("lading.yaml", text),
+            true,
+            NamedFiles::default(),
+        );
+        match rig.filter(|_| !found.has_errors()) {
+            Some(rig) => spell(rig.generators[0].rate),
+            None => found.to_string(),
+        }
+    };
+    assert_eq!(rate("max_tree_per_second: 3"), "Blocks Constant 3");
+    assert_eq!(
+        rate("throttle: {stable: {maximum_capacity: 4, timeout_micros: 0}}"),
+        "Blocks Constant 4"
+    );
+    assert!(rate("throttle: all_out").contains("Max"));
+    assert!(rate("").contains("Max"));
+    let ramp = "throttle: {linear: {initial_capacity: 1, maximum_capacity: 9, rate_of_change: 2}}";
+    assert!(rate(ramp).contains("Ramp"), "{}", rate(ramp));
+    for (wrong, said) in [
+        (
+            "throttle: {stable: {bytes_per_second: 1 kB}}",
+            "maximum_capacity",
+        ),
+        ("max_tree_per_second: 0", "out of range"),
+    ] {
+        assert!(rate(wrong).contains(said), "{}", rate(wrong));
+    }
+}
+
+#[test]
 fn what_is_known_but_not_built_is_named() {
     let text = format!(
         "generator:
-  - container: {{repository: a, tag: b}}
+  - kubernetes: {{manifest: {{pod: 'kind: Pod'}}}}
   - tcp:
       seed: {}
       addr: 0.0.0.0:8282
       variant: ascii
       maximum_prebuild_cache_size_bytes: 256 MB
-target_metrics:
-  - expvar: {{uri: 'https://127.0.0.1:5000/debug/vars', vars: [/a]}}
 inspector: {{command: /usr/bin/perf}}
 ",
         seed()

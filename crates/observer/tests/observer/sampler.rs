@@ -2,13 +2,14 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use stillwell_metric::{Kind, Labels, Sample, SinkShard, Value, catalogue as metric};
 use stillwell_observer::{Beaten, SamplerHandle, SubjectProbe, Watched, start};
-use stillwell_plan::{ObserverPlan, ScrapePlan};
+use stillwell_plan::{ObserverPlan, ProfilePlan, ScrapeFormat, ScrapePlan};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_units::Nanos;
 
@@ -19,12 +20,22 @@ fn sampler(
     plan: &ObserverPlan,
     queue: usize,
 ) -> (SamplerHandle, Receiver<Beaten>) {
+    sampler_in(scope, plan, queue, &std::env::temp_dir())
+}
+
+fn sampler_in(
+    scope: &mut Scope,
+    plan: &ObserverPlan,
+    queue: usize,
+    folder: &Path,
+) -> (SamplerHandle, Receiver<Beaten>) {
     let (sender, receiver) = sync_channel(queue);
     let shard = SinkShard::new(Labels::none().with("id", "one"));
     shard.bytes.add(5);
     let other = SinkShard::new(Labels::none().with("id", "two"));
     other.bytes.add(7);
     let watched = Watched {
+        profiles: folder.join("profiles"),
         subject: None,
         shards: vec![Arc::new(shard), Arc::new(other)],
         threads: Box::new(scope.watch()),
@@ -104,7 +115,13 @@ fn serve_page(scope: &mut Scope) -> SocketAddr {
         let page = "# TYPE seen counter\nseen{source=\"x\"} 4\nother 1\nbroken{\n";
         while !token.is_cancelled() {
             let (mut stream, _) = listener.accept()?;
-            let asked = stream.read(&mut [0; 4096])?;
+            let mut room = [0; 4096];
+            let asked = stream.read(&mut room)?;
+            let page = match room {
+                [b'G', b'E', b'T', b' ', b'/', b'v', ..] => "{\"a\": {\"b\": 7}, \"c\": 1}",
+                [b'G', b'E', b'T', b' ', b'/', b'h', ..] => "a profile",
+                _ => page,
+            };
             let length = page.len();
             if asked > 0 {
                 write!(
@@ -127,6 +144,7 @@ fn pages_are_scraped_beside_the_beats() {
         url,
         names: Some(vec!["seen".to_owned()]),
         labels: vec![("zone".to_owned(), "a".to_owned())],
+        format: ScrapeFormat::Prometheus,
     };
     let plan = ObserverPlan {
         period: Nanos::from_millis(50),
@@ -180,4 +198,42 @@ fn pages_are_scraped_beside_the_beats() {
     drop(std::net::TcpStream::connect(address));
     let ends = serving.close(Nanos::from_secs(20));
     assert!(ends.iter().all(|end| end.name == "serve"), "{ends:?}");
+}
+
+#[test]
+fn variables_are_read_and_profiles_are_kept() {
+    let mut serving = Scope::new(&Token::new());
+    let address = serve_page(&mut serving);
+    let folder = tempfile::tempdir().unwrap();
+    let plan = ObserverPlan {
+        period: Nanos::from_millis(20),
+        scrapes: vec![ScrapePlan {
+            url: format!("http://{address}/vars"),
+            names: Some(vec!["/a/b".to_owned()]),
+            labels: Vec::new(),
+            format: ScrapeFormat::Expvar,
+        }],
+        profiles: vec![ProfilePlan {
+            url: format!("http://{address}/heap"),
+            every: Nanos::from_millis(1),
+        }],
+        ..ObserverPlan::default()
+    };
+    let mut scope = Scope::new(&Token::new());
+    let (_handle, receiver) = sampler_in(&mut scope, &plan, 8, folder.path());
+    let second = folder.path().join("profiles/heap-0.0001.pb.gz");
+    let mut value = None;
+    while value.is_none() || !second.exists() {
+        let beaten = receiver.recv_timeout(LONG).unwrap();
+        assert_eq!(find(&beaten.samples, "target/c"), None);
+        value = value.or_else(|| Some(find(&beaten.samples, "target/a/b")?.value.clone()));
+    }
+    assert_eq!(value, Some(Value::Float(7.0)));
+    let first = folder.path().join("profiles/heap-0.0000.pb.gz");
+    assert_eq!(std::fs::read(first).unwrap(), b"a profile");
+    drop(receiver);
+    scope.close(Nanos::from_secs(20));
+    serving.token().cancel();
+    drop(std::net::TcpStream::connect(address));
+    serving.close(Nanos::from_secs(20));
 }

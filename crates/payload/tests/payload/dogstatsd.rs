@@ -343,6 +343,21 @@ fn what_is_asked_for_is_what_is_sent() {
     assert!((share(kinds["c"], counts[0]) - 0.34).abs() < 0.17);
 }
 
+/// A reader of plain StatsD with tags knows no containers.
+#[test]
+fn one_empty_container_is_none() {
+    let has_origin = |container_ids| {
+        let options = DogstatsdPlan {
+            container_ids,
+            ..small()
+        };
+        let set = build(&of(options, 4096, 256 * 1024), 5, SlotUse::None);
+        metrics(&set).iter().any(|one| !one.origins.is_empty())
+    };
+    assert!(has_origin(Vec::new()));
+    assert!(!has_origin(vec![String::new()]));
+}
+
 #[test]
 fn tags_are_used_again_as_often_as_asked_for() {
     for (ratio, low, high) in [(0.1, 0.09, 0.11), (0.5, 0.42, 0.51), (1.0, 0.99, 1.01)] {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
 
-use crate::{ClientTlsPlan, LoadProtocol, Reuse, TlsSuites, Verification};
+use crate::{ClientTlsPlan, LoadProtocol, Reuse};
 
 /// How requests with blocks and their answers are exchanged.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -31,17 +31,7 @@ impl Default for ExchangePlan {
         Self {
             protocol: LoadProtocol::Http1,
             streams: 1,
-            tls: ClientTlsPlan {
-                verification: Verification::Roots {
-                    extra: Vec::new(),
-                    public: true,
-                },
-                identity: None,
-                alpn: Vec::new(),
-                server_name: None,
-                resumption: true,
-                suites: TlsSuites::default(),
-            },
+            tls: ClientTlsPlan::default(),
             timeout: Nanos::from_secs(30),
             connect_timeout: Nanos::from_secs(10),
             reuse: Reuse::Lru,

@@ -57,7 +57,7 @@ pub struct DogstatsdPlan {
     /// Patterns of tag values; drawn where there are none.
     pub tag_values: Vec<String>,
     /// Container identities, one of which or none goes with a message; drawn
-    /// where there are none.
+    /// where there are none, and nowhere written where one empty text stands here.
     pub container_ids: Vec<String>,
     /// External data, one of which or none goes with a message.
     pub external_data: Vec<String>,

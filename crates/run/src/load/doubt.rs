@@ -330,7 +330,10 @@ fn nothing_found(plan: &LoadPlan, found: &LoadFound) -> Option<LoadDoubt> {
         return Some(LoadDoubt::AllWarmup);
     }
     let why = shards()
-        .find_map(|shard| shard.connect_trouble.get().or(shard.answer_trouble.get()))
+        .find_map(|shard| {
+            let trouble = shard.connect_trouble.get();
+            trouble.or_else(|| shard.answer_trouble.get())
+        })
         .cloned();
     Some(if measured == 0 {
         let asked = shards().map(|shard| shard.asked.measured()).sum();

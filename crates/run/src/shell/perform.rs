@@ -167,6 +167,7 @@ impl Shell {
             subject,
             shards,
             threads: Box::new(self.scope.watch()),
+            profiles: self.request.folder.join("profiles"),
         };
         let place = self.place();
         let sampler = stillwell_observer::start(

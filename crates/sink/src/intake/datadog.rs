@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::protobuf::{Value, count, fields};
+use serde_json::Value as Json;
+use stillwell_http::protobuf::{Value, count, fields};
+use stillwell_units::floor_to_u64;
+
 use super::recorded::{Point, PointKind, Recorded};
 use super::service::{Answer, Request, Service};
 use crate::events::BodyEvents;
@@ -41,10 +44,9 @@ impl Datadog {
             "/api/v2/series" if is_protobuf => self.take_series(request.body),
             "/api/beta/sketches" if is_protobuf => count(request.body, &[1]),
             "/api/v1/series" | "/api/v2/series" => {
-                let body: serde_json::Value = serde_json::from_slice(request.body).ok()?;
+                let body: Json = serde_json::from_slice(request.body).ok()?;
                 let series = body["series"].as_array()?.iter();
-                let points = series.map(|one| one["points"].as_array().map_or(0, Vec::len));
-                Some(points.sum::<usize>() as u64)
+                Some(series.map(|one| self.take_json(one)).sum())
             }
             _ => {
                 let mut events = BodyEvents::new(Some(request.content_type), None);
@@ -81,20 +83,60 @@ impl Datadog {
             Some(())
         })?;
         if let Some(recorded) = &self.recorded {
-            let kind = match kind {
-                1 => Some(PointKind::Count),
-                2 => Some(PointKind::Rate {
-                    interval_seconds: interval,
-                }),
-                3 => Some(PointKind::Gauge),
-                // Nothing says how its values behave.
-                _ => None,
-            };
-            if let Some(kind) = kind {
-                recorded.take(name, &tags, kind, &points);
-            }
+            recorded.take(name, &tags, kind_of(kind, interval), &points);
         }
         Some(points.len() as u64)
+    }
+
+    /// The same of a series in JSON, of either version.
+    fn take_json(&self, series: &Json) -> u64 {
+        let Some(points) = series["points"].as_array() else {
+            return 0;
+        };
+        if let Some(recorded) = &self.recorded {
+            let kind = match &series["type"] {
+                // The first version has gauges where it says nothing.
+                Json::Null => 3,
+                Json::String(word) => match word.as_str() {
+                    "count" => 1,
+                    "rate" => 2,
+                    "gauge" => 3,
+                    _ => 0,
+                },
+                number => number.as_u64().unwrap_or(0),
+            };
+            let interval = series["interval"].as_u64().unwrap_or(0);
+            let tags = series["tags"].as_array().into_iter().flatten();
+            let tags: Vec<&str> = tags.filter_map(Json::as_str).collect();
+            let points: Vec<Point> = points.iter().map(json_point).collect();
+            let name = series["metric"].as_str().unwrap_or_default();
+            recorded.take(name, &tags, kind_of(kind, interval), &points);
+        }
+        points.len() as u64
+    }
+}
+
+/// How the points of a series of type number `kind` behave; `None` where nothing
+/// says so.
+const fn kind_of(kind: u64, interval_seconds: u64) -> Option<PointKind> {
+    match kind {
+        1 => Some(PointKind::Count),
+        2 => Some(PointKind::Rate { interval_seconds }),
+        3 => Some(PointKind::Gauge),
+        _ => None,
+    }
+}
+
+/// A point in JSON: a pair in the first version, an object in the second.
+fn json_point(point: &Json) -> Point {
+    let [seconds, value] = match point {
+        Json::Array(_) => [&point[0], &point[1]],
+        _ => [&point["timestamp"], &point["value"]],
+    };
+    let seconds = seconds.as_f64().unwrap_or(0.0);
+    Point {
+        value: value.as_f64().unwrap_or(f64::NAN),
+        seconds: floor_to_u64(seconds),
     }
 }
 
@@ -116,8 +158,9 @@ mod tests {
     use stillwell_metric::{Kind, Shard, Value as Number};
     use stillwell_plan::SeriesRecord;
 
-    use super::super::protobuf::tests::message;
-    use super::super::protobuf::write_varint;
+    use stillwell_http::protobuf::write_varint;
+
+    use super::super::fixture::message;
     use super::*;
 
     fn point(value: f64, seconds: u64) -> Vec<u8> {
@@ -176,12 +219,54 @@ mod tests {
             ("target/load", Kind::Gauge, Number::Float(2.5)),
             ("target/rate", Kind::Counter, Number::Int(10)),
             ("target/requests", Kind::Counter, Number::Int(14)),
+            // Two points of a series without a type.
+            ("points_passed_over", Kind::Counter, Number::Int(2)),
         ];
         assert_eq!(found, expected);
         let labels = &samples[0].labels;
         assert_eq!(labels.value("env"), Some("prod"));
         assert_eq!(labels.value("bare"), Some(""));
         assert_eq!(labels.value("source"), Some("intake"));
+    }
+
+    #[test]
+    fn series_in_json_are_recorded_as_well() {
+        let recorded = Arc::new(Recorded::new("intake", &SeriesRecord::All).unwrap());
+        let datadog = Datadog::new(Some(Arc::clone(&recorded)));
+        let second = br#"{"series":[
+            {"metric":"requests","type":1,"tags":["env:prod","bare"],
+             "points":[{"timestamp":1,"value":3},{"timestamp":2,"value":4.0}]},
+            {"metric":"rate","type":2,"interval":10,"points":[{"timestamp":1,"value":0.5}]},
+            {"metric":"load","type":3,"points":[{"timestamp":9,"value":2.5},{"timestamp":8,"value":1}]},
+            {"metric":"other","type":0,"points":[{"timestamp":1,"value":1}]}]}"#;
+        let first = br#"{"series":[
+            {"metric":"requests","type":"count","tags":["env:prod","bare"],"points":[[3,5]]},
+            {"metric":"heat","points":[[1575317847.5,21.5],["x",null]],"tags":null}]}"#;
+        for (path, body, events) in [
+            ("/api/v2/series", &second[..], 6),
+            ("/api/v1/series", first, 3),
+        ] {
+            let answer = post(&datadog, path, "application/json", body);
+            assert_eq!((answer.status, answer.events), (202, events));
+        }
+        let mut samples = Vec::new();
+        recorded.sample(&mut samples);
+        let found: Vec<_> = samples
+            .iter()
+            .map(|one| (one.name.as_str(), one.kind, one.value.clone()))
+            .collect();
+        let passed_over = ("points_passed_over", Kind::Counter, Number::Int(1));
+        let expected = [
+            ("target/heat", Kind::Gauge, Number::Float(21.5)),
+            ("target/load", Kind::Gauge, Number::Float(2.5)),
+            ("target/rate", Kind::Counter, Number::Int(5)),
+            ("target/requests", Kind::Counter, Number::Int(12)),
+            passed_over.clone(),
+            passed_over,
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(samples[3].labels.value("env"), Some("prod"));
+        assert_eq!(samples[4].labels.value("reason"), Some("untyped"));
     }
 
     #[test]

@@ -134,6 +134,21 @@ pub(crate) fn decode(body: &[u8], codings: &[Coding], bytes_max: usize) -> Optio
     (decoded.len() <= bytes_max).then_some(decoded)
 }
 
+/// The most bytes that one byte of a block of Snappy can become: three say that 64
+/// are repeated.
+const SNAPPY_RATIO_MAX: usize = 22;
+
+/// A block of Snappy unpacked; `None` where it is none, or longer than `bytes_max`
+/// when unpacked.
+pub(crate) fn unpack_snappy(block: &[u8], bytes_max: usize) -> Option<Vec<u8>> {
+    let length = snap::raw::decompress_len(block).ok()?;
+    // What cannot be true is not given room.
+    if length > bytes_max.min(block.len().saturating_mul(SNAPPY_RATIO_MAX)) {
+        return None;
+    }
+    snap::raw::Decoder::new().decompress_vec(block).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use flate2::Compression;
@@ -176,12 +191,36 @@ mod tests {
         }
 
         #[test]
+        fn for_all_blocks_of_snappy_what_was_packed_is_unpacked(
+            bytes in prop::collection::vec(any::<u8>(), 0..300),
+            repeats in 1_usize..400,
+        ) {
+            let bytes = bytes.repeat(repeats);
+            let block = snap::raw::Encoder::new().compress_vec(&bytes).unwrap();
+            prop_assert_eq!(unpack_snappy(&block, bytes.len()), Some(bytes.clone()));
+            if let Some(less) = bytes.len().checked_sub(1) {
+                prop_assert_eq!(unpack_snappy(&block, less), None);
+            }
+        }
+
+        #[test]
         fn for_all_bytes_decoding_ends(
             bytes in prop::collection::vec(any::<u8>(), 0..300),
             codings in codings(),
         ) {
             decode(&bytes, &codings, 10_000);
+            unpack_snappy(&bytes, 10_000);
         }
+    }
+
+    #[test]
+    fn a_block_of_snappy_that_says_more_than_can_be_is_refused() {
+        let zeros = vec![0; 10 << 20];
+        let block = snap::raw::Encoder::new().compress_vec(&zeros).unwrap();
+        assert!(block.len() < 1 << 20, "{}", block.len());
+        assert_eq!(unpack_snappy(&block, zeros.len()), Some(zeros));
+        // A length of 2^28 - 1 before nothing.
+        assert_eq!(unpack_snappy(b"\xff\xff\xff\x7f\x00a", usize::MAX), None);
     }
 
     #[test]

@@ -17,6 +17,10 @@ use super::service::{Answer, Reply};
 /// Replies that wait at most before no more is read.
 const WAITING_MAX: usize = 1024;
 
+/// Replies of one call, in bytes, that wait for room before its client may send no
+/// more than its window still permits.
+const OUT_BYTES_MAX: usize = 64 << 10;
+
 /// One connection and its requests.
 #[derive(Debug)]
 pub(super) struct Http2 {
@@ -54,6 +58,8 @@ struct Request {
     /// What is left of the body that answers it.
     out: Vec<u8>,
     sent: usize,
+    /// Whether its client may send no more for now.
+    is_held: bool,
     end: Option<End>,
 }
 
@@ -208,11 +214,19 @@ impl Http2 {
                 }
             }
         }
-        if request.sent < request.out.len() {
+        let waiting = request.out.len() - request.sent;
+        if waiting > OUT_BYTES_MAX && !request.is_held {
+            request.is_held = true;
+            self.server.hold(stream);
+        }
+        if waiting > 0 {
             return;
         }
         request.out.clear();
         request.sent = 0;
+        if std::mem::take(&mut request.is_held) {
+            self.server.release(stream);
+        }
         if let Some(end) = request.end {
             if let End::Status(status) = end
                 && let Ok(block) = TrailerBlock::new(&[("grpc-status", &status.to_string())])
@@ -324,7 +338,125 @@ impl Request {
             has_responded: false,
             out: Vec::new(),
             sent: 0,
+            is_held: false,
             end: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+    use std::sync::Arc;
+
+    use stillwell_http::Scheme;
+    use stillwell_http::h2::{Client, ClientEvent, RequestBlock};
+    use stillwell_metric::{Labels, SinkShard};
+    use stillwell_plan::IntakeService;
+    use stillwell_units::Nanos;
+
+    use super::*;
+    use crate::intake::Intake;
+    use crate::ledger::Stamps;
+
+    /// A client and the sink that it talks to.
+    struct Pair {
+        client: Client,
+        sink: Http2,
+        /// Frames with replies that the client was not shown.
+        unseen: Vec<u8>,
+        replies: usize,
+    }
+
+    impl Pair {
+        fn new(window: u32) -> Self {
+            let service = IntakeService::DatadogStatefulLogs;
+            let limits = Limits {
+                stream_window_bytes: window,
+                ..Limits::default()
+            };
+            Self {
+                client: Client::new(limits),
+                sink: Http2::new(Site {
+                    intake: Arc::new(Intake::new("a", &service, Nanos::ZERO)),
+                    shard: Arc::new(SinkShard::new(Labels::none())),
+                    stamps: Rc::new(RefCell::new(Stamps::new(None))),
+                }),
+                unseen: Vec::new(),
+                replies: 0,
+            }
+        }
+
+        /// What one has to say is shown to the other, save replies.
+        fn exchange(&mut self) {
+            let said = self.client.output().to_vec();
+            self.client.sent(said.len());
+            self.sink.take(&said, Moment::default());
+            self.sink.fill(Moment::default());
+            let said = self.sink.unsent().to_vec();
+            self.sink.advance(said.len());
+            let mut rest = said.as_slice();
+            while let Some((head, _)) = rest.split_first_chunk::<9>() {
+                let length = usize::from(head[0]) << 16 | usize::from(head[1]) << 8;
+                let length = length + usize::from(head[2]) + 9;
+                let (frame, after) = rest.split_at(length);
+                rest = after;
+                match head[3] {
+                    0 => self.unseen.extend_from_slice(frame),
+                    _ => self.show(frame),
+                }
+            }
+        }
+
+        fn show(&mut self, mut frames: &[u8]) {
+            while let (taken, Some(event)) = self.client.advance(frames).unwrap() {
+                frames = &frames[taken..];
+                if let ClientEvent::Body { bytes, .. } = event {
+                    self.replies += bytes.len();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_call_whose_replies_find_no_window_does_not_fill_the_memory() {
+        let mut pair = Pair::new(1024);
+        let method = "/datadog.intake.stateful.StatefulLogsService/LogsStream";
+        let headers = [("content-type", "application/grpc")];
+        let head = RequestBlock::new("POST", Scheme::Http, "sink", method, &headers).unwrap();
+        let stream = pair.client.request(&head, BodyLength::Unknown).unwrap();
+        // Batch number 0 with nothing in it, and its reply.
+        let (message, reply_bytes) = ([0; 5], 5 + 4);
+        let (mut offered, mut stuck) = (0, 0);
+        while stuck < 3 {
+            assert!(offered < 16 << 20, "nothing holds the client back");
+            let messages = message.repeat(1000);
+            let taken = pair.client.send_body(stream, &messages, false).unwrap();
+            // Whatever the window cuts is sent whole later.
+            let cut = taken % 5;
+            offered += taken;
+            if cut > 0 {
+                let rest = &message[cut..];
+                let more = pair.client.send_body(stream, rest, false).unwrap();
+                offered += more;
+            }
+            stuck = if taken == 0 { stuck + 1 } else { 0 };
+            pair.exchange();
+        }
+        let out = pair.sink.requests[stream.slot()]
+            .as_ref()
+            .unwrap()
+            .out
+            .len();
+        assert!(out > OUT_BYTES_MAX && out < 4 << 20, "{out}");
+        // Once the client looks at its replies all goes on.
+        while !pair.unseen.is_empty() {
+            let frames = std::mem::take(&mut pair.unseen);
+            pair.show(&frames);
+            pair.exchange();
+        }
+        assert_eq!(pair.replies, offered / 5 * reply_bytes);
+        assert!(pair.client.send_body(stream, &message, false).unwrap() > 0);
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use stillwell_http::protobuf::{fields, within};
 
 use super::service::{Answer, Request, Service};
 use crate::lines::Lines;
@@ -64,19 +65,20 @@ fn action(line: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// Loki: takes pushes in JSON. Those in protobuf are packed by Snappy, which is
-/// not undone: they count as requests without events.
+/// Loki: takes pushes in JSON, and of every other type in protobuf, which is always
+/// a block of Snappy.
 #[derive(Debug)]
 pub(super) struct Loki;
 
 impl Service for Loki {
     fn answer(&self, request: &Request<'_>) -> Answer {
         match (request.method, request.path) {
-            ("POST", "/loki/api/v1/push" | "/api/prom/push") => {
-                if request.content_type != "application/json" {
-                    return Answer::status(204);
-                }
-                match entries(request.body) {
+            ("POST", path) if is_push(path) => {
+                let events = match request.content_type {
+                    JSON => entries(request.body),
+                    _ => packed_entries(request.body),
+                };
+                match events {
                     Some(events) => Answer::status(204).taking(events),
                     None => Answer::status(400).malformed(),
                 }
@@ -86,6 +88,31 @@ impl Service for Loki {
             _ => Answer::status(405),
         }
     }
+
+    fn is_snappy(&self, request: &Request<'_>) -> bool {
+        request.method == "POST" && is_push(request.path) && request.content_type != JSON
+    }
+}
+
+const JSON: &str = "application/json";
+
+fn is_push(path: &str) -> bool {
+    matches!(path, "/loki/api/v1/push" | "/api/prom/push")
+}
+
+/// How many entries a push in protobuf holds: streams in field 1, of each the
+/// entries in field 2, of which field 1 is the time and field 2 the line.
+fn packed_entries(push: &[u8]) -> Option<u64> {
+    let mut entries = 0;
+    within(push, &[1, 2], &mut |entry| {
+        entries += 1;
+        fields(entry, |number, value| match number {
+            1 => fields(value.bytes()?, |_, _| Some(())),
+            2 => str::from_utf8(value.bytes()?).ok().map(|_line| ()),
+            _ => Some(()),
+        })
+    })?;
+    Some(entries)
 }
 
 fn entries(body: &[u8]) -> Option<u64> {
@@ -128,6 +155,9 @@ impl Service for S3 {
 
 #[cfg(test)]
 mod tests {
+    use stillwell_http::protobuf::Message;
+
+    use super::super::fixture::message;
     use super::*;
 
     fn ask(service: &dyn Service, method: &str, path: &str, body: &str) -> (u16, u64, String) {
@@ -170,6 +200,33 @@ mod tests {
         );
         assert_eq!(ask(&Loki, "POST", "/loki/api/v1/push", "{}").0, 400);
         assert_eq!(ask(&Loki, "GET", "/ready", "").0, 200);
+    }
+
+    #[test]
+    fn entries_of_a_push_in_protobuf_are_counted() {
+        let mut push = Message::default();
+        for lines in [&["a", "ü"][..], &[], &["c"]] {
+            push.message(1, |stream| {
+                stream.text(1, r#"{app="x"}"#);
+                for line in lines {
+                    stream.message(2, |entry| {
+                        entry.message(1, |time| time.number(1, 5));
+                        entry.text(2, line);
+                    });
+                }
+                stream.number(3, 9);
+            });
+        }
+        assert_eq!(packed_entries(&push.into_bytes()), Some(3));
+        assert_eq!(packed_entries(b""), Some(0));
+        for broken in [
+            // A stream that is none, an entry that is none, a line that is no text.
+            message(&[(1, b"\xff")]),
+            message(&[(1, &message(&[(2, b"\xff")]))]),
+            message(&[(1, &message(&[(2, &message(&[(2, b"\xff")]))]))]),
+        ] {
+            assert_eq!(packed_entries(&broken), None, "{broken:?}");
+        }
     }
 
     #[test]

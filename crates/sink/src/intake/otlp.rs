@@ -2,8 +2,8 @@
 //! points and spans.
 
 use serde_json::Value;
+use stillwell_http::protobuf::{count, fields, within};
 
-use super::protobuf::{count, fields, within};
 use super::service::{Answer, INVALID_ARGUMENT, Reply, Request, Service, UNIMPLEMENTED};
 
 /// Takes everything.
@@ -126,11 +126,11 @@ fn items<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::protobuf::tests::message;
+    use super::super::fixture::message;
     use super::*;
 
     /// Two resources, the first with two scopes: three scopes with `records` each.
-    fn export(records: &[(u64, &[u8])]) -> Vec<u8> {
+    fn export(records: &[(u32, &[u8])]) -> Vec<u8> {
         let scope = message(records);
         let (one, two) = (
             message(&[(2, &scope)]),

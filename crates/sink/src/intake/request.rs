@@ -3,7 +3,7 @@
 use stillwell_metric::SinkShard;
 
 use super::Site;
-use super::decode::{Coding, decode};
+use super::decode::{Coding, decode, unpack_snappy};
 use super::service::{Answer, Request};
 
 /// The longest body that is kept; longer ones are answered with 413.
@@ -20,6 +20,8 @@ pub(super) struct Partial {
     operation: String,
     /// `None` where it is in a coding that is not known.
     codings: Option<Vec<Coding>>,
+    /// Whether it is a block of Snappy.
+    is_snappy: bool,
     body: Vec<u8>,
     is_too_long: bool,
 }
@@ -44,7 +46,12 @@ impl Partial {
             let kind = value.split(';').next().unwrap_or_default();
             self.content_type = kind.trim().to_ascii_lowercase();
         } else if name.eq_ignore_ascii_case("content-encoding") {
-            self.codings = Coding::all(value);
+            self.is_snappy = value.trim().eq_ignore_ascii_case("snappy");
+            self.codings = if self.is_snappy {
+                Some(Vec::new())
+            } else {
+                Coding::all(value)
+            };
         } else if name.eq_ignore_ascii_case("x-amz-target") {
             value.clone_into(&mut self.operation);
         }
@@ -101,14 +108,24 @@ impl Partial {
                 None => return Answer::status(400).malformed(),
             }
         };
-        site.decoded(&body);
-        let path = self.target.split('?').next().unwrap_or_default();
-        site.service().answer(&Request {
+        let request = Request {
             method: &self.method,
-            path,
+            path: self.target.split('?').next().unwrap_or_default(),
             content_type: &self.content_type,
             operation: &self.operation,
             body: &body,
+        };
+        if !(self.is_snappy || site.service().is_snappy(&request)) {
+            site.decoded(&body);
+            return site.service().answer(&request);
+        }
+        let Some(body) = unpack_snappy(&body, DECODED_BYTES_MAX) else {
+            return Answer::status(400).malformed();
+        };
+        site.decoded(&body);
+        site.service().answer(&Request {
+            body: &body,
+            ..request
         })
     }
 }

@@ -9,6 +9,13 @@ pub(super) trait Service: Debug + Send + Sync {
     /// The answer to a request.
     fn answer(&self, request: &Request<'_>) -> Answer;
 
+    /// Whether the body of such a request is a block of Snappy although nothing of
+    /// its headers says so.
+    fn is_snappy(&self, request: &Request<'_>) -> bool {
+        let _unused = request;
+        false
+    }
+
     /// The answer to one message of a gRPC call of `method`, such as
     /// `/package.Service/Method`; an error is the call's status.
     fn message(&self, method: &str, message: &[u8]) -> Result<Reply, u32> {

@@ -1,8 +1,9 @@
 //! Datadog's stateful logs: batches over a gRPC stream, each with its status in
 //! return.
 
+use stillwell_http::protobuf::{Message, Value, fields};
+
 use super::decode::{Coding, decode};
-use super::protobuf::{Value, fields, write_varint};
 use super::request::DECODED_BYTES_MAX;
 use super::service::{Answer, INVALID_ARGUMENT, Reply, Request, Service, UNIMPLEMENTED};
 
@@ -28,11 +29,11 @@ impl Service for StatefulLogs {
             return Err(UNIMPLEMENTED);
         }
         let (batch, events) = read(message).ok_or(INVALID_ARGUMENT)?;
-        let mut status = vec![0x08];
-        write_varint(batch, &mut status);
-        status.extend_from_slice(&[0x10, 1]);
+        let mut status = Message::default();
+        status.number(1, batch);
+        status.number(2, 1);
         Ok(Reply {
-            message: status.into(),
+            message: status.into_bytes().into(),
             events,
         })
     }
@@ -89,12 +90,12 @@ fn is_log(datum: &[u8]) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::protobuf::tests::message;
+    use super::super::fixture::message;
     use super::*;
 
     fn batch(data: &[&[u8]]) -> Vec<u8> {
         let mut bytes = vec![0x08, 0xac, 0x02];
-        let data: Vec<(u64, &[u8])> = data.iter().map(|bytes| (2, *bytes)).collect();
+        let data: Vec<(u32, &[u8])> = data.iter().map(|bytes| (2, *bytes)).collect();
         bytes.extend(message(&data));
         bytes
     }

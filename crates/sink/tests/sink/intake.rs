@@ -265,6 +265,30 @@ fn http2_is_answered_like_http1() {
 }
 
 #[test]
+fn a_push_to_loki_in_snappy_is_read() {
+    let sink = intake(IntakeService::Loki);
+    let entry = message(&[(1, b"\x08\x05"), (2, b"a line")]);
+    let stream = message(&[(1, b"{app=\"x\"}"), (2, &entry), (2, &entry)]);
+    let push = message(&[(1, &stream), (1, &stream)]);
+    let packed = snap::raw::Encoder::new().compress_vec(&push).unwrap();
+    let head = "POST /loki/api/v1/push HTTP/1.1\r\ncontent-type: application/x-protobuf";
+    assert_eq!(ask(&sink, head, &packed).0, 204);
+    // Some clients say how it is packed, too.
+    let told = format!("{head}\r\ncontent-encoding: snappy");
+    assert_eq!(ask(&sink, &told, &packed).0, 204);
+    // Neither is packed or is a push.
+    assert_eq!(ask(&sink, head, &push).0, 400);
+    let no_push = snap::raw::Encoder::new().compress_vec(b"\xff").unwrap();
+    assert_eq!(ask(&sink, head, &no_push).0, 400);
+    assert_eq!(ask(&sink, "GET /ready HTTP/1.1", b"").0, 200);
+    let shards = sink.shards().to_vec();
+    assert_eq!(sink.end().events, 8);
+    assert_eq!(shards[0].malformed.total(), 2);
+    let decoded = 2 * push.len() + 1;
+    assert_eq!(shards[0].decoded_bytes.total(), decoded as u64);
+}
+
+#[test]
 fn answers_come_after_their_delay() {
     let delay = Nanos::from_millis(30);
     let sink = run(&plan(SinkProtocol::Intake {

@@ -28,6 +28,7 @@ pub(super) fn cautions(
         cautions.extend(of_host(capture, window));
     }
     cautions.extend(of_scrapes(capture));
+    cautions.extend(of_records(capture));
     let notes = manifest.notes.iter();
     cautions.extend(notes.map(|note| Caution::NotIsolated {
         what: note.what.clone(),
@@ -175,6 +176,20 @@ fn of_host(capture: &Capture, window: &Window<'_>) -> Vec<Caution> {
         cautions.push(Caution::HostCpusUnknown);
     }
     cautions
+}
+
+/// Points that sinks were to record.
+fn of_records(capture: &Capture) -> Vec<Caution> {
+    let passed_over = capture.series.of(catalogue::POINTS_PASSED_OVER);
+    let told = passed_over.filter_map(|(labels, series)| {
+        let last = series.points.last()?.value.number()?;
+        Some(Caution::PointsPassedOver {
+            id: labels.value("id")?.to_owned(),
+            reason: labels.value("reason")?.to_owned(),
+            count: floor_to_u64(last),
+        })
+    });
+    told.collect()
 }
 
 fn of_scrapes(capture: &Capture) -> Vec<Caution> {

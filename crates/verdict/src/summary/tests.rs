@@ -371,6 +371,7 @@ fn notes_and_silent_scrapes_are_cautions() {
         url: url.clone(),
         names: None,
         labels: Vec::new(),
+        format: stillwell_plan::ScrapeFormat::default(),
     }];
     story.manifest.notes = vec![Note {
         what: "cgroup".to_owned(),

@@ -114,7 +114,11 @@ pub(super) const DOGSTATSD: Element = Element {
         ),
         optional("tag_names", TEXTS, "Keys of tags, likewise."),
         optional("tag_values", TEXTS, "Values of tags, likewise."),
-        optional("container_ids", TEXTS, "Containers that metrics come from."),
+        optional(
+            "container_ids",
+            TEXTS,
+            "Containers that metrics come from; `[]` for none.",
+        ),
         optional("external_data", TEXTS, "External data of metrics."),
         optional("cardinality", TEXTS, "Cardinalities of metrics."),
         optional("timestamp", Shape::Element(&TIMESTAMP), "Times of metrics."),

@@ -183,6 +183,23 @@ impl Connection {
         Ok(())
     }
 
+    /// The peer gets no more room on `stream`.
+    pub(in crate::h2) fn hold(&mut self, stream: Stream) {
+        if let Some(state) = self.streams.state(stream) {
+            state.receive_window.hold();
+        }
+    }
+
+    /// It gets room again.
+    pub(in crate::h2) fn release(&mut self, stream: Stream) {
+        if let Some(state) = self.streams.state(stream) {
+            let increment_bytes = state.receive_window.release();
+            if increment_bytes > 0 && !state.remote_done {
+                write_window_update(stream.number(), increment_bytes, self.output.bytes());
+            }
+        }
+    }
+
     /// False where it was more than allowed.
     fn charge_stream(&mut self, stream: Stream, bytes: u32, end_stream: bool) -> bool {
         let Some(state) = self.streams.state(stream) else {

@@ -78,12 +78,10 @@ pub fn read_binary_payload(
             reader.map(options, &Keys::new("payload without options", &[]))?;
             Some(PayloadFormat::Fluent)
         }
-        "opentelemetry_logs" => {
-            opentelemetry::read_logs(reader, options).map(PayloadFormat::OpentelemetryLogs)
-        }
-        "opentelemetry_metrics" => {
-            opentelemetry::read_metrics(reader, options).map(PayloadFormat::OpentelemetryMetrics)
-        }
+        "opentelemetry_logs" => opentelemetry::read_logs(reader, options, spelling)
+            .map(PayloadFormat::OpentelemetryLogs),
+        "opentelemetry_metrics" => opentelemetry::read_metrics(reader, options, spelling)
+            .map(PayloadFormat::OpentelemetryMetrics),
         "opentelemetry_traces" => topology::read(reader, options)
             .map(|plan| PayloadFormat::OpentelemetryTraces(Box::new(plan))),
         "trace_agent" => read_trace_agent(reader, options, spelling).map(PayloadFormat::TraceAgent),

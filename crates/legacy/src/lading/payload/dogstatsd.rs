@@ -6,7 +6,7 @@ use stillwell_plan::{
 
 use super::options::{range, set, share, share_range, weights};
 use crate::code;
-use crate::node::Node;
+use crate::node::{Node, Value};
 use crate::reader::{Keys, MapReader, Reader};
 
 /// Its keys.
@@ -206,6 +206,10 @@ fn read_lists(reader: &Reader, map: &MapReader<'_, '_>, plan: &mut DogstatsdPlan
             continue;
         };
         *place = reader.texts(node);
+        if key == "container_ids" && matches!(&node.value, Value::List(items) if items.is_empty()) {
+            // Who writes an empty list wants none, and not those of our own.
+            place.push(String::new());
+        }
         for item in reader.list(node).unwrap_or_default() {
             if let Some(text) = reader.text(item)
                 && let Err(problem) = expand_all(&[text.to_owned()])

@@ -2,7 +2,9 @@
 
 use stillwell_plan::{OTLP_CONTEXTS_MAX, OtlpContexts, OtlpLogsPlan, OtlpMetricsPlan};
 
+use super::PayloadSpelling;
 use super::options::{range, set, weights};
+use crate::code;
 use crate::node::Node;
 use crate::reader::{Keys, Reader};
 
@@ -22,12 +24,16 @@ pub const OPENTELEMETRY_METRICS_KEYS: &[&str] =
 const LOG_KEYS: [&str; 2] = ["logs_per_scope", "attributes_per_log"];
 const METRIC_KEYS: [&str; 2] = ["metrics_per_scope", "attributes_per_metric"];
 
-pub(super) fn read_logs(reader: &Reader, node: &Node) -> Option<OtlpLogsPlan> {
+pub(super) fn read_logs(
+    reader: &Reader,
+    node: &Node,
+    spelling: PayloadSpelling,
+) -> Option<OtlpLogsPlan> {
     let keys = Keys::new("opentelemetry_logs payload", OPENTELEMETRY_LOGS_KEYS);
     let map = reader.map(node, &keys)?;
     let mut plan = OtlpLogsPlan::default();
     let contexts = set(&map, "contexts", &mut plan.contexts, |node| {
-        read_contexts(reader, node, LOG_KEYS)
+        read_contexts(reader, node, LOG_KEYS, spelling)
     });
     let traces = set(
         &map,
@@ -53,12 +59,16 @@ pub(super) fn read_logs(reader: &Reader, node: &Node) -> Option<OtlpLogsPlan> {
     (contexts && traces && bodies && severities).then_some(plan)
 }
 
-pub(super) fn read_metrics(reader: &Reader, node: &Node) -> Option<OtlpMetricsPlan> {
+pub(super) fn read_metrics(
+    reader: &Reader,
+    node: &Node,
+    spelling: PayloadSpelling,
+) -> Option<OtlpMetricsPlan> {
     let keys = Keys::new("opentelemetry_metrics payload", OPENTELEMETRY_METRICS_KEYS);
     let map = reader.map(node, &keys)?;
     let mut plan = OtlpMetricsPlan::default();
     let contexts = set(&map, "contexts", &mut plan.contexts, |node| {
-        read_contexts(reader, node, METRIC_KEYS)
+        read_contexts(reader, node, METRIC_KEYS, spelling)
     });
     let kinds = &mut plan.metric_weights;
     let kinds = map.take("metric_weights").is_none_or(|node| {
@@ -102,6 +112,7 @@ fn read_contexts(
     reader: &Reader,
     node: &Node,
     [items, attributes]: [&'static str; 2],
+    spelling: PayloadSpelling,
 ) -> Option<OtlpContexts> {
     let keys = [
         "total_contexts",
@@ -113,6 +124,16 @@ fn read_contexts(
     ];
     let map = reader.map(node, &Keys::new("contexts", &keys))?;
     let mut plan = OtlpContexts::default();
+    if spelling == PayloadSpelling::Lading
+        && let Some(span) = map.key_span("total_contexts")
+    {
+        let what = items.trim_end_matches("_per_scope");
+        let message =
+            format!("`total_contexts` counts distinct {what}, in as many resources as they need");
+        let note = reader.note(code::MEANING, span, message);
+        reader
+            .report(note.help("in lading it counts resources, each with scopes and more below it"));
+    }
     let mut is_fine = set(&map, "total_contexts", &mut plan.contexts, |node| {
         range(reader, node, 1, OTLP_CONTEXTS_MAX)
     });

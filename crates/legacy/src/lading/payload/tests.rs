@@ -285,3 +285,20 @@ fn mistakes_are_found_where_they_are() {
         );
     }
 }
+
+#[test]
+fn an_empty_list_of_containers_means_none_and_not_ours() {
+    assert_eq!(dogstatsd("{}").container_ids, [""; 0]);
+    assert_eq!(dogstatsd("container_ids: []").container_ids, [""]);
+    assert_eq!(dogstatsd("container_ids: [a]").container_ids, ["a"]);
+}
+
+#[test]
+fn what_contexts_of_opentelemetry_count_is_told_to_ladings_files() {
+    for name in ["opentelemetry_logs", "opentelemetry_metrics"] {
+        let text = "contexts: {total_contexts: {constant: 5}}";
+        let notes = |spelling| read(name, text, spelling).1.iter().count();
+        assert_eq!(notes(PayloadSpelling::Lading), 1);
+        assert_eq!(notes(PayloadSpelling::Native), 0);
+    }
+}

@@ -39,6 +39,13 @@ fn every_generator_is_read() {
 fn mistakes_are_named_with_their_place() {
     for (text, place, message) in [
         ("generator: !cosnt 1", "1:", "`!const`"),
+        // At the tag, and not at the content below it.
+        (
+            "generator: !objet # what\n  a: !const 1",
+            "1:12",
+            "`!object`",
+        ),
+        ("generator: !objet &a\n\n  a: !const 1", "1:12", "`!object`"),
         ("generator: 1", "1:", "a generator such as"),
         (
             "definitions: {a: !reference b}\ngenerator: !const 1",

@@ -255,6 +255,8 @@ fn origins(plan: &DogstatsdPlan, seed: &Seed) -> Vec<Vec<String>> {
             words.map(|word| format!("{word:016x}")).concat()
         }));
     }
+    // An empty one says that there shall be none.
+    containers.retain(|container| !container.is_empty());
     vec![
         containers,
         plan.external_data.clone(),

@@ -145,6 +145,22 @@ fn too_many_series_are_cut_and_it_is_said() {
 }
 
 #[test]
+fn points_that_a_sink_did_not_record_are_told() {
+    let mut story = Story::healthy();
+    let labels = Labels::none()
+        .with("id", "intake")
+        .with("reason", "untyped");
+    let metric = catalogue::POINTS_PASSED_OVER;
+    story.points.push((metric, labels, 9, Value::Int(7)));
+    let run = story.summary();
+    let [caution] = &run.cautions[..] else {
+        panic!("{:?}", run.cautions);
+    };
+    let text = "sink `intake` did not record 7 points: their series say no type";
+    assert_eq!(caution.to_string(), text);
+}
+
+#[test]
 fn rates_are_of_the_time_with_load() {
     // Half of the time another run had the load.
     let run = Story::healthy()

@@ -1,0 +1,69 @@
+//! Generators that work on the system itself, as a user runs them.
+
+use std::fs;
+
+use crate::lab::{Lab, assert_code};
+
+const HEAD: &str = "isolation: {network: no, cgroup: no}
+phases: {warmup: 100ms, measure: 700ms, drain: 1s, quiet: 50ms}
+workload:
+  generators:
+";
+
+#[test]
+fn trees_of_processes_run_their_programs_and_leave_nothing_behind() {
+    let lab = Lab::new();
+    let marks = lab.path("marks");
+    let text = format!(
+        "{HEAD}    - process_tree:
+        depth: 3
+        children: 2
+        processes: 6
+        sleep: 1ms
+        executables: [{{program: sh, arguments: [-c, 'echo $MARK >> {}'], environment: [MARK=here]}}]
+      rate: 20/s
+",
+        marks.display()
+    );
+    lab.file("rig.yaml", &text);
+    let ended = lab.call(&["rig", "rig.yaml", "--results", "results"]);
+    let text = fs::read_to_string(&marks).unwrap_or_else(|_| panic!("{}", ended.stderr));
+    assert!(text.lines().all(|line| line == "here"), "{text}");
+    let trees = fs::read_to_string(lab.results().join("summary.json")).unwrap();
+    assert!(trees.contains("\"ok\""), "{trees}");
+    assert!(!trees.contains("send_failed"), "{trees}");
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_program_that_is_not_there_is_named_before_the_run() {
+    let lab = Lab::new();
+    let text = format!(
+        "{HEAD}    - {{process_tree: {{executables: [{{program: /no/such}}]}}, rate: 5/s}}\n"
+    );
+    lab.file("rig.yaml", &text);
+    let ended = lab.call(&["rig", "rig.yaml", "--results", "results"]);
+    assert_code(&ended, 3);
+    assert!(
+        ended.stdout.contains("there is no program /no/such"),
+        "{}",
+        ended.stdout
+    );
+}
+
+#[test]
+fn a_folder_like_proc_is_there_before_the_subject() {
+    let lab = Lab::new();
+    let root = lab.path("fake");
+    let text = format!(
+        "{HEAD}    - {{proc_fs: {{root: {}, processes: 4, copies: [/proc/stat]}}, rate: max}}
+subject: {{command: [sh, -c, 'cat {0}/4/comm {0}/stat > {1}; sleep 60']}}
+",
+        root.display(),
+        lab.path("seen").display()
+    );
+    lab.file("rig.yaml", &text);
+    let ended = lab.call(&["rig", "rig.yaml", "--results", "results"]);
+    let seen = fs::read_to_string(lab.path("seen")).unwrap_or_else(|_| panic!("{}", ended.stderr));
+    assert!(seen.contains("cpu "), "{seen}");
+}

@@ -1,0 +1,226 @@
+//! Containers that an engine starts, keeps for a while and removes, over and over.
+//!
+//! The engine is asked over its Unix socket in Docker's API; of each container it is
+//! asked to create, start, and remove it. Images are pulled once, before the first.
+//! Every container carries a label by which what was left behind can be found.
+
+mod engine;
+
+use std::rc::Rc;
+
+use serde_json::{Map, Value, json};
+use stillwell_metric::Outcome;
+use stillwell_plan::ContainerPlan;
+use stillwell_scope::clock;
+use tokio::sync::OnceCell;
+use tokio::time::sleep;
+
+use crate::backoff::Backoff;
+use crate::worker::{Wait, Worker};
+use engine::{Answer, Engine};
+
+/// The label of every container.
+const LABEL: &str = "stillwell.generator";
+
+/// What all containers of a generator have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Containers {
+    plan: Rc<ContainerPlan>,
+    engine: Engine,
+    /// What the engine is told of each.
+    body: Rc<[u8]>,
+    /// Filled once the image is there.
+    pulled: Rc<OnceCell<()>>,
+}
+
+/// What a generator of containers is to be, to be taken to its worker.
+#[derive(Clone, Debug)]
+pub(crate) struct ContainersToBe {
+    plan: ContainerPlan,
+    id: String,
+}
+
+impl ContainersToBe {
+    pub(crate) fn new(plan: &ContainerPlan, id: &str) -> Self {
+        Self {
+            plan: plan.clone(),
+            id: id.to_owned(),
+        }
+    }
+
+    /// Containers at a time.
+    pub(crate) fn count(&self) -> u32 {
+        self.plan.count
+    }
+
+    pub(crate) fn on_worker(self) -> Containers {
+        Containers {
+            engine: Engine::new(&self.plan.socket),
+            body: description(&self.plan, &self.id).into(),
+            plan: Rc::new(self.plan),
+            pulled: Rc::default(),
+        }
+    }
+}
+
+/// What the engine is told of a container.
+fn description(plan: &ContainerPlan, id: &str) -> Vec<u8> {
+    let mut labels: Map<String, Value> = Map::new();
+    labels.insert(LABEL.to_owned(), id.into());
+    for (name, value) in &plan.labels {
+        labels.insert(name.clone(), value.clone().into());
+    }
+    let ports = plan.ports.iter().map(|port| (port.clone(), json!({})));
+    let ports: Map<String, Value> = ports.collect();
+    let mut body = json!({
+        "Image": format!("{}:{}", plan.repository, plan.tag),
+        "Env": plan.environment,
+        "Labels": labels,
+        "NetworkDisabled": plan.is_offline,
+        "ExposedPorts": ports,
+    });
+    if let Some(arguments) = &plan.arguments {
+        body["Cmd"] = json!(arguments);
+    }
+    body.to_string().into_bytes()
+}
+
+/// One container after the other until the worker ends; the last one is removed.
+pub(crate) async fn churn(worker: Rc<Worker>, containers: Containers) {
+    let mut backoff = Backoff::new();
+    while !worker.is_ending() {
+        let begun = clock::now();
+        worker.begin_paced();
+        let started = worker.unless_ending(containers.start());
+        let Some((id, outcome)) = worker.wait(Wait::Other, started).await else {
+            worker.shard.count(Outcome::Unfinished);
+            return;
+        };
+        worker.shard.count(outcome);
+        if outcome == Outcome::Ok {
+            worker.end_paced();
+            let now = clock::now();
+            worker.state.borrow_mut().record_answer(begun, begun, now);
+            backoff.reset();
+            containers.live(&worker).await;
+        }
+        if let Some(id) = id {
+            // Also at the end of the worker, which waits a moment for it.
+            worker.wait(Wait::Other, containers.remove(&id)).await;
+        }
+        if outcome != Outcome::Ok && worker.pause(&mut backoff).await.is_none() {
+            return;
+        }
+    }
+}
+
+impl Containers {
+    /// Creates and starts one: its id, if it was created, and how that ended.
+    async fn start(&self) -> (Option<String>, Outcome) {
+        let pull = || async { self.pull().await };
+        if let Err(outcome) = self.pulled.get_or_try_init(pull).await {
+            return (None, outcome);
+        }
+        let asked = self.engine.ask("POST", "/containers/create", &self.body);
+        let id = match asked.await {
+            Ok(Answer { status: 201, body }) => id_of(&body),
+            Ok(answer) => return (None, answer.outcome()),
+            Err(outcome) => return (None, outcome),
+        };
+        let Some(id) = id else {
+            return (None, Outcome::Malformed);
+        };
+        let path = format!("/containers/{id}/start");
+        let outcome = match self.engine.ask("POST", &path, b"").await {
+            Ok(answer) => answer.outcome(),
+            Err(outcome) => outcome,
+        };
+        (Some(id), outcome)
+    }
+
+    /// Has the engine get the image, if it is not there.
+    async fn pull(&self) -> Result<(), Outcome> {
+        let image = format!("{}:{}", self.plan.repository, self.plan.tag);
+        let path = format!("/images/{image}/json");
+        if self.engine.ask("GET", &path, b"").await?.status == 200 {
+            return Ok(());
+        }
+        let (name, tag) = (&self.plan.repository, &self.plan.tag);
+        let path = format!("/images/create?fromImage={name}&tag={tag}");
+        let answer = self.engine.ask("POST", &path, b"").await?;
+        // What went wrong after the answer had begun stands in its last line.
+        let has_failed = answer.body.windows(8).any(|text| text == b"\"error\":");
+        match answer.outcome() {
+            Outcome::Ok if has_failed => Err(Outcome::Status5xx),
+            Outcome::Ok => Ok(()),
+            outcome => Err(outcome),
+        }
+    }
+
+    async fn live(&self, worker: &Worker) {
+        let lives = async {
+            match self.plan.lifetime {
+                Some(lifetime) => sleep(lifetime.as_duration()).await,
+                None => std::future::pending().await,
+            }
+        };
+        worker.wait(Wait::Other, worker.unless_ending(lives)).await;
+    }
+
+    /// Ends it at once and removes it with what it wrote.
+    async fn remove(&self, id: &str) {
+        let path = format!("/containers/{id}?force=true&v=true");
+        // An engine that does not answer cannot be helped; the label tells what is left.
+        drop(self.engine.ask("DELETE", &path, b"").await);
+    }
+}
+
+/// The id of a container that was created. It becomes part of a path.
+fn id_of(body: &[u8]) -> Option<String> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let id = body.get("Id")?.as_str()?;
+    let is_plain = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_plain.then(|| id.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_container_is_described_as_docker_wants_it() {
+        let plan = ContainerPlan {
+            socket: "/run/x".into(),
+            repository: "busybox".to_owned(),
+            tag: "1.36".to_owned(),
+            arguments: Some(vec!["sleep".to_owned(), "60".to_owned()]),
+            environment: vec!["A=b".to_owned()],
+            labels: vec![("team".to_owned(), "x".to_owned())],
+            is_offline: true,
+            ports: vec!["8080/tcp".to_owned()],
+            lifetime: None,
+            count: 1,
+        };
+        let body: Value = serde_json::from_slice(&description(&plan, "one")).unwrap();
+        let expected = json!({
+            "Image": "busybox:1.36",
+            "Cmd": ["sleep", "60"],
+            "Env": ["A=b"],
+            "Labels": {"stillwell.generator": "one", "team": "x"},
+            "NetworkDisabled": true,
+            "ExposedPorts": {"8080/tcp": {}},
+        });
+        assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn only_a_plain_id_is_one() {
+        assert_eq!(
+            id_of(br#"{"Id":"ab12","Warnings":[]}"#),
+            Some("ab12".to_owned())
+        );
+        for wrong in [r#"{"Id":"../x"}"#, r#"{"Id":""}"#, r#"{"id":"a"}"#, "x"] {
+            assert_eq!(id_of(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! A stream of blocks over TLS, nothing between them.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::io::{self, ErrorKind};
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use stillwell_plan::{ClientTlsPlan, StreamTarget};
+use stillwell_wire::tls::{ClientTls, TlsError, TlsStream};
+use stillwell_wire::{DialError, Stream, dial};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::{Failure, Transport, stream_outcome};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Tls {
+    to: StreamTarget,
+    /// The host that the certificate must be for.
+    host: String,
+    client: ClientTls,
+}
+
+impl Tls {
+    pub(super) fn new(to: &StreamTarget, plan: &ClientTlsPlan) -> Result<Self, TlsError> {
+        let host = match to {
+            StreamTarget::Tcp(address) => address
+                .rsplit_once(':')
+                .map_or(address.as_str(), |(host, _)| host),
+            // A socket file has no name of its own.
+            StreamTarget::Unix(_) => "localhost",
+        };
+        let client = ClientTls::new(plan)?;
+        // Told before the run, and not with every connection.
+        client.server_name(host)?;
+        Ok(Self {
+            to: to.clone(),
+            host: host.to_owned(),
+            client,
+        })
+    }
+
+    /// The same with sessions of one worker's own.
+    pub(super) fn for_worker(&self) -> Self {
+        Self {
+            client: self.client.for_worker(),
+            ..self.clone()
+        }
+    }
+}
+
+impl Transport for Tls {
+    type Connection = RefCell<TlsStream>;
+
+    const IS_MESSAGES: bool = false;
+
+    async fn connect(&self) -> Result<Self::Connection, DialError> {
+        let (stream, address) = match &self.to {
+            StreamTarget::Tcp(address) => {
+                (Stream::from(dial::tcp(address).await?), address.clone())
+            }
+            StreamTarget::Unix(path) => (
+                Stream::from(dial::unix_stream(path).await?),
+                path.display().to_string(),
+            ),
+        };
+        let failed = |source| DialError {
+            address: address.clone(),
+            source,
+        };
+        let name = self.client.server_name(&self.host);
+        let name = name.map_err(|error| failed(io::Error::other(error)))?;
+        let shaken = self.client.connect(stream, &name).await;
+        let stream = shaken.map_err(|error| DialError::handshake(&address, error))?;
+        Ok(RefCell::new(stream))
+    }
+
+    fn try_send(connection: &Self::Connection, bytes: &[u8]) -> io::Result<usize> {
+        let mut context = Context::from_waker(Waker::noop());
+        let mut stream = connection.borrow_mut();
+        match Pin::new(&mut *stream).poll_write(&mut context, bytes) {
+            Poll::Ready(result) => result,
+            Poll::Pending => Err(ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    /// Whatever was encrypted leaves first: then there is room again.
+    async fn writable(connection: &Self::Connection) -> io::Result<()> {
+        poll_fn(|context| Pin::new(&mut *connection.borrow_mut()).poll_flush(context)).await
+    }
+
+    /// Says goodbye and waits for the peer's: what it has not read would be lost with
+    /// a connection that is closed while something of its own is unread.
+    async fn finish(connection: &Self::Connection) {
+        let end = |context: &mut Context<'_>| {
+            Pin::new(&mut *connection.borrow_mut()).poll_shutdown(context)
+        };
+        if poll_fn(end).await.is_err() {
+            return;
+        }
+        let mut room = [0; 1024];
+        let read = |context: &mut Context<'_>| {
+            let mut buffer = ReadBuf::new(&mut room);
+            let polled = Pin::new(&mut *connection.borrow_mut()).poll_read(context, &mut buffer);
+            polled.map_ok(|()| buffer.filled().len())
+        };
+        let mut read = read;
+        while let Ok(1..) = poll_fn(&mut read).await {}
+    }
+
+    fn failure(error: &io::Error) -> Failure {
+        Failure {
+            outcome: stream_outcome(error),
+            is_good: false,
+        }
+    }
+}

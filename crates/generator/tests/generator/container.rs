@@ -1,0 +1,193 @@
+//! Containers, against exchanges as Docker's API has them: no engine runs here.
+
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex};
+
+use stillwell_metric::Outcome;
+use stillwell_plan::{ContainerPlan, PayloadPlan, TransportPlan};
+use stillwell_units::Nanos;
+
+use crate::{Rig, plan, wait_until};
+
+const ID: &str = "4fa6e0f0c678";
+
+/// What is asked, as method and path, and what is answered: status and body.
+const RECORDED: [(&str, &str, &str); 5] = [
+    (
+        "GET /images/busybox:1.36/json",
+        "404 Not Found",
+        "{\"message\":\"No such image: busybox:1.36\"}\n",
+    ),
+    (
+        "POST /images/create?fromImage=busybox&tag=1.36",
+        "200 OK",
+        "{\"status\":\"Pulling from library/busybox\",\"id\":\"1.36\"}\r\n",
+    ),
+    (
+        "POST /containers/create",
+        "201 Created",
+        "{\"Id\":\"4fa6e0f0c678\",\"Warnings\":[]}\n",
+    ),
+    ("POST /containers/4fa6e0f0c678/start", "204 No Content", ""),
+    (
+        "DELETE /containers/4fa6e0f0c678?force=true&v=true",
+        "204 No Content",
+        "",
+    ),
+];
+
+/// The answer as an engine frames it: in chunks while it pulls.
+fn framed(status: &str, body: &str) -> String {
+    let head =
+        format!("HTTP/1.1 {status}\r\nApi-Version: 1.45\r\nServer: Docker/26.1.4 (linux)\r\n");
+    if status.starts_with("204") {
+        format!("{head}\r\n")
+    } else if status.starts_with("200") {
+        let length = body.len();
+        format!("{head}Transfer-Encoding: chunked\r\n\r\n{length:x}\r\n{body}\r\n0\r\n\r\n")
+    } else {
+        format!("{head}Content-Length: {}\r\n\r\n{body}", body.len())
+    }
+}
+
+fn containers(socket: &std::path::Path, count: u32) -> TransportPlan {
+    TransportPlan::Container(Box::new(ContainerPlan {
+        socket: socket.to_owned(),
+        repository: "busybox".to_owned(),
+        tag: "1.36".to_owned(),
+        arguments: Some(vec!["sleep".to_owned(), "60".to_owned()]),
+        environment: Vec::new(),
+        labels: Vec::new(),
+        is_offline: false,
+        ports: Vec::new(),
+        lifetime: Some(Nanos::from_millis(1)),
+        count,
+    }))
+}
+
+/// Answers one question; gives its first line's method and path, and its body.
+fn answer(mut peer: UnixStream, failing: &str) -> std::io::Result<(String, String)> {
+    let mut read = Vec::new();
+    let mut room = [0; 4096];
+    let (head, body) = loop {
+        let length = peer.read(&mut room)?;
+        read.extend_from_slice(&room[..length]);
+        let text = String::from_utf8_lossy(&read).into_owned();
+        let Some((head, body)) = text.split_once("\r\n\r\n") else {
+            continue;
+        };
+        let long = head.lines().find_map(|line| {
+            let line = line.to_ascii_lowercase();
+            line.strip_prefix("content-length: ")?.parse().ok()
+        });
+        if body.len() >= long.unwrap_or(0) {
+            break (head.to_owned(), body.to_owned());
+        }
+    };
+    let line = head.lines().next().unwrap_or_default();
+    let asked = line.trim_end_matches(" HTTP/1.1").to_owned();
+    let known = RECORDED.iter().find(|(question, ..)| *question == asked);
+    let said = match known {
+        Some((question, ..)) if *question == failing => framed("409 Conflict", "{}"),
+        Some((_, status, body)) => framed(status, body),
+        None => framed("400 Bad Request", "{}"),
+    };
+    peer.write_all(said.as_bytes())?;
+    Ok((asked, body))
+}
+
+type Asked = Arc<Mutex<Vec<(String, String)>>>;
+
+/// An engine that fails what is `failing`, and all that it was asked.
+fn engine(rig: &mut Rig, listener: UnixListener, failing: &'static str) -> (Asked, Receiver<()>) {
+    let asked: Asked = Arc::default();
+    let kept = Arc::clone(&asked);
+    let ended = rig.beside("engine", move |stop| {
+        listener.set_nonblocking(true)?;
+        loop {
+            match listener.accept() {
+                Ok((peer, _)) => {
+                    peer.set_nonblocking(false)?;
+                    kept.lock().unwrap().push(answer(peer, failing)?);
+                }
+                // The last question comes after the stop.
+                Err(_)
+                    if stop.is_cancelled()
+                        && kept.lock().unwrap().last().is_none_or(is_removal) =>
+                {
+                    return Ok(());
+                }
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+    });
+    (asked, ended)
+}
+
+fn is_removal((asked, _): &(String, String)) -> bool {
+    asked.starts_with("DELETE")
+}
+
+#[test]
+fn containers_come_and_go_as_an_engine_is_asked_for_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("docker.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let mut plan = plan(containers(&socket, 1));
+    plan.payload = PayloadPlan::PACE;
+    let mut rig = Rig::start(&plan);
+    let (asked, _ended) = engine(&mut rig, listener, "");
+    wait_until(|| rig.total(|shard| &shard.events) >= 3);
+    let shards = rig.finish();
+    let asked = asked.lock().unwrap();
+    let questions: Vec<&str> = asked
+        .iter()
+        .map(|(question, _)| question.as_str())
+        .collect();
+    // The image is asked for once, and each container is removed, the last one too.
+    assert_eq!(questions[..2], [RECORDED[0].0, RECORDED[1].0]);
+    for churn in questions[2..].chunks(3) {
+        assert_eq!(churn, [RECORDED[2].0, RECORDED[3].0, RECORDED[4].0]);
+    }
+    let created = questions
+        .iter()
+        .filter(|one| **one == RECORDED[2].0)
+        .count() as u64;
+    assert_eq!(shards[0].events.total(), created);
+    assert_eq!(shards[0].outcomes[Outcome::Ok.index()].total(), created);
+    assert!(
+        asked[2].1.contains("\"Image\":\"busybox:1.36\""),
+        "{}",
+        asked[2].1
+    );
+    assert!(questions[3].contains(ID));
+}
+
+#[test]
+fn a_container_that_does_not_start_is_counted_and_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("docker.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let mut plan = plan(containers(&socket, 1));
+    plan.payload = PayloadPlan::PACE;
+    let mut rig = Rig::start(&plan);
+    let (asked, _ended) = engine(&mut rig, listener, RECORDED[3].0);
+    wait_until(|| rig.outcomes(Outcome::Status4xx) >= 2);
+    let shards = rig.finish();
+    assert_eq!(shards[0].events.total(), 0);
+    let asked = asked.lock().unwrap();
+    let count = |question: &str| asked.iter().filter(|(own, _)| own == question).count();
+    assert_eq!(count(RECORDED[2].0), count(RECORDED[4].0));
+}
+
+#[test]
+fn where_no_engine_listens_that_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut plan = plan(containers(&folder.path().join("none"), 2));
+    plan.payload = PayloadPlan::PACE;
+    let rig = Rig::start(&plan);
+    wait_until(|| rig.outcomes(Outcome::ConnectRefused) >= 2);
+    rig.finish();
+}

@@ -1,0 +1,129 @@
+//! Series of the kernel's own figures, under the names that lading gives them. Their
+//! names follow from what the kernel calls them, and all of them are gauges.
+
+use crate::catalogue::Kind;
+use crate::sample::{Labels, Sample, SeriesName, Value};
+
+/// What the subject touched since the last time, summed over its processes, in bytes.
+#[must_use]
+pub fn working_set(bytes: u64) -> Sample {
+    let labels = Labels::none().with("focus", "target");
+    gauge("total_wss_bytes".to_owned(), labels, Value::Int(bytes))
+}
+
+/// A size of `/proc/PID/status`, such as `VmPeak`, in bytes.
+#[must_use]
+pub fn status(field: &str, labels: &Labels, bytes: u64) -> Sample {
+    let name = format!("status.{}_bytes", field.to_ascii_lowercase());
+    gauge(name, labels.clone(), Value::Int(bytes))
+}
+
+/// CPU time of one process since the last time, in thousandths of a core and in
+/// hundredths of one. `mode` is `total`, `user` or `kernel`.
+#[must_use]
+pub fn cpu(mode: &str, labels: &Labels, millicores: f64) -> [Sample; 2] {
+    [
+        ("percentage", millicores / 10.0),
+        ("usage_millicores", millicores),
+    ]
+    .map(|(unit, value)| {
+        let name = format!("stat.{mode}_cpu_{unit}");
+        gauge(name, labels.clone(), Value::Float(value))
+    })
+}
+
+/// A size of `/proc/PID/smaps_rollup`, in bytes.
+#[must_use]
+pub fn smaps_rollup(field: &str, labels: &Labels, bytes: u64) -> Sample {
+    let name = format!("smaps_rollup.{}", field.to_ascii_lowercase());
+    gauge(name, labels.clone(), Value::Int(bytes))
+}
+
+/// A size of `/proc/PID/smaps`, summed over what is mapped from `pathname`, in bytes.
+#[must_use]
+pub fn smaps(field: &str, labels: &Labels, pathname: &str, bytes: u64) -> Sample {
+    let name = format!("smaps.{}.by_pathname", snake(field));
+    gauge(
+        name,
+        labels.clone().with("pathname", pathname),
+        Value::Int(bytes),
+    )
+}
+
+/// A number of a file of a control group, version 2.
+#[must_use]
+pub fn cgroup(file: &str, keys: &[&str], labels: &Labels, value: f64) -> Sample {
+    let mut name = format!("cgroup.v2.{file}");
+    for key in keys {
+        name.push('.');
+        name.push_str(key);
+    }
+    gauge(name, labels.clone(), Value::Float(value))
+}
+
+/// A number of `/proc/vmstat`.
+#[must_use]
+pub fn vmstat(key: &str, value: u64) -> Sample {
+    gauge(format!("vmstat.{key}"), Labels::none(), Value::Int(value))
+}
+
+fn gauge(name: String, labels: Labels, value: Value) -> Sample {
+    Sample {
+        name: SeriesName::recorded(name),
+        kind: Kind::Gauge,
+        labels,
+        value,
+    }
+}
+
+/// `LazyFree` as `lazy_free`, `Shared_Clean` as `shared_clean`.
+fn snake(field: &str) -> String {
+    let mut text = String::with_capacity(field.len() + 4);
+    for letter in field.chars() {
+        let is_first = text.is_empty() || text.ends_with('_');
+        if letter.is_ascii_uppercase() && !is_first {
+            text.push('_');
+        }
+        text.push(letter.to_ascii_lowercase());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_lading() {
+        let none = Labels::none();
+        let names = [
+            status("VmPeak", &none, 1),
+            smaps_rollup("Shared_Clean", &none, 1),
+            smaps("LazyFree", &none, "/lib/x.so", 1),
+            smaps("Private_Dirty", &none, "[heap]", 1),
+            cgroup("cpu.pressure", &["some", "avg10"], &none, 0.5),
+            cgroup("memory.current", &[], &none, 1.0),
+            vmstat("pgfault", 1),
+            working_set(1),
+        ];
+        let names: Vec<&str> = names.iter().map(|sample| sample.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "status.vmpeak_bytes",
+                "smaps_rollup.shared_clean",
+                "smaps.lazy_free.by_pathname",
+                "smaps.private_dirty.by_pathname",
+                "cgroup.v2.cpu.pressure.some.avg10",
+                "cgroup.v2.memory.current",
+                "vmstat.pgfault",
+                "total_wss_bytes",
+            ]
+        );
+        let names = cpu("user", &none, 250.0).map(|sample| sample.name.as_str().to_owned());
+        assert_eq!(
+            names,
+            ["stat.user_cpu_percentage", "stat.user_cpu_usage_millicores"]
+        );
+    }
+}

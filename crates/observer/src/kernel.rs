@@ -1,0 +1,229 @@
+//! The kernel's own figures of the subject, as lading records them: each process's
+//! memory and CPU, what is mapped where, its working set, its control group, and
+//! `/proc/vmstat`.
+//!
+//! Most are cheap. Mappings (`smaps`) are read with the details: the kernel walks all
+//! page tables for them. The working set is what was touched since the last detail:
+//! the marks of that are read and then cleared (`clear_refs`), which costs the
+//! subject a fault of its own for each page that it touches again on some processors.
+
+mod files;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use stillwell_metric::{Labels, Sample, kernel as series};
+use stillwell_plan::KernelSeries;
+use stillwell_scope::clock;
+use stillwell_units::{Moment, float_from_u64};
+
+use crate::text;
+use files::{Mappings, ROLLUP_FIELDS, cgroup_numbers, kilobytes};
+
+/// Longest part of a command line that is kept.
+const COMMAND_LINE_MAX: usize = 256;
+
+/// Processes that are looked at one by one; of more, those with the lowest numbers.
+const PROCESSES_MAX: usize = 64;
+
+/// Reads them, beat after beat.
+#[derive(Debug)]
+pub(crate) struct KernelReader {
+    proc: PathBuf,
+    wanted: KernelSeries,
+    /// What each process is, and its CPU ticks at the last beat: user, system.
+    known: BTreeMap<u32, (Labels, [u64; 2])>,
+    last: Option<Moment>,
+    /// Whether marks of what was touched have been cleared before.
+    is_cleared: bool,
+}
+
+/// One process as it was seen in this beat.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    pub(crate) pid: u32,
+    pub(crate) user_ticks: u64,
+    pub(crate) system_ticks: u64,
+}
+
+impl KernelReader {
+    pub(crate) fn new(proc: &Path, wanted: KernelSeries) -> Self {
+        Self {
+            proc: proc.to_owned(),
+            wanted,
+            known: BTreeMap::new(),
+            last: None,
+            is_cleared: false,
+        }
+    }
+
+    /// Adds samples of `living`, whose group is `cgroup` if it has one of its own.
+    pub(crate) fn sample(
+        &mut self,
+        living: &[Seen],
+        cgroup: Option<&Path>,
+        (is_detailed, tick_nanos): (bool, u64),
+        buffer: &mut Vec<u8>,
+        samples: &mut Vec<Sample>,
+    ) {
+        let now = clock::now();
+        let since = self.last.map(|last| now.since(last).as_u64());
+        self.last = Some(now);
+        self.known
+            .retain(|pid, _| living.iter().any(|one| one.pid == *pid));
+        for one in living.iter().take(PROCESSES_MAX) {
+            let folder = self.proc.join(one.pid.to_string());
+            let ticks = [one.user_ticks, one.system_ticks];
+            let known = self.known.entry(one.pid);
+            let (labels, before) =
+                known.or_insert_with(|| (labels_of(&folder, one.pid, buffer), ticks));
+            let spent = [0, 1].map(|at| ticks[at].saturating_sub(before[at]) * tick_nanos);
+            *before = ticks;
+            if self.wanted.processes {
+                if let Some(since) = since.filter(|since| *since > 0) {
+                    add_cpu(labels, spent, since, samples);
+                }
+                add_sizes(&folder, labels, buffer, samples);
+            }
+            if self.wanted.smaps && is_detailed {
+                add_mappings(&folder, labels, buffer, samples);
+            }
+        }
+        if self.wanted.working_set && is_detailed {
+            self.add_working_set(living, buffer, samples);
+        }
+        if self.wanted.cgroup {
+            let own = cgroup.map(Path::to_owned);
+            let found = own.or_else(|| self.group_of(living.first()?.pid, buffer));
+            if let Some(folder) = found {
+                add_cgroup(&folder, buffer, samples);
+            }
+        }
+        if self.wanted.vmstat
+            && let Some(text) = text::read(&self.proc.join("vmstat"), buffer)
+        {
+            let numbers = text::lines(text).filter_map(|line| {
+                let mut words = text::words(line);
+                let key = std::str::from_utf8(words.next()?).ok()?;
+                Some(series::vmstat(key, text::number(words.next()?)?))
+            });
+            samples.extend(numbers);
+        }
+    }
+
+    /// What was touched since the last time; marks are cleared for the next.
+    fn add_working_set(
+        &mut self,
+        living: &[Seen],
+        buffer: &mut Vec<u8>,
+        samples: &mut Vec<Sample>,
+    ) {
+        let mut total = None;
+        for one in living {
+            let folder = self.proc.join(one.pid.to_string());
+            let text = text::read(&folder.join("smaps_rollup"), buffer);
+            if let Some(bytes) = text.and_then(|text| kilobytes(text, b"Referenced:")) {
+                total = Some(total.unwrap_or(0) + bytes);
+            }
+            // Where it is not permitted the marks stay, and tell of all time.
+            drop(fs::write(folder.join("clear_refs"), "1"));
+        }
+        // Before the first clearing it would be all that was ever touched.
+        if self.is_cleared {
+            samples.extend(total.map(series::working_set));
+        }
+        self.is_cleared = true;
+    }
+
+    /// The folder of the version 2 group that a process is in, unless that is the root.
+    fn group_of(&self, pid: u32, buffer: &mut Vec<u8>) -> Option<PathBuf> {
+        let text = text::read(&self.proc.join(pid.to_string()).join("cgroup"), buffer)?;
+        let path = text::lines(text).find_map(|line| line.strip_prefix(b"0::/"))?;
+        let path = std::str::from_utf8(path)
+            .ok()
+            .filter(|path| !path.is_empty())?;
+        Some(Path::new("/sys/fs/cgroup").join(path))
+    }
+}
+
+/// What a process is called.
+fn labels_of(folder: &Path, pid: u32, buffer: &mut Vec<u8>) -> Labels {
+    let mut labels = Labels::none().with("pid", pid.to_string());
+    if let Ok(program) = fs::read_link(folder.join("exe")) {
+        labels = labels.with("exe", program.to_string_lossy());
+    }
+    for (key, file) in [("cmdline", "cmdline"), ("comm", "comm")] {
+        if let Some(text) = text::read(&folder.join(file), buffer) {
+            let text = &text[..text.len().min(COMMAND_LINE_MAX)];
+            let text = String::from_utf8_lossy(text).replace('\0', " ");
+            labels = labels.with(key, text.trim());
+        }
+    }
+    labels
+}
+
+fn add_cpu(labels: &Labels, [user, system]: [u64; 2], since: u64, samples: &mut Vec<Sample>) {
+    let millicores = |nanos: u64| float_from_u64(nanos) * 1000.0 / float_from_u64(since);
+    for (mode, nanos) in [("total", user + system), ("user", user), ("kernel", system)] {
+        samples.extend(series::cpu(mode, labels, millicores(nanos)));
+    }
+}
+
+/// The sizes of `status` and `smaps_rollup`.
+fn add_sizes(folder: &Path, labels: &Labels, buffer: &mut Vec<u8>, samples: &mut Vec<Sample>) {
+    if let Some(text) = text::read(&folder.join("status"), buffer) {
+        let sizes = text::lines(text).filter_map(|line| {
+            let (field, rest) = files::field(line)?;
+            let is_size = rest.ends_with(b"kB");
+            let bytes = text::scaled(text::number(rest).filter(|_| is_size)?, 1024);
+            Some(series::status(field, labels, bytes))
+        });
+        samples.extend(sizes);
+    }
+}
+
+fn add_mappings(folder: &Path, labels: &Labels, buffer: &mut Vec<u8>, samples: &mut Vec<Sample>) {
+    if let Some(text) = text::read(&folder.join("smaps_rollup"), buffer) {
+        let sizes = ROLLUP_FIELDS.iter().filter_map(|field| {
+            let bytes = kilobytes(text, format!("{field}:").as_bytes())?;
+            Some(series::smaps_rollup(field, labels, bytes))
+        });
+        samples.extend(sizes);
+    }
+    if let Some(text) = text::read(&folder.join("smaps"), buffer) {
+        for (pathname, sizes) in Mappings::read(text).by_pathname {
+            let sizes = sizes.into_iter();
+            samples
+                .extend(sizes.map(|(field, bytes)| series::smaps(field, labels, &pathname, bytes)));
+        }
+    }
+}
+
+fn add_cgroup(folder: &Path, buffer: &mut Vec<u8>, samples: &mut Vec<Sample>) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<_> = entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort_unstable();
+    for name in names {
+        // Lists of processes are no figures.
+        if matches!(name.as_str(), "cgroup.procs" | "cgroup.threads") {
+            continue;
+        }
+        if let Some(text) = text::read(&folder.join(&name), buffer) {
+            let numbers = cgroup_numbers(text).into_iter();
+            samples.extend(numbers.map(|number| {
+                let labels = match number.device {
+                    Some(device) => Labels::none().with("device", device),
+                    None => Labels::none(),
+                };
+                series::cgroup(&name, &number.keys, &labels, number.value)
+            }));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+use super::*;
+
+/// A tree as it was recorded: two processes of which one maps a library.
+fn tree() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    for pid in ["7", "9"] {
+        write(&format!("proc/{pid}/comm"), "vector\n");
+        write(&format!("proc/{pid}/cmdline"), "/usr/bin/vector\0--quiet\0");
+        write(
+            &format!("proc/{pid}/status"),
+            "Name:\tvector\nVmPeak:\t    2048 kB\nVmRSS:\t    1024 kB\nThreads:\t3\n",
+        );
+        write(
+            &format!("proc/{pid}/smaps_rollup"),
+            "55d0-7ffd ---p 0 0:0 0 [rollup]\nRss: 1024 kB\nPss: 512 kB\nReferenced: 256 kB\n",
+        );
+        write(&format!("proc/{pid}/clear_refs"), "");
+    }
+    write(
+        "proc/7/smaps",
+        "55d0-55d4 r--p 00000000 fe:00 1234 /lib/libc.so\nSize: 16 kB\nRss: 8 kB\n",
+    );
+    write("proc/vmstat", "nr_free_pages 12\npgfault 99\n");
+    write("group/memory.current", "4096\n");
+    write("group/memory.peak", "8192\n");
+    write("group/cgroup.procs", "7\n9\n");
+    write("group/cpu.stat", "usage_usec 30\nnr_throttled 2\n");
+    write("group/cpu.max", "max 100000\n");
+    write(
+        "group/io.pressure",
+        "some avg10=1.50 avg60=0.00 avg300=0.00 total=70\n",
+    );
+    folder
+}
+
+const SEEN: [Seen; 2] = [
+    Seen {
+        pid: 7,
+        user_ticks: 10,
+        system_ticks: 5,
+    },
+    Seen {
+        pid: 9,
+        user_ticks: 0,
+        system_ticks: 0,
+    },
+];
+
+const ALL: KernelSeries = KernelSeries {
+    working_set: true,
+    ..KernelSeries::LADING
+};
+
+fn sample(reader: &mut KernelReader, folder: &Path, is_detailed: bool) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    let group = folder.join("group");
+    reader.sample(
+        &SEEN,
+        Some(&group),
+        (is_detailed, 10_000_000),
+        &mut Vec::new(),
+        &mut samples,
+    );
+    samples
+}
+
+fn value(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> Option<f64> {
+    let mut fitting = samples.iter().filter(|sample| {
+        let has = |(key, value): &(&str, &str)| sample.labels.value(key) == Some(*value);
+        sample.name.as_str() == name && labels.iter().all(has)
+    });
+    fitting.next().and_then(|sample| sample.value.number())
+}
+
+#[test]
+fn a_recorded_tree_is_told_in_ladings_words() {
+    let folder = tree();
+    let mut reader = KernelReader::new(&folder.path().join("proc"), ALL);
+    let samples = sample(&mut reader, folder.path(), true);
+    let seven = [
+        ("pid", "7"),
+        ("comm", "vector"),
+        ("cmdline", "/usr/bin/vector --quiet"),
+    ];
+    let library = [("pid", "7"), ("pathname", "/lib/libc.so")];
+    for (name, labels, expected) in [
+        ("status.vmpeak_bytes", &seven[..], 2048.0 * 1024.0),
+        ("status.vmrss_bytes", &seven[..], 1024.0 * 1024.0),
+        ("smaps_rollup.pss", &seven[..], 512.0 * 1024.0),
+        ("smaps.size.by_pathname", &library[..], 16.0 * 1024.0),
+        ("smaps.rss.by_pathname", &library[..], 8.0 * 1024.0),
+        ("cgroup.v2.memory.current", &[], 4096.0),
+        ("cgroup.v2.cpu.stat.nr_throttled", &[], 2.0),
+        ("cgroup.v2.io.pressure.some.avg10", &[], 1.5),
+        ("vmstat.pgfault", &[], 99.0),
+    ] {
+        let found = value(&samples, name, labels);
+        assert_eq!(found, Some(expected), "{name}");
+    }
+    assert_eq!(value(&samples, "status.threads_bytes", &[]), None);
+    assert!(
+        !samples
+            .iter()
+            .any(|one| one.name.as_str().contains("procs"))
+    );
+}
+
+#[test]
+fn the_working_set_is_told_once_its_marks_were_cleared() {
+    let folder = tree();
+    let mut reader = KernelReader::new(&folder.path().join("proc"), ALL);
+    let first = sample(&mut reader, folder.path(), true);
+    assert_eq!(value(&first, "total_wss_bytes", &[]), None);
+    let cleared = fs::read_to_string(folder.path().join("proc/9/clear_refs")).unwrap();
+    assert_eq!(cleared, "1");
+    assert_eq!(
+        value(
+            &sample(&mut reader, folder.path(), false),
+            "total_wss_bytes",
+            &[]
+        ),
+        None
+    );
+    let later = sample(&mut reader, folder.path(), true);
+    let both = 2.0 * 256.0 * 1024.0;
+    assert_eq!(
+        value(&later, "total_wss_bytes", &[("focus", "target")]),
+        Some(both)
+    );
+}
+
+#[test]
+fn only_what_is_asked_for_is_told() {
+    let folder = tree();
+    let mut reader = KernelReader::new(&folder.path().join("proc"), KernelSeries::default());
+    assert_eq!(sample(&mut reader, folder.path(), true), []);
+    let wanted = KernelSeries {
+        vmstat: true,
+        ..KernelSeries::default()
+    };
+    let mut reader = KernelReader::new(&folder.path().join("proc"), wanted);
+    assert_eq!(sample(&mut reader, folder.path(), true).len(), 2);
+}
+
+#[test]
+fn cpu_is_that_since_the_beat_before() {
+    let folder = tree();
+    let mut reader = KernelReader::new(&folder.path().join("proc"), ALL);
+    let first = sample(&mut reader, folder.path(), false);
+    assert_eq!(value(&first, "stat.total_cpu_percentage", &[]), None);
+    let second = sample(&mut reader, folder.path(), false);
+    // The same ticks: nothing was used.
+    assert_eq!(
+        value(&second, "stat.total_cpu_percentage", &[("pid", "7")]),
+        Some(0.0)
+    );
+}
+
+/// The kernel's own files, where it keeps them.
+#[test]
+fn our_own_process_is_told_too() {
+    let own = Seen {
+        pid: std::process::id(),
+        user_ticks: 0,
+        system_ticks: 0,
+    };
+    let mut reader = KernelReader::new(Path::new("/proc"), KernelSeries::LADING);
+    let mut samples = Vec::new();
+    reader.sample(
+        &[own],
+        None,
+        (true, 10_000_000),
+        &mut Vec::new(),
+        &mut samples,
+    );
+    assert!(value(&samples, "status.vmrss_bytes", &[]) > Some(0.0));
+    assert!(
+        value(
+            &samples,
+            "smaps.size.by_pathname",
+            &[("pathname", "[stack]")]
+        ) > Some(0.0)
+    );
+    assert!(value(&samples, "vmstat.pgfault", &[]) > Some(0.0));
+}

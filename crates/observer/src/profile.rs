@@ -1,0 +1,142 @@
+//! Profiles that the subject gives of itself, kept as they are.
+//!
+//! One of each page is asked for at a time, beside the beats. The subject may take
+//! as long for it as it profiles.
+
+use std::cell::RefCell;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use stillwell_plan::ProfilePlan;
+use stillwell_scope::{Tasks, clock};
+use stillwell_units::{Moment, Nanos};
+use stillwell_wire::Timer;
+
+use crate::scrape::{Question, fetch};
+
+/// A profile may take this long.
+const LONGEST: Nanos = Nanos::from_secs(120);
+
+/// The profiles of one subject.
+#[derive(Debug)]
+pub(crate) struct Profiler {
+    pages: Vec<Rc<ProfiledPage>>,
+    tasks: Tasks,
+}
+
+#[derive(Debug)]
+struct ProfiledPage {
+    /// `None` if the URL is none.
+    asked: Option<Question>,
+    every: Nanos,
+    /// What its files are called, save their number.
+    path: PathBuf,
+    state: RefCell<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    is_running: bool,
+    due: Option<Moment>,
+    kept: u32,
+}
+
+impl Profiler {
+    /// Asks for `plans`; what comes is kept in `folder`.
+    pub(crate) fn new(plans: &[ProfilePlan], folder: &Path) -> Self {
+        let page = |(index, plan): (usize, &ProfilePlan)| ProfiledPage {
+            asked: Question::new(&plan.url, "*/*"),
+            every: plan.every,
+            path: folder.join(name_of(&plan.url, index)),
+            state: RefCell::default(),
+        };
+        Self {
+            pages: plans
+                .iter()
+                .enumerate()
+                .map(|one| Rc::new(page(one)))
+                .collect(),
+            tasks: Tasks::new(plans.len().max(1)),
+        }
+    }
+
+    /// Asks for every profile that is due at `now`.
+    pub(crate) fn begin(&mut self, now: Moment) {
+        for page in &self.pages {
+            let mut state = page.state.borrow_mut();
+            let is_due = state.due.is_none_or(|due| now >= due);
+            if state.is_running || !is_due || !self.tasks.has_room() {
+                continue;
+            }
+            state.is_running = true;
+            let page = Rc::clone(page);
+            self.tasks.spawn(async move {
+                // One that did not come is missed by nobody but its reader, who sees none.
+                let kept = page.keep().await.is_ok();
+                let mut state = page.state.borrow_mut();
+                state.is_running = false;
+                state.kept += u32::from(kept);
+                state.due = Some(clock::now() + page.every);
+            });
+        }
+    }
+
+    /// Forgets tasks that have ended. Cancel-safe; never ends by itself.
+    pub(crate) async fn tidy(&mut self) {
+        loop {
+            if self.tasks.is_empty() {
+                std::future::pending::<()>().await;
+            }
+            self.tasks.next_end().await;
+        }
+    }
+}
+
+impl ProfiledPage {
+    async fn keep(&self) -> io::Result<()> {
+        let failed = || io::Error::from(io::ErrorKind::InvalidData);
+        let asked = self.asked.as_ref().ok_or_else(failed)?;
+        let mut timer = Timer::new()?;
+        let profile = tokio::select! {
+            // A fetch that is given up leaves nothing but a closed connection.
+            profile = fetch(asked) => profile.map_err(|_| failed())?,
+            // Cancel-safe.
+            () = timer.until(clock::now() + LONGEST) => return Err(failed()),
+        };
+        let number = self.state.borrow().kept;
+        let path = format!("{}.{number:04}.pb.gz", self.path.display());
+        let path = Path::new(&path);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(path, profile)
+    }
+}
+
+/// A name for the files of a page: the last part of its path, and its number.
+fn name_of(url: &str, index: usize) -> String {
+    let path = url.split(['?', '#']).next().unwrap_or(url);
+    let last = path.rsplit('/').next().unwrap_or(path);
+    let is_plain = |c: &char| c.is_ascii_alphanumeric() || *c == '_' || *c == '-';
+    let plain: String = last.chars().filter(is_plain).collect();
+    format!("{plain}-{index}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_called_after_their_page() {
+        for (url, name) in [
+            ("http://a:1/debug/pprof/heap", "heap-0"),
+            ("http://a:1/debug/pprof/profile?seconds=5", "profile-0"),
+            ("http://a:1/../..", "-0"),
+            ("http://a:1", "a1-0"),
+        ] {
+            assert_eq!(name_of(url, 0), name);
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! What Datadog's intake is sent.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stillwell_fuzz::intake_datadog(bytes));

@@ -1,0 +1,5 @@
+//! What Elasticsearch and S3 are sent.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stillwell_fuzz::intake_logs(bytes));
