@@ -46,6 +46,7 @@ pub fn tcp_sink() -> SinkPlan {
             address: ([127, 0, 0, 1], 0).into(),
         },
         workers: 1,
+        limit: None,
     }
 }
 
@@ -63,6 +64,7 @@ pub fn http_sink() -> SinkPlan {
             connections_max: 100,
         },
         workers: 1,
+        limit: None,
     }
 }
 

@@ -84,6 +84,7 @@ fn some_manifest() -> Manifest {
         parts: Vec::new(),
         outcome: RunOutcome::Unfinished,
         ledger: None,
+        last_received: None,
     }
 }
 

@@ -17,6 +17,7 @@ mod intake;
 mod lines;
 mod load;
 mod template;
+mod wire;
 
 pub use files::{capture, config, lading_capture};
 pub use h2::{grpc_messages, h2_client, h2_frames, h2_server, hpack};
@@ -27,6 +28,7 @@ pub use intake::{
 };
 pub use load::{expression, load_answer, response_options};
 pub use template::{lading_template, template};
+pub use wire::nighthawk_wire;
 
 /// A page of metrics has no more series than asked for, every line of it is
 /// accounted for at most once, and names are never empty.

@@ -50,6 +50,9 @@ pub struct Manifest {
     /// What became of every stamped event, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<LedgerRecord>,
+    /// When the last byte came to a sink, if any came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_received: Option<Moment>,
     /// How the run ended.
     pub outcome: RunOutcome,
 }

@@ -58,6 +58,7 @@ fn manifest() -> Manifest {
         subject: None,
         parts: Vec::new(),
         ledger: None,
+        last_received: None,
         outcome: RunOutcome::Unfinished,
     }
 }

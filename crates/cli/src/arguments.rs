@@ -1,13 +1,17 @@
 //! What can be typed. Help texts live beside what they describe.
 
+mod bench;
 mod bisect;
 mod calibrate;
 mod compare;
+mod find_capacity;
 mod history;
+mod import;
 mod lading;
 mod lint;
 mod load;
 mod serve;
+mod service;
 mod transform;
 
 use std::net::SocketAddr;
@@ -17,12 +21,20 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use stillwell_config::VariantArgument;
 use stillwell_relay::{Endpoint, Format, OneIn, Rewrite, Stall, WorkAmount};
-use stillwell_units::{ByteSize, Nanos, Seed};
+use stillwell_units::{ByteRate, ByteSize, Nanos, Seed};
 
+pub(crate) use self::bench::{
+    BenchArguments, BenchFormat, TestArguments, TestBenchArguments, TestCommand,
+};
 pub(crate) use self::bisect::BisectArguments;
 pub(crate) use self::calibrate::{CalibrateArguments, HinderArguments};
 pub(crate) use self::compare::{CompareArguments, Method};
+pub(crate) use self::find_capacity::{
+    CapacityFormat, CapacityRate, FindCapacityArguments, NighthawkAdaptiveArguments, Objective,
+    load_arguments,
+};
 pub(crate) use self::history::{HistoryArguments, HistoryMethod, HistoryOutput};
+pub(crate) use self::import::ImportArguments;
 pub(crate) use self::lading::tools::{CaptoolArguments, CaptoolCommand, PayloadtoolArguments};
 pub(crate) use self::lading::{
     LadingCommand, LadingConfigArguments, LadingRunArguments, LadingTargetArguments,
@@ -38,6 +50,9 @@ pub(crate) use self::load::{
 };
 pub(crate) use self::serve::{
     NighthawkTestServerArguments, ServeArguments, ServeCertificate, ServeFormat, ServeVersions,
+};
+pub(crate) use self::service::{
+    NighthawkServiceArguments, ServiceArguments, ServiceRole, address as service_address,
 };
 pub(crate) use self::transform::{
     NighthawkTransformArguments, TransformArguments, TransformSource,
@@ -78,11 +93,18 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Make one observed run under generated load
     Rig(RigArguments),
+    /// Send a recording through a program and back, and account for every event
+    Bench(Box<BenchArguments>),
+    /// Run a tree of tests, as `tremor test` does
+    Test(TestArguments),
     /// Check configuration files and list what they would run; runs nothing
     Check(CheckArguments),
     /// Compare what was measured before or elsewhere: saved runs, captures and
     /// results of other tools, columns of numbers
     Compare(CompareArguments),
+    /// Read tables of programs side by side that others measured, or CSV of dstat,
+    /// and say what contradicts them
+    Import(ImportArguments),
     /// Print the reports of results again, in any format
     Report(ReportArguments),
     /// Show how goals moved over saved results, and where their level changed
@@ -102,8 +124,12 @@ pub(crate) enum Command {
     Schema,
     /// Send requests, and tell how fast and with which latency they are answered
     Load(Box<LoadArguments>),
+    /// Find the highest rate at which bounds hold, or the knee of the response
+    FindCapacity(Box<FindCapacityArguments>),
     /// Something to hit: a test server that answers, delays and misbehaves as told
     Serve(Box<ServeArguments>),
+    /// Make loads for others over gRPC, as Nighthawk's service does
+    Service(Box<ServiceArguments>),
     /// Tell the result of a load in another format
     Transform(TransformArguments),
     /// Relay events: the embedded subject, with switches that make it slower or
@@ -130,6 +156,13 @@ pub(crate) struct RunArguments {
     /// experiments below them (Stillwell's own or SMP's cases/NAME layout)
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
+    /// Of experiments with several subjects, only these: names with commas
+    /// between them, or `all` that are installed
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) subjects: Vec<String>,
+    /// Runs of each of several subjects [default: the experiment's, else 6]
+    #[arg(long, value_name = "N")]
+    pub(crate) runs: Option<u32>,
     #[command(flatten)]
     pub(crate) select: SelectArguments,
     /// Where results go [default: .stillwell/results/TIME-NAME]
@@ -393,6 +426,9 @@ pub(crate) struct RelayArguments {
     /// Stop for a time, again and again: `50ms@10s`
     #[arg(long, value_name = "LENGTH@EVERY")]
     pub(crate) stall: Option<Stall>,
+    /// Take no more than this in: `10 MiB/s`
+    #[arg(long, value_name = "RATE")]
+    pub(crate) limit: Option<ByteRate>,
     /// Drop one event in N on purpose, and say how many: `1/10000`
     #[arg(long, value_name = "1/N")]
     pub(crate) drop: Option<OneIn>,
@@ -405,6 +441,9 @@ pub(crate) struct RelayArguments {
     /// Send one event in N twice
     #[arg(long, value_name = "1/N")]
     pub(crate) double: Option<OneIn>,
+    /// Answer one request in N with 503, over HTTP and as Splunk's collector
+    #[arg(long, value_name = "1/N")]
+    pub(crate) refuse: Option<OneIn>,
 }
 
 #[cfg(test)]

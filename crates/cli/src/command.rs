@@ -1,12 +1,15 @@
 //! One module per command, and what they share.
 
+pub(crate) mod bench;
 pub(crate) mod bisect;
 pub(crate) mod calibrate;
 pub(crate) mod captool;
 pub(crate) mod check;
 pub(crate) mod compare;
 mod conduct;
+pub(crate) mod find_capacity;
 pub(crate) mod history;
+pub(crate) mod import;
 pub(crate) mod lading;
 pub(crate) mod lint;
 pub(crate) mod load;
@@ -21,4 +24,6 @@ pub(crate) mod run;
 pub(crate) mod schema;
 mod select;
 pub(crate) mod serve;
+pub(crate) mod service;
+pub(crate) mod test_bench;
 pub(crate) mod transform;

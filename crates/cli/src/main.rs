@@ -36,18 +36,8 @@ fn main() -> ExitCode {
     {
         return be_process_of_a_tree();
     }
-    if called_by_name().as_deref() == Some("nighthawk_test_server") {
-        let paint = Paint::new(ColorWhen::Auto);
-        let arguments = NighthawkTestServerArguments::parse();
-        let result = command::serve::run_as_nighthawk(&arguments, &paint);
-        return finish(result, &paint);
-    }
-    if called_by_name().as_deref() == Some("nighthawk_client") {
-        let paint = Paint::new(ColorWhen::Auto);
-        return command::load::nighthawk::run_as_nighthawk(&paint).into();
-    }
-    if called_by_name().as_deref() == Some("nighthawk_output_transform") {
-        return command::transform::run_as_nighthawk();
+    if let Some(code) = called_as_nighthawk() {
+        return code;
     }
     if let Some(result) = called_as_lading() {
         return finish(result, &Paint::new(ColorWhen::Auto));
@@ -64,7 +54,10 @@ fn main() -> ExitCode {
             let privileges = prepare_privileges();
             command::rig::run(&rig, &paint, &privileges)
         }
+        Command::Bench(bench) => command::bench::run(&bench, &paint, &prepare_privileges()),
+        Command::Test(test) => command::test_bench::run(&test.command, &paint),
         Command::Check(check) => command::check::run(&check, &paint),
+        Command::Import(import) => command::import::run(&import, &paint),
         Command::Compare(compare) => command::compare::run(&compare, &paint),
         Command::Report(report) => command::report::run(&report, &paint),
         Command::History(history) => command::history::run(&history, &paint),
@@ -83,11 +76,34 @@ fn main() -> ExitCode {
         Command::Lint(lint) => command::lint::run(&lint, &paint),
         Command::Schema => command::schema::run(),
         Command::Load(load) => command::load::run(&load, &paint),
+        Command::FindCapacity(find) => {
+            let privileges = prepare_privileges();
+            command::find_capacity::run(&find, &paint, &privileges)
+        }
         Command::Serve(serve) => command::serve::run(&serve, &paint),
+        Command::Service(service) => command::service::run(&service),
         Command::Transform(transform) => command::transform::run(&transform, &paint),
         Command::Relay(relay) => command::relay::run(&relay),
     };
     finish(result, &paint)
+}
+
+/// What Nighthawk's tools do, if this program was called by one of their names.
+fn called_as_nighthawk() -> Option<ExitCode> {
+    let paint = Paint::new(ColorWhen::Auto);
+    Some(match called_by_name()?.as_str() {
+        "nighthawk_test_server" => {
+            let arguments = NighthawkTestServerArguments::parse();
+            finish(command::serve::run_as_nighthawk(&arguments, &paint), &paint)
+        }
+        "nighthawk_client" => command::load::nighthawk::run_as_nighthawk(&paint).into(),
+        "nighthawk_service" => command::service::run_as_nighthawk(&paint).into(),
+        "nighthawk_adaptive_load_client" => {
+            command::find_capacity::adaptive::run_as_nighthawk(&paint).into()
+        }
+        "nighthawk_output_transform" => command::transform::run_as_nighthawk(),
+        _ => return None,
+    })
 }
 
 /// What lading and its tools do, if this program was called by one of their names.

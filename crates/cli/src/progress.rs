@@ -6,7 +6,7 @@ mod look;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use stillwell_lab::{LabProgress, PairsWanted};
+use stillwell_lab::{LabProgress, PairsWanted, TimeLeft};
 use stillwell_plan::{DesignPlan, Phase};
 use stillwell_run::Progress;
 use stillwell_units::{ByteSize, EventRate, Moment, float_from_u64};
@@ -29,6 +29,8 @@ pub(crate) struct Teller<'a> {
     head: String,
     phase: Option<Phase>,
     last: Option<(Moment, u64)>,
+    /// Whether runs stand in blocks and not in pairs.
+    of_block: bool,
 }
 
 impl<'a> Teller<'a> {
@@ -39,6 +41,7 @@ impl<'a> Teller<'a> {
             head: String::new(),
             phase: None,
             last: None,
+            of_block: false,
         }
     }
 
@@ -72,8 +75,19 @@ impl<'a> Teller<'a> {
             LabProgress::OperatingPoint { found, .. } => {
                 self.line(&format!("  rate: {}", found.reason));
             }
+            LabProgress::BlockStarted {
+                block,
+                of,
+                order,
+                left,
+                ..
+            } => self.block(block, of, order, left),
             LabProgress::RunStarted { identity, left } => {
-                self.head = format!("  {:<20} {} left", called(identity), span(left));
+                let called = match self.of_block {
+                    true => format!("block {} {}", identity.pair, identity.variant),
+                    false => called(identity),
+                };
+                self.head = format!("  {called:<20} {} left", span(left));
             }
             pair @ (LabProgress::PairStarted { .. }
             | LabProgress::PairEnded { .. }
@@ -101,6 +115,12 @@ impl<'a> Teller<'a> {
             }
             LabProgress::Note(note) => self.line(&format!("  {note}")),
         }
+    }
+
+    fn block(&mut self, block: u32, of: u32, order: &[&str], left: TimeLeft) {
+        let (order, left) = (order.join(", then "), span(left));
+        self.line(&format!("  block {block} of {of}: {order} ({left} left)"));
+        self.of_block = true;
     }
 
     /// Tells of a run.

@@ -7,10 +7,14 @@
     reason = "a test that cannot go on has failed, and says what it skips"
 )]
 
+#[path = "cli/bench.rs"]
+mod bench;
 #[path = "cli/bisect.rs"]
 mod bisect;
 #[path = "cli/both_ends.rs"]
 mod both_ends;
+#[path = "cli/capacity.rs"]
+mod capacity;
 #[path = "cli/captool.rs"]
 mod captool;
 #[path = "cli/compare.rs"]
@@ -53,6 +57,8 @@ mod resume;
 mod rig;
 #[path = "cli/serve.rs"]
 mod serve;
+#[path = "cli/service.rs"]
+mod service;
 #[path = "cli/stamps.rs"]
 mod stamps;
 #[path = "cli/start.rs"]
@@ -61,6 +67,8 @@ mod start;
 mod storage;
 #[path = "cli/subject.rs"]
 mod subject;
+#[path = "cli/subjects.rs"]
+mod subjects;
 #[path = "cli/system.rs"]
 mod system;
 #[path = "cli/telemetry.rs"]

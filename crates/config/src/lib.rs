@@ -13,6 +13,7 @@
 //! module `files` is the only one that touches the
 //! file system, behind a trait.
 
+mod bench;
 mod discover;
 mod envoy;
 mod files;
@@ -24,14 +25,21 @@ mod schema;
 mod smp;
 mod spec;
 
+pub use bench::{
+    Await, BenchAsked, BenchAsserts, BenchEndpoint, BenchFolder, BenchStep, BenchSubject,
+    BenchTree, FigureAssert, LoadedBench, TextAssert, is_wanted, load_bench, load_bench_tree,
+};
 pub use envoy::{
     EnvoyMessage, RequestSource, SourceBody, SourceRequest, load_test_server, upstream_tls,
 };
 pub use lint::{Linted, lint_files};
-pub use load::{FileKind, LadingRun, LadingSource, Loaded, load_lab, load_lading, load_rig};
+pub use load::{
+    FileKind, LadingRun, LadingSource, Loaded, has_subjects, load_lab, load_lading, load_rig,
+    load_subjects,
+};
 pub use overrides::{
-    DesignOverride, LabOverrides, ProgramOverride, RigOverrides, StoppingOverride, TargetOverride,
-    VariantArgument, VariantArgumentError,
+    DesignOverride, LabOverrides, ProgramOverride, RigOverrides, StoppingOverride,
+    SubjectsOverrides, TargetOverride, VariantArgument, VariantArgumentError,
 };
 pub use schema::schema;
 pub use stillwell_legacy::code::explain;

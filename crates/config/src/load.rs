@@ -19,6 +19,7 @@ mod apply;
 mod lab;
 mod lading;
 mod native;
+mod subjects;
 
 use native::NativeFile;
 
@@ -26,6 +27,9 @@ pub(crate) use lab::load_lab_from;
 #[cfg(test)]
 pub(crate) use lading::load_lading_from;
 pub use lading::{LadingRun, LadingSource, load_lading};
+#[cfg(test)]
+pub(crate) use subjects::load_subjects_from;
+pub use subjects::{has_subjects, load_subjects};
 
 /// A plan that may be run, and what was remarkable about it.
 #[derive(Clone, Debug)]
@@ -74,7 +78,7 @@ pub fn load_lab(
     load_lab_from(&Disk, &paths, overrides)
 }
 
-fn absolute(path: &Path) -> PathBuf {
+pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
@@ -195,6 +199,13 @@ fn rig_of_native(files: &dyn Files, path: &Path, found: &mut Diagnostics) -> Opt
 
 /// The rig of a file: its first variant, if it has any.
 fn rig_of_spec(mut spec: ExperimentSpec, found: &mut Diagnostics) -> RigPlan {
+    if let Some(first) = spec.contenders.first() {
+        let message = format!("the first of its subjects is run, `{}`", first.name);
+        let note = Diagnostic::note(code::VARIANTS, message);
+        found.push(note.help("`stillwell run` runs all of them, or those of `--subjects`"));
+        spec.rig.subject = first.subject.clone();
+        return spec.rig;
+    }
     let variants = std::mem::take(&mut spec.variants);
     let Some(variant) = variants.into_iter().next() else {
         return spec.rig;

@@ -87,6 +87,25 @@ pub struct LabOverrides {
     pub rate: Option<String>,
 }
 
+/// What a command line says about experiments with several subjects.
+#[derive(Clone, Debug, Default)]
+pub struct SubjectsOverrides {
+    /// Names, or patterns with `*`, of the experiments to run; all if none.
+    pub only: Vec<String>,
+    /// Names of the subjects to run, in the order of reports; all if none.
+    pub subjects: Vec<String>,
+    /// Runs of each subject.
+    pub runs: Option<u32>,
+    /// Length of load that is not measured.
+    pub warmup: Option<Nanos>,
+    /// Length of load that is measured.
+    pub measure: Option<Nanos>,
+    /// From which everything random follows.
+    pub seed: Option<Seed>,
+    /// `max`, or the rate of the only generator.
+    pub rate: Option<String>,
+}
+
 /// When an experiment has seen enough, as typed on a command line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StoppingOverride {

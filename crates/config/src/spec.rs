@@ -10,6 +10,7 @@ use stillwell_legacy::{
 use crate::files::{EntryKind, Files, resolve};
 
 mod check;
+mod contender;
 mod course;
 mod design;
 mod experiment;
@@ -35,7 +36,7 @@ pub(crate) use goal::{default_goals, parse_goal};
 pub(crate) use operating_point::{PROBE_DEFAULT, parse_share};
 pub(crate) use rate::parse_rate;
 pub(crate) use stopping::{LOOKS_PAIRS_MAX, PAIRS_MAX};
-pub(crate) use subject::{STOP_DEFAULT, name_of_program};
+pub(crate) use subject::{STOP_DEFAULT, name_of_program, read_subject};
 pub(crate) use variant::check_variants;
 
 /// `sun_path` holds 108 bytes, one of them the end.
@@ -57,7 +58,7 @@ impl Door<'_> {
     }
 
     /// A path to something that must be there already.
-    fn existing(&self, node: &Node, wanted: EntryKind) -> Option<PathBuf> {
+    pub(crate) fn existing(&self, node: &Node, wanted: EntryKind) -> Option<PathBuf> {
         let path = self.path(node)?;
         if path.to_string_lossy().contains('{') {
             return Some(path);

@@ -18,6 +18,7 @@ macro_rules! snapshot {
     };
 }
 
+mod bench;
 mod binary_payloads;
 mod course;
 mod goals;
@@ -29,6 +30,7 @@ mod matrix;
 mod mistakes;
 mod payloads;
 mod random;
+mod subjects;
 
 /// Files that lie in memory.
 #[derive(Debug, Default)]

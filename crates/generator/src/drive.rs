@@ -90,9 +90,11 @@ async fn push<T: Transport>(
         };
         if let Err(failure) = send::<T>(worker, connection, &mut sending).await {
             let left = sending.untouched();
+            worker.settled(u64::from(left.is_none()));
             feed.left = left.map(|left| (set, left));
             return Err(failure);
         }
+        worker.settled(1);
         if worker.is_ending() {
             return Ok(());
         }

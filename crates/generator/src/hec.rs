@@ -18,11 +18,12 @@ use stillwell_units::{Nanos, Seed};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
+use crate::acknowledged::again_after;
 use crate::call::{Answer, Caller, Link, Unscheduled, post};
 use crate::talk::{self, After, Dialogue};
 use crate::transport::LineError;
 use crate::worker::{Wait, Worker};
-use pending::Pending;
+use pending::{Kept, Pending};
 
 /// Where lines of text go.
 const RAW_PATH: &str = "/services/collector/raw";
@@ -38,6 +39,8 @@ const ASK_EVERY_AT_THE_END: Nanos = Nanos::from_millis(50);
 #[derive(Clone, Debug)]
 pub(crate) struct Hec {
     shared: Arc<Shared>,
+    /// How often a request that was refused is sent again.
+    retries: u32,
 }
 
 #[derive(Debug)]
@@ -95,7 +98,14 @@ impl Hec {
                 taken: AtomicUsize::new(0),
                 acknowledgements,
             }),
+            retries: 0,
         })
+    }
+
+    /// The same, which sends requests again that were refused for a while or got no
+    /// answer.
+    pub(crate) fn again(self, retries: u32) -> Self {
+        Self { retries, ..self }
     }
 
     /// Tasks of one connection.
@@ -110,6 +120,7 @@ impl Hec {
             worker: Rc::clone(worker),
             shared: Arc::clone(&self.shared),
             channel: taken % self.shared.channels.len(),
+            retries: self.retries,
             pending: RefCell::default(),
             crowded: Notify::new(),
             sent_all: Token::new(),
@@ -143,6 +154,7 @@ struct Talk {
     worker: Rc<Worker>,
     shared: Arc<Shared>,
     channel: usize,
+    retries: u32,
     pending: RefCell<Pending>,
     /// So many wait that it is time to ask.
     crowded: Notify,
@@ -155,25 +167,27 @@ impl Talk {
         &self.shared.channels[self.channel]
     }
 
-    /// A request is taken whose acknowledgement is `id`.
-    fn taken(&self, id: u64) {
+    /// A request of so many events is taken whose acknowledgement is `id`.
+    fn taken(&self, id: u64, events: u64) {
         let mut pending = self.pending.borrow_mut();
-        let lost = pending.add(id, clock::now());
+        let lost = pending.add(id, events, clock::now());
         if pending.is_crowded() {
             self.crowded.notify_one();
         }
         drop(pending);
         self.worker.shard.acks_pending.add(1);
-        self.ended(lost, 0);
+        self.ended(lost, Kept::default());
     }
 
     /// So many wait no more, since they are lost or acknowledged.
-    fn ended(&self, lost: u64, acknowledged: u64) {
+    fn ended(&self, lost: u64, kept: Kept) {
         let shard = &self.worker.shard;
         shard.acks_lost.add(lost);
-        shard.acks_received.add(acknowledged);
-        let pending = shard.acks_pending.total();
-        shard.acks_pending.set(pending - lost - acknowledged);
+        shard.acks_received.add(kept.requests);
+        shard.events_acknowledged.add(kept.events);
+        let ended = lost + kept.requests;
+        shard.acks_pending.set(shard.acks_pending.total() - ended);
+        self.worker.settled(ended);
     }
 
     /// Waits until it is time to ask; whether nothing more will be sent.
@@ -207,16 +221,30 @@ impl Dialogue for Talk {
     }
 
     /// Notes what is to be acknowledged.
-    fn answered(&self, answer: Answer, body: &[u8], _again: u32) -> After {
+    fn answered(&self, answer: Answer, body: &[u8], events: u64, again: u32) -> After {
         let is_taken = Outcome::of_status(answer.status) == Outcome::Ok;
-        if self.shared.acknowledgements.is_some() && is_taken {
-            match answer::ack_id(body) {
-                Some(id) => self.taken(id),
-                // Nobody will ever say what became of it.
-                None => self.worker.shard.acks_lost.add(1),
+        let shard = &self.worker.shard;
+        if !is_taken {
+            if let Some(pause) = again_after(answer.status, again, self.retries) {
+                return After::Again(pause);
             }
+            shard.events_refused.add(events);
+            return After::Next;
         }
-        After::Next
+        if self.shared.acknowledgements.is_none() {
+            return After::Next;
+        }
+        let Some(id) = answer::ack_id(body) else {
+            // Nobody will ever say what became of it.
+            shard.acks_lost.add(1);
+            return After::Next;
+        };
+        self.taken(id, events);
+        After::Later
+    }
+
+    fn unanswered(&self, again: u32) -> bool {
+        again < self.retries
     }
 }
 
@@ -245,7 +273,7 @@ async fn ask(talk: Rc<Talk>, how: HecAcknowledgements) {
             is_last = worker.wait(Wait::Other, talk.until_asking(how.every)).await;
         }
         let lost = talk.pending.borrow_mut().expire(clock::now(), how.timeout);
-        talk.ended(lost, 0);
+        talk.ended(lost, Kept::default());
         asking.round(&talk).await;
         if is_last && talk.pending.borrow().is_empty() {
             return;

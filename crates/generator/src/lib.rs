@@ -37,6 +37,7 @@
 //! written and every connection waits for its peer, and *late* for what a sleep
 //! took beyond its end, where that was more than 1 ms.
 
+mod acknowledged;
 mod backoff;
 mod call;
 mod container;

@@ -31,6 +31,8 @@ pub struct Prepared {
     turns: Option<Turns>,
     is_fresh: bool,
     stamps: Option<PreparedStamps>,
+    /// One for each worker whose payload has an end: cancelled once it has sent it.
+    ends: Vec<Token>,
 }
 
 /// What events are to be stamped with.
@@ -176,6 +178,12 @@ pub fn prepare<'s>(
     let workers = Share::all(u32::from(plan.workers.max(1)))
         .map(|share| PreparedWorker::new(plan, share, sources.clone()))
         .collect::<Result<Vec<_>, _>>()?;
+    let has_end = |worker: &PreparedWorker| worker.set.blocks_max().is_some();
+    let ends = if workers.iter().all(has_end) {
+        workers.iter().map(|_| Token::new()).collect()
+    } else {
+        Vec::new()
+    };
     let streams = workers.iter().map(|worker| usize::from(worker.connections));
     let streams = streams.sum();
     Ok(Prepared {
@@ -185,6 +193,7 @@ pub fn prepare<'s>(
         workers,
         turns: None,
         is_fresh: false,
+        ends,
         stamps: plan.stamps.map(|plan| PreparedStamps {
             plan,
             run: RunMark::NONE,
@@ -205,6 +214,7 @@ const fn carries_stamps(transport: &TransportPlan) -> bool {
             | TransportPlan::UnixStream { .. }
             | TransportPlan::UnixDatagram { .. }
             | TransportPlan::Http { .. }
+            | TransportPlan::Acknowledged(_)
             | TransportPlan::Files { .. }
             | TransportPlan::PassthruFile { .. }
             | TransportPlan::Tls { .. }
@@ -247,6 +257,13 @@ impl Prepared {
             is_fresh: true,
             ..self
         }
+    }
+
+    /// Cancelled, one for each worker, once all that is to be sent is; empty where
+    /// that has no end.
+    #[must_use]
+    pub fn ends(&self) -> &[Token] {
+        &self.ends
     }
 
     /// How many stamped events of each of its streams were begun, if events are
@@ -306,13 +323,15 @@ impl Prepared {
             let recipe = prepared.recipe.take().filter(|_| is_fresh);
             let ready = recipe.map(|recipe| build_beside(scope, place, &name, recipe));
             let ready = ready.transpose()?;
+            let sent_all = self.ends.get(index).cloned().unwrap_or_default();
             scope.worker(place.clone(), &name, move |token| {
                 let connections = prepared.connections;
                 let (set, mut state) = prepared.into_state(rate, start, turns, reserved);
                 let stamping = stamps.map(|stamps| stamps.of(first, connections, unit, &set));
                 state.stamps = stamping.is_some();
                 let sets = Sets::new(set, ready);
-                worker::run((sets, stamping), state, connections, line, token, stop)
+                let tokens = (token, stop, sent_all);
+                worker::run((sets, stamping), state, connections, line, tokens)
             })?;
         }
         Ok(())
@@ -431,6 +450,8 @@ impl PreparedWorker {
             published_at: now,
             stopped: false,
             stamps: false,
+            blocks_left: self.set.blocks_max(),
+            unsettled: 0,
         };
         (self.set, state)
     }

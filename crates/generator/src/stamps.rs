@@ -71,6 +71,7 @@ impl Stamping {
             stamper: Stamper::new(self.run, stream.id),
             stream,
             begun: cell::Cell::new(0),
+            filled_until: 0,
             bytes: Vec::new(),
         })
     }
@@ -83,6 +84,8 @@ pub(crate) struct Marks {
     stream: Stream,
     /// Events of the stream that were begun, stamped or not.
     begun: cell::Cell<u64>,
+    /// What of the stream will be begun once `bytes` are sent.
+    filled_until: u64,
     /// What is sent next; its room is used again.
     bytes: Vec<u8>,
 }
@@ -113,6 +116,7 @@ impl Marks {
         self.bytes.extend_from_slice(run.bytes);
         let spans = &stamping.spans[first_event(set, slice.first)..];
         let every = stamping.every;
+        self.filled_until = self.begun.get() + run.counts().events;
         let first = self.begun.get().div_ceil(every);
         let skipped = as_index(first * every - self.begun.get());
         let mut blocks = Blocks::new(set, slice, stamping.unit, times);
@@ -124,6 +128,15 @@ impl Marks {
                 self.stamper.write(token, sequence, times, spans[event]);
             }
         }
+    }
+
+    /// The copy that was marked last, to be sent once more: all of its events are
+    /// begun by that.
+    pub(crate) fn again(&self, stamping: &Stamping) -> &[u8] {
+        let begun = self.begun.get().max(self.filled_until);
+        self.begun.set(begun);
+        self.stream.counts[self.stream.index].set(begun.div_ceil(stamping.every));
+        &self.bytes
     }
 
     /// The marked copy, and where it is kept how much of it was begun.

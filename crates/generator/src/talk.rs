@@ -13,6 +13,7 @@ use tokio::time::sleep;
 use crate::backoff::Backoff;
 use crate::call::{Answer, Caller, Link, Outgoing};
 use crate::slice::Slice;
+use crate::stamps::Marks;
 use crate::worker::{Wait, Worker};
 
 /// One side of a conversation.
@@ -26,16 +27,25 @@ pub(crate) trait Dialogue {
     /// The head of every request.
     fn head(&self) -> &RequestTemplate;
 
-    /// An answer came, with this body, to a request that was sent `again` times
-    /// before: what is to be done about it. Its outcome is counted already.
-    fn answered(&self, answer: Answer, body: &[u8], again: u32) -> After;
+    /// An answer came, with this body, to a request of so many `events` that was
+    /// sent `again` times before: what is to be done about it. Its outcome is
+    /// counted already.
+    fn answered(&self, answer: Answer, body: &[u8], events: u64, again: u32) -> After;
+
+    /// Whether a request that was sent `again` times before, and has got no answer
+    /// now, is sent again.
+    fn unanswered(&self, _again: u32) -> bool {
+        false
+    }
 }
 
 /// What follows an answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum After {
-    /// The next request.
+    /// The next request; this one is settled.
     Next,
+    /// The next request; somebody else settles this one later.
+    Later,
     /// The same one, after so long.
     Again(Nanos),
 }
@@ -46,13 +56,16 @@ pub(crate) async fn talk(dialogue: &impl Dialogue) {
     let worker = dialogue.worker();
     let mut caller = Caller::new();
     let mut backoff = Backoff::new();
-    let mut left = None;
+    let mut feed = Feed {
+        left: None,
+        marks: worker.marks(),
+    };
     loop {
         let dial = || Link::open(dialogue.address());
         let Some(mut link) = worker.connect(&mut backoff, dial).await else {
             return;
         };
-        match converse(dialogue, &mut caller, &mut link, &mut left, &mut backoff).await {
+        match converse(dialogue, &mut caller, &mut link, &mut feed, &mut backoff).await {
             Parting::Ended => return,
             Parting::Agreed => {}
             Parting::Lost => {
@@ -83,20 +96,28 @@ struct Task {
     again: u32,
 }
 
-/// Sends request after request on one connection. A request that fails without
-/// an answer is not sent again; one that found the connection closed before it
-/// began is `left`.
+/// What one connection sends next, whatever becomes of the socket under it.
+#[derive(Debug)]
+struct Feed {
+    /// Taken, and not settled when the connection ended.
+    left: Option<Task>,
+    /// What its events are stamped with, if they are. Holds what was sent last.
+    marks: Option<Marks>,
+}
+
+/// Sends request after request on one connection. What found the connection closed
+/// before it began is left for the next one.
 async fn converse(
     dialogue: &impl Dialogue,
     caller: &mut Caller,
     link: &mut Link,
-    left: &mut Option<Task>,
+    feed: &mut Feed,
     backoff: &mut Backoff,
 ) -> Parting {
     let worker = dialogue.worker();
     let mut is_proven = false;
     loop {
-        let task = match left.take() {
+        let task = match feed.left.take() {
             Some(task) => task,
             None => match worker.ask_together().await {
                 Some((set, slice)) => Task {
@@ -110,25 +131,36 @@ async fn converse(
         // Servers close connections that were idle too long. On a connection
         // that never answered this is no such thing, but a failure.
         if is_proven && link.is_closed().await {
-            *left = Some(task);
+            feed.left = Some(task);
             return Parting::Agreed;
         }
-        let answer = match request(dialogue, caller, link, &task).await {
+        let answer = match request(dialogue, caller, link, &task, &mut feed.marks).await {
             Ok(answer) => answer,
             Err(outcome) => {
                 worker.shard.count(outcome);
+                if dialogue.unanswered(task.again) {
+                    let again = task.again + 1;
+                    feed.left = Some(Task { again, ..task });
+                } else {
+                    worker.settled(1);
+                }
                 return Parting::Lost;
             }
         };
         worker.shard.count(Outcome::of_status(answer.status));
         backoff.reset();
         is_proven = true;
-        if let After::Again(pause) = dialogue.answered(answer, caller.body(), task.again) {
-            let again = task.again + 1;
-            *left = Some(Task { again, ..task });
-            let pause = worker.unless_ending(sleep(pause.as_duration()));
-            if worker.wait(Wait::Other, pause).await.is_none() {
-                return Parting::Ended;
+        let events = events_of(worker, task.slice);
+        match dialogue.answered(answer, caller.body(), events, task.again) {
+            After::Next => worker.settled(1),
+            After::Later => {}
+            After::Again(pause) => {
+                let again = task.again + 1;
+                feed.left = Some(Task { again, ..task });
+                let pause = worker.unless_ending(sleep(pause.as_duration()));
+                if worker.wait(Wait::Other, pause).await.is_none() {
+                    return Parting::Ended;
+                }
             }
         }
         if !answer.keep_alive {
@@ -137,22 +169,33 @@ async fn converse(
     }
 }
 
+fn events_of(worker: &Worker, slice: Slice) -> u64 {
+    worker.set.run(slice.first, slice.last).counts().events
+}
+
 async fn request(
     dialogue: &impl Dialogue,
     caller: &mut Caller,
     link: &mut Link,
     task: &Task,
+    marks: &mut Option<Marks>,
 ) -> Result<Answer, Outcome> {
     let worker = dialogue.worker();
     let sent = clock::now();
     let answer = if task.again == 0 {
-        let mut sending = worker.sending_of(&task.set, task.slice);
+        let mut sending = worker.sending_marked(&task.set, task.slice, marks.as_mut());
         let call = caller.call(worker, link, dialogue.head(), &mut sending);
         call.await?
     } else {
         worker.shard.requests.add(1);
+        worker.shard.requests_again.add(1);
+        let rest = match worker.stamping().zip(marks.as_ref()) {
+            // What was sent before, with the numbers that it had.
+            Some((stamping, marks)) => marks.again(stamping),
+            None => task.set.run(task.slice.first, task.slice.last).bytes,
+        };
         let mut again = Again {
-            rest: task.set.run(task.slice.first, task.slice.last).bytes,
+            rest,
             shard: &worker.shard,
         };
         let call = caller.call(worker, link, dialogue.head(), &mut again);

@@ -87,7 +87,7 @@ impl Dialogue for Talk {
         &self.shared.head
     }
 
-    fn answered(&self, answer: Answer, _body: &[u8], again: u32) -> After {
+    fn answered(&self, answer: Answer, _body: &[u8], _events: u64, again: u32) -> After {
         let is_busy = matches!(answer.status, 429 | 503);
         if is_busy && again < self.shared.retries {
             After::Again(pause(again))

@@ -14,11 +14,12 @@ use std::rc::Rc;
 
 use stillwell_http::{HeadError, TargetError};
 use stillwell_metric::Outcome;
-use stillwell_plan::{GeneratorPlan, TransportPlan};
+use stillwell_plan::{AcknowledgedBy, GeneratorPlan, TransportPlan};
 use stillwell_scope::Tasks;
 use stillwell_wire::DialError;
 use stillwell_wire::tls::TlsError;
 
+use crate::acknowledged::{self, Posts};
 use crate::container::{self, ContainersToBe};
 use crate::drive::drive;
 use crate::exchange;
@@ -84,6 +85,7 @@ pub(crate) enum Line {
     UnixDatagram(UnixDatagram),
     Http(BlockLine),
     SplunkHec(Hec),
+    Posts(Posts),
     Grpc(Grpc),
     TraceAgent(TraceAgent),
     Files(Files),
@@ -128,6 +130,15 @@ impl Line {
                 token,
                 acknowledgements,
             } => Self::SplunkHec(Hec::new(plan, url, token, *acknowledgements)?),
+            TransportPlan::Acknowledged(asked) => match &asked.by {
+                AcknowledgedBy::Status { headers } => {
+                    Self::Posts(Posts::new(&asked.url, headers, asked.retries)?)
+                }
+                AcknowledgedBy::SplunkHec { token, questions } => {
+                    let hec = Hec::new(plan, &asked.url, token, Some(*questions))?;
+                    Self::SplunkHec(hec.again(asked.retries))
+                }
+            },
             TransportPlan::Grpc { url } => Self::Grpc(Grpc::new(url)?),
             TransportPlan::TraceAgent { url, retries } => {
                 Self::TraceAgent(TraceAgent::new(plan, url, *retries)?)
@@ -183,6 +194,11 @@ impl Line {
             Self::SplunkHec(hec) => {
                 for _ in 0..connections {
                     hec.open(worker, tasks);
+                }
+            }
+            Self::Posts(posts) => {
+                for _ in 0..connections {
+                    tasks.spawn(acknowledged::send(Rc::clone(worker), posts.clone()));
                 }
             }
             Self::Grpc(grpc) => {

@@ -56,14 +56,14 @@ pub(crate) struct Worker {
     end: Token,
 }
 
-/// Runs a worker until `scope` or `stop` is cancelled.
+/// Runs a worker until `scope` or `stop` is cancelled; cancels `sent_all` once
+/// there is nothing left to send.
 pub(crate) async fn run(
     (sets, stamping): (Sets, Option<Stamping>),
     state: State,
     connections: u16,
     line: Line,
-    scope: Token,
-    stop: Token,
+    (scope, stop, sent_all): (Token, Token, Token),
 ) -> Result<(), PartError> {
     let worker = Rc::new(Worker {
         set: Rc::clone(&sets.first),
@@ -94,6 +94,9 @@ pub(crate) async fn run(
         let mut state = worker.state.borrow_mut();
         state.resume(Wait::Other, now);
         state.publish(now);
+        if state.is_done() {
+            sent_all.cancel();
+        }
         if is_over {
             state.stopped = true;
             break;
@@ -215,6 +218,18 @@ impl Worker {
     pub(crate) fn sending_of<'a>(&'a self, set: &'a BlockSet, slice: Slice) -> Sending<'a> {
         self.shard.requests.add(1);
         Sending::new(set, &self.shard, self.unit, slice)
+    }
+
+    /// What events are stamped with, if they are.
+    pub(crate) const fn stamping(&self) -> Option<&Stamping> {
+        self.stamping.as_ref()
+    }
+
+    /// So many slices that were taken are sent, and what is to be known of them is
+    /// known.
+    pub(crate) fn settled(&self, slices: u64) {
+        let mut state = self.state.borrow_mut();
+        state.unsettled = state.unsettled.saturating_sub(slices);
     }
 
     /// The marks of one more connection, if events are stamped.

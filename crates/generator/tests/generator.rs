@@ -20,6 +20,8 @@ mod hec;
 mod http;
 #[path = "generator/prepare.rs"]
 mod prepare;
+#[path = "generator/replay.rs"]
+mod replay;
 #[path = "generator/stream.rs"]
 mod stream;
 #[path = "generator/tls.rs"]

@@ -109,6 +109,13 @@ impl Forecast {
         }
     }
 
+    /// Takes away one run of a part that is not made.
+    pub fn skip(&mut self, part: usize) {
+        if let Some(part) = self.parts.get_mut(part) {
+            part.runs_left = part.runs_left.map(|runs| runs.saturating_sub(1));
+        }
+    }
+
     /// How long the runs of one part that are left will take.
     #[must_use]
     pub fn left_of(&self, part: usize) -> TimeLeft {

@@ -47,6 +47,7 @@ mod progress;
 mod request;
 mod results;
 mod session;
+mod subjects;
 mod upgrade;
 mod verdict_file;
 mod warmup;
@@ -68,4 +69,8 @@ pub use outcome::{LabOutcome, Problem, ProblemKind};
 pub use policy::{Consequence, consequence};
 pub use progress::{LabProgress, PairsWanted};
 pub use results::{LAB_SCHEMA, LabRecord, Results, latest};
+pub use subjects::{
+    ContenderIdentity, FileIdentity, NotInstalled, SUBJECTS_SCHEMA, SubjectsOutcome,
+    SubjectsRecord, not_installed, run_subjects,
+};
 pub use warmup::{WARMUP_SCHEMA, WarmupRecord};

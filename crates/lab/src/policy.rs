@@ -5,7 +5,7 @@ use stillwell_capture::RunOutcome;
 /// After so many lost pairs an experiment of which nothing ever worked is given
 /// up. Where something did, [`standing`](stillwell_verdict::standing) says how
 /// many pairs may be repeated.
-const LOST_AT_START_MAX: u32 = 2;
+pub(crate) const LOST_AT_START_MAX: u32 = 2;
 
 /// What the end of a run means for the rest of the lab.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

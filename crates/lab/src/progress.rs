@@ -76,6 +76,19 @@ pub enum LabProgress<'a> {
         /// Whether they run one after the other, or how at once.
         design: DesignPlan,
     },
+    /// A block began, in which each of several subjects runs once.
+    BlockStarted {
+        /// The experiment.
+        experiment: &'a str,
+        /// The block, from 1.
+        block: u32,
+        /// How many there are.
+        of: u32,
+        /// The names of the subjects, in the order in which they run.
+        order: &'a [&'a str],
+        /// How long all that follows will take.
+        left: TimeLeft,
+    },
     /// A run began. Where both runs of a pair are made at once, both begin.
     RunStarted {
         /// Which.

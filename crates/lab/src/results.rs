@@ -25,6 +25,7 @@ pub(crate) use self::pairs::PairLeft;
 pub const LAB_SCHEMA: &str = "stillwell/lab/v1";
 
 const LAB: &str = "lab.json";
+const SUBJECTS: &str = "subjects.json";
 const SUMMARY: &str = "summary.json";
 
 /// What was asked for: `lab.json`.
@@ -72,6 +73,13 @@ impl Results {
     #[must_use]
     pub fn lab(&self) -> PathBuf {
         self.root.join(LAB)
+    }
+
+    /// What was asked for where several subjects were run: a
+    /// [`SubjectsRecord`](crate::SubjectsRecord).
+    #[must_use]
+    pub fn subjects(&self) -> PathBuf {
+        self.root.join(SUBJECTS)
     }
 
     /// All results of an experiment.
@@ -250,7 +258,9 @@ pub fn latest(results_root: &Path) -> Result<Option<PathBuf>, LabError> {
     for entry in entries {
         let folder = entry.map_err(unreadable)?.path();
         // Folders of other kinds, and records of other versions, are passed over.
-        if let Ok(started) = read_json::<Started>(&folder.join(LAB)) {
+        let started = read_json::<Started>(&folder.join(LAB))
+            .or_else(|_| read_json::<Started>(&folder.join(SUBJECTS)));
+        if let Ok(started) = started {
             let key = (started.started_wall_millis, folder);
             latest = latest.max(Some(key));
         }

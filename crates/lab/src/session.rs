@@ -289,7 +289,7 @@ const fn probe_part(index: usize) -> usize {
 
 /// What the subject of the run in `folder` said last, to follow what went wrong
 /// with it: a program that does not start mostly says why.
-fn last_words(folder: &Path) -> String {
+pub(crate) fn last_words(folder: &Path) -> String {
     let manifest: Result<Manifest, _> = read_json(&folder.join("manifest.json"));
     let subject = manifest.ok().and_then(|manifest| manifest.subject);
     let lines = subject.map(|subject| subject.last_lines);
@@ -298,7 +298,7 @@ fn last_words(folder: &Path) -> String {
 }
 
 /// An error and all its sources, as one line.
-fn chain(error: &dyn Error) -> String {
+pub(crate) fn chain(error: &dyn Error) -> String {
     let mut told = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {

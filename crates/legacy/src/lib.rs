@@ -10,6 +10,7 @@
 //! * [`lading`]: `lading.yaml`, list and map shape;
 //! * [`lint`]: old spellings in both, and today's;
 //! * [`smp`]: `experiment.yaml` and `config.yaml` of SMP cases;
+//! * [`tremor`]: the keys of its `bench` connector;
 //! * [`results`]: what others measured: Nighthawk and fortio JSON, and columns.
 //!
 //! The native formats of the configuration door stand on the same reader, so
@@ -18,6 +19,7 @@
 pub mod code;
 mod command;
 mod diagnostic;
+pub mod harness;
 pub mod lading;
 pub mod lint;
 mod network;
@@ -29,6 +31,7 @@ pub mod results;
 mod rules;
 pub mod smp;
 mod source;
+pub mod tremor;
 
 pub use command::split_command;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};

@@ -87,6 +87,9 @@ pub fn ready_probe_of(generators: &[GeneratorPlan]) -> ReadyProbe {
         | TransportPlan::TraceAgent { url, .. } => Some(ReadyProbe::Tcp {
             address: check_any_url(url).ok()?,
         }),
+        TransportPlan::Acknowledged(plan) => Some(ReadyProbe::Tcp {
+            address: check_any_url(&plan.url).ok()?,
+        }),
         TransportPlan::UnixStream { path } | TransportPlan::UnixDatagram { path } => {
             Some(file_probe(path))
         }

@@ -5,16 +5,19 @@
 //!   what a load found;
 //! * [`CommandLineOptions`]: what was asked for;
 //! * [`read_json`], [`read_yaml`]: from text, refusing what no such message has;
-//! * [`write_json`], [`write_yaml`]: to text, as the tool writes it.
+//! * [`write_json`], [`write_yaml`]: to text, as the tool writes it;
+//! * [`wire`]: the same over gRPC.
 //!
 //! Messages of Envoy inside of them are kept as they stand.
 
+pub mod adaptive;
 mod enums;
 mod fields;
 mod options;
 mod read;
 mod time;
 mod tree;
+pub mod wire;
 mod write;
 mod yaml;
 

@@ -138,6 +138,7 @@ fn target_place(transport: &TransportPlan) -> Option<(&'static str, String)> {
         | TransportPlan::SplunkHec { url, .. }
         | TransportPlan::Grpc { url }
         | TransportPlan::TraceAgent { url, .. } => ("tcp", check_any_url(url).ok()?),
+        TransportPlan::Acknowledged(plan) => ("tcp", check_any_url(&plan.url).ok()?),
         TransportPlan::Udp { address, .. } => ("udp", address.clone()),
         TransportPlan::UnixStream { path } | TransportPlan::UnixDatagram { path } => {
             ("unix", path.display().to_string())

@@ -111,6 +111,9 @@ catalogue! {
     RESPONSE_TIME = "response_time", Nanoseconds, Histogram, "End of the answer less the intended time of its request.";
     SERVICE_TIME = "service_time", Nanoseconds, Histogram, "End of the answer less the sent time of its request.";
     BLOCKS_AGAIN = "blocks_again", Count, Counter, "Blocks that a generator had sent before, since no new ones were ready.";
+    EVENTS_ACKNOWLEDGED = "events_acknowledged", Count, Counter, "Events of which the receiver says that it has them.";
+    EVENTS_REFUSED = "events_refused", Count, Counter, "Events that the receiver refused for good.";
+    REQUESTS_AGAIN = "requests_again", Count, Counter, "Requests that were sent once more.";
     ACKS_RECEIVED = "ack_ids_acked", Count, Counter, "Requests that the receiver says it has kept.";
     ACKS_LOST = "ack_ids_dropped", Count, Counter, "Requests that were taken and not acknowledged in time.";
     ACKS_PENDING = "ack_ids_pending", Count, Gauge, "Requests that were taken and are neither acknowledged nor lost yet.";
@@ -200,8 +203,12 @@ catalogue! {
     HOST_NET_RECEIVE_BYTES = "host_net_receive_bytes", Bytes, Counter, "Bytes that the run's network interfaces received.";
     HOST_NET_SEND_BYTES = "host_net_send_bytes", Bytes, Counter, "Bytes that the run's network interfaces sent.";
     HOST_NET_DROPS = "host_net_drops", Count, Counter, "Packets that the run's network interfaces dropped, UDP receive errors included.";
+    HOST_TCP_ESTABLISHED = "host_tcp_established", Count, Gauge, "TCP connections of the run's network that are open, both ends counted.";
+    HOST_TCP_OPENED = "host_tcp_opened", Count, Counter, "TCP connections that the run's network opened, both ends counted.";
+    HOST_TCP_TIME_WAIT = "host_tcp_time_wait", Count, Gauge, "TCP connections of the run's network that have ended and are remembered.";
     HOST_DISK_READ_BYTES = "host_disk_read_bytes", Bytes, Counter, "Bytes that the host's disks read.";
     HOST_DISK_WRITE_BYTES = "host_disk_write_bytes", Bytes, Counter, "Bytes that the host's disks wrote.";
+    HOST_DISK_FLUSHES = "host_disk_flushes", Count, Counter, "Flushes of the host's disks: one or more for each sync of a file.";
     // The sampler itself.
     SAMPLER_DELAY = "sampler_delay", Nanoseconds, Gauge, "How late this beat was.";
     SCRAPE_OK = "scrape_ok", Count, Counter, "Scrapes of the subject's metrics that succeeded, labelled url.";

@@ -35,6 +35,12 @@ pub struct GeneratorShard {
     pub connections: Cell,
     /// Blocks that were sent before, since no new ones were ready.
     pub blocks_again: Cell,
+    /// Events of which the receiver says that it has them.
+    pub events_acknowledged: Cell,
+    /// Events that it refused for good.
+    pub events_refused: Cell,
+    /// Requests that were sent once more.
+    pub requests_again: Cell,
     /// Requests that the receiver says it has kept.
     pub acks_received: Cell,
     /// Requests that were taken and not acknowledged in time.
@@ -75,6 +81,9 @@ impl GeneratorShard {
             requests: Cell::default(),
             connections: Cell::default(),
             blocks_again: Cell::default(),
+            events_acknowledged: Cell::default(),
+            events_refused: Cell::default(),
+            requests_again: Cell::default(),
             acks_received: Cell::default(),
             acks_lost: Cell::default(),
             acks_pending: Cell::default(),
@@ -123,6 +132,9 @@ impl Shard for GeneratorShard {
         }
         let rare = [
             (metric::BLOCKS_AGAIN, &self.blocks_again),
+            (metric::EVENTS_ACKNOWLEDGED, &self.events_acknowledged),
+            (metric::EVENTS_REFUSED, &self.events_refused),
+            (metric::REQUESTS_AGAIN, &self.requests_again),
             (metric::ACKS_RECEIVED, &self.acks_received),
             (metric::ACKS_LOST, &self.acks_lost),
             (metric::ACK_QUESTIONS_OK, &self.ack_questions_ok),
@@ -168,6 +180,8 @@ pub struct SinkShard {
     pub events_served: Cell,
     /// Connections accepted.
     pub connections: Cell,
+    /// When the last byte had come, in nanoseconds of the run's clock; 0 before.
+    pub received_at: Cell,
     /// Connections given up because of what they sent.
     pub errors: Cell,
     /// Requests whose bodies were not what the protocol says.
@@ -188,6 +202,7 @@ impl SinkShard {
             messages: Cell::default(),
             events_served: Cell::default(),
             connections: Cell::default(),
+            received_at: Cell::default(),
             errors: Cell::default(),
             malformed: Cell::default(),
             account: AccountCells::default(),

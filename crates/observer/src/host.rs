@@ -79,9 +79,20 @@ impl HostReader {
             add(metric::HOST_NET_SEND_BYTES, Some(sent));
             add(metric::HOST_NET_DROPS, Some(drops.saturating_add(errors)));
         }
+        // The states of single connections would take milliseconds to list.
+        if let Some([open, opened, _]) = read("thread-self/net/snmp", &network::tcp_counts) {
+            add(metric::HOST_TCP_ESTABLISHED, Some(open));
+            add(metric::HOST_TCP_OPENED, Some(opened));
+        }
+        let waiting = read("thread-self/net/sockstat", &|text| {
+            Some([network::tcp_time_wait(text)?, 0, 0])
+        });
+        add(metric::HOST_TCP_TIME_WAIT, waiting.map(|[count, ..]| count));
         if let Some([read_bytes, written, _]) = read("diskstats", &|text| disk::parse(text)) {
             add(metric::HOST_DISK_READ_BYTES, Some(read_bytes));
             add(metric::HOST_DISK_WRITE_BYTES, Some(written));
+            let flushes = read("diskstats", &|text| Some([disk::flushes(text)?, 0, 0]));
+            add(metric::HOST_DISK_FLUSHES, flushes.map(|[count, ..]| count));
         }
         let load = text::read(&self.proc.join("loadavg"), buffer).and_then(parse_load);
         samples.extend(load.map(|load| Sample::new(metric::HOST_LOAD, &none, Value::Float(load))));

@@ -10,6 +10,7 @@ use crate::SlotUse;
 pub(crate) mod apache_common;
 pub(crate) mod ascii;
 pub(crate) mod cef;
+pub(crate) mod cut;
 pub(crate) mod datadog_log;
 pub(crate) mod dogstatsd;
 pub(crate) mod elasticsearch;

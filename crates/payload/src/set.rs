@@ -1,10 +1,11 @@
 //! All that one worker sends.
 
-use stillwell_plan::{PayloadFormat, PayloadPlan, RateUnit, TemplateError};
+use stillwell_plan::{PayloadFormat, PayloadPlan, RateUnit, ReplayPlan, TemplateError};
 use stillwell_units::{ByteSize, Seed};
 
 use crate::block::as_usize;
 use crate::fill::{Layout, Mark, Sizes, fill};
+use crate::format::cut::{self, Cuts};
 use crate::format::replay::{self, Replay};
 use crate::format::{Frame, Recipe, lines};
 use crate::{Block, Counts, Fingerprint, Limit, SLOT_WIDTH, catalogue};
@@ -16,6 +17,8 @@ use crate::{Block, Counts, Fingerprint, Limit, SLOT_WIDTH, catalogue};
 #[derive(Debug)]
 pub struct BlockSet {
     layout: Layout,
+    /// How many blocks are sent in all, where that has an end.
+    blocks_max: Option<u64>,
 }
 
 /// Whether events keep room for a stamp.
@@ -100,7 +103,13 @@ impl BlockSet {
         slots: SlotUse,
     ) -> Result<Self, BuildError> {
         let (seeds, sources) = (seed.into(), source.into());
+        let mut blocks_max = None;
         let layout = match &plan.format {
+            PayloadFormat::Replay(replay) => {
+                let (layout, most) = of_recording(plan, replay, cache, &sources, slots)?;
+                blocks_max = most;
+                layout
+            }
             PayloadFormat::Lines { .. }
             | PayloadFormat::Static { .. }
             | PayloadFormat::StaticChunks { .. }
@@ -112,7 +121,7 @@ impl BlockSet {
             }
             _ => seeded(plan, cache, seeds, slots)?,
         };
-        Ok(Self { layout })
+        Ok(Self { layout, blocks_max })
     }
 
     /// How many blocks there are, at least one.
@@ -123,6 +132,13 @@ impl BlockSet {
     )]
     pub fn len(&self) -> usize {
         self.layout.marks.len() - 1
+    }
+
+    /// How many blocks are to be sent in all, counted over and over; `None` where
+    /// that has no end.
+    #[must_use]
+    pub const fn blocks_max(&self) -> Option<u64> {
+        self.blocks_max
     }
 
     /// Block number `index`, from 0. Panics where there is none.
@@ -234,6 +250,27 @@ fn of_files(
     fill(&mut replay, Frame::Lines, sizes(shape), size)
 }
 
+/// The events of a recording, and how many blocks are sent in all.
+fn of_recording(
+    plan: &PayloadPlan,
+    replay: &ReplayPlan,
+    cache: ByteSize,
+    sources: &Sources<'_>,
+    slots: SlotUse,
+) -> Result<(Layout, Option<u64>), BuildError> {
+    let first = *sources.0.first().ok_or(BuildError::SourceMissing)?;
+    let mut cuts = Cuts::new(replay, first, cache, slots)?;
+    let (size, passes) = (cuts.size(), cuts.passes());
+    // Blocks of a recording are drawn from nothing.
+    let sizes = Sizes::new(cut::shape(plan.blocks), Seed::from_number(0));
+    let layout = fill(&mut cuts, Frame::Lines, sizes, size)?;
+    let each = (layout.marks.len() - 1) as u64 / passes;
+    let most = replay
+        .rounds
+        .map(|rounds| rounds.max(1).saturating_mul(each));
+    Ok((layout, most))
+}
+
 /// Events of a format that is written from a seed.
 fn seeded(
     plan: &PayloadPlan,
@@ -322,6 +359,12 @@ pub enum BuildError {
     /// The file whose lines were asked for has none.
     #[error("the file holds no lines")]
     SourceEmpty,
+    /// A piece of a recording is not base64.
+    #[error("piece {number} of the recording is not base64")]
+    NotBase64 {
+        /// Its number, from 1: of a line, or of a chunk.
+        number: u64,
+    },
     /// Stamp slots were asked for in the lines of a file.
     #[error("the lines of a file are sent as they are and cannot carry stamps")]
     Unstampable,

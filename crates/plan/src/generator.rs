@@ -1,5 +1,6 @@
 //! Who sends, where to, and when.
 
+mod acknowledged;
 mod exchange;
 mod system;
 
@@ -10,6 +11,7 @@ use stillwell_units::{ByteRate, ByteSize, EventRate, Nanos, Seed};
 
 use crate::{ClientTlsPlan, PayloadPlan, StampPlan};
 
+pub use acknowledged::{AcknowledgedBy, AcknowledgedPlan};
 pub use exchange::ExchangePlan;
 pub use system::{ContainerPlan, ExecutablePlan, ProcFsPlan, ProcessTreePlan, WordsPlan};
 
@@ -82,6 +84,8 @@ pub enum TransportPlan {
         /// Whether it is asked what became of the events.
         acknowledgements: Option<HecAcknowledgements>,
     },
+    /// One HTTP POST a block, again until it is acknowledged.
+    Acknowledged(Box<AcknowledgedPlan>),
     /// One unary gRPC call a block over HTTP/2, one call in flight a connection.
     Grpc {
         /// `http://host:port/package.Service/Method`.
@@ -213,6 +217,10 @@ impl TransportPlan {
             Self::UnixDatagram { .. } => "unix_datagram",
             Self::Http { .. } => "http",
             Self::SplunkHec { .. } => "splunk_hec",
+            Self::Acknowledged(plan) => match plan.by {
+                AcknowledgedBy::Status { .. } => "http",
+                AcknowledgedBy::SplunkHec { .. } => "splunk_hec",
+            },
             Self::Grpc { .. } => "grpc",
             Self::TraceAgent { .. } => "trace_agent",
             Self::Files { .. } => "file_gen",
@@ -250,6 +258,7 @@ impl TransportPlan {
             | Self::SplunkHec { url, .. }
             | Self::Grpc { url }
             | Self::TraceAgent { url, .. } => Some(url),
+            Self::Acknowledged(plan) => Some(&plan.url),
             Self::Tcp { .. }
             | Self::Udp { .. }
             | Self::UnixStream { .. }
@@ -277,6 +286,7 @@ impl TransportPlan {
             | Self::UnixStream { .. }
             | Self::Http { .. }
             | Self::SplunkHec { .. }
+            | Self::Acknowledged(_)
             | Self::Grpc { .. }
             | Self::TraceAgent { .. }
             | Self::Files { .. }

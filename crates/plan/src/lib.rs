@@ -11,9 +11,13 @@
 //! * one comparison: [`ExperimentPlan`] of a rig, [`VariantPlan`]s,
 //!   [`GoalPlan`]s and [`CheckPlan`]s;
 //! * several: [`LabPlan`];
+//! * one workload for several programs: [`SubjectsPlan`] of [`ContenderPlan`]s;
 //! * requests to a service, without a subject: [`LoadPlan`].
 
+mod bench;
+mod capacity;
 mod check;
+mod contender;
 mod estimate;
 mod experiment;
 mod generator;
@@ -31,16 +35,19 @@ mod stopping;
 mod subject;
 mod tls;
 
+pub use bench::BenchPlan;
+pub use capacity::{CapacityBound, CapacityBoundError, CapacityFigure};
 pub use check::{Aggregation, CheckPlan, SeriesSelector};
+pub use contender::{ContenderPlan, Delivery, Durability, RUNS_DEFAULT, RUNS_MAX, SubjectsPlan};
 pub use estimate::TimeEstimate;
 pub use experiment::{
     BinarySource, ExperimentPlan, FamilyPlan, GitSource, LabPlan, OperatingPoint, ReportLink,
     VariantPlan,
 };
 pub use generator::{
-    ContainerPlan, ExchangePlan, ExecutablePlan, FileLayout, FileTreePlan, GeneratorPlan,
-    HecAcknowledgements, ProcFsPlan, ProcessTreePlan, RatePlan, RateShape, RateUnit, StreamTarget,
-    TransportPlan, WordsPlan,
+    AcknowledgedBy, AcknowledgedPlan, ContainerPlan, ExchangePlan, ExecutablePlan, FileLayout,
+    FileTreePlan, GeneratorPlan, HecAcknowledgements, ProcFsPlan, ProcessTreePlan, RatePlan,
+    RateShape, RateUnit, StreamTarget, TransportPlan, WordsPlan,
 };
 pub use goal::{
     Direction, GoalMetric, GoalMetricError, GoalPlan, LatencyQuantile, Reduction, Scale, SeriesGoal,
@@ -63,9 +70,10 @@ pub use payload::{
     DogstatsdPlan, DogstatsdTimestamp, DogstatsdValue, NetflowPlan, NetflowVersion,
     OTLP_CONTEXTS_MAX, OtlpContexts, OtlpHistogramLimits, OtlpLogsPlan, OtlpMetricKinds,
     OtlpMetricsPlan, OtlpSeverities, OtlpTracesPlan, PATTERN_TEXTS_MAX, PatternError,
-    PayloadFormat, PayloadPlan, REMOTE_WRITE_SERIES_MAX, RemoteWritePlan, TRACE_AGENT_CONTEXTS_MAX,
-    TRACE_DEPTH_MAX, TopologyError, TraceAgentPlan, TraceAttribute, TraceCall, TraceEncoding,
-    TraceOperation, TraceService, TraceValue, TraceWork, expand_all,
+    PayloadFormat, PayloadPlan, REMOTE_WRITE_SERIES_MAX, RemoteWritePlan, ReplayCut, ReplayEnd,
+    ReplayPlan, TRACE_AGENT_CONTEXTS_MAX, TRACE_DEPTH_MAX, TopologyError, TraceAgentPlan,
+    TraceAttribute, TraceCall, TraceEncoding, TraceOperation, TraceService, TraceValue, TraceWork,
+    expand_all,
 };
 pub use phases::{Phase, PhasesPlan, StepAction, StepPlan, SubjectSignal};
 pub use placement::{CpuChoice, IsolationPlan, PlacementPlan, Wanted};

@@ -10,6 +10,7 @@ mod datagrams;
 mod dogstatsd;
 mod opentelemetry;
 mod pattern;
+mod replay;
 mod template;
 mod text;
 mod time_pattern;
@@ -29,6 +30,7 @@ pub use opentelemetry::{
     OtlpMetricsPlan, OtlpSeverities,
 };
 pub use pattern::{PATTERN_TEXTS_MAX, PatternError, expand_all};
+pub use replay::{ReplayCut, ReplayEnd, ReplayPlan};
 
 pub use template::{
     Alphabet, TEMPLATE_DEPTH_MAX, TEMPLATE_EVENT_MAX, TemplateError, TemplatePart, TemplatePlan,
@@ -135,6 +137,8 @@ pub enum PayloadFormat {
         /// The files, as absolute paths, at least one.
         paths: Vec<PathBuf>,
     },
+    /// What is in a file, cut into events that may carry stamps, over and over.
+    Replay(ReplayPlan),
     /// The lines of a log without their times, each second a block.
     StaticTimestamped(TimestampedPlan),
     /// JSON as a template of lading says, one value a line.
@@ -171,6 +175,7 @@ impl PayloadFormat {
             Self::Cef { .. } => "cef",
             Self::Static { .. } => "static",
             Self::StaticChunks { .. } => "static_chunks",
+            Self::Replay(_) => "replay",
             Self::StaticTimestamped(_) => "static_timestamped",
             Self::TemplatedJson(_) => "templated_json",
             Self::Template(_) => "template",
@@ -190,9 +195,9 @@ impl PayloadFormat {
     #[must_use]
     pub fn files(&self) -> &[PathBuf] {
         match self {
-            Self::Lines { path } | Self::StaticTimestamped(TimestampedPlan { path, .. }) => {
-                std::slice::from_ref(path)
-            }
+            Self::Lines { path }
+            | Self::Replay(ReplayPlan { path, .. })
+            | Self::StaticTimestamped(TimestampedPlan { path, .. }) => std::slice::from_ref(path),
             Self::Static { paths } | Self::StaticChunks { paths } => paths,
             _ => &[],
         }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use stillwell_units::Nanos;
+use stillwell_units::{ByteRate, Nanos};
 
 /// One receiver.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -15,6 +15,10 @@ pub struct SinkPlan {
     pub protocol: SinkProtocol,
     /// Threads, at least one.
     pub workers: u16,
+    /// The most that it reads, over all connections together: a receiver that is
+    /// slow on purpose. Streams only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<ByteRate>,
 }
 
 /// What a sink speaks.

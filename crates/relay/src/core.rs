@@ -6,11 +6,13 @@ use bytes::Bytes;
 use memchr::memchr_iter;
 use stillwell_scope::{Drain, Stopping, Token};
 use stillwell_units::Nanos;
+use tokio::select;
 use tokio::task::yield_now;
 
 use crate::buffer::Buffer;
 use crate::counters::{Counters, RelayReport, add};
 use crate::fault::{Faults, Passed};
+use crate::limit::Limit;
 use crate::options::RelayOptions;
 use crate::stall::Gate;
 use crate::transform::Transform;
@@ -35,6 +37,7 @@ pub(crate) struct Core {
     pub(crate) counters: Counters,
     pub(crate) buffer: Buffer,
     pub(crate) gate: Gate,
+    limit: Option<Limit>,
     /// Asks the inputs to end; the output ends when the buffer is empty then.
     pub(crate) token: Token,
     transform: RefCell<Transform>,
@@ -50,6 +53,7 @@ impl Core {
             counters: Counters::default(),
             buffer: Buffer::new(options.buffer_events),
             gate: Gate::default(),
+            limit: options.limit.map(Limit::new),
             token,
             transform: RefCell::new(Transform::new(options, work)),
             faults: RefCell::new(Faults::new(&options.faults)),
@@ -66,6 +70,7 @@ impl Core {
     /// the buffer is full, unless `reserved` says that there is room.
     pub(crate) async fn take_in(&self, lines: Bytes, reserved: bool) {
         self.gate.pass().await;
+        self.keep_to_limit(lines.len()).await;
         let mut start = 0;
         let mut turn = 0;
         for end in memchr_iter(b'\n', &lines) {
@@ -79,6 +84,17 @@ impl Core {
                 turn = 0;
                 yield_now().await;
                 self.gate.pass().await;
+            }
+        }
+    }
+
+    /// Waits for the turn of `bytes` where there is a limit; not once the relay is
+    /// to end.
+    pub(crate) async fn keep_to_limit(&self, bytes: usize) {
+        if let Some(limit) = &self.limit {
+            select! {
+                () = self.token.cancelled() => {}
+                () = limit.pass(bytes) => {}
             }
         }
     }
@@ -100,6 +116,11 @@ impl Core {
         for event in passed {
             self.buffer.push_beyond(self.transformed(event));
         }
+    }
+
+    /// Whether a request of so many events is refused on purpose.
+    pub(crate) fn refuses(&self, events: usize) -> bool {
+        self.faults.borrow_mut().refuses(events as u64)
     }
 
     /// Nothing more comes in.
@@ -141,6 +162,7 @@ impl Core {
             faults_flipped: planted.flipped,
             faults_swapped: planted.swapped,
             faults_doubled: planted.doubled,
+            faults_refused: planted.refused,
             parse_errors: counters.parse_errors.get(),
             bytes_in: counters.bytes_in.get(),
             bytes_out: counters.bytes_out.get(),

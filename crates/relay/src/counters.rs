@@ -38,6 +38,8 @@ pub struct RelayReport {
     pub faults_swapped: u64,
     /// Events sent on twice on purpose; `events_out` has them twice.
     pub faults_doubled: u64,
+    /// Events of requests that were refused on purpose; they count nowhere else.
+    pub faults_refused: u64,
     /// Events that could not be parsed, and were passed on as they were.
     pub parse_errors: u64,
     /// Bytes read, of HTTP requests the bodies.
@@ -86,6 +88,11 @@ impl RelayReport {
                 "faults_doubled",
                 self.faults_doubled,
                 "Events sent on twice on purpose.",
+            ),
+            (
+                "faults_refused",
+                self.faults_refused,
+                "Events of requests that were refused on purpose.",
             ),
             (
                 "parse_errors",

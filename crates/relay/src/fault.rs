@@ -24,6 +24,9 @@ pub struct FaultOptions {
     pub swap: Option<OneIn>,
     /// An event is sent on twice.
     pub double: Option<OneIn>,
+    /// A request over HTTP or of Splunk's collector is answered with 503, and not
+    /// taken in.
+    pub refuse: Option<OneIn>,
 }
 
 /// The last of so many. Typed as `1/10000`.
@@ -62,6 +65,8 @@ pub(crate) struct Planted {
     pub(crate) flipped: u64,
     pub(crate) swapped: u64,
     pub(crate) doubled: u64,
+    /// Events of requests that were refused.
+    pub(crate) refused: u64,
 }
 
 /// What comes of one event.
@@ -85,6 +90,7 @@ pub(crate) struct Faults {
     flip: Turn,
     swap: Turn,
     double: Turn,
+    refuse: Turn,
     /// Waits for the event behind it.
     held: Option<Bytes>,
     pub(crate) planted: Planted,
@@ -97,6 +103,7 @@ impl Faults {
             flip: Turn::new(options.flip),
             swap: Turn::new(options.swap),
             double: Turn::new(options.double),
+            refuse: Turn::new(options.refuse),
             ..Self::default()
         }
     }
@@ -124,6 +131,13 @@ impl Faults {
             (Passed::One(first), Passed::One(second)) => Passed::Two(first, second),
             (first, second) => Passed::Many(first.into_iter().chain(second).collect()),
         }
+    }
+
+    /// Whether a request of so many events is refused.
+    pub(crate) fn refuses(&mut self, events: u64) -> bool {
+        let refuses = self.refuse.comes();
+        self.planted.refused += if refuses { events } else { 0 };
+        refuses
     }
 
     /// Nothing more comes: what waits for another goes on alone.
@@ -204,6 +218,7 @@ mod tests {
             flip: OneIn::new(flip),
             swap: OneIn::new(swap),
             double: OneIn::new(double),
+            refuse: None,
         })
     }
 

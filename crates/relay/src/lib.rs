@@ -51,6 +51,7 @@ mod counters;
 mod endpoint;
 mod fault;
 mod input;
+mod limit;
 mod metrics;
 mod options;
 mod output;

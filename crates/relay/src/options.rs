@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-use stillwell_units::{ByteSize, Nanos, ParseError};
+use stillwell_units::{ByteRate, ByteSize, Nanos, ParseError};
 
 use crate::endpoint::Endpoint;
 use crate::fault::FaultOptions;
@@ -38,6 +38,9 @@ pub struct RelayOptions {
     pub leak: bool,
     /// When it stops processing for a while.
     pub stall: Option<Stall>,
+    /// The most that it takes in, over all connections together, ends of lines
+    /// included; datagrams and what is posted whole wait for their turn as well.
+    pub limit: Option<ByteRate>,
     /// Mistakes made on purpose.
     pub faults: FaultOptions,
 }
@@ -59,11 +62,13 @@ impl RelayOptions {
             hoard_per_event: ByteSize::new(0),
             leak: false,
             stall: None,
+            limit: None,
             faults: FaultOptions {
                 drop: None,
                 flip: None,
                 swap: None,
                 double: None,
+                refuse: None,
             },
         }
     }

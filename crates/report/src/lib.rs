@@ -9,7 +9,9 @@
 //! has its unit, and every verdict is said by a word; colours and symbols only
 //! repeat it.
 
+mod bench;
 mod calibration;
+mod capacity;
 mod comparison;
 mod family;
 mod forest;
@@ -21,6 +23,7 @@ mod markdown;
 mod moved;
 mod run;
 mod style;
+mod subjects;
 mod terminal;
 mod words;
 
@@ -30,9 +33,14 @@ use std::str::FromStr;
 use stillwell_units::Nanos;
 use stillwell_verdict::{ErrorBudget, ExperimentVerdict};
 
+pub use bench::{BenchAnswers, BenchReport, BenchVolume, BenchWindow, bench_json, bench_text};
 pub use calibration::{
     AlikeFound, CALIBRATION_SCHEMA, CalibratedExperiment, CalibratedGoal, CalibrationReport,
     Hindrance, MachineMet, Visible, WorseFound, render_calibration,
+};
+pub use capacity::{
+    CAPACITY_SCHEMA, CapacityAnswer, CapacityProbe, CapacityReport, CapacityUnit, KneeFound,
+    capacity_csv, capacity_json, capacity_terminal, probe_line,
 };
 pub use comparison::{
     AncestorTables, COMPARISON_SCHEMA, ComparedRuns, ComparisonGroup, ComparisonReport,
@@ -42,6 +50,9 @@ pub use json::{REPORT_SCHEMA, json};
 pub use markdown::{LENGTH_MAX, MARKER, markdown};
 pub use run::run_terminal;
 pub use style::Style;
+pub use subjects::{
+    IMPORT_SCHEMA, SUBJECTS_REPORT_SCHEMA, SubjectsReport, render_imported, render_subjects,
+};
 pub use terminal::terminal;
 
 /// All that is told of a lab.

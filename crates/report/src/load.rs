@@ -47,7 +47,7 @@ pub use format::{
 pub use health::{Ending, Finding, GeneratorHealth, WorkerHealth};
 pub use hlog::{HistogramLog, HistogramLogEntry, HistogramLogError};
 pub use json::{LOAD_SCHEMA, LoadJsonError, read_load_json, write_load_json};
-pub use nighthawk::nighthawk_output;
+pub use nighthawk::{nighthawk_output, nighthawk_result};
 pub use options::{AskedRate, LoadOptions, LoadProtocol};
 pub use result::{GLOBAL, LoadResult, OutcomeCount, RequestClass};
 pub use statistic::{

@@ -1,6 +1,6 @@
 //! One observed run, for readers at a terminal.
 
-mod stamps;
+pub(crate) mod stamps;
 
 use stillwell_units::float_from_u64;
 use stillwell_verdict::{

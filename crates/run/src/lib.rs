@@ -26,6 +26,7 @@ pub mod machine;
 mod page;
 mod parts;
 mod record;
+mod recording;
 mod request;
 mod shell;
 mod stamps;
@@ -41,4 +42,5 @@ pub use load::{
     TelemetryError, TelemetryFound, conduct_load, load_doubts, snapshot_doubts,
 };
 pub use request::{Progress, RunRequest};
+pub use stillwell_subject::{ProgramError, find_program};
 pub use together::Together;

@@ -52,6 +52,8 @@ pub enum Event {
     StorageFailed(String),
     /// Somebody asked for the end.
     Interrupted(i32),
+    /// All that was to be sent is sent, before the time for it was over.
+    LoadEnded,
     /// Generators have ended and sinks have been quiet for long enough.
     Quiet,
     /// The subject is gone, and all that it left.
@@ -230,6 +232,12 @@ impl Machine {
             }
             // Once load is over it is no loss.
             Event::PartnerFailed(_) if self.phase >= Phase::Drain => Vec::new(),
+            Event::LoadEnded if self.phase == Phase::Warmup => {
+                let mut actions = self.enter(now, Phase::Measure, []);
+                actions.extend(self.drain(now));
+                actions
+            }
+            Event::LoadEnded if self.phase == Phase::Measure => self.drain(now),
             Event::Quiet if self.phase == Phase::Drain => self.stop(now),
             Event::Stopped if self.phase == Phase::Stop => {
                 self.enter(now, Phase::Close, [Action::Close])
@@ -241,6 +249,7 @@ impl Machine {
             | Event::Started
             | Event::Ready
             | Event::Agreed(_)
+            | Event::LoadEnded
             | Event::Quiet
             | Event::Stopped
             | Event::Closed => Vec::new(),
@@ -260,7 +269,7 @@ impl Machine {
         match self.phase {
             Phase::Warmup if self.is_together => self.enter(self.phase_end(), Phase::Measure, []),
             Phase::Warmup => self.enter(now, Phase::Measure, []),
-            Phase::Measure => self.enter(now, Phase::Drain, [Action::StopLoad, Action::AwaitQuiet]),
+            Phase::Measure => self.drain(now),
             // A subject that still sends when the drain is over has had its time.
             Phase::Drain => self.stop(now),
             Phase::Close => {
@@ -310,6 +319,10 @@ impl Machine {
             }
             _ => self.stop(now),
         }
+    }
+
+    fn drain(&mut self, now: Moment) -> Vec<Action> {
+        self.enter(now, Phase::Drain, [Action::StopLoad, Action::AwaitQuiet])
     }
 
     fn stop(&mut self, now: Moment) -> Vec<Action> {

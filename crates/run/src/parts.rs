@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use stillwell_generator::{PrepareError, Prepared};
 use stillwell_metric::Shard;
-use stillwell_plan::{GeneratorPlan, RigPlan, SinkPlan};
+use stillwell_plan::{GeneratorPlan, PayloadFormat, RigPlan, SinkPlan};
 use stillwell_sink::{BindError, BoundSink};
 use stillwell_stamp::LedgerError;
 use stillwell_units::RunId;
 
+use crate::recording;
 use crate::stamps::{self, RunLedger};
 
 /// What is ready to start.
@@ -84,15 +85,22 @@ fn bind(plan: &SinkPlan) -> Result<BoundSink, PartsError> {
 }
 
 fn build(plan: &GeneratorPlan) -> Result<Prepared, PartsError> {
+    let is_recording = matches!(plan.payload.format, PayloadFormat::Replay(_));
     let files = plan.payload.format.files().iter();
     let contents: Vec<Vec<u8>> = files
-        .map(|path| read(&plan.id, path))
+        .map(|path| read(&plan.id, path, is_recording))
         .collect::<Result<_, _>>()?;
     stillwell_generator::prepare(plan, contents.as_slice()).map_err(PartsError::Generator)
 }
 
-fn read(id: &str, path: &Path) -> Result<Vec<u8>, PartsError> {
-    fs::read(path).map_err(|source| PartsError::Lines {
+/// A recording may be packed; other files are sent as they are.
+fn read(id: &str, path: &Path, is_recording: bool) -> Result<Vec<u8>, PartsError> {
+    let content = if is_recording {
+        recording::read(path)
+    } else {
+        fs::read(path)
+    };
+    content.map_err(|source| PartsError::Lines {
         id: id.to_owned(),
         path: path.to_path_buf(),
         source,

@@ -47,6 +47,7 @@ impl Record {
             subject: None,
             parts: Vec::new(),
             ledger: None,
+            last_received: None,
             outcome: RunOutcome::Unfinished,
         };
         let writer = CaptureWriter::create(&request.folder, &manifest)?;

@@ -62,6 +62,9 @@ pub(crate) struct Shell {
     exit: Option<Exit>,
     killed: bool,
     generators: Vec<Prepared>,
+    /// Cancelled, all of them, once all that is to be sent is; empty where that has
+    /// no end.
+    load_ends: Vec<Token>,
     shards: Vec<Arc<dyn Shard>>,
     sinks: Vec<Arc<SinkShard>>,
     sampler: Option<SamplerHandle>,
@@ -116,6 +119,7 @@ impl Shell {
             exit: None,
             killed: false,
             generators: Vec::new(),
+            load_ends: Vec::new(),
             shards: Vec::new(),
             sinks: Vec::new(),
             sampler: None,
@@ -189,7 +193,19 @@ impl Shell {
         self.look_beside(failure);
         let ends = self.scope.ends();
         self.parts_ended(&ends);
+        self.watch_load();
         self.watch_quiet();
+    }
+
+    /// Sees when generators have nothing left to send.
+    fn watch_load(&mut self) {
+        let is_over = self.load_ends.iter().all(Token::is_cancelled);
+        if !self.load_ends.is_empty() && is_over {
+            self.load_ends.clear();
+            let what = "all that was to be sent is sent".to_owned();
+            self.record.event(self.machine.phase(), what);
+            self.happen(Event::LoadEnded);
+        }
     }
 
     /// Hears what the run beside this one has to say.

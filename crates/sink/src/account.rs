@@ -26,11 +26,12 @@ impl Account {
         }
     }
 
-    /// The time since the last look belongs to `state`.
-    fn pass(&self, state: TimeState, cells: &AccountCells) {
+    /// The time since the last look belongs to `state`; gives now.
+    fn pass(&self, state: TimeState, cells: &AccountCells) -> Moment {
         let now = clock::now();
         cells.of(state).add(now.since(self.until.get()).as_u64());
         self.until.set(now);
+        now
     }
 }
 
@@ -41,8 +42,12 @@ pub(crate) async fn accounted<T>(worker: Rc<Worker>, future: impl Future<Output 
     poll_fn(|context| {
         let cells = &worker.shard.account;
         worker.account.pass(TimeState::Ahead, cells);
+        let before = worker.shard.bytes.total();
         let polled = future.as_mut().poll(context);
-        worker.account.pass(TimeState::Running, cells);
+        let now = worker.account.pass(TimeState::Running, cells);
+        if worker.shard.bytes.total() != before {
+            worker.shard.received_at.set(now.as_u64());
+        }
         polled
     })
     .await

@@ -10,6 +10,7 @@ use stillwell_http::HeadError;
 use stillwell_metric::{Labels, Shard, SinkShard};
 use stillwell_plan::{SinkPlan, SinkProtocol};
 use stillwell_scope::{Place, Scope};
+use stillwell_units::ByteRate;
 use stillwell_wire::{ListenError, Listener, SocketFile, Stream, listen};
 
 use crate::accept::accept;
@@ -18,6 +19,7 @@ use crate::file::{self, Tail};
 use crate::http::{self, Answers};
 use crate::intake::{self, Intake};
 use crate::ledger::SharedLedger;
+use crate::throttle::Throttle;
 use crate::worker::Worker;
 use crate::{datagram, round_trip, stream};
 
@@ -63,6 +65,7 @@ pub struct BoundSink {
     address: Option<SocketAddr>,
     workers: Vec<(Arc<SinkShard>, Receiver)>,
     ledger: Option<Arc<SharedLedger>>,
+    limit: Option<ByteRate>,
 }
 
 /// Binds the sockets of `plan` now, so that a taken address is known before
@@ -100,6 +103,7 @@ pub fn bind(plan: &SinkPlan) -> Result<BoundSink, BindError> {
         address,
         workers,
         ledger: None,
+        limit: plan.limit,
     })
 }
 
@@ -147,11 +151,14 @@ impl BoundSink {
     /// The kernel's answer where it starts no more threads; those that were
     /// started end with the scope.
     pub fn start(self, scope: &mut Scope, place: &Place) -> io::Result<()> {
+        let count = self.workers.len();
         for (number, (shard, receiver)) in self.workers.into_iter().enumerate() {
             let name = format!("sink-{}-{number}", self.id);
             let ledger = self.ledger.clone();
+            let throttle = self.limit.map(|limit| Throttle::share(limit, count));
             scope.worker(place.clone(), &name, move |token| async move {
-                let worker = Rc::new(Worker::new(shard, token).with_ledger(ledger));
+                let worker = Worker::new(shard, token).with_ledger(ledger);
+                let worker = Rc::new(worker.with_throttle(throttle));
                 accounted(Rc::clone(&worker), receiver.run(worker)).await
             })?;
         }

@@ -49,6 +49,7 @@
 //!     id: "intake".to_owned(),
 //!     protocol: SinkProtocol::Tcp { address },
 //!     workers: 1,
+//!     limit: None,
 //! })?;
 //! let address = sink.address().ok_or("TCP has an address")?;
 //! let shards = sink.shards();
@@ -73,6 +74,7 @@ mod lines;
 mod round_trip;
 mod serve;
 mod stream;
+mod throttle;
 mod worker;
 
 pub use bind::{BindError, BoundSink, bind};

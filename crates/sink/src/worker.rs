@@ -15,6 +15,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::account::Account;
 use crate::ledger::{SharedLedger, Stamps};
+use crate::throttle::Throttle;
 
 /// What is read in one go: enough that the call costs nothing beside the copy,
 /// little enough to stay in the second-level cache. The largest datagram fits.
@@ -38,6 +39,8 @@ pub(crate) struct Worker {
     pub(crate) account: Account,
     /// Where stamps are entered, if anybody wants to know.
     ledger: Option<Arc<SharedLedger>>,
+    /// What holds it back, if it is slow on purpose.
+    throttle: Option<Throttle>,
     /// Data is counted and forgotten, so one buffer serves all connections.
     buffer: RefCell<Vec<u8>>,
 }
@@ -49,6 +52,7 @@ impl Worker {
             token,
             account: Account::begin(),
             ledger: None,
+            throttle: None,
             buffer: RefCell::new(vec![0; BUFFER_BYTES]),
         }
     }
@@ -56,6 +60,11 @@ impl Worker {
     /// The same, entering the stamps that it finds into `ledger`.
     pub(crate) fn with_ledger(self, ledger: Option<Arc<SharedLedger>>) -> Self {
         Self { ledger, ..self }
+    }
+
+    /// The same, reading no more than this from all streams together.
+    pub(crate) fn with_throttle(self, throttle: Option<Throttle>) -> Self {
+        Self { throttle, ..self }
     }
 
     /// Looks for stamps in what one connection or socket brings.
@@ -77,16 +86,25 @@ impl Worker {
         stopping: &mut Stopping,
         mut take: impl FnMut(&[u8]),
     ) -> Option<io::Result<usize>> {
+        let mut most = BUFFER_BYTES;
+        if let Some(throttle) = &self.throttle {
+            throttle.wait(&self.token).await;
+            most = throttle.read_max().min(BUFFER_BYTES);
+        }
         let reading = stopping.next(|context| {
             let mut buffer = self.buffer.borrow_mut();
-            let mut read = ReadBuf::new(&mut buffer);
+            let mut read = ReadBuf::new(&mut buffer[..most]);
             let polled = Pin::new(&mut *stream).poll_read(context, &mut read);
             polled.map_ok(|()| {
                 take(read.filled());
                 read.filled().len()
             })
         });
-        reading.await
+        let read = reading.await;
+        if let (Some(throttle), Some(Ok(length))) = (&self.throttle, &read) {
+            throttle.took(*length);
+        }
+        read
     }
 
     /// As [`Self::receive`], for one datagram from `poll`.

@@ -16,7 +16,8 @@
 //!
 //! Around these: [`warmup`] says how much of a run to leave out, [`components`]
 //! how long the next runs should be, [`modes`] whether run means fall into two
-//! groups, and [`change`] where a history moved. [`soak`](mod@soak) and [`smp`](mod@smp)
+//! groups, and [`change`] where a history moved. [`capacity`] finds the highest rate
+//! at which something holds. [`soak`](mod@soak) and [`smp`](mod@smp)
 //! are the figures of two ancestors, for those who compare with their reports.
 //!
 //! This crate never decides: tolerances, verdicts and the direction that is
@@ -42,6 +43,7 @@
 
 mod binomial;
 mod bootstrap;
+pub mod capacity;
 pub mod change;
 pub mod components;
 mod draw;

@@ -19,6 +19,11 @@ pub(crate) const fn floor_index(value: f64) -> usize {
     value as usize
 }
 
+/// `value` rounded up to an index; negative and NaN give 0.
+pub(crate) fn ceil_index(value: f64) -> usize {
+    floor_index(value.ceil())
+}
+
 /// `pairs` as a count of things in memory.
 pub(crate) const fn count(pairs: u32) -> usize {
     pairs as usize

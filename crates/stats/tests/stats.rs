@@ -34,5 +34,7 @@ mod simulated;
 mod soak;
 #[path = "stats/student.rs"]
 mod student;
+#[path = "stats/usl.rs"]
+mod usl;
 #[path = "stats/warmup.rs"]
 mod warmup;

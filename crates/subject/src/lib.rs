@@ -48,7 +48,7 @@ pub use exit::Exit;
 pub use mounts::MountError;
 pub use namespace::{NetworkError, Privileges, new_network, prepare_privileges};
 pub use note::Note;
-pub use program::ProgramError;
+pub use program::{ProgramError, find as find_program};
 pub use ready::{NotReady, wait_ready, wait_ready_blocking};
 pub use stop::Stopped;
 pub use subject::{SignalError, Subject};

@@ -33,7 +33,10 @@ pub enum ProgramError {
 }
 
 /// The absolute path of `program`; a bare name is looked up in `PATH`.
-pub(crate) fn find(program: &Path) -> Result<PathBuf, ProgramError> {
+///
+/// # Errors
+/// [`ProgramError`] where there is none that we may execute.
+pub fn find(program: &Path) -> Result<PathBuf, ProgramError> {
     if program.as_os_str().as_bytes().contains(&b'/') {
         let path = std::path::absolute(program).unwrap_or_else(|_| program.to_owned());
         return match (path.exists(), is_executable(&path)) {

@@ -209,6 +209,7 @@ fn manifest() -> Manifest {
         subject: None,
         parts: Vec::new(),
         ledger: None,
+        last_received: None,
         outcome: RunOutcome::Completed,
     }
 }
@@ -240,6 +241,7 @@ pub(crate) fn rig() -> RigPlan {
                 address: "127.0.0.1:2".parse().unwrap(),
             },
             workers: 1,
+            limit: None,
         }],
         subject: SubjectPlan {
             name: "relay".to_owned(),

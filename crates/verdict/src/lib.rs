@@ -9,7 +9,7 @@
 //! found, or no more. [`judge`] is its verdict alone. [`apply_error_budget`] holds
 //! all experiments of a lab to one budget, and [`exit_code`] turns them into the
 //! answer that a script reads. [`judge_across`] compares runs that were not made
-//! in pairs.
+//! in pairs, [`judge_subjects`] several programs under one load.
 //!
 //! Validity looks at the rig and the host, never at whether a number is
 //! inconvenient: no run is left out for its value. All limits stand in
@@ -27,11 +27,13 @@ mod experiment_verdict;
 mod gate;
 mod goal_verdict;
 pub mod history;
+mod imported;
 mod judge;
 pub mod limits;
 mod moved;
 mod rule;
 mod standing;
+mod subjects;
 mod summary;
 #[doc(hidden)]
 pub mod synthetic;
@@ -51,6 +53,7 @@ pub use experiment_verdict::{
 };
 pub use gate::{Gate, GatePolicy, exit_code};
 pub use goal_verdict::{Confirmation, GoalVerdict, Sensitivity};
+pub use imported::{ImportDoubt, ImportedCell, ImportedRow, ImportedTable, doubt_imported};
 pub use judge::{judge, standing};
 pub use moved::Moved;
 pub use rule::{Change, Verdict, verdict_of};
@@ -58,6 +61,10 @@ pub use standing::{NextStep, Standing, StopReason};
 pub use stillwell_capture::{
     CountBounds, LedgerEvent, LedgerFigures, LedgerRange, LedgerRecord, RunIdentity, RunOutcome,
     RunStage,
+};
+pub use subjects::{
+    ColumnFound, DeliveryFound, PairFound, Place, Ranking, SubjectsCell, SubjectsMetric,
+    SubjectsRow, SubjectsVerdict, judge_subjects, subjects_exit_code,
 };
 pub use summary::{
     BeatRates, Component, Drift, GeneratorFigures, Measured, OutcomeCount, RunFigures, RunSummary,

@@ -118,3 +118,14 @@ pub const FAILED_SHARE: f64 = 0.001;
 
 /// Largest share of what a run sends by its schedule that one block may be.
 pub const BLOCK_SHARE: f64 = 0.10;
+
+/// Largest difference between the bytes that two subjects took, as a share, up to
+/// which totals of their runs may be compared: beyond it who did less used less.
+pub const EQUAL_WORK_SHARE: f64 = 0.02;
+
+/// Fewest bytes written to storage for each byte taken that a subject may claim a
+/// buffer on disk with: a file system may spare some of them, and not most.
+pub const PERSISTED_SHARE_MIN: f64 = 0.5;
+
+/// Holm's adjusted p value up to which one subject counts as better than another.
+pub const BETTER_CHANCE: f64 = 0.05;

@@ -130,6 +130,10 @@ pub struct RunFigures {
     /// What became of every stamped event of the whole run.
     #[serde(default)]
     pub ledger: Option<LedgerRecord>,
+    /// How long the subject went on sending after the load had ended; `None` where
+    /// it had not ended when the drain did, and without a drain.
+    #[serde(default, rename = "drain_ns")]
+    pub drain: Option<Nanos>,
     /// CPU seconds of the subject for each second.
     pub subject_cpu_share: Option<f64>,
     /// The same as a share of the CPUs that it may use, where these are known.

@@ -72,6 +72,8 @@ pub(super) const CRATES: &[Entry] = &[
     edge("lab", &["units", "metric", "plan", "config", "scope", "run", "capture", "stats", "verdict"]),
     pure("report", &["units", "metric", "plan", "legacy", "verdict", "stats"]),
     edge("relay", &["units", "metric", "plan", "http", "scope", "wire"]),
+    edge("bench", &["units", "metric", "scope"]),
+    face("service"),
     face("cli"),
     edge("testkit", &[]),
     face("benches"),

@@ -144,7 +144,7 @@ pub(crate) struct LoadArguments {
 }
 
 /// How the moments of requests lie on the rate.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Shape of a rate")]
 pub(crate) struct LoadShapeArguments {
     /// Send N requests at once, at the same mean rate
@@ -162,7 +162,7 @@ pub(crate) struct LoadShapeArguments {
 }
 
 /// What requests are.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Requests")]
 pub(crate) struct LoadRequestArguments {
     /// Method of requests; in --requests-file and --request-source of those that
@@ -195,7 +195,7 @@ pub(crate) struct LoadRequestArguments {
 }
 
 /// How connections are opened and used.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Connections")]
 pub(crate) struct LoadConnectingArguments {
     /// How long an answer may take
@@ -227,7 +227,7 @@ pub(crate) struct LoadConnectingArguments {
 }
 
 /// How TLS is spoken with https targets.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "TLS, with targets at https://")]
 pub(crate) struct LoadTlsArguments {
     /// Take any certificate: whoever answers may be anyone

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stillwell_config::{LabOverrides, RigOverrides};
+use stillwell_config::{LabOverrides, RigOverrides, SubjectsOverrides};
 
 use crate::arguments::CheckArguments;
 use crate::command::select;
@@ -16,6 +16,16 @@ const EXPERIMENT: &str = "experiment.yaml";
 pub(crate) fn run(arguments: &CheckArguments, paint: &Paint) -> Result<Exit, CommandError> {
     let text = match arguments.paths.as_slice() {
         [file] if is_rig(file) => check_rig(file, arguments.plan, paint)?,
+        paths if stillwell_config::has_subjects(paths) => {
+            let overrides = SubjectsOverrides::default();
+            let loaded = stillwell_config::load_subjects(paths, &overrides)
+                .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
+            select::warn(&loaded.warnings, paint);
+            match arguments.plan {
+                true => json(&loaded.plan)?,
+                false => describe::subjects(&loaded.plan),
+            }
+        }
         paths => {
             let overrides = select::overrides(&arguments.select);
             check_lab(paths, &overrides, arguments.plan, paint)?

@@ -129,7 +129,12 @@ fn random_seed() -> anyhow::Result<Seed> {
     Ok(Seed::from_number(u32::from_le_bytes(random()?).into()))
 }
 
-fn refused(error: LoadError) -> CommandError {
+/// What `arguments` ask for, for others that make loads.
+pub(crate) fn planned(arguments: &LoadArguments, seed: Seed) -> anyhow::Result<LoadPlan> {
+    plan::plan(arguments, seed)
+}
+
+pub(crate) fn refused(error: LoadError) -> CommandError {
     let exit = match &error {
         LoadError::Prepare(_) => Exit::Usage,
         LoadError::Resolve(_) | LoadError::Start(_) | LoadError::Telemetry(_) => Exit::CouldNotRun,

@@ -71,13 +71,21 @@ pub(crate) fn deliver_text(
 
 /// Keeps the report in all formats beside the results.
 pub(crate) fn keep(report: &LabReport, results: &Path) -> Result<(), CommandError> {
+    keep_text(results, |format, style| render(report, format, style))
+}
+
+/// Keeps what `render` makes, in all formats, beside the results.
+pub(crate) fn keep_text(
+    results: &Path,
+    render: impl Fn(Format, Style) -> String,
+) -> Result<(), CommandError> {
     for (name, format) in [
         ("report.txt", Format::Terminal),
         ("report.md", Format::Markdown),
         ("report.json", Format::Json),
     ] {
         let path = results.join(name);
-        fs::write(&path, render(report, format, plain()))
+        fs::write(&path, render(format, plain()))
             .with_context(|| format!("keep the report in {}", path.display()))
             .map_err(|error| CommandError::new(Exit::Invalid, error))?;
     }
@@ -182,9 +190,11 @@ pub(crate) fn host_of(results: &Results, plan: &LabPlan) -> Vec<(String, String)
         let bytes = fs::read(folder.join("manifest.json")).ok()?;
         serde_json::from_slice::<Manifest>(&bytes).ok()
     });
-    let Some(manifest) = manifest else {
-        return Vec::new();
-    };
+    manifest.map_or_else(Vec::new, |manifest| facts_of(&manifest))
+}
+
+/// What reports show of the host that `manifest` tells of.
+pub(crate) fn facts_of(manifest: &Manifest) -> Vec<(String, String)> {
     FACTS
         .iter()
         .filter_map(|name| {

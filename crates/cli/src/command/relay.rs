@@ -22,11 +22,13 @@ pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
         hoard_per_event: arguments.hoard_per_event,
         leak: arguments.leak,
         stall: arguments.stall,
+        limit: arguments.limit,
         faults: FaultOptions {
             drop: arguments.drop,
             flip: arguments.flip,
             swap: arguments.swap,
             double: arguments.double,
+            refuse: arguments.refuse,
         },
     };
     let is_faulty = options.faults != FaultOptions::default();
@@ -52,6 +54,12 @@ pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
             report.faults_flipped,
             report.faults_swapped,
             report.faults_doubled
+        ));
+    }
+    if arguments.refuse.is_some() {
+        let refused = report.faults_refused;
+        Paint::say(&format!(
+            "stillwell relay: refused requests of {refused} events"
         ));
     }
     Ok(Exit::Held)

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use stillwell_lab::Results;
-use stillwell_report::LabReport;
+use stillwell_report::{LabReport, render_subjects};
 use stillwell_units::Nanos;
 use stillwell_verdict::{GatePolicy, apply_error_budget, exit_code, judge, summarise};
 
 use crate::arguments::{Gate, ReportArguments};
 use crate::command::output;
+use crate::command::run::subjects;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
@@ -17,6 +18,17 @@ pub(crate) fn run(arguments: &ReportArguments, paint: &Paint) -> Result<Exit, Co
     output::check_writable(&arguments.output.output)?;
     if arguments.results.join("manifest.json").exists() {
         return one_run(&arguments.results, paint).map_err(could_not);
+    }
+    let results =
+        std::path::absolute(&arguments.results).map_err(|error| could_not(error.into()))?;
+    let results = Results::new(results);
+    if results.subjects().exists() {
+        let (report, code) = subjects::read(&results).map_err(could_not)?;
+        output::deliver_text(&arguments.output, paint, |format, style| {
+            render_subjects(&report, format, style)
+        })?;
+        let code = if arguments.exit_zero { 0 } else { code };
+        return Ok(Exit::from_code(code));
     }
     let report = read(&arguments.results).map_err(|error| {
         CommandError::new(Exit::Usage, error)

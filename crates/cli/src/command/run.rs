@@ -1,5 +1,7 @@
 //! `stillwell run`.
 
+pub(super) mod subjects;
+
 use std::path::{Path, PathBuf};
 
 use stillwell_config::{LabOverrides, VariantArgument};
@@ -19,6 +21,10 @@ pub(crate) fn run(
     paint: &Paint,
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
+    let are_subjects = !arguments.subjects.is_empty() || arguments.runs.is_some();
+    if are_subjects || stillwell_config::has_subjects(&arguments.paths) {
+        return subjects::run(arguments, paint, privileges);
+    }
     let overrides = select::overrides(&arguments.select);
     let plan = load(arguments, &overrides, paint)?;
     output::check_writable(&arguments.output.output)?;

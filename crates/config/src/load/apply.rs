@@ -53,6 +53,8 @@ pub(super) struct Given {
     pub(super) subject: bool,
     /// It has variants.
     pub(super) variants: bool,
+    /// It has several subjects.
+    pub(super) contenders: bool,
     /// Where what is missing would stand.
     pub(super) place: Option<Place>,
 }
@@ -91,7 +93,7 @@ fn shown(plan: &ExperimentPlan) -> &str {
     family.map_or(&plan.name, |family| &family.name)
 }
 
-fn times(
+pub(super) fn times(
     phases: &mut PhasesPlan,
     warmup: Option<Nanos>,
     measure: Option<Nanos>,
@@ -109,7 +111,7 @@ fn times(
     }
 }
 
-fn reseed(rig: &mut RigPlan, seed: Seed) {
+pub(super) fn reseed(rig: &mut RigPlan, seed: Seed) {
     rig.seed = seed;
     for (index, generator) in (0..).zip(&mut rig.generators) {
         generator.seed = seed.derive("payload", index);
@@ -117,7 +119,11 @@ fn reseed(rig: &mut RigPlan, seed: Seed) {
 }
 
 /// The rate of the only generator.
-fn set_rate(generators: &mut [GeneratorPlan], text: &str, found: &mut Diagnostics) -> bool {
+pub(super) fn set_rate(
+    generators: &mut [GeneratorPlan],
+    text: &str,
+    found: &mut Diagnostics,
+) -> bool {
     let rate = match parse_rate(text) {
         Ok(rate) => rate,
         Err(error) => {
@@ -210,6 +216,15 @@ fn set_variants(
     }
     if plan.variants.is_empty() {
         if overrides.baseline.is_none() && overrides.comparison.is_none() {
+            if given.contenders {
+                let message = format!("{}: its `subjects` are no variants", shown(plan));
+                let error = Diagnostic::error(code::VARIANTS, message);
+                found
+                    .push(error.help(
+                        "`stillwell run` and `check` read experiments of one kind at a time",
+                    ));
+                return;
+            }
             let mut error = Diagnostic::error(code::MISSING_KEY, "an experiment needs `variants`")
                 .label("nothing to compare")
                 .help(

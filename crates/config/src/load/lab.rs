@@ -134,6 +134,7 @@ impl Opened {
             program: true,
             subject: spec.has_subject,
             variants: spec.has_variants,
+            contenders: spec.has_contenders,
             place: Some(place),
         };
         let folder = self.case.folder.clone();
@@ -156,6 +157,7 @@ fn read_smp(
         program: case.has_program,
         subject: true,
         variants: true,
+        contenders: false,
         place: None,
     };
     Some((case.plan, given))

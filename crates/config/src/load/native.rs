@@ -45,6 +45,11 @@ impl NativeFile {
         self.matrix.as_ref().map(|matrix| matrix.cells.as_slice())
     }
 
+    /// Whether `key` stands at its top.
+    pub(super) fn has_key(&self, key: &str) -> bool {
+        self.root.entry(key).is_some()
+    }
+
     /// What it says in `cell`, and where what is missing would stand.
     pub(super) fn read(
         &self,

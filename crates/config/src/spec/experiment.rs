@@ -5,17 +5,17 @@ use stillwell_legacy::{
     ready_probe_of,
 };
 use stillwell_plan::{
-    CheckPlan, DesignPlan, GoalPlan, IsolationPlan, ObserverPlan, OperatingPoint, PlacementPlan,
-    ReadyProbe, ReportLink, RigPlan, SinkPlan, StepPlan, StopPlan, StoppingPlan, SubjectKind,
-    SubjectPlan, VariantPlan, WarmupPlan,
+    CheckPlan, ContenderPlan, DesignPlan, GoalPlan, IsolationPlan, ObserverPlan, OperatingPoint,
+    PlacementPlan, ReadyProbe, ReportLink, RigPlan, SinkPlan, StepPlan, StopPlan, StoppingPlan,
+    SubjectKind, SubjectPlan, VariantPlan, WarmupPlan,
 };
 use stillwell_units::{Nanos, Seed};
 
 use super::generator::{self, GeneratorSpec};
 use super::subject::{self, STOP_DEFAULT, SubjectSpec};
 use super::{
-    Door, PROBE_DEFAULT, check, course, design, goal, observe, operating_point, phases, placement,
-    sink, stopping, timeline, variant,
+    Door, PROBE_DEFAULT, check, contender, course, design, goal, observe, operating_point, phases,
+    placement, sink, stopping, timeline, variant,
 };
 use crate::matrix;
 use crate::schema::{Element, Shape, optional, required};
@@ -73,6 +73,17 @@ pub(crate) const EXPERIMENT: Element = Element {
             Shape::Map(&Shape::Element(&variant::VARIANT)),
             "Two or more; the first, or the one called baseline, is the baseline, and all others \
              are compared with it.",
+        ),
+        optional(
+            "subjects",
+            Shape::Map(&Shape::Element(&contender::CONTENDER)),
+            "Several programs by their names, in place of `subject` and `variants`: each carries \
+             the same load in turn.",
+        ),
+        optional(
+            "runs",
+            Shape::Whole,
+            "Runs of each of the `subjects`; 6 if left out.",
         ),
         optional(
             "matrix",
@@ -169,6 +180,10 @@ pub(crate) struct ExperimentSpec {
     pub(crate) rig: RigPlan,
     /// Empty where the file compares nothing.
     pub(crate) variants: Vec<VariantPlan>,
+    /// Programs that are put side by side, if any are.
+    pub(crate) contenders: Vec<ContenderPlan>,
+    /// Runs of each of them.
+    pub(crate) runs: Option<u32>,
     pub(crate) goals: Vec<GoalPlan>,
     pub(crate) operating_point: OperatingPoint,
     pub(crate) stopping: StoppingPlan,
@@ -183,6 +198,8 @@ pub(crate) struct ExperimentSpec {
     pub(crate) has_subject: bool,
     /// Whether there are `variants`, be they wrong.
     pub(crate) has_variants: bool,
+    /// Whether there are `subjects`, be they wrong.
+    pub(crate) has_contenders: bool,
 }
 
 /// Reads the file. What it returns may be run only if its reader has no errors.
@@ -199,7 +216,7 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
     let workload = map.take("workload");
     let workload = workload.and_then(|node| read_workload(door, node, &seed));
     let (generators, sinks) = workload.unwrap_or_default();
-    if subject.is_some() {
+    if subject.is_some() || map.key_span("subjects").is_some() {
         let placed: Vec<_> = generators.iter().map(|spec| spec.plan.clone()).collect();
         check_past_subject(reader, &placed, &sinks);
     }
@@ -213,6 +230,7 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
     map.ignore("matrix");
     let generators: Vec<_> = generators.into_iter().map(|spec| spec.plan.value).collect();
     let ready = ready_probe_of(&generators);
+    let (contenders, runs) = contender::read_contenders(door, &map, &ready);
     Some(ExperimentSpec {
         description: description.map(str::to_owned),
         rig: RigPlan {
@@ -228,6 +246,8 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
             checks: parts.checks,
         },
         variants: variants.unwrap_or_default(),
+        contenders,
+        runs,
         goals,
         operating_point,
         stopping: course.stopping,
@@ -239,6 +259,7 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
         span: map.span(),
         has_subject: map.key_span("subject").is_some(),
         has_variants: map.key_span("variants").is_some(),
+        has_contenders: map.key_span("subjects").is_some(),
     })
 }
 

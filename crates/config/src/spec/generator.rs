@@ -622,6 +622,7 @@ fn default_blocks(transport: &TransportPlan, rate: &RatePlan, maximum: ByteSize)
             Some(_),
             TransportPlan::Http { .. }
             | TransportPlan::SplunkHec { .. }
+            | TransportPlan::Acknowledged(_)
             | TransportPlan::Grpc { .. }
             | TransportPlan::TraceAgent { .. },
         ) => Some(100),

@@ -199,6 +199,11 @@ pub(super) const SINK: Element = Element {
         ),
         optional("id", Shape::Text, "Its name; else that of its protocol."),
         optional("workers", Shape::Whole, "Its threads."),
+        optional(
+            "limit",
+            Shape::Like("5 MiB/s"),
+            "The most that it reads, over all connections: a receiver that is slow on purpose.",
+        ),
     ],
     one_of: KINDS,
 };
@@ -233,12 +238,21 @@ fn read_sink(door: &Door<'_>, node: &Node) -> Option<Placed<SinkPlan>> {
         Some(node) => door.reader.whole(node, 1, 1024),
         None => Some(1),
     };
+    let limit_node = map.take("limit");
+    let limit = limit_node.and_then(|node| door.reader.parsed(node));
     let (kind, body) = map.one_of(KINDS)?;
+    if let (Some(node), "udp" | "unix_datagram" | "file") = (limit_node, kind) {
+        let message = format!("a `{kind}` sink holds nobody back by reading slowly");
+        let error = door.reader.error(code::BAD_VALUE, node.span, message);
+        door.reader
+            .report(error.label("only streams have a `limit`"));
+    }
     let protocol = read_protocol(door, kind, body)?;
     let value = SinkPlan {
         id: id.unwrap_or_default().to_owned(),
         protocol: protocol.value,
         workers: workers?,
+        limit,
     };
     Some(Placed {
         value,

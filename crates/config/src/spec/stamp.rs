@@ -83,6 +83,7 @@ pub(super) fn check_stamps(
             | TransportPlan::UnixStream { .. }
             | TransportPlan::UnixDatagram { .. }
             | TransportPlan::Http { .. }
+            | TransportPlan::Acknowledged(_)
             | TransportPlan::Files { .. }
             | TransportPlan::PassthruFile { .. }
             | TransportPlan::Tls { .. }

@@ -16,7 +16,7 @@ use crate::schema::{DURATION, Element, SIZE, Shape, TEXT_MAP, TEXTS, optional, r
 /// A command, split or not.
 pub(super) const COMMAND: Shape = Shape::Any(&[TEXTS, Shape::Text]);
 
-const READY: Element = Element {
+pub(super) const READY: Element = Element {
     name: "readiness probe",
     about: "How the subject is known to be ready for load.",
     fields: &[
@@ -41,7 +41,7 @@ const READY: Element = Element {
     one_of: &["tcp", "http", "log_line", "file", "delay"],
 };
 
-const STOP: Element = Element {
+pub(super) const STOP: Element = Element {
     name: "stop",
     about: "How the subject is stopped.",
     fields: &[
@@ -116,10 +116,19 @@ pub(crate) struct SubjectSpec {
     pub(crate) has_probe: bool,
 }
 
-pub(super) fn read_subject(door: &Door<'_>, node: &Node) -> Option<SubjectSpec> {
-    let reader = door.reader;
-    let map = reader.map(node, &SUBJECT.keys())?;
+pub(crate) fn read_subject(door: &Door<'_>, node: &Node) -> Option<SubjectSpec> {
+    let map = door.reader.map(node, &SUBJECT.keys())?;
     let name = map.take("name").and_then(|node| door.filled(node));
+    subject_of(door, &map, name)
+}
+
+/// The subject that `map` tells of, called `name` or after its program.
+pub(super) fn subject_of(
+    door: &Door<'_>,
+    map: &MapReader<'_, '_>,
+    name: Option<&str>,
+) -> Option<SubjectSpec> {
+    let reader = door.reader;
     let command = map.required("command").and_then(|node| door.program(node));
     let environment = EnvironmentPlan {
         inherit: map
@@ -137,7 +146,7 @@ pub(super) fn read_subject(door: &Door<'_>, node: &Node) -> Option<SubjectSpec> 
         .and_then(|node| placement::read_cpus(door, node));
     let memory = map.take("memory").and_then(|node| read_memory(door, node));
     let stop = map.take("stop").and_then(|node| read_stop(door, node));
-    let mounts = read_mounts(door, &map);
+    let mounts = read_mounts(door, map);
     let mut words = command?.into_iter();
     let program = words.next()?;
     let arguments: Vec<String> = words.collect();

@@ -93,7 +93,7 @@ pub(super) fn read_variants(door: &Door<'_>, node: &Node) -> Vec<VariantPlan> {
 
 fn read_variant(door: &Door<'_>, key: &Key, node: &Node) -> Option<VariantPlan> {
     let reader = door.reader;
-    check_name(reader, key);
+    check_name(reader, key, "variant");
     let mut variant = VariantPlan::unchanged(key.text.clone());
     if matches!(node.value, stillwell_legacy::Value::Null) {
         return Some(variant);
@@ -113,11 +113,11 @@ fn read_variant(door: &Door<'_>, key: &Key, node: &Node) -> Option<VariantPlan> 
 }
 
 /// Names become folders and labels.
-fn check_name(reader: &Reader, key: &Key) {
+pub(super) fn check_name(reader: &Reader, key: &Key, what: &str) {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let starts_plain = key.text.starts_with(|c: char| c.is_ascii_alphanumeric());
     if !starts_plain || !key.text.chars().all(is_plain) || key.text.len() > 64 {
-        let message = format!("`{}` cannot be the name of a variant", key.text);
+        let message = format!("`{}` cannot be the name of a {what}", key.text);
         let error = reader.error(code::BAD_VALUE, key.span, message);
         reader.report(error.label("up to 64 letters, digits, `-`, `_` and `.`"));
     }

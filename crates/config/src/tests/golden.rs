@@ -112,7 +112,13 @@ fn the_file_with_everything_uses_every_key_of_the_schema() {
         .chain(super::binary_payloads::NATIVE)
         .map(|text| format!("- {text}\n"))
         .collect();
-    for text in [EVERYTHING, probes.as_str(), STAMPS, FILE_SINK] {
+    for text in [
+        EVERYTHING,
+        probes.as_str(),
+        STAMPS,
+        FILE_SINK,
+        super::subjects::FINE,
+    ] {
         let (root, _) = parse(&Source::new("a.yaml", text)).unwrap();
         collect_keys(&root, &mut used);
     }

@@ -29,15 +29,25 @@ struct Waiting {
     /// Its place in the order of sending.
     number: u64,
     id: u64,
+    events: u64,
     since: Moment,
 }
 
+/// What was acknowledged.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Kept {
+    pub(super) requests: u64,
+    pub(super) events: u64,
+}
+
 impl Pending {
-    /// One more waits, from `now` on; gives how many are lost for that.
-    pub(super) fn add(&mut self, id: u64, now: Moment) -> u64 {
+    /// One more waits, of so many events, from `now` on; gives how many are lost for
+    /// that.
+    pub(super) fn add(&mut self, id: u64, events: u64, now: Moment) -> u64 {
         self.waiting.push_back(Waiting {
             number: self.next,
             id,
+            events,
             since: now,
         });
         self.next += 1;
@@ -87,7 +97,7 @@ impl Pending {
 
     /// Of those that were asked for by `question`, the ones in `kept`, which is in
     /// order, wait no more; gives how many there were.
-    pub(super) fn acknowledge(&mut self, question: &Range<u64>, kept: &[u64]) -> u64 {
+    pub(super) fn acknowledge(&mut self, question: &Range<u64>, kept: &[u64]) -> Kept {
         let places = self.places(question);
         let mut left = places.start;
         for place in places.clone() {
@@ -96,8 +106,11 @@ impl Pending {
                 left += 1;
             }
         }
-        self.waiting.drain(left..places.end);
-        (places.end - left) as u64
+        let ended = self.waiting.drain(left..places.end);
+        ended.fold(Kept::default(), |sum, one| Kept {
+            requests: sum.requests + 1,
+            events: sum.events + one.events,
+        })
     }
 
     /// Whether nobody waits.
@@ -118,6 +131,9 @@ mod tests {
 
     use super::*;
 
+    /// Of each request.
+    const EVENTS: u64 = 3;
+
     fn at(seconds: u64) -> Moment {
         Moment::default() + Nanos::from_secs(seconds)
     }
@@ -131,7 +147,9 @@ mod tests {
             assert!((1..=QUESTION_MAX).contains(&ids.len()));
             let mut kept: Vec<u64> = ids.iter().copied().filter(|id| is_kept(*id)).collect();
             kept.sort_unstable();
-            ended += pending.acknowledge(&question, &kept);
+            let ended_now = pending.acknowledge(&question, &kept);
+            assert_eq!(ended_now.events, EVENTS * ended_now.requests);
+            ended += ended_now.requests;
             asked.extend(ids);
             round.start = question.end;
         }
@@ -142,7 +160,7 @@ mod tests {
     fn what_is_not_acknowledged_in_time_is_lost() {
         let mut pending = Pending::default();
         for (id, second) in [(0, 0), (1, 1), (2, 2)] {
-            assert_eq!(pending.add(id, at(second)), 0);
+            assert_eq!(pending.add(id, EVENTS, at(second)), 0);
         }
         assert_eq!(ask(&mut pending, |id| id == 1), (vec![0, 1, 2], 1));
         assert_eq!(pending.expire(at(3), Nanos::from_secs(3)), 1);
@@ -155,7 +173,7 @@ mod tests {
     fn more_than_one_question_holds_are_all_asked_for_in_one_round() {
         let mut pending = Pending::default();
         let all = 3 * QUESTION_MAX as u64 + 5;
-        let lost: u64 = (0..all).map(|id| pending.add(id, at(0))).sum();
+        let lost: u64 = (0..all).map(|id| pending.add(id, EVENTS, at(0))).sum();
         let (asked, ended) = ask(&mut pending, |_| true);
         assert_eq!((asked.len() as u64, ended, lost), (all, all, 0));
         assert!(pending.is_empty());
@@ -166,7 +184,7 @@ mod tests {
         let mut pending = Pending::default();
         for id in 0..UNASKED_MAX {
             assert!(!pending.is_crowded());
-            pending.add(id, at(0));
+            pending.add(id, EVENTS, at(0));
         }
         assert!(pending.is_crowded());
         ask(&mut pending, |_| false);
@@ -183,7 +201,7 @@ mod tests {
                 match step {
                     0..6 => {
                         // A receiver may give numbers in any order.
-                        ended += pending.add(sent ^ 1, at(second));
+                        ended += pending.add(sent ^ 1, EVENTS, at(second));
                         sent += 1;
                     }
                     6 => ended += ask(&mut pending, |id| id % factor == 0).1,

@@ -34,6 +34,10 @@ const PUBLISH_EVERY: Nanos = Nanos::from_millis(10);
 /// the first, which is the latest, of a larger one.
 const LATENESS_EACH_MAX: usize = 64;
 
+/// How long whoever has nothing left to send waits before it looks again; the end
+/// of the load ends its wait.
+const NOTHING_LEFT: Nanos = Nanos::from_secs(3600);
+
 /// What a part of the worker waits for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Wait {
@@ -82,6 +86,10 @@ pub(crate) struct State {
     pub(crate) stopped: bool,
     /// Whether it is of interest when the last block of a slice was due.
     pub(crate) stamps: bool,
+    /// How many blocks are still to be taken, where they have an end.
+    pub(crate) blocks_left: Option<u64>,
+    /// Slices that were taken and are not settled.
+    pub(crate) unsettled: u64,
 }
 
 impl State {
@@ -107,7 +115,7 @@ impl State {
             due,
             unit,
         };
-        let last = last_within(set, first, reach);
+        let last = self.within_end(first, last_within(set, first, reach));
         let intended_last = if self.stamps {
             let before = units(set, first, last - 1, unit);
             self.schedule.due_as_a_whole(before + 1, own)
@@ -123,13 +131,32 @@ impl State {
         self.record_lateness(set, slice, own);
         self.schedule.advance(units(set, first, last, unit));
         pass(set, next, last);
+        if let Some(left) = &mut self.blocks_left {
+            *left = left.saturating_sub((last - first) as u64);
+        }
+        self.unsettled += 1;
         Next::Send(slice)
+    }
+
+    /// `last`, or where nothing more is to be taken after it.
+    fn within_end(&self, first: usize, last: usize) -> usize {
+        let left = self.blocks_left.unwrap_or(u64::MAX);
+        let left = usize::try_from(left).unwrap_or(usize::MAX);
+        last.min(first.saturating_add(left))
+    }
+
+    /// Whether all is taken that is to be sent, and all of it is settled.
+    pub(crate) const fn is_done(&self) -> bool {
+        matches!(self.blocks_left, Some(0)) && self.unsettled == 0
     }
 
     /// The intended time, in own time, of what is due; or when to look again.
     pub(crate) fn look(&mut self, now: Moment) -> Result<Moment, Moment> {
         if now < self.start {
             return Err(self.start);
+        }
+        if self.blocks_left == Some(0) {
+            return Err(now + NOTHING_LEFT);
         }
         if let Some(turns) = &self.turns
             && !turns.is_on(now)

@@ -103,6 +103,34 @@ impl<'a> Commands<'a> {
         );
     }
 
+    /// The first line that is not empty of what `words` says, standard error where
+    /// there is none on standard output; `None` where it does not start, fails to
+    /// say anything within `limit`, or is interrupted.
+    pub(crate) fn first_line(&self, words: &[String], limit: Duration) -> Option<String> {
+        let (program, arguments) = words.split_first()?;
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .process_group(0)
+            .kill_on_drop(true);
+        let output = self.runtime.block_on(async {
+            // Both arms are cancel-safe: the program dies with its future.
+            tokio::select! {
+                biased;
+                () = self.interrupt.token().cancelled() => None,
+                output = tokio::time::timeout(limit, command.output()) => output.ok()?.ok(),
+            }
+        })?;
+        [&output.stdout, &output.stderr]
+            .into_iter()
+            .find_map(|bytes| {
+                let text = String::from_utf8_lossy(bytes);
+                let mut lines = text.lines().map(str::trim);
+                lines.find(|line| !line.is_empty()).map(str::to_owned)
+            })
+    }
+
     /// Runs `build` in `tree`; all that it says goes to `log`.
     pub(super) fn build(
         &self,

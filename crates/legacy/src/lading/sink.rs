@@ -51,6 +51,7 @@ pub(super) fn read_all(reader: &Reader, nodes: &[&Node]) -> Vec<Placed<SinkPlan>
                 id,
                 protocol: sink.value,
                 workers: 1,
+                limit: None,
             };
             sinks.push(Placed {
                 value,

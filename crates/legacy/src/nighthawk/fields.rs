@@ -46,7 +46,7 @@ pub(super) struct Fields {
 impl Fields {
     /// Those of `value`, which stands at `path`. Names may be written as in the
     /// message's definition or in camel case; `null` is as good as absent.
-    fn of(value: Value, path: &str) -> Result<Self, MessageError> {
+    pub(super) fn of(value: Value, path: &str) -> Result<Self, MessageError> {
         let Value::Object(map) = value else {
             return Err(MessageError::Shape {
                 path: if path.is_empty() { "the text" } else { path }.to_owned(),
@@ -186,7 +186,7 @@ impl Fields {
     }
 
     /// That everything was taken.
-    fn finish(self) -> Result<(), MessageError> {
+    pub(super) fn finish(self) -> Result<(), MessageError> {
         match self.left.keys().next() {
             None => Ok(()),
             Some(name) => Err(MessageError::Unknown {

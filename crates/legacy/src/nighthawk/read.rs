@@ -34,7 +34,7 @@ pub(super) fn options(value: Value) -> Result<CommandLineOptions, MessageError> 
     whole_message(value, "options", options_of)
 }
 
-fn output(fields: &mut Fields) -> Result<Output, MessageError> {
+pub(super) fn output(fields: &mut Fields) -> Result<Output, MessageError> {
     Ok(Output {
         options: fields.message("options", options_of)?.unwrap_or_default(),
         results: fields.messages("results", result)?,

@@ -47,7 +47,7 @@ impl Message {
     }
 }
 
-fn output(output: &Output) -> Tree {
+pub(super) fn output(output: &Output) -> Tree {
     Message::default()
         .put("options", options(&output.options))
         .put_list("results", &output.results, result)

@@ -9,25 +9,46 @@ const SECTOR_BYTES: u64 = 512;
 /// are left out because their disk counts them, and so are devices made of
 /// others: loops, RAM disks, mappers and RAIDs.
 pub(crate) fn parse(text: &[u8]) -> Option<[u64; 3]> {
-    let (mut read, mut written) = (0_u64, 0_u64);
-    let mut whole: Vec<&[u8]> = Vec::new();
+    const READ: usize = 2;
+    const WRITTEN: usize = 6;
+    let disks = whole_disks(text);
+    let bytes = |at| -> u64 {
+        let sectors = disks.iter().filter_map(|disk| *disk.get(at)?);
+        sectors.fold(0, |sum, one| {
+            sum.saturating_add(text::scaled(one, SECTOR_BYTES))
+        })
+    };
+    (!disks.is_empty()).then(|| [bytes(READ), bytes(WRITTEN), 0])
+}
+
+/// How often these disks were told to keep what they had taken; `None` before
+/// Linux 5.5, which does not count it.
+pub(crate) fn flushes(text: &[u8]) -> Option<u64> {
+    const FLUSHES: usize = 15;
+    let disks = whole_disks(text);
+    let counts = disks.iter().filter_map(|disk| *disk.get(FLUSHES)?);
+    counts.reduce(u64::saturating_add)
+}
+
+/// What is counted of each whole disk, from its number of reads on.
+fn whole_disks(text: &[u8]) -> Vec<Vec<Option<u64>>> {
+    let mut names: Vec<&[u8]> = Vec::new();
+    let mut disks = Vec::new();
     for line in text::lines(text) {
         let mut words = text::words(line);
-        let (Some(name), Some(sectors_read)) = (words.nth(2), words.nth(2)) else {
+        let Some(name) = words.nth(2) else { continue };
+        let counts: Vec<Option<u64>> = words.map(text::number).collect();
+        if is_made_of_others(name) || names.iter().any(|disk| is_partition(disk, name)) {
             continue;
-        };
-        let sectors_written = words.nth(3).and_then(text::number);
-        if is_made_of_others(name) || whole.iter().any(|disk| is_partition(disk, name)) {
+        }
+        if counts.len() < 3 {
             continue;
         }
         // The kernel lists a disk before its partitions.
-        whole.push(name);
-        let sectors_read = text::number(sectors_read).unwrap_or(0);
-        read = read.saturating_add(text::scaled(sectors_read, SECTOR_BYTES));
-        let sectors_written = sectors_written.unwrap_or(0);
-        written = written.saturating_add(text::scaled(sectors_written, SECTOR_BYTES));
+        names.push(name);
+        disks.push(counts);
     }
-    (!whole.is_empty()).then_some([read, written, 0])
+    disks
 }
 
 fn is_made_of_others(name: &[u8]) -> bool {

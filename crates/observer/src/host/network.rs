@@ -38,3 +38,25 @@ pub(crate) fn udp_errors(text: &[u8]) -> Option<u64> {
 pub(crate) fn udp6_errors(text: &[u8]) -> Option<u64> {
     text::value(text, b"Udp6InErrors")
 }
+
+/// TCP connections that are open, and that were opened from either end, from
+/// `snmp`; the third is not used.
+pub(crate) fn tcp_counts(text: &[u8]) -> Option<[u64; 3]> {
+    let mut lines = text::lines(text).filter_map(|line| line.strip_prefix(b"Tcp: "));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let value = |wanted: &[u8]| {
+        let at = text::words(names).position(|name| name == wanted)?;
+        text::number(text::words(values).nth(at)?)
+    };
+    let opened = value(b"ActiveOpens")?.saturating_add(value(b"PassiveOpens")?);
+    Some([value(b"CurrEstab")?, opened, 0])
+}
+
+/// TCP connections in their time of waiting, from `sockstat`.
+pub(crate) fn tcp_time_wait(text: &[u8]) -> Option<u64> {
+    let mut lines = text::lines(text);
+    let line = lines.find_map(|line| line.strip_prefix(b"TCP: "))?;
+    let mut words = text::words(line);
+    words.find(|word| *word == b"tw")?;
+    text::number(words.next()?)
+}

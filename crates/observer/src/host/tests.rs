@@ -11,6 +11,13 @@ const DEVICES: &[u8] = b"Inter-|   Receive                                      
 const SNMP: &[u8] = b"Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors
 Udp: 8 0 6 9 6
 ";
+const TCP: &[u8] = b"Tcp: RtoMax ActiveOpens PassiveOpens AttemptFails CurrEstab
+Tcp: -1 5 7 1 3
+";
+const SOCKETS: &[u8] = b"sockets: used 9
+TCP: inuse 1 orphan 0 tw 287 alloc 1 mem 0
+UDP: inuse 0 mem 84
+";
 const DISKS: &[u8] = b" 8 0 sda 1 2 30 4 5 6 70 8 9 10 11
  8 1 sda1 1 2 30 4 5 6 70 8 9 10 11
  8 2 sdab 1 2 1 4 5 6 2 8 9 10 11
@@ -28,6 +35,12 @@ fn the_kernels_texts_are_read() {
     assert_eq!(network::udp_errors(SNMP), Some(6));
     assert_eq!(network::udp6_errors(b"Udp6InErrors   \t2\n"), Some(2));
     assert_eq!(disk::parse(DISKS), Some([34 * 512, 79 * 512, 0]));
+    assert_eq!(disk::flushes(DISKS), None);
+    let newer = b"254 0 vda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n 7 0 loop0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 9 9\n";
+    assert_eq!(disk::flushes(newer), Some(16));
+    assert_eq!(network::tcp_counts(TCP), Some([3, 12, 0]));
+    assert_eq!(network::tcp_counts(SNMP), None);
+    assert_eq!(network::tcp_time_wait(SOCKETS), Some(287));
     let pressure = b"some avg10=0.00 avg60=0.00 avg300=0.00 total=17\nfull avg10=0.00 total=9\n";
     assert_eq!(pressure::parse(pressure), Some(17_000));
     assert_eq!(parse_load(b"0.25 0.1 0.0 1/2 3\n"), Some(0.25));
@@ -68,7 +81,7 @@ proptest! {
     fn for_all_bytes_nothing_panics(
         bytes in proptest::collection::vec(prop_oneof![any::<u8>(), proptest::sample::select(b" :\n0123456789".to_vec())], 0..300),
     ) {
-        for prefix in [b"".as_slice(), b"cpu ", b"some total=", b"Udp: InErrors\nUdp: "] {
+        for prefix in [b"".as_slice(), b"cpu ", b"some total=", b"Udp: InErrors\nUdp: ", b"Tcp: CurrEstab\nTcp: ", b"TCP: tw "] {
             let text = [prefix, &bytes].concat();
             cpu::parse(&text);
             pressure::parse(&text);
@@ -76,6 +89,9 @@ proptest! {
             network::udp_errors(&text);
             network::udp6_errors(&text);
             disk::parse(&text);
+            disk::flushes(&text);
+            network::tcp_counts(&text);
+            network::tcp_time_wait(&text);
             parse_load(&text);
         }
     }

@@ -133,7 +133,7 @@ fn lines<'s>(sources: &[&'s [u8]]) -> Vec<Piece<'s>> {
         .collect()
 }
 
-fn without_end(line: &[u8]) -> &[u8] {
+pub(super) fn without_end(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line)
 }

@@ -1,5 +1,7 @@
 //! The text formats with options.
 
+#[path = "text/cut.rs"]
+mod cut;
 #[path = "text/readers.rs"]
 mod readers;
 #[path = "text/replay.rs"]

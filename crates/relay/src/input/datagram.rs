@@ -55,7 +55,10 @@ async fn receive(
         });
         match received.await {
             None => return,
-            Some(Ok(datagram)) => take_in(core, &datagram),
+            Some(Ok(datagram)) => {
+                core.keep_to_limit(datagram.len()).await;
+                take_in(core, &datagram);
+            }
             Some(Err(_)) => select! {
                 () = core.token.cancelled() => {}
                 () = sleep(PAUSE) => {}

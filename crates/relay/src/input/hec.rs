@@ -68,6 +68,9 @@ async fn take(core: &Core, acks: &Cell<u64>, lines: Vec<u8>) -> Answer {
     if events > core.buffer.capacity() {
         return Answer::status(413);
     }
+    if core.refuses(events) {
+        return refuse(503, "Server is busy", 9);
+    }
     if timeout(WAIT_MAX, core.buffer.reserve(events))
         .await
         .is_err()

@@ -36,6 +36,9 @@ async fn answer(core: &Core, request: Request) -> Answer {
     if events > core.buffer.capacity() {
         return Answer::status(413);
     }
+    if core.refuses(events) {
+        return Answer::status(503);
+    }
     if timeout(WAIT_MAX, core.buffer.reserve(events))
         .await
         .is_err()

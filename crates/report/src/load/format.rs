@@ -142,7 +142,7 @@ pub fn render_load(
     style: Style,
 ) -> Result<String, LoadRenderError> {
     let output = || nighthawk::nighthawk_output(report);
-    let global = || nighthawk::result(&report.global);
+    let global = || nighthawk::nighthawk_result(&report.global);
     Ok(match format {
         LoadFormat::Human => human::human(report, style),
         LoadFormat::NighthawkHuman => ancestor::human(&global()),
@@ -218,7 +218,7 @@ pub fn render_log(
     version: &str,
 ) -> Result<String, LoadRenderError> {
     let result = log.to_result();
-    let own = || nighthawk::result(&result);
+    let own = || nighthawk::nighthawk_result(&result);
     let output = || Output {
         results: vec![own()],
         ..Output::default()

@@ -21,7 +21,7 @@ pub fn nighthawk_output(report: &LoadReport) -> Output {
     let results = workers.chain([&report.global]);
     Output {
         options: options(&report.options),
-        results: results.map(result).collect(),
+        results: results.map(nighthawk_result).collect(),
         timestamp: Some(report.written),
         version: Some(version(&report.version)),
     }
@@ -43,7 +43,9 @@ fn version(text: &str) -> serde_json::Value {
     })
 }
 
-pub(super) fn result(result: &LoadResult) -> WorkerResult {
+/// One result as `nighthawk.client.Result`.
+#[must_use]
+pub fn nighthawk_result(result: &LoadResult) -> WorkerResult {
     let mut statistics: Vec<Statistic> = result.statistics.iter().map(statistic).collect();
     statistics.sort_by(|one, other| one.id.cmp(&other.id));
     let counters = result.counters.iter().filter(|(_, value)| **value > 0);

@@ -9,7 +9,7 @@ use crate::words;
 const SHOWN: usize = 5;
 
 /// Heads and what stands behind them.
-pub(super) fn rows(ledger: &LedgerRecord) -> Vec<(String, String)> {
+pub(crate) fn rows(ledger: &LedgerRecord) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     let many = ledger.generators.len() > 1;
     for own in &ledger.generators {

@@ -299,3 +299,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn load_that_has_an_end_is_drained_at_once() {
+    use Action::*;
+    let drained = [Enter(Phase::Drain), StopLoad, AwaitQuiet];
+    let mut measuring = machine(&[]);
+    play(&mut measuring, &up_to_measure());
+    let actions = measuring.next(at(5), Event::LoadEnded);
+    assert_eq!(actions, drained);
+    // Nobody asks twice.
+    assert_eq!(measuring.next(at(5), Event::LoadEnded), []);
+    let mut warming = machine(&[]);
+    play(&mut warming, &up_to_measure()[..3]);
+    let actions = warming.next(at(3), Event::LoadEnded);
+    let [Enter(Phase::Measure), rest @ ..] = actions.as_slice() else {
+        panic!("{actions:?}");
+    };
+    assert_eq!(rest, drained);
+}

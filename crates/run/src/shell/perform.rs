@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use stillwell_capture::SubjectEnd;
+use stillwell_generator::Prepared;
 use stillwell_observer::{SubjectProbe, Watched};
 use stillwell_plan::{Phase, StepAction, SubjectKind};
 use stillwell_scope::{Place, clock, explain};
@@ -123,6 +124,10 @@ impl Shell {
             if let Err(error) = sink.start(&mut self.scope, &place) {
                 return self.happen(Event::PrepareFailed(explain(&error)));
             }
+        }
+        let ends = |one: &Prepared| one.ends().to_vec();
+        if parts.generators.iter().all(|one| !one.ends().is_empty()) {
+            self.load_ends = parts.generators.iter().flat_map(ends).collect();
         }
         self.generators = parts.generators;
         self.happen(Event::Prepared);
@@ -262,6 +267,9 @@ impl Shell {
         self.take_beats();
         self.parts_ended(&ends);
         self.record.manifest.subject = self.subject_end();
+        let received = self.sinks.iter().map(|shard| shard.received_at.total());
+        let last = received.max().filter(|at| *at > 0);
+        self.record.manifest.last_received = last.map(Moment::new);
         let ledger = self.ledger.as_ref();
         self.record.manifest.ledger =
             ledger.map(|ledger| ledger.record(self.was_quiet, self.under_way));

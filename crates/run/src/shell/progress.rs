@@ -11,6 +11,10 @@ use crate::machine::Event;
 use crate::request::Progress;
 use crate::shell::Shell;
 
+/// How long sinks must be quiet where every stamped event has arrived: what comes
+/// then comes twice.
+const QUIET_COMPLETE: Nanos = Nanos::from_millis(500);
+
 /// Tells whoever listens to one run or two.
 #[derive(Clone, Debug)]
 pub(crate) struct Teller {
@@ -108,10 +112,21 @@ impl Shell {
         let received_now = self.received();
         if received_now != received {
             self.quiet_since = Some((now, received_now));
-        } else if now.since(since) >= self.request.plan.phases.quiet {
+        } else if now.since(since) >= self.quiet_enough() {
             self.quiet_since = None;
             self.was_quiet = true;
             self.happen(Event::Quiet);
+        }
+    }
+
+    /// How long sinks must be quiet: not for long where nothing is missing.
+    fn quiet_enough(&self) -> Nanos {
+        let quiet = self.request.plan.phases.quiet;
+        match &self.ledger {
+            Some(ledger) if quiet > QUIET_COMPLETE && ledger.shared.missing() == 0 => {
+                QUIET_COMPLETE
+            }
+            _ => quiet,
         }
     }
 

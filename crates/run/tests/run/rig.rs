@@ -79,6 +79,7 @@ fn plan() -> RigPlan {
                 address: OUTPUT.parse().unwrap(),
             },
             workers: 1,
+            limit: None,
         }],
         subject: subject_plan(),
         observer: ObserverPlan::default(),

@@ -32,6 +32,7 @@ pub(crate) fn plan(protocol: SinkProtocol) -> SinkPlan {
         id: "under-test".to_owned(),
         protocol,
         workers: 1,
+        limit: None,
     }
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use stillwell_capture::{Capture, Manifest, SeriesTable};
 use stillwell_metric::{Labels, Metric, catalogue};
-use stillwell_units::{float_from_u64, floor_to_u64};
+use stillwell_plan::{Phase, PhasesPlan};
+use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 use super::{Component, GeneratorFigures, OutcomeCount, RunFigures, Totals, WorkerShares};
 use crate::window::{self, Window};
@@ -17,6 +18,7 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
         subject_cpus: manifest.subject_cpus.clone(),
         own_cpus: manifest.own_cpus.clone(),
         ledger: manifest.ledger.clone(),
+        drain: drain(manifest),
         ..RunFigures::default()
     };
     let Some(window) = window else {
@@ -59,6 +61,15 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
         figures.foreign_cpu_share = of_host(catalogue::HOST_CPU_FOREIGN);
     }
     figures
+}
+
+/// The drain less the silence that ended it.
+fn drain(manifest: &Manifest) -> Option<Nanos> {
+    let marks = &manifest.phases;
+    let at = marks.iter().position(|mark| mark.phase == Phase::Drain)?;
+    let length = marks.get(at + 1)?.moment.since(marks[at].moment);
+    let PhasesPlan { drain, quiet, .. } = manifest.plan.phases;
+    (length < drain).then(|| length.saturating_sub(quiet))
 }
 
 /// Whether labels are those of the generator or sink `id`.

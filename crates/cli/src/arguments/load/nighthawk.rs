@@ -19,7 +19,7 @@ mod values;
     version,
     disable_help_subcommand = true,
     args_override_self = false,
-    after_help = "Flags that need Nighthawk's gRPC service or HTTP/3 are refused by name.\n\
+    after_help = "Flags that need HTTP/3 are refused by name.\n\
                   Exit codes: 0, or 1 for whatever went wrong."
 )]
 pub(crate) struct NighthawkClientArguments {
@@ -171,8 +171,9 @@ pub(crate) struct NighthawkRequest {
     /// The body of requests
     #[arg(long, value_name = "FILE")]
     pub(crate) request_body_file: Option<PathBuf>,
-    /// A gRPC service that hands out requests, which is not built
-    #[arg(long, value_name = "URI", hide = true)]
+    /// A gRPC service that hands requests out, such as grpc://localhost:8443; up to
+    /// 100,000 are fetched before the start
+    #[arg(long, value_name = "URI")]
     pub(crate) request_source: Option<String>,
     /// Requests from a list: nighthawk.file-based-request-source-plugin or
     /// nighthawk.in-line-options-list-request-source-plugin as JSON or YAML in one
@@ -216,8 +217,8 @@ pub(crate) struct NighthawkTelling {
     /// A plugin that looks at answers, which is not built
     #[arg(long, value_name = "JSON", hide = true)]
     pub(crate) user_defined_plugin_config: Vec<String>,
-    /// A gRPC service that makes the load, which is not built
-    #[arg(long, value_name = "URI", hide = true)]
+    /// A gRPC service that makes the load, such as grpc://localhost:8443
+    #[arg(long, value_name = "URI")]
     pub(crate) nighthawk_service: Option<String>,
 }
 

@@ -43,7 +43,7 @@ const KINDS: [(&str, StatsProtocol, Scheme, u16, &str); 9] = {
 };
 
 /// Who is told counts and times while it goes on.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Stats while it goes on")]
 pub(crate) struct LoadStatsArguments {
     /// Tell counts and times to a receiver, such as statsd://HOST:PORT; repeatable

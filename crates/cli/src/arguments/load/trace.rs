@@ -23,7 +23,7 @@ const KINDS: [(&str, SpanProtocol, Scheme, u16, &str); 6] = {
 };
 
 /// How requests are traced.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Tracing")]
 pub(crate) struct LoadTraceArguments {
     /// Trace requests and send their spans to a receiver, such as

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use stillwell_plan::{
-    DesignPlan, ExperimentPlan, GoalPlan, LabPlan, OperatingPoint, PAIRS_MIN, RateShape, RateUnit,
-    RigPlan, Scale, StoppingPlan, TimeEstimate, WarmupPlan,
+    DesignPlan, Durability, ExperimentPlan, GoalPlan, LabPlan, OperatingPoint, PAIRS_MIN,
+    RateShape, RateUnit, RigPlan, Scale, StoppingPlan, SubjectsPlan, TimeEstimate, WarmupPlan,
 };
 use stillwell_units::{ByteSize, EventRate, Nanos, floor_to_u64};
 
@@ -26,6 +26,32 @@ pub(super) fn lab(plan: &LabPlan) -> String {
     line(
         &mut text,
         format_args!("{count} experiment{plural}, all fine; {time}"),
+    );
+    text
+}
+
+pub(super) fn subjects(plans: &[SubjectsPlan]) -> String {
+    let mut text = String::new();
+    for plan in plans {
+        let summary = plan.summary.as_deref().unwrap_or("no description");
+        line(&mut text, format_args!("{}: {summary}", plan.name));
+        for (index, one) in plan.contenders.iter().enumerate() {
+            let what = if index == 0 { "subjects" } else { "" };
+            let claim = one.durability.map_or("", Durability::name);
+            line(&mut text, format_args!("  {what:<9}  {} {claim}", one.name));
+        }
+        let runs = plan.runs;
+        line(
+            &mut text,
+            format_args!("  runs       {runs} of each, in blocks"),
+        );
+        rig(&plan.rig, &mut text);
+    }
+    let count = plans.len();
+    let plural = if count == 1 { "" } else { "s" };
+    line(
+        &mut text,
+        format_args!("{count} experiment{plural}, all fine"),
     );
     text
 }

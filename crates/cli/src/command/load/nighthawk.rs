@@ -1,9 +1,11 @@
 //! `nighthawk_client`: the same load, asked for in Nighthawk's words.
 
+mod afar;
 mod check;
 mod log;
 mod options;
 mod plan;
+pub(crate) mod remote;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -14,11 +16,12 @@ use clap::Parser;
 use clap::error::{ContextKind, ErrorKind};
 use stillwell_metric::Outcome;
 use stillwell_plan::{LoadPlan, Verification};
-use stillwell_report::load::{GeneratorHealth, LoadFormat};
-use stillwell_run::{LoadEnd, LoadFound};
+use stillwell_report::Style;
+use stillwell_report::load::{GeneratorHealth, LoadFormat, render_load};
+use stillwell_run::{Interrupt, LoadEnd, LoadFound, conduct_load, load_doubts};
 use stillwell_units::{Nanos, Seed};
 
-use super::{Job, telemetry};
+use super::{Job, fill, telemetry};
 use crate::arguments::{Concurrency, NighthawkClientArguments, NighthawkVerbosity};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
@@ -62,6 +65,43 @@ pub(crate) fn run_as_nighthawk(paint: &Paint) -> Exit {
     }
 }
 
+/// Makes the load of this command line, which `interrupt` ends, and tells what it
+/// found as Nighthawk's JSON.
+pub(crate) fn load_in_words(words: &[String], interrupt: &Interrupt) -> anyhow::Result<String> {
+    let arguments = NighthawkClientArguments::try_parse_from(words);
+    let arguments = arguments.map_err(|error| anyhow::anyhow!("{}", refusal(&error)))?;
+    let seed = Seed::from_number(1);
+    check::check(&arguments)?;
+    let options = options::of(&arguments)?;
+    let plan = plan::plan(&arguments, seed)?;
+    plan.check()?;
+    let family = arguments.target.address_family.into();
+    let found = conduct_load(plan.clone(), family, &[], interrupt, &mut |_| {})?;
+    if let LoadEnd::PartFailed(what) = &found.end {
+        anyhow::bail!("{what}");
+    }
+    let doubts = load_doubts(&plan, &found);
+    for doubt in doubts.iter().filter(|doubt| doubt.invalidates()) {
+        Paint::say(&format!("warning: {}", in_its_words(&doubt.to_string())));
+    }
+    let report = fill::report(&fill::Told {
+        targets: &[],
+        labels: &arguments.telling.label,
+        closed_loop: !arguments.shape.open_loop,
+        nighthawk: Some(&options),
+        plan: &plan,
+        seed: &seed,
+        found: &found,
+        doubts: &doubts,
+    });
+    Ok(render_load(
+        &report,
+        LoadFormat::Json,
+        None,
+        Style::default(),
+    )?)
+}
+
 /// Why the command line is not understood, in Nighthawk's words.
 fn refusal(error: &clap::Error) -> String {
     let argument = error.get(ContextKind::InvalidArg);
@@ -85,8 +125,11 @@ fn conduct(arguments: &NighthawkClientArguments, paint: &Paint) -> Result<Exit, 
     let seed = Seed::from_number(1);
     check::check(arguments).map_err(bad)?;
     let options = options::of(arguments).map_err(bad)?;
-    let plan = plan::plan(arguments, seed).map_err(bad)?;
     let log = Log::new(arguments.telling.verbosity);
+    if let Some(uri) = &arguments.telling.nighthawk_service {
+        return afar::execute(uri, options, format_of(arguments), log);
+    }
+    let plan = plan::plan(arguments, seed).map_err(bad)?;
     warn(arguments, &plan, log);
     announce(arguments, &plan, log);
     let uri = arguments.uri.iter();
@@ -104,10 +147,7 @@ fn conduct(arguments: &NighthawkClientArguments, paint: &Paint) -> Result<Exit, 
         closed_loop: !arguments.shape.open_loop,
         nighthawk: Some(options),
         quiet: arguments.telling.verbosity > NighthawkVerbosity::Debug,
-        format: match arguments.telling.output_format {
-            LoadFormat::Human => LoadFormat::NighthawkHuman,
-            other => other,
-        },
+        format: format_of(arguments),
     };
     let (found, health) = job.conduct(paint)?;
     tell_troubles(&found, &health, log);
@@ -127,6 +167,14 @@ fn conduct(arguments: &NighthawkClientArguments, paint: &Paint) -> Result<Exit, 
     };
     log.info("Done.");
     Ok(exit)
+}
+
+/// People get what Nighthawk tells them.
+const fn format_of(arguments: &NighthawkClientArguments) -> LoadFormat {
+    match arguments.telling.output_format {
+        LoadFormat::Human => LoadFormat::NighthawkHuman,
+        other => other,
+    }
 }
 
 /// What is done all the same, and may not be what was meant.

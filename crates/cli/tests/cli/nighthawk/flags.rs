@@ -27,16 +27,6 @@ fn help_version_and_mistakes_have_nighthawks_words_and_exits() {
         ),
         ("--nighthawk-service a:-1 http://foo", 1, "Bad service uri"),
         (
-            "--nighthawk-service grpc://a:1/ http://foo",
-            1,
-            "gRPC service, which is not built yet",
-        ),
-        (
-            "--request-source grpc://a:1/ http://foo",
-            1,
-            "gRPC service, which is not built yet",
-        ),
-        (
             "--protocol http3 http://foo",
             1,
             "--protocol http3 is not built yet",

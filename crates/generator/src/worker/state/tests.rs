@@ -41,6 +41,8 @@ fn state(shape: RateShape, unit: RateUnit) -> State {
         published_at: at(0),
         stopped: false,
         stamps: false,
+        blocks_left: None,
+        unsettled: 0,
     }
 }
 

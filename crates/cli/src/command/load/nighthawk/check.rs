@@ -154,20 +154,15 @@ fn unbuilt(arguments: &NighthawkClientArguments) -> anyhow::Result<()> {
     if target.tunnel_protocol.is_some() {
         bail!("--tunnel-protocol is not built yet: there is no way through a CONNECT tunnel");
     }
-    if let Some(uri) = &arguments.telling.nighthawk_service {
-        if !is_service(uri) {
-            bail!("Bad service uri: {uri}");
-        }
-        bail!("--nighthawk-service needs Nighthawk's gRPC service, which is not built yet");
+    if let Some(uri) = &arguments.telling.nighthawk_service
+        && !is_service(uri)
+    {
+        bail!("Bad service uri: {uri}");
     }
-    if let Some(uri) = &request.request_source {
-        if !is_service(uri) {
-            bail!("Invalid replay source URI: {uri}");
-        }
-        bail!(
-            "--request-source needs Nighthawk's gRPC service, which is not built yet; \
-             --request-source-plugin-config reads requests from a file"
-        );
+    if let Some(uri) = &request.request_source
+        && !is_service(uri)
+    {
+        bail!("Invalid replay source URI: {uri}");
     }
     if !arguments.telling.user_defined_plugin_config.is_empty() {
         bail!(

@@ -45,7 +45,9 @@ pub(super) fn of(arguments: &NighthawkClientArguments) -> anyhow::Result<Command
         FamilyName::V4 => AddressFamily::V4,
         FamilyName::V6 => AddressFamily::V6,
     });
-    if request.request_source_plugin_config.is_none() {
+    options.request_source.clone_from(&request.request_source);
+    // One of the three says what is sent.
+    if request.request_source_plugin_config.is_none() && request.request_source.is_none() {
         let headers = request.request_header.iter();
         options.request_options = Some(RequestOptions {
             request_method: RequestMethod::from_name(&request.request_method),

@@ -32,7 +32,7 @@ pub(super) const DURATION: Nanos = Nanos::from_secs(5);
 
 pub(super) fn plan(arguments: &NighthawkClientArguments, seed: Seed) -> anyhow::Result<LoadPlan> {
     let shape = &arguments.shape;
-    let source = request::source(&arguments.request)?;
+    let source = request::source(arguments)?;
     let endpoints = request::endpoints(arguments, source.as_ref())?;
     let workers = plan::workers(shape.concurrency, u32::MAX, 1);
     let each = u64::from(workers);

@@ -4,15 +4,38 @@ use anyhow::Context;
 use stillwell_config::{EnvoyMessage, RequestSource, SourceRequest};
 use stillwell_plan::{BodyPlan, EndpointPlan};
 
+use super::afar;
+use super::plan::DURATION;
 use crate::arguments::{NighthawkClientArguments, NighthawkRequest};
 use crate::command::load::endpoint::{target, tls_host};
 use crate::command::load::listed::{self, Common, filled, is_host};
+use crate::command::load::plan;
 
 /// What stands in `Host` where there are several targets.
 const MANY_HOSTS: &str = "host-not-supported-in-multitarget-mode";
 
-/// The list of requests, where there is one.
-pub(super) fn source(request: &NighthawkRequest) -> anyhow::Result<Option<RequestSource>> {
+/// The list of requests, where there is one, be it of another's.
+pub(super) fn source(
+    arguments: &NighthawkClientArguments,
+) -> anyhow::Result<Option<RequestSource>> {
+    let request = &arguments.request;
+    if let Some(uri) = &request.request_source {
+        let shape = &arguments.shape;
+        let workers = u64::from(plan::workers(shape.concurrency, u32::MAX, 1));
+        let seconds = match shape.no_duration {
+            true => u64::MAX,
+            false => shape
+                .duration
+                .unwrap_or(DURATION)
+                .as_u64()
+                .div_ceil(1_000_000_000),
+        };
+        let sent = workers
+            .saturating_mul(shape.rps.into())
+            .saturating_mul(seconds);
+        let quantity = sent.clamp(1, afar::REQUESTS_MAX);
+        return afar::requests(uri, quantity, shape.timeout).map(Some);
+    }
     let Some(text) = &request.request_source_plugin_config else {
         return Ok(None);
     };

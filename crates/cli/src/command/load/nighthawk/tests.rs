@@ -192,11 +192,6 @@ fn what_is_not_built_is_refused_by_its_name() {
     for (words, says) in [
         ("-p http3 a", "--protocol http3"),
         (
-            "--nighthawk-service grpc://a:8443/ a",
-            "--nighthawk-service",
-        ),
-        ("--request-source grpc://a:8443/ a", "--request-source"),
-        (
             "--user-defined-plugin-config {} a",
             "--user-defined-plugin-config",
         ),

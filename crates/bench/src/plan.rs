@@ -1,0 +1,82 @@
+//! What is to be done.
+
+use std::time::Duration;
+
+/// Most events of one bench: each takes one bit at every sink.
+pub const EVENTS_LIMIT: u64 = 1 << 32;
+
+/// Fastest schedule: an event each nanosecond.
+const PER_SECOND_MAX: f64 = 1e9;
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// What it is called, in reports.
+    pub name: String,
+    /// When events are due.
+    pub rate: Rate,
+    /// How many events there are, from 1 to [`EVENTS_LIMIT`].
+    pub events: u64,
+    /// It ends after this time even where not all events were sent.
+    pub duration: Option<Duration>,
+    /// Events that are due earlier than this are accounted for, and count neither
+    /// for latency nor for throughput.
+    pub warmup: Duration,
+    /// Whether the pipeline says of every event that it was delivered, or will
+    /// never be: then those of which it says nothing are told.
+    pub answers: bool,
+}
+
+/// When events are due.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rate {
+    /// So many a second, evenly, whatever the pipeline does; above 0.
+    PerSecond(f64),
+    /// Each as soon as the pipeline has taken the one before.
+    Max,
+}
+
+/// A plan that cannot be carried out.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PlanError {
+    /// No event, or too many.
+    #[error("{found} events: there may be 1 to {EVENTS_LIMIT}")]
+    Events {
+        /// What was asked for.
+        found: u64,
+    },
+    /// A rate that is none.
+    #[error("a rate of {found} events a second: it must lie above 0 and at most at 1e9")]
+    Rate {
+        /// What was asked for.
+        found: f64,
+    },
+}
+
+impl Plan {
+    /// A million events, as fast as they are taken, without a warm-up or answers.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            rate: Rate::Max,
+            events: 1_000_000,
+            duration: None,
+            warmup: Duration::ZERO,
+            answers: false,
+        }
+    }
+
+    /// Whether it can be carried out.
+    pub(crate) fn check(&self) -> Result<(), PlanError> {
+        if !(1..=EVENTS_LIMIT).contains(&self.events) {
+            return Err(PlanError::Events { found: self.events });
+        }
+        match self.rate {
+            Rate::PerSecond(found) if !(found > 0.0 && found <= PER_SECOND_MAX) => {
+                Err(PlanError::Rate { found })
+            }
+            Rate::PerSecond(_) | Rate::Max => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! What `stillwell find-capacity` takes.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, Parser, ValueEnum};
+use stillwell_plan::{CapacityBound, LoadCurve, RateUnit};
+use stillwell_report::load::LoadFormat;
+use stillwell_units::{ByteRate, EventRate, Nanos, Seed, float_from_u64};
+
+use super::load::{
+    Concurrency, LoadArguments, LoadConnectingArguments, LoadRate, LoadRequestArguments,
+    LoadShapeArguments, LoadStatsArguments, LoadTlsArguments, LoadTraceArguments, ProtocolName,
+};
+
+const NOTES: &str = "\
+Bounds:
+  p99<20ms p50<1ms p99.9<1s   latency from the time at which it was due; a request
+                              that is never answered well is late for ever
+  mean<5ms max<1s             of what was answered
+  errors<0.1%                 answered with an error, or not at all
+  loss<0.01%                  not answered at all; of a rig, events that did not arrive
+  throughput>99%              sent, of what was asked for; of a rig, or received, of
+                              what was sent, where that is less
+Where none says otherwise, errors<1% is asked of a URL and throughput>99% of a rig.
+
+A probe in which the generator was the limit, or that did not reach its rate
+although all bounds held, says nothing and is made again. The answer is confirmed
+by probes just below and just above it.
+
+Exit codes:
+  0        an answer was found and confirmed, or bounds hold at the highest rate
+  1        bounds fail at the lowest rate
+  2        usage
+  3        could not run: no such host, nobody listens
+  4        no answer that can be relied on: not confirmed, or the generator was the limit
+  130 143  interrupted by SIGINT or SIGTERM; the curve so far is printed all the same";
+
+/// `stillwell find-capacity`.
+#[derive(Args, Debug)]
+#[command(after_help = NOTES)]
+pub(crate) struct FindCapacityArguments {
+    /// URL or WEIGHT*URL as of `load`, repeatable; or one rig or experiment file
+    /// of which a generator's rate is varied
+    #[arg(value_name = "URL|FILE", required_unless_present_any = ["requests_file", "har"])]
+    pub(crate) urls: Vec<String>,
+    /// What must hold, such as p99<20ms; repeatable
+    #[arg(long, value_name = "BOUND")]
+    pub(crate) bound: Vec<CapacityBound>,
+    /// What is searched: the highest rate at which bounds hold, or the number of
+    /// connections that gets the most for its waiting
+    #[arg(long, value_enum, default_value_t = Objective::Bounds)]
+    pub(crate) objective: Objective,
+    /// The lowest rate, probed first [default: 100/s; of a rig, a tenth of what its
+    /// file says]
+    #[arg(long, value_name = "RATE")]
+    pub(crate) from: Option<CapacityRate>,
+    /// The highest rate [default: 1000k/s; of a rig, a hundred times what its file
+    /// says]
+    #[arg(long, value_name = "RATE")]
+    pub(crate) to: Option<CapacityRate>,
+    /// How near the answer should be, as a share of it
+    #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = share)]
+    pub(crate) within: f64,
+    /// How long each probe measures; longer where a quantile needs more requests
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    pub(crate) probe: Nanos,
+    /// Load at the same rate before that [default: a quarter of the probe]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) warmup: Option<Nanos>,
+    /// Pause between probes
+    #[arg(long, value_name = "TIME", default_value = "100ms")]
+    pub(crate) cooldown: Nanos,
+    /// Probes at each rate that confirms, and at each load of the knee
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) repeats: u32,
+    /// Probes at most
+    #[arg(long, value_name = "N", default_value_t = 80, value_parser = clap::value_parser!(u32).range(5..=10_000))]
+    pub(crate) probes_max: u32,
+    /// The generator whose rate is varied, where a rig has several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) generator: Option<String>,
+    /// Connections over all workers; of the knee, the most that are tried
+    #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) connections: u32,
+    /// Threads that send: a number, or auto for one on each CPU
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) concurrency: Concurrency,
+    /// CPUs for these threads, such as 1 or 2,3: one thread on each in turn
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) cpus: Vec<u16>,
+    /// What is spoken on connections
+    #[arg(short, long, value_enum, default_value_t = ProtocolName::Http1)]
+    pub(crate) protocol: ProtocolName,
+    /// Requests at once on each connection of HTTP/2
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) streams: u32,
+    #[command(flatten)]
+    pub(crate) shape: LoadShapeArguments,
+    #[command(flatten)]
+    pub(crate) request: LoadRequestArguments,
+    #[command(flatten)]
+    pub(crate) connecting: LoadConnectingArguments,
+    #[command(flatten)]
+    pub(crate) tls: LoadTlsArguments,
+    /// Seed of everything random: a whole number
+    #[arg(long, default_value = "1")]
+    pub(crate) seed: Seed,
+    /// Where the response curve is saved, as capacity.json and capacity.csv
+    /// [default: .stillwell/capacity/TIME-NAME]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) results: Option<PathBuf>,
+    /// What is printed on standard output
+    #[arg(long, value_enum, default_value_t = CapacityFormat::Terminal)]
+    pub(crate) format: CapacityFormat,
+    /// No progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// What `nighthawk_adaptive_load_client` takes: this program called by that name.
+#[derive(Debug, Parser)]
+#[command(name = "nighthawk_adaptive_load_client", version)]
+pub(crate) struct NighthawkAdaptiveArguments {
+    /// Is refused: loads are made by this process
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) nighthawk_service_address: Option<String>,
+    /// Has no effect: no service is asked
+    #[arg(long, hide = true)]
+    use_tls: bool,
+    /// The session: an AdaptiveLoadSessionSpec as text proto, or as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) spec_file: PathBuf,
+    /// Where the AdaptiveLoadSessionOutput goes, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output_file: PathBuf,
+}
+
+/// The load of `stillwell load` that probes are made of, one request a second for
+/// now.
+pub(crate) fn load_arguments(arguments: &FindCapacityArguments) -> LoadArguments {
+    LoadArguments {
+        urls: arguments.urls.clone(),
+        rate: LoadRate::Curve(LoadCurve::Constant { per_second: 1.0 }),
+        duration: Some(arguments.probe),
+        requests: None,
+        warmup: Nanos::ZERO,
+        connections: arguments.connections,
+        concurrency: arguments.concurrency,
+        cpus: arguments.cpus.clone(),
+        protocol: arguments.protocol,
+        streams: arguments.streams,
+        closed_loop: false,
+        shape: arguments.shape.clone(),
+        request: arguments.request.clone(),
+        connecting: arguments.connecting.clone(),
+        tls: arguments.tls.clone(),
+        stats: LoadStatsArguments::default(),
+        trace: LoadTraceArguments::default(),
+        termination_predicate: Vec::new(),
+        failure_predicate: Vec::new(),
+        output_format: LoadFormat::Human,
+        label: Vec::new(),
+        seed: Some(arguments.seed),
+        quiet: true,
+    }
+}
+
+/// What is searched.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Objective {
+    /// The highest rate at which bounds hold.
+    Bounds,
+    /// The load that gets the most throughput for its latency, by the universal
+    /// scalability law.
+    Knee,
+}
+
+/// How the answer is printed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum CapacityFormat {
+    /// For people.
+    Terminal,
+    /// For programs.
+    Json,
+    /// The response curve for spreadsheets.
+    Csv,
+}
+
+/// `5k/s` or `10 MiB/s`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct CapacityRate {
+    /// What is counted: events stand for requests, too.
+    pub(crate) unit: RateUnit,
+    /// Units each second, above zero.
+    pub(crate) per_second: f64,
+}
+
+impl FromStr for CapacityRate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(rate) = text.parse::<EventRate>() {
+            return Ok(Self {
+                unit: RateUnit::Events,
+                per_second: rate.events_per_second(),
+            });
+        }
+        let rate: ByteRate = text
+            .parse()
+            .map_err(|_| format!("`{text}` is no rate: write 100/s, 5k/s, or 10 MiB/s of a rig"))?;
+        Ok(Self {
+            unit: RateUnit::Bytes,
+            per_second: float_from_u64(rate.bytes_per_second()),
+        })
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = match text.trim().strip_suffix('%') {
+        Some(number) => (number.trim(), 100.0),
+        None => (text.trim(), 1.0),
+    };
+    let share = number.parse::<f64>().ok().map(|share| share / scale);
+    share
+        .filter(|share| (0.001..=0.5).contains(share))
+        .ok_or_else(|| "write a share from 0.1% to 50%, such as 3%".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_count_requests_or_bytes() {
+        let rate: CapacityRate = "5k/s".parse().unwrap();
+        assert_eq!((rate.unit, rate.per_second), (RateUnit::Events, 5000.0));
+        let rate: CapacityRate = "2 KiB/s".parse().unwrap();
+        assert_eq!((rate.unit, rate.per_second), (RateUnit::Bytes, 2048.0));
+        for text in ["", "5000", "fast", "max"] {
+            let error = text.parse::<CapacityRate>().unwrap_err();
+            assert!(error.contains("100/s"), "{error}");
+        }
+    }
+
+    #[test]
+    fn shares_are_small() {
+        assert_eq!(share("3%"), Ok(0.03));
+        assert_eq!(share("0.05"), Ok(0.05));
+        for text in ["0", "90%", "three", "-1%"] {
+            assert!(share(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Whether a probe kept its bounds, broke them, or says nothing.
+
+use stillwell_plan::{CapacityBound, CapacityFigure};
+use stillwell_stats::capacity::Observed;
+use stillwell_units::{Nanos, float_from_u64};
+
+/// Below this share of the asked rate a probe did not reach it.
+const REACHED_MIN: f64 = 0.99;
+/// Above this share of a limit the sender's own lateness may be why it broke.
+const OWN_SHARE_MAX: f64 = 0.1;
+
+/// From this lateness on requests count as sent in a bunch.
+pub(super) const BUNCHED: Nanos = Nanos::from_millis(1);
+
+/// What there is to know of a probe.
+#[derive(Debug)]
+pub(super) struct Evidence<'a> {
+    /// What was measured.
+    pub(super) figures: &'a [(CapacityFigure, Option<f64>)],
+    /// What was begun, as a share of what was asked for.
+    pub(super) reached: f64,
+    /// Why whoever sent was the limit, if it was.
+    pub(super) generator_limit: Option<String>,
+    /// How late whoever sent was by itself, in one of a hundred cases.
+    pub(super) own_lateness: Nanos,
+    /// The share of requests that it sent late by itself, by [`BUNCHED`] and more:
+    /// they left in a bunch, which a limiter may refuse.
+    pub(super) own_late_share: f64,
+}
+
+/// What a probe says, and why where that is not plain.
+pub(super) fn judge(
+    bounds: &[CapacityBound],
+    evidence: &Evidence<'_>,
+) -> (Observed, Option<String>) {
+    let value = |figure: CapacityFigure| {
+        let own = evidence.figures.iter().find(|own| own.0 == figure);
+        own.and_then(|own| own.1)
+    };
+    let broken: Vec<&CapacityBound> = bounds
+        .iter()
+        .filter(|bound| !bound.is_kept(value(bound.figure)))
+        .collect();
+    let Some(first) = broken.first() else {
+        if evidence.reached < REACHED_MIN {
+            let share = CapacityFigure::Throughput.told(evidence.reached);
+            let why = evidence.generator_limit.clone();
+            let why = why.unwrap_or_else(|| "more connections may reach it".to_owned());
+            let why = format!("only {share} of the rate was reached: {why}");
+            return (Observed::Unclear, Some(why));
+        }
+        // What was late in spite of the sender kept its bounds all the same.
+        return (Observed::Held, None);
+    };
+    // Errors are the target's, whatever the generator did, unless no more requests
+    // failed than it sent in a bunch.
+    let is_certain = |bound: &CapacityBound| match bound.figure {
+        CapacityFigure::Loss => true,
+        CapacityFigure::Errors => value(bound.figure).unwrap_or(1.0) > evidence.own_late_share,
+        _ => false,
+    };
+    let told = value(first.figure).map_or_else(
+        || format!("{} was not measured", first.figure),
+        |value| format!("{} {}", first.figure, first.figure.told(value)),
+    );
+    if broken.iter().any(|bound| is_certain(bound)) {
+        return (Observed::Failed, Some(told));
+    }
+    if let Some(why) = &evidence.generator_limit {
+        return (Observed::Unclear, Some(why.clone()));
+    }
+    let late = float_from_u64(evidence.own_lateness.as_u64());
+    let is_own = |bound: &CapacityBound| match bound.figure {
+        CapacityFigure::Errors => true,
+        figure => figure.is_time() && late > OWN_SHARE_MAX * bound.limit,
+    };
+    if broken.iter().all(|bound| is_own(bound)) {
+        let why = format!(
+            "{told}, and the generator itself was late by {} and more in 1 % of all cases",
+            evidence.own_lateness
+        );
+        return (Observed::Unclear, Some(why));
+    }
+    (Observed::Failed, Some(told))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(
+        bounds: &[&str],
+        p99_ms: f64,
+        errors: f64,
+        reached: f64,
+        limit: Option<&str>,
+        own_lateness: Nanos,
+    ) -> (Observed, String) {
+        // In a twentieth of all cases, where it was late at all.
+        let own_late_share = if own_lateness > BUNCHED { 0.05 } else { 0.0 };
+        let bounds: Vec<CapacityBound> = bounds.iter().map(|text| text.parse().unwrap()).collect();
+        let evidence = Evidence {
+            figures: &[
+                (CapacityFigure::Latency(0.99), Some(p99_ms * 1e6)),
+                (CapacityFigure::Errors, Some(errors)),
+            ],
+            reached,
+            generator_limit: limit.map(str::to_owned),
+            own_lateness,
+            own_late_share,
+        };
+        let (observed, why) = judge(&bounds, &evidence);
+        (observed, why.unwrap_or_default())
+    }
+
+    #[test]
+    fn the_generators_own_limits_are_no_capacity() {
+        use Observed::{Failed, Held, Unclear};
+        let (none, late) = (Nanos::ZERO, Nanos::from_millis(5));
+        let both: &[&str] = &["p99<20ms", "errors<1%"];
+        for (p99, errors, reached, limit, own, expected, says) in [
+            (5.0, 0.0, 1.0, None, none, Held, ""),
+            // Bounds that hold in spite of a late generator hold.
+            (5.0, 0.0, 1.0, None, late, Held, ""),
+            (50.0, 0.0, 1.0, None, none, Failed, "p99 50ms"),
+            (
+                50.0,
+                0.0,
+                1.0,
+                None,
+                late,
+                Unclear,
+                "the generator itself was late by 5ms",
+            ),
+            (
+                50.0,
+                0.0,
+                0.7,
+                Some("it was busy"),
+                none,
+                Unclear,
+                "it was busy",
+            ),
+            (5.0, 0.0, 0.7, None, none, Unclear, "only 70 % of the rate"),
+            (
+                5.0,
+                0.0,
+                0.7,
+                Some("it was busy"),
+                none,
+                Unclear,
+                "it was busy",
+            ),
+            // Errors are the target's, whatever the generator did.
+            (
+                5.0,
+                0.5,
+                0.7,
+                Some("it was busy"),
+                late,
+                Failed,
+                "errors 50 %",
+            ),
+            // Not so if it sent that many in a bunch.
+            (
+                5.0,
+                0.04,
+                1.0,
+                None,
+                late,
+                Unclear,
+                "errors 4 %, and the generator",
+            ),
+            (5.0, 0.04, 1.0, None, none, Failed, "errors 4 %"),
+            (f64::INFINITY, 0.0, 1.0, None, none, Failed, "p99 never"),
+        ] {
+            let (observed, why) = judged(both, p99, errors, reached, limit, own);
+            assert_eq!(observed, expected, "{why}");
+            assert!(why.contains(says), "{why}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_measured_is_said() {
+        let (observed, why) = judged(&["loss<1%"], 1.0, 0.0, 1.0, None, Nanos::ZERO);
+        assert_eq!(observed, Observed::Failed);
+        assert_eq!(why, "loss was not measured");
+    }
+}

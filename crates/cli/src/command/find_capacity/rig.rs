@@ -1,0 +1,357 @@
+//! Probes of a rig: each is a run in which one generator's rate is another.
+
+use std::path::Path;
+
+use stillwell_capture::{Capture, RunOutcome};
+use stillwell_config::RigOverrides;
+use stillwell_plan::{
+    CapacityBound, CapacityFigure, GeneratorPlan, GoalMetric, LatencyQuantile, Phase, RatePlan,
+    RateShape, RateUnit, RigPlan,
+};
+use stillwell_report::{CapacityProbe, CapacityUnit};
+use stillwell_run::conduct;
+use stillwell_stats::capacity::{Observed, Purpose};
+use stillwell_units::{Nanos, float_from_u64};
+use stillwell_verdict::{Component, Doubt, OutcomeCount, RunSummary, summarise};
+
+use super::judge::{Evidence, judge};
+use super::{Found, Search, Watch, usage};
+use crate::arguments::CapacityRate;
+use crate::command::{rig, select};
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+
+/// What is asked of a rig where no bound is given.
+const THROUGHPUT: &str = "throughput>99%";
+/// A generator that its peer keeps waiting for more than this share of the time is
+/// not the limit.
+const BLOCKED_MIN: f64 = 0.05;
+/// From this share of what was asked for on, all counts as sent.
+const SENT_MIN: f64 = 0.99;
+/// How far the search goes around what a file says.
+const AROUND: (f64, f64) = (0.1, 100.0);
+
+pub(super) fn search(
+    search: &mut Search<'_>,
+    file: &Path,
+    folder: &Path,
+    paint: &Paint,
+) -> Result<Found, CommandError> {
+    let arguments = search.arguments;
+    let overrides = RigOverrides {
+        seed: Some(arguments.seed),
+        ..RigOverrides::default()
+    };
+    let loaded = stillwell_config::load_rig(file, &overrides)
+        .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
+    select::warn(&loaded.warnings, paint);
+    let plan = loaded.plan;
+    let place = chosen(&plan, arguments.generator.as_deref())?;
+    let own = &plan.generators[place];
+    let (unit, range) = range(own, arguments.from, arguments.to)?;
+    let mut bounds = arguments.bound.clone();
+    if bounds.is_empty() {
+        bounds.extend(THROUGHPUT.parse::<CapacityBound>());
+    }
+    for bound in &bounds {
+        measurable(bound)?;
+    }
+    let capacity_unit = CapacityUnit::Generated(unit);
+    let target = format!("{}, generator {}", file.display(), own.id);
+    let mut number = 0;
+    let probe = |rate: f64, purpose: Purpose, watch: &Watch| {
+        number += 1;
+        let plan = probing(&plan, place, (unit, rate), search_lengths(arguments));
+        let folder = folder.join(format!("probe-{number:03}"));
+        let (summary, course) = carry_out(plan, place, (&folder, file), watch)?;
+        told(&summary, (rate, purpose, course), &bounds)
+    };
+    let answer = search.highest(range, (capacity_unit, &bounds), probe)?;
+    Ok(Found {
+        target,
+        unit: capacity_unit,
+        bounds,
+        answer,
+    })
+}
+
+fn search_lengths(arguments: &crate::arguments::FindCapacityArguments) -> (Nanos, Nanos) {
+    let quarter = Nanos::new(arguments.probe.as_u64() / 4);
+    (arguments.warmup.unwrap_or(quarter), arguments.probe)
+}
+
+/// The place of the generator whose rate is varied.
+fn chosen(plan: &RigPlan, name: Option<&str>) -> Result<usize, CommandError> {
+    let names: Vec<&str> = plan.generators.iter().map(|own| own.id.as_str()).collect();
+    match (name, names.as_slice()) {
+        (_, []) => Err(usage("the rig has no generator whose rate could be varied")),
+        (None, [_]) => Ok(0),
+        (None, _) => Err(usage("the rig has several generators"))
+            .map_err(|error| error.hint(format!("say which: --generator {}", names.join(" or ")))),
+        (Some(name), _) => names.iter().position(|own| *own == name).ok_or_else(|| {
+            let what = format!("the rig has no generator `{name}`");
+            usage(&what).hint(format!("there is {}", names.join(", ")))
+        }),
+    }
+}
+
+fn range(
+    own: &GeneratorPlan,
+    from: Option<CapacityRate>,
+    to: Option<CapacityRate>,
+) -> Result<(RateUnit, (f64, f64)), CommandError> {
+    let stated = match own.rate.shape {
+        RateShape::Constant { per_second } => Some(per_second),
+        RateShape::Max | RateShape::Ramp { .. } => None,
+    };
+    let unit = match (from.or(to), stated) {
+        (Some(given), _) => given.unit,
+        (None, Some(_)) => own.rate.unit,
+        (None, None) => {
+            let error = usage("the rig's file says no rate to search around");
+            return Err(error.hint("give --from and --to, such as 100/s or 1 MiB/s"));
+        }
+    };
+    let stated = stated.filter(|_| own.rate.unit == unit);
+    let end = |given: Option<CapacityRate>, share: f64, flag: &str| match (given, stated) {
+        (Some(given), _) if given.unit == unit => Ok(given.per_second),
+        (Some(_), _) => Err(usage("--from counts one thing and --to another")),
+        (None, Some(stated)) => Ok(stated * share),
+        (None, None) => {
+            let error = usage("the rig's file says no rate in that unit to search around");
+            Err(error.hint(format!("give {flag}, too")))
+        }
+    };
+    Ok((
+        unit,
+        (end(from, AROUND.0, "--from")?, end(to, AROUND.1, "--to")?),
+    ))
+}
+
+/// Whether captures hold what this bound is about.
+fn measurable(bound: &CapacityBound) -> Result<(), CommandError> {
+    match bound.figure {
+        CapacityFigure::Latency(share) if quantile(share).is_none() => {
+            let what = format!("a run has no {}", bound.figure);
+            Err(usage(&what).hint("it has p50, p90, p99 and p99.9"))
+        }
+        CapacityFigure::LatencyMean => {
+            Err(usage("a run has no mean latency").hint("it has p50, p90, p99, p99.9 and max"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn quantile(share: f64) -> Option<LatencyQuantile> {
+    let known = [
+        (0.5, LatencyQuantile::P50),
+        (0.9, LatencyQuantile::P90),
+        (0.99, LatencyQuantile::P99),
+        (0.999, LatencyQuantile::P999),
+    ];
+    let own = known.iter().find(|own| (own.0 - share).abs() < 1e-9);
+    own.map(|own| own.1)
+}
+
+/// The rig with one generator at this rate.
+fn probing(
+    plan: &RigPlan,
+    place: usize,
+    (unit, per_second): (RateUnit, f64),
+    (warmup, measure): (Nanos, Nanos),
+) -> RigPlan {
+    let mut plan = plan.clone();
+    plan.generators[place].rate = RatePlan {
+        unit,
+        shape: RateShape::Constant { per_second },
+    };
+    (plan.phases.warmup, plan.phases.measure) = (warmup, measure);
+    // Steps and bounds are meant for runs as the file has them.
+    plan.timeline.clear();
+    plan.checks.clear();
+    plan
+}
+
+fn carry_out(
+    plan: RigPlan,
+    place: usize,
+    (folder, file): (&Path, &Path),
+    watch: &Watch,
+) -> Result<(RunSummary, Course), CommandError> {
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let request = rig::request(plan, folder.to_path_buf(), file).map_err(could_not)?;
+    let (state, folder) = (request.places.state.clone(), request.folder.clone());
+    let conducted = conduct(request, &watch.interrupt, &mut |_| {});
+    // What is left of it is nothing that anybody needs.
+    std::fs::remove_dir_all(state.parent().unwrap_or(&state)).ok();
+    let manifest = conducted.map_err(|error| could_not(error.into()))?;
+    let mut capture =
+        Capture::open(&folder).map_err(|error| CommandError::new(Exit::Invalid, error))?;
+    capture.manifest.outcome = manifest.outcome;
+    let summary = summarise(&capture);
+    if matches!(
+        summary.outcome,
+        RunOutcome::CouldNotStart { .. } | RunOutcome::NeverReady { .. }
+    ) {
+        rig::tell_last_lines(&summary, &capture);
+        let why = summary
+            .doubts
+            .first()
+            .map_or_else(String::new, ToString::to_string);
+        return Err(could_not(anyhow::anyhow!(
+            "probe {}: {why}",
+            folder.display()
+        )));
+    }
+    let course = Course::of(&summary, &capture, place);
+    Ok((summary, course))
+}
+
+fn told(
+    summary: &RunSummary,
+    (rate, purpose, course): (f64, Purpose, Course),
+    bounds: &[CapacityBound],
+) -> Result<CapacityProbe, CommandError> {
+    let mut figures: Vec<CapacityFigure> = CapacityProbe::COLUMNS.to_vec();
+    figures.extend(bounds.iter().map(|bound| bound.figure));
+    let figures: Vec<_> = figures
+        .into_iter()
+        .map(|figure| (figure, figure_of(summary, course, figure)))
+        .collect();
+    let died = summary
+        .doubts
+        .iter()
+        .find(|doubt| matches!(doubt, Doubt::SubjectDied { .. }));
+    let broken = summary
+        .doubts
+        .iter()
+        .find(|doubt| matches!(doubt, Doubt::PartFailed { .. } | Doubt::NotCompleted { .. }));
+    let (observed, why) = if let Some(died) = died {
+        (Observed::Failed, Some(died.to_string()))
+    } else if let Some(broken) = broken {
+        if matches!(summary.outcome, RunOutcome::Interrupted { .. }) {
+            (Observed::Unclear, Some(broken.to_string()))
+        } else {
+            let error = anyhow::anyhow!("{broken}");
+            return Err(CommandError::new(Exit::Invalid, error));
+        }
+    } else {
+        // Lateness that all was sent in spite of moves no totals, only times.
+        let is_sent = course.sent >= SENT_MIN && !bounds.iter().any(|own| own.figure.is_time());
+        let evidence = Evidence {
+            figures: &figures,
+            reached: course.sent,
+            generator_limit: own_limit(summary, is_sent),
+            // What a generator's own lateness did is in its doubts.
+            own_lateness: Nanos::ZERO,
+            own_late_share: 0.0,
+        };
+        judge(bounds, &evidence)
+    };
+    Ok(CapacityProbe {
+        purpose: Some(purpose),
+        rate: Some(rate),
+        connections: None,
+        reached: rate * course.sent,
+        observed,
+        why,
+        figures,
+    })
+}
+
+/// Why the rig and not its subject was the limit, if its doubts say so. A generator
+/// that its peer kept waiting for longer than it was late itself was not.
+fn own_limit(summary: &RunSummary, is_sent: bool) -> Option<String> {
+    let workers = || summary.figures.workers.iter();
+    let senders = || workers().filter(|own| own.component == Component::Generator);
+    let blocked = senders().map(|own| own.blocked).fold(0.0, f64::max);
+    let late = senders().map(|own| own.late).fold(0.0, f64::max);
+    let is_excused = is_sent || (blocked > BLOCKED_MIN && blocked > late);
+    let doubt = summary.doubts.iter().find(|doubt| match doubt {
+        Doubt::GeneratorLate { .. }
+        | Doubt::GeneratorLimit { .. }
+        | Doubt::RateNotReached { .. } => !is_excused,
+        Doubt::SinkSaturated { .. } | Doubt::SamplesMissing { .. } | Doubt::Steal { .. } => true,
+        _ => false,
+    });
+    doubt.map(ToString::to_string)
+}
+
+fn figure_of(summary: &RunSummary, course: Course, figure: CapacityFigure) -> Option<f64> {
+    let either = |of_events: GoalMetric, of_answers: GoalMetric| {
+        summary
+            .value(&of_events)
+            .or_else(|| summary.value(&of_answers))
+    };
+    match figure {
+        CapacityFigure::Latency(share) => {
+            let quantile = quantile(share)?;
+            either(
+                GoalMetric::EventLatency(quantile),
+                GoalMetric::Latency(quantile),
+            )
+        }
+        CapacityFigure::LatencyMean => None,
+        CapacityFigure::LatencyMax => {
+            let times = summary
+                .figures
+                .event_latency
+                .or(summary.figures.response_time);
+            times.map(|times| float_from_u64(times.max.as_u64()))
+        }
+        CapacityFigure::Errors => {
+            let count = |own: &OutcomeCount| float_from_u64(own.count);
+            let outcomes = &summary.figures.outcomes;
+            let all: f64 = outcomes.iter().map(count).sum();
+            let good = outcomes.iter().filter(|own| own.outcome == "ok").map(count);
+            (all > 0.0).then(|| 1.0 - good.sum::<f64>() / all)
+        }
+        CapacityFigure::Loss => summary.value(&GoalMetric::Loss),
+        CapacityFigure::Throughput => Some(course.sent * course.in_time),
+    }
+}
+
+/// What the generator sent, of what its rate asks for while there is load; and
+/// how long its subject took to pass that on. Where it falls behind by a tenth it
+/// needs a tenth longer until the last of it has arrived, however much buffers
+/// take meanwhile.
+#[derive(Clone, Copy, Debug)]
+struct Course {
+    /// Sent, of what was asked for.
+    sent: f64,
+    /// The length of the load, of the time from its start to the last arrival.
+    in_time: f64,
+}
+
+impl Course {
+    fn of(summary: &RunSummary, capture: &Capture, place: usize) -> Self {
+        let plan = &capture.manifest.plan;
+        let length = plan.phases.warmup + plan.phases.measure;
+        let marks = &capture.manifest.phases;
+        let start = marks.iter().find(|mark| mark.phase == Phase::Warmup);
+        let last = start.zip(capture.manifest.last_received);
+        let taken = last.map_or(length, |(start, last)| last.since(start.moment));
+        let seconds = length.as_secs_f64().max(1e-9);
+        let in_time = seconds / taken.as_secs_f64().max(seconds);
+        let sent = sent_of_asked(summary, plan, place, seconds).unwrap_or(1.0);
+        Self { sent, in_time }
+    }
+}
+
+/// Over the whole run where this generator is the only one, else while it was
+/// measured; one send of each connection may be under way.
+fn sent_of_asked(summary: &RunSummary, plan: &RigPlan, place: usize, seconds: f64) -> Option<f64> {
+    let own = plan.generators.get(place)?;
+    let RateShape::Constant { per_second } = own.rate.shape else {
+        return None;
+    };
+    let whole = &summary.figures.whole;
+    let sent = match (own.rate.unit, plan.generators.len()) {
+        (RateUnit::Bytes, 1) => whole.bytes_sent.map(|sent| sent / seconds),
+        (RateUnit::Events, 1) => whole.events_sent.map(|sent| sent / seconds),
+        _ => summary.figures.generators.get(place)?.achieved_per_second,
+    };
+    let sends: u64 = summary.figures.outcomes.iter().map(|own| own.count).sum();
+    let under_way = f64::from(own.connections) / float_from_u64(sends.max(1));
+    Some((sent? / per_second + under_way).min(1.0))
+}

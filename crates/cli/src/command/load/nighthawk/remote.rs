@@ -1,0 +1,261 @@
+//! A load that was asked for over gRPC: Nighthawk's message in, its answer out.
+
+mod progress;
+mod words;
+
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+
+use clap::Parser;
+use stillwell_legacy::nighthawk::CommandLineOptions;
+use stillwell_legacy::nighthawk::wire::{ExecutionResponse, Status};
+use stillwell_plan::{BodyPlan, LoadPlan};
+use stillwell_report::load::nighthawk_output;
+use stillwell_run::{LoadEnd, LoadFound, conduct_load, load_doubts};
+use stillwell_scope::clock;
+use stillwell_service::{Code, HandedOut, Task, attach_samples};
+use stillwell_units::{Nanos, Seed};
+
+use super::log::Log;
+use super::{announce, check, options, plan, refusal, tell_troubles, warn};
+use crate::arguments::NighthawkClientArguments;
+use crate::command::load::endpoint::{target, usual_method};
+use crate::command::load::{fill, source};
+use progress::Progress;
+
+/// Between two looks at the clock and at who wants the end.
+const LOOK_EVERY: Nanos = Nanos::from_millis(5);
+
+/// Makes the load that `asked` describes. Whatever goes wrong is in the response.
+pub(crate) fn execute(asked: &CommandLineOptions, task: &Task) -> ExecutionResponse {
+    let response = match prepare(asked) {
+        Ok(prepared) => prepared.conduct(task),
+        Err(why) => refused(why),
+    };
+    ExecutionResponse {
+        execution_id: asked.execution_id.clone().unwrap_or_default(),
+        ..response
+    }
+}
+
+/// What Nighthawk's service answers where there is no load.
+fn refused(message: impl Into<String>) -> ExecutionResponse {
+    ExecutionResponse {
+        error_detail: Some(internal(message)),
+        ..ExecutionResponse::default()
+    }
+}
+
+/// It has one code for whatever goes wrong.
+fn internal(message: impl Into<String>) -> Status {
+    Status {
+        code: Code::Internal.number(),
+        message: message.into(),
+    }
+}
+
+/// A load that makes sense.
+struct Prepared {
+    arguments: NighthawkClientArguments,
+    options: CommandLineOptions,
+    plan: LoadPlan,
+    seed: Seed,
+    start: Option<Nanos>,
+}
+
+fn prepare(asked: &CommandLineOptions) -> Result<Prepared, String> {
+    let explained = |error: anyhow::Error| format!("{error:#}");
+    let words = words::of(asked)?;
+    let arguments = NighthawkClientArguments::try_parse_from(words);
+    let arguments = arguments.map_err(|error| {
+        let told = refusal(&error);
+        told.strip_prefix("Bad argument: ")
+            .unwrap_or(&told)
+            .to_owned()
+    })?;
+    check::check(&arguments).map_err(explained)?;
+    let seed = Seed::from_number(1);
+    let mut options = options::of(&arguments).map_err(explained)?;
+    options.scheduled_start = asked.scheduled_start;
+    options.execution_id.clone_from(&asked.execution_id);
+    let plan = plan::plan(&arguments, seed).map_err(explained)?;
+    plan.check().map_err(|error| explained(error.into()))?;
+    let start = asked.scheduled_start;
+    if start.is_some_and(|start| start <= clock::wall()) {
+        return Err("Scheduled execution date already transpired".to_owned());
+    }
+    Ok(Prepared {
+        arguments,
+        options,
+        plan,
+        seed,
+        start,
+    })
+}
+
+impl Prepared {
+    fn conduct(self, task: &Task) -> ExecutionResponse {
+        let log = Log::new(self.arguments.telling.verbosity);
+        warn(&self.arguments, &self.plan, log);
+        announce(&self.arguments, &self.plan, log);
+        if let Some(start) = self.start {
+            wait_until(start, task);
+        }
+        let mut progress = Progress::default();
+        let family = self.arguments.target.address_family.into();
+        let found = conduct_load(
+            self.plan.clone(),
+            family,
+            &[],
+            task.interrupt(),
+            &mut |snapshot| task.tell(progress.take(snapshot)),
+        );
+        let response = match found {
+            Ok(found) => self.answer(&found, task, log),
+            Err(error) => {
+                let error = format!("{:#}", anyhow::Error::from(error));
+                log.error(&error);
+                refused(error)
+            }
+        };
+        log.info("Done.");
+        response
+    }
+
+    fn answer(&self, found: &LoadFound, task: &Task, log: Log) -> ExecutionResponse {
+        let arguments = &self.arguments;
+        let many = &arguments.target.multi_target_endpoint;
+        let targets: Vec<String> = arguments.uri.iter().chain(many).cloned().collect();
+        let doubts = load_doubts(&self.plan, found);
+        let report = fill::report(&fill::Told {
+            targets: &targets,
+            labels: &arguments.telling.label,
+            closed_loop: !arguments.shape.open_loop,
+            nighthawk: Some(&self.options),
+            plan: &self.plan,
+            seed: &self.seed,
+            found,
+            doubts: &doubts,
+        });
+        tell_troubles(found, &report.health, log);
+        let mut output = nighthawk_output(&report);
+        if task.wants_samples() {
+            attach_samples(&mut output, &report.global);
+        }
+        let error_detail = self.failure(&found.end);
+        if let Some(failure) = &error_detail {
+            log.error(&failure.message);
+        }
+        ExecutionResponse {
+            output: Some(output),
+            error_detail,
+            ..ExecutionResponse::default()
+        }
+    }
+
+    /// What went wrong although there is a result.
+    fn failure(&self, end: &LoadEnd) -> Option<Status> {
+        match end {
+            LoadEnd::Failure(number) => {
+                let predicate = self.plan.until.failure.get(*number);
+                let named = predicate.map_or_else(String::new, |predicate| {
+                    // By the name under which it was given.
+                    let mut names = self.options.failure_predicates.keys();
+                    let is_it = |name: &&String| name.parse().ok() == Some(predicate.counter);
+                    let name = names.find(is_it).map_or("", String::as_str);
+                    format!(": {name} went above {}", predicate.threshold)
+                });
+                let what = "Exiting due to failing termination predicate";
+                Some(internal(format!("{what}{named}")))
+            }
+            LoadEnd::PartFailed(what) => Some(internal(what)),
+            LoadEnd::Duration
+            | LoadEnd::Requests
+            | LoadEnd::Termination(_)
+            | LoadEnd::Interrupted(_) => None,
+        }
+    }
+}
+
+/// The requests that `text` lists, one a line, as a request source hands them out.
+pub(crate) fn handed_out(text: &str) -> anyhow::Result<Vec<HandedOut>> {
+    let handed_out = |request: source::Sourced| {
+        let target = target(&request.url)?;
+        let body = match &request.body {
+            BodyPlan::Bytes(bytes) => u32::try_from(bytes.len()).ok(),
+            _ => None,
+        };
+        Ok(HandedOut {
+            method: Some(
+                request
+                    .method
+                    .unwrap_or_else(|| usual_method(&request.body).to_owned()),
+            ),
+            path: Some(target.path_and_query().to_owned()),
+            authority: Some(target.authority()),
+            body_bytes: body,
+            headers: Vec::new(),
+        })
+    };
+    source::lines(text)?.into_iter().map(handed_out).collect()
+}
+
+/// Until `start` on the wall clock, or until somebody wants the end.
+fn wait_until(start: Nanos, task: &Task) {
+    // Nobody ever sends, so each wait has its whole length.
+    let (_keep, waiting) = sync_channel::<()>(0);
+    while task.interrupt().signal().is_none() {
+        let left = start.saturating_sub(clock::wall()).min(LOOK_EVERY);
+        if left == Nanos::ZERO
+            || waiting.recv_timeout(left.as_duration()) != Err(RecvTimeoutError::Timeout)
+        {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal_of(asked: CommandLineOptions) -> String {
+        prepare(&asked).err().expect("it was not refused")
+    }
+
+    #[test]
+    fn what_is_asked_for_is_refused_in_nighthawks_words() {
+        let uri = || Some("http://127.0.0.1:1/".to_owned());
+        for (asked, says) in [
+            (
+                CommandLineOptions {
+                    uri: uri(),
+                    requests_per_second: Some(0),
+                    ..CommandLineOptions::default()
+                },
+                "value must be inside range [1, 1000000]",
+            ),
+            (
+                CommandLineOptions::default(),
+                "A URI or --multi-target-* options must be specified.",
+            ),
+            (
+                CommandLineOptions {
+                    uri: uri(),
+                    scheduled_start: Some(Nanos::from_secs(1)),
+                    ..CommandLineOptions::default()
+                },
+                "Scheduled execution date already transpired",
+            ),
+            (
+                CommandLineOptions {
+                    uri: uri(),
+                    concurrency: Some("many".to_owned()),
+                    ..CommandLineOptions::default()
+                },
+                "Invalid value for --concurrency",
+            ),
+        ] {
+            let why = refusal_of(asked);
+            assert!(why.contains(says), "{why}");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! `stillwell service`.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Parser;
+use stillwell_legacy::nighthawk::CommandLineOptions;
+use stillwell_legacy::nighthawk::wire::ExecutionResponse;
+use stillwell_plan::{Alpn, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites};
+use stillwell_scope::{Scope, Token};
+use stillwell_service::{
+    BoundService, Executor, HandedOut, Role, ServiceError, ServicePlan, Task, bind_service,
+};
+use stillwell_units::Nanos;
+
+use crate::arguments::{
+    NighthawkServiceArguments, ServeCertificate, ServiceArguments, ServiceRole, service_address,
+};
+use crate::command::load::nighthawk::remote;
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+use crate::signals;
+
+/// So often it is looked whether a worker has failed.
+const LOOK_PERIOD: Duration = Duration::from_millis(100);
+
+/// So long it may take to end: a load that is on waits for its answers.
+const CLOSE_MAX: Nanos = Nanos::from_secs(40);
+
+pub(crate) fn run(arguments: &ServiceArguments) -> Result<Exit, CommandError> {
+    let plan = ServicePlan {
+        listen: arguments.listen,
+        tls: tls(arguments),
+        role: role(arguments.service, arguments.requests.as_deref())
+            .map_err(|error| CommandError::new(Exit::Usage, error))?,
+    };
+    let is_secure = plan.tls.is_some();
+    if !is_secure && !arguments.client_ca.is_empty() {
+        let why = "--client-ca asks for certificates, which takes TLS: name --certificate and \
+                   --key, or --tls self-signed";
+        return Err(CommandError::new(Exit::Usage, anyhow::anyhow!(why)));
+    }
+    if arguments.client_ca.is_empty() {
+        warn_of_strangers(arguments.listen);
+    }
+    let service = bind_service(plan).map_err(refused)?;
+    write_out(
+        arguments.tls_certificate_out.as_deref(),
+        service.certificate_pem(),
+    )?;
+    let scheme = if is_secure { "grpcs" } else { "grpc" };
+    let told = format!(
+        "stillwell service: listening on {scheme}://{}",
+        service.address()
+    );
+    conduct(service, arguments.listener_address_file.as_deref(), &told)
+}
+
+/// What `nighthawk_service` does. The exit is Nighthawk's: 0, or 1 for whatever
+/// went wrong.
+pub(crate) fn run_as_nighthawk(paint: &Paint) -> Exit {
+    let arguments = match NighthawkServiceArguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) if error.use_stderr() => {
+            Paint::say(&format!("PARSE ERROR: {error}"));
+            return Exit::Failed;
+        }
+        // Help and version are no errors.
+        Err(told) => {
+            let told = told.to_string().replace("Usage:", "USAGE:");
+            return Paint::data(&told).map_or(Exit::Failed, |()| Exit::Held);
+        }
+    };
+    match conduct_as_nighthawk(&arguments) {
+        Ok(exit) => exit,
+        Err(error) => {
+            paint.error(&error);
+            Paint::say("Failure: Could not start the grpc service.");
+            Exit::Failed
+        }
+    }
+}
+
+fn conduct_as_nighthawk(arguments: &NighthawkServiceArguments) -> Result<Exit, CommandError> {
+    let usage = |error| CommandError::new(Exit::Usage, error);
+    let listen = service_address(&arguments.listen);
+    let plan = ServicePlan {
+        listen: listen.map_err(|why| usage(anyhow::anyhow!("--listen: {why}")))?,
+        tls: None,
+        role: role(arguments.service, None).map_err(usage)?,
+    };
+    warn_of_strangers(plan.listen);
+    let service = bind_service(plan).map_err(refused)?;
+    let told = format!("Nighthawk grpc service listening: {}", service.address());
+    conduct(service, arguments.listener_address_file.as_deref(), &told)
+}
+
+/// Beyond loopback anybody may ask.
+fn warn_of_strangers(listen: SocketAddr) {
+    if !listen.ip().is_loopback() {
+        Paint::say(
+            "warning: whoever reaches this service can have it send load anywhere and read files \
+             here; `stillwell service --client-ca` lets only those in who have a certificate",
+        );
+    }
+}
+
+/// Serves until a signal comes; `told` is said once it listens.
+fn conduct(
+    service: BoundService,
+    address_file: Option<&Path>,
+    told: &str,
+) -> Result<Exit, CommandError> {
+    let failed = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let (raise, raised) = sync_channel(1);
+    let signals = signals::listen(move |_| {
+        // Where one waits already, this one says the same.
+        raise.try_send(()).ok();
+    });
+    let signals = signals.map_err(|error| failed(error.into()))?;
+    let address = service.address().to_string();
+    let mut scope = Scope::new(&Token::new());
+    let started = service.start(&mut scope, Loads);
+    started.map_err(|error| failed(error.into()))?;
+    Paint::say(told);
+    // Whoever waits for the file finds a service.
+    write_out(address_file, Some(address))?;
+    let mut ended = Vec::new();
+    while ended.is_empty() && raised.recv_timeout(LOOK_PERIOD) == Err(RecvTimeoutError::Timeout) {
+        ended = scope.ends();
+    }
+    ended.extend(scope.close(CLOSE_MAX));
+    signals.close(Nanos::SECOND);
+    for end in ended {
+        if let Err(failure) = end.result {
+            let error = anyhow::Error::new(failure).context(format!("worker {}", end.name));
+            return Err(CommandError::new(Exit::Invalid, error));
+        }
+    }
+    Ok(Exit::Held)
+}
+
+/// Makes the loads that are asked for.
+struct Loads;
+
+impl Executor for Loads {
+    fn execute(&mut self, options: &CommandLineOptions, task: &Task) -> ExecutionResponse {
+        remote::execute(options, task)
+    }
+}
+
+fn role(role: ServiceRole, requests: Option<&Path>) -> anyhow::Result<Role> {
+    if requests.is_some() && role != ServiceRole::DummyRequestSource {
+        anyhow::bail!("--requests is for --service dummy-request-source");
+    }
+    Ok(match role {
+        ServiceRole::TrafficGeneratorService => Role::TrafficGenerator,
+        ServiceRole::Distributor => Role::Distributor,
+        ServiceRole::DummyRequestSource => Role::RequestSource(match requests {
+            Some(path) => {
+                let text = std::fs::read_to_string(path);
+                let text = text.with_context(|| format!("read {}", path.display()))?;
+                let requests = remote::handed_out(&text);
+                requests.with_context(|| format!("read {}", path.display()))?
+            }
+            None => vec![HandedOut {
+                method: Some("GET".to_owned()),
+                path: Some("/".to_owned()),
+                ..HandedOut::default()
+            }],
+        }),
+    })
+}
+
+fn tls(arguments: &ServiceArguments) -> Option<ServerTlsPlan> {
+    let identity = match (&arguments.tls, &arguments.certificate, &arguments.key) {
+        (Some(ServeCertificate::SelfSigned), ..) => ServerIdentity::SelfSigned {
+            names: if arguments.tls_name.is_empty() {
+                vec![arguments.listen.ip().to_string(), "localhost".to_owned()]
+            } else {
+                arguments.tls_name.clone()
+            },
+        },
+        (None, Some(certificate), Some(key)) => ServerIdentity::Given(TlsIdentity {
+            certificates: PemSource::File(certificate.clone()),
+            key: PemSource::File(key.clone()),
+        }),
+        _ => return None,
+    };
+    Some(ServerTlsPlan {
+        identity,
+        alpn: vec![Alpn::Http2],
+        client_roots: arguments.client_ca.clone(),
+        resumption: true,
+        suites: TlsSuites::default(),
+    })
+}
+
+/// An address may be free another time; the rest was typed wrong.
+fn refused(error: ServiceError) -> CommandError {
+    let exit = match &error {
+        ServiceError::Tls { .. } => Exit::Usage,
+        ServiceError::Listen { .. } => Exit::CouldNotRun,
+    };
+    CommandError::new(exit, error)
+}
+
+fn write_out(path: Option<&Path>, text: Option<String>) -> Result<(), CommandError> {
+    let (Some(path), Some(text)) = (path, text) else {
+        return Ok(());
+    };
+    let written = std::fs::write(path, text).with_context(|| format!("write {}", path.display()));
+    written.map_err(|error| CommandError::new(Exit::CouldNotRun, error))
+}

@@ -1,0 +1,110 @@
+//! `stillwell test bench`: a tree of benches, one after another, as
+//! `tremor test bench` runs them.
+
+mod check;
+mod one;
+mod report;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use stillwell_config::{BenchFolder, is_wanted, load_bench_tree};
+use stillwell_scope::{Token, clock};
+use stillwell_units::Nanos;
+
+use crate::arguments::{TestBenchArguments, TestCommand};
+use crate::command::{output, places, select};
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+use crate::signals;
+
+use self::one::{Stage, Tested};
+use self::report::Outcome;
+
+pub(crate) fn run(command: &TestCommand, paint: &Paint) -> Result<Exit, CommandError> {
+    let TestCommand::Bench(arguments) = command;
+    let tree = load_bench_tree(&arguments.root)
+        .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
+    select::warn(&tree.warnings, paint);
+    let outputs: Vec<PathBuf> = arguments.report.iter().cloned().collect();
+    output::check_writable(&outputs)?;
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let results = arguments
+        .results
+        .clone()
+        .unwrap_or_else(|| places::fresh("benches", &places::name_of(&arguments.root)));
+    let results = std::path::absolute(results).map_err(|error| could_not(error.into()))?;
+    let stop = Token::new();
+    let raised = stop.clone();
+    let signal = std::sync::Arc::new(std::sync::atomic::AtomicI32::new(0));
+    let noted = std::sync::Arc::clone(&signal);
+    let signals = signals::listen(move |number| {
+        noted.store(number, std::sync::atomic::Ordering::Relaxed);
+        raised.cancel();
+    })
+    .map_err(|error| could_not(error.into()))?;
+    let outcome = test_all(arguments, &tree.folders, &results, &stop);
+    signals.close(Nanos::SECOND);
+    let outcome = outcome.map_err(could_not)?;
+    let told = Paint::data(&report::summary(&outcome, &output::show_path(&results)));
+    told.map_err(|error| could_not(error.into()))?;
+    keep(arguments, &outcome).map_err(|error| CommandError::new(Exit::Invalid, error))?;
+    let interrupted = signal.load(std::sync::atomic::Ordering::Relaxed);
+    Ok(if interrupted != 0 {
+        Exit::Interrupted(interrupted)
+    } else if outcome.failed() > 0 {
+        Exit::Failed
+    } else {
+        Exit::Held
+    })
+}
+
+/// Runs those that are wanted, and tells of each.
+fn test_all(
+    arguments: &TestBenchArguments,
+    folders: &[BenchFolder],
+    results: &Path,
+    stop: &Token,
+) -> anyhow::Result<Outcome> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("wait for benches")?;
+    let stillwell = std::env::current_exe().context("find the program itself")?;
+    let begin = clock::now();
+    let mut outcome = Outcome::new(&arguments.includes, &arguments.excludes);
+    for bench in folders {
+        if !is_wanted(&bench.tags, &arguments.includes, &arguments.excludes) {
+            outcome.skipped.push(bench.name.clone());
+            continue;
+        }
+        if stop.is_cancelled() {
+            break;
+        }
+        Paint::data(&report::beginning(bench))?;
+        let evidence = results.join(&bench.name);
+        fs::create_dir_all(&evidence)
+            .with_context(|| format!("make the folder {}", evidence.display()))?;
+        let stage = Stage {
+            stillwell: &stillwell,
+            bench,
+            evidence: &evidence,
+            timeout: arguments.timeout,
+            stop,
+        };
+        let tested: Tested = runtime.block_on(one::test(&stage))?;
+        Paint::data(&report::ending(&tested, arguments.verbose))?;
+        outcome.tested.push(tested);
+    }
+    outcome.elapsed = clock::now().since(begin);
+    Ok(outcome)
+}
+
+fn keep(arguments: &TestBenchArguments, outcome: &Outcome) -> anyhow::Result<()> {
+    let Some(file) = &arguments.report else {
+        return Ok(());
+    };
+    let text = serde_json::to_string_pretty(&report::json(outcome))?;
+    fs::write(file, text).with_context(|| format!("write the report to {}", file.display()))
+}

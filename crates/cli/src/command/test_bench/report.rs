@@ -1,0 +1,187 @@
+//! What a tree of benches has to tell.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use stillwell_config::BenchFolder;
+use stillwell_units::Nanos;
+
+use super::one::Tested;
+
+/// Of a longer output only the end goes into the report.
+const EVIDENCE_BYTES_MAX: usize = 1 << 20;
+
+/// All that came of a tree.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    includes: Vec<String>,
+    excludes: Vec<String>,
+    pub(super) tested: Vec<Tested>,
+    pub(super) skipped: Vec<String>,
+    pub(super) elapsed: Nanos,
+}
+
+impl Outcome {
+    pub(super) fn new(includes: &[String], excludes: &[String]) -> Self {
+        Self {
+            includes: includes.to_vec(),
+            excludes: excludes.to_vec(),
+            tested: Vec::new(),
+            skipped: Vec::new(),
+            elapsed: Nanos::ZERO,
+        }
+    }
+
+    pub(super) fn failed(&self) -> usize {
+        self.tested.iter().filter(|one| !one.has_passed()).count()
+    }
+
+    fn asserts(&self) -> usize {
+        self.tested.iter().map(|one| one.assertions.len()).sum()
+    }
+
+    fn stats(&self) -> Value {
+        let failed = self.tested.iter().filter(|one| !one.has_passed());
+        let names: Vec<&str> = failed.map(|one| one.name.as_str()).collect();
+        json!({
+            "pass": self.tested.len() - self.failed(),
+            "fail": self.failed(),
+            "skip": self.skipped.len(),
+            "assert": self.asserts(),
+            "failed_test_names": names,
+        })
+    }
+}
+
+pub(super) fn beginning(bench: &BenchFolder) -> String {
+    format!(
+        "Benchmark: Running {}\n    Tags: {}\n",
+        bench.name,
+        bench.tags.join(" ")
+    )
+}
+
+pub(super) fn ending(tested: &Tested, is_verbose: bool) -> String {
+    let mut text = String::new();
+    if is_verbose {
+        for (what, path) in tested
+            .evidence
+            .iter()
+            .filter(|(what, _)| what.starts_with("test"))
+        {
+            for line in read(path).lines() {
+                text.push_str(&format!("    {what} | {line}\n"));
+            }
+        }
+    }
+    if let Some(figures) = &tested.figures {
+        text.push_str(&format!("    {}\n", figures_line(figures)));
+    }
+    for one in &tested.assertions {
+        match &one.failure {
+            None => text.push_str(&format!("    ok    {}\n", one.what)),
+            Some(failure) => text.push_str(&format!("    FAIL  {}: {failure}\n", one.what)),
+        }
+    }
+    text.push_str(&format!("    Elapsed: {}\n", tested.elapsed));
+    text
+}
+
+fn figures_line(figures: &Value) -> String {
+    let throughput = &figures["throughput"];
+    let number = |value: &Value| value.as_f64().unwrap_or_default();
+    format!(
+        "{} events, {:.0} events/s, {:.1} MiB/s, latency mean {:.3} ms, max {:.3} ms",
+        figures["count"],
+        number(&throughput["events_per_second"]),
+        number(&throughput["bytes_per_second"]) / 1024.0 / 1024.0,
+        number(&figures["mean"]) / 1e6,
+        number(&figures["max"]) / 1e6,
+    )
+}
+
+pub(super) fn summary(outcome: &Outcome, evidence: &str) -> String {
+    format!(
+        "All Benchmark Stats: Pass {} Fail {} Skip {} Asserts {}\nTotal Elapsed: {}\nEvidence: {evidence}\n",
+        outcome.tested.len() - outcome.failed(),
+        outcome.failed(),
+        outcome.skipped.len(),
+        outcome.asserts(),
+        outcome.elapsed,
+    )
+}
+
+/// In the shape of Tremor's report, with figures besides.
+pub(super) fn json(outcome: &Outcome) -> Value {
+    let nothing = json!({"pass": 0, "fail": 0, "skip": 0, "assert": 0, "failed_test_names": []});
+    let reports: Vec<Value> = outcome.tested.iter().map(one).collect();
+    json!({
+        "metadata": {
+            "name": env!("CARGO_PKG_NAME"),
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "benches by stillwell",
+            "authors": "",
+            "homepage": "",
+            "repository": env!("CARGO_PKG_REPOSITORY"),
+            "allocator": "system",
+        },
+        "includes": outcome.includes,
+        "excludes": outcome.excludes,
+        "skipped": outcome.skipped,
+        "reports": { "bench": reports },
+        "stats": {
+            "all": outcome.stats(),
+            "bench": outcome.stats(),
+            "command": nothing,
+            "integration": nothing,
+            "unit": nothing,
+        },
+        "duration": outcome.elapsed.as_u64(),
+    })
+}
+
+fn one(tested: &Tested) -> Value {
+    let evidence = tested.evidence.iter();
+    let evidence: Map<String, Value> = evidence
+        .map(|(what, path)| (what.clone(), read(path).into()))
+        .collect();
+    let asserts = tested.assertions.iter();
+    let asserts: Vec<Value> = asserts
+        .map(|one| {
+            json!({
+                "description": one.what,
+                "status": if one.failure.is_none() { "passed" } else { "failed" },
+                "info": one.failure,
+            })
+        })
+        .collect();
+    let failed = usize::from(!tested.has_passed());
+    let stats = json!({
+        "pass": 1 - failed, "fail": failed, "skip": 0, "assert": tested.assertions.len(),
+        "failed_test_names": if failed > 0 { vec![tested.name.as_str()] } else { Vec::new() },
+    });
+    json!({
+        "description": tested.name,
+        "stats": stats,
+        "duration": tested.elapsed.as_u64(),
+        "elements": {
+            "bench": {
+                "name": tested.name,
+                "description": "bench",
+                "tags": tested.tags,
+                "elements": asserts,
+                "evidence": evidence,
+                "figures": tested.figures,
+                "stats": stats,
+                "duration": tested.elapsed.as_u64(),
+            }
+        },
+    })
+}
+
+fn read(path: &Path) -> String {
+    let bytes = fs::read(path).unwrap_or_default();
+    let from = bytes.len().saturating_sub(EVIDENCE_BYTES_MAX);
+    String::from_utf8_lossy(&bytes[from..]).into_owned()
+}

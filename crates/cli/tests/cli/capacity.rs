@@ -1,0 +1,304 @@
+//! `stillwell find-capacity`, against things whose capacity is known: limits far
+//! below what any machine can do.
+
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+use stillwell_testkit::{Finished, Process, free_port};
+
+use crate::lab::Lab;
+use crate::load::{STILLWELL, serve};
+
+/// Some twenty probes of a second, on a machine that does other things too.
+const SEARCH: Duration = Duration::from_secs(240);
+
+fn find(arguments: &[&str], folder: &std::path::Path) -> Finished {
+    let mut command = Command::new(STILLWELL);
+    command.args(["find-capacity", "--format=json", "--results"]);
+    Process::start(command.arg(folder).args(arguments)).finish(SEARCH)
+}
+
+fn told(ended: &Finished) -> Value {
+    let told = serde_json::from_str(&ended.stdout);
+    assert!(told.is_ok(), "{}{}", ended.stdout, ended.stderr);
+    told.unwrap()
+}
+
+/// Asserts that the answer is within `share` of `truth`. The machine may have been
+/// too busy to confirm it, which is said and no mistake.
+#[track_caller]
+fn assert_near(ended: &Finished, truth: f64, share: f64) {
+    let told = told(ended);
+    let value = told["found"]["capacity"]["value"].as_f64();
+    assert!(value.is_some(), "no answer: {}", ended.stderr);
+    let value = value.unwrap();
+    assert!(
+        (value / truth - 1.0).abs() <= share,
+        "{value}: {}",
+        ended.stderr
+    );
+    let end = told["found"]["end"].as_str().unwrap();
+    assert_eq!(ended.code == 0, end == "confirmed", "{end}");
+}
+
+#[test]
+fn a_rate_limit_is_found_by_the_errors_beyond_it() {
+    let (_server, url) = serve(&["--rate-limit=1000/s", "--rate-limit-burst=20"]);
+    let folder = tempfile::tempdir().unwrap();
+    let words = "--bound errors<0.5% --from 400/s --to 4k/s --probe 1s --quiet";
+    let mut words: Vec<&str> = words.split(' ').collect();
+    words.push(&url);
+    let ended = find(&words, folder.path());
+    // Half a percent of errors and the burst in a second and a quarter: 1021.
+    assert_near(&ended, 1015.0, 0.05);
+    // The curve is kept in both forms, and has every probe.
+    let kept = std::fs::read_to_string(folder.path().join("capacity.json")).unwrap();
+    assert_eq!(kept, ended.stdout);
+    let table = std::fs::read_to_string(folder.path().join("capacity.csv")).unwrap();
+    let probes = told(&ended)["probes"].as_array().unwrap().len();
+    assert_eq!(table.lines().count(), probes + 1);
+}
+
+#[test]
+fn a_queue_is_found_by_its_latency() {
+    // By Little's law W = 40 + 4·λ·W: 100 ms at 150 requests a second.
+    let (_server, url) = serve(&["--delay", "40 + 4 * active_requests"]);
+    let folder = tempfile::tempdir().unwrap();
+    let words = "--bound p50<100ms --from 80/s --to 400/s --probe 1s --warmup 1s -c 200 --quiet";
+    let mut words: Vec<&str> = words.split(' ').collect();
+    words.push(&url);
+    let ended = find(&words, folder.path());
+    assert_near(&ended, 150.0, 0.06);
+}
+
+#[test]
+fn the_knee_of_a_known_law_is_found() {
+    // R(n) = 20 + 1·(n − 1) + 0.2·n·(n − 1) ms is the law with λ = 50/s,
+    // σ = 0.05 and κ = 0.01.
+    let delay = "20 + (active_requests - 1) + 0.2 * active_requests * (active_requests - 1)";
+    let (_server, url) = serve(&["--delay", delay]);
+    let folder = tempfile::tempdir().unwrap();
+    let words = "--objective knee -c 16 --probe 1s --repeats 2 --quiet";
+    let mut words: Vec<&str> = words.split(' ').collect();
+    words.push(&url);
+    let ended = find(&words, folder.path());
+    let told = told(&ended);
+    let value = |point: &str| {
+        told["knee"][point]["connections"]["value"]
+            .as_f64()
+            .unwrap()
+    };
+    // The root of 0.03·N² + 0.04·N − 0.95, and the root of 95.
+    assert!((value("knee") / 5.0 - 1.0).abs() < 0.15, "{}", ended.stdout);
+    assert!(
+        (value("peak") / 9.75 - 1.0).abs() < 0.15,
+        "{}",
+        ended.stdout
+    );
+    assert_eq!(ended.code, 0);
+}
+
+#[test]
+fn a_pipeline_is_found_by_what_it_passes_on() {
+    let lab = Lab::new();
+    let text = format!(
+        "isolation: {{network: no}}\nphases: {{ready: 10s, drain: 2s, quiet: 50ms}}\nsubject:\n  \
+         command: [{STILLWELL}, relay, --in, \"tcp://{listen}\", --out, \"tcp://{sink}\", --limit, 2 MiB/s]\n  \
+         ready: {{tcp: \"{listen}\"}}\nworkload:\n  generators:\n    - tcp: \"{listen}\"\n      payload: ascii\n      \
+         rate: 1 MiB/s\n      cache: 1 MiB\n  sinks:\n    - tcp: \"{sink}\"\n",
+        listen = lab.listen,
+        sink = lab.sink,
+    );
+    lab.file("rig.yaml", &text);
+    let file = lab.path("rig.yaml");
+    let words = "--bound throughput>98% --from 1MiB/s --to 8MiB/s --probe 1s --quiet";
+    let mut words: Vec<&str> = words.split(' ').collect();
+    words.push(file.to_str().unwrap());
+    let folder = lab.path("found");
+    let ended = find(&words, &folder);
+    // Two percent more is asked for than passes.
+    assert_near(&ended, 2.0 * 1_048_576.0 / 0.98, 0.05);
+    assert!(folder.join("probe-001/manifest.json").exists());
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn ends_that_are_no_capacity_say_so_and_exit_so() {
+    let (_server, url) = serve(&["--error-rate=1"]);
+    let folder = tempfile::tempdir().unwrap();
+    let ended = find(&[&url, "--probe=200ms", "--to=1k/s"], folder.path());
+    assert_eq!(told(&ended)["found"]["end"], "below_minimum");
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    let (_server, url) = serve(&[]);
+    let words = [
+        "--bound=errors<1%",
+        "--probe=200ms",
+        "--from=50/s",
+        "--to=80/s",
+        &url,
+    ];
+    let ended = find(&words, folder.path());
+    assert_eq!(
+        told(&ended)["found"]["end"],
+        "above_maximum",
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(ended.code, 0);
+}
+
+#[test]
+fn mistakes_are_told_before_anything_is_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let nobody = format!("http://127.0.0.1:{}/", free_port());
+    for (words, code, says) in [
+        (vec![nobody.as_str(), "--probe=100ms"], 3, "refused"),
+        (vec![nobody.as_str(), "--bound=p99"], 2, "write p99<20ms"),
+        (
+            vec![nobody.as_str(), "--from=1k/s", "--to=10/s"],
+            2,
+            "are no range",
+        ),
+        (
+            vec![nobody.as_str(), "--from=1MiB/s"],
+            2,
+            "requests, not bytes",
+        ),
+        (vec![nobody.as_str(), "--within=0%"], 2, "such as 3%"),
+        (vec![nobody.as_str(), "--generator=a"], 2, "a URL has none"),
+        (
+            vec![nobody.as_str(), "--objective=knee", "-c=2"],
+            2,
+            "needs 4",
+        ),
+        (vec!["nowhere.yaml"], 2, "nowhere.yaml"),
+        (vec![], 2, "URL|FILE"),
+    ] {
+        let ended = find(&words, folder.path());
+        assert_eq!(ended.code, code, "{words:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(says), "{words:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn an_interrupt_leaves_the_curve_so_far() {
+    let (_server, url) = serve(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(STILLWELL);
+    command.args([
+        "find-capacity",
+        &url,
+        "--probe=300ms",
+        "--from=50/s",
+        "--results",
+    ]);
+    let process = Process::start(command.arg(folder.path()));
+    let is_on = || process.stderr().contains("100 requests/s");
+    assert!(stillwell_testkit::wait_until(SEARCH, is_on));
+    process.signal("TERM");
+    let ended = process.finish(Duration::from_secs(20));
+    assert_eq!(ended.code, 143, "{}", ended.stderr);
+    assert!(
+        ended.stdout.contains("interrupted before"),
+        "{}",
+        ended.stdout
+    );
+    let table = std::fs::read_to_string(folder.path().join("capacity.csv")).unwrap();
+    assert!(table.lines().count() >= 2, "{table}");
+}
+
+/// A session for `nighthawk_adaptive_load_client`: the success rate must be at
+/// least 0.95.
+fn session(url: &str, initial: u32) -> String {
+    format!(
+        "nighthawk_traffic_template {{ uri {{ value: \"{url}\" }} connections {{ value: 4 }} }}\n\
+         metric_thresholds {{\n  metric_spec {{ metric_name: \"success-rate\" }}\n  threshold_spec {{ scoring_function {{\n    \
+         name: \"nighthawk.binary_scoring\"\n    typed_config {{ \
+         [type.googleapis.com/nighthawk.adaptive_load.BinaryScoringFunctionConfig] {{ lower_threshold {{ value: 0.95 }} }} }}\n  \
+         }} }}\n}}\ninformational_metric_specs {{ metric_name: \"achieved-rps\" }}\n\
+         step_controller_config {{\n  name: \"nighthawk.exponential_search\"\n  typed_config {{ \
+         [type.googleapis.com/nighthawk.adaptive_load.ExponentialSearchStepControllerConfig] {{ initial_value: {initial} }} }}\n}}\n\
+         measuring_period {{ nanos: 500000000 }}\ntesting_stage_duration {{ seconds: 1 }}\n"
+    )
+}
+
+fn adaptive(folder: &std::path::Path, spec: &str) -> (Finished, String) {
+    let (name, input, output) = (
+        folder.join("nighthawk_adaptive_load_client"),
+        folder.join("spec.textproto"),
+        folder.join("output.json"),
+    );
+    if !name.exists() {
+        std::os::unix::fs::symlink(STILLWELL, &name).unwrap();
+    }
+    std::fs::write(&input, spec).unwrap();
+    let mut command = Command::new(name);
+    command
+        .arg("--spec-file")
+        .arg(&input)
+        .arg("--output-file")
+        .arg(&output);
+    let ended = Process::start(&mut command).finish(SEARCH);
+    let text = std::fs::read_to_string(output).unwrap_or_default();
+    (ended, text)
+}
+
+#[test]
+fn a_session_of_nighthawks_finds_a_rate_that_held() {
+    let (_server, url) = serve(&["--rate-limit=400/s", "--rate-limit-burst=4"]);
+    let folder = tempfile::tempdir().unwrap();
+    let (ended, text) = adaptive(folder.path(), &session(&url, 100));
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let output: Value = serde_json::from_str(&text).unwrap();
+    let results = output["adjusting_stage_results"].as_array().unwrap();
+    // 100, 200, 400 and 800 at least, then between the last two.
+    assert!(results.len() >= 4, "{}", ended.stderr);
+    let score = |result: &Value| result["metric_evaluations"][0]["threshold_score"].as_f64();
+    assert_eq!(score(&results[0]), Some(1.0), "{}", ended.stderr);
+    let testing = &output["testing_stage_result"];
+    let rate = testing["nighthawk_service_output"]["options"]["requests_per_second"].as_u64();
+    assert!(
+        rate.is_some_and(|rate| (200..=460).contains(&rate)),
+        "{rate:?} {}",
+        ended.stderr
+    );
+    assert_eq!(
+        testing["metric_evaluations"][1]["metric_id"],
+        "nighthawk.builtin/achieved-rps"
+    );
+    assert_eq!(
+        output["metric_thresholds"][0]["metric_spec"]["metric_name"],
+        "success-rate"
+    );
+}
+
+#[test]
+fn a_session_that_cannot_be_is_told_why() {
+    let (_server, url) = serve(&["--error-rate=1"]);
+    let folder = tempfile::tempdir().unwrap();
+    let (ended, text) = adaptive(folder.path(), &session(&url, 50));
+    assert_eq!(ended.code, 1);
+    assert!(
+        ended.stderr.contains("do not hold at the first rate"),
+        "{}",
+        ended.stderr
+    );
+    // The load that was made is there all the same.
+    assert!(text.contains("adjusting_stage_results"), "{text}");
+    let spec = session(&url, 50).replace("success-rate", "p99");
+    let (ended, _) = adaptive(folder.path(), &spec);
+    assert_eq!(ended.code, 1);
+    assert!(
+        ended.stderr.contains("metric_spec.metric_name"),
+        "{}",
+        ended.stderr
+    );
+    let (ended, _) = adaptive(folder.path(), "nonsense");
+    assert_eq!(ended.code, 1);
+    assert!(
+        ended.stderr.contains("a colon or a brace is missing"),
+        "{}",
+        ended.stderr
+    );
+}

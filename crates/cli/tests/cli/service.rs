@@ -1,0 +1,605 @@
+//! `stillwell service` between real processes, asked by a client of ours. `.ci/service`
+//! asks the same of it by a client that protoc made.
+
+use std::fs;
+use std::future::Future;
+use std::net::TcpListener;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::json;
+use stillwell_legacy::nighthawk::wire::{
+    ExecutionRequest, ExecutionResponse, Schema, UnknownFields, decode_response, encode_request,
+    response_of_json,
+};
+use stillwell_legacy::nighthawk::{CommandLineOptions, IdleStrategy, WorkerResult, read_json};
+use stillwell_plan::{Alpn, ClientTlsPlan, TlsSuites, Verification};
+use stillwell_service::{Channel, ChannelError, ClientCall, Code, Ended};
+use stillwell_testkit::{Finished, Process, free_port, wait_until};
+use stillwell_units::Nanos;
+use tempfile::TempDir;
+
+const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
+const LONG: Duration = Duration::from_secs(60);
+const EXECUTION: &str = "/nighthawk.client.NighthawkService/ExecutionStream";
+
+/// A process of ours that listens, and where.
+struct Listening(Process, String);
+
+impl Listening {
+    fn start(words: &[&str]) -> Self {
+        let process = Process::start(Command::new(STILLWELL).args(words));
+        Self::wait(process, "://")
+    }
+
+    /// Until it says where it listens, behind `mark`.
+    fn wait(process: Process, mark: &str) -> Self {
+        let mut address = None;
+        wait_until(LONG, || {
+            let said = process.stderr();
+            let found = said
+                .split_once(mark)
+                .and_then(|(_, rest)| rest.split_once('\n'));
+            address = found.map(|(found, _)| found.trim_end_matches('/').to_owned());
+            address.is_some()
+        });
+        assert!(address.is_some(), "it says only: {}", process.stderr());
+        Self(process, address.unwrap())
+    }
+
+    fn service(words: &[&str]) -> Self {
+        Self::start(&[&["service", "--listen", "127.0.0.1:0"], words].concat())
+    }
+
+    fn target(words: &[&str]) -> Self {
+        Self::start(&[&["serve", "--address", "127.0.0.1:0"], words].concat())
+    }
+}
+
+fn wait_for<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    let limited = async { tokio::time::timeout(LONG, future).await };
+    runtime.block_on(limited).expect("it takes too long")
+}
+
+async fn call(address: &str) -> ClientCall {
+    let channel = Channel::new(address, None).unwrap();
+    channel.call(EXECUTION, &[]).await.unwrap()
+}
+
+/// Our binary under another name, for as long as the folder is there.
+fn named(name: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    symlink(STILLWELL, &path).unwrap();
+    (folder, path)
+}
+
+/// Runs `nighthawk_client` with these words to its end.
+fn client(words: &str) -> Finished {
+    let (_folder, name) = named("nighthawk_client");
+    Process::start(Command::new(&name).args(words.split_whitespace())).finish(LONG)
+}
+
+/// A load of a second on `target`.
+fn load(target: &Listening) -> CommandLineOptions {
+    CommandLineOptions {
+        requests_per_second: Some(100),
+        connections: Some(2),
+        duration: Some(Nanos::from_secs(1)),
+        sequencer_idle_strategy: Some(IdleStrategy::Sleep),
+        uri: Some(format!("http://{}/", target.1)),
+        ..CommandLineOptions::default()
+    }
+}
+
+/// One that ends only by itself being ended.
+fn endless(target: &Listening) -> CommandLineOptions {
+    CommandLineOptions {
+        duration: None,
+        no_duration: Some(true),
+        ..load(target)
+    }
+}
+
+fn send(call: &mut ClientCall, request: &ExecutionRequest) {
+    call.send(&encode_request(request).unwrap());
+}
+
+fn start(call: &mut ClientCall, options: CommandLineOptions) {
+    send(call, &ExecutionRequest::Start(Box::new(options)));
+}
+
+async fn answer(call: &mut ClientCall) -> ExecutionResponse {
+    let bytes = call.next().await.unwrap().expect("no answer came");
+    decode_response(&bytes).unwrap()
+}
+
+/// How a call ends instead of being answered.
+async fn end_of(call: &mut ClientCall) -> Ended {
+    let error = call.next().await.unwrap_err();
+    let is_ended = matches!(error, ChannelError::Ended(_));
+    assert!(is_ended, "{error}");
+    match error {
+        ChannelError::Ended(ended) => ended,
+        _ => unreachable!("it was just looked at"),
+    }
+}
+
+fn result(response: &ExecutionResponse) -> &WorkerResult {
+    response.output.as_ref().unwrap().results.last().unwrap()
+}
+
+fn detail(response: &ExecutionResponse) -> (u32, &str) {
+    let detail = response.error_detail.as_ref().unwrap();
+    (detail.code, &detail.message)
+}
+
+/// Asks until answers have come.
+async fn until_answers_come(call: &mut ClientCall) -> u64 {
+    loop {
+        send(call, &ExecutionRequest::Update);
+        let response = answer(call).await;
+        assert_eq!(result(&response).name, "progress");
+        let seen = result(&response).counter("benchmark.http_2xx");
+        if seen > 0 {
+            return seen;
+        }
+    }
+}
+
+#[test]
+fn loads_follow_each_other_on_one_stream() {
+    let (target, service) = (Listening::target(&[]), Listening::service(&[]));
+    wait_for(async {
+        let mut call = call(&service.1).await;
+        for _ in 0..2 {
+            start(&mut call, load(&target));
+            let response = answer(&mut call).await;
+            assert_eq!(response.error_detail, None);
+            let sent = result(&response).counter("benchmark.http_2xx");
+            assert!((90..=110).contains(&sent), "{sent}");
+            let options = &response.output.as_ref().unwrap().options;
+            assert_eq!(options.requests_per_second, Some(100));
+            assert_eq!(options.max_active_requests, Some(100));
+        }
+        call.end();
+        assert_eq!(call.next().await.unwrap(), None);
+    });
+    service.0.signal("TERM");
+    assert_eq!(service.0.finish(LONG).code, 0);
+}
+
+#[test]
+fn a_load_tells_how_far_it_is_and_ends_when_it_is_cancelled() {
+    let (target, service) = (Listening::target(&[]), Listening::service(&[]));
+    wait_for(async {
+        let mut call = call(&service.1).await;
+        start(&mut call, endless(&target));
+        let seen = until_answers_come(&mut call).await;
+        let mut other = self::call(&service.1).await;
+        start(&mut other, load(&target));
+        let busy = "Only a single benchmark session is allowed at a time.";
+        assert_eq!(end_of(&mut other).await, Ended::new(Code::Internal, busy));
+        send(&mut call, &ExecutionRequest::Cancel);
+        let response = answer(&mut call).await;
+        assert_eq!(response.error_detail, None);
+        let result = result(&response);
+        assert_eq!(result.name, "global");
+        assert!(result.counter("benchmark.http_2xx") >= seen);
+        assert_eq!(result.counter("graceful_stop_requested"), 1);
+        // One that comes too late matters to nobody.
+        send(&mut call, &ExecutionRequest::Cancel);
+        call.end();
+        assert_eq!(call.next().await.unwrap(), None);
+    });
+}
+
+#[test]
+fn a_client_that_goes_takes_its_load_with_it() {
+    let (target, service) = (Listening::target(&[]), Listening::service(&[]));
+    wait_for(async {
+        let mut gone = call(&service.1).await;
+        start(&mut gone, endless(&target));
+        until_answers_come(&mut gone).await;
+        drop(gone);
+        loop {
+            let mut call = call(&service.1).await;
+            start(&mut call, load(&target));
+            match call.next().await {
+                Ok(answer) => {
+                    let response = decode_response(&answer.unwrap()).unwrap();
+                    assert_eq!(response.error_detail, None);
+                    return;
+                }
+                Err(ChannelError::Ended(ended)) => assert_eq!(ended.code, Code::Internal),
+                Err(other) => panic!("{other}"),
+            }
+        }
+    });
+}
+
+#[test]
+fn what_cannot_be_done_is_answered_with_its_detail() {
+    let (target, service) = (
+        Listening::target(&["--status", "503"]),
+        Listening::service(&[]),
+    );
+    wait_for(async {
+        let mut call = call(&service.1).await;
+        let mut options = load(&target);
+        options.requests_per_second = Some(0);
+        start(&mut call, options);
+        let response = answer(&mut call).await;
+        let (code, why) = detail(&response);
+        assert!(
+            code == 13 && why.contains("value must be inside range"),
+            "{why}"
+        );
+        assert_eq!(response.output, None);
+
+        let mut options = load(&target);
+        options
+            .failure_predicates
+            .insert("benchmark.http_5xx".to_owned(), 3);
+        start(&mut call, options);
+        let response = answer(&mut call).await;
+        let failed =
+            "Exiting due to failing termination predicate: benchmark.http_5xx went above 3";
+        assert_eq!(detail(&response), (13, failed));
+        assert!(result(&response).counter("benchmark.http_5xx") >= 4);
+
+        let mut options = load(&target);
+        options.uri = Some("http://no.such.host.invalid/".to_owned());
+        start(&mut call, options);
+        let response = answer(&mut call).await;
+        let (code, why) = detail(&response);
+        assert!(code == 13 && why.contains("no.such.host.invalid"), "{why}");
+
+        call.send(b"\x0a\x7f");
+        assert_eq!(end_of(&mut call).await.code, Code::InvalidArgument);
+        for request in [ExecutionRequest::Update, ExecutionRequest::Cancel] {
+            let mut alone = self::call(&service.1).await;
+            send(&mut alone, &request);
+            let unsupported = Ended::new(Code::Internal, "Request is not supported yet.");
+            assert_eq!(end_of(&mut alone).await, unsupported);
+        }
+        let channel = Channel::new(&service.1, None).unwrap();
+        let mut unknown = channel.call("/a.B/C", &[]).await.unwrap();
+        assert_eq!(end_of(&mut unknown).await.code, Code::Unimplemented);
+    });
+}
+
+#[test]
+fn sigterm_ends_the_load_that_is_on_and_it_is_answered() {
+    let (target, service) = (Listening::target(&[]), Listening::service(&[]));
+    wait_for(async {
+        let mut call = call(&service.1).await;
+        start(&mut call, endless(&target));
+        let seen = until_answers_come(&mut call).await;
+        service.0.signal("TERM");
+        let response = answer(&mut call).await;
+        assert!(result(&response).counter("benchmark.http_2xx") >= seen);
+        assert_eq!(call.next().await.unwrap(), None);
+    });
+    assert_eq!(service.0.finish(LONG).code, 0);
+}
+
+#[test]
+fn a_port_that_is_taken_is_told() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let words = ["service", "--listen", &address];
+    let ended = Process::start(Command::new(STILLWELL).args(words)).finish(LONG);
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    assert!(ended.stderr.contains("it is taken"), "{}", ended.stderr);
+    // Under the ancestor's name, in its words.
+    let (_folder, name) = named("nighthawk_service");
+    for listen in [address.as_str(), "nowhere"] {
+        let ended = Process::start(Command::new(&name).args(["--listen", listen])).finish(LONG);
+        assert_eq!(ended.code, 1, "{}", ended.stderr);
+        let says = "Failure: Could not start the grpc service";
+        assert!(ended.stderr.contains(says), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn certificates_of_clients_are_not_asked_for_without_tls() {
+    let words = [
+        "service",
+        "--listen",
+        "127.0.0.1:0",
+        "--client-ca",
+        "ca.pem",
+    ];
+    let ended = Process::start(Command::new(STILLWELL).args(words)).finish(LONG);
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(ended.stderr.contains("takes TLS"), "{}", ended.stderr);
+}
+
+#[test]
+fn called_nighthawk_service_it_takes_its_flags() {
+    let (folder, name) = named("nighthawk_service");
+    let file = folder.path().join("address");
+    let mut command = Command::new(&name);
+    command.args([
+        "--listen",
+        "127.0.0.1:0",
+        "--service",
+        "traffic-generator-service",
+    ]);
+    command.arg("--listener-address-file").arg(&file);
+    let target = Listening::target(&[]);
+    let service = Listening::wait(Process::start(&mut command), "listening: ");
+    wait_until(LONG, || {
+        fs::read_to_string(&file).is_ok_and(|text| !text.is_empty())
+    });
+    let address = fs::read_to_string(&file).unwrap();
+    assert_eq!(address, service.1);
+    wait_for(async {
+        let mut call = call(&address).await;
+        start(&mut call, load(&target));
+        assert_eq!(answer(&mut call).await.error_detail, None);
+    });
+    let help = Process::start(Command::new(&name).arg("--help")).finish(LONG);
+    assert!(
+        help.code == 0 && help.stdout.contains("USAGE"),
+        "{}",
+        help.stdout
+    );
+}
+
+#[test]
+fn tls_is_spoken_with_those_who_trust_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let pem = folder.path().join("pem");
+    let words = [
+        "--tls",
+        "self-signed",
+        "--tls-certificate-out",
+        pem.to_str().unwrap(),
+    ];
+    let (target, service) = (Listening::target(&[]), Listening::service(&words));
+    let plan = |extra| ClientTlsPlan {
+        verification: Verification::Roots {
+            extra,
+            public: false,
+        },
+        identity: None,
+        alpn: vec![Alpn::Http2],
+        server_name: Some("localhost".to_owned()),
+        resumption: false,
+        suites: TlsSuites::default(),
+    };
+    wait_for(async {
+        let channel = Channel::new(&service.1, Some(&plan(vec![pem.clone()]))).unwrap();
+        let mut call = channel.call(EXECUTION, &[]).await.unwrap();
+        start(&mut call, load(&target));
+        assert_eq!(answer(&mut call).await.error_detail, None);
+        let plain = Channel::new(&service.1, None).unwrap();
+        let mut call = plain.call(EXECUTION, &[]).await.unwrap();
+        start(&mut call, load(&target));
+        assert!(call.next().await.is_err(), "it was answered without TLS");
+    });
+}
+
+#[test]
+fn results_of_several_services_are_put_together() {
+    let target = Listening::target(&[]);
+    let services = [Listening::service(&[]), Listening::service(&[])];
+    let distributor = Listening::service(&["--service", "distributor"]);
+    let mut options = load(&target);
+    options.execution_id = Some("ours".to_owned());
+    let execution = encode_request(&ExecutionRequest::Start(Box::new(options))).unwrap();
+    let schema = Schema::own();
+    let decode =
+        |name: &str, bytes: &[u8]| schema.decode(name, bytes, UnknownFields::Refuse).unwrap();
+    let addresses = services.iter().map(|service| {
+        let (host, port) = service.1.split_once(':').unwrap();
+        let port: u16 = port.parse().unwrap();
+        json!({ "socket_address": { "address": host, "port_value": port } })
+    });
+    let request = json!({
+        "execution_request": decode("nighthawk.client.ExecutionRequest", &execution),
+        "services": addresses.collect::<Vec<_>>(),
+    });
+    let request = schema
+        .encode("nighthawk.DistributedRequest", &request)
+        .unwrap();
+    wait_for(async {
+        let channel = Channel::new(&distributor.1, None).unwrap();
+        let path = "/nighthawk.NighthawkDistributor/DistributedRequestStream";
+        let mut call = channel.call(path, &[]).await.unwrap();
+        call.send(&request);
+        call.end();
+        let answered = call.next().await.unwrap().unwrap();
+        let mut answered = decode("nighthawk.DistributedResponse", &answered);
+        let mut sum = 0;
+        for number in 0..2 {
+            let response = answered["service_response"][number]["execution_response"].take();
+            let response = response_of_json(response).unwrap();
+            assert_eq!(response.error_detail, None);
+            // Nobody has asked for histograms.
+            assert_eq!(result(&response).user_defined_outputs, []);
+            sum += result(&response).counter("benchmark.http_2xx");
+        }
+        let mut call = channel
+            .call("/nighthawk.NighthawkSink/SinkRequestStream", &[])
+            .await
+            .unwrap();
+        let ask = |id: &str| schema.encode("nighthawk.SinkRequest", &json!({ "execution_id": id }));
+        call.send(&ask("ours").unwrap());
+        let bytes = call.next().await.unwrap().unwrap();
+        let mut merged = decode("nighthawk.SinkResponse", &bytes);
+        let merged = response_of_json(merged["execution_response"].take()).unwrap();
+        assert_eq!(result(&merged).name, "global");
+        assert_eq!(result(&merged).counter("benchmark.http_2xx"), sum);
+        let id = "benchmark_http_client.request_to_response";
+        let statistic = result(&merged).statistic(id).unwrap();
+        assert_eq!(statistic.count, sum);
+        assert_eq!(statistic.percentiles.last().unwrap().count, sum);
+        call.send(&ask("theirs").unwrap());
+        assert_eq!(end_of(&mut call).await.code, Code::NotFound);
+    });
+}
+
+#[test]
+fn nighthawks_client_has_a_service_make_its_load() {
+    let (target, service) = (Listening::target(&[]), Listening::service(&[]));
+    let words = format!(
+        "--nighthawk-service grpc://{} --rps 100 --duration 1 --output-format json --label far \
+         --sequencer-idle-strategy sleep",
+        service.1
+    );
+    let ended = client(&format!("{words} http://{}/", target.1));
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let output = read_json(&ended.stdout).unwrap();
+    assert_eq!(output.options.labels, ["far"]);
+    let sent = output.global().unwrap().counter("benchmark.http_2xx");
+    assert!((90..=110).contains(&sent), "{sent}");
+    // A failure there is a failure here, with its detail.
+    let failing = Listening::target(&["--status", "503"]);
+    let ended = client(&format!("{words} http://{}/", failing.1));
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    let says = "failing termination predicate: benchmark.http_5xx went above 0";
+    assert!(ended.stderr.contains(says), "{}", ended.stderr);
+    assert!(read_json(&ended.stdout).is_ok(), "{}", ended.stdout);
+    // Nobody there.
+    let words = format!("--nighthawk-service 127.0.0.1:{} http://a/", free_port());
+    let ended = client(&words);
+    assert_eq!((ended.code, ended.stdout.as_str()), (1, ""));
+    assert!(
+        ended.stderr.contains("ask the service at"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn requests_come_from_a_source_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("list");
+    fs::write(&list, "PUT http://h/ abc\nhttp://h/\n").unwrap();
+    let target = Listening::target(&["--echo"]);
+    let words = [
+        "--service",
+        "request-source",
+        "--requests",
+        list.to_str().unwrap(),
+    ];
+    let source = Listening::service(&words);
+    let load = |source: &str| {
+        client(&format!(
+            "--request-source grpc://{source} --rps 50 --duration 1 --output-format json \
+             --sequencer-idle-strategy sleep http://{}/",
+            target.1
+        ))
+    };
+    let ended = load(&source.1);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let output = read_json(&ended.stdout).unwrap();
+    assert_eq!(
+        output.options.request_source,
+        Some(format!("grpc://{}", source.1))
+    );
+    let sent = output.global().unwrap().counter("benchmark.http_2xx");
+    assert!((45..=55).contains(&sent), "{sent}");
+    target.0.signal("TERM");
+    let counted = target.0.finish(LONG).stdout;
+    // Every other one has a body of three bytes.
+    let bytes = counted
+        .lines()
+        .find(|line| line.starts_with("body bytes"))
+        .unwrap();
+    let bytes: u64 = bytes.rsplit(' ').next().unwrap().parse().unwrap();
+    assert!((sent * 3 / 2).abs_diff(bytes) <= 3, "{counted}");
+}
+
+#[test]
+fn a_source_of_requests_that_is_not_there_is_told() {
+    let port = free_port();
+    let ended = client(&format!(
+        "--request-source grpc://127.0.0.1:{port} http://a/"
+    ));
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("--request-source"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn health_and_reflection_are_there() {
+    let service = Listening::service(&[]);
+    let schema = Schema::own();
+    let name = "nighthawk.client.NighthawkService";
+    wait_for(async {
+        let channel = Channel::new(&service.1, None).unwrap();
+        for (service, state) in [
+            (name, "SERVING"),
+            ("", "SERVING"),
+            ("a.B", "SERVICE_UNKNOWN"),
+        ] {
+            let mut call = channel
+                .call("/grpc.health.v1.Health/Watch", &[])
+                .await
+                .unwrap();
+            let asked = json!({ "service": service });
+            call.send(
+                &schema
+                    .encode("grpc.health.v1.HealthCheckRequest", &asked)
+                    .unwrap(),
+            );
+            let told = call.next().await.unwrap().unwrap();
+            let message = "grpc.health.v1.HealthCheckResponse";
+            let told = schema
+                .decode(message, &told, UnknownFields::Refuse)
+                .unwrap();
+            assert_eq!(told["status"], state, "{service}");
+        }
+        for version in ["v1", "v1alpha"] {
+            let of = format!("grpc.reflection.{version}.ServerReflection");
+            let path = format!("/{of}/ServerReflectionInfo");
+            let mut call = channel.call(&path, &[]).await.unwrap();
+            let mut told = Vec::new();
+            for asked in [
+                json!({ "list_services": "*" }),
+                json!({ "file_containing_symbol": name }),
+                json!({ "file_by_filename": "api/client/options.proto" }),
+                json!({ "file_containing_symbol": "a.B" }),
+            ] {
+                call.send(&schema.encode(&format!("{of}Request"), &asked).unwrap());
+                let bytes = call.next().await.unwrap().unwrap();
+                let message = format!("{of}Response");
+                told.push(
+                    schema
+                        .decode(&message, &bytes, UnknownFields::Refuse)
+                        .unwrap(),
+                );
+                assert_eq!(told.last().unwrap()["original_request"], asked);
+            }
+            let services = told[0]["list_services_response"]["service"]
+                .as_array()
+                .unwrap();
+            let names: Vec<_> = services
+                .iter()
+                .map(|own| own["name"].as_str().unwrap())
+                .collect();
+            assert!(
+                names.contains(&name) && names.contains(&of.as_str()),
+                "{names:?}"
+            );
+            // One that is not served here is not told.
+            assert!(!names.contains(&"nighthawk.NighthawkSink"), "{names:?}");
+            for files in &told[1..3] {
+                let files = files["file_descriptor_response"]["file_descriptor_proto"].as_array();
+                assert!(files.unwrap().len() > 5);
+            }
+            assert_eq!(told[3]["error_response"]["error_code"], 5);
+        }
+    });
+}

@@ -1,0 +1,160 @@
+//! Several subjects under one load, from the file to the table; and tables that
+//! others made.
+
+use std::fs;
+
+use serde_json::Value;
+use stillwell_testkit::{Finished, Process};
+
+use crate::lab::{LONG, Lab};
+
+/// An experiment of three relays: one that does what it should, one that drops, and
+/// one that is not there.
+fn three(lab: &Lab) {
+    let (listen, sink) = (&lab.listen, &lab.sink);
+    let relay = |more: &str| {
+        format!(
+            "{{command: ['{{self}}', relay, --in, 'tcp://{listen}', --out, 'tcp://{sink}'{more}], \
+             version: ['{{self}}', --version], durability: memory, delivery: exactly_once}}"
+        )
+    };
+    let text = format!(
+        "description: Lines through relays.\nsubjects:\n  whole: {}\n  lossy: {}\n  \
+         absent: {{command: [no-such-program-here]}}\nruns: 2\n\
+         phases: {{ready: 10s, warmup: 200ms, measure: 1s, drain: 10s, quiet: 300ms}}\n\
+         workload:\n  generators:\n    - {{tcp: '{listen}', payload: syslog5424, cache: 1 MiB, \
+         rate: 500/s, stamps: all}}\n  sinks: [{{tcp: '{sink}'}}]\n",
+        relay(""),
+        relay(", --drop, 1/100")
+    );
+    lab.file("several/experiment.yaml", &text);
+}
+
+fn run(lab: &Lab, words: &[&str]) -> Finished {
+    Process::start(&mut lab.stillwell(words)).finish(LONG)
+}
+
+fn json(lab: &Lab, file: &str) -> Value {
+    serde_json::from_slice(&fs::read(lab.path(file)).unwrap()).unwrap()
+}
+
+#[test]
+fn several_subjects_run_in_blocks_and_end_in_one_table() {
+    let lab = Lab::new();
+    three(&lab);
+    let ended = run(&lab, &["run", "several", "--results", "results"]);
+    // An exactly-once that drops has failed, whatever else the machine was doing.
+    assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
+    let told = "left out: absent: there is no program `no-such-program-here` in PATH";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    for wanted in [
+        "IO thrpt, taken",
+        "delivery seen",
+        "whole = stillwell",
+        "lossy: of ",
+    ] {
+        assert!(ended.stdout.contains(wanted), "{wanted}: {}", ended.stdout);
+    }
+    for block in ["pair-001", "pair-002"] {
+        for subject in ["whole", "lossy"] {
+            let folder = format!("results/several/{block}/{subject}/summary.json");
+            assert!(lab.path(&folder).is_file(), "{folder}");
+        }
+    }
+    let report = json(&lab, "results/report.json");
+    let subjects = report["experiments"][0]["subjects"].as_array().unwrap();
+    let delivery: Vec<&Value> = subjects.iter().map(|one| &one["delivery"]).collect();
+    assert_eq!(
+        (delivery[0]["kept"].as_bool(), &delivery[0]["lost"]),
+        (Some(true), &0.into())
+    );
+    assert_eq!(delivery[1]["kept"].as_bool(), Some(false));
+    let lost = delivery[1]["lost"].as_u64().unwrap();
+    let sent = delivery[1]["sent"].as_u64().unwrap();
+    // One in a hundred of each run's events, counted by the relay from the first on.
+    assert!(
+        (sent / 100 - 1..=sent / 100).contains(&lost),
+        "{lost} of {sent}"
+    );
+    // Judged again from what was kept.
+    let again = run(&lab, &["report", "results", "--format", "markdown"]);
+    assert_eq!(again.code, 1, "{}", again.stderr);
+    assert!(again.stdout.contains("| fail |"), "{}", again.stdout);
+    // Nothing is left to be run.
+    let resumed = run(
+        &lab,
+        &["run", "several", "--results", "results", "--resume"],
+    );
+    assert_eq!(resumed.code, 1, "{}", resumed.stderr);
+    let twice = run(&lab, &["run", "several", "--results", "results"]);
+    assert_eq!(twice.code, 2, "{}", twice.stderr);
+}
+
+#[test]
+fn what_cannot_be_meant_is_told_before_anything_runs() {
+    let lab = Lab::new();
+    three(&lab);
+    for (words, code, says) in [
+        (
+            &["--subjects", "absent"][..],
+            3,
+            "subject `absent` is not here",
+        ),
+        (&["--subjects", "whol"], 2, "did you mean `whole`?"),
+        (&["--pairs", "4"], 2, "`--pairs` means variants"),
+        (&["--runs", "0"], 2, "from 1 to 200"),
+    ] {
+        let words = [&["run", "several", "--results", "results"], words].concat();
+        let ended = run(&lab, &words);
+        assert_eq!(ended.code, code, "{words:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(says), "{says}: {}", ended.stderr);
+        assert!(!lab.path("results").exists(), "{words:?}");
+    }
+    let checked = run(&lab, &["check", "several"]);
+    assert_eq!(checked.code, 0, "{}", checked.stderr);
+    assert!(
+        checked.stdout.contains("2 of each, in blocks"),
+        "{}",
+        checked.stdout
+    );
+}
+
+#[test]
+fn tables_of_others_are_held_against_themselves() {
+    let lab = Lab::new();
+    let table = "# Disk buffers\n\n| Metric | ash | birch |\n| --- | --- | --- |\n\
+                 | Disk writ (sum) | 2MiB W | 3MiB |\n| Net recv (sum) | 1GiB | 2GiB |\n";
+    lab.file("table.md", table);
+    let ended = run(&lab, &["import", "table.md", "--output", "told.json"]);
+    assert_eq!(ended.code, 4, "{}", ended.stderr);
+    assert!(
+        ended
+            .stdout
+            .contains("INVALID all: a test of buffers on disk"),
+        "{}",
+        ended.stdout
+    );
+    assert_eq!(json(&lab, "told.json")["tables"][0]["is_valid"], false);
+    lab.file("table.md", "no table here\n");
+    let ended = run(&lab, &["import", "table.md"]);
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended.stderr.contains("there is no table"),
+        "{}",
+        ended.stderr
+    );
+    let csv = "\"Dstat 0.7.2 CSV output\"\n\n\"epoch\",\"dsk/total\",,\"net/total\",\n\
+               \"epoch\",\"read\",\"writ\",\"recv\",\"send\"\n1,0,9e9,0,0\n2,0,1048576,0,0\n3,0,0,1048576,0\n";
+    lab.file("run.csv", csv);
+    let ended = run(&lab, &["import", "run.csv"]);
+    assert_eq!(ended.code, 4, "{}", ended.stderr);
+    let row = ended
+        .stdout
+        .lines()
+        .find(|line| line.contains("Disk writ (sum)"));
+    assert!(
+        row.is_some_and(|row| row.contains("1.0MiB")),
+        "{}",
+        ended.stdout
+    );
+}

@@ -1,0 +1,231 @@
+//! Benches, and trees of them.
+
+use std::path::Path;
+
+use stillwell_legacy::Diagnostics;
+use stillwell_plan::{
+    BenchPlan, PayloadFormat, RateShape, ReplayCut, ReplayEnd, ReplayPlan, SubjectKind,
+    TransportPlan,
+};
+use stillwell_units::Nanos;
+
+use super::Memory;
+use crate::bench::{load_bench_from, load_bench_tree_from};
+use crate::{Await, BenchAsked, BenchSubject, is_wanted};
+
+const SUBJECT: &str = "\
+subject: {command: [relay], ready: {tcp: \"127.0.0.1:9100\"}}
+in: tcp://127.0.0.1:9100
+out: tcp://127.0.0.1:9200
+";
+
+/// What is read of a bench file whose recording is there.
+fn load(text: &str, flags: BenchAsked) -> Result<BenchPlan, String> {
+    let files = Memory::with([("/b/one/bench.yaml", text), ("/b/one/in.json", "{}\n")]);
+    let path = Path::new("/b/one/bench.yaml");
+    let loaded = load_bench_from(&files, Some(path), flags);
+    loaded
+        .map(|loaded| loaded.plan)
+        .map_err(|found| said(&found))
+}
+
+fn said(found: &Diagnostics) -> String {
+    let all: Vec<String> = found.iter().map(|one| one.message.clone()).collect();
+    all.join("; ")
+}
+
+fn read(text: &str) -> Result<BenchPlan, String> {
+    load(&format!("{SUBJECT}{text}"), BenchAsked::default())
+}
+
+fn replay(plan: &BenchPlan) -> &ReplayPlan {
+    match &plan.rig.generators[0].payload.format {
+        PayloadFormat::Replay(replay) => replay,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_keys_of_the_seed_are_a_bench() {
+    let nested = "codec: json\nconfig: {source: in.json, stop_after_secs: 10, warmup_secs: 2}\n";
+    let flat = "source: in.json\nstop_after_secs: 10\nwarmup_secs: 2\n";
+    let path = "path: in.json\nstop_after: 10s\nwarmup: 2s\n";
+    let plans = [nested, flat, path].map(|text| read(text).unwrap());
+    let [plan, others @ ..] = &plans;
+    for other in others {
+        assert_eq!(plan, other);
+    }
+    assert_eq!(plan.name, "one");
+    assert_eq!(plan.rig.phases.measure, Nanos::from_secs(10));
+    assert_eq!(plan.rig.phases.warmup, Nanos::from_secs(2));
+    assert_eq!((plan.significant_figures, plan.structured), (2, false));
+    assert_eq!(plan.unstamped, None);
+    let generator = &plan.rig.generators[0];
+    assert!(generator.rate.is_max() && generator.stamps.is_some());
+    let replay = replay(plan);
+    assert_eq!(
+        (replay.cut, replay.end),
+        (ReplayCut::Lines, ReplayEnd::LineFeed)
+    );
+    assert_eq!((replay.rounds, replay.base64), (None, false));
+}
+
+#[test]
+fn an_interval_is_a_rate_and_rounds_have_a_limit() {
+    let plan = read("source: in.json\ninterval: 1000000\niters: 3\n").unwrap();
+    let shape = plan.rig.generators[0].rate.shape;
+    assert_eq!(shape, RateShape::Constant { per_second: 1000.0 });
+    assert_eq!(replay(&plan).rounds, Some(3));
+    assert_eq!(plan.rig.phases.measure, Nanos::from_secs(600));
+    let plan = read("source: in.json\niters: 3\nlimit: 5s\ninterval: 0\n").unwrap();
+    assert_eq!(plan.rig.phases.measure, Nanos::from_secs(5));
+    assert!(plan.rig.generators[0].rate.is_max());
+}
+
+#[test]
+fn what_has_no_place_for_stamps_is_only_counted() {
+    for (text, why, end) in [
+        ("codec: influx\n", "`influx`", ReplayEnd::LineFeed),
+        ("codec: binary\n", "`binary`", ReplayEnd::Nothing),
+        ("chunk_size: 64\n", "chunks", ReplayEnd::Nothing),
+        ("stamps: false\n", "none were wanted", ReplayEnd::LineFeed),
+    ] {
+        let plan = read(&format!("source: in.json\niters: 1\n{text}")).unwrap();
+        assert!(plan.unstamped.as_ref().unwrap().contains(why), "{text}");
+        assert_eq!(plan.rig.generators[0].stamps, None);
+        assert_eq!(replay(&plan).end, end, "{text}");
+    }
+}
+
+#[test]
+fn flags_go_before_the_file() {
+    let flags = BenchAsked {
+        iters: Some(7),
+        is_transactional: Some(true),
+        input: Some("http://127.0.0.1:9100/in".parse().unwrap()),
+        subject: Some(BenchSubject::Absent),
+        ..BenchAsked::default()
+    };
+    let text = format!("{SUBJECT}source: in.json\niters: 3\n");
+    let plan = load(&text, flags).unwrap();
+    assert_eq!(replay(&plan).rounds, Some(7));
+    assert_eq!(plan.rig.subject.kind, SubjectKind::None);
+    let TransportPlan::Acknowledged(asked) = &plan.rig.generators[0].transport else {
+        panic!("{plan:?}");
+    };
+    assert_eq!(asked.retries, 10);
+}
+
+#[test]
+fn what_does_not_go_together_is_told() {
+    for (text, told) in [
+        ("iters: 1\n", "a bench needs a recording"),
+        ("source: nope.json\n", "there is no file /b/one/nope.json"),
+        (
+            "source: in.json\nis_transactional: true\n",
+            "`is_transactional` needs a subject that acknowledges",
+        ),
+        (
+            "source: in.json\niters: 1\nrate: 5k/s\ninterval: 5\n",
+            "`interval` and `rate` are one thing",
+        ),
+        (
+            "source: in.json\niters: 2\nconnections: 2\n",
+            "rounds over several connections would not be whole rounds",
+        ),
+        ("source: in.json\ncodec: jason\n", "unknown codec `jason`"),
+        (
+            "source: in.json\nstop_after_sec: 3\n",
+            "unknown bench key `stop_after_sec`",
+        ),
+    ] {
+        assert_eq!(read(text).unwrap_err(), told, "{text}");
+    }
+    let same = SUBJECT.replace("9200", "9100") + "source: in.json\n";
+    let told = load(&same, BenchAsked::default()).unwrap_err();
+    assert!(told.contains("cannot take events in where"), "{told}");
+    let troy = load("define flow main\nflow\nend;\n", BenchAsked::default()).unwrap_err();
+    assert!(troy.contains("is a program of Tremor's"), "{troy}");
+}
+
+#[test]
+fn trees_are_read_as_tremor_reads_them() {
+    let files = Memory::with([
+        ("/t/tags.yaml", "[all]"),
+        ("/t/a/bench.yaml", "x"),
+        ("/t/a/tags.json", "[\"quick\", \"tcp\"]"),
+        ("/t/a/env.yaml", "PORT: 9100\n"),
+        (
+            "/t/a/before.yaml",
+            "- dir: .\n  cmd: server\n  args: [--port, $PORT]\n  await: {port-open: [9100], \
+             wait-for-ms: [5], status: 3}\n  max-await-secs: 4\n",
+        ),
+        ("/t/a/after.yaml", "cmd: clean\n"),
+        (
+            "/t/a/assert.yaml",
+            "status: 1\nasserts:\n  - {source: stdout, contains: [inf], doesnt_contain: panic}\n\
+             figures: {count: 10, throughput.events_per_second: {min: 1_000}}\n",
+        ),
+        ("/t/b/c/bench.yml", "x"),
+        ("/t/.hidden/bench.yaml", "x"),
+        ("/t/d/bench.troy", "define flow main"),
+    ]);
+    let tree = load_bench_tree_from(&files, Path::new("/t")).unwrap();
+    let names: Vec<&str> = tree.folders.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["a", "b/c"]);
+    assert!(said(&tree.warnings).contains("/t/d/bench.troy"));
+    let bench = &tree.folders[0];
+    assert_eq!(bench.tags, ["all", "quick", "tcp", "a"]);
+    assert_eq!(tree.folders[1].tags, ["all", "c"]);
+    let [step] = bench.before.as_slice() else {
+        panic!("{:?}", bench.before);
+    };
+    assert_eq!(step.command, ["server", "--port", "$PORT"]);
+    assert_eq!(step.folder, Path::new("/t/a"));
+    assert_eq!(step.await_max, Nanos::from_secs(4));
+    assert_eq!(
+        step.awaits,
+        [
+            Await::PortOpen("127.0.0.1:9100".to_owned()),
+            Await::Passed(Nanos::from_millis(5)),
+            Await::Status(3),
+        ]
+    );
+    assert_eq!(bench.after[0].command, ["clean"]);
+    assert_eq!((bench.asserts.status, bench.asserts.texts.len()), (1, 1));
+    assert_eq!(bench.asserts.texts[0].lacks, ["panic"]);
+    assert_eq!(bench.asserts.figures[1].min, Some(1000.0));
+}
+
+#[test]
+fn a_tree_with_a_mistake_or_without_a_bench_is_refused() {
+    let refused = |files: Memory| said(&load_bench_tree_from(&files, Path::new("/t")).unwrap_err());
+    assert_eq!(
+        refused(Memory::with([("/t/x", "")])),
+        "there is no bench.yaml at or below /t"
+    );
+    let text = "- {cmd: x, await: {port-opened: 1}}\n";
+    let files = [("/t/bench.yaml", ""), ("/t/before.yaml", text)];
+    assert_eq!(
+        refused(Memory::with(files)),
+        "unknown await key `port-opened`"
+    );
+}
+
+#[test]
+fn tags_choose() {
+    let tags = ["tcp", "quick"].map(str::to_owned);
+    for (includes, excludes, wanted) in [
+        (vec![], vec![], true),
+        (vec!["tcp"], vec![], true),
+        (vec!["http"], vec![], false),
+        (vec![], vec!["quick"], false),
+        (vec![], vec!["slow"], true),
+        (vec!["tcp"], vec!["quick"], true),
+        (vec!["http"], vec!["slow"], false),
+    ] {
+        let owned = |list: &[&str]| list.iter().map(|tag| (*tag).to_owned()).collect::<Vec<_>>();
+        let found = is_wanted(&tags, &owned(&includes), &owned(&excludes));
+        assert_eq!(found, wanted, "{includes:?} {excludes:?}");
+    }
+}

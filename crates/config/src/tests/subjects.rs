@@ -1,0 +1,115 @@
+//! Experiments with several subjects.
+
+use std::path::PathBuf;
+
+use stillwell_plan::{Delivery, Durability, ReadyProbe, SubjectsPlan};
+use stillwell_units::Nanos;
+
+use super::Memory;
+use crate::load::load_subjects_from;
+use crate::{Loaded, SubjectsOverrides};
+
+/// Uses every key of `subjects`, and a slow sink.
+pub(super) const FINE: &str = "\
+subjects:
+  relay:
+    command: ['{self}', relay]
+    durability: memory
+  other:
+    command: [other, -f, '{experiment}/other.conf']
+    version: other --version
+    files: [other.conf]
+    ready: {delay: 1s}
+    durability: synced
+    delivery: at_least_once
+runs: 3
+workload:
+  generators: [{tcp: '127.0.0.1:9100', payload: ascii}]
+  sinks: [{tcp: '127.0.0.1:9200', limit: 1 MiB/s}]
+";
+
+fn load(text: &str, overrides: &SubjectsOverrides) -> Result<Loaded<Vec<SubjectsPlan>>, String> {
+    let files = Memory::with([
+        ("/lab/one/experiment.yaml", text),
+        ("/lab/one/other.conf", ""),
+    ]);
+    load_subjects_from(&files, &["/lab/one".into()], overrides).map_err(|found| found.render(false))
+}
+
+#[test]
+fn subjects_are_read_with_what_they_claim() {
+    let plans = load(FINE, &SubjectsOverrides::default()).unwrap().plan;
+    let [plan] = plans.as_slice() else {
+        panic!("{plans:?}")
+    };
+    assert_eq!((plan.runs, plan.contenders.len()), (3, 2));
+    assert!(plan.rig.generators[0].rate.is_max());
+    let [relay, other] = plan.contenders.as_slice() else {
+        panic!("{plan:?}")
+    };
+    let by_generator = ReadyProbe::Tcp {
+        address: "127.0.0.1:9100".to_owned(),
+    };
+    assert_eq!(relay.subject.ready, by_generator);
+    assert_eq!(relay.durability, Some(Durability::Memory));
+    assert_eq!(other.durability, Some(Durability::Synced));
+    assert_eq!(other.delivery, Some(Delivery::AtLeastOnce));
+    assert_eq!(other.version.as_deref().unwrap(), ["other", "--version"]);
+    assert_eq!(other.files, [PathBuf::from("/lab/one/other.conf")]);
+}
+
+#[test]
+fn flags_choose_subjects_and_change_runs() {
+    let overrides = SubjectsOverrides {
+        subjects: vec!["other".to_owned()],
+        runs: Some(2),
+        measure: Some(Nanos::from_secs(7)),
+        ..SubjectsOverrides::default()
+    };
+    let plan = &load(FINE, &overrides).unwrap().plan[0];
+    assert_eq!((plan.runs, plan.contenders.len()), (2, 1));
+    assert_eq!(plan.rig.phases.measure, Nanos::from_secs(7));
+}
+
+#[test]
+fn mistakes_are_told_with_what_to_do() {
+    let named = |name: &str| SubjectsOverrides {
+        subjects: vec![name.to_owned()],
+        ..SubjectsOverrides::default()
+    };
+    let all = SubjectsOverrides::default();
+    let with = |more: &str| format!("{FINE}{more}");
+    for (text, overrides, says) in [
+        (FINE.to_owned(), named("relays"), "did you mean `relay`?"),
+        (
+            with("variants: {a: {}, b: {}}\n"),
+            all.clone(),
+            "`variants` and `subjects` exclude each other",
+        ),
+        (
+            with("subject: {command: x}\n"),
+            all.clone(),
+            "`subject` and `subjects` exclude each other",
+        ),
+        (
+            FINE.replace("synced", "always"),
+            all.clone(),
+            "memory, disk",
+        ),
+        (
+            FINE.replace("other.conf]", "no.conf]")
+                .replace("{experiment}/no", "no"),
+            all.clone(),
+            "there is no file /lab/one/no.conf",
+        ),
+        (
+            with("matrix: {a: [1, 2]}\n"),
+            all.clone(),
+            "a matrix and `subjects` exclude each other",
+        ),
+        ("runs: 3\n".to_owned(), all, "no experiment with `subjects`"),
+    ] {
+        let error = load(&text, &overrides).unwrap_err();
+        assert!(error.contains(says), "{says}: {error}");
+    }
+}

@@ -1,0 +1,210 @@
+//! Recordings that are sent a number of times and then end, and requests that are
+//! sent until they are acknowledged.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+
+use stillwell_generator::{Prepared, prepare};
+use stillwell_plan::{
+    AcknowledgedBy, AcknowledgedPlan, BlockShape, GeneratorPlan, HecAcknowledgements,
+    PayloadFormat, ReplayCut, ReplayEnd, ReplayPlan, StampPlan, TransportPlan,
+};
+use stillwell_scope::Token;
+use stillwell_units::{ByteSize, Nanos};
+
+use crate::hec::{response, serve_one};
+use crate::{LONG, Rig, plan, wait_until};
+
+const SOURCE: &[u8] = b"one\ntwo\nthree\n";
+
+/// The lines of [`SOURCE`], `rounds` times, one in each block.
+fn replay(transport: TransportPlan, rounds: u64) -> GeneratorPlan {
+    let mut plan = plan(transport);
+    plan.payload.format = PayloadFormat::Replay(ReplayPlan {
+        path: "/in".into(),
+        cut: ReplayCut::Lines,
+        base64: false,
+        end: ReplayEnd::LineFeed,
+        rounds: Some(rounds),
+    });
+    plan.payload.blocks = BlockShape::Events {
+        count: 1,
+        maximum: ByteSize::kib(1),
+    };
+    // Two rounds and a half.
+    plan.payload.cache = ByteSize::new(35);
+    plan
+}
+
+fn prepared(plan: &GeneratorPlan) -> Prepared {
+    prepare(plan, Some(SOURCE)).unwrap()
+}
+
+fn start(plan: &GeneratorPlan) -> (Rig, Vec<Token>) {
+    let prepared = prepared(plan);
+    let ends = prepared.ends().to_vec();
+    assert_eq!(ends.len(), usize::from(plan.workers));
+    (Rig::start_prepared(prepared, false), ends)
+}
+
+fn all_sent(ends: &[Token]) -> bool {
+    ends.iter().all(Token::is_cancelled)
+}
+
+#[test]
+fn so_many_rounds_are_sent_and_no_more() {
+    for rounds in [1, 2, 7] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let plan = replay(TransportPlan::Tcp { address }, rounds);
+        let (mut rig, ends) = start(&plan);
+        let received = rig.beside("peer", move |_| {
+            let mut all = Vec::new();
+            listener.accept()?.0.read_to_end(&mut all)?;
+            Ok(all)
+        });
+        wait_until(|| all_sent(&ends));
+        let shards = rig.finish();
+        let all = received.recv_timeout(LONG).unwrap();
+        let times = usize::try_from(rounds).unwrap();
+        assert_eq!(all, SOURCE.repeat(times));
+        assert_eq!(shards[0].events.total(), 3 * rounds);
+    }
+}
+
+#[test]
+fn what_has_no_end_has_none() {
+    let mut plan = replay(
+        TransportPlan::Tcp {
+            address: "127.0.0.1:1".to_owned(),
+        },
+        1,
+    );
+    if let PayloadFormat::Replay(replay) = &mut plan.payload.format {
+        replay.rounds = None;
+    }
+    assert!(prepared(&plan).ends().is_empty());
+}
+
+fn acknowledged(url: String, by: AcknowledgedBy, retries: u32) -> TransportPlan {
+    TransportPlan::Acknowledged(Box::new(AcknowledgedPlan { url, by, retries }))
+}
+
+/// Bodies, and how often each came.
+type Bodies = Arc<Mutex<BTreeMap<Vec<u8>, u32>>>;
+
+/// 30 stamped events to a server that answers as `status` says of the number of a
+/// request, from 0, and of how often its body came before. Gives what the shard
+/// counted of events and requests sent again, and the bodies.
+fn posted(retries: u32, status: impl Fn(u32, u32) -> u16 + Send + 'static) -> ([u64; 4], Bodies) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/in", listener.local_addr().unwrap());
+    let headers = vec![("x-kind".to_owned(), "bench".to_owned())];
+    let mut plan = replay(
+        acknowledged(url, AcknowledgedBy::Status { headers }, retries),
+        10,
+    );
+    plan.stamps = Some(StampPlan::ALL);
+    let bodies = Bodies::default();
+    let seen = Arc::clone(&bodies);
+    let (mut rig, ends) = start(&plan);
+    let served = rig.beside("peer", move |_| {
+        let mut number = 0;
+        serve_one(&listener, &["x-kind"], |request| {
+            assert_eq!(
+                (request.line.as_str(), &request.headers[0][..]),
+                ("POST /in", "bench")
+            );
+            let mut seen = seen.lock().unwrap();
+            let before = seen.entry(request.body).or_default();
+            let status = status(number, *before);
+            *before += 1;
+            number += 1;
+            response(status, "")
+        })
+    });
+    wait_until(|| all_sent(&ends));
+    let counted = [
+        rig.total(|shard| &shard.events),
+        rig.total(|shard| &shard.events_acknowledged),
+        rig.total(|shard| &shard.events_refused),
+        rig.total(|shard| &shard.requests_again),
+    ];
+    rig.finish();
+    served.recv_timeout(LONG).unwrap();
+    (counted, bodies)
+}
+
+#[test]
+fn refused_requests_are_sent_again_as_they_were() {
+    // One request in ten is refused, at its first time.
+    let (counted, bodies) = posted(3, |number, _| if number % 10 == 9 { 503 } else { 204 });
+    let bodies = bodies.lock().unwrap();
+    assert_eq!(counted[..3], [30, 30, 0]);
+    // Of 30 and those that are sent again.
+    assert_eq!(counted[3], 3);
+    assert_eq!(bodies.len(), 30, "each event has a stamp of its own");
+    assert_eq!(bodies.values().filter(|times| **times == 2).count(), 3);
+}
+
+#[test]
+fn what_is_refused_for_good_or_too_often_is_counted() {
+    let (counted, _) = posted(0, |number, _| if number % 10 == 9 { 503 } else { 200 });
+    assert_eq!(counted, [30, 27, 3, 0]);
+    let (counted, _) = posted(5, |number, _| if number % 10 == 9 { 400 } else { 200 });
+    assert_eq!(counted, [30, 27, 3, 0]);
+    let (counted, _) = posted(2, |_, _| 500);
+    assert_eq!(counted, [30, 0, 30, 60]);
+}
+
+#[test]
+fn splunk_says_later_what_it_has() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let by = AcknowledgedBy::SplunkHec {
+        token: "t".to_owned(),
+        questions: HecAcknowledgements {
+            every: Nanos::from_millis(5),
+            timeout: Nanos::from_secs(30),
+        },
+    };
+    let mut plan = replay(acknowledged(url, by, 3), 10);
+    plan.stamps = Some(StampPlan::ALL);
+    let (mut rig, ends) = start(&plan);
+    let stop = rig.stop.clone();
+    let served = rig.beside("peer", move |_| {
+        // Events come over the one connection, questions over the other.
+        let number = Arc::new(Mutex::new(0));
+        std::thread::scope(|scope| {
+            let serve = || {
+                serve_one(&listener, &[], |request| {
+                    let mut number = number.lock().unwrap();
+                    if request.line.contains("/ack") {
+                        let known = (0..*number).map(|id| format!("\"{id}\":true"));
+                        let acks: Vec<String> = known.collect();
+                        return response(200, &format!("{{\"acks\":{{{}}}}}", acks.join(",")));
+                    }
+                    *number += 1;
+                    if *number % 10 == 0 {
+                        return response(503, r#"{"text":"Server is busy","code":9}"#);
+                    }
+                    response(200, &format!(r#"{{"code":0,"ackId":{}}}"#, *number - 1))
+                })
+            };
+            let one = scope.spawn(serve);
+            let two = scope.spawn(serve);
+            let ended = [one, two].map(|thread| thread.join().unwrap());
+            ended.into_iter().collect::<Result<Vec<()>, _>>()
+        })?;
+        drop(stop);
+        Ok(())
+    });
+    wait_until(|| all_sent(&ends));
+    assert_eq!(rig.total(|shard| &shard.events_acknowledged), 30);
+    assert_eq!(rig.total(|shard| &shard.events_refused), 0);
+    assert_eq!(rig.total(|shard| &shard.requests_again), 3);
+    rig.finish();
+    served.recv_timeout(LONG).unwrap();
+}

@@ -1,0 +1,446 @@
+//! One workload, several programs: every one has its turn in each block of runs.
+//!
+//! Blocks are to several subjects what pairs are to two variants: what drifts on
+//! the machine falls out of comparisons within a block. Unlike in a pair, a run
+//! that fails costs nothing but itself: the others of its block are still next to
+//! each other in time.
+
+mod identity;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use stillwell_capture::{RunIdentity, RunOutcome, RunStage};
+use stillwell_plan::{
+    DesignPlan, ExperimentPlan, OperatingPoint, StoppingPlan, SubjectsPlan, VariantPlan, WarmupPlan,
+};
+use stillwell_run::Interrupt;
+use stillwell_scope::clock;
+use stillwell_units::Nanos;
+use stillwell_verdict::RunSummary;
+
+pub use self::identity::{ContenderIdentity, FileIdentity, NotInstalled, not_installed};
+use crate::files::{read_json, remove_folder, write_json};
+use crate::fingerprint::first_difference;
+use crate::policy::{LOST_AT_START_MAX, is_told, told};
+use crate::request::{Circumstances, request};
+use crate::results::summary_of;
+use crate::session::{chain, last_words};
+use crate::{
+    Executor, Forecast, LabError, LabOptions, LabProgress, Problem, ProblemKind, Results, RunsLeft,
+    order_within,
+};
+
+/// Names the shape of [`SubjectsRecord`]; keys are added within a version and
+/// never removed.
+pub const SUBJECTS_SCHEMA: &str = "stillwell/subjects-lab/v1";
+
+/// What was asked for, and of which programs: `subjects.json`.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct SubjectsRecord {
+    /// [`SUBJECTS_SCHEMA`].
+    pub schema: String,
+    /// Version of Stillwell.
+    pub version: String,
+    /// The command line, as it was typed.
+    pub command: Vec<String>,
+    /// Wall clock at the start: milliseconds since 1970.
+    pub started_wall_millis: u64,
+    /// What was to be done.
+    pub plans: Vec<SubjectsPlan>,
+    /// Which programs these were, by their names.
+    pub identities: BTreeMap<String, ContenderIdentity>,
+}
+
+/// What the runs of several subjects came to.
+#[derive(Debug)]
+pub struct SubjectsOutcome {
+    /// The runs that there are of each plan, in the order of plans.
+    pub runs: Vec<Vec<RunSummary>>,
+    /// Which programs these were.
+    pub identities: BTreeMap<String, ContenderIdentity>,
+    /// The signal that ended it before its time, if one did.
+    pub interrupted: Option<i32>,
+    /// What went wrong: subjects that never worked, results that could not be
+    /// written.
+    pub problems: Vec<Problem>,
+    /// How long it took.
+    pub elapsed: Nanos,
+}
+
+/// Carries `plans` out, one after the other, and tells `progress` how it goes.
+///
+/// In each block every contender runs once, in an order that follows from the
+/// plan's seed, each in a fresh state folder. A contender whose first two runs
+/// fail is given up. Runs that a results folder holds already are not made again
+/// where it is resumed.
+///
+/// # Errors
+/// [`LabError`] where it could not be begun. What goes wrong later stands in the
+/// outcome.
+pub fn run_subjects(
+    plans: &[SubjectsPlan],
+    options: &LabOptions,
+    executor: &mut dyn Executor,
+    interrupt: &Interrupt,
+    progress: &mut dyn FnMut(LabProgress<'_>),
+) -> Result<SubjectsOutcome, LabError> {
+    let started = clock::now();
+    let results = Results::new(options.results.clone());
+    let identities = identity::identities(plans, options, interrupt)?;
+    begin(plans, options, &results, &identities)?;
+    let mut course = Course {
+        options,
+        results: &results,
+        executor,
+        interrupt,
+        forecast: Forecast::default(),
+        problems: Vec::new(),
+        runs_finished: 0,
+    };
+    for plan in plans {
+        let runs = u64::from(plan.runs) * u64::try_from(plan.contenders.len()).unwrap_or(0);
+        course
+            .forecast
+            .expect(&plan.rig.phases, RunsLeft::exactly(runs));
+    }
+    let mut all = Vec::new();
+    for (index, plan) in plans.iter().enumerate() {
+        let mut runs = Vec::new();
+        let goes_on = course.experiment(index, plans, plan, &mut runs, progress);
+        all.push(runs);
+        if !goes_on {
+            break;
+        }
+    }
+    if !options.keep_state {
+        // Only if it is empty: what could not be removed has been told.
+        drop(std::fs::remove_dir(&options.state_root));
+    }
+    all.resize(plans.len(), Vec::new());
+    Ok(SubjectsOutcome {
+        runs: all,
+        identities,
+        interrupted: interrupt.signal(),
+        problems: course.problems,
+        elapsed: clock::now().since(started),
+    })
+}
+
+impl Results {
+    /// What was asked for where several subjects were run.
+    ///
+    /// # Errors
+    /// [`LabError::Read`] where it is not there or not readable.
+    pub fn subjects_record(&self) -> Result<SubjectsRecord, LabError> {
+        read_json(&self.subjects())
+    }
+
+    /// The summaries of all runs of `plan` that there are.
+    ///
+    /// # Errors
+    /// [`LabError::Read`] for one that is there and not readable.
+    pub fn subjects_summaries(&self, plan: &SubjectsPlan) -> Result<Vec<RunSummary>, LabError> {
+        self.summaries(&as_experiment(plan))
+    }
+}
+
+/// Writes down what is to be done, or holds it against what was.
+fn begin(
+    plans: &[SubjectsPlan],
+    options: &LabOptions,
+    results: &Results,
+    identities: &BTreeMap<String, ContenderIdentity>,
+) -> Result<(), LabError> {
+    let path = results.subjects();
+    let there = path.exists() || results.lab().exists();
+    match (options.resume, there) {
+        (false, true) => {
+            return Err(LabError::AlreadyThere {
+                results: results.root().to_path_buf(),
+            });
+        }
+        (true, false) => {
+            return Err(LabError::NothingToResume {
+                results: results.root().to_path_buf(),
+            });
+        }
+        _ => {}
+    }
+    let record = SubjectsRecord {
+        schema: SUBJECTS_SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: options.command.clone(),
+        started_wall_millis: clock::wall().as_u64() / Nanos::from_millis(1).as_u64(),
+        plans: plans.to_vec(),
+        identities: identities.clone(),
+    };
+    if !there {
+        return write_json(&path, &record);
+    }
+    let old = results.subjects_record()?;
+    let text = |record: &SubjectsRecord| serde_json::json!({ "plans": record.plans, "identities": record.identities });
+    first_difference(&text(&old), &text(&record)).map_or(Ok(()), |pointer| {
+        Err(LabError::PlanChanged {
+            results: results.root().to_path_buf(),
+            pointer,
+        })
+    })
+}
+
+/// The runs of one call of [`run_subjects`].
+struct Course<'a> {
+    options: &'a LabOptions,
+    results: &'a Results,
+    executor: &'a mut dyn Executor,
+    interrupt: &'a Interrupt,
+    forecast: Forecast,
+    problems: Vec<Problem>,
+    runs_finished: u32,
+}
+
+/// One run to be made.
+#[derive(Clone, Copy)]
+struct Turn<'p> {
+    index: usize,
+    plan: &'p SubjectsPlan,
+    experiment: &'p ExperimentPlan,
+    block: u32,
+    position: u32,
+    contender: usize,
+}
+
+impl Course<'_> {
+    /// All blocks of one plan; whether the next may follow.
+    fn experiment(
+        &mut self,
+        index: usize,
+        plans: &[SubjectsPlan],
+        plan: &SubjectsPlan,
+        runs: &mut Vec<RunSummary>,
+        progress: &mut dyn FnMut(LabProgress<'_>),
+    ) -> bool {
+        progress(LabProgress::ExperimentStarted {
+            experiment: &plan.name,
+            number: index + 1,
+            of: plans.len(),
+        });
+        let experiment = as_experiment(plan);
+        let mut failed: BTreeMap<usize, u32> = BTreeMap::new();
+        for block in 1..=plan.runs {
+            let order = order_within(
+                &plan.seed,
+                &plan.name,
+                RunStage::Search,
+                plan.contenders.len(),
+                block,
+            );
+            let is_given_up =
+                |one: &usize| failed.get(one).is_some_and(|n| *n >= LOST_AT_START_MAX);
+            let order: Vec<usize> = order.into_iter().filter(|one| !is_given_up(one)).collect();
+            let names: Vec<&str> = order
+                .iter()
+                .filter_map(|one| plan.contenders.get(*one))
+                .map(|one| one.name.as_str())
+                .collect();
+            progress(LabProgress::BlockStarted {
+                experiment: &plan.name,
+                block,
+                of: plan.runs,
+                order: &names,
+                left: self.forecast.left(),
+            });
+            for (position, contender) in (0..).zip(order) {
+                let turn = Turn {
+                    index,
+                    plan,
+                    experiment: &experiment,
+                    block,
+                    position,
+                    contender,
+                };
+                let Some(summary) = self.turn(turn, progress) else {
+                    return false;
+                };
+                self.count(turn, &summary, &mut failed, progress);
+                runs.push(summary);
+            }
+        }
+        true
+    }
+
+    /// Keeps count of what fails; a contender that worked once is never given up.
+    fn count(
+        &mut self,
+        turn: Turn<'_>,
+        summary: &RunSummary,
+        failed: &mut BTreeMap<usize, u32>,
+        progress: &mut dyn FnMut(LabProgress<'_>),
+    ) {
+        self.runs_finished += 1;
+        let name = &turn.plan.contenders[turn.contender].name;
+        let known = failed.get(&turn.contender).copied();
+        if summary.outcome.is_completed() {
+            if known.is_none() {
+                failed.insert(turn.contender, 0);
+            }
+            return;
+        }
+        let folder = self.results.run(&turn.plan.name, turn.block, name);
+        let why = format!("{}{}", told(&summary.outcome), last_words(&folder));
+        // Zero is of one that has worked.
+        let times = match known {
+            Some(0) => 0,
+            _ => known.unwrap_or(0) + 1,
+        };
+        failed.insert(turn.contender, times);
+        if times < LOST_AT_START_MAX {
+            progress(LabProgress::Note(format!("{name}: {why}")));
+            return;
+        }
+        let left = u64::from(turn.plan.runs - turn.block);
+        for _ in 0..left {
+            self.forecast.skip(turn.index);
+        }
+        let reason = format!("`{name}` is given up: {why}");
+        self.problem(turn.plan, ProblemKind::GivenUp, reason, progress);
+    }
+
+    /// One run, made or taken over; `None` ends everything.
+    fn turn(
+        &mut self,
+        turn: Turn<'_>,
+        progress: &mut dyn FnMut(LabProgress<'_>),
+    ) -> Option<RunSummary> {
+        let contender = turn.plan.contenders.get(turn.contender)?;
+        let folder = self
+            .results
+            .run(&turn.plan.name, turn.block, &contender.name);
+        if self.options.resume
+            && let Ok(summary) = read_json::<RunSummary>(&summary_of(&folder))
+            && is_told(&summary.outcome)
+        {
+            self.forecast.skip(turn.index);
+            return Some(summary);
+        }
+        if self.interrupt.signal().is_some() {
+            return None;
+        }
+        let identity = RunIdentity {
+            experiment: turn.plan.name.clone(),
+            variant: contender.name.clone(),
+            stage: RunStage::Search,
+            pair: turn.block,
+            position: turn.position,
+        };
+        let about = Circumstances {
+            options: self.options,
+            experiment: turn.experiment,
+            index: turn.index,
+            variant: turn.contender,
+            subject: &contender.subject,
+        };
+        progress(LabProgress::RunStarted {
+            identity: &identity,
+            left: self.forecast.left(),
+        });
+        let request = request(&about, identity, folder.clone());
+        let state = request.places.state.clone();
+        // What a run that was cut off left there is made anew.
+        for old in [&state, &folder] {
+            if let Err(error) = remove_folder(old) {
+                let reason = format!("empty {}: {error}", old.display());
+                self.storage(turn.plan, reason, progress);
+                return None;
+            }
+        }
+        let started = clock::now();
+        let ended = self.executor.execute(request, self.interrupt, &mut |run| {
+            progress(LabProgress::Run(run));
+        });
+        self.forecast.ran(turn.index, clock::now().since(started));
+        if !self.options.keep_state
+            && let Err(error) = remove_folder(&state)
+        {
+            let note = format!("{} could not be removed: {error}", state.display());
+            progress(LabProgress::Note(note));
+        }
+        match ended {
+            Ok(summary) => self.ended(turn, summary, progress),
+            Err(error) => {
+                self.storage(turn.plan, chain(&error), progress);
+                None
+            }
+        }
+    }
+
+    fn ended(
+        &mut self,
+        turn: Turn<'_>,
+        summary: RunSummary,
+        progress: &mut dyn FnMut(LabProgress<'_>),
+    ) -> Option<RunSummary> {
+        progress(LabProgress::RunEnded { summary: &summary });
+        match &summary.outcome {
+            RunOutcome::Interrupted { .. } => None,
+            outcome @ RunOutcome::StorageFailed { .. } => {
+                self.storage(turn.plan, told(outcome), progress);
+                None
+            }
+            _ => Some(summary),
+        }
+    }
+
+    fn storage(
+        &mut self,
+        plan: &SubjectsPlan,
+        reason: String,
+        progress: &mut dyn FnMut(LabProgress<'_>),
+    ) {
+        let kind = match self.runs_finished {
+            0 => ProblemKind::StorageAtStart,
+            _ => ProblemKind::Storage,
+        };
+        self.problem(plan, kind, reason, progress);
+    }
+
+    fn problem(
+        &mut self,
+        plan: &SubjectsPlan,
+        kind: ProblemKind,
+        reason: String,
+        progress: &mut dyn FnMut(LabProgress<'_>),
+    ) {
+        let problem = Problem {
+            experiment: plan.name.clone(),
+            kind,
+            reason,
+        };
+        progress(LabProgress::Problem(&problem));
+        self.problems.push(problem);
+    }
+}
+
+/// The same as an experiment whose variants are the contenders, by which runs are
+/// planned and found again. Nothing is compared by it.
+fn as_experiment(plan: &SubjectsPlan) -> ExperimentPlan {
+    let contenders = plan.contenders.iter();
+    ExperimentPlan {
+        name: plan.name.clone(),
+        summary: plan.summary.clone(),
+        folder: plan.folder.clone(),
+        rig: plan.rig.clone(),
+        variants: contenders
+            .map(|one| VariantPlan::unchanged(one.name.clone()))
+            .collect(),
+        goals: Vec::new(),
+        stopping: StoppingPlan::Fixed { pairs: plan.runs },
+        design: DesignPlan::Paired,
+        warmup: WarmupPlan::Stated,
+        confirm: false,
+        family: None,
+        operating_point: OperatingPoint::Stated,
+        report_links: Vec::new(),
+        erratic: false,
+    }
+}

@@ -1,0 +1,132 @@
+//! Which programs are put side by side.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use stillwell_plan::{ContenderPlan, Places, SubjectKind, SubjectsPlan};
+use stillwell_run::{Interrupt, ProgramError, find_program};
+
+use crate::build::command::Commands;
+use crate::files::sha256_of_file;
+use crate::{LabError, LabOptions};
+
+/// How long a program may take to say its version.
+const VERSION_MAX: Duration = Duration::from_secs(10);
+/// Longest version that is kept, in characters.
+const VERSION_LENGTH_MAX: usize = 120;
+
+/// Which program a contender is, as found before its first run.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ContenderIdentity {
+    /// What it says of its version, its first line.
+    pub version: Option<String>,
+    /// Its executable.
+    pub program: FileIdentity,
+    /// Its configuration.
+    pub files: Vec<FileIdentity>,
+}
+
+/// A file, told by its bytes.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct FileIdentity {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// SHA-256, in hexadecimal digits; `None` where it could not be read.
+    pub sha256: Option<String>,
+}
+
+impl FileIdentity {
+    fn of(path: &Path) -> Self {
+        Self {
+            path: path.to_path_buf(),
+            sha256: sha256_of_file(path).ok(),
+        }
+    }
+}
+
+/// A contender whose program is not on this host.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct NotInstalled {
+    /// The contender.
+    pub name: String,
+    /// What was looked for.
+    pub reason: String,
+}
+
+/// The contenders of `plan` whose programs are not there; `stillwell` is `{self}`.
+#[must_use]
+pub fn not_installed(plan: &SubjectsPlan, stillwell: &Path) -> Vec<NotInstalled> {
+    let places = places(plan, stillwell);
+    let contenders = plan.contenders.iter();
+    contenders
+        .filter_map(|one| {
+            let reason = match find_program(&program_of(one, &places)?).err()? {
+                // What PATH is, whoever reads this knows.
+                ProgramError::NotInPath { name, .. } => {
+                    format!("there is no program `{}` in PATH", name.display())
+                }
+                error => error.to_string(),
+            };
+            Some(NotInstalled {
+                name: one.name.clone(),
+                reason,
+            })
+        })
+        .collect()
+}
+
+/// Which programs `plans` are of. A name stands for one program in all of them.
+pub(super) fn identities(
+    plans: &[SubjectsPlan],
+    options: &LabOptions,
+    interrupt: &Interrupt,
+) -> Result<BTreeMap<String, ContenderIdentity>, LabError> {
+    let commands = Commands::new(interrupt)?;
+    let mut found: BTreeMap<String, ContenderIdentity> = BTreeMap::new();
+    for plan in plans {
+        let places = places(plan, &options.stillwell);
+        for one in &plan.contenders {
+            let files = one.files.iter().map(|path| FileIdentity::of(path));
+            if let Some(known) = found.get_mut(&one.name) {
+                known.files.extend(files);
+                continue;
+            }
+            let program =
+                program_of(one, &places).map(|program| find_program(&program).unwrap_or(program));
+            let version = one.version.as_ref().and_then(|words| {
+                let words: Vec<String> = words.iter().map(|word| places.fill(word)).collect();
+                commands.first_line(&words, VERSION_MAX)
+            });
+            let version = version.map(|line| line.chars().take(VERSION_LENGTH_MAX).collect());
+            found.insert(
+                one.name.clone(),
+                ContenderIdentity {
+                    version,
+                    program: program
+                        .map(|path: PathBuf| FileIdentity::of(&path))
+                        .unwrap_or_default(),
+                    files: files.collect(),
+                },
+            );
+        }
+    }
+    Ok(found)
+}
+
+fn places(plan: &SubjectsPlan, stillwell: &Path) -> Places {
+    Places {
+        stillwell: stillwell.to_path_buf(),
+        state: PathBuf::new(),
+        files: None,
+        experiment: plan.folder.clone(),
+    }
+}
+
+fn program_of(contender: &ContenderPlan, places: &Places) -> Option<PathBuf> {
+    match &contender.subject.kind {
+        SubjectKind::Child(child) => Some(places.fill(&child.program.to_string_lossy()).into()),
+        SubjectKind::Pid(_) | SubjectKind::None => None,
+    }
+}

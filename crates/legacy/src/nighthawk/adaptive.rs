@@ -1,0 +1,191 @@
+//! Nighthawk's adaptive load sessions: what is asked for, what is measured of each
+//! load, and which rate is next.
+//!
+//! * [`SessionSpec`]: `nighthawk.adaptive_load.AdaptiveLoadSessionSpec`, from text
+//!   proto or JSON by [`read_session`];
+//! * [`Controller`]: the exponential search, a pure machine;
+//! * [`SessionOutput`]: `AdaptiveLoadSessionOutput`, as JSON.
+//!
+//! Two things differ from the tool, where it measures wrongly: durations are not
+//! cut to whole seconds, and a load without one answer of 2xx has a success rate of
+//! 0 instead of being an error.
+
+mod control;
+mod metric;
+mod output;
+mod read;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use serde_json::Value;
+use stillwell_units::Nanos;
+
+use super::{CommandLineOptions, Output};
+pub use control::{Controller, ControllerStep};
+pub use metric::{BUILTIN_METRICS, MetricError, metric};
+pub use output::session_json;
+pub use read::read_session;
+
+/// `AdaptiveLoadSessionSpec`, with its defaults filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionSpec {
+    /// The load, without its rate and length.
+    pub template: CommandLineOptions,
+    /// What must hold.
+    pub thresholds: Vec<Threshold>,
+    /// What is measured besides.
+    pub informational: Vec<MetricSpec>,
+    /// How the rate is searched.
+    pub search: ExponentialSearch,
+    /// How long each load is.
+    pub measuring_period: Nanos,
+    /// How long the search may take.
+    pub convergence_deadline: Nanos,
+    /// How long the last load is.
+    pub testing_stage: Nanos,
+    /// Pause after each load.
+    pub cooldown: Nanos,
+}
+
+/// `MetricSpec`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct MetricSpec {
+    /// Such as `success-rate`.
+    pub metric: String,
+    /// Whose it is; `nighthawk.builtin` where nothing is said.
+    pub plugin: String,
+}
+
+/// `MetricSpecWithThreshold`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Threshold {
+    /// What is measured.
+    pub spec: MetricSpec,
+    /// How it is scored.
+    pub scoring: Scoring,
+    /// Above 0; only whether there is one counts.
+    pub weight: f64,
+    /// The message as it stands, which is told again.
+    pub message: Value,
+}
+
+/// How a metric is scored: 0 or more keeps the threshold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scoring {
+    /// 1 within both thresholds, −1 beyond.
+    Binary {
+        /// It must not be below.
+        lower: Option<f64>,
+        /// It must not be above.
+        upper: Option<f64>,
+    },
+    /// `scale · (threshold − value)`.
+    Linear {
+        /// Where the score is 0.
+        threshold: f64,
+        /// Which way is better, and how much.
+        scale: f64,
+    },
+}
+
+/// `ExponentialSearchStepControllerConfig`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ExponentialSearch {
+    /// The first rate, in requests a second for each worker.
+    pub initial: f64,
+    /// The factor between two rates while thresholds hold.
+    pub factor: f64,
+}
+
+/// `AdaptiveLoadSessionOutput`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SessionOutput {
+    /// The loads of the search.
+    pub adjusting: Vec<BenchmarkResult>,
+    /// The last load, at the rate that was found.
+    pub testing: Option<BenchmarkResult>,
+    /// The thresholds as they stand.
+    pub thresholds: Vec<Value>,
+}
+
+/// `BenchmarkResult`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BenchmarkResult {
+    /// What the load found.
+    pub output: Output,
+    /// Each metric, thresholds first.
+    pub evaluations: Vec<Evaluation>,
+    /// Since the Unix epoch.
+    pub started: Nanos,
+    /// Since the Unix epoch.
+    pub ended: Nanos,
+}
+
+/// `MetricEvaluation`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluation {
+    /// `PLUGIN/METRIC`.
+    pub metric_id: String,
+    /// What was measured.
+    pub value: f64,
+    /// Its score, where it has a threshold.
+    pub score: Option<f64>,
+    /// Its weight, where it has a threshold.
+    pub weight: Option<f64>,
+}
+
+impl Scoring {
+    /// The score of `value`.
+    #[must_use]
+    pub fn score(self, value: f64) -> f64 {
+        match self {
+            Self::Linear { threshold, scale } => scale * (threshold - value),
+            Self::Binary { lower, upper } => {
+                let is_below = lower.is_some_and(|lower| value < lower);
+                let is_above = upper.is_some_and(|upper| value > upper);
+                if is_below || is_above { -1.0 } else { 1.0 }
+            }
+        }
+    }
+}
+
+impl MetricSpec {
+    /// As results name it.
+    #[must_use]
+    pub fn id(&self) -> String {
+        format!("{}/{}", self.plugin, self.metric)
+    }
+}
+
+impl SessionSpec {
+    /// What of `output` is asked for, thresholds first, and whether all thresholds
+    /// hold.
+    ///
+    /// # Errors
+    /// [`MetricError`] for a metric that `output` does not have.
+    pub fn evaluate(&self, output: &Output) -> Result<(Vec<Evaluation>, bool), MetricError> {
+        let mut evaluations = Vec::new();
+        let mut holds = true;
+        for threshold in &self.thresholds {
+            let value = metric(&threshold.spec.metric, output)?;
+            let score = threshold.scoring.score(value);
+            holds &= score >= 0.0;
+            evaluations.push(Evaluation {
+                metric_id: threshold.spec.id(),
+                value,
+                score: Some(score),
+                weight: Some(threshold.weight),
+            });
+        }
+        for spec in &self.informational {
+            evaluations.push(Evaluation {
+                metric_id: spec.id(),
+                value: metric(&spec.metric, output)?,
+                score: None,
+                weight: None,
+            });
+        }
+        Ok((evaluations, holds))
+    }
+}

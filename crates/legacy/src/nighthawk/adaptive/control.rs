@@ -1,0 +1,68 @@
+//! The exponential search.
+
+use super::ExponentialSearch;
+
+/// The search ends where the next rate is nearer than this to the last good one.
+const NEAR: f64 = 0.01;
+
+/// Grows the rate by a factor while thresholds hold, then halves the distance
+/// between the last good and the first bad one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Controller {
+    factor: f64,
+    current: f64,
+    good: Option<f64>,
+    bad: Option<f64>,
+}
+
+/// What a [`Controller`] wants.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ControllerStep {
+    /// A load at this rate.
+    Load(f64),
+    /// This is the answer.
+    Converged(f64),
+    /// Thresholds fail at the first rate already.
+    Doomed,
+}
+
+impl Controller {
+    /// The search that `search` asks for.
+    #[must_use]
+    pub const fn new(search: ExponentialSearch) -> Self {
+        Self {
+            factor: search.factor,
+            current: search.initial,
+            good: None,
+            bad: None,
+        }
+    }
+
+    /// What is next.
+    #[must_use]
+    pub fn step(&self) -> ControllerStep {
+        match (self.good, self.bad) {
+            (None, Some(_)) => ControllerStep::Doomed,
+            (Some(good), Some(_)) if (self.current / good - 1.0).abs() < NEAR => {
+                // The tool answers with the middle that nobody has tried; this one
+                // was, and held.
+                ControllerStep::Converged(good)
+            }
+            _ => ControllerStep::Load(self.current),
+        }
+    }
+
+    /// Takes in whether thresholds held at the rate that was asked for.
+    pub fn observe(&mut self, holds: bool) {
+        if holds {
+            self.good = Some(self.current);
+        } else {
+            self.bad = Some(self.current);
+        }
+        self.current = match (self.good, self.bad) {
+            (Some(good), Some(bad)) => 0.5 * (good + bad),
+            (Some(good), None) => good * self.factor,
+            (None, _) => self.current,
+        };
+    }
+}

@@ -1,0 +1,51 @@
+//! A recording that is played again.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// What is in a file, cut into events and sent in order, over and over.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ReplayPlan {
+    /// The file, as an absolute path; it may be compressed.
+    pub path: PathBuf,
+    /// Where it is cut.
+    pub cut: ReplayCut,
+    /// Whether each piece is base64, and what it stands for is sent.
+    pub base64: bool,
+    /// What stands behind each event.
+    pub end: ReplayEnd,
+    /// The file is sent so many times in all, at least once; over and over if none.
+    pub rounds: Option<u64>,
+}
+
+/// Where a recording is cut into events.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplayCut {
+    /// At the ends of lines, which belong to no event. Empty lines are events.
+    Lines,
+    /// After so many bytes each, at least one; the last piece may be shorter.
+    Chunks {
+        /// Bytes of a piece.
+        bytes: u32,
+    },
+}
+
+/// What stands behind each event.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplayEnd {
+    /// A line feed.
+    LineFeed,
+    /// Nothing.
+    Nothing,
+}
+
+impl ReplayPlan {
+    /// Whether its events can be stamped: those that are lines.
+    #[must_use]
+    pub const fn takes_stamps(&self) -> bool {
+        matches!(self.end, ReplayEnd::LineFeed)
+    }
+}

@@ -1,0 +1,181 @@
+//! What a bench has to tell: in Tremor's layouts, and what Tremor does not know.
+
+mod json;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use hdrhistogram::Histogram;
+use stillwell_units::Nanos;
+use stillwell_verdict::{CountBounds, LedgerRecord};
+
+pub use json::bench_json;
+pub use text::bench_text;
+
+/// The longest latency that Tremor's histogram holds; ours grows where there is a
+/// longer one.
+const LONGEST_NS: u64 = 100_000_000_000;
+
+/// What a bench has found. Nothing of the warm-up counts, save where that is said.
+#[derive(Clone, Debug)]
+pub struct BenchReport {
+    /// What it is called.
+    pub name: String,
+    /// The program.
+    pub subject: String,
+    /// The recording.
+    pub source: String,
+    /// How the run ended: `completed`, or what went wrong.
+    pub outcome: String,
+    /// What makes its rates and latencies doubtful, a sentence each.
+    pub doubts: Vec<String>,
+    /// Why events carried no stamps, if they did not.
+    pub unstamped: Option<String>,
+    /// From the intended time to the first arrival, in nanoseconds, of every event
+    /// that arrived; empty without stamps.
+    pub latency: Histogram<u64>,
+    /// The same from the sent time.
+    pub transit: Histogram<u64>,
+    /// What arrived in a stretch of time, and how long that was: from the end of the
+    /// warm-up to the end of the load, or to the last arrival where the load had an
+    /// end of its own.
+    pub window: BenchWindow,
+    /// What arrived, until the end.
+    pub received: BenchVolume,
+    /// What was sent over the whole run, the warm-up included.
+    pub sent: BenchVolume,
+    /// What became of every stamped event of the whole run.
+    pub ledger: Option<LedgerRecord>,
+    /// What the receiver said of the events of the whole run, where it says anything.
+    pub answers: Option<BenchAnswers>,
+    /// Whether events may be lost, doubled or damaged.
+    pub lossy: bool,
+    /// The digits of latencies, from 1 to 5.
+    pub significant_figures: u8,
+    /// Our version.
+    pub version: String,
+    /// The command line that makes it again.
+    pub command: String,
+    /// The folder of the capture.
+    pub capture: String,
+}
+
+/// Events and bytes.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct BenchVolume {
+    /// Events.
+    pub events: u64,
+    /// Payload bytes.
+    pub bytes: u64,
+}
+
+/// What arrived in how long.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct BenchWindow {
+    /// How long.
+    pub length: Nanos,
+    /// What arrived.
+    pub volume: BenchVolume,
+}
+
+/// What the receiver said of events.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct BenchAnswers {
+    /// It has them.
+    pub acknowledged: u64,
+    /// It does not want them, however often they are sent.
+    pub refused: u64,
+    /// It said nothing of them until the end.
+    pub unacknowledged: u64,
+    /// Requests that were sent once more.
+    pub requests_again: u64,
+    /// Whether requests that are refused are sent again, so that events may arrive
+    /// more than once.
+    pub at_least_once: bool,
+}
+
+impl BenchWindow {
+    /// Events a second; 0 where nothing was measured.
+    #[must_use]
+    pub fn events_per_second(&self) -> f64 {
+        self.per_second(self.volume.events)
+    }
+
+    /// Bytes a second; 0 where nothing was measured.
+    #[must_use]
+    pub fn bytes_per_second(&self) -> f64 {
+        self.per_second(self.volume.bytes)
+    }
+
+    fn per_second(&self, count: u64) -> f64 {
+        let seconds = self.length.as_secs_f64();
+        if seconds > 0.0 {
+            stillwell_units::float_from_u64(count) / seconds
+        } else {
+            0.0
+        }
+    }
+}
+
+impl BenchReport {
+    /// Why the bench fails, a sentence each; none where every event came through as
+    /// it should.
+    #[must_use]
+    pub fn failures(&self) -> Vec<String> {
+        let mut failures = Vec::new();
+        if self.lossy {
+            return failures;
+        }
+        let mut fail = |count: u64, what: &str| {
+            if count > 0 {
+                failures.push(format!("{count} {what}"));
+            }
+        };
+        let answers = self.answers.unwrap_or_default();
+        fail(answers.refused, "events were refused for good");
+        fail(answers.unacknowledged, "events were not acknowledged");
+        let Some(ledger) = &self.ledger else {
+            // Without stamps only the numbers can be held against each other, and
+            // those of a warm-up are of both.
+            let missing = self.sent.events.saturating_sub(self.received.events);
+            if self.unstamped.is_none() {
+                fail(missing, "events are missing");
+            }
+            return failures;
+        };
+        let sum = |of: fn(&stillwell_verdict::LedgerFigures) -> u64| {
+            ledger.generators.iter().map(of).sum::<u64>()
+        };
+        let least = |bounds: CountBounds| bounds.least;
+        let lost = sum(|own| own.lost.least);
+        let explained = answers.refused + answers.unacknowledged;
+        fail(lost.saturating_sub(explained), "events were lost");
+        if !answers.at_least_once {
+            let doubled: u64 = ledger.generators.iter().map(|own| least(own.doubled)).sum();
+            fail(doubled, "events arrived more than once");
+        }
+        fail(sum(|own| own.damaged), "events arrived damaged");
+        failures
+    }
+
+    /// The latencies with as many digits as were asked for.
+    fn table(&self) -> Histogram<u64> {
+        coarse(&self.latency, self.significant_figures)
+    }
+}
+
+/// The same samples with fewer digits; those that it does not have are zeros.
+fn coarse(histogram: &Histogram<u64>, digits: u8) -> Histogram<u64> {
+    let digits = digits.clamp(1, 5);
+    let mut coarse = Histogram::new_with_bounds(1, LONGEST_NS, digits)
+        .unwrap_or_else(|_| unreachable!("bounds and digits are within what it takes"));
+    coarse.auto(true);
+    for value in histogram.iter_recorded() {
+        let middle = histogram.median_equivalent(value.value_iterated_to());
+        coarse
+            .record_n(middle, value.count_at_value())
+            .unwrap_or_else(|_| unreachable!("it grows"));
+    }
+    coarse
+}

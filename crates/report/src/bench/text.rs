@@ -1,0 +1,170 @@
+//! For people: Tremor's table, which plotters read, and what became of events.
+
+use hdrhistogram::Histogram;
+use stillwell_units::float_from_u64;
+
+use super::BenchReport;
+use crate::run::stamps;
+use crate::words;
+
+/// Ticks in each half of the distance that is left, as Tremor has it.
+const TICKS_PER_HALF: u32 = 2;
+
+/// The table of latencies in nanoseconds, line by line as Tremor prints it, the
+/// throughput, and what became of the events. Plotters of `HdrHistogram` take the
+/// table and leave out the rest.
+#[must_use]
+pub fn bench_text(report: &BenchReport) -> String {
+    let table = report.table();
+    let mut text = "#[Latency from the intended time, in nanoseconds]\n".to_owned();
+    text.push_str(&percentiles(&table));
+    text.push_str(&throughput(report));
+    let rows: Vec<Vec<String>> = rows(report)
+        .into_iter()
+        .map(|(head, told)| vec![head, told])
+        .collect();
+    text.push('\n');
+    text.push_str(&words::columns(&rows, 2));
+    for failure in report.failures() {
+        text.push_str(&format!("\n! failed: {failure}"));
+    }
+    for doubt in &report.doubts {
+        text.push_str(&format!("\n! rates and latencies are doubtful: {doubt}"));
+    }
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+fn percentiles(table: &Histogram<u64>) -> String {
+    let mut text = format!(
+        "{:>10} {:>7} {:>10} {:>14}\n\n",
+        "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
+    );
+    let mut count = 0;
+    for tick in table.iter_quantiles(TICKS_PER_HALF) {
+        count += tick.count_since_last_iteration();
+        let (value, quantile) = (tick.value_iterated_to(), tick.quantile_iterated_to());
+        let inverse = if quantile < 1.0 {
+            format!("{:14.2}", 1.0 / (1.0 - quantile))
+        } else {
+            format!("{:>14}", "inf")
+        };
+        text.push_str(&format!("{value:12} {quantile:1.5} {count:10} {inverse}\n"));
+    }
+    let (mean, deviation) = ("Mean", "StdDeviation");
+    text.push_str(&format!(
+        "#[{mean:10} = {:12.2}, {deviation:14} = {:12.2}]\n",
+        table.mean(),
+        table.stdev()
+    ));
+    let (max, total) = ("Max", "Total count");
+    text.push_str(&format!(
+        "#[{max:10} = {:12}, {total:14} = {:12}]\n",
+        table.max(),
+        table.len()
+    ));
+    let (buckets, sub_buckets) = ("Buckets", "SubBuckets");
+    text.push_str(&format!(
+        "#[{buckets:10} = {:12}, {sub_buckets:14} = {:12}]\n",
+        table.buckets(),
+        table.distinct_values()
+    ));
+    text
+}
+
+/// Tremor calls MiB/s MB/s.
+fn throughput(report: &BenchReport) -> String {
+    let bytes = report.window.bytes_per_second();
+    let data = if bytes < 1024.0 * 1024.0 {
+        format!("{:.1} KiB/s", bytes / 1024.0)
+    } else {
+        format!("{:.1} MiB/s", bytes / 1024.0 / 1024.0)
+    };
+    let events = report.window.events_per_second();
+    let events = if events < 1000.0 {
+        format!("{events:.1} events/s")
+    } else {
+        format!("{:.1}k events/s", events / 1000.0)
+    };
+    format!("\n\nThroughput   (data): {data}\nThroughput (events): {events}\n")
+}
+
+fn rows(report: &BenchReport) -> Vec<(String, String)> {
+    let mut rows: Vec<(String, String)> = Vec::new();
+    let grouped = |count: u64| words::grouped(float_from_u64(count));
+    // Without stamps the sink does not know events from lines.
+    let arrived = if report.unstamped.is_some() {
+        "lines"
+    } else {
+        "events"
+    };
+    let volume = |events: u64, bytes: u64, what: &str| {
+        let bytes = words::bytes(float_from_u64(bytes));
+        format!("{} {what}, {bytes}", grouped(events))
+    };
+    let mut row = |head: &str, told: String| rows.push((head.to_owned(), told));
+    row(
+        "bench",
+        format!("{} through {}", report.name, report.subject),
+    );
+    row("ended", report.outcome.clone());
+    let window = &report.window;
+    row(
+        "measured",
+        format!(
+            "{} in {}",
+            volume(window.volume.events, window.volume.bytes, arrived),
+            words::nanos(window.length)
+        ),
+    );
+    row(
+        "sent",
+        volume(report.sent.events, report.sent.bytes, "events"),
+    );
+    row(
+        "received",
+        volume(report.received.events, report.received.bytes, arrived),
+    );
+    if let Some(why) = &report.unstamped {
+        let told = format!("{why}: only counted, no latency, no loss by name");
+        row("no stamps", told);
+    }
+    if let Some(answers) = &report.answers {
+        row(
+            "acknowledged",
+            format!("{} events", grouped(answers.acknowledged)),
+        );
+        row(
+            "refused",
+            format!("{} events for good", grouped(answers.refused)),
+        );
+        row(
+            "unacknowledged",
+            format!("{} events", grouped(answers.unacknowledged)),
+        );
+        row(
+            "sent once more",
+            format!("{} requests", grouped(answers.requests_again)),
+        );
+    }
+    if let Some(ledger) = &report.ledger {
+        rows.extend(stamps::rows(ledger));
+        rows.push(("from sent time".to_owned(), quantiles(&report.transit)));
+    }
+    rows
+}
+
+fn quantiles(times: &Histogram<u64>) -> String {
+    if times.is_empty() {
+        return "nothing arrived".to_owned();
+    }
+    let shown = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
+    let shown = shown.map(|(name, share)| {
+        let value = words::time(float_from_u64(times.value_at_quantile(share)));
+        format!("{name} {value}")
+    });
+    let max = words::time(float_from_u64(times.max()));
+    format!("{}, max {max}", shown.join(", "))
+}

@@ -1,0 +1,163 @@
+//! How much something can take: the answer of a search, and the response curve
+//! that it went along, for readers, for programs and for spreadsheets.
+//!
+//! The order is that of all reports: the answer, how sure, what limits it, then
+//! every probe.
+
+mod csv;
+mod json;
+mod terminal;
+#[cfg(test)]
+mod tests;
+
+use stillwell_plan::{CapacityBound, CapacityFigure, RateUnit};
+use stillwell_stats::Level;
+use stillwell_stats::capacity::usl::{Usl, UslPoint};
+use stillwell_stats::capacity::{CapacityFound, Observed, Purpose};
+use stillwell_units::Nanos;
+
+pub use csv::capacity_csv;
+pub use json::{CAPACITY_SCHEMA, capacity_json};
+pub use terminal::{capacity_terminal, probe_line};
+
+/// All that is told of a search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CapacityReport {
+    /// What was asked: a URL, or a rig and a generator of it.
+    pub target: String,
+    /// What rates count.
+    pub unit: CapacityUnit,
+    /// What had to hold.
+    pub bounds: Vec<CapacityBound>,
+    /// Every probe, in the order in which they were made.
+    pub probes: Vec<CapacityProbe>,
+    /// What came of it; `None` where it was interrupted first.
+    pub answer: Option<CapacityAnswer>,
+    /// How near the answer was to be, as a share of it.
+    pub within: f64,
+    /// How often intervals should hold the truth.
+    pub level: Level,
+    /// The command that gives this again.
+    pub command: String,
+    /// Version of Stillwell.
+    pub version: String,
+    /// How long it all took.
+    pub elapsed: Nanos,
+}
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CapacityAnswer {
+    /// The highest rate at which bounds hold.
+    Bounds(CapacityFound),
+    /// The load that gets the most for its waiting; or why none was found.
+    Knee(Result<KneeFound, String>),
+}
+
+/// The universal scalability law of what was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KneeFound {
+    /// The law.
+    pub law: Usl,
+    /// Where throughput by latency is largest; `None` for a straight line.
+    pub knee: Option<UslPoint>,
+    /// Where throughput is largest; `None` where it grows for ever.
+    pub peak: Option<UslPoint>,
+    /// The highest load that was tried.
+    pub connections_max: u32,
+}
+
+/// What a rate counts.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum CapacityUnit {
+    /// Requests.
+    Requests,
+    /// What a generator's rate counts.
+    Generated(RateUnit),
+}
+
+/// One probe.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CapacityProbe {
+    /// What it was for; `None` in a search for the knee.
+    pub purpose: Option<Purpose>,
+    /// Units asked for each second; `None` for as fast as answers come.
+    pub rate: Option<f64>,
+    /// Connections over which they went, where that is varied.
+    pub connections: Option<u32>,
+    /// Units begun each second.
+    pub reached: f64,
+    /// What came of it.
+    pub observed: Observed,
+    /// Why that is so, where it is not plain: the bound that failed, or what was
+    /// the limit.
+    pub why: Option<String>,
+    /// What was measured, in the order of [`CapacityProbe::COLUMNS`]: nanoseconds
+    /// and shares; infinite where it never came, `None` where it was not measured.
+    pub figures: Vec<(CapacityFigure, Option<f64>)>,
+}
+
+impl CapacityProbe {
+    /// What is told of each probe, besides what is bounded.
+    pub const COLUMNS: [CapacityFigure; 5] = [
+        CapacityFigure::Latency(0.5),
+        CapacityFigure::Latency(0.99),
+        CapacityFigure::Errors,
+        CapacityFigure::Loss,
+        CapacityFigure::Throughput,
+    ];
+
+    /// What was measured of `figure`.
+    #[must_use]
+    pub fn figure(&self, figure: CapacityFigure) -> Option<f64> {
+        let own = self.figures.iter().find(|own| own.0 == figure);
+        own.and_then(|own| own.1)
+    }
+}
+
+impl CapacityReport {
+    /// What stands in the columns of the curve: the usual ones, and what is
+    /// bounded besides.
+    #[must_use]
+    pub fn columns(&self) -> Vec<CapacityFigure> {
+        let mut columns = CapacityProbe::COLUMNS.to_vec();
+        for bound in &self.bounds {
+            if !columns.contains(&bound.figure) {
+                columns.push(bound.figure);
+            }
+        }
+        columns
+    }
+
+    /// The probes by their load, and in order at the same.
+    pub(crate) fn curve(&self) -> Vec<&CapacityProbe> {
+        let mut probes: Vec<&CapacityProbe> = self.probes.iter().collect();
+        probes.sort_by(|a, b| {
+            let load = |probe: &CapacityProbe| {
+                let connections = probe.connections.map_or(0.0, f64::from);
+                probe.rate.unwrap_or(connections)
+            };
+            load(a).total_cmp(&load(b))
+        });
+        probes
+    }
+}
+
+/// A word for programs.
+pub(crate) const fn observed_code(observed: Observed) -> &'static str {
+    match observed {
+        Observed::Held => "held",
+        Observed::Failed => "failed",
+        Observed::Unclear => "unclear",
+    }
+}
+
+/// A word for programs.
+pub(crate) const fn purpose_code(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Grow => "grow",
+        Purpose::Narrow => "narrow",
+        Purpose::Below => "confirm_below",
+        Purpose::Above => "confirm_above",
+    }
+}

@@ -1,0 +1,116 @@
+//! A search for programs.
+
+use serde_json::{Map, Value, json as object};
+use stillwell_plan::RateUnit;
+use stillwell_stats::Estimate;
+use stillwell_stats::capacity::usl::UslPoint;
+use stillwell_stats::capacity::{CapacityFound, Votes};
+
+use super::{
+    CapacityAnswer, CapacityProbe, CapacityReport, CapacityUnit, KneeFound, observed_code,
+    purpose_code,
+};
+
+/// Names the shape of a search's JSON; keys are added within a version and never
+/// removed.
+pub const CAPACITY_SCHEMA: &str = "stillwell/capacity/v1";
+
+/// The search as indented JSON: rates in units each second, times in
+/// nanoseconds, shares from 0 to 1; what never came is `null` in a figure.
+#[must_use]
+pub fn capacity_json(report: &CapacityReport) -> String {
+    let (found, knee) = match &report.answer {
+        Some(CapacityAnswer::Bounds(found)) => (bounds(found), Value::Null),
+        Some(CapacityAnswer::Knee(found)) => (Value::Null, knee(found)),
+        None => (Value::Null, Value::Null),
+    };
+    let bounds = report.bounds.iter().map(ToString::to_string);
+    let value = object!({
+        "schema": CAPACITY_SCHEMA,
+        "target": report.target,
+        "unit": unit(report.unit),
+        "bounds": bounds.collect::<Vec<_>>(),
+        "within": report.within,
+        "level": report.level.share(),
+        "interrupted": report.answer.is_none(),
+        "found": found,
+        "knee": knee,
+        "probes": report.probes.iter().map(|own| probe(own, report)).collect::<Vec<_>>(),
+        "command": report.command,
+        "version": report.version,
+        "elapsed_ns": report.elapsed.as_u64(),
+    });
+    // `#` asks for indented text; printing a value cannot fail.
+    format!("{value:#}\n")
+}
+
+const fn unit(unit: CapacityUnit) -> &'static str {
+    match unit {
+        CapacityUnit::Requests => "requests",
+        CapacityUnit::Generated(RateUnit::Bytes) => "bytes",
+        CapacityUnit::Generated(RateUnit::Events) => "events",
+        CapacityUnit::Generated(RateUnit::Blocks) => "blocks",
+    }
+}
+
+fn bounds(found: &CapacityFound) -> Value {
+    object!({
+        "end": found.end.code(),
+        "capacity": found.capacity.map(estimate),
+        "held": found.held.map(votes),
+        "failed": found.failed.map(votes),
+        "probes": found.probes,
+        "unclear": found.unclear,
+    })
+}
+
+fn votes(votes: Votes) -> Value {
+    object!({ "rate": votes.rate, "held": votes.held, "failed": votes.failed })
+}
+
+/// Ends that are not finite are `null`.
+fn estimate(estimate: Estimate) -> Value {
+    object!({ "value": estimate.value, "lower": estimate.lower, "upper": estimate.upper })
+}
+
+fn knee(found: &Result<KneeFound, String>) -> Value {
+    let found = match found {
+        Ok(found) => found,
+        Err(why) => return object!({ "reason": why }),
+    };
+    let point = |point: UslPoint| {
+        object!({
+            "connections": estimate(point.concurrency),
+            "throughput": estimate(point.throughput),
+        })
+    };
+    object!({
+        "lambda": found.law.lambda,
+        "sigma": found.law.sigma,
+        "kappa": found.law.kappa,
+        "residual": found.law.residual,
+        "knee": found.knee.map(point),
+        "peak": found.peak.map(point),
+        "connections_max": found.connections_max,
+    })
+}
+
+fn probe(probe: &CapacityProbe, report: &CapacityReport) -> Value {
+    let figures: Map<String, Value> = report
+        .columns()
+        .into_iter()
+        .map(|figure| {
+            let unit = if figure.is_time() { "_ns" } else { "" };
+            (format!("{figure}{unit}"), probe.figure(figure).into())
+        })
+        .collect();
+    object!({
+        "purpose": probe.purpose.map(purpose_code),
+        "connections": probe.connections,
+        "rate": probe.rate,
+        "reached": probe.reached,
+        "observed": observed_code(probe.observed),
+        "why": probe.why,
+        "figures": figures,
+    })
+}

@@ -1,0 +1,114 @@
+//! What a search tells in each of its ends.
+
+use stillwell_stats::Estimate;
+use stillwell_stats::capacity::{SearchEnd, Votes};
+
+use super::*;
+use crate::Style;
+
+fn probe(rate: f64, observed: Observed, p99: f64, why: Option<&str>) -> CapacityProbe {
+    CapacityProbe {
+        purpose: Some(Purpose::Narrow),
+        rate: Some(rate),
+        connections: None,
+        reached: rate * 0.999,
+        observed,
+        why: why.map(str::to_owned),
+        figures: vec![
+            (CapacityFigure::Latency(0.5), Some(400_000.0)),
+            (CapacityFigure::Latency(0.99), Some(p99)),
+            (CapacityFigure::Errors, Some(0.0002)),
+        ],
+    }
+}
+
+fn report(end: SearchEnd) -> CapacityReport {
+    let estimate = Estimate {
+        value: 5012.0,
+        lower: 4960.0,
+        upper: 5060.0,
+    };
+    let votes = |rate, held, failed| Some(Votes { rate, held, failed });
+    CapacityReport {
+        target: "http://127.0.0.1:10000/".to_owned(),
+        unit: CapacityUnit::Requests,
+        bounds: vec!["p99<20ms".parse().unwrap(), "errors<0.1%".parse().unwrap()],
+        probes: vec![
+            probe(4000.0, Observed::Held, 1.2e6, None),
+            probe(8000.0, Observed::Failed, f64::INFINITY, Some("p99 never")),
+            probe(
+                6000.0,
+                Observed::Unclear,
+                3e7,
+                Some("the \"generator\" was the limit"),
+            ),
+        ],
+        answer: Some(CapacityAnswer::Bounds(CapacityFound {
+            end,
+            capacity: Some(estimate),
+            held: votes(4890.0, 3, 0),
+            failed: votes(5170.0, 1, 2),
+            probes: 3,
+            unclear: 1,
+        })),
+        within: 0.03,
+        level: Level::NINETY_FIVE,
+        command: "stillwell find-capacity http://127.0.0.1:10000/".to_owned(),
+        version: "0".to_owned(),
+        elapsed: Nanos::from_secs(52),
+    }
+}
+
+#[test]
+fn a_confirmed_answer() {
+    let report = report(SearchEnd::Confirmed);
+    insta::assert_snapshot!("terminal", capacity_terminal(&report, Style::default()));
+    insta::assert_snapshot!("csv", capacity_csv(&report));
+    insta::assert_snapshot!("json", capacity_json(&report));
+}
+
+#[test]
+fn every_other_end_says_that_it_is_none() {
+    for (end, says) in [
+        (SearchEnd::NotConfirmed, "NOT confirmed"),
+        (SearchEnd::AboveMaximum, "raise --to"),
+        (SearchEnd::BelowMinimum, "lower --from"),
+        (SearchEnd::GeneratorLimit, "cannot be told"),
+        (SearchEnd::BudgetSpent, "no probe was left"),
+    ] {
+        let text = capacity_terminal(&report(end), Style::default());
+        let first = text.lines().next().unwrap();
+        assert!(first.contains(says), "{first}");
+    }
+    let mut interrupted = report(SearchEnd::Confirmed);
+    interrupted.answer = None;
+    let text = capacity_terminal(&interrupted, Style::default());
+    assert!(text.starts_with("! no answer: interrupted"), "{text}");
+}
+
+#[test]
+fn a_knee_and_its_peak() {
+    let law = |n: f64| 500.0 * n / (1.0 + 0.05 * (n - 1.0) + 0.005 * n * (n - 1.0));
+    let points = [1.0, 2.0, 4.0, 8.0, 16.0].map(|n| (n, law(n) * (1.0 + 0.01 * (n * 3.0).sin())));
+    let law = Usl::fit(&points).unwrap();
+    let mut report = report(SearchEnd::Confirmed);
+    report.bounds.clear();
+    report.answer = Some(CapacityAnswer::Knee(Ok(KneeFound {
+        knee: law.knee(Level::NINETY_FIVE),
+        peak: law.peak(Level::NINETY_FIVE),
+        law,
+        connections_max: 16,
+    })));
+    for probe in &mut report.probes {
+        (probe.rate, probe.purpose, probe.connections) = (None, None, Some(4));
+    }
+    insta::assert_snapshot!("knee", capacity_terminal(&report, Style::default()));
+    report.answer = Some(CapacityAnswer::Knee(Err(
+        "the points follow no such law".to_owned()
+    )));
+    let text = capacity_terminal(&report, Style::default());
+    assert!(
+        text.starts_with("! no knee: the points follow no such law"),
+        "{text}"
+    );
+}

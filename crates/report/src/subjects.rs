@@ -1,0 +1,54 @@
+//! Several programs under one load, told.
+
+mod imported;
+mod json;
+mod markdown;
+mod table;
+mod terminal;
+
+use stillwell_units::Nanos;
+use stillwell_verdict::SubjectsVerdict;
+
+pub use self::imported::{IMPORT_SCHEMA, render_imported};
+pub use self::json::SUBJECTS_REPORT_SCHEMA;
+use crate::{Format, Style};
+
+/// All that is told of several programs under one load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubjectsReport {
+    /// What was run.
+    pub title: String,
+    /// One table for each experiment.
+    pub verdicts: Vec<SubjectsVerdict>,
+    /// Versions, by the names of subjects; `None` for one that does not say.
+    pub versions: Vec<(String, Option<String>)>,
+    /// Subjects that were not run, and why.
+    pub left_out: Vec<(String, String)>,
+    /// What went wrong besides.
+    pub problems: Vec<String>,
+    /// Where the captures lie.
+    pub results_folder: String,
+    /// The command that gives these results again.
+    pub command: String,
+    /// Version of Stillwell.
+    pub version: String,
+    /// Facts about the host, by name, for readers.
+    pub host: Vec<(String, String)>,
+    /// How long it all took; `None` where it is only told again.
+    pub elapsed: Option<Nanos>,
+    /// What to type next, best first.
+    pub next: Vec<String>,
+}
+
+/// The report in this form; `style` is for terminals.
+#[must_use]
+pub fn render_subjects(report: &SubjectsReport, format: Format, style: Style) -> String {
+    match format {
+        Format::Terminal => terminal::terminal(report, style),
+        Format::Markdown => markdown::markdown(report),
+        Format::Json => json::json(report),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! Several programs under one load, for programs.
+
+use serde_json::{Map, Value, json as object};
+use stillwell_plan::{Delivery, Durability};
+use stillwell_verdict::{
+    ColumnFound, PairFound, Place, Ranking, SubjectsCell, SubjectsRow, SubjectsVerdict,
+};
+
+use super::{SubjectsReport, table};
+
+/// Names the shape of the JSON of several subjects; keys are added within a
+/// version and never removed.
+pub const SUBJECTS_REPORT_SCHEMA: &str = "stillwell/subjects/v1";
+
+/// Base units: bytes, seconds, shares of one; what is not there is `null`.
+pub(super) fn json(report: &SubjectsReport) -> String {
+    let versions: Map<String, Value> = report
+        .versions
+        .iter()
+        .map(|(name, version)| (name.clone(), object!(version)))
+        .collect();
+    let left_out = report.left_out.iter();
+    let left_out = left_out.map(|(name, reason)| object!({ "subject": name, "reason": reason }));
+    let host = report.host.iter();
+    let host: Map<String, Value> = host
+        .map(|(name, fact)| (name.clone(), object!(fact)))
+        .collect();
+    let value = object!({
+        "schema": SUBJECTS_REPORT_SCHEMA,
+        "experiments": report.verdicts.iter().map(experiment).collect::<Vec<_>>(),
+        "versions": versions,
+        "left_out": left_out.collect::<Vec<_>>(),
+        "problems": report.problems,
+        "host": host,
+        "results": report.results_folder,
+        "command": report.command,
+        "version": report.version,
+    });
+    // `#` asks for indented text; printing a value cannot fail.
+    format!("{value:#}\n")
+}
+
+fn experiment(verdict: &SubjectsVerdict) -> Value {
+    let rows = verdict.rows.iter().map(|one| row(one, verdict));
+    object!({
+        "name": verdict.name,
+        "blocks": verdict.blocks,
+        "subjects": verdict.columns.iter().map(column).collect::<Vec<_>>(),
+        "metrics": rows.collect::<Vec<_>>(),
+        "remarks": verdict.remarks,
+    })
+}
+
+fn column(column: &ColumnFound) -> Value {
+    let delivery = &column.delivery;
+    object!({
+        "name": column.name,
+        "runs": column.runs,
+        "completed": column.completed,
+        "invalid": column.invalid,
+        "durability": column.durability.map(Durability::name),
+        "delivery": {
+            "asked_for": column.expected.map(Delivery::name),
+            "seen": delivery.seen().map(Delivery::name),
+            "kept": delivery.keeps(column.expected),
+            "runs": delivery.runs,
+            "sent": delivery.sent,
+            "lost": delivery.lost,
+            "doubled": delivery.doubled,
+            "reordered": delivery.reordered,
+            "damaged": delivery.damaged,
+            "unknown": delivery.unknown,
+        },
+    })
+}
+
+fn row(row: &SubjectsRow, verdict: &SubjectsVerdict) -> Value {
+    let name = |at: usize| verdict.columns.get(at).map(|column| column.name.as_str());
+    let better = match row.metric.ranking() {
+        Ranking::Higher => Some("higher"),
+        Ranking::Lower | Ranking::LowerForEqualWork => Some("lower"),
+        Ranking::Neither => None,
+    };
+    let pair = |pair: &PairFound| {
+        object!({
+            "one": name(pair.one),
+            "other": name(pair.other),
+            "blocks": pair.blocks,
+            "change": pair.change,
+            "p_holm": pair.p_value,
+        })
+    };
+    let cells = row.cells.iter().enumerate();
+    let cells = cells.map(|(at, cell)| {
+        let mut told = self::cell(cell);
+        told["subject"] = object!(name(at));
+        told
+    });
+    object!({
+        "metric": row.metric,
+        "title": table::title(row.metric),
+        "better": better,
+        "unranked": row.unranked,
+        "cells": cells.collect::<Vec<_>>(),
+        "pairs": row.pairs.iter().map(pair).collect::<Vec<_>>(),
+    })
+}
+
+fn cell(cell: &SubjectsCell) -> Value {
+    match cell {
+        SubjectsCell::Value {
+            mean,
+            interval,
+            runs,
+            place,
+        } => object!({
+            "mean": mean,
+            "lower": interval.map(|(lower, _)| lower),
+            "upper": interval.map(|(_, upper)| upper),
+            "runs": runs,
+            "place": match place {
+                Place::Winner => Some("winner"),
+                Place::Tied => Some("tied"),
+                Place::Behind => Some("behind"),
+                Place::None => None,
+            },
+        }),
+        SubjectsCell::Invalid { reason, mean } => {
+            object!({ "mean": null, "invalid": reason, "doubted_mean": mean })
+        }
+        SubjectsCell::Missing { reason } => object!({ "mean": null, "missing": reason }),
+    }
+}

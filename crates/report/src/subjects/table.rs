@@ -1,0 +1,343 @@
+//! The table of one experiment as words, the same for terminals and Markdown.
+
+use stillwell_plan::{Delivery, Durability};
+use stillwell_verdict::{
+    ColumnFound, DeliveryFound, Place, SubjectsCell, SubjectsMetric, SubjectsRow, SubjectsVerdict,
+};
+
+/// What stands where there is no number.
+const NOTHING: &str = "-";
+
+/// How many reasons of one kind are listed.
+const REASONS_MAX: usize = 12;
+
+/// The table: its head first.
+pub(super) fn table(verdict: &SubjectsVerdict) -> Vec<Vec<String>> {
+    let of_columns = |name: &str, told: &dyn Fn(&ColumnFound) -> String| {
+        let cells = verdict.columns.iter().map(told);
+        std::iter::once(name.to_owned()).chain(cells).collect()
+    };
+    let mut rows: Vec<Vec<String>> = vec![
+        of_columns("", &|one| one.name.clone()),
+        of_columns("runs", &|one| {
+            format!("{} of {}", one.completed, verdict.blocks)
+        }),
+        of_columns("claims to keep", &|one| {
+            one.durability.map_or(NOTHING, Durability::name).to_owned()
+        }),
+    ];
+    rows.extend(verdict.rows.iter().map(row));
+    let followed = |one: &ColumnFound| one.delivery.runs > 0 || one.delivery.unknown.is_some();
+    if verdict.columns.iter().any(followed) {
+        rows.push(of_columns("delivery seen", &|one| seen(&one.delivery)));
+    }
+    if verdict.columns.iter().any(|one| one.expected.is_some()) {
+        rows.push(of_columns("delivery asked for", &|one| {
+            one.expected.map_or(NOTHING, Delivery::name).to_owned()
+        }));
+        rows.push(of_columns("kept", &|one| kept(one).to_owned()));
+    }
+    rows
+}
+
+/// How events arrived, in words.
+pub(super) fn seen(delivery: &DeliveryFound) -> String {
+    match (delivery.seen(), delivery.lost, delivery.doubled) {
+        (Some(seen), ..) => seen.name().to_owned(),
+        (None, 1.., 1..) => "lost and doubled".to_owned(),
+        _ if delivery.unknown.is_some() => "unknown".to_owned(),
+        _ => NOTHING.to_owned(),
+    }
+}
+
+/// Whether that is what was asked for.
+pub(super) const fn kept(column: &ColumnFound) -> &'static str {
+    match (column.expected, column.delivery.keeps(column.expected)) {
+        (None, _) => NOTHING,
+        (Some(_), Some(true)) => "pass",
+        (Some(_), Some(false)) => "fail",
+        (Some(_), None) => "unknown",
+    }
+}
+
+fn row(row: &SubjectsRow) -> Vec<String> {
+    let means = row.cells.iter().filter_map(|cell| match cell {
+        SubjectsCell::Value { mean, .. } => Some(mean.abs()),
+        SubjectsCell::Invalid { mean, .. } => mean.map(f64::abs),
+        SubjectsCell::Missing { .. } => None,
+    });
+    let scale = Scale::of(row.metric, means.fold(0.0, f64::max));
+    let mut cells = vec![format!("{}{}", title(row.metric), scale.shown())];
+    cells.extend(row.cells.iter().map(|cell| told(cell, scale)));
+    cells
+}
+
+fn told(cell: &SubjectsCell, scale: Scale) -> String {
+    match cell {
+        SubjectsCell::Invalid { mean, .. } => mean.map_or_else(
+            || "INVALID".to_owned(),
+            |mean| {
+                format!(
+                    "INVALID ({})",
+                    number(mean / scale.factor, mean / scale.factor)
+                )
+            },
+        ),
+        SubjectsCell::Missing { .. } => NOTHING.to_owned(),
+        SubjectsCell::Value {
+            mean,
+            interval,
+            place,
+            ..
+        } => {
+            let mean = mean / scale.factor;
+            let mut text = number(mean, mean);
+            if let Some((lower, upper)) = interval {
+                let half = number((upper - lower) / 2.0 / scale.factor, mean);
+                text.push_str(&format!(" ±{half}"));
+            }
+            match place {
+                Place::Winner => text.push_str(" W"),
+                Place::Tied => text.push_str(" ="),
+                Place::Behind | Place::None => {}
+            }
+            text
+        }
+    }
+}
+
+/// With the decimals at which `mean` has three digits that matter.
+fn number(value: f64, mean: f64) -> String {
+    let size = mean.abs();
+    let decimals = match size {
+        _ if size == 0.0 || size >= 99.95 => 0,
+        _ if size >= 9.995 => 1,
+        _ if size >= 0.9995 => 2,
+        _ if size >= 0.0005 => 3,
+        _ => 6,
+    };
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    format!("{value:.decimals$}")
+}
+
+/// What one is of the numbers of a row.
+#[derive(Clone, Copy, Debug)]
+struct Scale {
+    unit: &'static str,
+    factor: f64,
+}
+
+impl Scale {
+    /// So that the largest of them, `most`, is easily read.
+    fn of(metric: SubjectsMetric, most: f64) -> Self {
+        use SubjectsMetric as M;
+        const BYTES: [(&str, f64); 4] = [
+            ("GiB", 1_073_741_824.0),
+            ("MiB", 1_048_576.0),
+            ("KiB", 1024.0),
+            ("B", 1.0),
+        ];
+        const RATES: [(&str, f64); 4] = [
+            ("GiB/s", 1_073_741_824.0),
+            ("MiB/s", 1_048_576.0),
+            ("KiB/s", 1024.0),
+            ("B/s", 1.0),
+        ];
+        const TIMES: [(&str, f64); 3] = [("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)];
+        let fitting = |units: &[(&'static str, f64)]| {
+            let mut fit = units.iter().filter(|(_, factor)| most >= *factor);
+            let (unit, factor) = fit
+                .next()
+                .or_else(|| units.last())
+                .copied()
+                .unwrap_or(("", 1.0));
+            Self { unit, factor }
+        };
+        let plain = |unit| Self { unit, factor: 1.0 };
+        match metric {
+            M::Accepted | M::Delivered => fitting(&RATES),
+            M::MemoryPeak | M::DiskRead | M::DiskWritten | M::NetReceived | M::NetSent => {
+                fitting(&BYTES)
+            }
+            M::LatencyP50 | M::LatencyP99 | M::Drain => fitting(&TIMES),
+            M::CpuSystem | M::CpuUser => plain("cores"),
+            M::CpuPerGib => plain("CPU s"),
+            M::Loss | M::Doubled => Self {
+                unit: "%",
+                factor: 0.01,
+            },
+            M::Load
+            | M::TcpEstablished
+            | M::TcpOpened
+            | M::TcpTimeWait
+            | M::WrittenPerByte
+            | M::FlushesPerMib => plain(""),
+        }
+    }
+
+    fn shown(self) -> String {
+        match self.unit {
+            "" => String::new(),
+            unit => format!(", {unit}"),
+        }
+    }
+}
+
+/// What a row is called.
+pub(super) const fn title(metric: SubjectsMetric) -> &'static str {
+    match metric {
+        SubjectsMetric::Accepted => "IO thrpt, taken (avg)",
+        SubjectsMetric::Delivered => "IO thrpt, sent on (avg)",
+        SubjectsMetric::CpuSystem => "CPU sys (avg)",
+        SubjectsMetric::CpuUser => "CPU usr (avg)",
+        SubjectsMetric::Load => "Load 1m, host (avg)",
+        SubjectsMetric::MemoryPeak => "Mem used (max)",
+        SubjectsMetric::DiskRead => "Disk read (sum)",
+        SubjectsMetric::DiskWritten => "Disk writ (sum)",
+        SubjectsMetric::NetReceived => "Net recv (sum)",
+        SubjectsMetric::NetSent => "Net send (sum)",
+        SubjectsMetric::TcpEstablished => "TCP estab (avg)",
+        SubjectsMetric::TcpOpened => "TCP opened (sum)",
+        SubjectsMetric::TcpTimeWait => "TCP time wait (avg)",
+        SubjectsMetric::CpuPerGib => "CPU for each GiB taken",
+        SubjectsMetric::WrittenPerByte => "Bytes written for each taken",
+        SubjectsMetric::FlushesPerMib => "Disk flushes for each MiB taken",
+        SubjectsMetric::LatencyP50 => "Latency p50",
+        SubjectsMetric::LatencyP99 => "Latency p99",
+        SubjectsMetric::Loss => "Loss",
+        SubjectsMetric::Doubled => "Doubled",
+        SubjectsMetric::Drain => "Sent on after the load (time)",
+    }
+}
+
+/// Everything to say below the table, in order: sentences.
+pub(super) fn below(verdict: &SubjectsVerdict) -> Vec<String> {
+    let mut said = Vec::new();
+    let has = |wanted: Place| {
+        let mut cells = verdict.rows.iter().flat_map(|row| &row.cells);
+        cells.any(|cell| matches!(cell, SubjectsCell::Value { place, .. } if *place == wanted))
+    };
+    if has(Place::Winner) || has(Place::Tied) {
+        said.push(
+            "W: certainly better than all others that claim to keep the same; =: nobody is \
+             certainly better. Means over runs with their 95 % intervals; compared by blocks, \
+             Holm's correction over the pairs of a row."
+                .to_owned(),
+        );
+    }
+    said.extend(invalid(verdict));
+    let mut unranked: Vec<&str> = Vec::new();
+    for row in &verdict.rows {
+        if let Some(reason) = row
+            .unranked
+            .as_deref()
+            .filter(|one| !unranked.contains(one))
+        {
+            unranked.push(reason);
+        }
+    }
+    for reason in unranked {
+        said.push(format!(
+            "no winner by CPU, latency and the time after the load: {reason}"
+        ));
+    }
+    for column in &verdict.columns {
+        said.extend(of_delivery(column));
+    }
+    said.extend(verdict.remarks.iter().cloned());
+    said
+}
+
+/// `INVALID`, and why: once for each subject and reason.
+fn invalid(verdict: &SubjectsVerdict) -> Vec<String> {
+    let mut said: Vec<String> = Vec::new();
+    for (at, column) in verdict.columns.iter().enumerate() {
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+        for row in &verdict.rows {
+            let Some(SubjectsCell::Invalid { reason, .. }) = row.cells.get(at) else {
+                continue;
+            };
+            match reasons.iter_mut().find(|(known, _)| known == reason) {
+                Some((_, rows)) => rows.push(title(row.metric)),
+                None => reasons.push((reason, vec![title(row.metric)])),
+            }
+        }
+        for (reason, rows) in reasons.into_iter().take(REASONS_MAX) {
+            let which = match rows.as_slice() {
+                _ if column.invalid.is_some() => String::new(),
+                [only] => format!(" ({only})"),
+                [first, .., last] => format!(" ({first} … {last}, {} rows)", rows.len()),
+                [] => String::new(),
+            };
+            said.push(format!("INVALID {}{which}: {reason}", column.name));
+        }
+    }
+    said
+}
+
+fn of_delivery(column: &ColumnFound) -> Option<String> {
+    let found = &column.delivery;
+    let mut parts: Vec<String> = Vec::new();
+    for (count, what) in [
+        (found.lost, "lost"),
+        (found.doubled, "doubled"),
+        (found.reordered, "reordered"),
+        (found.damaged, "damaged"),
+    ] {
+        if count > 0 {
+            parts.push(format!("{count} {what}"));
+        }
+    }
+    parts.extend(found.unknown.clone());
+    if parts.is_empty() || (found.runs == 0 && column.invalid.is_some()) {
+        return None;
+    }
+    Some(format!(
+        "{}: of {} events sent in {} {}: {}",
+        column.name,
+        found.sent,
+        found.runs,
+        if found.runs == 1 { "run" } else { "runs" },
+        parts.join(", ")
+    ))
+}
+
+/// What every subject made of every experiment, where there are several and
+/// events were followed.
+pub(super) fn matrix(verdicts: &[SubjectsVerdict]) -> Option<Vec<Vec<String>>> {
+    let followed = verdicts.iter().any(|verdict| {
+        let mut columns = verdict.columns.iter();
+        columns.any(|one| one.delivery.runs > 0)
+    });
+    if verdicts.len() < 2 || !followed {
+        return None;
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for column in verdicts.iter().flat_map(|verdict| &verdict.columns) {
+        if !names.contains(&column.name.as_str()) {
+            names.push(&column.name);
+        }
+    }
+    let head = std::iter::once(String::new()).chain(names.iter().map(|name| (*name).to_owned()));
+    let mut rows = vec![head.collect()];
+    for verdict in verdicts {
+        let mut cells = vec![verdict.name.clone()];
+        for name in &names {
+            let mut columns = verdict.columns.iter();
+            let column = columns.find(|one| one.name == *name);
+            cells.push(column.map_or_else(|| NOTHING.to_owned(), outcome));
+        }
+        rows.push(cells);
+    }
+    Some(rows)
+}
+
+fn outcome(column: &ColumnFound) -> String {
+    let seen = seen(&column.delivery);
+    match kept(column) {
+        NOTHING => seen,
+        kept => format!("{kept}: {seen}"),
+    }
+}

@@ -1,0 +1,167 @@
+use stillwell_plan::{Delivery, Durability};
+use stillwell_units::Nanos;
+use stillwell_verdict::{
+    ColumnFound, DeliveryFound, PairFound, Place, SubjectsCell, SubjectsMetric, SubjectsRow,
+    SubjectsVerdict,
+};
+
+use super::*;
+
+fn column(name: &str, invalid: Option<&str>, delivery: DeliveryFound) -> ColumnFound {
+    ColumnFound {
+        name: name.to_owned(),
+        durability: Some(Durability::Disk),
+        expected: Some(Delivery::AtLeastOnce),
+        delivery,
+        runs: 6,
+        completed: 6,
+        invalid: invalid.map(str::to_owned),
+    }
+}
+
+fn value(mean: f64, half: f64, place: Place) -> SubjectsCell {
+    SubjectsCell::Value {
+        mean,
+        interval: Some((mean - half, mean + half)),
+        runs: 6,
+        place,
+    }
+}
+
+fn invalid() -> SubjectsCell {
+    SubjectsCell::Invalid {
+        mean: Some(1e6),
+        reason: "it claims `disk`, and sent 0.01 bytes to storage for each byte".to_owned(),
+    }
+}
+
+fn row(metric: SubjectsMetric, cells: Vec<SubjectsCell>) -> SubjectsRow {
+    SubjectsRow {
+        metric,
+        cells,
+        pairs: Vec::new(),
+        unranked: None,
+    }
+}
+
+fn rows() -> Vec<SubjectsRow> {
+    let pair = PairFound {
+        one: 0,
+        other: 1,
+        blocks: 6,
+        change: -0.5,
+        p_value: 0.001,
+    };
+    vec![
+        SubjectsRow {
+            pairs: vec![pair],
+            ..row(
+                SubjectsMetric::Accepted,
+                vec![
+                    value(7.1e7, 1e6, Place::Winner),
+                    value(3.5e7, 2e5, Place::Behind),
+                    invalid(),
+                ],
+            )
+        },
+        SubjectsRow {
+            unranked: Some("`slow_one` took 50 % of what `fast` took".to_owned()),
+            ..row(
+                SubjectsMetric::CpuUser,
+                vec![
+                    value(0.91, 0.01, Place::None),
+                    value(0.4, 0.0, Place::None),
+                    invalid(),
+                ],
+            )
+        },
+        row(
+            SubjectsMetric::LatencyP99,
+            vec![
+                value(0.0125, 0.0002, Place::Tied),
+                SubjectsCell::Missing {
+                    reason: "no event was stamped".to_owned(),
+                },
+                invalid(),
+            ],
+        ),
+        row(
+            SubjectsMetric::Loss,
+            vec![
+                value(0.0, 0.0, Place::Tied),
+                value(0.00002, 0.0, Place::Tied),
+                invalid(),
+            ],
+        ),
+    ]
+}
+
+fn verdict() -> SubjectsVerdict {
+    let delivered = DeliveryFound {
+        runs: 6,
+        sent: 600_000,
+        ..DeliveryFound::default()
+    };
+    let lost = DeliveryFound {
+        lost: 12,
+        reordered: 3,
+        ..delivered.clone()
+    };
+    SubjectsVerdict {
+        name: "disk_buffer".to_owned(),
+        summary: Some("A slow receiver fills buffers | on disk.".to_owned()),
+        blocks: 6,
+        columns: vec![
+            column("fast", None, delivered.clone()),
+            column("slow_one", None, lost),
+            column("liar", Some("it claims `disk`"), delivered),
+        ],
+        rows: rows(),
+        remarks: vec!["a remark".to_owned()],
+    }
+}
+
+fn report() -> SubjectsReport {
+    SubjectsReport {
+        title: "harness/disk_buffer".to_owned(),
+        verdicts: vec![verdict()],
+        versions: vec![
+            ("fast".to_owned(), Some("fast 1.2".to_owned())),
+            ("slow_one".to_owned(), None),
+        ],
+        left_out: vec![(
+            "absent".to_owned(),
+            "there is no program `absent`".to_owned(),
+        )],
+        problems: Vec::new(),
+        results_folder: "results".to_owned(),
+        command: "stillwell run harness/disk_buffer".to_owned(),
+        version: "0.1.0".to_owned(),
+        host: vec![("kernel".to_owned(), "6".to_owned())],
+        elapsed: Some(Nanos::from_secs(60)),
+        next: vec!["stillwell report results".to_owned()],
+    }
+}
+
+#[test]
+fn a_table_of_subjects_is_told_in_every_form() {
+    for format in Format::ALL {
+        let text = render_subjects(&report(), format, Style::default());
+        insta::assert_snapshot!(format!("subjects_{format}"), text);
+    }
+}
+
+#[test]
+fn several_experiments_end_with_what_arrived() {
+    let mut report = report();
+    let mut other = report.verdicts[0].clone();
+    other.name = "sighup".to_owned();
+    other.columns.truncate(2);
+    report.verdicts.push(other);
+    let text = render_subjects(&report, Format::Terminal, Style::default());
+    let matrix = text.split_once("\ndelivery\n").unwrap().1;
+    let lines: Vec<&str> = matrix.lines().take(3).map(str::trim).collect();
+    assert!(lines[0].starts_with("fast"), "{matrix}");
+    assert!(lines[1].contains("pass: exactly_once"), "{matrix}");
+    assert!(lines[2].contains("fail: at_most_once"), "{matrix}");
+}

@@ -1,0 +1,256 @@
+//! `nighthawk.NighthawkDistributor`: one load by several services at once.
+
+use std::rc::Rc;
+
+use serde_json::{Value, json};
+use stillwell_legacy::nighthawk::wire::{
+    ExecutionRequest, ExecutionResponse, Schema, UnknownFields, decode_response, encode_request,
+    request_of_json, response_json,
+};
+use stillwell_scope::{Tasks, Token};
+use tokio::select;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use crate::grpc::{Call, Channel, ChannelError, Code, Ended};
+use crate::samples::strip_samples;
+use crate::site::Site;
+use crate::store::encode;
+
+/// Services that one load is given to.
+const SERVICES_MAX: usize = 256;
+
+const EXECUTION_STREAM: &str = "/nighthawk.client.NighthawkService/ExecutionStream";
+
+/// What a service answered, or why it did not.
+type Answer = Box<Result<ExecutionResponse, ChannelError>>;
+
+/// One load by several services.
+struct Distribution {
+    services: Vec<Value>,
+    answers: Vec<Option<Answer>>,
+    incoming: Receiver<(usize, Answer)>,
+    /// Cancelled where the load is to end early.
+    cancelled: Token,
+    id: String,
+    // Dropped with the stream: services hear that their client has gone.
+    tasks: Tasks,
+}
+
+enum Event {
+    Request(Option<Vec<u8>>),
+    Answer(Option<(usize, Answer)>),
+    Close,
+}
+
+/// `DistributedRequestStream`: each start goes to all of its services at the same
+/// time, and is answered once, when all of them have. A cancellation goes to all
+/// services of the load that is on. Results of a load with an `execution_id` are
+/// kept, as if they had been stored in the sink.
+pub(crate) async fn stream(site: Rc<Site>, mut call: Call) -> Result<(), Ended> {
+    let mut running: Option<Distribution> = None;
+    let (mut is_open, mut is_closing) = (true, false);
+    loop {
+        if running.is_none() && (!is_open || is_closing) {
+            return Ok(());
+        }
+        // All arms are cancel-safe.
+        let event = select! {
+            biased;
+            answer = next_answer(&mut running) => Event::Answer(answer),
+            () = site.token.cancelled(), if !is_closing => Event::Close,
+            request = call.next(), if is_open => Event::Request(request),
+        };
+        match event {
+            Event::Request(None) => is_open = false,
+            Event::Request(Some(bytes)) => request(&bytes, &mut running)?,
+            Event::Close => {
+                is_closing = true;
+                if let Some(running) = &running {
+                    running.cancelled.cancel();
+                }
+            }
+            Event::Answer(None) => {}
+            Event::Answer(Some((number, answer))) => {
+                let is_whole = running.as_mut().is_some_and(|running| {
+                    running.answers[number] = Some(answer);
+                    running.answers.iter().all(Option::is_some)
+                });
+                if is_whole && let Some(whole) = running.take() {
+                    call.send(whole.finish(&site, call.wants_samples)?).await?;
+                }
+            }
+        }
+    }
+}
+
+async fn next_answer(running: &mut Option<Distribution>) -> Option<(usize, Answer)> {
+    match running {
+        Some(running) => running.incoming.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn request(bytes: &[u8], running: &mut Option<Distribution>) -> Result<(), Ended> {
+    let invalid = |why: String| Ended::new(Code::InvalidArgument, why);
+    let name = "nighthawk.DistributedRequest";
+    let request = Schema::own().decode(name, bytes, UnknownFields::Refuse);
+    let mut request = request.map_err(|error| invalid(error.to_string()))?;
+    let execution = request_of_json(request["execution_request"].take());
+    match execution.map_err(|error| invalid(error.to_string()))? {
+        start @ ExecutionRequest::Start(_) => {
+            if running.is_some() {
+                let why = "Only a single benchmark session is allowed at a time.";
+                return Err(Ended::new(Code::Internal, why));
+            }
+            *running = Some(Distribution::start(&start, &request)?);
+        }
+        ExecutionRequest::Cancel => match running {
+            Some(running) => running.cancelled.cancel(),
+            None => return Err(invalid("there is no load to cancel".to_owned())),
+        },
+        ExecutionRequest::Update | ExecutionRequest::Nothing => {
+            return Err(Ended::new(Code::Internal, "Request is not supported yet."));
+        }
+    }
+    Ok(())
+}
+
+impl Distribution {
+    fn start(start: &ExecutionRequest, request: &Value) -> Result<Self, Ended> {
+        let invalid = |why: &str| Ended::new(Code::InvalidArgument, why);
+        let services = request.get("services").and_then(Value::as_array);
+        let services = services.cloned().unwrap_or_default();
+        if services.is_empty() {
+            return Err(invalid("services: value must contain at least 1 item(s)"));
+        }
+        if services.len() > SERVICES_MAX {
+            return Err(invalid("services: 256 at most are asked at once"));
+        }
+        let addresses = services.iter().map(address).collect::<Option<Vec<_>>>();
+        let addresses = addresses
+            .ok_or_else(|| invalid("services: each one is a socket_address with port_value"))?;
+        let bytes = encode_request(start).map_err(|error| invalid(&error.to_string()))?;
+        let (sender, incoming) = channel(addresses.len());
+        let (cancelled, mut tasks) = (Token::new(), Tasks::new(SERVICES_MAX));
+        for (number, address) in addresses.into_iter().enumerate() {
+            let (sender, cancelled) = (sender.clone(), cancelled.clone());
+            tasks.spawn(ask(number, address, bytes.clone(), cancelled, sender));
+        }
+        let id = match start {
+            ExecutionRequest::Start(options) => options.execution_id.clone(),
+            _ => None,
+        };
+        Ok(Self {
+            answers: services.iter().map(|_| None).collect(),
+            services,
+            incoming,
+            cancelled,
+            id: id.unwrap_or_default(),
+            tasks,
+        })
+    }
+
+    /// The answer to the client; results are kept where they have an id.
+    fn finish(self, site: &Site, wants_samples: bool) -> Result<Vec<u8>, Ended> {
+        drop(self.tasks);
+        let mut responses = Vec::new();
+        for (service, answer) in self.services.iter().zip(self.answers) {
+            responses.push(match answer.map(|answer| *answer) {
+                Some(Ok(mut response)) => {
+                    if !self.id.is_empty() {
+                        response.execution_id.clone_from(&self.id);
+                        site.store.put(&self.id, response.clone())?;
+                    }
+                    if let Some(output) = response.output.as_mut().filter(|_| !wants_samples) {
+                        strip_samples(output);
+                    }
+                    let response = response_json(&response);
+                    json!({ "service": service, "execution_response": response })
+                }
+                Some(Err(error)) => {
+                    let (code, message) = (code_of(&error), explained(&error));
+                    let error = json!({ "code": code, "message": message });
+                    json!({ "service": service, "error": error })
+                }
+                None => continue,
+            });
+        }
+        let response = json!({ "service_response": responses });
+        encode("nighthawk.DistributedResponse", &response)
+    }
+}
+
+/// Has the service at `address` make the load.
+async fn ask(
+    number: usize,
+    address: String,
+    start: Vec<u8>,
+    cancelled: Token,
+    answers: Sender<(usize, Answer)>,
+) {
+    let answer = Box::new(ask_one(&address, &start, &cancelled).await);
+    // Nobody wants to know where the stream has ended.
+    drop(answers.send((number, answer)).await);
+}
+
+async fn ask_one(
+    address: &str,
+    start: &[u8],
+    cancelled: &Token,
+) -> Result<ExecutionResponse, ChannelError> {
+    let channel = Channel::new(address, None)?;
+    let mut call = channel
+        .call(EXECUTION_STREAM, &[("stillwell-samples", "1")])
+        .await?;
+    call.send(start);
+    let mut is_cancelled = false;
+    let bytes = loop {
+        // Both arms are cancel-safe.
+        select! {
+            bytes = call.next() => break bytes?,
+            () = cancelled.cancelled(), if !is_cancelled => {
+                is_cancelled = true;
+                if let Ok(bytes) = encode_request(&ExecutionRequest::Cancel) {
+                    call.send(&bytes);
+                }
+            }
+        }
+    };
+    let silent = || {
+        Ended::new(
+            Code::Internal,
+            "the service ended the call without an answer",
+        )
+    };
+    let response = decode_response(&bytes.ok_or_else(silent)?);
+    Ok(response.map_err(|error| Ended::new(Code::Internal, error.to_string()))?)
+}
+
+/// `HOST:PORT` of an address of Envoy.
+fn address(service: &Value) -> Option<String> {
+    let socket = service.get("socket_address")?;
+    let host = socket.get("address")?.as_str()?;
+    let port = socket.get("port_value")?.as_u64()?;
+    Some(match host.contains(':') {
+        true => format!("[{}]:{port}", host.trim_matches(['[', ']'])),
+        false => format!("{host}:{port}"),
+    })
+}
+
+const fn code_of(error: &ChannelError) -> u32 {
+    match error {
+        ChannelError::Ended(ended) => ended.code.number(),
+        _ => Code::Unavailable.number(),
+    }
+}
+
+/// An error with its causes.
+fn explained(error: &ChannelError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(own) = cause {
+        text.push_str(&format!(": {own}"));
+        cause = own.source();
+    }
+    text
+}

@@ -1,0 +1,50 @@
+//! One call, as whoever answers it sees it.
+
+use std::pin::Pin;
+
+use stillwell_http::h2::Stream;
+use tokio::sync::mpsc::{Receiver, Sender};
+
+use super::status::{Code, Ended};
+
+/// A call's whole answer: its end, once all messages were sent.
+pub(crate) type Handler = Pin<Box<dyn Future<Output = Result<(), Ended>>>>;
+
+/// One call: messages in, messages out.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(super) stream: Stream,
+    pub(super) incoming: Receiver<Vec<u8>>,
+    pub(super) outgoing: Sender<Out>,
+    /// Whether the client wants to put results together itself.
+    pub(crate) wants_samples: bool,
+}
+
+/// What goes out on a call.
+#[derive(Debug)]
+pub(super) enum Out {
+    Message(Stream, Vec<u8>),
+    End(Stream, Result<(), Ended>),
+}
+
+impl Call {
+    /// The next message; `None` once the client sends no more. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Option<Vec<u8>> {
+        self.incoming.recv().await
+    }
+
+    /// The one message of a call that has one.
+    pub(crate) async fn only(&mut self) -> Result<Vec<u8>, Ended> {
+        let message = self.next().await;
+        message.ok_or_else(|| Ended::new(Code::InvalidArgument, "the call has no message"))
+    }
+
+    /// Sends a message, once there is room for it.
+    ///
+    /// # Errors
+    /// Where the client has gone.
+    pub(crate) async fn send(&self, message: Vec<u8>) -> Result<(), Ended> {
+        let sent = self.outgoing.send(Out::Message(self.stream, message)).await;
+        sent.map_err(|_| Ended::new(Code::Cancelled, "the client has gone"))
+    }
+}

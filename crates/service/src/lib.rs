@@ -1,0 +1,30 @@
+//! Loads from afar: Nighthawk's services over gRPC, and what those who look for
+//! services expect beside them.
+//!
+//! * [`bind_service`]: listens, so that a taken address is known at once;
+//!   [`BoundService::start`] then answers calls until its scope ends;
+//! * [`Executor`]: who makes the loads. It runs on a thread of its own, one load at
+//!   a time, as Nighthawk's service has it;
+//! * [`Channel`], [`ClientCall`]: the other side of a call.
+//!
+//! What is served is a matter of [`Role`]: making loads, handing requests out, or
+//! having several services make one load and putting their results together.
+//! Health and reflection are always there.
+
+mod bind;
+mod distribute;
+mod execution;
+mod executor;
+mod grpc;
+mod health;
+mod reflection;
+mod requests;
+mod samples;
+mod site;
+mod store;
+
+pub use bind::{BoundService, Role, ServiceError, ServicePlan, bind_service};
+pub use executor::{Executor, Task};
+pub use grpc::{Channel, ChannelError, ClientCall, Code, Ended};
+pub use requests::HandedOut;
+pub use samples::{SAMPLES, attach_samples, merge_responses};

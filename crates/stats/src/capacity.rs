@@ -1,0 +1,509 @@
+//! The highest rate at which something holds, from probes that may err.
+//!
+//! Whether a probe at some rate keeps its bounds is a yes or a no that falls
+//! evenly from yes to no as the rate rises, with noise around the threshold and
+//! a stray answer anywhere. [`CapacitySearch`] is the machine that asks: it says
+//! which rate to probe next and is told what came of it, until it has an answer
+//! or has used up its probes. It runs nothing itself.
+//!
+//! It grows the rate by a factor until bounds fail. Then it asks where half of
+//! all probes would hold, by a posterior over threshold, width and stray answers
+//! together, as experiments on thresholds of perception have done for long
+//! (Watson and Pelli, QUEST, 1983; Kontsevich and Tyler, the psi method, 1999).
+//! Last it probes just below and just above what it found: only an answer that
+//! holds below and fails above is confirmed.
+//!
+//! [`usl`] fits the other question, at which load a system gets the most for
+//! the time that its answers take.
+
+mod posterior;
+#[cfg(test)]
+mod tests;
+pub mod usl;
+
+use crate::estimate::Estimate;
+use crate::level::Level;
+use posterior::Posterior;
+
+/// The factor between two rates while nothing has failed yet.
+const GROWTH: f64 = 2.0;
+/// How often a confirmation is tried before the answer stays unconfirmed.
+const CONFIRMATIONS_MAX: u32 = 3;
+/// So many times longer an unclear rate is probed again below one that failed.
+const PATIENCE: u32 = 5;
+/// The share of the posterior that must lie within what was asked for before the
+/// surroundings are probed: those probes narrow it further.
+const NARROW_LEVEL: f64 = 0.9;
+/// Largest and smallest relative width that can be asked for.
+const WITHIN: (f64, f64) = (0.001, 0.5);
+/// Fewest probes that can find anything.
+const PROBES_MIN: u32 = 5;
+
+/// What is searched, and how hard.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SearchPlan {
+    /// The lowest rate that is probed, above zero; the first one.
+    pub from: f64,
+    /// The highest rate that is probed, above `from`.
+    pub to: f64,
+    /// How near the answer should be, as a share of it: half the width of the
+    /// interval, from 0.001 to 0.5.
+    pub within: f64,
+    /// Probes at each rate that must be certain: the two that confirm, and both
+    /// ends. At least one.
+    pub repeats: u32,
+    /// Probes in all, at least five.
+    pub probes_max: u32,
+    /// How often the interval should hold the truth.
+    pub level: Level,
+}
+
+/// Why a [`SearchPlan`] cannot be carried out.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum SearchPlanError {
+    /// Rates that are none, or in the wrong order.
+    #[error(
+        "rates from {from} to {to} are no range: both must be above zero, the second one higher"
+    )]
+    Rates {
+        /// The lower one.
+        from: f64,
+        /// The higher one.
+        to: f64,
+    },
+    /// A width that cannot be reached or says nothing.
+    #[error("within {found} is not between {} and {}", WITHIN.0, WITHIN.1)]
+    Within {
+        /// What was given.
+        found: f64,
+    },
+    /// Too few probes.
+    #[error(
+        "{found} probes find nothing: at least {PROBES_MIN} are needed, and at least one repeat"
+    )]
+    Probes {
+        /// What was given.
+        found: u32,
+    },
+}
+
+/// What came of one probe.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Observed {
+    /// All bounds held.
+    Held,
+    /// A bound did not hold.
+    Failed,
+    /// The probe says nothing: whoever sent was the limit.
+    Unclear,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SearchStep {
+    /// Probe at this rate and tell what came of it.
+    Probe {
+        /// The rate.
+        rate: f64,
+        /// What it is for.
+        purpose: Purpose,
+    },
+    /// Nothing more: this is the answer.
+    Done(CapacityFound),
+}
+
+/// What a probe is for.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Purpose {
+    /// To find a rate at which bounds fail.
+    Grow,
+    /// To find the threshold.
+    Narrow,
+    /// To see that bounds hold just below the threshold.
+    Below,
+    /// To see that bounds fail just above the threshold.
+    Above,
+}
+
+/// The answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CapacityFound {
+    /// How the search ended.
+    pub end: SearchEnd,
+    /// The rate at which half of all probes would hold, with the interval that
+    /// should hold it; `None` where no probe failed, or none held.
+    pub capacity: Option<Estimate>,
+    /// The highest rate at which most probes held, and how many.
+    pub held: Option<Votes>,
+    /// The lowest rate above it at which most probes failed, and how many.
+    pub failed: Option<Votes>,
+    /// Probes that were made, unclear ones among them.
+    pub probes: u32,
+    /// Unclear ones.
+    pub unclear: u32,
+}
+
+/// What several probes at one rate said.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Votes {
+    /// The rate.
+    pub rate: f64,
+    /// Probes in which all bounds held.
+    pub held: u32,
+    /// Probes in which one did not.
+    pub failed: u32,
+}
+
+/// How a search ended.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum SearchEnd {
+    /// Most probes just below held, and most just above failed.
+    Confirmed,
+    /// The threshold was found, and probes around it said something else.
+    NotConfirmed,
+    /// Bounds hold at the highest rate: the capacity is at least that.
+    AboveMaximum,
+    /// Bounds fail at the lowest rate.
+    BelowMinimum,
+    /// Whoever sent was the limit before bounds failed.
+    GeneratorLimit,
+    /// No probe was left.
+    BudgetSpent,
+}
+
+impl SearchEnd {
+    /// A word for programs.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::NotConfirmed => "not_confirmed",
+            Self::AboveMaximum => "above_maximum",
+            Self::BelowMinimum => "below_minimum",
+            Self::GeneratorLimit => "generator_limit",
+            Self::BudgetSpent => "budget_spent",
+        }
+    }
+}
+
+/// The machine that asks for one probe after the other.
+#[derive(Clone, Debug)]
+pub struct CapacitySearch {
+    plan: SearchPlan,
+    posterior: Posterior,
+    step: SearchStep,
+    votes: Vec<Votes>,
+    probes: u32,
+    unclear: u32,
+    /// Unclear probes at the rate that was asked for last, one after the other.
+    unclear_here: u32,
+    /// The lowest rate at which probes stayed unclear.
+    ceiling: Option<f64>,
+    /// The rates just below and just above, while it confirms.
+    around: Option<Confirming>,
+    confirmations: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Confirming {
+    below: Votes,
+    above: Votes,
+}
+
+impl Votes {
+    const fn none(rate: f64) -> Self {
+        Self {
+            rate,
+            held: 0,
+            failed: 0,
+        }
+    }
+
+    const fn count(&mut self, held: bool) {
+        if held {
+            self.held += 1;
+        } else {
+            self.failed += 1;
+        }
+    }
+
+    const fn cast(&self) -> u32 {
+        self.held + self.failed
+    }
+}
+
+impl CapacitySearch {
+    /// A search that has asked nothing yet.
+    ///
+    /// # Errors
+    /// [`SearchPlanError`] where `plan` cannot be carried out.
+    pub fn try_new(plan: SearchPlan) -> Result<Self, SearchPlanError> {
+        let SearchPlan {
+            from, to, within, ..
+        } = plan;
+        if !(from > 0.0 && to > from && to.is_finite()) {
+            return Err(SearchPlanError::Rates { from, to });
+        }
+        if !(WITHIN.0..=WITHIN.1).contains(&within) {
+            return Err(SearchPlanError::Within { found: within });
+        }
+        if plan.probes_max < PROBES_MIN || plan.repeats == 0 {
+            return Err(SearchPlanError::Probes {
+                found: plan.probes_max.min(plan.repeats),
+            });
+        }
+        Ok(Self {
+            posterior: Posterior::new(from, to, within),
+            step: SearchStep::Probe {
+                rate: from,
+                purpose: Purpose::Grow,
+            },
+            plan,
+            votes: Vec::new(),
+            probes: 0,
+            unclear: 0,
+            unclear_here: 0,
+            ceiling: None,
+            around: None,
+            confirmations: 0,
+        })
+    }
+
+    /// What to do next; the same until something is observed.
+    #[must_use]
+    pub const fn step(&self) -> SearchStep {
+        self.step
+    }
+
+    /// The threshold as far as it is known, with its interval; `None` as long as
+    /// not one probe held and one failed.
+    #[must_use]
+    pub fn estimate(&self) -> Option<Estimate> {
+        let any = |of: fn(&Votes) -> u32| self.votes.iter().any(|votes| of(votes) > 0);
+        let is_bracketed = any(|votes| votes.held) && any(|votes| votes.failed);
+        is_bracketed.then(|| self.posterior.share(self.plan.level.share()))
+    }
+
+    /// Takes in what came of the probe that [`CapacitySearch::step`] asks for.
+    /// Nothing happens once the search is done.
+    pub fn observe(&mut self, observed: Observed) {
+        let SearchStep::Probe { rate, purpose } = self.step else {
+            return;
+        };
+        self.probes += 1;
+        let held = match observed {
+            Observed::Held => Some(true),
+            Observed::Failed => Some(false),
+            Observed::Unclear => None,
+        };
+        if let Some(held) = held {
+            self.unclear_here = 0;
+            self.posterior.observe(rate, held);
+            self.vote(rate, held);
+            if let Some(around) = &mut self.around {
+                match purpose {
+                    Purpose::Below => around.below.count(held),
+                    Purpose::Above => around.above.count(held),
+                    Purpose::Grow | Purpose::Narrow => {}
+                }
+            }
+        } else {
+            self.unclear += 1;
+            self.unclear_here += 1;
+            // Where something failed further up the rate itself can be had: it is
+            // the machine that is busy now and then.
+            let is_failed = |votes: &Votes| votes.failed > votes.held && votes.rate >= rate;
+            let patience = if self.votes.iter().any(is_failed) {
+                PATIENCE
+            } else {
+                1
+            };
+            if self.unclear_here >= patience * self.plan.repeats {
+                self.unclear_here = 0;
+                self.ceiling = Some(self.ceiling.map_or(rate, |ceiling| ceiling.min(rate)));
+            }
+        }
+        self.step = self.following(rate, purpose);
+    }
+
+    fn vote(&mut self, rate: f64, held: bool) {
+        // Rates are the machine's own: the same one has the same bits.
+        let here = |votes: &&mut Votes| votes.rate.to_bits() == rate.to_bits();
+        if let Some(votes) = self.votes.iter_mut().find(here) {
+            votes.count(held);
+        } else {
+            let mut votes = Votes::none(rate);
+            votes.count(held);
+            self.votes.push(votes);
+        }
+    }
+
+    fn votes_at(&self, rate: f64) -> Votes {
+        let here = |votes: &&Votes| votes.rate.to_bits() == rate.to_bits();
+        let found = self.votes.iter().find(here);
+        found.copied().unwrap_or_else(|| Votes::none(rate))
+    }
+
+    fn following(&mut self, rate: f64, purpose: Purpose) -> SearchStep {
+        let next = match purpose {
+            Purpose::Grow => self.grown(rate),
+            Purpose::Narrow => self.narrowed(),
+            Purpose::Below | Purpose::Above => self.confirmed(),
+        };
+        match next {
+            SearchStep::Probe { .. } if self.probes >= self.plan.probes_max => {
+                self.done(SearchEnd::BudgetSpent)
+            }
+            next => next,
+        }
+    }
+
+    fn grown(&mut self, rate: f64) -> SearchStep {
+        let again = SearchStep::Probe {
+            rate,
+            purpose: Purpose::Grow,
+        };
+        if self.ceiling.is_some_and(|ceiling| rate >= ceiling) {
+            return self.under_ceiling();
+        }
+        let votes = self.votes_at(rate);
+        let is_end = rate <= self.plan.from || rate >= self.plan.to;
+        let needed = self.plan.repeats / 2 + 1;
+        if votes.failed > 0 {
+            // One failure may be a stray one; two are none.
+            return match (votes.failed, votes.held) {
+                (failed, _) if failed >= needed.max(2) && rate <= self.plan.from => {
+                    self.done(SearchEnd::BelowMinimum)
+                }
+                (2.., _) if rate > self.plan.from => self.narrowed(),
+                (_, held) if held >= needed.max(2) => self.higher(rate),
+                _ => again,
+            };
+        }
+        match votes.held {
+            0 => again,
+            held if is_end && rate >= self.plan.to && held < needed => again,
+            _ => self.higher(rate),
+        }
+    }
+
+    fn higher(&self, rate: f64) -> SearchStep {
+        if rate >= self.plan.to {
+            return self.done(SearchEnd::AboveMaximum);
+        }
+        let mut next = (rate * GROWTH).min(self.plan.to);
+        if let Some(ceiling) = self.ceiling
+            && next >= ceiling
+        {
+            next = (rate * ceiling).sqrt();
+            if ceiling / rate <= 1.0 + 2.0 * self.plan.within {
+                return self.done(SearchEnd::GeneratorLimit);
+            }
+        }
+        SearchStep::Probe {
+            rate: next,
+            purpose: Purpose::Grow,
+        }
+    }
+
+    /// Where probes of the rate just asked for stayed unclear: the way between
+    /// what held and what cannot be probed.
+    fn under_ceiling(&self) -> SearchStep {
+        let held = self.votes.iter().filter(|votes| votes.held > votes.failed);
+        let highest = held.map(|votes| votes.rate).fold(0.0, f64::max);
+        if highest > 0.0 {
+            self.higher(highest)
+        } else {
+            self.done(SearchEnd::GeneratorLimit)
+        }
+    }
+
+    fn narrowed(&mut self) -> SearchStep {
+        let found = self.posterior.share(NARROW_LEVEL);
+        let half_width = 0.5 * (found.upper / found.lower).ln();
+        if self.ceiling.is_some_and(|ceiling| found.value >= ceiling) {
+            return self.done(SearchEnd::GeneratorLimit);
+        }
+        if found.value >= self.plan.to && self.majority_at(self.plan.to) == Some(true) {
+            return self.done(SearchEnd::AboveMaximum);
+        }
+        if found.value <= self.plan.from && self.majority_at(self.plan.from) == Some(false) {
+            return self.done(SearchEnd::BelowMinimum);
+        }
+        if half_width <= self.plan.within {
+            let reach = 1.0 + self.plan.within;
+            self.confirmations += 1;
+            self.around = Some(Confirming {
+                below: Votes::none((found.value / reach).min(found.lower).max(self.plan.from)),
+                above: Votes::none((found.value * reach).max(found.upper).min(self.plan.to)),
+            });
+            return self.confirmed();
+        }
+        SearchStep::Probe {
+            rate: found.value.clamp(self.plan.from, self.plan.to),
+            purpose: Purpose::Narrow,
+        }
+    }
+
+    fn majority_at(&self, rate: f64) -> Option<bool> {
+        let votes = self.votes_at(rate);
+        (votes.cast() >= self.plan.repeats).then_some(votes.held > votes.failed)
+    }
+
+    fn confirmed(&mut self) -> SearchStep {
+        let Some(Confirming { below, above }) = self.around else {
+            return self.narrowed();
+        };
+        if self.ceiling.is_some_and(|ceiling| above.rate >= ceiling) {
+            return self.done(SearchEnd::GeneratorLimit);
+        }
+        let repeats = self.plan.repeats;
+        // In turn, so that what drifts hits both.
+        for (votes, purpose, other) in [
+            (below, Purpose::Below, above),
+            (above, Purpose::Above, below),
+        ] {
+            if votes.cast() < repeats && votes.cast() <= other.cast() {
+                let rate = votes.rate;
+                return SearchStep::Probe { rate, purpose };
+            }
+        }
+        if below.held > below.failed && above.failed > above.held {
+            return self.done(SearchEnd::Confirmed);
+        }
+        if self.confirmations >= CONFIRMATIONS_MAX {
+            return self.done(SearchEnd::NotConfirmed);
+        }
+        self.around = None;
+        self.narrowed()
+    }
+
+    /// The answer as far as it is known.
+    fn done(&self, end: SearchEnd) -> SearchStep {
+        let most_held = |votes: &&Votes| votes.held > votes.failed;
+        let most_failed = |votes: &&Votes| votes.failed > votes.held;
+        let by_rate = |a: &&Votes, b: &&Votes| a.rate.total_cmp(&b.rate);
+        let confirmed = self.around.filter(|_| end == SearchEnd::Confirmed);
+        let held = match confirmed {
+            Some(around) => Some(around.below),
+            None => self.votes.iter().filter(most_held).max_by(by_rate).copied(),
+        };
+        let floor = held.map_or(0.0, |votes| votes.rate);
+        let failed = match confirmed {
+            Some(around) => Some(around.above),
+            None => {
+                let above = self.votes.iter().filter(|votes| votes.rate > floor);
+                above.filter(most_failed).min_by(by_rate).copied()
+            }
+        };
+        let is_open = matches!(end, SearchEnd::AboveMaximum | SearchEnd::BelowMinimum);
+        SearchStep::Done(CapacityFound {
+            end,
+            capacity: self.estimate().filter(|_| !is_open),
+            held,
+            failed,
+            probes: self.probes,
+            unclear: self.unclear,
+        })
+    }
+}

@@ -1,0 +1,299 @@
+//! Tables of programs side by side that others measured, and whether they can be
+//! believed.
+//!
+//! Nothing is known of how they were measured, so that only contradictions can be
+//! found: with other tables, with the name of the test, with themselves.
+
+use crate::limits;
+
+/// A table that others made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImportedTable {
+    /// What the test was called.
+    pub title: String,
+    /// The programs.
+    pub columns: Vec<String>,
+    /// One for each metric.
+    pub rows: Vec<ImportedRow>,
+}
+
+/// One metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImportedRow {
+    /// Its name, as it stands there.
+    pub metric: String,
+    /// One for each program.
+    pub cells: Vec<ImportedCell>,
+}
+
+/// One number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImportedCell {
+    /// As it stands there, without a mark.
+    pub text: String,
+    /// In bytes where it has such a unit; `None` where it is none.
+    pub value: Option<f64>,
+    /// Whether it was marked as the best.
+    pub is_best: bool,
+}
+
+impl ImportedCell {
+    /// Reads `251.7MiB/s W`, `4.1gib`, `1910`, `12 (+3%)`.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        let text = text.trim();
+        let (bare, is_best) = match text.strip_suffix('W').map(str::trim_end) {
+            Some(bare) if bare.len() < text.len() - 1 => (bare, true),
+            _ => (text, false),
+        };
+        let number = bare.split('(').next().unwrap_or_default().trim();
+        Self {
+            text: bare.to_owned(),
+            value: read_number(number),
+            is_best,
+        }
+    }
+}
+
+/// Why a table, or some of its columns, must not be believed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ImportDoubt {
+    /// The programs that it is about; all where there are none.
+    pub columns: Vec<String>,
+    /// What is wrong, in one sentence.
+    pub reason: String,
+}
+
+/// What contradicts `table`, in itself and among `others`.
+#[must_use]
+pub fn doubt_imported(table: &ImportedTable, others: &[&ImportedTable]) -> Vec<ImportDoubt> {
+    let mut doubts = Vec::new();
+    for other in others {
+        doubts.extend(same_columns(table, other));
+    }
+    if is_about_disk_buffers(&table.title) {
+        doubts.extend(not_on_disk(table));
+        doubts.extend(least_written_is_best(table));
+    }
+    doubts.extend(less_work_is_best(table));
+    doubts.extend(one_run(table));
+    doubts
+}
+
+/// Two tests that come to the same to the last digit are one test.
+fn same_columns(table: &ImportedTable, other: &ImportedTable) -> Option<ImportDoubt> {
+    /// Rows that may agree by chance.
+    const ROWS_MIN: usize = 4;
+    let common: Vec<(&ImportedRow, &ImportedRow)> = table
+        .rows
+        .iter()
+        .filter_map(|row| {
+            let mut rows = other.rows.iter();
+            let same = rows.find(|one| one.metric == row.metric)?;
+            let varies = row
+                .cells
+                .iter()
+                .any(|cell| Some(&cell.text) != row.cells.first().map(|one| &one.text));
+            varies.then_some((row, same))
+        })
+        .collect();
+    if common.len() < ROWS_MIN {
+        return None;
+    }
+    let columns = table.columns.iter().enumerate().filter(|(at, name)| {
+        let there = other.columns.iter().position(|one| one == *name);
+        there.is_some_and(|there| {
+            common.iter().all(|(row, same)| {
+                let pair = row.cells.get(*at).zip(same.cells.get(there));
+                pair.is_some_and(|(one, other)| one.text == other.text)
+            })
+        })
+    });
+    let columns: Vec<String> = columns.map(|(_, name)| name.clone()).collect();
+    if columns.is_empty() {
+        return None;
+    }
+    Some(ImportDoubt {
+        reason: format!(
+            "{} of {} columns equal those of `{}` in all {} rows: they were not measured in this test",
+            columns.len(),
+            table.columns.len(),
+            other.title,
+            common.len()
+        ),
+        columns,
+    })
+}
+
+/// Programs that are said to buffer on disk must write.
+fn not_on_disk(table: &ImportedTable) -> Option<ImportDoubt> {
+    let written = table.row(is_written)?;
+    let taken = table.row(is_received)?;
+    let mut columns = Vec::new();
+    let (mut most_written, mut most_taken) = ((0.0, ""), (0.0, ""));
+    for (at, name) in table.columns.iter().enumerate() {
+        let value = |row: &ImportedRow| row.cells.get(at).and_then(|cell| cell.value);
+        let (Some(out), Some(taken_bytes)) = (value(written), value(taken)) else {
+            continue;
+        };
+        if out < limits::PERSISTED_SHARE_MIN * taken_bytes {
+            columns.push(name.clone());
+            if out > most_written.0 {
+                most_written = (out, written.cells[at].text.as_str());
+            }
+            if taken_bytes > most_taken.0 {
+                most_taken = (taken_bytes, taken.cells[at].text.as_str());
+            }
+        }
+    }
+    if columns.is_empty() {
+        return None;
+    }
+    Some(ImportDoubt {
+        reason: format!(
+            "a test of buffers on disk in which at most {} reached a disk while up to {} went by: \
+             the buffers were not used",
+            most_written.1, most_taken.1
+        ),
+        columns,
+    })
+}
+
+/// Where data is to be kept, who writes least keeps least.
+fn least_written_is_best(table: &ImportedTable) -> Option<ImportDoubt> {
+    let row = table.row(is_written)?;
+    let best = row.cells.iter().position(|cell| cell.is_best)?;
+    let least = row
+        .cells
+        .iter()
+        .filter_map(|cell| cell.value)
+        .fold(f64::INFINITY, f64::min);
+    let value = row.cells[best].value?;
+    (value <= least).then(|| ImportDoubt {
+        columns: Vec::new(),
+        reason: format!(
+            "`{}` marks `{}` as the best, which wrote least: who persists least wins a test of persistence",
+            row.metric, table.columns[best]
+        ),
+    })
+}
+
+/// Totals crown who did least of the work.
+fn less_work_is_best(table: &ImportedTable) -> Option<ImportDoubt> {
+    let work = table.row(is_received)?;
+    let most = work
+        .cells
+        .iter()
+        .filter_map(|cell| cell.value)
+        .fold(0.0, f64::max);
+    let is_total = |metric: &str| {
+        let metric = metric.to_ascii_lowercase();
+        ["cpu", "load", "mem", "disk"]
+            .iter()
+            .any(|start| metric.starts_with(start))
+    };
+    let mut rows: Vec<&str> = Vec::new();
+    let mut columns: Vec<String> = Vec::new();
+    for row in table.rows.iter().filter(|row| is_total(&row.metric)) {
+        let best = row.cells.iter().position(|cell| cell.is_best);
+        let Some(best) = best else { continue };
+        let done = work.cells.get(best).and_then(|cell| cell.value);
+        if done.is_some_and(|done| done < most * 0.5) {
+            rows.push(&row.metric);
+            if !columns.contains(&table.columns[best]) {
+                columns.push(table.columns[best].clone());
+            }
+        }
+    }
+    if rows.is_empty() {
+        return None;
+    }
+    Some(ImportDoubt {
+        reason: format!(
+            "{} {} as the best who took less than half of what another did: totals are not divided \
+             by the work",
+            rows.join(", "),
+            if rows.len() == 1 {
+                "marks one"
+            } else {
+                "mark some"
+            }
+        ),
+        columns,
+    })
+}
+
+/// Of one run nobody knows how far another would lie from it.
+fn one_run(table: &ImportedTable) -> Option<ImportDoubt> {
+    let row = table.row(|metric| metric.eq_ignore_ascii_case("test count"))?;
+    let columns = table.columns.iter().zip(&row.cells);
+    let columns = columns.filter(|(_, cell)| cell.value.is_some_and(|runs| runs < 2.0));
+    let columns: Vec<String> = columns.map(|(name, _)| name.clone()).collect();
+    if columns.is_empty() {
+        return None;
+    }
+    Some(ImportDoubt {
+        reason: "one run each: no difference can be told from chance".to_owned(),
+        columns,
+    })
+}
+
+impl ImportedTable {
+    /// Reads the texts of a table; the first of `head` is over the metrics.
+    #[must_use]
+    pub fn read(title: String, head: &[String], rows: &[Vec<String>]) -> Self {
+        let row = |row: &Vec<String>| ImportedRow {
+            metric: row.first().cloned().unwrap_or_default(),
+            cells: row
+                .iter()
+                .skip(1)
+                .map(|text| ImportedCell::read(text))
+                .collect(),
+        };
+        Self {
+            title,
+            columns: head.iter().skip(1).cloned().collect(),
+            rows: rows.iter().map(row).collect(),
+        }
+    }
+
+    fn row(&self, is_wanted: impl Fn(&str) -> bool) -> Option<&ImportedRow> {
+        self.rows.iter().find(|row| is_wanted(&row.metric))
+    }
+}
+
+fn is_about_disk_buffers(title: &str) -> bool {
+    let title = title.to_ascii_lowercase();
+    title.contains("disk") && (title.contains("buffer") || title.contains("queue"))
+}
+
+fn is_written(metric: &str) -> bool {
+    let metric = metric.to_ascii_lowercase();
+    metric.starts_with("disk writ") && metric.contains("sum")
+}
+
+fn is_received(metric: &str) -> bool {
+    let metric = metric.to_ascii_lowercase();
+    metric.starts_with("net recv") && metric.contains("sum")
+}
+
+/// A number with a unit of bytes, or without one.
+fn read_number(text: &str) -> Option<f64> {
+    let text = text.strip_suffix("/s").unwrap_or(text);
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '-' | '+'))
+        .unwrap_or(text.len());
+    let number: f64 = text[..end].parse().ok()?;
+    let factor = match text[end..].trim().to_ascii_lowercase().as_str() {
+        "" | "b" | "%" => 1.0,
+        "kib" | "kb" | "k" => 1024.0,
+        "mib" | "mb" | "m" => 1_048_576.0,
+        "gib" | "gb" | "g" => 1_073_741_824.0,
+        "tib" | "tb" => 1_099_511_627_776.0,
+        _ => return None,
+    };
+    Some(number * factor).filter(|value| value.is_finite())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,371 @@
+//! Several programs under one load, side by side.
+//!
+//! A number is believed as everywhere: a run that something other than its subject
+//! may have made is left out of the rows that this spoils, and a subject that does
+//! not keep what it claims to keep is out altogether. Who is better is decided by
+//! blocks, in pairs of subjects, with Holm's correction over all pairs of a row;
+//! only subjects that claim to keep the same are compared, and totals only where
+//! all did the same work (docs/adr/0022).
+
+mod delivery;
+mod metric;
+mod rank;
+
+use stillwell_plan::{ContenderPlan, Delivery, Durability, SubjectsPlan};
+use stillwell_stats::{Level, one_sample};
+
+pub use self::delivery::DeliveryFound;
+use self::metric::taken_bytes;
+pub use self::metric::{Ranking, SubjectsMetric};
+use self::rank::Ranked;
+pub use self::rank::{PairFound, Place};
+use crate::limits;
+use crate::summary::RunSummary;
+
+/// Several programs under one load, side by side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubjectsVerdict {
+    /// The experiment.
+    pub name: String,
+    /// What it is about, in one line.
+    pub summary: Option<String>,
+    /// Blocks that were planned.
+    pub blocks: u32,
+    /// The programs, in the plan's order.
+    pub columns: Vec<ColumnFound>,
+    /// One for each metric of which anything is known.
+    pub rows: Vec<SubjectsRow>,
+    /// What readers must know of the whole table.
+    pub remarks: Vec<String>,
+}
+
+/// One program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnFound {
+    /// Its name.
+    pub name: String,
+    /// What it claims to keep.
+    pub durability: Option<Durability>,
+    /// How often events are to arrive.
+    pub expected: Option<Delivery>,
+    /// How often they did.
+    pub delivery: DeliveryFound,
+    /// Its runs.
+    pub runs: u32,
+    /// Those that went to their end.
+    pub completed: u32,
+    /// Why none of its numbers may be compared, if that is so.
+    pub invalid: Option<String>,
+}
+
+/// One row of the table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubjectsRow {
+    /// What it is of.
+    pub metric: SubjectsMetric,
+    /// One for each column.
+    pub cells: Vec<SubjectsCell>,
+    /// How subjects compare two by two.
+    pub pairs: Vec<PairFound>,
+    /// Why nobody is marked, where a better and a worse exist.
+    pub unranked: Option<String>,
+}
+
+/// The number of one subject.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SubjectsCell {
+    /// It was measured.
+    Value {
+        /// Mean over runs.
+        mean: f64,
+        /// Its 95 % interval, from two runs on.
+        interval: Option<(f64, f64)>,
+        /// Runs that it rests on.
+        runs: u32,
+        /// Where the subject stands.
+        place: Place,
+    },
+    /// It cannot be believed.
+    Invalid {
+        /// Why not.
+        reason: String,
+        /// The mean that was measured all the same, if any was.
+        mean: Option<f64>,
+    },
+    /// There is none.
+    Missing {
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// What the `runs` of `plan` say.
+#[must_use]
+pub fn judge_subjects(plan: &SubjectsPlan, runs: &[RunSummary]) -> SubjectsVerdict {
+    let of = |one: &ContenderPlan| -> Vec<&RunSummary> {
+        let own = runs.iter().filter(|run| {
+            let identity = run.identity.as_ref();
+            identity.is_some_and(|own| own.variant == one.name)
+        });
+        own.collect()
+    };
+    let runs: Vec<Vec<&RunSummary>> = plan.contenders.iter().map(of).collect();
+    let columns = plan.contenders.iter().zip(&runs);
+    let columns: Vec<ColumnFound> = columns.map(|(one, runs)| column(one, runs)).collect();
+    let unequal = unequal_work(&columns, &runs);
+    let rows = SubjectsMetric::ALL
+        .into_iter()
+        .filter_map(|metric| row(metric, &columns, &runs, unequal.as_deref()))
+        .collect();
+    let mut remarks = Vec::new();
+    if plan.runs < limits::PAIRS_MIN {
+        remarks.push(format!(
+            "{} blocks are too few to call anybody better: at least {} are needed",
+            plan.runs,
+            limits::PAIRS_MIN
+        ));
+    }
+    let mut claims: Vec<Option<Durability>> = columns.iter().map(|one| one.durability).collect();
+    claims.sort_unstable();
+    claims.dedup();
+    if claims.len() > 1 {
+        remarks.push(
+            "only subjects that claim to keep the same are compared with each other".to_owned(),
+        );
+    }
+    SubjectsVerdict {
+        name: plan.name.clone(),
+        summary: plan.summary.clone(),
+        blocks: plan.runs,
+        columns,
+        rows,
+        remarks,
+    }
+}
+
+/// The exit code of these tables: 1 where events did not arrive as often as they
+/// are to, 4 where a subject has nothing that may be believed, else 0.
+#[must_use]
+pub fn subjects_exit_code(verdicts: &[SubjectsVerdict]) -> u8 {
+    let mut columns = verdicts.iter().flat_map(|verdict| &verdict.columns);
+    if columns.any(|one| one.delivery.keeps(one.expected) == Some(false)) {
+        return 1;
+    }
+    let has_invalid = verdicts.iter().any(|verdict| {
+        verdict.columns.iter().any(|one| one.invalid.is_some())
+            || verdict.rows.iter().any(|row| {
+                let mut cells = row.cells.iter();
+                cells.any(|cell| matches!(cell, SubjectsCell::Invalid { .. }))
+            })
+    });
+    if has_invalid { 4 } else { 0 }
+}
+
+fn column(plan: &ContenderPlan, runs: &[&RunSummary]) -> ColumnFound {
+    let completed = runs.iter().filter(|run| run.outcome.is_completed());
+    let completed = u32::try_from(completed.count()).unwrap_or(u32::MAX);
+    let failed = runs.iter().find(|run| !run.outcome.is_completed());
+    let invalid = match (runs.is_empty(), completed, failed) {
+        (true, ..) => Some("it was not run".to_owned()),
+        (_, 0, Some(run)) => Some(run.doubts.first().map_or_else(
+            || "none of its runs went to its end".to_owned(),
+            ToString::to_string,
+        )),
+        _ => plan.durability.and_then(|claim| unkept(claim, runs)),
+    };
+    ColumnFound {
+        name: plan.name.clone(),
+        durability: plan.durability,
+        expected: plan.delivery,
+        delivery: DeliveryFound::of(runs),
+        runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
+        completed,
+        invalid,
+    }
+}
+
+/// Why a claim to keep things on disk is not believed: over all runs together.
+fn unkept(claim: Durability, runs: &[&RunSummary]) -> Option<String> {
+    if claim == Durability::Memory {
+        return None;
+    }
+    let sum = |metric: SubjectsMetric| -> Option<f64> {
+        let values = runs.iter().filter(|run| run.outcome.is_completed());
+        let values = values.filter_map(|run| metric.value(run).ok());
+        values.reduce(|sum, one| sum + one)
+    };
+    let taken = runs
+        .iter()
+        .filter_map(|run| taken_bytes(run).ok())
+        .reduce(|sum, one| sum + one)?;
+    let written = sum(SubjectsMetric::DiskWritten)?;
+    let share = written / taken;
+    if share < limits::PERSISTED_SHARE_MIN {
+        return Some(format!(
+            "it claims `{}`, and sent {share:.2} bytes to storage for each byte that it took",
+            claim.name()
+        ));
+    }
+    let flushes = sum(SubjectsMetric::FlushesPerMib)?;
+    (claim == Durability::Synced && flushes <= 0.0).then(|| {
+        "it claims `synced`, and no disk of the host was flushed while it was measured".to_owned()
+    })
+}
+
+/// Why totals are not compared: who took less used less.
+fn unequal_work(columns: &[ColumnFound], runs: &[Vec<&RunSummary>]) -> Option<String> {
+    let means: Vec<(f64, &str)> = columns
+        .iter()
+        .zip(runs)
+        .filter(|(column, _)| column.invalid.is_none())
+        .filter_map(|(column, runs)| {
+            let bytes: Vec<f64> = runs
+                .iter()
+                .filter_map(|run| taken_bytes(run).ok())
+                .collect();
+            let count = u32::try_from(bytes.len()).ok().filter(|count| *count > 0)?;
+            Some((
+                bytes.iter().sum::<f64>() / f64::from(count),
+                column.name.as_str(),
+            ))
+        })
+        .collect();
+    let most = means
+        .iter()
+        .copied()
+        .reduce(|one, other| if other.0 > one.0 { other } else { one })?;
+    let least = means
+        .iter()
+        .copied()
+        .reduce(|one, other| if other.0 < one.0 { other } else { one })?;
+    (least.0 < most.0 * (1.0 - limits::EQUAL_WORK_SHARE)).then(|| {
+        format!(
+            "`{}` took {:.0} % of what `{}` took",
+            least.1,
+            100.0 * least.0 / most.0,
+            most.1
+        )
+    })
+}
+
+/// One row; `None` where no subject has such a number.
+fn row(
+    metric: SubjectsMetric,
+    columns: &[ColumnFound],
+    runs: &[Vec<&RunSummary>],
+    unequal: Option<&str>,
+) -> Option<SubjectsRow> {
+    let mut ranked = Vec::new();
+    let mut cells: Vec<SubjectsCell> = Vec::new();
+    let groups = groups(columns);
+    for (at, (column, runs)) in columns.iter().zip(runs).enumerate() {
+        let (cell, by_block) = cell(metric, column, runs);
+        if matches!(cell, SubjectsCell::Value { .. }) {
+            ranked.push(Ranked {
+                column: at,
+                group: groups[at],
+                by_block,
+            });
+        }
+        cells.push(cell);
+    }
+    let is_missing = |cell: &SubjectsCell| matches!(cell, SubjectsCell::Missing { .. });
+    if cells.iter().all(is_missing) {
+        return None;
+    }
+    let ranking = metric.ranking();
+    let unranked = match (ranking, unequal) {
+        (Ranking::Neither, _) => None,
+        (Ranking::LowerForEqualWork, Some(reason)) => Some(reason.to_owned()),
+        _ => None,
+    };
+    let mut pairs = Vec::new();
+    if ranking != Ranking::Neither && unranked.is_none() {
+        pairs = rank::pairs(metric, &ranked);
+        for group in 0..columns.len() {
+            let own: Vec<&Ranked> = ranked.iter().filter(|one| one.group == group).collect();
+            for (at, found) in rank::places(&own, &pairs, ranking == Ranking::Higher) {
+                if let Some(SubjectsCell::Value { place, .. }) = cells.get_mut(at) {
+                    *place = found;
+                }
+            }
+        }
+    }
+    Some(SubjectsRow {
+        metric,
+        cells,
+        pairs,
+        unranked,
+    })
+}
+
+/// For each column the first one that claims to keep the same.
+fn groups(columns: &[ColumnFound]) -> Vec<usize> {
+    let first = |one: &ColumnFound| {
+        let mut all = columns.iter();
+        all.position(|other| other.durability == one.durability)
+    };
+    columns.iter().filter_map(first).collect()
+}
+
+/// `None` of nothing.
+fn mean(values: &[f64]) -> Option<f64> {
+    let count = u32::try_from(values.len())
+        .ok()
+        .filter(|count| *count > 0)?;
+    Some(values.iter().sum::<f64>() / f64::from(count))
+}
+
+/// The cell of one subject, and its numbers by blocks.
+fn cell(
+    metric: SubjectsMetric,
+    column: &ColumnFound,
+    runs: &[&RunSummary],
+) -> (SubjectsCell, Vec<(u32, f64)>) {
+    let goal = metric.goal();
+    let (mut by_block, mut doubt, mut missing) = (Vec::new(), None, None);
+    let mut doubted = Vec::new();
+    for run in runs {
+        let found = column.invalid.clone();
+        if let Some(found) = found.or_else(|| Some(run.doubt_about(&goal)?.to_string())) {
+            doubt.get_or_insert(found);
+            doubted.extend(metric.value(run).ok().filter(|value| value.is_finite()));
+            continue;
+        }
+        let block = run.identity.as_ref().map_or(0, |own| own.pair);
+        match metric.value(run) {
+            Ok(value) if value.is_finite() => by_block.push((block, value)),
+            Ok(_) => {}
+            Err(reason) => drop(missing.get_or_insert(reason)),
+        }
+    }
+    let values: Vec<f64> = by_block.iter().map(|(_, value)| *value).collect();
+    if values.is_empty() {
+        let cell = match (doubt, missing) {
+            (_, Some(reason)) => SubjectsCell::Missing { reason },
+            (Some(reason), None) => SubjectsCell::Invalid {
+                reason,
+                mean: mean(&doubted),
+            },
+            (None, None) => SubjectsCell::Missing {
+                reason: column
+                    .invalid
+                    .clone()
+                    .unwrap_or_else(|| "it was not recorded".to_owned()),
+            },
+        };
+        return (cell, Vec::new());
+    }
+    let sample = one_sample(&values, 0.0, Level::NINETY_FIVE).ok();
+    let count = u32::try_from(values.len()).unwrap_or(u32::MAX);
+    let cell = SubjectsCell::Value {
+        mean: mean(&values).unwrap_or(f64::NAN),
+        interval: sample.map(|sample| (sample.mean.lower, sample.mean.upper)),
+        runs: count,
+        place: Place::None,
+    };
+    (cell, by_block)
+}
+
+#[cfg(test)]
+mod tests;

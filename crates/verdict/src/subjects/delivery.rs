@@ -1,0 +1,91 @@
+//! How often events arrived.
+
+use stillwell_capture::LedgerFigures;
+use stillwell_plan::Delivery;
+
+use crate::summary::RunSummary;
+
+/// How often the stamped events of all runs of a subject arrived.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct DeliveryFound {
+    /// Runs whose events were followed to their end.
+    pub runs: u32,
+    /// Events that were sent.
+    pub sent: u64,
+    /// Of these never arrived, at the least.
+    pub lost: u64,
+    /// Arrivals beyond the first, at the least.
+    pub doubled: u64,
+    /// Arrived after one that was sent later.
+    pub reordered: u64,
+    /// Arrivals with other bytes.
+    pub damaged: u64,
+    /// Why nothing can be said of some run, if that is so.
+    pub unknown: Option<String>,
+}
+
+impl DeliveryFound {
+    pub(super) fn of(runs: &[&RunSummary]) -> Self {
+        let mut found = Self::default();
+        for run in runs {
+            found.add(run);
+        }
+        found
+    }
+
+    fn add(&mut self, run: &RunSummary) {
+        let Some(ledger) = &run.figures.ledger else {
+            return;
+        };
+        if !run.outcome.is_completed() {
+            let reason = "a run did not go to its end".to_owned();
+            self.unknown.get_or_insert(reason);
+            return;
+        }
+        let sum =
+            |count: fn(&LedgerFigures) -> u64| -> u64 { ledger.generators.iter().map(count).sum() };
+        let lost = sum(|one| one.lost.least);
+        let is_open = lost > 0 && !ledger.quiet;
+        if is_open {
+            let reason = "events still arrived when the drain ended".to_owned();
+            self.unknown.get_or_insert(reason);
+        } else {
+            self.lost += lost;
+        }
+        self.runs += 1;
+        self.sent += sum(|one| one.sent);
+        self.doubled += sum(|one| one.doubled.least);
+        self.reordered += sum(|one| one.reordered);
+        self.damaged += sum(|one| one.damaged);
+    }
+
+    /// What was seen: `None` where events were lost and others doubled, and where
+    /// too little is known.
+    #[must_use]
+    pub const fn seen(&self) -> Option<Delivery> {
+        match (self.lost, self.doubled) {
+            _ if self.runs == 0 => None,
+            (0, _) if self.unknown.is_some() => None,
+            (0, 0) => Some(Delivery::ExactlyOnce),
+            (0, _) => Some(Delivery::AtLeastOnce),
+            (_, 0) => Some(Delivery::AtMostOnce),
+            (_, _) => None,
+        }
+    }
+
+    /// Whether that keeps to `expected`; `None` where nothing was expected, or too
+    /// little is known.
+    #[must_use]
+    pub const fn keeps(&self, expected: Option<Delivery>) -> Option<bool> {
+        let Some(expected) = expected else {
+            return None;
+        };
+        if (self.lost > 0 && !expected.may_lose()) || (self.doubled > 0 && !expected.may_double()) {
+            return Some(false);
+        }
+        if self.runs == 0 || self.unknown.is_some() {
+            return None;
+        }
+        Some(true)
+    }
+}

@@ -1,0 +1,207 @@
+//! What subjects are put side by side by: one number a run for each.
+
+use serde::{Deserialize, Serialize};
+use stillwell_metric::{Metric, catalogue};
+use stillwell_plan::{GoalMetric, LatencyQuantile};
+
+use crate::summary::RunSummary;
+
+/// Bytes of a GiB.
+const GIB: f64 = 1_073_741_824.0;
+
+/// A row of the table of subjects: one number a run.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SubjectsMetric {
+    /// Bytes that it took, for each second.
+    Accepted,
+    /// Bytes that sinks received from it, for each second.
+    Delivered,
+    /// CPU seconds in the kernel, for each second.
+    CpuSystem,
+    /// CPU seconds in user mode, for each second.
+    CpuUser,
+    /// Load average of the host over one minute.
+    Load,
+    /// Largest resident memory.
+    MemoryPeak,
+    /// Bytes that it had read from storage.
+    DiskRead,
+    /// Bytes that it sent to storage.
+    DiskWritten,
+    /// Bytes that the run's network received.
+    NetReceived,
+    /// Bytes that the run's network sent.
+    NetSent,
+    /// Open TCP connections, both ends counted.
+    TcpEstablished,
+    /// TCP connections opened, both ends counted.
+    TcpOpened,
+    /// TCP connections that ended and are remembered.
+    TcpTimeWait,
+    /// CPU seconds for each GiB that it took.
+    CpuPerGib,
+    /// Bytes sent to storage for each byte that it took.
+    WrittenPerByte,
+    /// Flushes of the host's disks for each MiB that it took.
+    FlushesPerMib,
+    /// Median of the times from intended sending to arrival or answer.
+    LatencyP50,
+    /// 99 of 100 of these are at most as long.
+    LatencyP99,
+    /// Share of the events sent that never arrived.
+    Loss,
+    /// Arrivals beyond the first, for each event sent.
+    Doubled,
+    /// How long it went on sending after the load had ended.
+    Drain,
+}
+
+/// Which way of a row is better.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Ranking {
+    /// More.
+    Higher,
+    /// Less.
+    Lower,
+    /// Less, where all did the same work: else who did less wins.
+    LowerForEqualWork,
+    /// Neither: it tells what was done, and not how well.
+    Neither,
+}
+
+impl SubjectsMetric {
+    /// All of them, in the order of the table.
+    pub const ALL: [Self; 21] = [
+        Self::Accepted,
+        Self::Delivered,
+        Self::CpuSystem,
+        Self::CpuUser,
+        Self::Load,
+        Self::MemoryPeak,
+        Self::DiskRead,
+        Self::DiskWritten,
+        Self::NetReceived,
+        Self::NetSent,
+        Self::TcpEstablished,
+        Self::TcpOpened,
+        Self::TcpTimeWait,
+        Self::CpuPerGib,
+        Self::WrittenPerByte,
+        Self::FlushesPerMib,
+        Self::LatencyP50,
+        Self::LatencyP99,
+        Self::Loss,
+        Self::Doubled,
+        Self::Drain,
+    ];
+
+    /// Which way is better.
+    #[must_use]
+    pub const fn ranking(self) -> Ranking {
+        match self {
+            Self::Accepted | Self::Delivered => Ranking::Higher,
+            Self::MemoryPeak | Self::CpuPerGib | Self::Loss | Self::Doubled => Ranking::Lower,
+            Self::CpuSystem | Self::CpuUser | Self::LatencyP50 | Self::LatencyP99 | Self::Drain => {
+                Ranking::LowerForEqualWork
+            }
+            Self::Load
+            | Self::DiskRead
+            | Self::DiskWritten
+            | Self::NetReceived
+            | Self::NetSent
+            | Self::TcpEstablished
+            | Self::TcpOpened
+            | Self::TcpTimeWait
+            | Self::WrittenPerByte
+            | Self::FlushesPerMib => Ranking::Neither,
+        }
+    }
+
+    /// Whether two of them are compared by their difference, since they may be
+    /// zero.
+    pub(super) const fn is_difference(self) -> bool {
+        matches!(self, Self::Loss | Self::Doubled | Self::Drain)
+    }
+
+    /// The goal whose doubts spoil it.
+    pub(super) const fn goal(self) -> GoalMetric {
+        match self {
+            Self::Accepted => GoalMetric::IngressThroughput,
+            Self::Delivered | Self::Drain => GoalMetric::EgressThroughput,
+            Self::LatencyP50 => GoalMetric::EventLatency(LatencyQuantile::P50),
+            Self::LatencyP99 => GoalMetric::EventLatency(LatencyQuantile::P99),
+            Self::Loss => GoalMetric::Loss,
+            Self::Doubled => GoalMetric::Doubled,
+            Self::CpuSystem | Self::CpuUser | Self::CpuPerGib => GoalMetric::Cpu,
+            _ => GoalMetric::Memory,
+        }
+    }
+
+    /// The run's number, or why there is none.
+    pub(super) fn value(self, run: &RunSummary) -> Result<f64, String> {
+        let seconds = run.measured.as_secs_f64();
+        let taken = || taken_bytes(run);
+        let rate = |metric: Metric| series(run, metric, "rate");
+        let mean = |metric: Metric| series(run, metric, "mean");
+        let sum = |metric: Metric| rate(metric).map(|rate| rate * seconds);
+        match self {
+            Self::Accepted => goal(run, &GoalMetric::IngressThroughput),
+            Self::Delivered => goal(run, &GoalMetric::EgressThroughput),
+            Self::CpuSystem => rate(catalogue::SUBJECT_CPU_SYSTEM).map(|nanos| nanos / 1e9),
+            Self::CpuUser => rate(catalogue::SUBJECT_CPU_USER).map(|nanos| nanos / 1e9),
+            Self::Load => mean(catalogue::HOST_LOAD),
+            Self::MemoryPeak => goal(run, &GoalMetric::MemoryPeak),
+            Self::DiskRead => sum(catalogue::SUBJECT_READ_BYTES),
+            Self::DiskWritten => sum(catalogue::SUBJECT_WRITE_BYTES),
+            Self::NetReceived => sum(catalogue::HOST_NET_RECEIVE_BYTES),
+            Self::NetSent => sum(catalogue::HOST_NET_SEND_BYTES),
+            Self::TcpEstablished => mean(catalogue::HOST_TCP_ESTABLISHED),
+            Self::TcpOpened => sum(catalogue::HOST_TCP_OPENED),
+            Self::TcpTimeWait => mean(catalogue::HOST_TCP_TIME_WAIT),
+            Self::CpuPerGib => {
+                let cpu = goal(run, &GoalMetric::Cpu)? * seconds;
+                Ok(cpu / (taken()? / GIB))
+            }
+            Self::WrittenPerByte => Ok(sum(catalogue::SUBJECT_WRITE_BYTES)? / taken()?),
+            Self::FlushesPerMib => {
+                Ok(sum(catalogue::HOST_DISK_FLUSHES)? / (taken()? / (GIB / 1024.0)))
+            }
+            Self::LatencyP50 => latency(run, LatencyQuantile::P50),
+            Self::LatencyP99 => latency(run, LatencyQuantile::P99),
+            Self::Loss => goal(run, &GoalMetric::Loss),
+            Self::Doubled => goal(run, &GoalMetric::Doubled),
+            Self::Drain => match run.figures.drain {
+                Some(drain) => Ok(drain.as_secs_f64()),
+                None => Err("it still sent when the drain ended".to_owned()),
+            },
+        }
+    }
+}
+
+/// Bytes that the subject took while it was measured.
+pub(super) fn taken_bytes(run: &RunSummary) -> Result<f64, String> {
+    let bytes = run.figures.measured.bytes_sent.filter(|bytes| *bytes > 0.0);
+    bytes.ok_or_else(|| "nothing was sent to it while measuring".to_owned())
+}
+
+fn goal(run: &RunSummary, metric: &GoalMetric) -> Result<f64, String> {
+    match run.measured(metric) {
+        crate::Measured::Value(value) => Ok(value),
+        crate::Measured::Missing { reason } => Err(reason),
+    }
+}
+
+fn series(run: &RunSummary, metric: Metric, reduction: &str) -> Result<f64, String> {
+    let key = format!("{}:{reduction}", metric.name);
+    let value = run.series.get(&key).copied();
+    value.ok_or_else(|| "it was not recorded".to_owned())
+}
+
+/// In seconds: of stamped events, else of answers.
+fn latency(run: &RunSummary, quantile: LatencyQuantile) -> Result<f64, String> {
+    let nanos = goal(run, &GoalMetric::EventLatency(quantile))
+        .or_else(|_| goal(run, &GoalMetric::Latency(quantile)))
+        .map_err(|_| "no event was stamped and no answer timed".to_owned())?;
+    Ok(nanos / 1e9)
+}

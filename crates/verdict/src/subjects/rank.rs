@@ -1,0 +1,169 @@
+//! Who is better than whom, for one row.
+
+use stillwell_stats::{Differences, Level, LogRatios, PairedEffect, holm};
+
+use super::SubjectsMetric;
+use crate::limits;
+
+/// How one subject compares with another by one row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairFound {
+    /// The first subject, by its place among the columns.
+    pub one: usize,
+    /// The second.
+    pub other: usize,
+    /// Blocks in which both have a number.
+    pub blocks: u32,
+    /// The second by the first, less one; the second less the first where a number
+    /// may be zero.
+    pub change: f64,
+    /// The chance of as much without any difference, by Holm over all pairs of the
+    /// row.
+    pub p_value: f64,
+}
+
+/// The numbers of one subject, by its place and by blocks; `group` holds those
+/// that may be compared with each other.
+#[derive(Clone, Debug)]
+pub(super) struct Ranked {
+    pub(super) column: usize,
+    pub(super) group: usize,
+    pub(super) by_block: Vec<(u32, f64)>,
+}
+
+impl Ranked {
+    pub(super) fn mean(&self) -> f64 {
+        let sum: f64 = self.by_block.iter().map(|(_, value)| value).sum();
+        sum / f64::from(
+            u32::try_from(self.by_block.len())
+                .unwrap_or(u32::MAX)
+                .max(1),
+        )
+    }
+}
+
+/// All pairs within groups that have blocks enough in common, with p values that
+/// hold together.
+pub(super) fn pairs(metric: SubjectsMetric, ranked: &[Ranked]) -> Vec<PairFound> {
+    let mut found = Vec::new();
+    for (at, one) in ranked.iter().enumerate() {
+        for other in &ranked[at + 1..] {
+            if one.group == other.group {
+                found.extend(pair(metric, one, other));
+            }
+        }
+    }
+    let raw: Vec<f64> = found.iter().map(|pair| pair.p_value).collect();
+    for (pair, adjusted) in found.iter_mut().zip(holm(&raw)) {
+        pair.p_value = adjusted;
+    }
+    found
+}
+
+fn pair(metric: SubjectsMetric, one: &Ranked, other: &Ranked) -> Option<PairFound> {
+    let both: Vec<(f64, f64)> = one
+        .by_block
+        .iter()
+        .filter_map(|(block, value)| {
+            let mut others = other.by_block.iter();
+            let (_, paired) = others.find(|(own, _)| own == block)?;
+            Some((*value, *paired))
+        })
+        .collect();
+    let blocks = u32::try_from(both.len()).unwrap_or(u32::MAX);
+    if blocks < limits::PAIRS_MIN {
+        return None;
+    }
+    let effect = effect(metric, &both)?;
+    Some(PairFound {
+        one: one.column,
+        other: other.column,
+        blocks,
+        change: effect.relative().value,
+        p_value: effect.p_value(),
+    })
+}
+
+fn effect(metric: SubjectsMetric, both: &[(f64, f64)]) -> Option<PairedEffect> {
+    let level = Level::NINETY_FIVE;
+    if !metric.is_difference()
+        && let Ok(ratios) = LogRatios::from_pairs(both)
+    {
+        return ratios.effect(level).ok();
+    }
+    Differences::from_pairs(both).ok()?.effect(level).ok()
+}
+
+/// The places of `group`: the one that is certainly better than all others, or
+/// those that nobody is certainly better than.
+pub(super) fn places(
+    group: &[&Ranked],
+    pairs: &[PairFound],
+    is_higher_better: bool,
+) -> Vec<(usize, Place)> {
+    let better = |one: f64, other: f64| match is_higher_better {
+        true => one > other,
+        false => one < other,
+    };
+    let between = |one: usize, other: usize| {
+        pairs.iter().find(|pair| {
+            (pair.one, pair.other) == (one, other) || (pair.one, pair.other) == (other, one)
+        })
+    };
+    let beats = |one: &Ranked, other: &Ranked| {
+        between(one.column, other.column).is_some_and(|pair| {
+            // A mean and a pair may point apart where blocks are missing.
+            let falls = pair.change < 0.0;
+            let other_is_lower = falls == (pair.other == other.column);
+            pair.p_value <= limits::BETTER_CHANCE
+                && pair.change != 0.0
+                && other_is_lower == is_higher_better
+        })
+    };
+    let is_tested = |one: &&Ranked| {
+        let mut others = group.iter().filter(|other| other.column != one.column);
+        group.len() > 1 && others.all(|other| between(one.column, other.column).is_some())
+    };
+    let best = group.iter().copied().reduce(|best, one| {
+        if better(one.mean(), best.mean()) {
+            one
+        } else {
+            best
+        }
+    });
+    let Some(best) = best.filter(is_tested) else {
+        return Vec::new();
+    };
+    let others = || {
+        group
+            .iter()
+            .copied()
+            .filter(|one| one.column != best.column)
+    };
+    if others().all(|other| beats(best, other)) {
+        let behind = others().map(|other| (other.column, Place::Behind));
+        return std::iter::once((best.column, Place::Winner))
+            .chain(behind)
+            .collect();
+    }
+    let placed = others().map(|other| match beats(best, other) {
+        true => (other.column, Place::Behind),
+        false => (other.column, Place::Tied),
+    });
+    std::iter::once((best.column, Place::Tied))
+        .chain(placed)
+        .collect()
+}
+
+/// Where a subject stands by one row.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Place {
+    /// Certainly better than every other that it may be compared with.
+    Winner,
+    /// Nobody is certainly better, and it is not certainly better than all.
+    Tied,
+    /// Another is certainly better.
+    Behind,
+    /// Nothing is said.
+    None,
+}

@@ -1,0 +1,284 @@
+use proptest::prelude::*;
+use stillwell_metric::{Labels, catalogue};
+use stillwell_plan::{ContenderPlan, PlacementPlan};
+use stillwell_units::Seed;
+
+use super::*;
+use crate::fixture::{Story, generator, rig, sink};
+
+fn contender(name: &str, durability: Option<Durability>) -> ContenderPlan {
+    ContenderPlan {
+        name: name.to_owned(),
+        subject: rig().subject,
+        version: None,
+        files: Vec::new(),
+        durability,
+        delivery: None,
+    }
+}
+
+fn plan(contenders: Vec<ContenderPlan>, runs: u32) -> SubjectsPlan {
+    let rig = stillwell_plan::RigPlan {
+        placement: PlacementPlan::default(),
+        ..rig()
+    };
+    SubjectsPlan {
+        name: "e".to_owned(),
+        summary: None,
+        folder: "/e".into(),
+        rig,
+        contenders,
+        runs,
+        seed: Seed::from_number(1),
+    }
+}
+
+/// A healthy run with so many CPU nanoseconds a second, bytes a second taken and
+/// sent to storage.
+fn run(name: &str, block: u32, cpu: f64, taken: f64, written: f64) -> RunSummary {
+    Story::healthy()
+        .placed(name, block)
+        .with(catalogue::SUBJECT_CPU, Labels::none(), cpu)
+        .with(catalogue::BYTES_WRITTEN, generator(), taken)
+        .with(catalogue::BYTES_RECEIVED, sink(), taken)
+        .with(catalogue::SUBJECT_WRITE_BYTES, Labels::none(), written)
+        .with(catalogue::HOST_DISK_FLUSHES, Labels::none(), 0.0)
+        .summary()
+}
+
+fn cell_of(verdict: &SubjectsVerdict, metric: SubjectsMetric, column: usize) -> &SubjectsCell {
+    let row = verdict
+        .rows
+        .iter()
+        .find(|row| row.metric == metric)
+        .unwrap();
+    &row.cells[column]
+}
+
+fn place_of(verdict: &SubjectsVerdict, metric: SubjectsMetric, column: usize) -> Place {
+    match cell_of(verdict, metric, column) {
+        SubjectsCell::Value { place, .. } => *place,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Some runs of `a` and `b`, `b` with `factor` times the CPU.
+fn two(blocks: u32, factor: f64, taken: [f64; 2]) -> (SubjectsPlan, Vec<RunSummary>) {
+    let plan = plan(vec![contender("a", None), contender("b", None)], blocks);
+    let runs = (1..=blocks).flat_map(|block| {
+        let drift = 1.0 + 0.1 * f64::from(block) + 0.001 * f64::from(block * block % 7);
+        [
+            run("a", block, 0.3e9 * drift, taken[0], 0.0),
+            run(
+                "b",
+                block,
+                0.3e9 * factor * (1.0 + 0.1 * f64::from(block)),
+                taken[1],
+                0.0,
+            ),
+        ]
+    });
+    (plan, runs.collect())
+}
+
+#[test]
+fn a_certain_difference_has_a_winner_although_blocks_drift() {
+    let (plan, runs) = two(6, 1.3, [100_000.0; 2]);
+    let verdict = judge_subjects(&plan, &runs);
+    assert_eq!(
+        place_of(&verdict, SubjectsMetric::CpuPerGib, 0),
+        Place::Winner
+    );
+    assert_eq!(
+        place_of(&verdict, SubjectsMetric::CpuPerGib, 1),
+        Place::Behind
+    );
+}
+
+#[test]
+fn what_is_not_certain_is_a_tie() {
+    let (plan, runs) = two(6, 1.0, [100_000.0; 2]);
+    let verdict = judge_subjects(&plan, &runs);
+    for column in [0, 1] {
+        assert_eq!(
+            place_of(&verdict, SubjectsMetric::Delivered, column),
+            Place::Tied
+        );
+        assert_eq!(
+            place_of(&verdict, SubjectsMetric::MemoryPeak, column),
+            Place::Tied
+        );
+    }
+}
+
+#[test]
+fn three_blocks_crown_nobody() {
+    let (plan, runs) = two(3, 2.0, [100_000.0; 2]);
+    let verdict = judge_subjects(&plan, &runs);
+    assert_eq!(
+        place_of(&verdict, SubjectsMetric::CpuPerGib, 0),
+        Place::None
+    );
+    assert!(
+        verdict.remarks[0].contains("at least 4"),
+        "{:?}",
+        verdict.remarks
+    );
+}
+
+/// The slowest subject of a table of totals used least of everything, and won it.
+#[test]
+fn who_did_less_does_not_win_by_using_less() {
+    let (plan, runs) = two(6, 0.5, [100_000.0, 40_000.0]);
+    let verdict = judge_subjects(&plan, &runs);
+    let totals = verdict
+        .rows
+        .iter()
+        .filter(|row| row.metric.ranking() == Ranking::LowerForEqualWork);
+    for row in totals {
+        assert_eq!(
+            row.unranked.as_deref(),
+            Some("`b` took 40 % of what `a` took")
+        );
+        assert_eq!(row.pairs, []);
+    }
+    // For each GiB it is the other way round.
+    assert_eq!(
+        place_of(&verdict, SubjectsMetric::CpuPerGib, 0),
+        Place::Winner
+    );
+}
+
+#[test]
+fn a_claim_of_a_disk_is_held_against_what_was_written() {
+    for (claim, written, invalid) in [
+        (Durability::Memory, 0.0, None),
+        (Durability::Disk, 90_000.0, None),
+        (
+            Durability::Disk,
+            1_000.0,
+            Some("claims `disk`, and sent 0.01 bytes to storage"),
+        ),
+        (
+            Durability::Synced,
+            90_000.0,
+            Some("claims `synced`, and no disk of the host"),
+        ),
+    ] {
+        let plan = plan(vec![contender("a", Some(claim))], 4);
+        let runs: Vec<_> = (1..=4)
+            .map(|block| run("a", block, 1e8, 100_000.0, written))
+            .collect();
+        let verdict = judge_subjects(&plan, &runs);
+        let found = verdict.columns[0].invalid.as_deref();
+        match invalid {
+            None => assert_eq!(found, None),
+            Some(says) => {
+                assert!(found.is_some_and(|why| why.contains(says)), "{found:?}");
+                let cell = cell_of(&verdict, SubjectsMetric::Accepted, 0);
+                assert!(matches!(cell, SubjectsCell::Invalid { .. }), "{cell:?}");
+                assert_eq!(subjects_exit_code(&[verdict]), 4);
+            }
+        }
+    }
+}
+
+#[test]
+fn subjects_that_keep_unlike_things_are_not_compared() {
+    let all = vec![
+        contender("a", Some(Durability::Memory)),
+        contender("b", Some(Durability::Disk)),
+        contender("c", Some(Durability::Disk)),
+    ];
+    let plan = plan(all, 4);
+    let runs: Vec<_> = (1..=4)
+        .flat_map(|block| {
+            [("a", 1e8, 0.0), ("b", 3e8, 1e5), ("c", 5e8, 1e5)]
+                .map(|(name, cpu, written)| run(name, block, cpu + f64::from(block), 1e5, written))
+        })
+        .collect();
+    let verdict = judge_subjects(&plan, &runs);
+    let places = [0, 1, 2].map(|at| place_of(&verdict, SubjectsMetric::CpuPerGib, at));
+    assert_eq!(places, [Place::None, Place::Winner, Place::Behind]);
+}
+
+#[test]
+fn a_subject_that_always_dies_is_invalid_and_the_others_stay() {
+    let (mut plan, mut runs) = two(4, 1.5, [100_000.0; 2]);
+    plan.contenders.push(contender("c", None));
+    for block in 1..=4 {
+        let mut story = Story::healthy().placed("c", block);
+        story.manifest.outcome = stillwell_capture::RunOutcome::SubjectDied {
+            phase: stillwell_plan::Phase::Measure,
+        };
+        runs.push(story.summary());
+    }
+    let verdict = judge_subjects(&plan, &runs);
+    let why = verdict.columns[2].invalid.as_deref().unwrap();
+    assert!(why.contains("died"), "{why}");
+    assert_eq!(
+        place_of(&verdict, SubjectsMetric::CpuPerGib, 0),
+        Place::Winner
+    );
+}
+
+#[test]
+fn what_is_seen_of_delivery_is_held_against_what_is_expected() {
+    use Delivery::{AtLeastOnce, AtMostOnce, ExactlyOnce};
+    let found = |lost, doubled| DeliveryFound {
+        runs: 1,
+        sent: 10,
+        lost,
+        doubled,
+        ..DeliveryFound::default()
+    };
+    for (one, seen, kept) in [
+        (found(0, 0), Some(ExactlyOnce), [true, true, true]),
+        (found(0, 1), Some(AtLeastOnce), [false, true, false]),
+        (found(1, 0), Some(AtMostOnce), [true, false, false]),
+        (found(1, 1), None, [false, false, false]),
+    ] {
+        assert_eq!(one.seen(), seen);
+        let keeps =
+            [AtMostOnce, AtLeastOnce, ExactlyOnce].map(|expected| one.keeps(Some(expected)));
+        assert_eq!(keeps, kept.map(Some), "{one:?}");
+        assert_eq!(one.keeps(None), None);
+    }
+    let nothing = DeliveryFound::default();
+    assert_eq!(
+        (nothing.seen(), nothing.keeps(Some(AtMostOnce))),
+        (None, None)
+    );
+    let open = DeliveryFound {
+        unknown: Some("open".to_owned()),
+        ..found(0, 0)
+    };
+    assert_eq!((open.seen(), open.keeps(Some(ExactlyOnce))), (None, None));
+}
+
+proptest! {
+    /// For all numbers: at most one winner, who is alone in front; a tie is of two
+    /// at least.
+    #[test]
+    fn one_winner_or_a_tie(
+        values in proptest::collection::vec(
+            proptest::collection::vec(1.0_f64..100.0, 6), 2..5),
+        higher: bool,
+    ) {
+        let ranked: Vec<Ranked> = values.iter().enumerate().map(|(column, values)| Ranked {
+            column,
+            group: 0,
+            by_block: (1..).zip(values.iter().copied()).collect(),
+        }).collect();
+        let pairs = rank::pairs(SubjectsMetric::CpuPerGib, &ranked);
+        let group: Vec<&Ranked> = ranked.iter().collect();
+        let places = rank::places(&group, &pairs, higher);
+        let count = |place| places.iter().filter(|(_, found)| *found == place).count();
+        prop_assert_eq!(places.len(), ranked.len());
+        match count(Place::Winner) {
+            0 => prop_assert!(count(Place::Tied) >= 2),
+            1 => prop_assert_eq!(count(Place::Tied), 0),
+            more => prop_assert!(false, "{} winners", more),
+        }
+    }
+}
