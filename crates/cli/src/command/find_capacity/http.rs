@@ -233,7 +233,7 @@ impl Counts {
         let good = sum(&GOOD);
         let answered = sum(&Outcome::ANSWERS);
         let (asked, begun) = (
-            total(|own| own.asked.total()),
+            total(|own| own.asked.measured()),
             total(|own| own.begun.total()),
         );
         let has_schedule = matches!(plan.pace, LoadPace::Open { .. });
@@ -270,16 +270,20 @@ impl Counts {
             CapacityFigure::Latency(share) => self.quantile(share),
             CapacityFigure::LatencyMean => any.then(|| self.times.mean()),
             CapacityFigure::LatencyMax => any.then(|| float_from_u64(self.times.max())),
-            CapacityFigure::Errors => share(self.asked - self.answered + self.errors),
-            CapacityFigure::Loss => share(self.asked - self.answered),
+            CapacityFigure::Errors => share(self.unanswered() + self.errors),
+            CapacityFigure::Loss => share(self.unanswered()),
             CapacityFigure::Throughput => Some(self.reached),
         }
+    }
+
+    const fn unanswered(&self) -> u64 {
+        self.asked.saturating_sub(self.answered)
     }
 
     /// Over all but those that were answered with an error: what was never
     /// answered is later than all that was.
     fn quantile(&self, share: f64) -> Option<f64> {
-        let all = self.asked - self.errors;
+        let all = self.asked.saturating_sub(self.errors);
         let place = floor_to_u64((share * float_from_u64(all)).ceil()).max(1);
         let recorded = self.times.len();
         if all == 0 {

@@ -53,7 +53,7 @@ impl Progress {
         }
         result.count(
             "upstream_cx_total",
-            snapshot.sum(|shard| shard.connections.total()),
+            snapshot.sum(|shard| shard.connections.measured()),
         );
         result.count(
             "upstream_rq_total",
