@@ -23,7 +23,8 @@ use crate::paint::Paint;
 
 /// A generator of processes started us as one of a tree; nothing else is needed of us.
 fn be_process_of_a_tree() -> ExitCode {
-    match be_process(std::io::stdin()) {
+    let parent = std::env::args_os().nth(2);
+    match be_process(parent.as_deref(), std::io::stdin()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => ExitCode::from(error.exit_code()),
     }

@@ -194,4 +194,13 @@ impl Door<'_> {
         }
         Some(words)
     }
+
+    /// A program without arguments: a name, or a path from the file's folder on.
+    fn one_program(&self, node: &Node) -> Option<PathBuf> {
+        let program = self.filled(node)?;
+        Some(match program.contains('/') {
+            true => resolve(self.folder, program),
+            false => program.into(),
+        })
+    }
 }

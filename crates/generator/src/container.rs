@@ -91,10 +91,16 @@ pub(crate) async fn churn(worker: Rc<Worker>, containers: Containers) {
     while !worker.is_ending() {
         let begun = clock::now();
         worker.begin_paced();
-        let started = worker.unless_ending(containers.start());
-        let Some((id, outcome)) = worker.wait(Wait::Other, started).await else {
+        let pulled = worker.unless_ending(containers.pulled());
+        let Some(pulled) = worker.wait(Wait::Other, pulled).await else {
             worker.shard.count(Outcome::Unfinished);
             return;
+        };
+        // What the engine was asked to create is waited for, also at the end of the
+        // worker: without its id it could not be removed.
+        let (id, outcome) = match pulled {
+            Ok(()) => worker.wait(Wait::Other, containers.start()).await,
+            Err(outcome) => (None, outcome),
         };
         worker.shard.count(outcome);
         if outcome == Outcome::Ok {
@@ -115,12 +121,15 @@ pub(crate) async fn churn(worker: Rc<Worker>, containers: Containers) {
 }
 
 impl Containers {
-    /// Creates and starts one: its id, if it was created, and how that ended.
-    async fn start(&self) -> (Option<String>, Outcome) {
+    /// Once the image is there.
+    async fn pulled(&self) -> Result<(), Outcome> {
         let pull = || async { self.pull().await };
-        if let Err(outcome) = self.pulled.get_or_try_init(pull).await {
-            return (None, outcome);
-        }
+        self.pulled.get_or_try_init(pull).await.copied()
+    }
+
+    /// Creates and starts one: its id, if it was created, and how that ended. Not to
+    /// be given up in the middle: what was created would stay.
+    async fn start(&self) -> (Option<String>, Outcome) {
         let asked = self.engine.ask("POST", "/containers/create", &self.body);
         let id = match asked.await {
             Ok(Answer { status: 201, body }) => id_of(&body),

@@ -33,6 +33,8 @@ pub struct Prepared {
     stamps: Option<PreparedStamps>,
     /// One for each worker whose payload has an end: cancelled once it has sent it.
     ends: Vec<Token>,
+    /// One for each worker: cancelled once it has ended, its grace included.
+    over: Vec<Token>,
 }
 
 /// What events are to be stamped with.
@@ -184,6 +186,7 @@ pub fn prepare<'s>(
     } else {
         Vec::new()
     };
+    let over = workers.iter().map(|_| Token::new()).collect();
     let streams = workers.iter().map(|worker| usize::from(worker.connections));
     let streams = streams.sum();
     Ok(Prepared {
@@ -194,6 +197,7 @@ pub fn prepare<'s>(
         turns: None,
         is_fresh: false,
         ends,
+        over,
         stamps: plan.stamps.map(|plan| PreparedStamps {
             plan,
             run: RunMark::NONE,
@@ -266,6 +270,13 @@ impl Prepared {
         &self.ends
     }
 
+    /// Cancelled, one for each worker, once it has ended after it was stopped: what
+    /// was begun is finished by then, or was cut.
+    #[must_use]
+    pub fn over(&self) -> &[Token] {
+        &self.over
+    }
+
     /// How many stamped events of each of its streams were begun, if events are
     /// stamped. Each connection has a stream.
     #[must_use]
@@ -324,6 +335,7 @@ impl Prepared {
             let ready = recipe.map(|recipe| build_beside(scope, place, &name, recipe));
             let ready = ready.transpose()?;
             let sent_all = self.ends.get(index).cloned().unwrap_or_default();
+            let over = self.over.get(index).cloned().unwrap_or_default();
             scope.worker(place.clone(), &name, move |token| {
                 let connections = prepared.connections;
                 let (set, mut state) = prepared.into_state(rate, start, turns, reserved);
@@ -331,7 +343,10 @@ impl Prepared {
                 state.stamps = stamping.is_some();
                 let sets = Sets::new(set, ready);
                 let tokens = (token, stop, sent_all);
-                worker::run((sets, stamping), state, connections, line, tokens)
+                async move {
+                    let _at_the_end = over.drop_guard();
+                    worker::run((sets, stamping), state, connections, line, tokens).await
+                }
             })?;
         }
         Ok(())

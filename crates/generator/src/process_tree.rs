@@ -2,9 +2,9 @@
 //!
 //! Each process of a tree is this program again, under the word that
 //! [`PROCESS_TREE_WORD`] is, so that each is the child of the one that the tree says.
-//! It is told on its input what is below it. Processes with children live a while and
-//! wait for them; those without become the program that was drawn for them. The
-//! kernel kills every one of them whose parent has gone, so that nothing outlives
+//! It is told by an argument who its parent is, and on its input what is below it.
+//! Processes with children live a while and wait for them; those without become the
+//! program that was drawn for them. The kernel kills every one of them whose parent has gone, so that nothing outlives
 //! the generator.
 
 mod grow;
@@ -110,6 +110,7 @@ fn root(own: &Path) -> io::Result<Child> {
     command
         .arg0("stillwell")
         .arg(PROCESS_TREE_WORD)
+        .arg(std::process::id().to_string())
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

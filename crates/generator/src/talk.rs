@@ -150,17 +150,17 @@ async fn converse(
         worker.shard.count(Outcome::of_status(answer.status));
         backoff.reset();
         is_proven = true;
-        let events = events_of(worker, task.slice);
+        let events = events_of(&task);
         match dialogue.answered(answer, caller.body(), events, task.again) {
             After::Next => worker.settled(1),
             After::Later => {}
             After::Again(pause) => {
                 let again = task.again + 1;
                 feed.left = Some(Task { again, ..task });
-                let pause = worker.unless_ending(sleep(pause.as_duration()));
-                if worker.wait(Wait::Other, pause).await.is_none() {
-                    return Parting::Ended;
-                }
+                // Also once the worker is to end: what was begun has its grace, which
+                // cuts this off.
+                let pause = sleep(pause.as_duration());
+                worker.wait(Wait::Other, pause).await;
             }
         }
         if !answer.keep_alive {
@@ -169,8 +169,12 @@ async fn converse(
     }
 }
 
-fn events_of(worker: &Worker, slice: Slice) -> u64 {
-    worker.set.run(slice.first, slice.last).counts().events
+/// Events of what was sent: of its own set, which need not be the worker's first.
+fn events_of(task: &Task) -> u64 {
+    task.set
+        .run(task.slice.first, task.slice.last)
+        .counts()
+        .events
 }
 
 async fn request(

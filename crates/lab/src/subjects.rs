@@ -281,9 +281,7 @@ impl Course<'_> {
         let name = &turn.plan.contenders[turn.contender].name;
         let known = failed.get(&turn.contender).copied();
         if summary.outcome.is_completed() {
-            if known.is_none() {
-                failed.insert(turn.contender, 0);
-            }
+            failed.insert(turn.contender, 0);
             return;
         }
         let folder = self.results.run(&turn.plan.name, turn.block, name);

@@ -16,3 +16,5 @@ mod orchestration;
 mod resume;
 #[path = "lab/sequential.rs"]
 mod sequential;
+#[path = "lab/subjects.rs"]
+mod subjects;

@@ -50,6 +50,13 @@ pub fn smaps(field: &str, labels: &Labels, pathname: &str, bytes: u64) -> Sample
     )
 }
 
+/// That `/proc/PID/smaps` is longer than what is read of it, so that nothing of it
+/// is told: 1.
+#[must_use]
+pub fn smaps_too_long(labels: &Labels) -> Sample {
+    gauge("smaps.too_long".to_owned(), labels.clone(), Value::Int(1))
+}
+
 /// A number of a file of a control group, version 2.
 #[must_use]
 pub fn cgroup(file: &str, keys: &[&str], labels: &Labels, value: f64) -> Sample {

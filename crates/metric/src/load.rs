@@ -120,6 +120,9 @@ pub struct LoadShard {
     pub warmup_sent: Cell,
     /// Requests that the schedule has asked for so far; stays 0 without one.
     pub asked: PhasedCell,
+    /// Requests that were due in the measured time and never begun, once the
+    /// worker has ended; stays 0 without a schedule.
+    pub overdue: Cell,
     /// How requests ended, in the order of [`Outcome::ALL`].
     pub outcomes: [Cell; Outcome::ALL.len()],
     /// The same for requests of the warm-up.
@@ -188,6 +191,7 @@ impl LoadShard {
             sent: Cell::default(),
             warmup_sent: Cell::default(),
             asked: PhasedCell::default(),
+            overdue: Cell::default(),
             outcomes: Default::default(),
             warmup_outcomes: Default::default(),
             connections: PhasedCell::default(),
@@ -234,6 +238,14 @@ impl LoadShard {
     #[must_use]
     pub fn begun_in_all(&self) -> u64 {
         self.begun.total() + self.warmup_begun.total()
+    }
+
+    /// How many requests were due in the measured time, begun or not, once the
+    /// worker has ended: those that its schedule came to where it is drawn, and not
+    /// those that it asks for in the mean.
+    #[must_use]
+    pub fn due(&self) -> u64 {
+        self.begun.total() + self.overdue.total()
     }
 
     /// How many requests ended so, warm-up included.

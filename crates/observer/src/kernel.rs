@@ -35,7 +35,7 @@ pub(crate) struct KernelReader {
     /// What each process is, and its CPU ticks at the last beat: user, system.
     known: BTreeMap<u32, (Labels, [u64; 2])>,
     last: Option<Moment>,
-    /// Whether marks of what was touched have been cleared before.
+    /// Whether the marks of what was touched were all cleared the last time.
     is_cleared: bool,
 }
 
@@ -119,21 +119,23 @@ impl KernelReader {
         buffer: &mut Vec<u8>,
         samples: &mut Vec<Sample>,
     ) {
-        let mut total = None;
+        let (mut total, mut is_cleared) = (None, true);
         for one in living {
             let folder = self.proc.join(one.pid.to_string());
             let text = text::read(&folder.join("smaps_rollup"), buffer);
-            if let Some(bytes) = text.and_then(|text| kilobytes(text, b"Referenced:")) {
-                total = Some(total.unwrap_or(0) + bytes);
-            }
+            // One without the mark has gone.
+            let Some(bytes) = text.and_then(|text| kilobytes(text, b"Referenced:")) else {
+                continue;
+            };
+            total = Some(total.unwrap_or(0) + bytes);
             // Where it is not permitted the marks stay, and tell of all time.
-            drop(fs::write(folder.join("clear_refs"), "1"));
+            is_cleared &= fs::write(folder.join("clear_refs"), "1").is_ok();
         }
-        // Before the first clearing it would be all that was ever touched.
+        // Without a clearing before it would be all that was ever touched.
         if self.is_cleared {
             samples.extend(total.map(series::working_set));
         }
-        self.is_cleared = true;
+        self.is_cleared = is_cleared && total.is_some();
     }
 
     /// The folder of the version 2 group that a process is in, unless that is the root.
@@ -192,6 +194,11 @@ fn add_mappings(folder: &Path, labels: &Labels, buffer: &mut Vec<u8>, samples: &
         samples.extend(sizes);
     }
     if let Some(text) = text::read(&folder.join("smaps"), buffer) {
+        // Sums over a part would look like those of the whole.
+        if text::is_cut(text) {
+            samples.push(series::smaps_too_long(labels));
+            return;
+        }
         for (pathname, sizes) in Mappings::read(text).by_pathname {
             let sizes = sizes.into_iter();
             samples

@@ -5,7 +5,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Longest file that is read; the kernel's are far shorter.
+/// Longest file that is read; the kernel's are far shorter, save `smaps` of processes
+/// with very many mappings.
 const FILE_BYTES_MAX: usize = 4 << 20;
 
 /// Kilobytes, sectors and pages as bytes: `amount × scale`.
@@ -75,6 +76,11 @@ impl Watch {
 /// What the file at `path` says now, in `buffer`.
 pub(crate) fn read<'a>(path: &Path, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     read_file(&File::open(path).ok()?, buffer).ok()
+}
+
+/// Whether `text` may be only the beginning of its file.
+pub(crate) const fn is_cut(text: &[u8]) -> bool {
+    text.len() >= FILE_BYTES_MAX
 }
 
 fn read_file<'a>(file: &File, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {

@@ -15,6 +15,9 @@ use draw::{Draw, Zipf};
 /// What floats may lack of a whole request.
 const ROUNDING: f64 = 1e-6;
 
+/// Of so many what is drawn comes near enough to its mean.
+const WALKED_MAX: u64 = 100_000;
+
 /// The moments, one after the other, at which the requests of a [`Part`] are due.
 /// They never go back, follow from plan and seed alone, and in the long run are
 /// as many as the curve asks for: exactly so where they are even, in bursts or
@@ -135,15 +138,23 @@ impl Arrivals {
         }
     }
 
-    /// How many are due at `now` and were not taken. Takes longer the more they
-    /// are.
+    /// How many are due from `from` to `until` and were not taken, of the first
+    /// `most` of the whole load. Takes longer the more they are; of very many the
+    /// last ones are told by the curve and not drawn.
     #[must_use]
-    pub fn overdue(&self, now: Moment) -> u64 {
+    pub fn overdue(&self, from: Moment, until: Moment, most: Option<u64>) -> u64 {
         let mut ahead = self.clone();
-        while ahead.next <= now {
+        let mut count = 0;
+        while ahead.next <= until && most.is_none_or(|most| ahead.number() < most) {
+            if ahead.taken - self.taken >= WALKED_MAX {
+                let before = ahead.next.max(from) - Nanos::new(1);
+                let [all, told] = [until, before].map(|at| ahead.asked_until(at, most));
+                return count + floor_to_u64((all - told).max(0.0).round());
+            }
+            count += u64::from(ahead.next >= from);
             ahead.advance();
         }
-        ahead.taken - self.taken
+        count
     }
 
     /// When the one after those that were taken is due.

@@ -19,4 +19,7 @@ pub struct BenchPlan {
     pub significant_figures: u8,
     /// Whether events may be lost, doubled or damaged without the bench failing.
     pub lossy: bool,
+    /// Rounds through the recording that must all be sent before the time is over;
+    /// none where the time is as good an end.
+    pub rounds_due: Option<u64>,
 }

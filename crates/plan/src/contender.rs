@@ -38,6 +38,9 @@ pub struct ContenderPlan {
     pub name: String,
     /// How it is started, known ready and stopped.
     pub subject: SubjectPlan,
+    /// The program that is measured, where the command starts another one that starts
+    /// it: a name, or a path that may hold placeholders.
+    pub program: Option<PathBuf>,
     /// A command whose first line says which version it is.
     pub version: Option<Vec<String>>,
     /// Configuration files that belong to what was measured.

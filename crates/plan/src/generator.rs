@@ -174,6 +174,11 @@ pub enum FileLayout {
         /// Older parts that are kept of each log.
         rotations: u8,
     },
+    /// One file that all is written to the end of, whatever stands in it already.
+    Appended {
+        /// The file; it is made where it is not there.
+        path: PathBuf,
+    },
 }
 
 /// A tree of files, and how fast it is worked on.

@@ -54,6 +54,13 @@ impl fmt::Display for Endpoint {
     }
 }
 
+impl Endpoint {
+    /// Whether requests that come in here can be refused.
+    pub(crate) const fn can_refuse(&self) -> bool {
+        matches!(self, Self::Http(_) | Self::SplunkHec(_))
+    }
+}
+
 impl FromStr for Endpoint {
     type Err = ParseError;
 

@@ -40,6 +40,14 @@ pub enum RelayError {
         /// The output.
         endpoint: String,
     },
+    /// What is sent there gets no answer.
+    #[error(
+        "nothing that comes by {endpoint} can be refused: `--refuse` needs an input by `http://` or `hec://`"
+    )]
+    CannotRefuse {
+        /// The input.
+        endpoint: String,
+    },
     /// The input's name has no address.
     #[error("find the address of {endpoint}")]
     Resolve {
@@ -93,6 +101,10 @@ pub struct BoundRelay {
 /// # Errors
 /// [`RelayError`] where an option cannot be carried out.
 pub fn bind(options: RelayOptions) -> Result<BoundRelay, RelayError> {
+    if options.faults.refuse.is_some() && !options.input.can_refuse() {
+        let endpoint = options.input.to_string();
+        return Err(RelayError::CannotRefuse { endpoint });
+    }
     let output = Output::new(&options.output)?;
     let input = BoundInput::bind(&options.input)?;
     let metrics = options

@@ -49,6 +49,9 @@ pub struct BenchReport {
     pub ledger: Option<LedgerRecord>,
     /// What the receiver said of the events of the whole run, where it says anything.
     pub answers: Option<BenchAnswers>,
+    /// The rounds through the recording that were to be sent, where the limit came
+    /// before all of them were.
+    pub rounds_cut: Option<u64>,
     /// Whether events may be lost, doubled or damaged.
     pub lossy: bool,
     /// The digits of latencies, from 1 to 5.
@@ -124,6 +127,16 @@ impl BenchReport {
     #[must_use]
     pub fn failures(&self) -> Vec<String> {
         let mut failures = Vec::new();
+        // That is no loss which one may allow: nothing was tried, or not all.
+        if self.sent.events == 0 {
+            failures.push("nothing was sent".to_owned());
+        } else if let Some(rounds) = self.rounds_cut {
+            let sent = self.sent.events;
+            failures.push(format!(
+                "the limit ended it before all of {rounds} rounds were through: {sent} events were sent; give it \
+                 more time by `limit`, or fewer rounds"
+            ));
+        }
         if self.lossy {
             return failures;
         }

@@ -31,7 +31,7 @@ pub struct CapacityReport {
     pub bounds: Vec<CapacityBound>,
     /// Every probe, in the order in which they were made.
     pub probes: Vec<CapacityProbe>,
-    /// What came of it; `None` where it was interrupted first.
+    /// What came of it; `None` where it was interrupted, or could not go on.
     pub answer: Option<CapacityAnswer>,
     /// How near the answer was to be, as a share of it.
     pub within: f64,
@@ -65,6 +65,9 @@ pub struct KneeFound {
     pub peak: Option<UslPoint>,
     /// The highest load that was tried.
     pub connections_max: u32,
+    /// Probes that are no part of the law: they broke a bound, or say nothing of the
+    /// target.
+    pub left_out: usize,
 }
 
 /// What a rate counts.

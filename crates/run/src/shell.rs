@@ -65,6 +65,8 @@ pub(crate) struct Shell {
     /// Cancelled, all of them, once all that is to be sent is; empty where that has
     /// no end.
     load_ends: Vec<Token>,
+    /// Cancelled, all of them, once generators that were stopped have ended.
+    load_over: Vec<Token>,
     shards: Vec<Arc<dyn Shard>>,
     sinks: Vec<Arc<SinkShard>>,
     sampler: Option<SamplerHandle>,
@@ -120,6 +122,7 @@ impl Shell {
             killed: false,
             generators: Vec::new(),
             load_ends: Vec::new(),
+            load_over: Vec::new(),
             shards: Vec::new(),
             sinks: Vec::new(),
             sampler: None,

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 use stillwell_legacy::nighthawk::wire::{
-    ExecutionRequest, ExecutionResponse, Schema, UnknownFields, decode_response, encode_request,
-    request_of_json, response_json,
+    ExecutionRequest, ExecutionResponse, Schema, Status, UnknownFields, decode_response,
+    encode_request, request_of_json, response_json,
 };
 use stillwell_scope::{Tasks, Token};
 use tokio::select;
@@ -45,7 +45,8 @@ enum Event {
 /// `DistributedRequestStream`: each start goes to all of its services at the same
 /// time, and is answered once, when all of them have. A cancellation goes to all
 /// services of the load that is on. Results of a load with an `execution_id` are
-/// kept, as if they had been stored in the sink.
+/// kept, as if they had been stored in the sink, in place of those of an earlier load
+/// of that name; a service that failed is kept with its error.
 pub(crate) async fn stream(site: Rc<Site>, mut call: Call) -> Result<(), Ended> {
     let mut running: Option<Distribution> = None;
     let (mut is_open, mut is_closing) = (true, false);
@@ -153,13 +154,13 @@ impl Distribution {
     /// The answer to the client; results are kept where they have an id.
     fn finish(self, site: &Site, wants_samples: bool) -> Result<Vec<u8>, Ended> {
         drop(self.tasks);
-        let mut responses = Vec::new();
+        let (mut responses, mut kept) = (Vec::new(), Vec::new());
         for (service, answer) in self.services.iter().zip(self.answers) {
             responses.push(match answer.map(|answer| *answer) {
                 Some(Ok(mut response)) => {
                     if !self.id.is_empty() {
                         response.execution_id.clone_from(&self.id);
-                        site.store.put(&self.id, response.clone())?;
+                        kept.push(response.clone());
                     }
                     if let Some(output) = response.output.as_mut().filter(|_| !wants_samples) {
                         strip_samples(output);
@@ -169,14 +170,32 @@ impl Distribution {
                 }
                 Some(Err(error)) => {
                     let (code, message) = (code_of(&error), explained(&error));
+                    kept.push(failure(code, service, &message, &self.id));
                     let error = json!({ "code": code, "message": message });
                     json!({ "service": service, "error": error })
                 }
                 None => continue,
             });
         }
+        if !self.id.is_empty() {
+            site.store.replace(&self.id, kept)?;
+        }
         let response = json!({ "service_response": responses });
         encode("nighthawk.DistributedResponse", &response)
+    }
+}
+
+/// What is kept of a service that made no load: whoever asks for the whole must know
+/// that a part is missing.
+fn failure(code: u32, service: &Value, message: &str, id: &str) -> ExecutionResponse {
+    let address = address(service).unwrap_or_default();
+    ExecutionResponse {
+        output: None,
+        error_detail: Some(Status {
+            code,
+            message: format!("{address}: {message}"),
+        }),
+        execution_id: id.to_owned(),
     }
 }
 

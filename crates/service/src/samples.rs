@@ -6,7 +6,7 @@
 //! have them are put together as those of several workers are.
 
 use serde_json::{Value, json};
-use stillwell_legacy::nighthawk::wire::ExecutionResponse;
+use stillwell_legacy::nighthawk::wire::{ExecutionResponse, Status};
 use stillwell_legacy::nighthawk::{Output, UserDefinedOutput, WorkerResult};
 use stillwell_report::load::{GLOBAL, LOAD_SCHEMA, LoadResult, nighthawk_result};
 
@@ -58,14 +58,20 @@ fn samples_of(result: &WorkerResult) -> Option<LoadResult> {
 /// Each one's `global` is called `service_N`, and the new `global` is all of them
 /// together: counters summed, histograms added, so that quantiles are those of all
 /// samples. Where one of them came without its histograms there is no new `global`,
-/// and all results stand side by side as they came. The first failure is that of
-/// the whole.
+/// and all results stand side by side as they came. Where one of them came without
+/// any result there is no `global` at all: the others' are no whole. Failures are
+/// told together, by the code of the first.
 #[must_use]
 pub fn merge_responses(responses: &[ExecutionResponse]) -> ExecutionResponse {
-    let failed = responses.iter().find_map(|response| {
-        let detail = response.error_detail.as_ref();
-        detail.filter(|detail| detail.code != 0).cloned()
-    });
+    let details = responses.iter();
+    let details = details.filter_map(|response| response.error_detail.as_ref());
+    let failed = details
+        .filter(|detail| detail.code != 0)
+        .cloned()
+        .reduce(|first, next| Status {
+            message: format!("{}; {}", first.message, next.message),
+            ..first
+        });
     let id = responses
         .iter()
         .map(|response| response.execution_id.clone());
@@ -93,14 +99,19 @@ fn merge(responses: &[ExecutionResponse]) -> Option<Output> {
         timestamp: outputs().filter_map(|output| output.timestamp).max(),
         version: first.version.clone(),
     };
-    if let Some(parts) = parts {
-        let services = outputs().filter_map(Output::global).enumerate();
-        merged
-            .results
-            .extend(services.map(|(number, global)| WorkerResult {
-                name: format!("service_{number}"),
-                ..global.clone()
-            }));
+    let is_whole = responses.iter().all(|response| response.output.is_some());
+    let services = responses.iter().enumerate();
+    let services = services.filter_map(|(number, response)| {
+        let global = response.output.as_ref()?.global()?;
+        Some(WorkerResult {
+            name: format!("service_{number}"),
+            ..global.clone()
+        })
+    });
+    if !is_whole {
+        merged.results.extend(services);
+    } else if let Some(parts) = parts {
+        merged.results.extend(services);
         let whole = LoadResult::merged(GLOBAL, &parts);
         merged.results.push(nighthawk_result(&whole));
         strip_samples(&mut merged);
@@ -172,6 +183,25 @@ mod tests {
             let again = again.output.unwrap();
             prop_assert_eq!(&again.global().unwrap().statistics, &whole.statistics);
         }
+    }
+
+    /// The result of the others stood there as that of the whole.
+    #[test]
+    fn where_a_service_failed_there_is_no_whole() {
+        let failed = |message: &str| ExecutionResponse {
+            error_detail: Some(Status {
+                code: 14,
+                message: message.to_owned(),
+            }),
+            ..ExecutionResponse::default()
+        };
+        let merged = merge_responses(&[failed("a"), response(&[3]), failed("b")]);
+        let detail = merged.error_detail.unwrap();
+        assert_eq!((detail.code, detail.message.as_str()), (14, "a; b"));
+        let output = merged.output.unwrap();
+        let names: Vec<_> = output.results.iter().map(|own| own.name.as_str()).collect();
+        assert_eq!(names, ["service_1"]);
+        assert_eq!(merge_responses(&[failed("a")]).output, None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 use stillwell_legacy::nighthawk::wire::{
-    ExecutionResponse, Schema, UnknownFields, response_json, response_of_json,
+    ExecutionResponse, Schema, UnknownFields, encode_response, response_json, response_of_json,
 };
 
 use crate::grpc::{Call, Code, Ended};
@@ -20,45 +20,119 @@ const EXECUTIONS_MAX: usize = 64;
 /// Results of one execution.
 const RESULTS_MAX: usize = 256;
 
+/// Bytes of all results together, as they come over the wire; the oldest executions
+/// go for new ones.
+const BYTES_MAX: usize = 256 << 20;
+
 /// Results by the id of their execution.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Store {
-    executions: RefCell<VecDeque<(String, Vec<ExecutionResponse>)>>,
+    bytes_max: usize,
+    /// The oldest first.
+    executions: RefCell<VecDeque<Execution>>,
+}
+
+#[derive(Debug)]
+struct Execution {
+    id: String,
+    results: Vec<ExecutionResponse>,
+    bytes: usize,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self {
+            bytes_max: BYTES_MAX,
+            executions: RefCell::default(),
+        }
+    }
 }
 
 impl Store {
     /// Keeps one more result of the execution `id`.
     pub(crate) fn put(&self, id: &str, response: ExecutionResponse) -> Result<(), Ended> {
+        let bytes = bytes_of(&response)?;
         let mut executions = self.executions.borrow_mut();
-        let known = executions.iter_mut().find(|(own, _)| own == id);
-        let Some((_, results)) = known else {
-            if executions.len() == EXECUTIONS_MAX {
-                executions.pop_front();
+        let known = executions.iter().position(|own| own.id == id);
+        let mut own = match known.and_then(|at| executions.get(at)) {
+            Some(own) if own.results.len() >= RESULTS_MAX => {
+                let why = format!("{RESULTS_MAX} results of {id} are here already");
+                return Err(Ended::new(Code::ResourceExhausted, why));
             }
-            executions.push_back((id.to_owned(), vec![response]));
-            return Ok(());
-        };
-        if results.len() == RESULTS_MAX {
-            let why = format!("{RESULTS_MAX} results of {id} are here already");
-            return Err(Ended::new(Code::ResourceExhausted, why));
+            Some(own) if own.bytes.saturating_add(bytes) > self.bytes_max => {
+                return Err(self.too_long(id));
+            }
+            Some(_) => known.and_then(|at| executions.remove(at)),
+            None => None,
         }
-        results.push(response);
+        .unwrap_or_else(|| Execution {
+            id: id.to_owned(),
+            results: Vec::new(),
+            bytes: 0,
+        });
+        own.results.push(response);
+        own.bytes = own.bytes.saturating_add(bytes);
+        self.push(&mut executions, own)
+    }
+
+    /// Keeps `responses` as all results of the execution `id`, in place of those that
+    /// there were.
+    pub(crate) fn replace(&self, id: &str, responses: Vec<ExecutionResponse>) -> Result<(), Ended> {
+        let mut bytes: usize = 0;
+        for response in &responses {
+            bytes = bytes.saturating_add(bytes_of(response)?);
+        }
+        let mut executions = self.executions.borrow_mut();
+        executions.retain(|own| own.id != id);
+        let own = Execution {
+            id: id.to_owned(),
+            results: responses,
+            bytes,
+        };
+        self.push(&mut executions, own)
+    }
+
+    /// Keeps `own` as the newest execution; older ones make room.
+    fn push(&self, executions: &mut VecDeque<Execution>, own: Execution) -> Result<(), Ended> {
+        if own.bytes > self.bytes_max {
+            return Err(self.too_long(&own.id));
+        }
+        let bytes = |all: &VecDeque<Execution>| all.iter().map(|one| one.bytes).sum::<usize>();
+        while executions.len() >= EXECUTIONS_MAX || bytes(executions) > self.bytes_max - own.bytes {
+            executions.pop_front();
+        }
+        executions.push_back(own);
         Ok(())
+    }
+
+    fn too_long(&self, id: &str) -> Ended {
+        let why = format!(
+            "the results of {id} are longer than the {} bytes that are kept",
+            self.bytes_max
+        );
+        Ended::new(Code::ResourceExhausted, why)
     }
 
     /// All results of the execution `id` together.
     fn get(&self, id: &str) -> Result<ExecutionResponse, Ended> {
         let executions = self.executions.borrow();
-        let known = executions.iter().find(|(own, _)| own == id);
-        let (_, results) = known.ok_or_else(|| {
+        let known = executions.iter().find(|own| own.id == id);
+        let own = known.ok_or_else(|| {
             let why = format!("there are no results of an execution `{id}` here");
             Ended::new(Code::NotFound, why)
         })?;
         Ok(ExecutionResponse {
             execution_id: id.to_owned(),
-            ..merge_responses(results)
+            ..merge_responses(&own.results)
         })
     }
+}
+
+/// So long it is over the wire.
+fn bytes_of(response: &ExecutionResponse) -> Result<usize, Ended> {
+    let bytes = encode_response(response);
+    let bytes = bytes.map_err(|error| Ended::new(Code::Internal, error.to_string()))?;
+    Ok(bytes.len())
 }
 
 /// `StoreExecutionResponseStream`.
@@ -108,4 +182,60 @@ pub(crate) fn decode(name: &str, bytes: &[u8]) -> Result<Value, Ended> {
 pub(crate) fn encode(name: &str, value: &Value) -> Result<Vec<u8>, Ended> {
     let bytes = Schema::own().encode(name, value);
     bytes.map_err(|error| Ended::new(Code::Internal, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_legacy::nighthawk::wire::Status;
+
+    use super::*;
+
+    fn response(message: &str) -> ExecutionResponse {
+        ExecutionResponse {
+            error_detail: Some(Status {
+                code: 14,
+                message: message.to_owned(),
+            }),
+            ..ExecutionResponse::default()
+        }
+    }
+
+    fn told(store: &Store, id: &str) -> String {
+        let whole = store
+            .get(id)
+            .map(|whole| whole.error_detail.unwrap().message);
+        whole.unwrap_or_else(|ended| format!("{:?}", ended.code))
+    }
+
+    /// The results of both were put together.
+    #[test]
+    fn an_execution_that_is_run_again_replaces_what_there_was() {
+        let store = Store::default();
+        store
+            .replace("one", vec![response("a"), response("b")])
+            .unwrap();
+        store.put("one", response("c")).unwrap();
+        assert_eq!(told(&store, "one"), "a; b; c");
+        store.replace("one", vec![response("d")]).unwrap();
+        assert_eq!(told(&store, "one"), "d");
+    }
+
+    #[test]
+    fn the_oldest_go_where_bytes_run_out_and_what_is_too_long_is_refused() {
+        let length = bytes_of(&response("a")).unwrap();
+        let store = Store {
+            bytes_max: 2 * length,
+            ..Store::default()
+        };
+        for id in ["one", "two", "three"] {
+            store.put(id, response("a")).unwrap();
+        }
+        assert_eq!(told(&store, "one"), "NotFound");
+        store.put("two", response("b")).unwrap();
+        assert_eq!(told(&store, "two"), "a; b");
+        assert_eq!(told(&store, "three"), "NotFound");
+        let refused = store.put("two", response("c")).unwrap_err();
+        assert_eq!(refused.code, Code::ResourceExhausted);
+        assert_eq!(told(&store, "two"), "a; b");
+    }
 }

@@ -15,7 +15,7 @@ use stillwell_plan::{ContenderPlan, Delivery, Durability, SubjectsPlan};
 use stillwell_stats::{Level, one_sample};
 
 pub use self::delivery::DeliveryFound;
-use self::metric::taken_bytes;
+use self::metric::{Latencies, taken_bytes};
 pub use self::metric::{Ranking, SubjectsMetric};
 use self::rank::Ranked;
 pub use self::rank::{PairFound, Place};
@@ -56,6 +56,9 @@ pub struct ColumnFound {
     pub completed: u32,
     /// Why none of its numbers may be compared, if that is so.
     pub invalid: Option<String>,
+    /// Why its claim to keep things could not be held against anything, if that is
+    /// so.
+    pub unchecked: Option<String>,
 }
 
 /// One row of the table.
@@ -113,9 +116,10 @@ pub fn judge_subjects(plan: &SubjectsPlan, runs: &[RunSummary]) -> SubjectsVerdi
     let columns = plan.contenders.iter().zip(&runs);
     let columns: Vec<ColumnFound> = columns.map(|(one, runs)| column(one, runs)).collect();
     let unequal = unequal_work(&columns, &runs);
+    let latencies = Latencies::of(runs.iter().flatten().copied());
     let rows = SubjectsMetric::ALL
         .into_iter()
-        .filter_map(|metric| row(metric, &columns, &runs, unequal.as_deref()))
+        .filter_map(|metric| row((metric, latencies), &columns, &runs, unequal.as_deref()))
         .collect();
     let mut remarks = Vec::new();
     if plan.runs < limits::PAIRS_MIN {
@@ -144,7 +148,9 @@ pub fn judge_subjects(plan: &SubjectsPlan, runs: &[RunSummary]) -> SubjectsVerdi
 }
 
 /// The exit code of these tables: 1 where events did not arrive as often as they
-/// are to, 4 where a subject has nothing that may be believed, else 0.
+/// are to; 4 where a subject has a number that may not be believed, where fewer of
+/// its runs went to their end than were asked for, and where it is not known
+/// whether events arrived as often as they are to; else 0.
 #[must_use]
 pub fn subjects_exit_code(verdicts: &[SubjectsVerdict]) -> u8 {
     let mut columns = verdicts.iter().flat_map(|verdict| &verdict.columns);
@@ -152,7 +158,11 @@ pub fn subjects_exit_code(verdicts: &[SubjectsVerdict]) -> u8 {
         return 1;
     }
     let has_invalid = verdicts.iter().any(|verdict| {
-        verdict.columns.iter().any(|one| one.invalid.is_some())
+        let is_open = |one: &ColumnFound| {
+            let is_unknown = one.expected.is_some() && one.delivery.keeps(one.expected).is_none();
+            one.invalid.is_some() || is_unknown || one.completed < verdict.blocks
+        };
+        verdict.columns.iter().any(is_open)
             || verdict.rows.iter().any(|row| {
                 let mut cells = row.cells.iter();
                 cells.any(|cell| matches!(cell, SubjectsCell::Invalid { .. }))
@@ -171,7 +181,13 @@ fn column(plan: &ContenderPlan, runs: &[&RunSummary]) -> ColumnFound {
             || "none of its runs went to its end".to_owned(),
             ToString::to_string,
         )),
-        _ => plan.durability.and_then(|claim| unkept(claim, runs)),
+        _ => None,
+    };
+    let claim = plan.durability.filter(|_| invalid.is_none());
+    let (unkept, unchecked) = match claim.map(|claim| claim_of(claim, runs)) {
+        None | Some(Claim::Kept) => (None, None),
+        Some(Claim::Unkept(reason)) => (Some(reason), None),
+        Some(Claim::Unchecked(reason)) => (None, Some(reason)),
     };
     ColumnFound {
         name: plan.name.clone(),
@@ -180,36 +196,61 @@ fn column(plan: &ContenderPlan, runs: &[&RunSummary]) -> ColumnFound {
         delivery: DeliveryFound::of(runs),
         runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
         completed,
-        invalid,
+        invalid: invalid.or(unkept),
+        unchecked,
     }
 }
 
-/// Why a claim to keep things on disk is not believed: over all runs together.
-fn unkept(claim: Durability, runs: &[&RunSummary]) -> Option<String> {
+/// What a claim to keep things came to.
+enum Claim {
+    Kept,
+    /// It is not believed, and why.
+    Unkept(String),
+    /// Nothing can be said of it, and why.
+    Unchecked(String),
+}
+
+/// What the claim to keep things on disk came to, over all completed runs together.
+fn claim_of(claim: Durability, runs: &[&RunSummary]) -> Claim {
     if claim == Durability::Memory {
-        return None;
+        return Claim::Kept;
     }
-    let sum = |metric: SubjectsMetric| -> Option<f64> {
-        let values = runs.iter().filter(|run| run.outcome.is_completed());
-        let values = values.filter_map(|run| metric.value(run).ok());
-        values.reduce(|sum, one| sum + one)
+    // Written and taken are of the same runs.
+    let sum = |value: &dyn Fn(&RunSummary) -> Result<f64, String>| -> Option<f64> {
+        let completed = runs.iter().filter(|run| run.outcome.is_completed());
+        completed.map(|run| value(run).ok()).sum()
     };
-    let taken = runs
-        .iter()
-        .filter_map(|run| taken_bytes(run).ok())
-        .reduce(|sum, one| sum + one)?;
-    let written = sum(SubjectsMetric::DiskWritten)?;
+    let of = |metric: SubjectsMetric| sum(&|run: &RunSummary| metric.value(run, Latencies::Events));
+    let unchecked = |what: &str| {
+        let claim = claim.name();
+        Claim::Unchecked(format!(
+            "its claim to keep things (`{claim}`) was not checked: {what} in every run"
+        ))
+    };
+    let Some(taken) = sum(&taken_bytes).filter(|taken| *taken > 0.0) else {
+        return unchecked("it was not sent anything while measuring");
+    };
+    let Some(written) = of(SubjectsMetric::DiskWritten) else {
+        return unchecked("what it wrote was not recorded");
+    };
     let share = written / taken;
     if share < limits::PERSISTED_SHARE_MIN {
-        return Some(format!(
+        return Claim::Unkept(format!(
             "it claims `{}`, and sent {share:.2} bytes to storage for each byte that it took",
             claim.name()
         ));
     }
-    let flushes = sum(SubjectsMetric::FlushesPerMib)?;
-    (claim == Durability::Synced && flushes <= 0.0).then(|| {
-        "it claims `synced`, and no disk of the host was flushed while it was measured".to_owned()
-    })
+    if claim != Durability::Synced {
+        return Claim::Kept;
+    }
+    match of(SubjectsMetric::FlushesPerMib) {
+        Some(flushes) if flushes > 0.0 => Claim::Kept,
+        Some(_) => Claim::Unkept(
+            "it claims `synced`, and no disk of the host was flushed while it was measured"
+                .to_owned(),
+        ),
+        None => unchecked("flushes of the host's disks were not recorded"),
+    }
 }
 
 /// Why totals are not compared: who took less used less.
@@ -219,15 +260,9 @@ fn unequal_work(columns: &[ColumnFound], runs: &[Vec<&RunSummary>]) -> Option<St
         .zip(runs)
         .filter(|(column, _)| column.invalid.is_none())
         .filter_map(|(column, runs)| {
-            let bytes: Vec<f64> = runs
-                .iter()
-                .filter_map(|run| taken_bytes(run).ok())
-                .collect();
-            let count = u32::try_from(bytes.len()).ok().filter(|count| *count > 0)?;
-            Some((
-                bytes.iter().sum::<f64>() / f64::from(count),
-                column.name.as_str(),
-            ))
+            let completed = runs.iter().filter(|run| run.outcome.is_completed());
+            let bytes: Vec<f64> = completed.filter_map(|run| taken_bytes(run).ok()).collect();
+            Some((mean(&bytes)?, column.name.as_str()))
         })
         .collect();
     let most = means
@@ -250,7 +285,7 @@ fn unequal_work(columns: &[ColumnFound], runs: &[Vec<&RunSummary>]) -> Option<St
 
 /// One row; `None` where no subject has such a number.
 fn row(
-    metric: SubjectsMetric,
+    (metric, latencies): (SubjectsMetric, Latencies),
     columns: &[ColumnFound],
     runs: &[Vec<&RunSummary>],
     unequal: Option<&str>,
@@ -259,7 +294,7 @@ fn row(
     let mut cells: Vec<SubjectsCell> = Vec::new();
     let groups = groups(columns);
     for (at, (column, runs)) in columns.iter().zip(runs).enumerate() {
-        let (cell, by_block) = cell(metric, column, runs);
+        let (cell, by_block) = cell((metric, latencies), column, runs);
         if matches!(cell, SubjectsCell::Value { .. }) {
             ranked.push(Ranked {
                 column: at,
@@ -318,22 +353,27 @@ fn mean(values: &[f64]) -> Option<f64> {
 
 /// The cell of one subject, and its numbers by blocks.
 fn cell(
-    metric: SubjectsMetric,
+    (metric, latencies): (SubjectsMetric, Latencies),
     column: &ColumnFound,
     runs: &[&RunSummary],
 ) -> (SubjectsCell, Vec<(u32, f64)>) {
-    let goal = metric.goal();
+    let goal = metric.goal(latencies);
     let (mut by_block, mut doubt, mut missing) = (Vec::new(), None, None);
     let mut doubted = Vec::new();
     for run in runs {
         let found = column.invalid.clone();
         if let Some(found) = found.or_else(|| Some(run.doubt_about(&goal)?.to_string())) {
             doubt.get_or_insert(found);
-            doubted.extend(metric.value(run).ok().filter(|value| value.is_finite()));
+            doubted.extend(
+                metric
+                    .value(run, latencies)
+                    .ok()
+                    .filter(|value| value.is_finite()),
+            );
             continue;
         }
         let block = run.identity.as_ref().map_or(0, |own| own.pair);
-        match metric.value(run) {
+        match metric.value(run, latencies) {
             Ok(value) if value.is_finite() => by_block.push((block, value)),
             Ok(_) => {}
             Err(reason) => drop(missing.get_or_insert(reason)),

@@ -16,7 +16,7 @@ pub(crate) struct ServiceArguments {
     /// What it does
     #[arg(long, value_enum, default_value_t = ServiceRole::TrafficGeneratorService)]
     pub(crate) service: ServiceRole,
-    /// Hand these requests out, one a line: [METHOD] URL
+    /// Hand these requests out, one a line: a URL, or a method and a URL
     #[arg(long, value_name = "FILE")]
     pub(crate) requests: Option<PathBuf>,
     /// Write where it listens to FILE, as ADDRESS:PORT

@@ -51,6 +51,7 @@ pub(crate) fn run(
         watch,
         begun: clock::now(),
         probes: Vec::new(),
+        failure: None,
     };
     let found = match (&file, arguments.objective) {
         (Some(file), Objective::Bounds) => {
@@ -65,7 +66,7 @@ pub(crate) fn run(
         (None, Objective::Knee) => knee::search(&mut search),
     };
     let signal = search.watch.interrupt.signal();
-    let probes = std::mem::take(&mut search.probes);
+    let (probes, failure) = (std::mem::take(&mut search.probes), search.failure.take());
     let elapsed = clock::now().since(search.begun);
     search.watch.end();
     let found = found?;
@@ -90,7 +91,10 @@ pub(crate) fn run(
     Paint::data(&text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
     kept.map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
     Paint::say(&format!("response curve: {}", output::show_path(&folder)));
-    Ok(exit_of(&report, signal))
+    match failure {
+        Some(error) if signal.is_none() => Err(error),
+        _ => Ok(exit_of(&report, signal)),
+    }
 }
 
 /// Where something that is there, or is called like a file of ours.
@@ -139,6 +143,8 @@ struct Search<'a> {
     watch: Watch,
     begun: Moment,
     probes: Vec<CapacityProbe>,
+    /// Why it could not go on, where there are probes to tell of all the same.
+    failure: Option<CommandError>,
 }
 
 /// What a search found, and of what.
@@ -146,7 +152,7 @@ struct Found {
     target: String,
     unit: CapacityUnit,
     bounds: Vec<CapacityBound>,
-    /// `None` where it was interrupted.
+    /// `None` where it was interrupted, or could not go on.
     answer: Option<CapacityAnswer>,
 }
 
@@ -174,7 +180,13 @@ impl Search<'_> {
                 SearchStep::Done(found) => return Ok(Some(CapacityAnswer::Bounds(found))),
                 SearchStep::Probe { rate, purpose } => (rate, purpose),
             };
-            let told = probe(rate, purpose, &self.watch)?;
+            let told = match probe(rate, purpose, &self.watch) {
+                Ok(told) => told,
+                Err(error) => {
+                    self.fail(error)?;
+                    return Ok(None);
+                }
+            };
             if self.watch.interrupt.signal().is_some() {
                 // What a signal cut short says nothing.
                 return Ok(None);
@@ -183,6 +195,15 @@ impl Search<'_> {
             self.tell(told, unit, &shown);
             self.watch.wait(self.arguments.cooldown);
         }
+    }
+
+    /// Keeps an error for later where there are probes to tell of first.
+    fn fail(&mut self, error: CommandError) -> Result<(), CommandError> {
+        if self.probes.is_empty() {
+            return Err(error);
+        }
+        self.failure = Some(error);
+        Ok(())
     }
 
     fn tell(&mut self, probe: CapacityProbe, unit: CapacityUnit, shown: &[CapacityFigure]) {

@@ -208,6 +208,46 @@ fn an_interrupt_leaves_the_curve_so_far() {
     assert!(table.lines().count() >= 2, "{table}");
 }
 
+#[test]
+fn an_interrupted_first_probe_was_a_target_that_does_not_answer() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", silent.local_addr().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(STILLWELL);
+    command.args(["find-capacity", &url, "--probe=10s", "--results"]);
+    let process = Process::start(command.arg(folder.path()));
+    // The first probe is on once it connects.
+    let _connection = silent.accept().unwrap();
+    process.signal("TERM");
+    let ended = process.finish(Duration::from_secs(20));
+    assert_eq!(ended.code, 143, "{}", ended.stderr);
+}
+
+#[test]
+fn an_error_threw_the_curve_so_far_away() {
+    let lab = Lab::new();
+    let text = format!(
+        "isolation: {{network: no}}\nphases: {{ready: 10s, drain: 2s, quiet: 50ms}}\nsubject:\n  \
+         command: [{STILLWELL}, relay, --in, \"tcp://{listen}\", --out, \"tcp://{sink}\"]\n  \
+         ready: {{tcp: \"{listen}\"}}\nworkload:\n  generators:\n    - tcp: \"{listen}\"\n      payload: ascii\n      \
+         rate: 1 MiB/s\n      cache: 1 MiB\n  sinks:\n    - tcp: \"{sink}\"\n",
+        listen = lab.listen,
+        sink = lab.sink,
+    );
+    lab.file("rig.yaml", &text);
+    let folder = lab.path("found");
+    // Where the second probe is to be kept there is something else.
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("probe-002"), "").unwrap();
+    let file = lab.path("rig.yaml");
+    let words = [file.to_str().unwrap(), "--probe=300ms", "--quiet"];
+    let ended = find(&words, &folder);
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    assert_eq!(told(&ended)["probes"].as_array().unwrap().len(), 1);
+    let table = std::fs::read_to_string(folder.join("capacity.csv")).unwrap();
+    assert_eq!(table.lines().count(), 2);
+}
+
 /// A session for `nighthawk_adaptive_load_client`: the success rate must be at
 /// least 0.95.
 fn session(url: &str, initial: u32) -> String {

@@ -35,6 +35,31 @@ fn trees_of_processes_run_their_programs_and_leave_nothing_behind() {
     lab.assert_nothing_left();
 }
 
+/// A process whose parent went before it could ask to go with it lived on.
+#[test]
+fn a_process_of_a_tree_whose_parent_has_gone_does_nothing() {
+    let lab = Lab::new();
+    let growth = r#"{"children":[],"sleep_nanos":0,"becomes":{"path":"/bin/echo","arguments":["grown"],"environment":[]}}"#;
+    lab.file("growth", growth);
+    let own = std::process::id().to_string();
+    for (parent, code, says) in [
+        (&[own.as_str()][..], 0, "grown\n"),
+        (&["1"], 1, ""),
+        (&["x"], 1, ""),
+        (&[], 1, ""),
+    ] {
+        let mut command = lab.stillwell(&[&["process-tree"], parent].concat());
+        command.stdin(fs::File::open(lab.path("growth")).unwrap());
+        let output = command.output().unwrap();
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(
+            (output.status.code(), told.as_str()),
+            (Some(code), says),
+            "{parent:?}"
+        );
+    }
+}
+
 #[test]
 fn a_program_that_is_not_there_is_named_before_the_run() {
     let lab = Lab::new();

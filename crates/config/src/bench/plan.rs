@@ -1,7 +1,5 @@
 //! What is asked for becomes a plan.
 
-use std::path::Path;
-
 use stillwell_legacy::tremor::{Framing, SIGNIFICANT_FIGURES_DEFAULT};
 use stillwell_legacy::{Diagnostic, Diagnostics, code, ready_probe_of};
 use stillwell_plan::{
@@ -120,6 +118,7 @@ pub(super) fn plan_of(asked: &BenchAsked, found: &mut Diagnostics) -> Option<Ben
             .significant_figures
             .unwrap_or(SIGNIFICANT_FIGURES_DEFAULT),
         lossy: asked.lossy.unwrap_or(false),
+        rounds_due: asked.iters.filter(|_| asked.stop_after.is_none()),
     })
 }
 
@@ -181,6 +180,7 @@ fn generator(
     let rate = rate(asked, found)?;
     let transport = transport(asked, input, found)?;
     let connections = asked.connections.unwrap_or(1);
+    check_effect(asked, input, found);
     if asked.iters.is_some() && connections > 1 && !input.is_answered() {
         let message = "rounds over several connections would not be whole rounds";
         let error = Diagnostic::error(code::BAD_VALUE, message);
@@ -200,6 +200,32 @@ fn generator(
         seed: Seed::from_number(0),
         stamps: is_stamped.then_some(StampPlan::ALL),
     })
+}
+
+/// Reports what would have no effect where events go in there.
+fn check_effect(asked: &BenchAsked, input: &BenchEndpoint, found: &mut Diagnostics) {
+    let mut refuse = |message: &str, help: &str| {
+        found.push(Diagnostic::error(code::BAD_VALUE, message).help(help));
+    };
+    let is_file = matches!(input, BenchEndpoint::File(_));
+    if is_file && asked.connections.is_some_and(|connections| connections > 1) {
+        refuse(
+            "several connections would mix their lines in one file",
+            "leave `connections` out",
+        );
+    }
+    if asked.retries.is_some_and(|retries| retries > 0) && !input.is_answered() {
+        refuse(
+            "`retries` needs a subject that answers",
+            "`in: http://HOST:PORT/PATH`, or `in: hec://HOST:PORT`; else leave it out",
+        );
+    }
+    if asked.token.is_some() && !matches!(input, BenchEndpoint::SplunkHec(_)) {
+        refuse(
+            "`token` is only sent to Splunk's collector",
+            "`in: hec://HOST:PORT`; else leave it out",
+        );
+    }
 }
 
 /// How many events leave together: one where each has its time, many where only
@@ -294,23 +320,10 @@ fn transport(
                 questions: QUESTIONS,
             },
         ),
-        BenchEndpoint::File(path) => file(path, found)?,
-    })
-}
-
-/// One file, to whose end is written.
-fn file(path: &Path, found: &mut Diagnostics) -> Option<TransportPlan> {
-    let Some(template) = path.to_str() else {
-        let message = format!("{} is no text", path.display());
-        found.push(Diagnostic::error(code::BAD_VALUE, message));
-        return None;
-    };
-    Some(TransportPlan::Files {
-        layout: FileLayout::Numbered {
-            template: template.to_owned(),
-            delete: false,
+        BenchEndpoint::File(path) => TransportPlan::Files {
+            layout: FileLayout::Appended { path: path.clone() },
+            bytes_max: ByteSize::new(u64::MAX),
         },
-        bytes_max: ByteSize::new(u64::MAX),
     })
 }
 
@@ -353,6 +366,12 @@ fn phases(asked: &BenchAsked, found: &mut Diagnostics) -> PhasesPlan {
         let message = format!("nobody says when it ends: it sends for {STOP_AFTER_DEFAULT}");
         let note = Diagnostic::note(code::NOTHING_MEASURED, message);
         found.push(note.help("`iters` or `stop_after_secs` say"));
+    }
+    let ends = [("stop_after", asked.stop_after), ("limit", asked.limit)];
+    for (key, _) in ends.iter().filter(|(_, end)| *end == Some(Nanos::ZERO)) {
+        let message = format!("with `{key}` of 0 nothing would be sent");
+        let error = Diagnostic::error(code::BAD_VALUE, message);
+        found.push(error.help("a length of time, such as `10s`, or leave it out"));
     }
     let measure = match (asked.stop_after, asked.iters) {
         (Some(length), _) => length,

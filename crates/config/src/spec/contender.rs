@@ -19,6 +19,11 @@ pub(super) const CONTENDER: Element = Element {
             "Program and arguments; `{self}` is Stillwell.",
         ),
         optional(
+            "program",
+            Shape::Text,
+            "The program that is measured, where the command starts another one that starts it.",
+        ),
+        optional(
             "version",
             COMMAND,
             "A command whose first line says which version it is.",
@@ -123,6 +128,7 @@ fn read_contender(
         return None;
     }
     let map = reader.map(node, &CONTENDER.keys())?;
+    let program = map.take("program").and_then(|node| door.one_program(node));
     let version = map.take("version").and_then(|node| door.program(node));
     let files = map.take("files").map(|node| reader.list(node));
     let files = files.flatten().unwrap_or_default().iter();
@@ -148,6 +154,7 @@ fn read_contender(
     Some(ContenderPlan {
         name: key.text.clone(),
         subject,
+        program,
         version,
         files,
         durability,

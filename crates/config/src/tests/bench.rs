@@ -4,7 +4,7 @@ use std::path::Path;
 
 use stillwell_legacy::Diagnostics;
 use stillwell_plan::{
-    BenchPlan, PayloadFormat, RateShape, ReplayCut, ReplayEnd, ReplayPlan, SubjectKind,
+    BenchPlan, FileLayout, PayloadFormat, RateShape, ReplayCut, ReplayEnd, ReplayPlan, SubjectKind,
     TransportPlan,
 };
 use stillwell_units::Nanos;
@@ -135,6 +135,22 @@ fn what_does_not_go_together_is_told() {
         ),
         ("source: in.json\ncodec: jason\n", "unknown codec `jason`"),
         (
+            "source: in.json\nstop_after: 0s\n",
+            "with `stop_after` of 0 nothing would be sent",
+        ),
+        (
+            "source: in.json\niters: 1\nlimit: 0s\n",
+            "with `limit` of 0 nothing would be sent",
+        ),
+        (
+            "source: in.json\niters: 1\nretries: 3\n",
+            "`retries` needs a subject that answers",
+        ),
+        (
+            "source: in.json\niters: 1\ntoken: abc\n",
+            "`token` is only sent to Splunk's collector",
+        ),
+        (
             "source: in.json\nstop_after_sec: 3\n",
             "unknown bench key `stop_after_sec`",
         ),
@@ -146,6 +162,41 @@ fn what_does_not_go_together_is_told() {
     assert!(told.contains("cannot take events in where"), "{told}");
     let troy = load("define flow main\nflow\nend;\n", BenchAsked::default()).unwrap_err();
     assert!(troy.contains("is a program of Tremor's"), "{troy}");
+}
+
+#[test]
+fn a_file_is_appended_to_by_one_connection_only() {
+    let into = |more: &str| {
+        let text = SUBJECT.replace("in: tcp://127.0.0.1:9100", "in: file:///b/in");
+        load(
+            &format!("{text}source: in.json\n{more}"),
+            BenchAsked::default(),
+        )
+    };
+    let plan = into("stop_after: 1s\n").unwrap();
+    let TransportPlan::Files { layout, .. } = &plan.rig.generators[0].transport else {
+        panic!("{plan:?}");
+    };
+    let path = "/b/in".into();
+    assert_eq!(*layout, FileLayout::Appended { path });
+    let told = into("stop_after: 1s\nconnections: 2\n").unwrap_err();
+    assert_eq!(
+        told,
+        "several connections would mix their lines in one file"
+    );
+}
+
+#[test]
+fn all_rounds_are_due_unless_a_time_is_asked_for() {
+    for (text, due) in [
+        ("iters: 3\n", Some(3)),
+        ("iters: 3\nlimit: 5s\n", Some(3)),
+        ("iters: 3\nstop_after: 5s\n", None),
+        ("stop_after: 5s\n", None),
+    ] {
+        let plan = read(&format!("source: in.json\n{text}")).unwrap();
+        assert_eq!(plan.rounds_due, due, "{text}");
+    }
 }
 
 #[test]
@@ -182,7 +233,7 @@ fn trees_are_read_as_tremor_reads_them() {
     };
     assert_eq!(step.command, ["server", "--port", "$PORT"]);
     assert_eq!(step.folder, Path::new("/t/a"));
-    assert_eq!(step.await_max, Nanos::from_secs(4));
+    assert_eq!(step.await_max, Some(Nanos::from_secs(4)));
     assert_eq!(
         step.awaits,
         [

@@ -16,7 +16,8 @@ subjects:
     command: ['{self}', relay]
     durability: memory
   other:
-    command: [other, -f, '{experiment}/other.conf']
+    command: [./wrapper, other, -f, '{experiment}/other.conf']
+    program: other
     version: other --version
     files: [other.conf]
     ready: {delay: 1s}
@@ -54,6 +55,7 @@ fn subjects_are_read_with_what_they_claim() {
     assert_eq!(relay.durability, Some(Durability::Memory));
     assert_eq!(other.durability, Some(Durability::Synced));
     assert_eq!(other.delivery, Some(Delivery::AtLeastOnce));
+    assert_eq!(other.program, Some(PathBuf::from("other")));
     assert_eq!(other.version.as_deref().unwrap(), ["other", "--version"]);
     assert_eq!(other.files, [PathBuf::from("/lab/one/other.conf")]);
 }

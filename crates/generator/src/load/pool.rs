@@ -265,6 +265,19 @@ impl Pool {
         }
     }
 
+    /// How many requests were due from `from` to `now` and were not taken; none
+    /// without a schedule.
+    pub(super) fn overdue(&self, from: Moment, now: Moment) -> u64 {
+        match &*self.timing.borrow() {
+            Timing::Before | Timing::Closed { .. } | Timing::Blocks(_) => 0,
+            Timing::Open { arrivals, .. } => {
+                let Limits { requests, until } = self.limits.get();
+                let now = until.map_or(now, |until| until.min(now));
+                arrivals.overdue(from, now, requests)
+            }
+        }
+    }
+
     /// When a request has to be dropped for want of a free connection.
     fn drops_at(&self) -> Option<Moment> {
         match &*self.timing.borrow() {

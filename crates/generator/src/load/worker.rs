@@ -140,6 +140,7 @@ async fn carry_out(setup: Setup, scope: Token) -> Result<(), PartError> {
     drop(timeout(grace, tasks.all_ended()).await);
     drop(tasks);
     worker.ledger.borrow_mut().cut();
+    worker.count_overdue(&pools);
     worker.ledger.borrow_mut().publish(true);
     worker.failure.get().map_or(Ok(()), |what| Err(what.into()))
 }
@@ -574,13 +575,24 @@ impl Worker {
         if let Some(duration) = self.plan.until.duration {
             at = at.min(book.start + duration);
         }
-        if ending == Ending::AllEnded && ledger.last_end > Moment::default() {
-            at = at.min(ledger.last_end);
+        if ending == Ending::AllEnded {
+            // One that had no request ended as it began.
+            at = at.min(ledger.last_end.max(book.start));
         }
         let shard = &ledger.shard;
         shard.asked.set(asked(pools, at));
         shard.run_delay.set(book.delayed().as_u64());
         shard.stopped.set(at.as_u64());
+    }
+
+    /// What was due by then and never begun. All has ended: it may take a while.
+    fn count_overdue(&self, pools: &[(Rc<Pool>, usize)]) {
+        let ledger = self.ledger.borrow();
+        let (from, at) = (ledger.count_from, ledger.shard.stopped.total());
+        let overdue = pools
+            .iter()
+            .map(|(pool, _)| pool.overdue(from, Moment::new(at)));
+        ledger.shard.overdue.set(overdue.sum());
     }
 
     fn publish(&self, book: &Book, pools: &[(Rc<Pool>, usize)]) {

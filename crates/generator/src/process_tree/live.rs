@@ -1,5 +1,6 @@
 //! What a process of a tree does.
 
+use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -33,23 +34,28 @@ pub enum ProcessError {
     /// It could not start or hear a child.
     #[error("start a child")]
     Child(#[source] io::Error),
+    /// Who started it has gone, or it was started by somebody else.
+    #[error("its parent is not the one that it was told")]
+    Orphaned,
     /// One below it failed.
     #[error("a process below failed")]
     Below,
 }
 
-/// Is the process that `input` tells of, with all that is below it. Returns once
-/// its children have ended; not at all where it becomes another program.
+/// Is the process that `input` tells of, with all that is below it; `parent` is the
+/// argument that says who started it, as a number. Returns once its children have
+/// ended; not at all where it becomes another program.
 ///
 /// # Errors
 /// [`ProcessError`]; children that were started are killed with this process.
-pub fn be_process(input: impl Read) -> Result<(), ProcessError> {
-    // Who starts it may have gone before it could say so.
-    let parent = getppid();
+pub fn be_process(parent: Option<&OsStr>, input: impl Read) -> Result<(), ProcessError> {
     let bound = set_parent_process_death_signal(Some(Signal::KILL));
     bound.map_err(|errno| ProcessError::Child(errno.into()))?;
-    if getppid() != parent {
-        return Err(ProcessError::Below);
+    // Who started it may have gone before the kernel was asked to watch it: then
+    // somebody else is its parent by now.
+    let parent = parent.and_then(|own| own.to_str()?.parse().ok());
+    if parent.is_none() || parent != getppid().map(|own| own.as_raw_nonzero().get()) {
+        return Err(ProcessError::Orphaned);
     }
     let mut bytes = Vec::new();
     let read = input.take(INPUT_MAX).read_to_end(&mut bytes);
@@ -93,7 +99,7 @@ impl ProcessError {
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Become { .. } => 127,
-            Self::Input(_) | Self::Child(_) | Self::Below => 1,
+            Self::Input(_) | Self::Child(_) | Self::Orphaned | Self::Below => 1,
         }
     }
 }
@@ -112,6 +118,7 @@ fn start(growth: &Growth) -> io::Result<Child> {
     let mut child = Command::new("/proc/self/exe")
         .arg0("stillwell")
         .arg(PROCESS_TREE_WORD)
+        .arg(std::process::id().to_string())
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

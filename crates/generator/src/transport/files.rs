@@ -41,6 +41,9 @@ enum Naming {
         /// Logs that no connection writes to.
         free: Mutex<Vec<PathBuf>>,
     },
+    Appended {
+        path: PathBuf,
+    },
 }
 
 impl Files {
@@ -65,6 +68,7 @@ impl Files {
                     free: Mutex::new(names.collect()),
                 }
             }
+            FileLayout::Appended { path } => Naming::Appended { path: path.clone() },
         };
         Self {
             shared: Arc::new(Shared { bytes_max, naming }),
@@ -108,6 +112,7 @@ impl Open {
                 let mut free = free.lock().unwrap_or_else(PoisonError::into_inner);
                 free.pop().ok_or(io::ErrorKind::NotFound)?
             }
+            Naming::Appended { path } => path.clone(),
         };
         let mut open = Self {
             shared: Arc::clone(shared),
@@ -124,11 +129,12 @@ impl Open {
             fs::create_dir_all(folder)?;
         }
         let mut options = OpenOptions::new();
-        let file = options
-            .create(true)
-            .truncate(true)
-            .write(true)
-            .open(&self.path)?;
+        match &self.shared.naming {
+            // What somebody else wrote, or we before, stays.
+            Naming::Appended { .. } => options.append(true),
+            Naming::Numbered { .. } | Naming::Rotated { .. } => options.write(true).truncate(true),
+        };
+        let file = options.create(true).open(&self.path)?;
         self.written = 0;
         Ok(self.file.insert(file))
     }
@@ -161,6 +167,8 @@ impl Open {
                 self.path = numbered(template, next);
             }
             Naming::Rotated { rotations, .. } => rotate(&self.path, *rotations)?,
+            // However long it grows.
+            Naming::Appended { .. } => {}
         }
         self.file = None;
         self.written = 0;
@@ -267,6 +275,22 @@ mod tests {
             let last = fs::read(folder.path().join("0002")).unwrap();
             assert_eq!(last, b"block\n");
         }
+    }
+
+    #[test]
+    fn what_stood_in_a_file_that_is_appended_to_was_destroyed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("in");
+        fs::write(&path, "before\n").unwrap();
+        let layout = FileLayout::Appended { path: path.clone() };
+        let files = Files::new(&layout, 1, 1, &Seed::from_number(1));
+        for _ in 0..2 {
+            let mut open = Open::begin(&files.shared).unwrap();
+            open.write(b"a\n").unwrap();
+            open.write(b"b\n").unwrap();
+        }
+        assert_eq!(fs::read(&path).unwrap(), b"before\na\nb\na\nb\n");
+        assert_eq!(names(folder.path()), ["in"]);
     }
 
     #[test]

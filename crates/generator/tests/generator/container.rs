@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 
@@ -67,8 +68,13 @@ fn containers(socket: &std::path::Path, count: u32) -> TransportPlan {
     }))
 }
 
-/// Answers one question; gives its first line's method and path, and its body.
-fn answer(mut peer: UnixStream, failing: &str) -> std::io::Result<(String, String)> {
+/// Answers one question, once `hold` returns; gives its first line's method and path,
+/// and its body.
+fn answer(
+    mut peer: UnixStream,
+    failing: &str,
+    hold: &dyn Fn(&str),
+) -> std::io::Result<(String, String)> {
     let mut read = Vec::new();
     let mut room = [0; 4096];
     let (head, body) = loop {
@@ -88,6 +94,7 @@ fn answer(mut peer: UnixStream, failing: &str) -> std::io::Result<(String, Strin
     };
     let line = head.lines().next().unwrap_or_default();
     let asked = line.trim_end_matches(" HTTP/1.1").to_owned();
+    hold(&asked);
     let known = RECORDED.iter().find(|(question, ..)| *question == asked);
     let said = match known {
         Some((question, ..)) if *question == failing => framed("409 Conflict", "{}"),
@@ -102,6 +109,17 @@ type Asked = Arc<Mutex<Vec<(String, String)>>>;
 
 /// An engine that fails what is `failing`, and all that it was asked.
 fn engine(rig: &mut Rig, listener: UnixListener, failing: &'static str) -> (Asked, Receiver<()>) {
+    held(rig, listener, failing, |_, _| {})
+}
+
+/// The same, which calls `hold` with each question and whether the end has come
+/// before it answers.
+fn held(
+    rig: &mut Rig,
+    listener: UnixListener,
+    failing: &'static str,
+    hold: impl Fn(&str, &dyn Fn() -> bool) + Send + 'static,
+) -> (Asked, Receiver<()>) {
     let asked: Asked = Arc::default();
     let kept = Arc::clone(&asked);
     let ended = rig.beside("engine", move |stop| {
@@ -110,7 +128,9 @@ fn engine(rig: &mut Rig, listener: UnixListener, failing: &'static str) -> (Aske
             match listener.accept() {
                 Ok((peer, _)) => {
                     peer.set_nonblocking(false)?;
-                    kept.lock().unwrap().push(answer(peer, failing)?);
+                    let hold = |asked: &str| hold(asked, &|| stop.is_cancelled());
+                    let answered = answer(peer, failing, &hold)?;
+                    kept.lock().unwrap().push(answered);
                 }
                 // The last question comes after the stop.
                 Err(_)
@@ -180,6 +200,32 @@ fn a_container_that_does_not_start_is_counted_and_removed() {
     let asked = asked.lock().unwrap();
     let count = |question: &str| asked.iter().filter(|(own, _)| own == question).count();
     assert_eq!(count(RECORDED[2].0), count(RECORDED[4].0));
+}
+
+/// It was given up in the middle, and the container stayed.
+#[test]
+fn a_container_that_is_being_created_at_the_end_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("docker.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let mut plan = plan(containers(&socket, 1));
+    plan.payload = PayloadPlan::PACE;
+    let mut rig = Rig::start(&plan);
+    let is_asked = Arc::new(AtomicBool::new(false));
+    let tell = Arc::clone(&is_asked);
+    let (asked, _ended) = held(&mut rig, listener, "", move |question, is_over| {
+        if question == RECORDED[2].0 {
+            tell.store(true, Ordering::SeqCst);
+            while !is_over() {
+                std::thread::yield_now();
+            }
+        }
+    });
+    wait_until(|| is_asked.load(Ordering::SeqCst));
+    rig.finish();
+    let asked = asked.lock().unwrap();
+    let questions: Vec<&str> = asked.iter().map(|(own, _)| own.as_str()).collect();
+    assert_eq!(questions, RECORDED.map(|(question, ..)| question));
 }
 
 #[test]

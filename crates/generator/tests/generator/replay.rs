@@ -160,6 +160,28 @@ fn what_is_refused_for_good_or_too_often_is_counted() {
 }
 
 #[test]
+fn what_waited_to_be_sent_again_when_the_load_ended_was_dropped() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/in", listener.local_addr().unwrap());
+    let headers = Vec::new();
+    let plan = replay(acknowledged(url, AcknowledgedBy::Status { headers }, 3), 10);
+    let (mut rig, _) = start(&plan);
+    let stop = rig.stop.clone();
+    let served = rig.beside("peer", move |_| {
+        let mut number = 0;
+        serve_one(&listener, &[], |_| {
+            number += 1;
+            stop.cancel();
+            response(if number == 1 { 503 } else { 204 }, "")
+        })
+    });
+    wait_until(|| rig.total(|shard| &shard.events_acknowledged) > 0);
+    assert_eq!(rig.total(|shard| &shard.requests_again), 1);
+    rig.finish();
+    served.recv_timeout(LONG).unwrap();
+}
+
+#[test]
 fn splunk_says_later_what_it_has() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -62,7 +62,9 @@ pub fn not_installed(plan: &SubjectsPlan, stillwell: &Path) -> Vec<NotInstalled>
     let contenders = plan.contenders.iter();
     contenders
         .filter_map(|one| {
-            let reason = match find_program(&program_of(one, &places)?).err()? {
+            let wanted = [started_by(one, &places), program_of(one, &places)];
+            let mut wanted = wanted.iter().flatten();
+            let reason = match wanted.find_map(|program| find_program(program).err())? {
                 // What PATH is, whoever reads this knows.
                 ProgramError::NotInPath { name, .. } => {
                     format!("there is no program `{}` in PATH", name.display())
@@ -124,7 +126,16 @@ fn places(plan: &SubjectsPlan, stillwell: &Path) -> Places {
     }
 }
 
+/// The program that is measured.
 fn program_of(contender: &ContenderPlan, places: &Places) -> Option<PathBuf> {
+    match &contender.program {
+        Some(program) => Some(places.fill(&program.to_string_lossy()).into()),
+        None => started_by(contender, places),
+    }
+}
+
+/// The program that is started: it may be one that starts what is measured.
+fn started_by(contender: &ContenderPlan, places: &Places) -> Option<PathBuf> {
     match &contender.subject.kind {
         SubjectKind::Child(child) => Some(places.fill(&child.program.to_string_lossy()).into()),
         SubjectKind::Pid(_) | SubjectKind::None => None,

@@ -158,30 +158,44 @@ impl MetricSpec {
     }
 }
 
+/// `None` where `output` does not have it.
+fn measured(spec: &MetricSpec, output: &Output) -> Result<Option<f64>, MetricError> {
+    match metric(&spec.metric, output) {
+        Ok(value) => Ok(Some(value)),
+        Err(MetricError::Missing { .. }) => Ok(None),
+        Err(unknown @ MetricError::Unknown { .. }) => Err(unknown),
+    }
+}
+
 impl SessionSpec {
     /// What of `output` is asked for, thresholds first, and whether all thresholds
-    /// hold.
+    /// hold. One whose metric `output` does not have, such as the latency where
+    /// nothing was answered, does not hold: its value is 0 and its score −1. Without
+    /// a threshold such a metric is left out.
     ///
     /// # Errors
-    /// [`MetricError`] for a metric that `output` does not have.
+    /// [`MetricError::Unknown`] for a metric that there is not.
     pub fn evaluate(&self, output: &Output) -> Result<(Vec<Evaluation>, bool), MetricError> {
         let mut evaluations = Vec::new();
         let mut holds = true;
         for threshold in &self.thresholds {
-            let value = metric(&threshold.spec.metric, output)?;
-            let score = threshold.scoring.score(value);
+            let value = measured(&threshold.spec, output)?;
+            let score = value.map_or(-1.0, |value| threshold.scoring.score(value));
             holds &= score >= 0.0;
             evaluations.push(Evaluation {
                 metric_id: threshold.spec.id(),
-                value,
+                value: value.unwrap_or(0.0),
                 score: Some(score),
                 weight: Some(threshold.weight),
             });
         }
         for spec in &self.informational {
+            let Some(value) = measured(spec, output)? else {
+                continue;
+            };
             evaluations.push(Evaluation {
                 metric_id: spec.id(),
-                value: metric(&spec.metric, output)?,
+                value,
                 score: None,
                 weight: None,
             });

@@ -16,6 +16,7 @@ pub struct LoadCounter(What);
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 enum What {
     Begun,
+    Sent,
     Ended(Outcome),
     /// A status from 100 to 199 is never the end of a request.
     Never,
@@ -29,9 +30,10 @@ enum What {
 
 /// Names of counters besides those of [`Outcome`]; of several for one, the
 /// first is ours.
-const NAMES: [(&str, What); 23] = [
+const NAMES: [(&str, What); 24] = [
     ("requests", What::Begun),
-    ("upstream_rq_total", What::Begun),
+    ("requests_sent", What::Sent),
+    ("upstream_rq_total", What::Sent),
     ("connect_failures", What::ConnectFailures),
     ("benchmark.pool_connection_failure", What::ConnectFailures),
     ("upstream_cx_connect_fail", What::ConnectFailures),
@@ -87,6 +89,7 @@ impl LoadCounter {
         let ended = |outcome: Outcome| shard.ended(outcome);
         match self.0 {
             What::Begun => shard.begun.total(),
+            What::Sent => shard.sent.total(),
             What::Ended(outcome) => ended(outcome),
             What::Never => 0,
             What::ConnectFailures => NO_CONNECTION.into_iter().map(ended).sum(),
@@ -171,10 +174,20 @@ mod tests {
     }
 
     #[test]
+    fn a_predicate_on_sent_requests_counted_dropped_ones() {
+        let (shard, _) = LoadShard::pair();
+        shard.begun.add(5);
+        shard.sent.add(3);
+        let value = |name: &str| name.parse::<LoadCounter>().unwrap().value(&shard);
+        assert_eq!((value("requests"), value("upstream_rq_total")), (5, 3));
+    }
+
+    #[test]
     fn a_predicate_looked_at_counts_of_the_warm_up_that_nobody_was_told() {
         let (shard, _) = LoadShard::pair();
         shard.warm_up();
         shard.warmup_begun.add(3);
+        shard.warmup_sent.add(3);
         shard.warmup_outcomes[Outcome::Ok.index()].add(3);
         shard.connections.add(1);
         shard.bytes_received.add(99);

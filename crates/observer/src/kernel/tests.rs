@@ -134,6 +134,41 @@ fn the_working_set_is_told_once_its_marks_were_cleared() {
     );
 }
 
+/// All that was ever touched was told as the working set.
+#[test]
+fn where_marks_cannot_be_cleared_no_working_set_is_told() {
+    let folder = tree();
+    let marks = folder.path().join("proc/9/clear_refs");
+    fs::remove_file(&marks).unwrap();
+    fs::create_dir(&marks).unwrap();
+    let mut reader = KernelReader::new(&folder.path().join("proc"), ALL);
+    for _ in 0..3 {
+        let samples = sample(&mut reader, folder.path(), true);
+        assert_eq!(value(&samples, "total_wss_bytes", &[]), None);
+    }
+}
+
+/// The sums of its beginning were told as those of all mappings.
+#[test]
+fn mappings_that_are_too_long_to_read_are_told_and_not_summed() {
+    let folder = tree();
+    let one = "55d0-55d4 r--p 00000000 fe:00 1234 /lib/libc.so\nSize: 16 kB\nRss: 8 kB\n";
+    fs::write(
+        folder.path().join("proc/7/smaps"),
+        one.repeat((4 << 20) / one.len() + 1),
+    )
+    .unwrap();
+    let mut reader = KernelReader::new(&folder.path().join("proc"), ALL);
+    let samples = sample(&mut reader, folder.path(), true);
+    assert_eq!(
+        value(&samples, "smaps.too_long", &[("pid", "7")]),
+        Some(1.0)
+    );
+    assert_eq!(value(&samples, "smaps.too_long", &[("pid", "9")]), None);
+    assert_eq!(value(&samples, "smaps.size.by_pathname", &[]), None);
+    assert!(value(&samples, "smaps_rollup.pss", &[("pid", "7")]).is_some());
+}
+
 #[test]
 fn only_what_is_asked_for_is_told() {
     let folder = tree();

@@ -44,6 +44,25 @@ fn curves() -> impl Strategy<Value = LoadCurve> {
     ]
 }
 
+/// What a curve asks for in the mean was taken for what was due.
+#[test]
+fn what_is_overdue_is_what_was_drawn() {
+    for spacing in [Spacing::Poisson, Spacing::Burst { size: 7 }, Spacing::Even] {
+        let mut arrivals = whole(&constant(1000.0), spacing, 3);
+        let [from, until] = [1, 2].map(|second| START + Nanos::from_secs(second));
+        let all = moments(arrivals.clone(), Nanos::from_secs(2));
+        let due = all.iter().filter(|due| **due >= from).count() as u64;
+        assert_eq!(arrivals.overdue(from, until, None), due, "{spacing:?}");
+        assert_eq!(arrivals.overdue(START, until, Some(5)), 5);
+        all.iter().for_each(|_| arrivals.advance());
+        assert_eq!(arrivals.overdue(from, until, None), 0);
+    }
+    // Of very many the curve tells.
+    let many = whole(&constant(1e6), Spacing::Even, 3);
+    let until = START + Nanos::from_secs(5);
+    assert_eq!(many.overdue(START, until, None), 5_000_000);
+}
+
 /// The moments of all that is due within `length`.
 fn moments(mut arrivals: Arrivals, length: Nanos) -> Vec<Moment> {
     let mut moments = Vec::new();

@@ -61,6 +61,7 @@ fn expected(report: &RelayReport) -> BTreeMap<String, u64> {
         ("relay_faults_flipped_total", report.faults_flipped),
         ("relay_faults_swapped_total", report.faults_swapped),
         ("relay_faults_doubled_total", report.faults_doubled),
+        ("relay_faults_refused_total", report.faults_refused),
         ("relay_parse_errors_total", report.parse_errors),
         ("relay_bytes_in_total", report.bytes_in),
         ("relay_bytes_out_total", report.bytes_out),

@@ -1,6 +1,6 @@
 use std::error::Error;
 
-use stillwell_relay::{RelayError, bind};
+use stillwell_relay::{OneIn, RelayError, bind};
 
 use crate::support::{listener, options};
 
@@ -8,6 +8,28 @@ use crate::support::{listener, options};
 fn events_cannot_come_from_nowhere() {
     let error = bind(options("discard:", "discard:")).unwrap_err();
     assert!(matches!(error, RelayError::InputDiscard));
+}
+
+#[test]
+fn where_nothing_is_answered_refusals_were_passed_over() {
+    for (input, is_taken) in [
+        ("tcp://127.0.0.1:0", false),
+        ("udp://127.0.0.1:0", false),
+        ("unix:///nowhere/in", false),
+        ("unixgram:///nowhere/in", false),
+        ("grpc://127.0.0.1:0", false),
+        ("tail:///nowhere", false),
+        ("http://127.0.0.1:1/", true),
+        ("hec://127.0.0.1:1", true),
+    ] {
+        let mut options = options(input, "discard:");
+        options.faults.refuse = OneIn::new(2);
+        // Whether a port may be had is another matter.
+        let told = bind(options).err().map(|error| error.to_string());
+        let refused = format!("nothing that comes by {input} can be refused");
+        let is_refused = told.is_some_and(|told| told.contains(&refused));
+        assert_eq!(is_refused, !is_taken, "{input}");
+    }
 }
 
 #[test]

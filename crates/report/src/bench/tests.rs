@@ -36,6 +36,7 @@ fn report() -> BenchReport {
         sent: volume,
         ledger: Some(ledger(count)),
         answers: None,
+        rounds_cut: None,
         lossy: false,
         significant_figures: 2,
         version: "0.1.0".to_owned(),
@@ -192,6 +193,22 @@ fn a_bench_fails_for_what_did_not_come_through() {
     assert_eq!(refused.failures(), ["3 events were refused for good"]);
     refused.lossy = true;
     assert!(refused.failures().is_empty());
+}
+
+#[test]
+fn nothing_sent_and_rounds_that_were_not_sent_held() {
+    let mut report = report();
+    report.lossy = true;
+    report.rounds_cut = Some(3);
+    let [told] = &report.failures()[..] else {
+        panic!("{:?}", report.failures());
+    };
+    assert!(
+        told.contains("before all of 3 rounds were through: 995376 events were sent"),
+        "{told}"
+    );
+    report.sent = BenchVolume::default();
+    assert_eq!(report.failures(), ["nothing was sent"]);
 }
 
 #[test]

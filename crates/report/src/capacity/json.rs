@@ -92,6 +92,7 @@ fn knee(found: &Result<KneeFound, String>) -> Value {
         "knee": found.knee.map(point),
         "peak": found.peak.map(point),
         "connections_max": found.connections_max,
+        "left_out": found.left_out,
     })
 }
 

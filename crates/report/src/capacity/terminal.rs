@@ -15,7 +15,7 @@ pub fn capacity_terminal(report: &CapacityReport, style: Style) -> String {
         Some(CapacityAnswer::Bounds(found)) => bounds(report, found, style),
         Some(CapacityAnswer::Knee(found)) => knee(report, found, style),
         None => format!(
-            "{}: interrupted before there was an answer for {}\n",
+            "{}: cut short or interrupted before there was an answer for {}\n",
             style.bad("! no answer"),
             report.target
         ),
@@ -215,6 +215,13 @@ fn knee(report: &CapacityReport, found: &Result<KneeFound, String>, style: Style
     if beyond(found.knee) || beyond(found.peak) {
         text.push_str(&format!(
             "  beyond the {most} connections that were tried it is only extrapolated; raise --connections\n"
+        ));
+    }
+    if found.left_out > 0 {
+        text.push_str(&format!(
+            "  {} of {} were left out: see why below\n",
+            found.left_out,
+            words::counted(count(report.probes.len()), "probe", "probes")
         ));
     }
     let law = &found.law;

@@ -83,7 +83,10 @@ fn every_other_end_says_that_it_is_none() {
     let mut interrupted = report(SearchEnd::Confirmed);
     interrupted.answer = None;
     let text = capacity_terminal(&interrupted, Style::default());
-    assert!(text.starts_with("! no answer: interrupted"), "{text}");
+    assert!(
+        text.starts_with("! no answer: cut short or interrupted"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -98,11 +101,17 @@ fn a_knee_and_its_peak() {
         peak: law.peak(Level::NINETY_FIVE),
         law,
         connections_max: 16,
+        left_out: 0,
     })));
     for probe in &mut report.probes {
         (probe.rate, probe.purpose, probe.connections) = (None, None, Some(4));
     }
     insta::assert_snapshot!("knee", capacity_terminal(&report, Style::default()));
+    if let Some(CapacityAnswer::Knee(Ok(found))) = &mut report.answer {
+        found.left_out = 2;
+    }
+    let text = capacity_terminal(&report, Style::default());
+    assert!(text.contains("\n  2 of "), "{text}");
     report.answer = Some(CapacityAnswer::Knee(Err(
         "the points follow no such law".to_owned()
     )));

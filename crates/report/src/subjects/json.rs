@@ -58,6 +58,7 @@ fn column(column: &ColumnFound) -> Value {
         "runs": column.runs,
         "completed": column.completed,
         "invalid": column.invalid,
+        "unchecked": column.unchecked,
         "durability": column.durability.map(Durability::name),
         "delivery": {
             "asked_for": column.expected.map(Delivery::name),

@@ -23,7 +23,11 @@ pub(super) fn table(verdict: &SubjectsVerdict) -> Vec<Vec<String>> {
             format!("{} of {}", one.completed, verdict.blocks)
         }),
         of_columns("claims to keep", &|one| {
-            one.durability.map_or(NOTHING, Durability::name).to_owned()
+            let claim = one.durability.map_or(NOTHING, Durability::name);
+            match one.unchecked {
+                Some(_) => format!("{claim}, not checked"),
+                None => claim.to_owned(),
+            }
         }),
     ];
     rows.extend(verdict.rows.iter().map(row));
@@ -244,6 +248,8 @@ pub(super) fn below(verdict: &SubjectsVerdict) -> Vec<String> {
         ));
     }
     for column in &verdict.columns {
+        let unchecked = column.unchecked.iter();
+        said.extend(unchecked.map(|reason| format!("{}: {reason}", column.name)));
         said.extend(of_delivery(column));
     }
     said.extend(verdict.remarks.iter().cloned());

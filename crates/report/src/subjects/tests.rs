@@ -16,6 +16,7 @@ fn column(name: &str, invalid: Option<&str>, delivery: DeliveryFound) -> ColumnF
         runs: 6,
         completed: 6,
         invalid: invalid.map(str::to_owned),
+        unchecked: None,
     }
 }
 
@@ -148,6 +149,20 @@ fn a_table_of_subjects_is_told_in_every_form() {
     for format in Format::ALL {
         let text = render_subjects(&report(), format, Style::default());
         insta::assert_snapshot!(format!("subjects_{format}"), text);
+    }
+}
+
+#[test]
+fn a_claim_that_was_not_checked_is_said_to_be_so() {
+    let mut report = report();
+    report.verdicts[0].columns[0].unchecked = Some("nothing was recorded".to_owned());
+    for (format, says) in [
+        (Format::Terminal, "fast: nothing was recorded\n"),
+        (Format::Markdown, "| disk, not checked |"),
+        (Format::Json, "\"unchecked\": \"nothing was recorded\""),
+    ] {
+        let text = render_subjects(&report, format, Style::default());
+        assert!(text.contains(says), "{text}");
     }
 }
 

@@ -296,8 +296,9 @@ pub fn load_doubts(plan: &LoadPlan, found: &LoadFound) -> Vec<LoadDoubt> {
     if steal > STEAL_MAX && is_long {
         doubts.push(LoadDoubt::Steal { share: steal });
     }
-    if of_asked(found, |shard| shard.begun.total()) < ACHIEVED_MIN {
-        let share = of_asked(found, |shard| shard.sent.total());
+    let pacing = LoadPacing::of(plan);
+    if of_due(pacing, found, |shard| shard.begun.total()) < ACHIEVED_MIN {
+        let share = of_due(pacing, found, |shard| shard.sent.total());
         doubts.push(LoadDoubt::NotAchieved { share });
     }
     let untold = found.telemetry.troubles().into_iter();
@@ -353,14 +354,19 @@ fn malformed(found: &LoadFound) -> Option<LoadDoubt> {
     })
 }
 
-/// A count as a share of what was asked for; all without a schedule.
-fn of_asked(found: &LoadFound, count: fn(&LoadShard) -> u64) -> f64 {
+/// A count as a share of what was due; all without a schedule. What waits for
+/// answers has no moments of its own, and the curve says how many there were.
+fn of_due(pacing: LoadPacing, found: &LoadFound, count: fn(&LoadShard) -> u64) -> f64 {
     let sum = |count: fn(&LoadShard) -> u64| {
         let counts = found.workers.iter().map(|worker| count(&worker.shard));
         float_from_u64(counts.sum())
     };
-    let asked = sum(|shard| shard.asked.measured());
-    if asked > 0.0 { sum(count) / asked } else { 1.0 }
+    let due = match pacing {
+        LoadPacing::Closed => 0.0,
+        LoadPacing::Deferred => sum(|shard| shard.asked.measured()),
+        LoadPacing::Open => sum(LoadShard::due),
+    };
+    if due > 0.0 { sum(count) / due } else { 1.0 }
 }
 
 fn own_lateness(found: &LoadFound) -> Nanos {

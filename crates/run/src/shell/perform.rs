@@ -129,6 +129,8 @@ impl Shell {
         if parts.generators.iter().all(|one| !one.ends().is_empty()) {
             self.load_ends = parts.generators.iter().flat_map(ends).collect();
         }
+        let over = |one: &Prepared| one.over().to_vec();
+        self.load_over = parts.generators.iter().flat_map(over).collect();
         self.generators = parts.generators;
         self.happen(Event::Prepared);
     }

@@ -4,7 +4,7 @@ use std::sync::mpsc::SyncSender;
 
 use stillwell_metric::{Sample, catalogue};
 use stillwell_observer::Beaten;
-use stillwell_scope::clock;
+use stillwell_scope::{Token, clock};
 use stillwell_units::Nanos;
 
 use crate::machine::Event;
@@ -103,7 +103,9 @@ impl Shell {
         self.progress.tell(progress);
     }
 
-    /// While the subject drains: sees when sinks have been quiet for long enough.
+    /// While the subject drains: sees when sinks have been quiet for long enough, and
+    /// generators have ended: until then requests are sent again, and it is asked what
+    /// became of them.
     pub(super) fn watch_quiet(&mut self) {
         let Some((since, received)) = self.quiet_since else {
             return;
@@ -112,7 +114,9 @@ impl Shell {
         let received_now = self.received();
         if received_now != received {
             self.quiet_since = Some((now, received_now));
-        } else if now.since(since) >= self.quiet_enough() {
+        } else if now.since(since) >= self.quiet_enough()
+            && self.load_over.iter().all(Token::is_cancelled)
+        {
             self.quiet_since = None;
             self.was_quiet = true;
             self.happen(Event::Quiet);

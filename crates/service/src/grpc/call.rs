@@ -33,9 +33,11 @@ impl Call {
         self.incoming.recv().await
     }
 
-    /// The one message of a call that has one.
+    /// The one message of a call that has one. More are thrown away: nobody would
+    /// take them, and the connection would wait for that with all its other calls.
     pub(crate) async fn only(&mut self) -> Result<Vec<u8>, Ended> {
         let message = self.next().await;
+        self.incoming.close();
         message.ok_or_else(|| Ended::new(Code::InvalidArgument, "the call has no message"))
     }
 

@@ -4,6 +4,7 @@ use std::future::{pending, poll_fn};
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::time::Duration;
 
 use stillwell_plan::Alpn;
 use stillwell_scope::{Tasks, Token};
@@ -11,6 +12,7 @@ use stillwell_wire::{Connection, Stream};
 use tokio::io::{AsyncReadExt as _, AsyncWrite as _, AsyncWriteExt as _};
 use tokio::select;
 use tokio::sync::mpsc::{Sender, channel};
+use tokio::time::timeout;
 
 use self::core::Core;
 use super::call::Out;
@@ -31,6 +33,9 @@ const OUTS_MAX: usize = 64;
 /// What may wait for the client to take it, in bytes.
 const UNSENT_MAX: usize = 4 << 20;
 
+/// So long TLS may take to be agreed on.
+const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+
 /// What happened.
 enum Event {
     Read(io::Result<usize>),
@@ -45,7 +50,7 @@ enum Event {
 /// after `token` asked for that.
 pub(crate) async fn serve(site: Rc<Site>, stream: Stream, token: Token) {
     let secured = select! {
-        secured = secure(&site, stream) => secured,
+        secured = timeout(HANDSHAKE_MAX, secure(&site, stream)) => secured.ok().flatten(),
         () = token.cancelled() => return,
     };
     if let Some(mut connection) = secured {
@@ -134,5 +139,82 @@ async fn send(core: &mut Core, connection: &mut Connection) -> io::Result<()> {
             0 => return Err(io::ErrorKind::WriteZero.into()),
             length => core.sent(length),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use stillwell_http::Scheme;
+    use stillwell_http::grpc::write_message;
+    use stillwell_http::h2::{BodyLength, Client, Limits, RequestBlock};
+    use stillwell_plan::{ServerIdentity, ServerTlsPlan, TlsSuites};
+    use stillwell_wire::tls::ServerTls;
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+    use crate::bind::Role;
+    use crate::executor::Place;
+    use crate::store::Store;
+
+    fn site(tls: Option<ServerTls>) -> Site {
+        Site {
+            role: Role::Distributor,
+            tls,
+            token: Token::new(),
+            place: Place::new(sync_channel(1).0),
+            store: Store::default(),
+        }
+    }
+
+    /// Messages that nobody took held up all other calls of the connection.
+    #[tokio::test]
+    async fn a_watch_that_is_sent_more_than_it_takes_holds_nothing_up() {
+        let (out, _outs) = channel(OUTS_MAX);
+        let mut core = Core::new(Rc::new(site(None)), out);
+        let mut client = Client::new(Limits::default());
+        let headers = [("content-type", "application/grpc"), ("te", "trailers")];
+        let path = "/grpc.health.v1.Health/Watch";
+        let request = RequestBlock::new("POST", Scheme::Http, "localhost", path, &headers);
+        let stream = client.request(&request.unwrap(), BodyLength::Unknown);
+        let mut body = Vec::new();
+        for _ in 0..100 {
+            write_message(b"", false, &mut body).unwrap();
+        }
+        client.send_body(stream.unwrap(), &body, false).unwrap();
+        core.take(client.output());
+        let (slot, _) = core.waiting().unwrap();
+        let mut watch = core.begun();
+        // It takes the first one, answers, and goes on watching.
+        poll_fn(|context| {
+            assert!(watch[0].as_mut().poll(context).is_pending());
+            std::task::Poll::Ready(())
+        })
+        .await;
+        core.deliver(slot);
+        assert!(core.waiting().is_none());
+    }
+
+    /// It held a place among the connections for ever.
+    #[tokio::test(start_paused = true)]
+    async fn who_says_nothing_in_a_handshake_is_sent_away() {
+        let plan = ServerTlsPlan {
+            identity: ServerIdentity::SelfSigned {
+                names: vec!["localhost".to_owned()],
+            },
+            alpn: vec![Alpn::Http2],
+            client_roots: Vec::new(),
+            resumption: true,
+            suites: TlsSuites::default(),
+        };
+        let site = site(Some(ServerTls::new(&plan).unwrap()));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let silent = TcpStream::connect(listener.local_addr().unwrap());
+        let (silent, accepted) = tokio::join!(silent, listener.accept());
+        let stream = Stream::from(accepted.unwrap().0);
+        let served = serve(Rc::new(site), stream, Token::new());
+        timeout(2 * HANDSHAKE_MAX, served).await.unwrap();
+        drop(silent);
     }
 }

@@ -124,13 +124,13 @@ impl SubjectsMetric {
         matches!(self, Self::Loss | Self::Doubled | Self::Drain)
     }
 
-    /// The goal whose doubts spoil it.
-    pub(super) const fn goal(self) -> GoalMetric {
+    /// The goal whose doubts spoil it, where times are `latencies`.
+    pub(super) const fn goal(self, latencies: Latencies) -> GoalMetric {
         match self {
             Self::Accepted => GoalMetric::IngressThroughput,
             Self::Delivered | Self::Drain => GoalMetric::EgressThroughput,
-            Self::LatencyP50 => GoalMetric::EventLatency(LatencyQuantile::P50),
-            Self::LatencyP99 => GoalMetric::EventLatency(LatencyQuantile::P99),
+            Self::LatencyP50 => latencies.goal(LatencyQuantile::P50),
+            Self::LatencyP99 => latencies.goal(LatencyQuantile::P99),
             Self::Loss => GoalMetric::Loss,
             Self::Doubled => GoalMetric::Doubled,
             Self::CpuSystem | Self::CpuUser | Self::CpuPerGib => GoalMetric::Cpu,
@@ -138,8 +138,8 @@ impl SubjectsMetric {
         }
     }
 
-    /// The run's number, or why there is none.
-    pub(super) fn value(self, run: &RunSummary) -> Result<f64, String> {
+    /// The run's number, or why there is none; times are `latencies`.
+    pub(super) fn value(self, run: &RunSummary, latencies: Latencies) -> Result<f64, String> {
         let seconds = run.measured.as_secs_f64();
         let taken = || taken_bytes(run);
         let rate = |metric: Metric| series(run, metric, "rate");
@@ -167,8 +167,8 @@ impl SubjectsMetric {
             Self::FlushesPerMib => {
                 Ok(sum(catalogue::HOST_DISK_FLUSHES)? / (taken()? / (GIB / 1024.0)))
             }
-            Self::LatencyP50 => latency(run, LatencyQuantile::P50),
-            Self::LatencyP99 => latency(run, LatencyQuantile::P99),
+            Self::LatencyP50 => latencies.value(run, LatencyQuantile::P50),
+            Self::LatencyP99 => latencies.value(run, LatencyQuantile::P99),
             Self::Loss => goal(run, &GoalMetric::Loss),
             Self::Doubled => goal(run, &GoalMetric::Doubled),
             Self::Drain => match run.figures.drain {
@@ -198,10 +198,45 @@ fn series(run: &RunSummary, metric: Metric, reduction: &str) -> Result<f64, Stri
     value.ok_or_else(|| "it was not recorded".to_owned())
 }
 
-/// In seconds: of stamped events, else of answers.
-fn latency(run: &RunSummary, quantile: LatencyQuantile) -> Result<f64, String> {
-    let nanos = goal(run, &GoalMetric::EventLatency(quantile))
-        .or_else(|_| goal(run, &GoalMetric::Latency(quantile)))
-        .map_err(|_| "no event was stamped and no answer timed".to_owned())?;
-    Ok(nanos / 1e9)
+/// Of what the times of a table are: one thing in all runs, since the time to an
+/// arrival and that to an answer are not to be compared.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Latencies {
+    /// Of events, from their stamps.
+    Events,
+    /// Of answers.
+    Answers,
+}
+
+impl Latencies {
+    /// Of events where any run has them, else of answers.
+    pub(super) fn of<'r>(mut runs: impl Iterator<Item = &'r RunSummary>) -> Self {
+        let has_events = |run: &RunSummary| {
+            let quantiles = [LatencyQuantile::P50, LatencyQuantile::P99];
+            quantiles
+                .iter()
+                .any(|one| Self::Events.value(run, *one).is_ok())
+        };
+        if runs.any(has_events) {
+            Self::Events
+        } else {
+            Self::Answers
+        }
+    }
+
+    const fn goal(self, quantile: LatencyQuantile) -> GoalMetric {
+        match self {
+            Self::Events => GoalMetric::EventLatency(quantile),
+            Self::Answers => GoalMetric::Latency(quantile),
+        }
+    }
+
+    /// In seconds.
+    fn value(self, run: &RunSummary, quantile: LatencyQuantile) -> Result<f64, String> {
+        let nanos = goal(run, &self.goal(quantile)).map_err(|_| match self {
+            Self::Events => "none of its stamped events arrived".to_owned(),
+            Self::Answers => "no event was stamped and no answer timed".to_owned(),
+        })?;
+        Ok(nanos / 1e9)
+    }
 }

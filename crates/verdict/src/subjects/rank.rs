@@ -95,7 +95,9 @@ fn effect(metric: SubjectsMetric, both: &[(f64, f64)]) -> Option<PairedEffect> {
 }
 
 /// The places of `group`: the one that is certainly better than all others, or
-/// those that nobody is certainly better than.
+/// those that nobody is certainly better than; whoever somebody is certainly better
+/// than is behind, also the one with the best mean. Empty where the best mean was
+/// not compared with all others, and where pairs go round in a circle.
 pub(super) fn places(
     group: &[&Ranked],
     pairs: &[PairFound],
@@ -131,28 +133,24 @@ pub(super) fn places(
             best
         }
     });
-    let Some(best) = best.filter(is_tested) else {
+    if best.filter(is_tested).is_none() {
         return Vec::new();
-    };
-    let others = || {
-        group
-            .iter()
-            .copied()
-            .filter(|one| one.column != best.column)
-    };
-    if others().all(|other| beats(best, other)) {
-        let behind = others().map(|other| (other.column, Place::Behind));
-        return std::iter::once((best.column, Place::Winner))
-            .chain(behind)
-            .collect();
     }
-    let placed = others().map(|other| match beats(best, other) {
-        true => (other.column, Place::Behind),
-        false => (other.column, Place::Tied),
-    });
-    std::iter::once((best.column, Place::Tied))
-        .chain(placed)
-        .collect()
+    let is_behind = |one: &Ranked| group.iter().any(|other| beats(other, one));
+    if group.iter().all(|one| is_behind(one)) {
+        return Vec::new();
+    }
+    let place = |one: &Ranked| {
+        let mut others = group.iter().filter(|other| other.column != one.column);
+        if is_behind(one) {
+            Place::Behind
+        } else if others.all(|other| beats(one, other)) {
+            Place::Winner
+        } else {
+            Place::Tied
+        }
+    };
+    group.iter().map(|one| (one.column, place(one))).collect()
 }
 
 /// Where a subject stands by one row.

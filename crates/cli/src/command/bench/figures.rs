@@ -41,6 +41,7 @@ pub(super) fn report(
         },
         ledger: capture.manifest.ledger.clone(),
         answers: figures.answers(),
+        rounds_cut: figures.rounds_cut(&summary.outcome),
         lossy: plan.lossy,
         significant_figures: plan.significant_figures,
         version: capture.manifest.version.clone(),
@@ -169,6 +170,12 @@ impl<'c> Figures<'c> {
         let measured = self.capture.manifest.measured();
         let length = measured.map(|(start, end)| end.since(start));
         length.is_some_and(|length| length < self.plan.rig.phases.measure)
+    }
+
+    /// The rounds that were to be sent, where the time was over before they were.
+    fn rounds_cut(&self, outcome: &RunOutcome) -> Option<u64> {
+        let is_cut = outcome.is_completed() && !self.ended_early();
+        self.plan.rounds_due.filter(|_| is_cut)
     }
 
     /// All times that were recorded since things count.

@@ -9,7 +9,9 @@ use stillwell_legacy::nighthawk::adaptive::{
     BenchmarkResult, Controller, ControllerStep, SessionOutput, SessionSpec, read_session,
     session_json,
 };
-use stillwell_legacy::nighthawk::{CommandLineOptions, Endpoint, read_json};
+use stillwell_legacy::nighthawk::{
+    CommandLineOptions, ConnectionReuse, Endpoint, IdleStrategy, read_json,
+};
 use stillwell_scope::clock;
 use stillwell_units::{Nanos, floor_to_u64};
 
@@ -156,6 +158,9 @@ fn whole(rate: f64) -> u64 {
 
 /// The command line of `nighthawk_client` that asks for this load.
 fn words(template: &CommandLineOptions, rate: u64, length: Nanos) -> anyhow::Result<Vec<String>> {
+    if let Some(name) = without_effect(template).first() {
+        bail!("nighthawk_traffic_template.{name} has no effect here: leave it out");
+    }
     let mut words = vec!["nighthawk_client".to_owned()];
     let mut flag = |name: &str, value: Option<String>| {
         words.extend(value.map(|value| format!("--{name}={value}")));
@@ -193,6 +198,7 @@ fn words(template: &CommandLineOptions, rate: u64, length: Nanos) -> anyhow::Res
         template.address_family.map(|own| own.name().to_lowercase()),
     );
     words.extend(requests(template));
+    words.extend(telling(template));
     words.extend(switches(template));
     targets(template, &mut words)?;
     Ok(words)
@@ -226,17 +232,79 @@ fn requests(template: &CommandLineOptions) -> Vec<String> {
     for label in &template.labels {
         flag("label", Some(label.clone()));
     }
-    for name in [
-        "tls_context",
-        "transport_socket",
-        "upstream_bind_config",
-        "request_source_plugin_config",
-        "rate_limiter_plugin_config",
-    ] {
+    for name in PASSED_ON {
         let value = template.other.get(name);
         flag(&name.replace('_', "-"), value.map(ToString::to_string));
     }
     words
+}
+
+/// How workers wait and connections are chosen, and who is told of the load.
+fn telling(template: &CommandLineOptions) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut flag = |name: &str, value: Option<String>| {
+        words.extend(value.map(|value| format!("--{name}={value}")));
+    };
+    let idle = template.sequencer_idle_strategy;
+    let idle = idle.filter(|own| *own != IdleStrategy::Default);
+    flag(
+        "sequencer-idle-strategy",
+        idle.map(|own| own.name().to_lowercase()),
+    );
+    let reuse = template.experimental_h1_connection_reuse_strategy;
+    let reuse = reuse.filter(|own| *own != ConnectionReuse::Default);
+    flag(
+        "experimental-h1-connection-reuse-strategy",
+        reuse.map(|own| own.name().to_lowercase()),
+    );
+    flag("trace", template.trace.clone());
+    flag(
+        "latency-response-header-name",
+        template.latency_response_header_name.clone(),
+    );
+    for sink in &template.stats_sinks {
+        flag("stats-sinks", Some(sink.to_string()));
+    }
+    let seconds = template.stats_flush_interval;
+    flag("stats-flush-interval", seconds.map(|own| own.to_string()));
+    let time = template.stats_flush_interval_duration;
+    flag(
+        "stats-flush-interval-duration",
+        time.map(|own| own.to_string()),
+    );
+    words
+}
+
+/// Envoy's messages that a load takes as they stand.
+const PASSED_ON: [&str; 5] = [
+    "tls_context",
+    "transport_socket",
+    "upstream_bind_config",
+    "request_source_plugin_config",
+    "rate_limiter_plugin_config",
+];
+
+/// Fields of a template that would be read and change nothing.
+fn without_effect(template: &CommandLineOptions) -> Vec<&str> {
+    let request = template.request_options.as_ref();
+    let own = [
+        (
+            "request_options.json_body",
+            request.is_some_and(|own| !own.json_body.is_empty()),
+        ),
+        ("scheduled_start", template.scheduled_start.is_some()),
+        ("execution_id", template.execution_id.is_some()),
+        (
+            "user_defined_plugin_configs",
+            !template.user_defined_plugin_configs.is_empty(),
+        ),
+        ("verbosity", template.verbosity.is_some()),
+        ("output_format", template.output_format.is_some()),
+    ];
+    let own = own.into_iter().filter(|(_, is_set)| *is_set);
+    let other = template.other.keys().map(String::as_str);
+    let other = other.filter(|name| !PASSED_ON.contains(name));
+    own.map(|(name, _)| name).chain(other).collect()
 }
 
 fn switches(template: &CommandLineOptions) -> impl Iterator<Item = String> {
@@ -246,7 +314,12 @@ fn switches(template: &CommandLineOptions) -> impl Iterator<Item = String> {
         ("open-loop", is_open),
         (
             "no-default-failure-predicates",
-            template.failure_predicates.is_empty(),
+            template.failure_predicates.is_empty()
+                || template.no_default_failure_predicates == Some(true),
+        ),
+        (
+            "experimental-h2-use-multiple-connections",
+            template.experimental_h2_use_multiple_connections == Some(true),
         ),
         ("h2", template.h2 == Some(true)),
         (
@@ -302,8 +375,30 @@ mod tests {
         let expected = "nighthawk_client --rps=7 --duration=1.5s --connections=3 --timeout=5s \
                         --open-loop --no-default-failure-predicates --h2 http://a/";
         assert_eq!(told.join(" "), expected);
+        template.stats_flush_interval = Some(2);
+        template.sequencer_idle_strategy = Some(IdleStrategy::Sleep);
+        let told = words(&template, 7, Nanos::SECOND).unwrap().join(" ");
+        assert!(told.contains("--sequencer-idle-strategy=sleep --stats-flush-interval=2"));
         template.uri = None;
         let error = words(&template, 7, Nanos::SECOND).unwrap_err().to_string();
         assert!(error.contains("neither uri nor multi_target"), "{error}");
+    }
+
+    /// They were read, and nothing came of them.
+    #[test]
+    fn fields_without_an_effect_are_refused_by_name() {
+        let mut template = CommandLineOptions::default();
+        template.other.insert("tls_context".to_owned(), "{}".into());
+        assert!(without_effect(&template).is_empty());
+        template
+            .other
+            .insert("tunnel_options".to_owned(), "{}".into());
+        template.scheduled_start = Some(Nanos::SECOND);
+        assert_eq!(
+            without_effect(&template),
+            ["scheduled_start", "tunnel_options"]
+        );
+        let error = words(&template, 7, Nanos::SECOND).unwrap_err().to_string();
+        assert!(error.contains("template.scheduled_start"), "{error}");
     }
 }

@@ -1,12 +1,13 @@
 //! Probes of a URL: each is a load of `stillwell load`.
 
-use stillwell_metric::{Histogram, LoadTime, Outcome, empty_histogram};
+use stillwell_metric::{Histogram, LoadShard, LoadTime, Outcome, empty_histogram};
 use stillwell_plan::{
     CapacityBound, CapacityFigure, LoadCurve, LoadPace, LoadPlan, Overflow, RateUnit,
 };
 use stillwell_report::{CapacityProbe, CapacityUnit};
 use stillwell_run::{LoadDoubt, LoadEnd, LoadFound, conduct_load, load_doubts};
 use stillwell_scope::Place;
+use stillwell_stats::capacity::Observed;
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 use super::judge::{BUNCHED, Evidence, judge};
@@ -22,8 +23,13 @@ const TO: f64 = 1e6;
 const ERRORS: &str = "errors<1%";
 /// Requests beyond a quantile that make it one.
 const BEYOND: f64 = 3.0;
+/// Fewest requests of a probe that say something.
+const REQUESTS_MIN: f64 = 20.0;
 /// A probe is made longer by this factor at most.
 const LONGER_MAX: u64 = 10;
+
+/// Why a probe without one request says nothing.
+const NOTHING_DUE: &str = "no request was due in that time: let probes last longer (--probe)";
 
 /// The load of all probes, but for when requests are sent.
 pub(super) fn plan(arguments: &FindCapacityArguments) -> Result<LoadPlan, CommandError> {
@@ -81,6 +87,8 @@ pub(super) fn search(search: &mut Search<'_>) -> Result<Found, CommandError> {
         );
         let found = conduct(&plan, arguments, watch)?;
         let (mut probe, nobody) = told(&plan, &found, &bounds);
+        // One that was cut short says nothing of its target.
+        let nobody = nobody.filter(|_| watch.interrupt.signal().is_none());
         if let Some(why) = nobody.filter(|_| std::mem::take(&mut is_first)) {
             return Err(CommandError::new(
                 Exit::CouldNotRun,
@@ -108,7 +116,10 @@ fn length(rate: f64, bounds: &[CapacityBound], probe: Nanos) -> Nanos {
         CapacityFigure::Latency(share) => BEYOND / (1.0 - share) / rate,
         _ => 0.0,
     };
-    let needed = bounds.iter().map(beyond).fold(0.0, f64::max);
+    let needed = bounds
+        .iter()
+        .map(beyond)
+        .fold(REQUESTS_MIN / rate, f64::max);
     let most = Nanos::new(probe.as_u64().saturating_mul(LONGER_MAX));
     Nanos::from_secs_f64(needed).clamp(probe, most)
 }
@@ -182,11 +193,16 @@ pub(super) fn told(
     let evidence = Evidence {
         figures: &figures,
         reached: counts.reached,
+        has_rate: matches!(plan.pace, LoadPace::Open { .. }),
         generator_limit: limit.map(ToString::to_string),
         own_lateness: Nanos::new(own.value_at_quantile(0.99)),
         own_late_share: float_from_u64(late) / float_from_u64(counts.asked.max(1)),
     };
-    let (observed, why) = judge(bounds, &evidence);
+    let (observed, why) = if counts.asked == 0 {
+        (Observed::Unclear, Some(NOTHING_DUE.to_owned()))
+    } else {
+        judge(bounds, &evidence)
+    };
     let probe = CapacityProbe {
         purpose: None,
         rate: None,
@@ -203,7 +219,7 @@ pub(super) fn told(
 struct Counts {
     /// Of those that were answered well.
     times: Histogram<u64>,
-    /// Asked for, begun or not.
+    /// Due, begun or not.
     asked: u64,
     /// Answered with an error.
     errors: u64,
@@ -227,21 +243,17 @@ impl Counts {
                 .sum()
         };
         let sum = |outcomes: &[Outcome]| outcomes.iter().map(|own| ended(*own)).sum::<u64>();
-        let total = |of: fn(&stillwell_metric::LoadShard) -> u64| -> u64 {
+        let total = |of: fn(&LoadShard) -> u64| -> u64 {
             found.workers.iter().map(|worker| of(&worker.shard)).sum()
         };
         let good = sum(&GOOD);
         let answered = sum(&Outcome::ANSWERS);
-        let (asked, begun) = (
-            total(|own| own.asked.measured()),
-            total(|own| own.begun.total()),
-        );
+        let begun = total(|own| own.begun.total());
         let has_schedule = matches!(plan.pace, LoadPace::Open { .. });
-        let never_begun = if has_schedule {
-            asked.saturating_sub(begun)
-        } else {
-            0
-        };
+        // Not what the curve asks for less what was begun: where moments are drawn
+        // there are more or fewer of them.
+        let due = total(LoadShard::due);
+        let never_begun = due.saturating_sub(begun);
         let kind = if has_schedule {
             LoadTime::Response
         } else {
@@ -253,8 +265,8 @@ impl Counts {
             asked: sum(&Outcome::ALL) + never_begun,
             errors: answered - good,
             answered,
-            reached: if has_schedule && asked > 0 {
-                float_from_u64(begun) / float_from_u64(asked)
+            reached: if has_schedule && due > 0 {
+                float_from_u64(begun) / float_from_u64(due)
             } else {
                 1.0
             },
@@ -354,5 +366,7 @@ mod tests {
         assert_eq!(length(10_000.0, &bounds, probe), probe);
         assert_eq!(length(100.0, &bounds, probe), Nanos::from_secs(3));
         assert_eq!(length(0.1, &bounds, probe), Nanos::from_secs(10));
+        // Without quantiles, too: errors are shares of something.
+        assert_eq!(length(5.0, &bounds[1..], probe), Nanos::from_secs(4));
     }
 }

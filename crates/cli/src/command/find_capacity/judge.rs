@@ -19,6 +19,8 @@ pub(super) struct Evidence<'a> {
     pub(super) figures: &'a [(CapacityFigure, Option<f64>)],
     /// What was begun, as a share of what was asked for.
     pub(super) reached: f64,
+    /// Whether there is a rate to reach: else what was reached is the answer.
+    pub(super) has_rate: bool,
     /// Why whoever sent was the limit, if it was.
     pub(super) generator_limit: Option<String>,
     /// How late whoever sent was by itself, in one of a hundred cases.
@@ -48,6 +50,13 @@ pub(super) fn judge(
             let why = why.unwrap_or_else(|| "more connections may reach it".to_owned());
             let why = format!("only {share} of the rate was reached: {why}");
             return (Observed::Unclear, Some(why));
+        }
+        if let Some(why) = evidence
+            .generator_limit
+            .as_ref()
+            .filter(|_| !evidence.has_rate)
+        {
+            return (Observed::Unclear, Some(why.clone()));
         }
         // What was late in spite of the sender kept its bounds all the same.
         return (Observed::Held, None);
@@ -88,6 +97,25 @@ pub(super) fn judge(
 mod tests {
     use super::*;
 
+    /// A busy generator's throughput was taken for the target's.
+    #[test]
+    fn without_a_rate_the_generators_limit_is_what_was_reached() {
+        for (has_rate, expected) in [(true, Observed::Held), (false, Observed::Unclear)] {
+            let evidence = Evidence {
+                figures: &[(CapacityFigure::Errors, Some(0.0))],
+                reached: 1.0,
+                has_rate,
+                generator_limit: Some("it was busy".to_owned()),
+                own_lateness: Nanos::ZERO,
+                own_late_share: 0.0,
+            };
+            assert_eq!(
+                judge(&["errors<1%".parse().unwrap()], &evidence).0,
+                expected
+            );
+        }
+    }
+
     fn judged(
         bounds: &[&str],
         p99_ms: f64,
@@ -105,6 +133,7 @@ mod tests {
                 (CapacityFigure::Errors, Some(errors)),
             ],
             reached,
+            has_rate: true,
             generator_limit: limit.map(str::to_owned),
             own_lateness,
             own_late_share,

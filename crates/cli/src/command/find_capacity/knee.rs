@@ -33,7 +33,13 @@ pub(super) fn search(search: &mut Search<'_>) -> Result<Found, CommandError> {
     for _ in 0..arguments.repeats {
         for connections in &loads {
             let plan = at_load(&plan, *connections, search);
-            let found = http::conduct(&plan, arguments, &search.watch)?;
+            let found = match http::conduct(&plan, arguments, &search.watch) {
+                Ok(found) => found,
+                Err(error) => {
+                    search.fail(error)?;
+                    return Ok(told(search, &plan, bounds, None));
+                }
+            };
             if search.watch.interrupt.signal().is_some() {
                 return Ok(told(search, &plan, bounds, None));
             }
@@ -105,12 +111,20 @@ fn knee(probes: &[CapacityProbe], connections_max: u32) -> Result<KneeFound, Str
     let points: Vec<(f64, f64)> = kept
         .filter_map(|probe| Some((f64::from(probe.connections?), probe.reached)))
         .collect();
-    let law = Usl::fit(&points).map_err(|error| error.to_string())?;
+    let left_out = probes.len() - points.len();
+    let law = Usl::fit(&points).map_err(|error| match left_out {
+        0 => error.to_string(),
+        _ => format!(
+            "{error} ({left_out} of {} probes were left out)",
+            probes.len()
+        ),
+    })?;
     Ok(KneeFound {
         knee: law.knee(Level::NINETY_FIVE),
         peak: law.peak(Level::NINETY_FIVE),
         law,
         connections_max,
+        left_out,
     })
 }
 

@@ -12,7 +12,7 @@ use stillwell_report::{CapacityProbe, CapacityUnit};
 use stillwell_run::conduct;
 use stillwell_stats::capacity::{Observed, Purpose};
 use stillwell_units::{Nanos, float_from_u64};
-use stillwell_verdict::{Component, Doubt, OutcomeCount, RunSummary, summarise};
+use stillwell_verdict::{Component, Doubt, OutcomeCount, RunSummary, WorkerShares, summarise};
 
 use super::judge::{Evidence, judge};
 use super::{Found, Search, Watch, usage};
@@ -26,6 +26,8 @@ const THROUGHPUT: &str = "throughput>99%";
 /// A generator that its peer keeps waiting for more than this share of the time is
 /// not the limit.
 const BLOCKED_MIN: f64 = 0.05;
+/// What may be under way decides nothing above this share of what a bound leaves.
+const UNDER_WAY_MAX: f64 = 0.1;
 /// From this share of what was asked for on, all counts as sent.
 const SENT_MIN: f64 = 0.99;
 /// How far the search goes around what a file says.
@@ -64,7 +66,7 @@ pub(super) fn search(
         let plan = probing(&plan, place, (unit, rate), search_lengths(arguments));
         let folder = folder.join(format!("probe-{number:03}"));
         let (summary, course) = carry_out(plan, place, (&folder, file), watch)?;
-        told(&summary, (rate, purpose, course), &bounds)
+        told(&summary, &own.id, (rate, purpose, course), &bounds)
     };
     let answer = search.highest(range, (capacity_unit, &bounds), probe)?;
     Ok(Found {
@@ -209,6 +211,7 @@ fn carry_out(
 
 fn told(
     summary: &RunSummary,
+    id: &str,
     (rate, purpose, course): (f64, Purpose, Course),
     bounds: &[CapacityBound],
 ) -> Result<CapacityProbe, CommandError> {
@@ -241,12 +244,23 @@ fn told(
         let evidence = Evidence {
             figures: &figures,
             reached: course.sent,
-            generator_limit: own_limit(summary, is_sent),
+            has_rate: true,
+            generator_limit: own_limit(summary, id, is_sent),
             // What a generator's own lateness did is in its doubts.
             own_lateness: Nanos::ZERO,
             own_late_share: 0.0,
         };
-        judge(bounds, &evidence)
+        match judge(bounds, &evidence) {
+            (Observed::Held, _) if course.is_open_to_doubt(bounds) => {
+                let share = CapacityFigure::Throughput.told(course.sent - course.counted);
+                let why = format!(
+                    "sends that may be under way are {share} of all, and whether bounds hold \
+                     rests on them: let probes last longer (--probe)"
+                );
+                (Observed::Unclear, Some(why))
+            }
+            judged => judged,
+        }
     };
     Ok(CapacityProbe {
         purpose: Some(purpose),
@@ -259,22 +273,31 @@ fn told(
     })
 }
 
-/// Why the rig and not its subject was the limit, if its doubts say so. A generator
-/// that its peer kept waiting for longer than it was late itself was not.
-fn own_limit(summary: &RunSummary, is_sent: bool) -> Option<String> {
-    let workers = || summary.figures.workers.iter();
-    let senders = || workers().filter(|own| own.component == Component::Generator);
-    let blocked = senders().map(|own| own.blocked).fold(0.0, f64::max);
-    let late = senders().map(|own| own.late).fold(0.0, f64::max);
-    let is_excused = is_sent || (blocked > BLOCKED_MIN && blocked > late);
+/// Why the rig and not its subject was the limit, if its doubts say so. The varied
+/// generator was not where its peer kept its workers waiting, each that was late for
+/// longer than that.
+fn own_limit(summary: &RunSummary, varied: &str, is_sent: bool) -> Option<String> {
+    let workers = &summary.figures.workers;
+    let is_excused =
+        |id: &str, late_max| is_sent || (id == varied && is_held_up(workers, varied, late_max));
     let doubt = summary.doubts.iter().find(|doubt| match doubt {
-        Doubt::GeneratorLate { .. }
-        | Doubt::GeneratorLimit { .. }
-        | Doubt::RateNotReached { .. } => !is_excused,
+        Doubt::GeneratorLate { id, limit, .. } => !is_excused(id, *limit),
+        Doubt::GeneratorLimit { id, .. } | Doubt::RateNotReached { id, .. } => {
+            !is_excused(id, BLOCKED_MIN)
+        }
         Doubt::SinkSaturated { .. } | Doubt::SamplesMissing { .. } | Doubt::Steal { .. } => true,
         _ => false,
     });
     doubt.map(ToString::to_string)
+}
+
+/// Whether its peer kept a worker of this generator waiting, and every other one
+/// that was late for more than `late_max` of the time.
+fn is_held_up(workers: &[WorkerShares], id: &str, late_max: f64) -> bool {
+    let is_its = |own: &&WorkerShares| own.component == Component::Generator && own.id == id;
+    let its = || workers.iter().filter(is_its);
+    let waits = |own: &WorkerShares| own.blocked > BLOCKED_MIN && own.blocked > own.late;
+    its().any(waits) && its().filter(|own| own.late > late_max).all(waits)
 }
 
 fn figure_of(summary: &RunSummary, course: Course, figure: CapacityFigure) -> Option<f64> {
@@ -317,8 +340,10 @@ fn figure_of(summary: &RunSummary, course: Course, figure: CapacityFigure) -> Op
 /// take meanwhile.
 #[derive(Clone, Copy, Debug)]
 struct Course {
-    /// Sent, of what was asked for.
+    /// Sent, of what was asked for, with what may be under way.
     sent: f64,
+    /// The same without that.
+    counted: f64,
     /// The length of the load, of the time from its start to the last arrival.
     in_time: f64,
 }
@@ -333,14 +358,34 @@ impl Course {
         let taken = last.map_or(length, |(start, last)| last.since(start.moment));
         let seconds = length.as_secs_f64().max(1e-9);
         let in_time = seconds / taken.as_secs_f64().max(seconds);
-        let sent = sent_of_asked(summary, plan, place, seconds).unwrap_or(1.0);
-        Self { sent, in_time }
+        let [sent, counted] = sent_of_asked(summary, plan, place, seconds).unwrap_or([1.0; 2]);
+        Self {
+            sent,
+            counted,
+            in_time,
+        }
+    }
+
+    /// Whether a bound holds only by what may be under way, and that is much of what
+    /// the bound leaves.
+    fn is_open_to_doubt(self, bounds: &[CapacityBound]) -> bool {
+        bounds.iter().any(|bound| {
+            let most = UNDER_WAY_MAX * (1.0 - bound.limit);
+            bound.figure == CapacityFigure::Throughput
+                && self.sent - self.counted > most
+                && !bound.is_kept(Some(self.counted * self.in_time))
+        })
     }
 }
 
 /// Over the whole run where this generator is the only one, else while it was
-/// measured; one send of each connection may be under way.
-fn sent_of_asked(summary: &RunSummary, plan: &RigPlan, place: usize, seconds: f64) -> Option<f64> {
+/// measured; one send of each connection may be under way. With those and without.
+fn sent_of_asked(
+    summary: &RunSummary,
+    plan: &RigPlan,
+    place: usize,
+    seconds: f64,
+) -> Option<[f64; 2]> {
     let own = plan.generators.get(place)?;
     let RateShape::Constant { per_second } = own.rate.shape else {
         return None;
@@ -353,5 +398,53 @@ fn sent_of_asked(summary: &RunSummary, plan: &RigPlan, place: usize, seconds: f6
     };
     let sends: u64 = summary.figures.outcomes.iter().map(|own| own.count).sum();
     let under_way = f64::from(own.connections) / float_from_u64(sends.max(1));
-    Some((sent? / per_second + under_way).min(1.0))
+    let counted = sent? / per_second;
+    Some([counted + under_way, counted].map(|share| share.min(1.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worker(id: &str, blocked: f64, late: f64) -> WorkerShares {
+        WorkerShares {
+            component: Component::Generator,
+            id: id.to_owned(),
+            worker: String::new(),
+            ahead: 0.0,
+            blocked,
+            running: 0.0,
+            late,
+        }
+    }
+
+    /// One that waited excused another one, of another generator even.
+    #[test]
+    fn each_worker_is_judged_by_itself() {
+        let workers = [worker("a", 0.5, 0.0), worker("a", 0.0, 0.2)];
+        assert!(is_held_up(&workers[..1], "a", 0.01));
+        assert!(!is_held_up(&workers, "a", 0.01));
+        assert!(!is_held_up(&workers[..1], "b", 0.01));
+        let both = [worker("a", 0.5, 0.1), worker("a", 0.0, 0.005)];
+        assert!(is_held_up(&both, "a", 0.01));
+    }
+
+    /// With few sends all of them counted as sent, whatever had become of them.
+    #[test]
+    fn what_may_be_under_way_decides_nothing() {
+        let bounds = ["throughput>99%".parse().unwrap()];
+        for (counted, sent, expected) in [
+            (0.90, 1.0, true),
+            (0.9895, 0.9904, false),
+            (1.0, 1.0, false),
+            (0.995, 1.0, false),
+        ] {
+            let course = Course {
+                sent,
+                counted,
+                in_time: 1.0,
+            };
+            assert_eq!(course.is_open_to_doubt(&bounds), expected, "{counted}");
+        }
+    }
 }

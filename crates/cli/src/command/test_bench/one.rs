@@ -1,26 +1,27 @@
 //! One bench of a tree: what stands before it, it itself, and what stands after.
 
+mod group;
+
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 
 use anyhow::Context;
-use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use stillwell_config::{Await, BenchFolder, BenchStep};
 use stillwell_plan::ReadyProbe;
 use stillwell_scope::{Token, clock};
 use stillwell_subject::{Subject, wait_ready};
 use stillwell_units::Nanos;
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use tokio::time::timeout;
 
+use self::group::Group;
 use super::check::{self, Assertion};
 
-/// How long a program that was asked to end may take.
-const GRACE: Nanos = Nanos::from_secs(20);
+/// How long conditions may take to come true, unless a step says something else.
+const AWAIT_MAX: Nanos = Nanos::from_secs(10);
 /// How long a program behind a bench may take, unless it says something else.
 const AFTER_MAX: Nanos = Nanos::from_secs(60);
 
@@ -56,7 +57,7 @@ impl Tested {
 
 /// Runs it. Whatever happens, what was started before it is ended and what stands
 /// after it is run.
-pub(super) async fn test(stage: &Stage<'_>) -> anyhow::Result<Tested> {
+pub(super) async fn test(stage: &Stage<'_>) -> Tested {
     let begin = clock::now();
     let mut tested = Tested {
         name: stage.bench.name.clone(),
@@ -67,15 +68,16 @@ pub(super) async fn test(stage: &Stage<'_>) -> anyhow::Result<Tested> {
         elapsed: Nanos::ZERO,
     };
     let mut running = Vec::new();
-    match before(stage, &mut running, &mut tested).await {
-        Ok(()) => bench(stage, &mut tested).await?,
-        Err(error) => {
-            let failed = Assertion::failed("before", format!("{error:#}"));
-            tested.assertions.push(failed);
-        }
+    let benched = match before(stage, &mut running, &mut tested).await {
+        Ok(()) => bench(stage, &mut tested).await.map_err(|e| ("bench", e)),
+        Err(error) => Err(("before", error)),
+    };
+    if let Err((what, error)) = &benched {
+        let failed = Assertion::failed(what, format!("{error:#}"));
+        tested.assertions.push(failed);
     }
-    for child in &mut running {
-        end(child).await;
+    for group in &mut running {
+        group.end().await;
     }
     for (number, step) in stage.bench.after.iter().enumerate() {
         if let Err(error) = after(stage, number, step, &mut tested).await {
@@ -83,19 +85,19 @@ pub(super) async fn test(stage: &Stage<'_>) -> anyhow::Result<Tested> {
             tested.assertions.push(failed);
         }
     }
-    let checked = check::asserts(&stage.bench.asserts, stage, tested.figures.as_ref());
-    if !tested.assertions.iter().any(|one| one.what == "before") {
+    if benched.is_ok() {
+        let checked = check::asserts(&stage.bench.asserts, stage, tested.figures.as_ref());
         tested.assertions.extend(checked);
     }
     tested.elapsed = clock::now().since(begin);
-    Ok(tested)
+    tested
 }
 
 /// Starts the programs before it, each once the conditions of the one before it
 /// hold.
 async fn before(
     stage: &Stage<'_>,
-    running: &mut Vec<Child>,
+    running: &mut Vec<Group>,
     tested: &mut Tested,
 ) -> anyhow::Result<()> {
     for (number, step) in stage.bench.before.iter().enumerate() {
@@ -104,13 +106,14 @@ async fn before(
             format!("before.err.{number}.log"),
         ];
         tested.keep(&format!("before {number}"), &names, stage);
-        let child = start(&mut command(stage, step), stage, &names)
+        let group = Group::start(&mut command(stage, step), stage.evidence, &names)
             .with_context(|| format!("start `{}`", step.command.join(" ")))?;
-        running.push(child);
-        let Some(child) = running.last_mut() else {
+        running.push(group);
+        let Some(group) = running.last_mut() else {
             break;
         };
-        let awaited = timeout(step.await_max.as_duration(), conditions(stage, step, child));
+        let most = step.await_max.unwrap_or(AWAIT_MAX);
+        let awaited = timeout(most.as_duration(), conditions(stage, step, most, group));
         awaited.await.map_err(|_| {
             let step = step.command.join(" ");
             anyhow::anyhow!("what `{step}` is waited for did not come true in time")
@@ -120,8 +123,13 @@ async fn before(
 }
 
 /// Waits until all conditions of `step` hold.
-async fn conditions(stage: &Stage<'_>, step: &BenchStep, child: &mut Child) -> anyhow::Result<()> {
-    let deadline = clock::now() + step.await_max;
+async fn conditions(
+    stage: &Stage<'_>,
+    step: &BenchStep,
+    most: Nanos,
+    group: &mut Group,
+) -> anyhow::Result<()> {
+    let deadline = clock::now() + most;
     let nobody = Subject::none();
     let first = ReadyProbe::Delay {
         length: step.await_min,
@@ -138,7 +146,11 @@ async fn conditions(stage: &Stage<'_>, step: &BenchStep, child: &mut Child) -> a
                 path: path.to_string_lossy().into_owned(),
             },
             Await::Status(wanted) => {
-                let status = child.wait().await?;
+                // Both are cancel-safe: they wait and do nothing else.
+                let status = tokio::select! {
+                    status = group.wait() => status?,
+                    () = stage.stop.cancelled() => anyhow::bail!("it was interrupted"),
+                };
                 let code = code_of(status);
                 anyhow::ensure!(
                     code == i32::from(*wanted),
@@ -171,17 +183,19 @@ async fn bench(stage: &Stage<'_>, tested: &mut Tested) -> anyhow::Result<()> {
         // What was started before it is there.
         command.arg("--shared-network");
     }
-    let mut child = start(&mut command, stage, &names).context("start the bench")?;
+    let mut group =
+        Group::start(&mut command, stage.evidence, &names).context("start the bench")?;
     let status = tokio::select! {
-        status = child.wait() => Some(status?),
+        status = group.wait() => Some(status),
         () = tokio::time::sleep(stage.timeout.as_duration()) => None,
         () = stage.stop.cancelled() => None,
     };
+    group.end().await;
+    let status = status.transpose().context("wait for the bench")?;
     let wanted = i32::from(stage.bench.asserts.status);
     let assertion = match status {
         Some(status) => Assertion::equal("status", wanted, code_of(status)),
         None => {
-            end(&mut child).await;
             let why = if stage.stop.is_cancelled() {
                 "it was interrupted".to_owned()
             } else {
@@ -208,11 +222,12 @@ async fn after(
     ];
     tested.keep(&format!("after {number}"), &names, stage);
     let shown = step.command.join(" ");
-    let mut child = start(&mut command(stage, step), stage, &names)
+    let mut group = Group::start(&mut command(stage, step), stage.evidence, &names)
         .with_context(|| format!("start `{shown}`"))?;
-    let Ok(status) = timeout(AFTER_MAX.as_duration(), child.wait()).await else {
-        end(&mut child).await;
-        anyhow::bail!("`{shown}` took longer than {AFTER_MAX}");
+    let most = step.await_max.unwrap_or(AFTER_MAX);
+    let Ok(status) = timeout(most.as_duration(), group.wait()).await else {
+        group.end().await;
+        anyhow::bail!("`{shown}` took longer than {most}");
     };
     let code = code_of(status?);
     anyhow::ensure!(code == 0, "`{shown}` ended with {code}");
@@ -264,34 +279,6 @@ fn expand(word: &str, environment: &BTreeMap<String, String>, folder: &Path) -> 
     }
     expanded.push_str(rest);
     expanded
-}
-
-/// Starts `command` in a group of its own, with its outputs in files.
-fn start(command: &mut Command, stage: &Stage<'_>, names: &[String; 2]) -> anyhow::Result<Child> {
-    let file = |name: &String| File::create(stage.evidence.join(name));
-    let [out, err] = names;
-    let child = command
-        .stdin(Stdio::null())
-        .stdout(file(out)?)
-        .stderr(file(err)?)
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn()?;
-    Ok(child)
-}
-
-/// Ends a program and all that it started: asked first, killed then.
-async fn end(child: &mut Child) {
-    let group = child
-        .id()
-        .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-    let Some(group) = group else { return };
-    // Who is gone already needs no signal.
-    kill_process_group(group, Signal::TERM).unwrap_or_default();
-    if timeout(GRACE.as_duration(), child.wait()).await.is_err() {
-        kill_process_group(group, Signal::KILL).unwrap_or_default();
-        child.wait().await.ok();
-    }
 }
 
 /// As a shell has it: 128 and the number of the signal that ended it.

@@ -1,6 +1,7 @@
 //! What a tree of benches has to tell.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -10,7 +11,7 @@ use stillwell_units::Nanos;
 use super::one::Tested;
 
 /// Of a longer output only the end goes into the report.
-const EVIDENCE_BYTES_MAX: usize = 1 << 20;
+const EVIDENCE_BYTES_MAX: u64 = 1 << 20;
 
 /// All that came of a tree.
 #[derive(Debug)]
@@ -180,8 +181,36 @@ fn one(tested: &Tested) -> Value {
     })
 }
 
+/// The end of an output; of one that cannot be read, nothing.
 fn read(path: &Path) -> String {
-    let bytes = fs::read(path).unwrap_or_default();
-    let from = bytes.len().saturating_sub(EVIDENCE_BYTES_MAX);
-    String::from_utf8_lossy(&bytes[from..]).into_owned()
+    let bytes = end_of(path).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// No more is read: an output may be longer than there is memory.
+fn end_of(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(EVIDENCE_BYTES_MAX)))?;
+    let mut bytes = Vec::new();
+    file.take(EVIDENCE_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_output_all_was_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let file = File::create(&path).unwrap();
+        // It takes no room on the disk.
+        file.set_len(1 << 40).unwrap();
+        assert_eq!(read(&path).len() as u64, EVIDENCE_BYTES_MAX);
+        std::fs::write(&path, "short").unwrap();
+        assert_eq!(read(&path), "short");
+        assert_eq!(read(&folder.path().join("nobody")), "");
+    }
 }

@@ -117,6 +117,10 @@ fn what_does_not_come_true_and_what_takes_too_long_fails() {
         "tree/waits/before.yaml",
         "{cmd: sleep, args: [60], await: {file-exists: nowhere}, max-await-secs: 0}\n",
     );
+    lab.file(
+        "tree/waits/after.yaml",
+        "{cmd: sleep, args: [60], max-await-secs: 0}\n",
+    );
     lab.file("tree/hangs/in.json", "{}\n");
     let (listen, sink) = (&lab.listen, &lab.sink);
     let text = format!(
@@ -132,6 +136,7 @@ fn what_does_not_come_true_and_what_takes_too_long_fails() {
             "FAIL  time limit: it took longer than 2s",
             "FAIL  before: ",
             "nowhere exists: not within",
+            "FAIL  after: `sleep 60` took longer than ",
         ],
     );
     assert_eq!(report["stats"]["all"]["fail"], 2);

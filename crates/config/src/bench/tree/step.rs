@@ -9,9 +9,6 @@ use stillwell_units::Nanos;
 use super::texts;
 use crate::files::resolve;
 
-/// How long conditions may take to come true, where nothing is said.
-const AWAIT_MAX_DEFAULT: Nanos = Nanos::from_secs(10);
-
 /// A program before or after a bench.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BenchStep {
@@ -25,8 +22,9 @@ pub struct BenchStep {
     pub awaits: Vec<Await>,
     /// Pause before they are looked at first.
     pub await_min: Nanos,
-    /// How long they may take to come true.
-    pub await_max: Nanos,
+    /// How long they may take to come true, and a program behind a bench to end, if
+    /// that is said.
+    pub await_max: Option<Nanos>,
 }
 
 /// Something that is waited for.
@@ -85,7 +83,7 @@ fn read_step(reader: &Reader, folder: &Path, node: &Node) -> Option<BenchStep> {
             .unwrap_or_default(),
         awaits: awaits.map_or_else(Vec::new, |node| read_awaits(reader, &within, node)),
         await_min: seconds(reader, &map, "min-await-secs").unwrap_or(Nanos::ZERO),
-        await_max: seconds(reader, &map, "max-await-secs").unwrap_or(AWAIT_MAX_DEFAULT),
+        await_max: seconds(reader, &map, "max-await-secs"),
         folder: within,
     };
     program.map(|_| step)

@@ -202,6 +202,17 @@ fn metrics_are_not_cut_to_whole_seconds() {
     assert!(error.contains("there are attempted-rps"), "{error}");
 }
 
+/// A load without one answer ended the session.
+#[test]
+fn a_latency_that_nothing_had_breaks_its_threshold() {
+    let spec = SPEC.replacen("\"success-rate\"", "\"latency-ns-mean\"", 1);
+    assert_ne!(spec, SPEC);
+    let spec = read_session(&spec).unwrap();
+    let (evaluations, holds) = spec.evaluate(&output(10, 0)).unwrap();
+    assert!(!holds);
+    assert_eq!(evaluations[0].score, Some(-1.0));
+}
+
 #[test]
 fn a_session_is_written_with_its_thresholds() {
     let spec = read_session(SPEC).unwrap();
