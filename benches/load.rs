@@ -16,15 +16,21 @@
     reason = "what a benchmark has to say, it prints"
 )]
 
-use stillwell_benches::{Figure, Nginx, Peer, Question, Side, compare_first, loads, questions};
+use stillwell_benches::{
+    Figure, Nginx, Peer, Question, SENDER_CPU, Side, compare_first, loads, on, questions,
+};
 use stillwell_metric::LoadTime;
 use stillwell_run::LoadFound;
+use stillwell_scope::{Scope, Token, clock};
 use stillwell_units::{Nanos, float_from_u64};
 
 const ROUNDS: usize = 7;
 
 /// A send is on time that is no later than this.
 const ON_TIME_NS: u64 = 50_000;
+
+/// How long it is looked at what the machine takes away.
+const TURNING: Nanos = Nanos::from_secs(5);
 
 /// Requests a second from one worker.
 const RATE: f64 = 20_000.0;
@@ -90,6 +96,7 @@ fn rates() -> anyhow::Result<()> {
     for question in questions(5).iter().filter(|question| !question.has_tls) {
         let server = Nginx::start(question)?;
         println!("{}: {RATE} requests a second, core reserved", question.name);
+        taken_away()?;
         on_time(&loads::conduct(question, server.port(), Some(RATE))?);
         let most = achieved(&loads::conduct(question, server.port(), None)?);
         println!("  as fast as answers come: {most:.0} a second");
@@ -100,6 +107,35 @@ fn rates() -> anyhow::Result<()> {
             println!("  {factor:.1} times that asked for: {rate:.0} a second, {share:.1} % of it");
         }
     }
+    Ok(())
+}
+
+/// Turns round on the sender's CPU and looks at the clock: what of the time the
+/// machine took away in pieces of more than 50 µs. A send that is due there cannot
+/// be on time, whoever sends it.
+fn taken_away() -> anyhow::Result<()> {
+    let (report, told) = std::sync::mpsc::sync_channel(1);
+    let mut scope = Scope::new(&Token::new());
+    scope.thread(on(SENDER_CPU), "turning", move |_| {
+        let begin = clock::now();
+        let (mut before, mut late, mut longest) = (begin, Nanos::ZERO, Nanos::ZERO);
+        while before.since(begin) < TURNING {
+            let now = clock::now();
+            let gap = now.since(before);
+            late += gap.saturating_sub(Nanos::new(ON_TIME_NS));
+            (before, longest) = (now, longest.max(gap));
+        }
+        report
+            .send((late, before.since(begin), longest))
+            .unwrap_or_default();
+        Ok(())
+    })?;
+    let (late, length, longest) = told.recv()?;
+    scope.close(Nanos::from_secs(1));
+    let share = 100.0 * late.as_secs_f64() / length.as_secs_f64();
+    println!(
+        "  a loop that does nothing else would be {share:.3} % of the time late by more than 50 µs, max {longest}"
+    );
     Ok(())
 }
 
