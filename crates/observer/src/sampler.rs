@@ -135,6 +135,8 @@ struct Sampler {
     host: HostReader,
     buffer: Vec<u8>,
     beats: u64,
+    /// When the last of them was, on the wall clock.
+    last_millis: u64,
     kernel: KernelSeries,
 }
 
@@ -155,6 +157,7 @@ impl Sampler {
             host: HostReader::new(Path::new("/proc")),
             buffer: Vec::new(),
             beats: 0,
+            last_millis: 0,
             kernel,
         }
     }
@@ -211,8 +214,9 @@ impl Sampler {
         let beat = Beat {
             index: self.beats,
             moment: now,
-            wall_millis: clock::wall().as_u64() / 1_000_000,
+            wall_millis: apart(self.last_millis, clock::wall().as_u64() / 1_000_000),
         };
+        self.last_millis = beat.wall_millis;
         self.beats += 1;
         let mut samples = Vec::new();
         // Workers first: what they count moves fastest.
@@ -304,11 +308,38 @@ impl fmt::Debug for Watched {
     }
 }
 
+/// How far beats of one millisecond may be moved apart.
+const CROWDED_MILLIS: u64 = 8;
+
+/// Milliseconds of a beat at `now` that comes after one at `last`: the edge of a
+/// phase may fall into the millisecond of a beat, and readers of series want each
+/// to be later than the one before. A clock that was set back is told as it is.
+const fn apart(last: u64, now: u64) -> u64 {
+    if now <= last && last - now < CROWDED_MILLIS {
+        last + 1
+    } else {
+        now
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn two_beats_of_one_millisecond_had_the_same_time() {
+        for (last, now, told) in [
+            (0, 1000, 1000),
+            (1000, 1000, 1001),
+            (1001, 1000, 1002),
+            (1002, 1003, 1003),
+            (5000, 1000, 1000),
+        ] {
+            assert_eq!(apart(last, now), told, "{last}, {now}");
+        }
+    }
 
     proptest! {
         #[test]
