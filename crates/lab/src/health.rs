@@ -38,7 +38,7 @@ pub(crate) fn health_rules() -> Vec<HealthRule> {
         ),
         share("rate_achieved_at_least", limits::RATE_ACHIEVED_SHARE),
         share("generator_busy_at_most", limits::GENERATOR_BUSY_SHARE),
-        share("sink_running_at_most", limits::SINK_RUNNING_SHARE),
+        share("sink_busy_at_most", limits::SINK_BUSY_SHARE),
         share("steal_at_most", limits::STEAL_SHARE),
         share("foreign_cpu_wall_at_most", limits::FOREIGN_CPU_SHARE_WALL),
         share("foreign_cpu_at_most", limits::FOREIGN_CPU_SHARE),

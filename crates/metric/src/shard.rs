@@ -164,6 +164,13 @@ impl Shard for GeneratorShard {
     }
 }
 
+/// The name of the thread on which worker `number` of sink `id` runs, under
+/// which its CPU time is recorded.
+#[must_use]
+pub fn sink_worker_name(id: &str, number: &(impl std::fmt::Display + ?Sized)) -> String {
+    format!("sink-{id}-{number}")
+}
+
 /// What one sink worker counts.
 #[derive(Debug)]
 pub struct SinkShard {

@@ -237,6 +237,7 @@ fn run_figures(times: TimeQuantiles) -> RunFigures {
             blocked: 0.012,
             running: 0.37,
             late: 0.005,
+            wanted: None,
         }],
         outcomes: vec![OutcomeCount {
             outcome: "ok".to_owned(),

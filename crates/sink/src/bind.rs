@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use stillwell_http::HeadError;
-use stillwell_metric::{Labels, Shard, SinkShard};
+use stillwell_metric::{Labels, Shard, SinkShard, sink_worker_name};
 use stillwell_plan::{SinkPlan, SinkProtocol};
 use stillwell_scope::{Place, Scope};
 use stillwell_units::ByteRate;
@@ -145,7 +145,7 @@ impl BoundSink {
         self.address
     }
 
-    /// Starts its workers in `scope` at `place`, called `sink-ID-NUMBER`.
+    /// Starts its workers in `scope` at `place`, named by [`sink_worker_name`].
     ///
     /// # Errors
     /// The kernel's answer where it starts no more threads; those that were
@@ -153,7 +153,7 @@ impl BoundSink {
     pub fn start(self, scope: &mut Scope, place: &Place) -> io::Result<()> {
         let count = self.workers.len();
         for (number, (shard, receiver)) in self.workers.into_iter().enumerate() {
-            let name = format!("sink-{}-{number}", self.id);
+            let name = sink_worker_name(&self.id, &number);
             let ledger = self.ledger.clone();
             let throttle = self.limit.map(|limit| Throttle::share(limit, count));
             scope.worker(place.clone(), &name, move |token| async move {

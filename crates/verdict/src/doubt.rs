@@ -130,7 +130,7 @@ pub enum Doubt {
     SinkSaturated {
         /// The sink.
         id: String,
-        /// Share of the measured time in which its busiest worker ran.
+        /// Share of the measured time in which a worker of it ran or waited for a CPU.
         share: f64,
         /// The most that it may be.
         limit: f64,

@@ -79,8 +79,9 @@ pub const BLOCKED_SHARE: f64 = 0.05;
 /// blocked was itself the limit.
 pub const GENERATOR_BUSY_SHARE: f64 = 0.90;
 
-/// Share of the time from which on a sink worker was itself the limit.
-pub const SINK_RUNNING_SHARE: f64 = 0.90;
+/// Share of the time from which on a sink worker that ran or waited for a CPU
+/// was itself the limit.
+pub const SINK_BUSY_SHARE: f64 = 0.90;
 
 /// Share of its CPUs from which on the subject was the limit, whoever else was
 /// busy.

@@ -250,6 +250,18 @@ pub struct WorkerShares {
     pub running: f64,
     /// With something due, nothing in the way, and not running.
     pub late: f64,
+    /// Of a sink's: its thread ran or waited for a CPU; `None` where the kernel
+    /// did not say. A sink that gets no CPU does not run, and is not free.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted: Option<f64>,
+}
+
+impl WorkerShares {
+    /// Not free to take more in: at work, or waiting for a CPU to work on.
+    #[must_use]
+    pub fn busy(&self) -> f64 {
+        self.wanted.unwrap_or(0.0).max(self.running)
+    }
 }
 
 /// Whose worker.

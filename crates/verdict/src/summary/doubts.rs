@@ -275,11 +275,11 @@ fn of_sinks(figures: &RunFigures) -> Vec<Doubt> {
     for worker in sinks.filter(|worker| worker.component == Component::Sink) {
         let told =
             |doubt: &Doubt| matches!(doubt, Doubt::SinkSaturated { id, .. } if *id == worker.id);
-        if worker.running > limits::SINK_RUNNING_SHARE && !doubts.iter().any(told) {
+        if worker.busy() > limits::SINK_BUSY_SHARE && !doubts.iter().any(told) {
             doubts.push(Doubt::SinkSaturated {
                 id: worker.id.clone(),
-                share: worker.running,
-                limit: limits::SINK_RUNNING_SHARE,
+                share: worker.busy(),
+                limit: limits::SINK_BUSY_SHARE,
             });
         }
     }

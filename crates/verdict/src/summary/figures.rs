@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use stillwell_capture::{Capture, Manifest, SeriesTable};
-use stillwell_metric::{Labels, Metric, catalogue};
+use stillwell_metric::{Labels, Metric, catalogue, sink_worker_name};
 use stillwell_plan::{Phase, PhasesPlan};
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
@@ -101,11 +101,12 @@ fn whole(series: &SeriesTable) -> Totals {
 
 fn workers(series: &SeriesTable, window: &Window<'_>) -> Vec<WorkerShares> {
     // Accounts stand still while another run has the load.
-    let share = |metric: Metric, wanted: &Labels| {
+    let share_of = |metric: Metric, wanted: &Labels| {
         let mut own = series.of(metric).filter(|(labels, _)| *labels == wanted);
         let growth = own.next().and_then(|(_, series)| window.growth(series));
-        growth.map_or(0.0, |growth| window.rate(growth) / 1e9)
+        growth.map(|growth| window.rate(growth) / 1e9)
     };
+    let share = |metric, labels| share_of(metric, labels).unwrap_or(0.0);
     let mut workers = Vec::new();
     for component in [Component::Generator, Component::Sink] {
         for (labels, _) in series.of(catalogue::WORKER_RUNNING) {
@@ -113,8 +114,19 @@ fn workers(series: &SeriesTable, window: &Window<'_>) -> Vec<WorkerShares> {
                 continue;
             }
             let text = |key| labels.value(key).unwrap_or_default().to_owned();
+            let thread = |metric| {
+                let name = sink_worker_name(&text("id"), &text("worker"));
+                share_of(metric, &Labels::none().with("worker", name))
+            };
+            let wanted = match component {
+                Component::Generator => None,
+                Component::Sink => thread(catalogue::WORKER_CPU)
+                    .zip(thread(catalogue::WORKER_RUN_DELAY))
+                    .map(|(cpu, delay)| cpu + delay),
+            };
             workers.push(WorkerShares {
                 component,
+                wanted,
                 id: text("id"),
                 worker: text("worker"),
                 ahead: share(catalogue::WORKER_AHEAD, labels),

@@ -364,6 +364,21 @@ fn a_busy_sink_is_a_doubt_unless_the_subject_was_busier() {
 }
 
 #[test]
+fn a_sink_that_waits_for_a_cpu_is_not_idle() {
+    let thread = || Labels::none().with("worker", "sink-s-0");
+    let alone = Story::healthy().with(catalogue::WORKER_CPU, thread(), 0.5e9);
+    let free = alone
+        .clone()
+        .with(catalogue::WORKER_RUN_DELAY, thread(), 0.2e9);
+    assert_eq!(free.summary().doubts, []);
+    let waits = alone.with(catalogue::WORKER_RUN_DELAY, thread(), 0.45e9);
+    let Doubt::SinkSaturated { share, .. } = only_doubt(&waits) else {
+        panic!("{:?}", waits.summary().doubts);
+    };
+    assert!((share - 0.95).abs() < 1e-9, "{share}");
+}
+
+#[test]
 fn notes_and_silent_scrapes_are_cautions() {
     let mut story = Story::healthy().with(catalogue::SUBJECT_CPU, Labels::none(), 0.1e9);
     let url = "http://127.0.0.1:9/metrics".to_owned();

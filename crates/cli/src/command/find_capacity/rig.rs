@@ -415,6 +415,7 @@ mod tests {
             blocked,
             running: 0.0,
             late,
+            wanted: None,
         }
     }
 
