@@ -21,7 +21,7 @@ mod tasks;
 mod thread;
 
 pub use explain::explain;
-pub use place::{NetworkNamespace, Place, PlaceError};
+pub use place::{NetworkNamespace, Place, PlaceError, permitted_cpus};
 pub use stopping::{Drain, Stopping};
 pub use tasks::Tasks;
 pub use thread::{PartEnd, PartError, PartFailure, Scope, ThreadInfo};

@@ -3,7 +3,9 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use rustix::thread::{CpuSet, LinkNameSpaceType, move_into_link_name_space, sched_setaffinity};
+use rustix::thread::{
+    CpuSet, LinkNameSpaceType, move_into_link_name_space, sched_getaffinity, sched_setaffinity,
+};
 
 /// A network namespace; it lives as long as something holds it.
 #[derive(Clone, Debug)]
@@ -55,6 +57,17 @@ pub enum PlaceError {
         /// The kernel's answer.
         source: std::io::Error,
     },
+}
+
+/// The CPUs that the calling thread may run on, in their order; none where the
+/// kernel does not say.
+#[must_use]
+pub fn permitted_cpus() -> Vec<u16> {
+    let Ok(set) = sched_getaffinity(None) else {
+        return Vec::new();
+    };
+    let numbers = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
+    numbers.filter_map(|cpu| u16::try_from(cpu).ok()).collect()
 }
 
 impl Place {

@@ -3,6 +3,7 @@
 
 use anyhow::bail;
 use stillwell_plan::{LoadCurve, LoadPace, LoadPlan};
+use stillwell_scope::permitted_cpus;
 
 use crate::arguments::{Concurrency, LoadArguments, LoadRate, LoadTlsArguments};
 
@@ -122,16 +123,24 @@ fn tls(tls: &LoadTlsArguments, plan: &LoadPlan) -> [Rule; 6] {
     ]
 }
 
-/// Every CPU that is named is for a thread.
+/// Every CPU that is named is for a thread, and may be used.
 fn cpus(arguments: &LoadArguments) -> anyhow::Result<()> {
-    let (named, Concurrency::Workers(threads)) = (arguments.cpus.len(), arguments.concurrency)
-    else {
-        return Ok(());
-    };
-    if named > usize::from(threads) {
+    let named = arguments.cpus.len();
+    if let Concurrency::Workers(threads) = arguments.concurrency
+        && named > usize::from(threads)
+    {
         bail!(
             "--cpus names {named} CPUs for {threads} {}: give --concurrency {named}, or fewer CPUs",
             if threads == 1 { "thread" } else { "threads" }
+        );
+    }
+    let permitted = permitted_cpus();
+    let is_missing = |cpu: &&u16| !permitted.is_empty() && !permitted.contains(cpu);
+    if let Some(cpu) = arguments.cpus.iter().find(is_missing) {
+        let list: Vec<String> = permitted.iter().map(u16::to_string).collect();
+        bail!(
+            "--cpus names CPU {cpu}, which this process may not use: name some of {}",
+            list.join(",")
         );
     }
     Ok(())
