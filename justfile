@@ -23,6 +23,11 @@ ci:
 quickstart:
     cargo run --release -- run examples/quickstart
 
+# Generator and sink together, for each transport, beside loops of plain system calls.
+bench-pipeline:
+    cargo bench -p stillwell-benches --bench pipeline
+    cargo bench -p stillwell-benches --bench payload
+
 # TCP all-out, beside a plain-syscall loop and iperf3.
 bench-tcp:
     cargo bench -p stillwell-benches --bench tcp
@@ -56,6 +61,10 @@ bench-judge:
 # How often verdicts are right where the truth is known: same, cpu or throughput.
 calibrate mode="same" experiments="20" pairs="10":
     .ci/calibrate {{mode}} {{experiments}} {{pairs}}
+
+# A long run: no growth of our own memory, no sample lost, the account exact.
+soak minutes="30" rate="200k":
+    .ci/soak {{minutes}} {{rate}}
 
 # Bytes from anywhere for everything that reads them, some seconds each; all targets unless one is named.
 fuzz seconds="60" *targets:

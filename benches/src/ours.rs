@@ -69,21 +69,27 @@ pub fn http_sink() -> SinkPlan {
 }
 
 /// Sends for `length` from a generator to a sink, each on its CPU. `plan` gets
-/// the sink's `host:port`.
+/// the sink's `host:port`, or the path of its socket.
 ///
 /// # Errors
 /// Whatever keeps either from running.
 pub fn turn(
-    sink: &SinkPlan,
+    plan_of_sink: &SinkPlan,
     plan: impl FnOnce(&str) -> GeneratorPlan,
     length: Duration,
 ) -> anyhow::Result<Figure> {
     let mut scope = Scope::new(&Token::new());
-    let sink = stillwell_sink::bind(sink)?;
-    let address = sink.address().context("the sink has an address")?;
+    let sink = stillwell_sink::bind(plan_of_sink)?;
+    let address = match &plan_of_sink.protocol {
+        SinkProtocol::UnixDatagram { path } => path.display().to_string(),
+        _ => sink
+            .address()
+            .context("the sink has an address")?
+            .to_string(),
+    };
     let received = sink.shards();
     sink.start(&mut scope, &on(RECEIVER_CPU))?;
-    let prepared = stillwell_generator::prepare(&plan(&address.to_string()), None)?;
+    let prepared = stillwell_generator::prepare(&plan(&address), None)?;
     let sent = prepared.shards();
     let stop = Token::new();
     prepared.start(&mut scope, &on(SENDER_CPU), false, clock::now(), &stop)?;

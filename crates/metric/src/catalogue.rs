@@ -152,6 +152,7 @@ catalogue! {
     CONNECTIONS_ACCEPTED = "connections_accepted", Count, Counter, "Connections that sinks accepted.";
     SINK_ERRORS = "sink_errors", Count, Counter, "Connections that a sink gave up because of what it received.";
     EVENTS_SERVED = "events_served", Count, Counter, "Events in the answers of sinks: messages handed out, samples scraped.";
+    DATAGRAMS_DROPPED = "datagrams_dropped", Count, Counter, "Datagrams that the kernel dropped because a sink had not taken those before.";
     BODIES_MALFORMED = "bodies_malformed", Count, Counter, "Requests to sinks whose bodies were not what their protocol says.";
     POINTS_PASSED_OVER = "points_passed_over", Count, Counter, "Points of series that a sink was to record and did not, labelled reason.";
     // Stamped events, labelled component=ledger, id of their generator.
@@ -195,6 +196,7 @@ catalogue! {
     HOST_CPU_STEAL = "host_cpu_steal", Nanoseconds, Counter, "CPU time that the hypervisor gave to others, over all CPUs.";
     HOST_CPU_FOREIGN = "host_cpu_foreign", Nanoseconds, Counter, "Host busy less ours less that of all subjects measured.";
     OWN_CPU = "own_cpu", Nanoseconds, Counter, "CPU time of this process.";
+    OWN_RSS = "own_rss_bytes", Bytes, Gauge, "Memory that this process holds.";
     HOST_LOAD = "host_load1", Count, Gauge, "Load average over one minute.";
     HOST_MEMORY_AVAILABLE = "host_memory_available_bytes", Bytes, Gauge, "Memory that the host could still give.";
     HOST_PRESSURE_CPU = "host_pressure_cpu", Nanoseconds, Counter, "Time in which some task of the host waited for a CPU.";

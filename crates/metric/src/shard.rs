@@ -193,11 +193,21 @@ pub struct SinkShard {
     pub errors: Cell,
     /// Requests whose bodies were not what the protocol says.
     pub malformed: Cell,
+    /// Datagrams that the kernel dropped before anybody took them.
+    pub dropped: Cell,
     /// Where the worker's time went.
     pub account: AccountCells,
 }
 
 impl SinkShard {
+    /// Whether its worker is the first of its sink.
+    #[must_use]
+    pub fn is_first(&self) -> bool {
+        self.labels
+            .value("worker")
+            .is_none_or(|worker| worker == "0")
+    }
+
     /// A shard that shows `labels`.
     #[must_use]
     pub fn new(labels: Labels) -> Self {
@@ -212,6 +222,7 @@ impl SinkShard {
             received_at: Cell::default(),
             errors: Cell::default(),
             malformed: Cell::default(),
+            dropped: Cell::default(),
             account: AccountCells::default(),
         }
     }
@@ -233,6 +244,7 @@ impl Shard for SinkShard {
             (metric::DECODED_BYTES_RECEIVED, &self.decoded_bytes),
             (metric::BODIES_MALFORMED, &self.malformed),
             (metric::EVENTS_SERVED, &self.events_served),
+            (metric::DATAGRAMS_DROPPED, &self.dropped),
         ];
         sample_rare(&rare, &self.labels, samples);
         sample_account(&self.account, &self.labels, samples);

@@ -1,5 +1,5 @@
 //! What we use ourselves: CPU clocks of the process and its threads, in
-//! nanoseconds.
+//! nanoseconds, and memory in bytes.
 
 use std::path::Path;
 
@@ -8,7 +8,8 @@ use stillwell_scope::{ThreadInfo, clock};
 
 use crate::text;
 
-/// Adds samples of our process and of `threads`. Gives our CPU time so far.
+/// Adds samples of our process and of `threads`, read under `proc`. Gives our CPU
+/// time so far.
 pub(crate) fn sample(
     proc: &Path,
     threads: &[ThreadInfo],
@@ -30,6 +31,11 @@ pub(crate) fn sample(
     }
     let cpu = clock::process_cpu().as_u64();
     samples.push(Sample::int(metric::OWN_CPU, &Labels::none(), cpu));
+    let status = text::read(&proc.join("self/status"), buffer);
+    if let Some(kib) = status.and_then(|status| text::value(status, b"VmRSS:")) {
+        let bytes = text::scaled(kib, 1024);
+        samples.push(Sample::int(metric::OWN_RSS, &Labels::none(), bytes));
+    }
     cpu
 }
 
@@ -42,6 +48,20 @@ fn parse_schedstat(text: &[u8]) -> Option<[u64; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn our_memory_is_told_beside_our_time() {
+        let mut samples = Vec::new();
+        sample(Path::new("/proc"), &[], &mut Vec::new(), &mut samples);
+        let rss = samples.iter().find(|it| it.name == metric::OWN_RSS.into());
+        let Some(stillwell_metric::Value::Int(bytes)) = rss.map(|it| it.value.clone()) else {
+            panic!("{samples:?}");
+        };
+        assert!(bytes > 100 * 1024, "{bytes}");
+        let mut without = Vec::new();
+        sample(Path::new("/nowhere"), &[], &mut Vec::new(), &mut without);
+        assert_eq!(without.len(), 1, "{without:?}");
+    }
 
     #[test]
     fn times_are_read() {

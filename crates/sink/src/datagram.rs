@@ -1,5 +1,7 @@
 //! The one loop that takes datagrams.
 
+mod drops;
+
 use std::io::{self, ErrorKind};
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -15,6 +17,7 @@ use tokio::time::sleep;
 use crate::bind::DatagramSocket;
 use crate::lines::Lines;
 use crate::worker::{Worker, account_ticks};
+use drops::Drops;
 
 /// Between tries where the kernel has no memory.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -39,6 +42,7 @@ pub(crate) async fn receive(worker: Rc<Worker>, socket: DatagramSocket) -> Resul
         DatagramSocket::Udp(socket) => Socket::Udp(UdpSocket::from_std(socket)?),
         DatagramSocket::Unix(socket) => Socket::Unix(UnixDatagram::from_std(socket)?),
     };
+    let drops = socket.drops(&worker.shard);
     let mut stopping = worker.stopping();
     let mut ticks = account_ticks();
     let stamps = worker.stamps();
@@ -54,7 +58,10 @@ pub(crate) async fn receive(worker: Rc<Worker>, socket: DatagramSocket) -> Resul
         let received = select! {
             biased;
             received = stopping.next(poll) => received,
-            _ = ticks.tick() => continue,
+            _ = ticks.tick() => {
+                tell(drops.as_ref(), &worker.shard);
+                continue;
+            }
         };
         match received {
             Some(Ok(())) => {}
@@ -66,12 +73,31 @@ pub(crate) async fn receive(worker: Rc<Worker>, socket: DatagramSocket) -> Resul
                 }
             }
             Some(Err(source)) => return Err(ReceiveError { source }.into()),
-            None => return Ok(()),
+            None => {
+                tell(drops.as_ref(), &worker.shard);
+                return Ok(());
+            }
         }
     }
 }
 
+/// What the kernel dropped belongs to the account as much as what it gave.
+fn tell(drops: Option<&Drops>, shard: &SinkShard) {
+    if let Some(count) = drops.and_then(Drops::count) {
+        shard.dropped.set(count);
+    }
+}
+
 impl Socket {
+    /// The kernel's count of what it drops, for the one of the workers that share the
+    /// socket that tells it. A Unix socket drops nothing: its senders wait.
+    fn drops(&self, shard: &SinkShard) -> Option<Drops> {
+        match self {
+            Self::Udp(socket) if shard.is_first() => Drops::of(socket),
+            Self::Udp(_) | Self::Unix(_) => None,
+        }
+    }
+
     fn poll_receive(
         &self,
         context: &mut Context<'_>,

@@ -126,6 +126,14 @@ pub enum Doubt {
         /// How many.
         count: u64,
     },
+    /// The kernel dropped datagrams that a sink had no time to take. The subject sent
+    /// them.
+    DatagramsDropped {
+        /// The sink.
+        id: String,
+        /// How many.
+        count: u64,
+    },
     /// A sink was the limit.
     SinkSaturated {
         /// The sink.
@@ -162,6 +170,9 @@ impl Doubt {
             Self::GeneratorLimit { .. } => by_wall_clock,
             Self::ForeignCpu { share, .. } => by_wall_clock || *share > limits::FOREIGN_CPU_SHARE,
             Self::BodiesUnread { .. } => metric.is_of_arrivals(),
+            Self::DatagramsDropped { .. } => {
+                metric.is_of_arrivals() || *metric == GoalMetric::EgressThroughput
+            }
             _ => true,
         }
     }
@@ -217,6 +228,11 @@ impl fmt::Display for Doubt {
             Self::BodiesUnread { id, count } => write!(
                 f,
                 "sink {id} could not read {count} bodies: what was in them is not counted"
+            ),
+            Self::DatagramsDropped { id, count } => write!(
+                f,
+                "the kernel dropped {count} datagrams on their way into sink {id}, which was too slow \
+                 for them: give it more workers, or send less"
             ),
             Self::EnvironmentDiffers {
                 fact,

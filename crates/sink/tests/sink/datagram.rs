@@ -4,7 +4,7 @@ use std::os::unix::net::UnixDatagram;
 use proptest::prelude::*;
 use stillwell_plan::SinkProtocol;
 
-use crate::support::{Counts, anywhere, exists, plan, run};
+use crate::support::{Counts, anywhere, exists, plan, run, run_bound};
 
 fn datagrams() -> impl Strategy<Value = Vec<Vec<u8>>> {
     let datagram = prop::collection::vec(prop::sample::select(b"abc\n".to_vec()), 0..300);
@@ -63,4 +63,26 @@ fn the_largest_datagrams_count_whole() {
         (counts.bytes, counts.events, counts.messages),
         (65_507, 1, 1)
     );
+}
+
+/// Nobody told what the kernel had dropped: the subject would have lost it.
+#[test]
+fn what_the_kernel_drops_is_told() {
+    let bound = stillwell_sink::bind(&plan(SinkProtocol::Udp {
+        address: anywhere(),
+    }));
+    let bound = bound.unwrap();
+    let (shards, address) = (bound.shards(), bound.address().unwrap());
+    let socket = UdpSocket::bind(anywhere()).unwrap();
+    let datagram = vec![b'x'; 60_000];
+    // Far more than any buffer holds while nobody takes anything.
+    let sent = 4_000;
+    for _ in 0..sent {
+        socket.send_to(&datagram, address).unwrap();
+    }
+    let sink = run_bound(bound);
+    let counts = sink.end();
+    let dropped = shards[0].dropped.total();
+    assert!(dropped > 0, "{counts:?}");
+    assert_eq!(counts.messages + dropped, sent);
 }

@@ -48,7 +48,7 @@ pub(super) fn doubts(
         ));
     }
     doubts.extend(of_sinks(figures));
-    doubts.extend(of_bodies(manifest, window));
+    doubts.extend(of_arrivals(manifest, window));
     doubts
 }
 
@@ -254,14 +254,29 @@ fn shortfall_cause(late: f64, busy: f64, figures: &RunFigures) -> ShortfallCause
     }
 }
 
-fn of_bodies<'w>(manifest: &'w Manifest, window: &'w Window<'_>) -> impl Iterator<Item = Doubt> {
-    manifest.plan.sinks.iter().filter_map(|sink| {
-        let unread = window.grown(catalogue::BODIES_MALFORMED, is_of(&sink.id));
-        let count = floor_to_u64(unread.unwrap_or(0.0));
-        (count > 0).then(|| Doubt::BodiesUnread {
-            id: sink.id.clone(),
-            count,
-        })
+/// What arrived at a sink and does not count.
+fn of_arrivals<'w>(manifest: &'w Manifest, window: &'w Window<'_>) -> impl Iterator<Item = Doubt> {
+    manifest.plan.sinks.iter().flat_map(|sink| {
+        let grown = |metric| {
+            let grown = window.grown(metric, is_of(&sink.id));
+            floor_to_u64(grown.unwrap_or(0.0))
+        };
+        let id = || sink.id.clone();
+        let unread = grown(catalogue::BODIES_MALFORMED);
+        let dropped = grown(catalogue::DATAGRAMS_DROPPED);
+        let told = [
+            Doubt::BodiesUnread {
+                id: id(),
+                count: unread,
+            },
+            Doubt::DatagramsDropped {
+                id: id(),
+                count: dropped,
+            },
+        ];
+        told.into_iter()
+            .zip([unread, dropped])
+            .filter_map(|(doubt, count)| (count > 0).then_some(doubt))
     })
 }
 

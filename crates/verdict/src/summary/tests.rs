@@ -525,6 +525,18 @@ fn bodies_that_a_sink_could_not_read_make_what_arrived_unknown() {
 }
 
 #[test]
+fn what_the_kernel_dropped_was_not_lost_by_the_subject() {
+    let story = Story::healthy().with(catalogue::DATAGRAMS_DROPPED, sink(), 3.0);
+    let doubt = only_doubt(&story);
+    assert!(
+        matches!(&doubt, Doubt::DatagramsDropped { id, count: 30 } if id == "s"),
+        "{doubt:?}"
+    );
+    assert!(doubt.spoils(&GoalMetric::Loss) && doubt.spoils(&GoalMetric::EgressThroughput));
+    assert!(!doubt.spoils(&GoalMetric::Cpu));
+}
+
+#[test]
 fn events_that_still_arrive_when_the_drain_ends_are_not_called_lost() {
     for (quiet, lost, is_told) in [(true, 3, true), (false, 3, false), (false, 0, true)] {
         let mut story = Story::healthy();
