@@ -8,7 +8,7 @@ use stillwell_http::{HeadError, TargetError};
 use stillwell_metric::{Cell, GeneratorShard, Labels, Recorder};
 use stillwell_pacer::{Schedule, Share, TimeAccount, Turns};
 use stillwell_payload::{BlockSet, BuildError, Seeds, SlotUse, Sources};
-use stillwell_plan::{GeneratorPlan, RatePlan, RateUnit, StampPlan, TransportPlan};
+use stillwell_plan::{GeneratorPlan, LoadProtocol, RatePlan, RateUnit, StampPlan, TransportPlan};
 use stillwell_scope::{Place, Scope, Token, clock};
 use stillwell_stamp::{RunMark, StreamId};
 use stillwell_units::{ByteSize, Moment};
@@ -44,7 +44,9 @@ struct PreparedStamps {
     run: RunMark,
     /// The number of its first stream.
     first: u32,
-    /// One for each connection.
+    /// How many each connection has.
+    orders: u32,
+    /// One for each stream.
     counts: Arc<[Cell]>,
 }
 
@@ -187,8 +189,11 @@ pub fn prepare<'s>(
         Vec::new()
     };
     let over = workers.iter().map(|_| Token::new()).collect();
-    let streams = workers.iter().map(|worker| usize::from(worker.connections));
-    let streams = streams.sum();
+    let orders = orders(&plan.transport);
+    let streams = workers
+        .iter()
+        .map(|worker| orders.saturating_mul(worker.connections.into()));
+    let streams = streams.sum::<u32>() as usize;
     Ok(Prepared {
         id: id(),
         rate: plan.rate,
@@ -202,11 +207,23 @@ pub fn prepare<'s>(
             plan,
             run: RunMark::NONE,
             first: 0,
+            orders,
             counts: std::iter::repeat_with(Cell::default)
                 .take(streams)
                 .collect(),
         }),
     })
+}
+
+/// In how many orders of their own events leave on one connection: as many as there
+/// may be requests at once.
+fn orders(transport: &TransportPlan) -> u32 {
+    match transport {
+        TransportPlan::Http { exchange, .. } if exchange.protocol == LoadProtocol::Http2 => {
+            exchange.streams.max(1)
+        }
+        _ => 1,
+    }
 }
 
 /// Whether what goes over `transport` can be marked on its way.
@@ -278,7 +295,7 @@ impl Prepared {
     }
 
     /// How many stamped events of each of its streams were begun, if events are
-    /// stamped. Each connection has a stream.
+    /// stamped. Each connection has a stream, over HTTP/2 one for each request at once.
     #[must_use]
     pub fn streams(&self) -> Option<Arc<[Cell]>> {
         let stamps = self.stamps.as_ref()?;
@@ -327,7 +344,7 @@ impl Prepared {
             let stamps = self.stamps.clone();
             let unit = self.rate.unit;
             let first = streams;
-            streams += prepared.connections;
+            streams += u32::from(prepared.connections);
             let name = format!("gen-{}-{index}", self.id);
             let (rate, line, stop) = (self.rate, self.line.clone(), stop.clone());
             let turns = self.turns.clone();
@@ -370,12 +387,13 @@ fn build_beside(
 impl PreparedStamps {
     /// What the worker stamps with whose first stream is number `first` of the
     /// generator's.
-    fn of(self, first: u16, connections: u16, unit: RateUnit, set: &BlockSet) -> Stamping {
-        let streams = (first..first + connections).filter_map(|index| {
+    fn of(self, first: u32, connections: u16, unit: RateUnit, set: &BlockSet) -> Stamping {
+        let (first, count) = (first * self.orders, u32::from(connections) * self.orders);
+        let streams = (first..first + count).filter_map(|index| {
             Some(Stream {
-                id: StreamId::new(self.first + u32::from(index))?,
+                id: StreamId::new(self.first + index)?,
                 counts: Arc::clone(&self.counts),
-                index: usize::from(index),
+                index: index as usize,
             })
         });
         Stamping::new(&self.plan, self.run, unit, set, streams.collect())

@@ -71,6 +71,7 @@ impl Stamping {
             stamper: Stamper::new(self.run, stream.id),
             stream,
             begun: cell::Cell::new(0),
+            filled_from: 0,
             filled_until: 0,
             bytes: Vec::new(),
         })
@@ -84,7 +85,8 @@ pub(crate) struct Marks {
     stream: Stream,
     /// Events of the stream that were begun, stamped or not.
     begun: cell::Cell<u64>,
-    /// What of the stream will be begun once `bytes` are sent.
+    /// What of the stream was begun before `bytes`, and will be once they are sent.
+    filled_from: u64,
     filled_until: u64,
     /// What is sent next; its room is used again.
     bytes: Vec<u8>,
@@ -116,7 +118,8 @@ impl Marks {
         self.bytes.extend_from_slice(run.bytes);
         let spans = &stamping.spans[first_event(set, slice.first)..];
         let every = stamping.every;
-        self.filled_until = self.begun.get() + run.counts().events;
+        self.filled_from = self.begun.get();
+        self.filled_until = self.filled_from + run.counts().events;
         let first = self.begun.get().div_ceil(every);
         let skipped = as_index(first * every - self.begun.get());
         let mut blocks = Blocks::new(set, slice, stamping.unit, times);
@@ -137,6 +140,14 @@ impl Marks {
         self.begun.set(begun);
         self.stream.counts[self.stream.index].set(begun.div_ceil(stamping.every));
         &self.bytes
+    }
+
+    /// Only so many events of the copy that was marked last were begun: the others
+    /// never left, and give their numbers to the next.
+    pub(crate) fn take_back(&self, stamping: &Stamping, events: u64) {
+        let begun = (self.filled_from + events).min(self.begun.get());
+        self.begun.set(begun);
+        self.stream.counts[self.stream.index].set(begun.div_ceil(stamping.every));
     }
 
     /// The marked copy, and where it is kept how much of it was begun.

@@ -1,6 +1,9 @@
 //! Every event accounted for: what a relay does wrong on purpose is what the rig
 //! says of it.
 
+#[path = "stamps/http2.rs"]
+mod http2;
+
 use serde_json::Value;
 use stillwell_testkit::Process;
 

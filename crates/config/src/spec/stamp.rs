@@ -1,7 +1,7 @@
 //! `stamps` of a generator.
 
 use stillwell_legacy::{Node, Value, code};
-use stillwell_plan::{LoadProtocol, PayloadFormat, StampPlan, TransportPlan};
+use stillwell_plan::{PayloadFormat, StampPlan, TransportPlan};
 
 use super::Door;
 use crate::schema::{DURATION, Element, Shape, optional};
@@ -88,14 +88,6 @@ pub(super) fn check_stamps(
             | TransportPlan::PassthruFile { .. }
             | TransportPlan::Tls { .. }
     );
-    if let TransportPlan::Http { exchange, .. } = transport
-        && exchange.protocol != LoadProtocol::Http1
-    {
-        refuse(
-            "requests over HTTP/2 cannot be stamped".to_owned(),
-            "some may be sent again under new numbers, so that events would seem lost: `protocol: http1`",
-        );
-    }
     if !carries {
         let message = format!("what leaves over `{}` cannot be stamped", transport.name());
         refuse(

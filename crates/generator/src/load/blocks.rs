@@ -219,6 +219,20 @@ impl Blocks {
         self.generator.sending_marked(set, *slice, marks)
     }
 
+    /// Of the block of `ticket`, which was marked last, only so many bytes left.
+    pub(super) fn take_back(&self, ticket: Ticket, marks: &Marks, bytes: usize) {
+        let block = self.taken.borrow().at(ticket.request);
+        let Some(((set, slice), stamping)) = block.zip(self.generator.stamping()) else {
+            return;
+        };
+        let run = set.run(slice.first, slice.last);
+        // Those that ended before the last byte, and the one that has it.
+        let begun = bytes
+            .checked_sub(1)
+            .map_or(0, |last| run.events_within(last) + 1);
+        marks.take_back(stamping, u64::from(begun));
+    }
+
     /// A connection was opened, or could not be.
     pub(super) fn dialled(&self, failure: Option<Outcome>) {
         match failure {
@@ -272,13 +286,14 @@ impl Lane {
         let Some((blocks, block)) = worker.block(ticket) else {
             return Err(Parting::Ended);
         };
-        let (mut marks, mut head) = (self.marks.take(), std::mem::take(&mut self.head));
+        let (mut marks, mut head) = (self.marks.pop(), std::mem::take(&mut self.head));
         let sent = *now;
         self.alarm.deadline = sent + worker.plan.timeout;
         let mut sending = blocks.sending(&block, marks.as_mut());
         blocks.write_head(sending.rest().len(), &mut head);
         let written = self.write_block(stream, &head, &mut sending).await;
-        (self.marks, self.head) = (marks, head);
+        self.marks.extend(marks);
+        self.head = head;
         let answer = match written {
             // It may answer before it has read all, and want no more.
             Ok(refused) => match self.read(stream, reader, &blocks.request, sent).await {

@@ -43,8 +43,8 @@ pub(super) struct Lane {
     pub(super) backoff: Backoff,
     /// Requests that were taken and have no connection yet.
     pub(super) in_hand: VecDeque<Ticket>,
-    /// What events are stamped with, if they are.
-    pub(super) marks: Option<Marks>,
+    /// What events are stamped with, if they are: for each request at once.
+    pub(super) marks: Vec<Marks>,
     /// The head of the block that was sent last; its room is used again.
     pub(super) head: Vec<u8>,
     /// Whether the last attempt to connect failed.
@@ -61,7 +61,10 @@ enum Dialled {
 pub(super) async fn run(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) {
     let blocks = worker.blocks.as_ref();
     let mut lane = Lane {
-        marks: blocks.and_then(|blocks| blocks.marks()),
+        marks: blocks.map_or_else(Vec::new, |blocks| {
+            let orders = 0..worker.plan.connecting.streams.max(1);
+            orders.map_while(|_| blocks.marks()).collect()
+        }),
         alarm: Alarm::new(worker.plan.timeout),
         worker,
         pool,

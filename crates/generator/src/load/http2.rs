@@ -36,6 +36,10 @@ struct Flight {
     body_bytes: u64,
     /// How much of its own body has left.
     body_sent: usize,
+    /// Of a block, how long it is.
+    body_whole: usize,
+    /// How much of the connection stood before it.
+    begins_at: u64,
     /// The number in the header that is watched.
     origin: Option<u64>,
     trace: Option<Trace>,
@@ -65,9 +69,12 @@ struct Session {
     was_barred: bool,
     /// Requests that the server did not begin when it went away.
     returned: Vec<Ticket>,
-    /// Of blocks, what stamps them and what of each is still to be sent.
-    marks: Option<Marks>,
+    /// Of blocks, what stamps those of each slot, and what of each is still to be
+    /// sent.
+    marks: Vec<Marks>,
     rests: Vec<Vec<u8>>,
+    /// Bytes that the kernel has taken.
+    written: u64,
 }
 
 /// What ended a wait.
@@ -113,11 +120,11 @@ impl Lane {
             is_proven: false,
             was_barred: false,
             returned: Vec::with_capacity(streams),
-            marks: self.marks.take(),
+            marks: std::mem::take(&mut self.marks),
             rests: Vec::new(),
+            written: 0,
         };
         let parting = self.attend(&mut stream, &mut session).await;
-        self.marks = session.marks.take();
         let mut slots = self.pool.slots.borrow_mut();
         slots.withdraw(self.slot);
         while let Some(ticket) = slots.unaccepted(self.slot) {
@@ -125,6 +132,7 @@ impl Lane {
         }
         drop(slots);
         session.lose_all();
+        self.marks = std::mem::take(&mut session.marks);
         // These were due before all that is in hand.
         while let Some(ticket) = session.returned.pop() {
             self.in_hand.push_front(ticket);
@@ -341,18 +349,23 @@ impl Session {
         let Some((blocks, block)) = worker.block(ticket) else {
             return;
         };
-        let mut sending = blocks.sending(&block, self.marks.as_mut());
-        let body = sending.rest();
         let head = blocks.request.block.as_ref();
-        let length = BodyLength::Bytes(body.len() as u64);
+        let length = BodyLength::Bytes(blocks.sending(&block, None).rest().len() as u64);
+        let begins_at = self.laid_out();
         let sent = head.map(|head| self.client.request(head, length));
         let Some(Ok(stream)) = sent else {
             return worker.end_request(ticket, Outcome::SendFailed);
         };
+        let mut sending = blocks.sending(&block, self.marks.get_mut(stream.slot()));
+        let body = sending.rest();
         let body_sent = self.client.send_body(stream, body, true).unwrap_or(0);
         sending.wrote(body.len());
-        let rest = body[body_sent..].to_vec();
+        let (rest, whole) = (body[body_sent..].to_vec(), body.len());
         self.launch(stream, ticket, now, (body_sent, None));
+        self.update(stream, |flight| {
+            flight.begins_at = begins_at;
+            flight.body_whole = whole;
+        });
         if self.rests.len() < self.flights.len() {
             self.rests.resize(self.flights.len(), Vec::new());
         }
@@ -382,6 +395,8 @@ impl Session {
             head_bytes: 0,
             body_bytes: 0,
             body_sent,
+            body_whole: 0,
+            begins_at: 0,
             origin: None,
             trace,
         });
@@ -426,6 +441,28 @@ impl Session {
                 Some(ClientEvent::Room { stream }) => self.send_more(stream),
             }
         }
+    }
+
+    /// How long all is that was ever to be sent here, sent or not.
+    fn laid_out(&self) -> u64 {
+        self.written + self.client.output().len() as u64
+    }
+
+    /// A block will not be answered: its events that never left were never begun.
+    /// None were that the server had not looked at when it went away.
+    fn take_back(&self, flight: &Flight, is_unread: bool) {
+        let (Some(blocks), slot) = (self.worker.blocks.as_ref(), flight.stream.slot()) else {
+            return;
+        };
+        let (Some(marks), Some(rest)) = (self.marks.get(slot), self.rests.get(slot)) else {
+            return;
+        };
+        let left = if is_unread || self.written <= flight.begins_at {
+            0
+        } else {
+            flight.body_whole - rest.len()
+        };
+        blocks.take_back(flight.ticket, marks, left);
     }
 
     fn update(&mut self, stream: Stream, change: impl FnOnce(&mut Flight)) {
@@ -480,11 +517,13 @@ impl Session {
             // It never began: another connection will do. Servers that end every
             // connection before an answer would keep it for ever.
             StreamFailure::Refused if is_away && self.is_proven => {
+                self.take_back(&flight, true);
                 return self.returned.push(flight.ticket);
             }
             StreamFailure::Reset(_) | StreamFailure::Refused => Outcome::PeerClosed,
             StreamFailure::ConnectionLost => lost,
         };
+        self.take_back(&flight, false);
         self.worker.end_request(flight.ticket, outcome);
         self.lose(&flight, outcome);
     }
@@ -530,6 +569,7 @@ impl Session {
             }
             self.client.reset(flight.stream, ErrorCode::CANCEL);
             self.land(flight.stream);
+            self.take_back(&flight, false);
             let worker = Rc::clone(&self.worker);
             worker.end_request(flight.ticket, Outcome::TimedOut);
             self.lose(&flight, Outcome::TimedOut);
@@ -565,6 +605,7 @@ impl Session {
         for index in 0..self.flights.len() {
             if let Some(flight) = self.flights[index].take() {
                 self.aloft -= 1;
+                self.take_back(&flight, false);
                 let worker = Rc::clone(&self.worker);
                 worker.end_request(flight.ticket, Outcome::PeerClosed);
                 self.lose(&flight, Outcome::PeerClosed);
@@ -583,6 +624,7 @@ impl Session {
                 Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
                 Poll::Ready(Ok(count)) => {
                     self.client.sent(count);
+                    self.written += count as u64;
                     self.worker
                         .ledger
                         .borrow()
