@@ -58,6 +58,14 @@ bench-observer:
 bench-judge:
     cargo bench -p stillwell-benches --bench judge
 
+# Every correctness case over every subject that is here; its table goes into harness/README.md.
+harness-correctness runs="2" subjects="all":
+    harness/tables correctness {{runs}} {{subjects}}
+
+# Seed 002's test of buffers on disk: five producers, 60 s, 100 MB; its table goes into harness/README.md.
+harness-disk-buffer runs="6" measure="60s" subjects="rsyslog,syslog-ng,otelcol,relay":
+    harness/tables disk-buffer {{runs}} {{subjects}} --measure {{measure}}
+
 # How often verdicts are right where the truth is known: same, cpu or throughput.
 calibrate mode="same" experiments="20" pairs="10":
     .ci/calibrate {{mode}} {{experiments}} {{pairs}}

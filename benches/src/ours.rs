@@ -47,6 +47,7 @@ pub fn tcp_sink() -> SinkPlan {
         },
         workers: 1,
         limit: None,
+        lines: None,
     }
 }
 
@@ -65,6 +66,7 @@ pub fn http_sink() -> SinkPlan {
         },
         workers: 1,
         limit: None,
+        lines: None,
     }
 }
 

@@ -6,6 +6,8 @@
 //! test run skipped something. `cargo xtask calibrate --full` (or `--quick`)
 //! simulates experiments and prints the tables of docs/calibration.md;
 //! `cargo xtask calibrate --machine` makes real ones and keeps a ledger of them.
+//! `cargo xtask harness TABLE RESULTS PAGE` puts what a run of several subjects found
+//! into a page, between its marks.
 //! `cargo xtask mutate CORPUS PROGRAM COUNT` makes mistakes in other people's
 //! configurations, each of which the program must tell at its line.
 
@@ -17,6 +19,7 @@
 
 mod calibrate;
 mod ci_skips;
+mod harness;
 mod mutate;
 mod tidy;
 
@@ -31,6 +34,7 @@ const USAGE: &str = "usage: cargo xtask tidy | cargo xtask ci-skips LOGFILE | \
                      cargo xtask calibrate (--quick|--full) | \
                      cargo xtask calibrate --machine [--resume|--table] [--ledger FILE] \
                      [--binary FILE] [--wrap \"WORDS\"] [--minutes N] | \
+                     cargo xtask harness TABLE RESULTS PAGE | \
                      cargo xtask mutate CORPUS PROGRAM COUNT";
 
 fn main() -> ExitCode {
@@ -44,6 +48,9 @@ fn main() -> ExitCode {
             Ok(count) => run_mutate(Path::new(corpus), Path::new(program), count),
             Err(_) => return misused(),
         },
+        ["harness", table, results, page] => {
+            harness::write(table, Path::new(results), Path::new(page))
+        }
         ["ci-skips", log] => run_ci_skips(Path::new(log)),
         ["calibrate", words @ ..] => match run_machine(words) {
             Some(outcome) => outcome,

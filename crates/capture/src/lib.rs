@@ -24,6 +24,7 @@ mod ledger;
 mod manifest;
 mod parquet;
 mod read;
+mod results;
 pub mod schema;
 mod series;
 mod write;
@@ -36,9 +37,10 @@ pub use lading::{
 };
 pub use ledger::{CountBounds, LedgerEvent, LedgerFigures, LedgerRange, LedgerRecord};
 pub use manifest::{
-    EventRecord, MANIFEST_SCHEMA, Manifest, Note, PartNote, PhaseMark, RunIdentity, RunOutcome,
-    RunStage, SubjectEnd,
+    EventRecord, MANIFEST_SCHEMA, Manifest, Note, PartNote, PhaseMark, Restart, RunIdentity,
+    RunOutcome, RunStage, SubjectEnd,
 };
 pub use read::{Capture, OpenError};
+pub use results::{ResultRow, ResultRun, write_results};
 pub use series::{Point, Series, SeriesTable};
 pub use write::{CaptureError, CaptureWriter};

@@ -45,6 +45,9 @@ pub struct Manifest {
     pub phases: Vec<PhaseMark>,
     /// How the subject ended, if there was one and it did.
     pub subject: Option<SubjectEnd>,
+    /// How the subject came back each time that a step ended it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restarts: Vec<Restart>,
     /// How every part of ours ended.
     pub parts: Vec<PartNote>,
     /// What became of every stamped event, if there were any.
@@ -138,6 +141,21 @@ pub struct SubjectEnd {
     pub last_lines: Vec<String>,
 }
 
+/// The subject was ended on purpose, and started again.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Restart {
+    /// When it was asked to end.
+    pub moment: Moment,
+    /// How long it took to end.
+    pub ended_after: Nanos,
+    /// Whether it had to be killed because it outlived its grace.
+    pub killed: bool,
+    /// From the moment when it was asked to end until it was started again.
+    pub started_after: Option<Nanos>,
+    /// From the moment when it was asked to end until it was ready again.
+    pub ready_after: Option<Nanos>,
+}
+
 /// How a part of ours ended.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct PartNote {
@@ -215,4 +233,7 @@ pub struct EventRecord {
     pub phase: Phase,
     /// What happened, for readers.
     pub what: String,
+    /// Whether the timeline wanted it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_step: bool,
 }

@@ -56,6 +56,7 @@ fn manifest() -> Manifest {
         started_wall_millis: 5,
         phases: Vec::new(),
         subject: None,
+        restarts: Vec::new(),
         parts: Vec::new(),
         ledger: None,
         last_received: None,
@@ -103,6 +104,7 @@ fn write_beats(folder: &Path, beats: u64) -> CaptureWriter {
             wall_millis: 4,
             phase: Phase::Measure,
             what: "subject got SIGHUP".to_owned(),
+            is_step: true,
         })
         .unwrap();
     writer

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use stillwell_config::VariantArgument;
-use stillwell_relay::{Endpoint, Format, OneIn, Rewrite, Stall, WorkAmount};
+use stillwell_relay::{Endpoint, Format, OneIn, Rewrite, Stall, SyncWhen, WorkAmount};
 use stillwell_units::{ByteRate, ByteSize, Nanos, Seed};
 
 pub(crate) use self::bench::{
@@ -165,7 +165,9 @@ pub(crate) struct RunArguments {
     pub(crate) runs: Option<u32>,
     #[command(flatten)]
     pub(crate) select: SelectArguments,
-    /// Where results go [default: .stillwell/results/TIME-NAME]
+    /// Where results go [default: .stillwell/results/TIME-NAME]; of several subjects
+    /// the table may go to a store: s3://BUCKET/PREFIX, with AWS_ENDPOINT_URL and keys
+    /// from the environment
     #[arg(long, value_name = "DIR")]
     pub(crate) results: Option<PathBuf>,
     /// Go on where an interrupted run stopped: with --results DIR there, else
@@ -410,6 +412,27 @@ pub(crate) struct RelayArguments {
     /// Events held in memory at most
     #[arg(long, value_name = "N", default_value_t = 4096)]
     pub(crate) buffer_events: usize,
+    /// Keep events in files in DIR until they are handed over; a relay that is
+    /// started again there sends what the one before it left
+    #[arg(long, value_name = "DIR")]
+    pub(crate) buffer_dir: Option<PathBuf>,
+    /// What these files take at most
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "100 MB",
+        requires = "buffer_dir"
+    )]
+    pub(crate) buffer_bytes: ByteSize,
+    /// When files are written out to the disk: `never`, after so many events such as
+    /// `100`, or after a time such as `10ms`
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "never",
+        requires = "buffer_dir"
+    )]
+    pub(crate) fsync: SyncWhen,
     /// Serve Prometheus metrics here
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics: Option<SocketAddr>,

@@ -21,6 +21,8 @@ mod captool;
 mod compare;
 #[path = "cli/config.rs"]
 mod config;
+#[path = "cli/faults.rs"]
+mod faults;
 #[path = "cli/faulty_peer.rs"]
 mod faulty_peer;
 #[path = "cli/figures.rs"]
@@ -51,6 +53,8 @@ mod nighthawk;
 mod omission;
 #[path = "cli/payloadtool.rs"]
 mod payloadtool;
+#[path = "cli/relay_disk.rs"]
+mod relay_disk;
 #[path = "cli/resume.rs"]
 mod resume;
 #[path = "cli/rig.rs"]

@@ -16,6 +16,7 @@ mod design;
 mod experiment;
 mod generator;
 mod goal;
+mod network;
 mod observe;
 mod operating_point;
 mod payload;
@@ -54,6 +55,22 @@ impl Door<'_> {
     /// A path, made absolute.
     fn path(&self, node: &Node) -> Option<PathBuf> {
         let text = self.filled(node)?;
+        Some(resolve(self.folder, text))
+    }
+
+    /// A path that may lie in a folder of the run: `{state}/in.log`.
+    fn placed(&self, node: &Node) -> Option<PathBuf> {
+        let text = self.filled(node)?;
+        let is_known = ["{state}", "{experiment}"].iter().any(|place| {
+            text.strip_prefix(place)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        });
+        if text.starts_with('{') && !is_known {
+            let message = format!("`{text}` begins with a place that is not known here");
+            let error = self.reader.error(code::BAD_VALUE, node.span, message);
+            let label = "`{state}/NAME` lies in the folder of each run, `{experiment}/NAME` beside this file";
+            self.reader.report(error.label(label));
+        }
         Some(resolve(self.folder, text))
     }
 

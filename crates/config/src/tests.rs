@@ -21,6 +21,7 @@ macro_rules! snapshot {
 mod bench;
 mod binary_payloads;
 mod course;
+mod faults;
 mod goals;
 mod golden;
 mod lab;

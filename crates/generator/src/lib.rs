@@ -64,4 +64,5 @@ pub use load::{PrepareLoadError, PreparedLoad, StartSignal, prepare_load};
 pub use prepare::{PrepareError, Prepared, prepare};
 pub use proc_fs::LayOutError;
 pub use process_tree::{PROCESS_TREE_WORD, ProcessError, ProgramMissing, be_process};
+pub use transport::FileControl;
 pub use worker::GRACE;

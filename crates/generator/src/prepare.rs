@@ -18,7 +18,7 @@ use crate::fresh::{self, Recipe, Sets};
 use crate::proc_fs::LayOutError;
 use crate::process_tree::ProgramMissing;
 use crate::stamps::{Stamping, Stream};
-use crate::transport::{Line, LineError};
+use crate::transport::{FileControl, Line, LineError};
 use crate::worker::{self, State};
 
 /// A generator whose payload is built and whose workers have not begun.
@@ -253,6 +253,18 @@ impl Prepared {
     pub fn shards(&self) -> Vec<Arc<GeneratorShard>> {
         let shards = self.workers.iter().map(|worker| &worker.shard);
         shards.map(Arc::clone).collect()
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What moves or empties the log that it writes, if it writes one.
+    #[must_use]
+    pub fn files(&self) -> Option<FileControl> {
+        self.line.files()
     }
 
     /// The same, sending in `turns` alone. Schedule, lateness and the account of

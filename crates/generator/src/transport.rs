@@ -32,6 +32,7 @@ use crate::process_tree::{self, ProcessTree, ProgramMissing};
 use crate::round_trip::{self, RoundTrip};
 use crate::trace_agent::{self, TraceAgent};
 use crate::worker::Worker;
+pub use files::FileControl;
 use files::Files;
 use passthru_file::PassthruFile;
 use tcp::Tcp;
@@ -169,6 +170,14 @@ impl Line {
                 Self::Container(Box::new(ContainersToBe::new(containers, &plan.id)))
             }
         })
+    }
+
+    /// What moves or empties the log that is written, if one is.
+    pub(crate) fn files(&self) -> Option<FileControl> {
+        match self {
+            Self::Files(files) => files.control(),
+            _ => None,
+        }
     }
 
     /// Tasks of so many connections at most.

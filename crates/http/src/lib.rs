@@ -52,6 +52,7 @@ pub mod grpc;
 mod h1;
 pub mod h2;
 pub mod protobuf;
+mod signature;
 mod target;
 
 pub use h1::{
@@ -59,4 +60,5 @@ pub use h1::{
     RequestEvent, RequestHead, RequestParser, RequestTemplate, Response, ResponseEvent,
     ResponseHead, ResponseParser, write_chunk, write_chunked_head, write_response,
 };
+pub use signature::{StoreKeys, Unsigned, encoded_path};
 pub use target::{Scheme, Target, TargetError};

@@ -77,6 +77,9 @@ codes! {
     /// Keys or flags that say different things about when an experiment has seen
     /// enough, how its variants share the machine, or where measuring begins.
     COURSE = "W217";
+    /// A step that cannot happen: what it names is not there, cannot do that, or is
+    /// not in a state for it at that time.
+    TIMELINE = "W218";
     /// A size in bits: readers disagree whether `Mb` means bits or bytes.
     BITS = "W401";
     /// A key that is accepted and has no effect here.

@@ -143,6 +143,9 @@ catalogue! {
     WORKER_LATE = "worker_late", Nanoseconds, Counter, "Time in which a worker was due, free to run, and did not.";
     WORKER_CPU = "worker_cpu", Nanoseconds, Counter, "CPU time of one of our own threads.";
     WORKER_RUN_DELAY = "worker_run_delay", Nanoseconds, Counter, "Time in which one of our own threads was runnable and had no CPU.";
+    // The subject, where steps of the timeline restart it.
+    SUBJECT_RESTARTS = "subject_restarts", Count, Counter, "How often the subject was ended by a step of the timeline and was ready again.";
+    SUBJECT_RECOVERY = "subject_recovery", Nanoseconds, Gauge, "Longest time from the step that ended the subject to its readiness.";
     // Sinks, labelled component=sink, component_name, id, worker.
     BYTES_RECEIVED = "bytes_received", Bytes, Counter, "Payload bytes that sinks received, as they came over the wire.";
     TOTAL_BYTES_RECEIVED = "total_bytes_received", Bytes, Counter, "Payload bytes that all sinks received.";
@@ -154,6 +157,7 @@ catalogue! {
     EVENTS_SERVED = "events_served", Count, Counter, "Events in the answers of sinks: messages handed out, samples scraped.";
     DATAGRAMS_DROPPED = "datagrams_dropped", Count, Counter, "Datagrams that the kernel dropped because a sink had not taken those before.";
     BODIES_MALFORMED = "bodies_malformed", Count, Counter, "Requests to sinks whose bodies were not what their protocol says.";
+    REQUESTS_REFUSED = "requests_refused", Count, Counter, "Requests that sinks refused on purpose, by a step of the timeline.";
     POINTS_PASSED_OVER = "points_passed_over", Count, Counter, "Points of series that a sink was to record and did not, labelled reason.";
     // Stamped events, labelled component=ledger, id of their generator.
     STAMPED_SENT = "stamped_events_sent", Count, Counter, "Stamped events that generators began to hand to the kernel.";

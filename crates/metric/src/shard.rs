@@ -195,6 +195,8 @@ pub struct SinkShard {
     pub malformed: Cell,
     /// Datagrams that the kernel dropped before anybody took them.
     pub dropped: Cell,
+    /// Requests refused on purpose: what was in them was not delivered.
+    pub refused: Cell,
     /// Where the worker's time went.
     pub account: AccountCells,
 }
@@ -223,6 +225,7 @@ impl SinkShard {
             errors: Cell::default(),
             malformed: Cell::default(),
             dropped: Cell::default(),
+            refused: Cell::default(),
             account: AccountCells::default(),
         }
     }
@@ -243,6 +246,7 @@ impl Shard for SinkShard {
         let rare = [
             (metric::DECODED_BYTES_RECEIVED, &self.decoded_bytes),
             (metric::BODIES_MALFORMED, &self.malformed),
+            (metric::REQUESTS_REFUSED, &self.refused),
             (metric::EVENTS_SERVED, &self.events_served),
             (metric::DATAGRAMS_DROPPED, &self.dropped),
         ];

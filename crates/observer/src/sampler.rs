@@ -113,7 +113,8 @@ impl SamplerHandle {
         self.asked.marked.notify_one();
     }
 
-    /// Watches this subject from the next beat on, instead of any before it.
+    /// Watches this subject from the next beat on, instead of any before it; where it
+    /// is the same again, its totals go on.
     pub fn watch_subject(&self, probe: SubjectProbe) {
         let mut subject = self
             .asked
@@ -241,9 +242,14 @@ impl Sampler {
         let asked = self.asked.subject.lock();
         let asked = asked.unwrap_or_else(PoisonError::into_inner).take();
         if let Some(probe) = asked {
-            self.subject_before = (!probe.ran_before).then_some(0);
-            self.subject =
-                Some(SubjectReader::new(Path::new("/proc"), probe).with_kernel(self.kernel));
+            match (&mut self.subject, probe.is_again) {
+                (Some(reader), true) => reader.follow(probe.pid),
+                _ => {
+                    self.subject_before = (!probe.ran_before).then_some(0);
+                    let reader = SubjectReader::new(Path::new("/proc"), probe);
+                    self.subject = Some(reader.with_kernel(self.kernel));
+                }
+            }
         }
         let Some(reader) = &mut self.subject else {
             return 0;

@@ -42,6 +42,9 @@ pub struct SubjectProbe {
     pub ran_before: bool,
     /// Its groups, if it has any.
     pub cgroup: CgroupFiles,
+    /// Whether it is the subject that was watched before, started again in the same
+    /// groups.
+    pub is_again: bool,
 }
 
 /// Reads the subject's tree, beat after beat.
@@ -94,6 +97,12 @@ impl SubjectReader {
             buffer: Vec::new(),
             kernel: None,
         }
+    }
+
+    /// The subject was started again, as this process: what it used before stays in its
+    /// totals.
+    pub fn follow(&mut self, pid: u32) {
+        self.probe.pid = pid;
     }
 
     /// The same, adding the kernel's own figures that are `wanted`.

@@ -174,11 +174,51 @@ pub enum FileLayout {
         /// Older parts that are kept of each log.
         rotations: u8,
     },
+    /// One log under one name, for one connection: what is full is moved or emptied,
+    /// and the same name goes on.
+    Log {
+        /// The log; it is made where it is not there.
+        path: PathBuf,
+        /// What happens when it is full.
+        full: WhenFull,
+        /// Older parts that are kept, under `.0`, `.1` and so on.
+        rotations: u8,
+        /// So long nothing is written before that happens, so that a reader may have
+        /// read all of it.
+        settle: Nanos,
+    },
     /// One file that all is written to the end of, whatever stands in it already.
     Appended {
         /// The file; it is made where it is not there.
         path: PathBuf,
     },
+}
+
+/// What happens to a log that is full.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhenFull {
+    /// It gets another name, and a new file its own.
+    Rename,
+    /// What it holds is copied to another name, and then it is emptied.
+    CopyTruncate,
+    /// It is emptied.
+    Truncate,
+}
+
+impl WhenFull {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Rename, Self::CopyTruncate, Self::Truncate];
+
+    /// The word in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rename => "rename",
+            Self::CopyTruncate => "copy_truncate",
+            Self::Truncate => "truncate",
+        }
+    }
 }
 
 /// A tree of files, and how fast it is worked on.

@@ -22,6 +22,7 @@ mod estimate;
 mod experiment;
 mod generator;
 mod goal;
+mod link;
 mod load;
 mod observer;
 mod payload;
@@ -31,6 +32,7 @@ mod rig;
 mod serve;
 mod sink;
 mod stamp;
+mod step;
 mod stopping;
 mod subject;
 mod tls;
@@ -47,10 +49,14 @@ pub use experiment::{
 pub use generator::{
     AcknowledgedBy, AcknowledgedPlan, ContainerPlan, ExchangePlan, ExecutablePlan, FileLayout,
     FileTreePlan, GeneratorPlan, HecAcknowledgements, ProcFsPlan, ProcessTreePlan, RatePlan,
-    RateShape, RateUnit, StreamTarget, TransportPlan, WordsPlan,
+    RateShape, RateUnit, StreamTarget, TransportPlan, WhenFull, WordsPlan,
 };
 pub use goal::{
     Direction, GoalMetric, GoalMetricError, GoalPlan, LatencyQuantile, Reduction, Scale, SeriesGoal,
+};
+pub use link::{
+    INPUT_OURS, INPUT_SUBJECT, LinkChange, LinkPlan, LinkUses, NetworkPlan, OUTPUT_SINKS,
+    OUTPUT_SUBJECT,
 };
 pub use load::{
     BodyPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadCurve, LoadPace, LoadPlan,
@@ -75,7 +81,7 @@ pub use payload::{
     TraceAttribute, TraceCall, TraceEncoding, TraceOperation, TraceService, TraceValue, TraceWork,
     expand_all,
 };
-pub use phases::{Phase, PhasesPlan, StepAction, StepPlan, SubjectSignal};
+pub use phases::{Phase, PhasesPlan};
 pub use placement::{CpuChoice, IsolationPlan, PlacementPlan, Wanted};
 pub use rig::RigPlan;
 pub use serve::{
@@ -85,8 +91,13 @@ pub use serve::{
     ResponseOptionsError, ServeAdminPlan, ServeListenerPlan, ServePlan, ServeProtocols,
     TokenBucket,
 };
-pub use sink::{IntakeService, OpenmetricsPlan, SeriesRecord, SinkBody, SinkPlan, SinkProtocol};
+pub use sink::{
+    IntakeService, LinesPlan, OpenmetricsPlan, SeriesRecord, SinkBody, SinkPlan, SinkProtocol,
+};
 pub use stamp::StampPlan;
+pub use step::{
+    Refusal, RefusePlan, SinkChange, StepAction, StepPlan, SubjectChange, SubjectSignal,
+};
 pub use stopping::{
     DesignPlan, PAIRS_CONFIRM_MIN, PAIRS_MAX_DEFAULT, PAIRS_MIN, PAIRS_OPEN_DEFAULT, StoppingPlan,
     WarmupPlan,

@@ -1,4 +1,4 @@
-//! How long a run takes, and what happens in the middle of it.
+//! How long a run takes.
 
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
@@ -92,47 +92,4 @@ impl Default for PhasesPlan {
             close: Nanos::from_secs(10),
         }
     }
-}
-
-/// Something that happens at a set time.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct StepPlan {
-    /// Time after the start of the measured phase.
-    pub at: Nanos,
-    /// What happens.
-    pub action: StepAction,
-}
-
-/// What a step does.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StepAction {
-    /// Writes a note into the capture.
-    Note(String),
-    /// Sends the subject a signal; a subject that ends by it has died.
-    Signal(SubjectSignal),
-}
-
-/// A signal that a subject can be sent.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum SubjectSignal {
-    /// Continue after a stop.
-    Cont,
-    /// Hang up: by custom, read the configuration again.
-    Hup,
-    /// Interrupt.
-    Int,
-    /// End at once.
-    Kill,
-    /// Quit.
-    Quit,
-    /// Stop until continued.
-    Stop,
-    /// End.
-    Term,
-    /// First of the program's own.
-    Usr1,
-    /// Second of the program's own.
-    Usr2,
 }

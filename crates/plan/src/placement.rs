@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::NetworkPlan;
+
 /// Which CPUs are whose.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct PlacementPlan {
@@ -33,6 +35,10 @@ pub struct IsolationPlan {
     pub network: Wanted,
     /// A cgroup of its own for the subject.
     pub cgroup: Wanted,
+    /// Networks of their own for subject and sinks, and the links between them and
+    /// generators; refused where they cannot be had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<NetworkPlan>,
 }
 
 /// How much something is wanted.

@@ -1,11 +1,13 @@
 //! One observed run.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use stillwell_units::Seed;
 
 use crate::{
-    CheckPlan, GeneratorPlan, IsolationPlan, ObserverPlan, PhasesPlan, PlacementPlan, SinkPlan,
-    StepPlan, SubjectPlan,
+    CheckPlan, FileLayout, FileTreePlan, GeneratorPlan, IsolationPlan, ObserverPlan, PhasesPlan,
+    PlacementPlan, Places, SinkPlan, SinkProtocol, StepPlan, SubjectPlan, TransportPlan,
 };
 
 /// Generators, sinks and observers around one subject.
@@ -31,4 +33,38 @@ pub struct RigPlan {
     pub placement: PlacementPlan,
     /// Bounds that the run must keep.
     pub checks: Vec<CheckPlan>,
+}
+
+impl RigPlan {
+    /// The same rig with every place filled in that a file or socket of its
+    /// generators and sinks lies in.
+    #[must_use]
+    pub fn placed(&self, places: &Places) -> Self {
+        let mut rig = self.clone();
+        let fill = |path: &mut PathBuf| *path = places.fill(&path.to_string_lossy()).into();
+        for generator in &mut rig.generators {
+            match &mut generator.transport {
+                TransportPlan::Files { layout, .. } => match layout {
+                    FileLayout::Numbered { template, .. } => *template = places.fill(template),
+                    FileLayout::Rotated { root: path, .. }
+                    | FileLayout::Log { path, .. }
+                    | FileLayout::Appended { path } => fill(path),
+                },
+                TransportPlan::PassthruFile { path }
+                | TransportPlan::UnixStream { path }
+                | TransportPlan::UnixDatagram { path }
+                | TransportPlan::FileTree(FileTreePlan { root: path, .. }) => fill(path),
+                _ => {}
+            }
+        }
+        for sink in &mut rig.sinks {
+            match &mut sink.protocol {
+                SinkProtocol::File { path }
+                | SinkProtocol::UnixStream { path }
+                | SinkProtocol::UnixDatagram { path } => fill(path),
+                _ => {}
+            }
+        }
+        rig
+    }
 }

@@ -19,6 +19,36 @@ pub struct SinkPlan {
     /// slow on purpose. Streams only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<ByteRate>,
+    /// What lines must look like for their stamps to count as arrived; any do if
+    /// left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<LinesPlan>,
+}
+
+/// What lines must look like for their stamps to count as arrived: those that a
+/// subject was to change and did not are then lost.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct LinesPlan {
+    /// How they begin.
+    pub begins: String,
+    /// How they end, before the line end.
+    pub ends: String,
+    /// What stands anywhere in them, all of it.
+    pub holds: Vec<String>,
+}
+
+impl LinesPlan {
+    /// Whether `line`, without its end, looks like that.
+    #[must_use]
+    pub fn fits(&self, line: &[u8]) -> bool {
+        let holds = |text: &String| {
+            let text = text.as_bytes();
+            text.is_empty() || line.windows(text.len()).any(|part| part == text)
+        };
+        line.starts_with(self.begins.as_bytes())
+            && line.ends_with(self.ends.as_bytes())
+            && self.holds.iter().all(holds)
+    }
 }
 
 /// What a sink speaks.

@@ -1,6 +1,8 @@
 //! What the tasks of a relay share.
 
 use std::cell::RefCell;
+use std::io;
+use std::time::Duration;
 
 use bytes::Bytes;
 use memchr::memchr_iter;
@@ -8,9 +10,11 @@ use stillwell_scope::{Drain, Stopping, Token};
 use stillwell_units::Nanos;
 use tokio::select;
 use tokio::task::yield_now;
+use tokio::time::sleep;
 
 use crate::buffer::Buffer;
 use crate::counters::{Counters, RelayReport, add};
+use crate::disk::Disk;
 use crate::fault::{Faults, Passed};
 use crate::limit::Limit;
 use crate::options::RelayOptions;
@@ -31,11 +35,16 @@ const DRAIN: Drain = Drain {
     items: 1024,
 };
 
+/// Between two tries to write to disk.
+const WRITE_AGAIN: Duration = Duration::from_millis(50);
+
 /// What the tasks of a relay share.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) counters: Counters,
     pub(crate) buffer: Buffer,
+    /// What stands before the buffer, if it is on disk.
+    pub(crate) disk: Option<Disk>,
     pub(crate) gate: Gate,
     limit: Option<Limit>,
     /// Asks the inputs to end; the output ends when the buffer is empty then.
@@ -46,12 +55,13 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub(crate) fn new(options: &RelayOptions, token: Token) -> Self {
+    pub(crate) fn new(options: &RelayOptions, disk: Option<Disk>, token: Token) -> Self {
         let work = Work::new(options.work_per_event);
         let turn_events = (TURN_ROUNDS / work.rounds().max(1)).clamp(1, TURN_EVENTS_MAX);
         Self {
             counters: Counters::default(),
             buffer: Buffer::new(options.buffer_events),
+            disk,
             gate: Gate::default(),
             limit: options.limit.map(Limit::new),
             token,
@@ -74,18 +84,82 @@ impl Core {
         let mut start = 0;
         let mut turn = 0;
         for end in memchr_iter(b'\n', &lines) {
-            if !reserved && !self.buffer.try_reserve(1) {
-                self.buffer.reserve(1).await;
+            if !reserved && !self.try_reserve(1, end - start) {
+                self.write_out().await;
+                self.reserve(1, end - start).await;
             }
             self.take_one(lines.slice(start..end));
             start = end + 1;
             turn += 1;
-            if turn == self.turn_events {
+            if turn == self.turn_events || self.disk.as_ref().is_some_and(Disk::is_full_of_pending)
+            {
                 turn = 0;
+                self.write_out().await;
                 yield_now().await;
                 self.gate.pass().await;
             }
         }
+        self.write_out().await;
+    }
+
+    /// Whether so much could ever be held.
+    pub(crate) fn can_hold(&self, events: usize, bytes: usize) -> bool {
+        match &self.disk {
+            Some(disk) => disk.can_hold(Disk::room_of(events, bytes)),
+            None => events <= self.buffer.capacity(),
+        }
+    }
+
+    /// Reserves room for `events` of so many bytes, if there is that much.
+    pub(crate) fn try_reserve(&self, events: usize, bytes: usize) -> bool {
+        match &self.disk {
+            Some(disk) => disk.try_reserve(Disk::room_of(events, bytes)),
+            None => self.buffer.try_reserve(events),
+        }
+    }
+
+    /// Waits for room for `events` of so many bytes and reserves it. Cancel-safe.
+    pub(crate) async fn reserve(&self, events: usize, bytes: usize) {
+        match &self.disk {
+            Some(disk) => disk.reserve(Disk::room_of(events, bytes)).await,
+            None => self.buffer.reserve(events).await,
+        }
+    }
+
+    /// Writes to disk what was taken in, where that is asked for; what the kernel
+    /// refuses is tried again, as after a full disk.
+    pub(crate) async fn write_out(&self) {
+        if let Some(disk) = &self.disk {
+            while disk.write_out().is_err() {
+                sleep(WRITE_AGAIN).await;
+            }
+        }
+    }
+
+    /// Waits until what was taken in is kept as it was asked to be, so that whoever
+    /// sent it may be told.
+    pub(crate) async fn kept(&self) {
+        if let Some(disk) = &self.disk {
+            disk.kept().await;
+        }
+    }
+
+    /// Moves events from the disk to the buffer until nothing more comes.
+    pub(crate) async fn refill(&self) -> io::Result<()> {
+        let Some(disk) = &self.disk else {
+            return Ok(());
+        };
+        let mut turn = 0;
+        while let Some(event) = disk.next().await? {
+            self.buffer.reserve(1).await;
+            self.buffer.push(event);
+            turn += 1;
+            if turn % TURN_EVENTS_MAX == 0 {
+                yield_now().await;
+            }
+        }
+        self.buffer.close();
+        Ok(())
     }
 
     /// Waits for the turn of `bytes` where there is a limit; not once the relay is
@@ -102,19 +176,38 @@ impl Core {
     /// Takes in one event, for which room has been reserved.
     pub(crate) fn take_one(&self, event: Bytes) {
         add(&self.counters.events_in, 1);
+        let bytes = event.len();
         match self.faults.borrow_mut().pass(event) {
-            Passed::One(event) => self.buffer.push(self.transformed(event)),
-            other => self.take_with_faults(other),
+            Passed::One(event) => match &self.disk {
+                Some(disk) => {
+                    disk.release(Disk::room_of(1, bytes));
+                    disk.append(&self.transformed(event));
+                }
+                None => self.buffer.push(self.transformed(event)),
+            },
+            other => self.take_with_faults(other, bytes),
         }
     }
 
     /// Takes in what is not what came. What waits or is doubled goes beyond the
     /// room that was reserved: one event for each that came, at most.
     #[cold]
-    fn take_with_faults(&self, passed: Passed) {
-        self.buffer.release();
-        for event in passed {
-            self.buffer.push_beyond(self.transformed(event));
+    fn take_with_faults(&self, passed: Passed, bytes: usize) {
+        match &self.disk {
+            Some(disk) => disk.release(Disk::room_of(1, bytes)),
+            None => self.buffer.release(),
+        }
+        self.put_beyond(passed);
+    }
+
+    /// Puts events for which no room was reserved.
+    fn put_beyond(&self, events: impl IntoIterator<Item = Bytes>) {
+        for event in events {
+            let event = self.transformed(event);
+            match &self.disk {
+                Some(disk) => disk.append(&event),
+                None => self.buffer.push_beyond(event),
+            }
         }
     }
 
@@ -124,10 +217,13 @@ impl Core {
     }
 
     /// Nothing more comes in.
-    pub(crate) fn finish(&self) {
+    pub(crate) async fn finish(&self) {
         let last = self.faults.borrow_mut().finish();
-        for event in last {
-            self.buffer.push_beyond(self.transformed(event));
+        self.put_beyond(last);
+        self.write_out().await;
+        match &self.disk {
+            Some(disk) => disk.close(),
+            None => self.buffer.close(),
         }
     }
 
@@ -144,16 +240,34 @@ impl Core {
         add(&self.counters.events_dropped, events);
     }
 
-    /// Counts events handed over.
+    /// Counts events handed over: the oldest that are not.
     pub(crate) fn handed_over(&self, events: u64, bytes: u64) {
         add(&self.counters.events_out, events);
         add(&self.counters.bytes_out, bytes);
+        self.move_on(events);
+    }
+
+    /// Counts events that nobody will take: the oldest that were not handed over.
+    pub(crate) fn gave_up(&self, events: u64) {
+        add(&self.counters.events_dropped, events);
+        self.move_on(events);
+    }
+
+    fn move_on(&self, events: u64) {
+        if let Some(disk) = &self.disk
+            && disk.handed_over(events).is_err()
+        {
+            // They are sent again after a new start.
+            add(&self.counters.disk_errors, 1);
+        }
     }
 
     /// What stands in the counters now.
     pub(crate) fn report(&self) -> RelayReport {
         let counters = &self.counters;
         let planted = self.faults.borrow().planted;
+        let disk = self.disk.as_ref();
+        let counts = disk.map(Disk::counts).unwrap_or_default();
         RelayReport {
             events_in: counters.events_in.get(),
             events_out: counters.events_out.get(),
@@ -169,6 +283,12 @@ impl Core {
             buffer_events: self.buffer.len() as u64,
             buffer_events_max: self.buffer.longest() as u64,
             hoard_bytes: self.transform.borrow().hoard_bytes(),
+            events_recovered: counts.recovered,
+            events_kept: counts.kept(),
+            torn_bytes: counts.torn_bytes,
+            disk_syncs: counts.syncs,
+            disk_errors: counters.disk_errors.get() + counts.refused,
+            disk_bytes: disk.map_or(0, |disk| disk.bytes().bytes()),
         }
     }
 }

@@ -12,6 +12,7 @@ pub(crate) struct Counters {
     pub(crate) parse_errors: Cell<u64>,
     pub(crate) bytes_in: Cell<u64>,
     pub(crate) bytes_out: Cell<u64>,
+    pub(crate) disk_errors: Cell<u64>,
 }
 
 /// Adds `amount` to `cell`.
@@ -52,12 +53,24 @@ pub struct RelayReport {
     pub buffer_events_max: u64,
     /// Memory hoarded, in bytes.
     pub hoard_bytes: u64,
+    /// Events that an earlier relay left in the buffer on disk.
+    pub events_recovered: u64,
+    /// Events in the buffer on disk that were not handed over.
+    pub events_kept: u64,
+    /// Bytes in the buffer on disk that were no whole event when it was opened.
+    pub torn_bytes: u64,
+    /// How often the kernel was asked to write the buffer on disk out.
+    pub disk_syncs: u64,
+    /// What the kernel refused of the buffer on disk; all is tried again.
+    pub disk_errors: u64,
+    /// What the buffer on disk takes.
+    pub disk_bytes: u64,
 }
 
 impl RelayReport {
-    /// In Prometheus' text format, version 0.0.4.
-    pub(crate) fn prometheus(&self) -> String {
-        let counters = [
+    /// What only grows: names, values and meanings.
+    fn counters(&self) -> Vec<(&'static str, u64, &'static str)> {
+        vec![
             ("events_in", self.events_in, "Events taken in."),
             (
                 "events_out",
@@ -101,13 +114,47 @@ impl RelayReport {
             ),
             ("bytes_in", self.bytes_in, "Bytes read."),
             ("bytes_out", self.bytes_out, "Bytes handed over."),
-        ];
-        let gauges = [
+            (
+                "events_recovered",
+                self.events_recovered,
+                "Events that an earlier relay left on disk.",
+            ),
+            (
+                "torn_bytes",
+                self.torn_bytes,
+                "Bytes found on disk that were no whole event.",
+            ),
+            (
+                "disk_syncs",
+                self.disk_syncs,
+                "Syncs of the buffer on disk.",
+            ),
+            (
+                "disk_errors",
+                self.disk_errors,
+                "Refused writes to the buffer on disk.",
+            ),
+        ]
+    }
+
+    /// What also falls.
+    fn gauges(&self) -> Vec<(&'static str, u64, &'static str)> {
+        vec![
             ("buffer_events", self.buffer_events, "Events in the buffer."),
             ("hoard_bytes", self.hoard_bytes, "Memory hoarded."),
-        ];
+            (
+                "events_kept",
+                self.events_kept,
+                "Events in the buffer on disk.",
+            ),
+            ("disk_bytes", self.disk_bytes, "Size of the buffer on disk."),
+        ]
+    }
+
+    /// In Prometheus' text format, version 0.0.4.
+    pub(crate) fn prometheus(&self) -> String {
         let mut text = String::with_capacity(2048);
-        for (name, value, meaning) in counters {
+        for (name, value, meaning) in self.counters() {
             write_metric(
                 &format!("relay_{name}_total"),
                 "counter",
@@ -116,7 +163,7 @@ impl RelayReport {
                 &mut text,
             );
         }
-        for (name, value, meaning) in gauges {
+        for (name, value, meaning) in self.gauges() {
             write_metric(&format!("relay_{name}"), "gauge", value, meaning, &mut text);
         }
         text

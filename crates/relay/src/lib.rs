@@ -20,8 +20,13 @@
 //!   where that fails.
 //! * Asked to end, it accepts nothing more, takes in what has arrived for at most
 //!   a second, and sends on what it holds for at most five.
+//! * With a buffer on disk ([`DiskOptions`]) events lie in files from the moment they
+//!   are taken in until they are handed over, and whoever posts them is answered once
+//!   they are as safe as was asked for. A relay that was killed left them there; the
+//!   next one that uses the folder sends them: at least once.
 //! * Every event taken in is sent on or counted as dropped: once a relay has
-//!   ended, in = out + dropped.
+//!   ended, in = out + dropped; with a buffer on disk, in + recovered = out + dropped +
+//!   kept.
 //! * It makes mistakes where it is told to ([`FaultOptions`]): it drops, doubles,
 //!   swaps and changes events, each one in so many, and counts what it did. Events
 //!   doubled on purpose are counted out twice.
@@ -48,6 +53,7 @@
 mod buffer;
 mod core;
 mod counters;
+mod disk;
 mod endpoint;
 mod fault;
 mod input;
@@ -63,8 +69,9 @@ mod transform;
 mod work;
 
 pub use counters::RelayReport;
+pub use disk::DiskError;
 pub use endpoint::Endpoint;
 pub use fault::{FaultOptions, OneIn};
-pub use options::{Format, RelayOptions, Rewrite, Stall};
+pub use options::{DiskOptions, Format, RelayOptions, Rewrite, Stall, SyncWhen};
 pub use run::{BoundRelay, RelayError, bind, run};
 pub use work::{WorkAmount, spin};

@@ -1,10 +1,13 @@
 //! What a relay is asked to do.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU64;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use stillwell_units::{ByteRate, ByteSize, Nanos, ParseError};
 
+use crate::disk::SYNC_EVERY_MAX;
 use crate::endpoint::Endpoint;
 use crate::fault::FaultOptions;
 use crate::work::WorkAmount;
@@ -27,6 +30,8 @@ pub struct RelayOptions {
     /// Events that the buffer holds at most, those doubled on purpose not counted;
     /// 0 counts as 1.
     pub buffer_events: usize,
+    /// The buffer on disk that stands before the one in memory, if there is one.
+    pub disk: Option<DiskOptions>,
     /// Where `/metrics` is answered, if anywhere.
     pub metrics: Option<SocketAddr>,
     /// The CPU burnt for each event.
@@ -57,6 +62,7 @@ impl RelayOptions {
             parse: false,
             rewrite: Vec::new(),
             buffer_events: 4096,
+            disk: None,
             metrics: None,
             work_per_event: WorkAmount::Rounds(0),
             hoard_per_event: ByteSize::new(0),
@@ -70,6 +76,53 @@ impl RelayOptions {
                 double: None,
                 refuse: None,
             },
+        }
+    }
+}
+
+/// A buffer on disk.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DiskOptions {
+    /// Its folder, which is made where it is not there. No two relays may share one.
+    pub folder: PathBuf,
+    /// The most that it takes; at least 16 MiB.
+    pub bytes_max: ByteSize,
+    /// When the kernel is asked to write it out.
+    pub sync: SyncWhen,
+}
+
+/// When the kernel is asked to write out what it was given. Whoever posts events is
+/// answered only afterwards. Typed as `never`, `100` or `10ms`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SyncWhen {
+    /// Never: events survive the relay, not the host.
+    Never,
+    /// Once so many events wait, and a tenth of a second after the first of them.
+    Events(NonZeroU64),
+    /// So long after the first event that waits.
+    Every(Nanos),
+}
+
+impl FromStr for SyncWhen {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let text = text.trim();
+        if text == "never" {
+            return Ok(Self::Never);
+        }
+        if let Some(events) = text.parse().ok().and_then(NonZeroU64::new) {
+            return Ok(Self::Events(events));
+        }
+        match text.parse::<Nanos>() {
+            Ok(length) if (Nanos::new(1)..=SYNC_EVERY_MAX).contains(&length) => {
+                Ok(Self::Every(length))
+            }
+            _ => Err(ParseError::Shape {
+                found: text.to_owned(),
+                kind: "time to sync",
+                accepted: "`never`, a number of events such as `100`, or a time up to a minute such as `10ms`",
+            }),
         }
     }
 }
@@ -181,6 +234,17 @@ impl FromStr for Stall {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_to_sync_read_as_written() {
+        let events = NonZeroU64::new(100).map(SyncWhen::Events);
+        assert_eq!("100".parse().ok(), events);
+        assert_eq!("never".parse(), Ok(SyncWhen::Never));
+        assert_eq!("10ms".parse(), Ok(SyncWhen::Every(Nanos::from_millis(10))));
+        for text in ["", "0", "-1", "always", "0ms", "2h", "1.5"] {
+            assert!(text.parse::<SyncWhen>().is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn stalls_read_as_written() {

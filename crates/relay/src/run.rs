@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use stillwell_http::HeadError;
 use stillwell_scope::{PartError, PartFailure, Place, Scope, Token};
-use stillwell_units::Nanos;
+use stillwell_units::{ByteSize, Nanos};
 use stillwell_wire::{ListenError, listen};
 use tokio::time::sleep;
 use tokio::{join, select};
 
 use crate::core::Core;
 use crate::counters::{RelayReport, add};
+use crate::disk::{BYTES_MIN, Disk, DiskError};
 use crate::input::{self, BoundInput};
 use crate::metrics;
 use crate::options::RelayOptions;
@@ -72,6 +73,15 @@ pub enum RelayError {
         /// What is the matter with it.
         source: HeadError,
     },
+    /// The buffer on disk cannot be used.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// The buffer on disk is too small.
+    #[error("a buffer of {bytes_max} on disk is too small: at least {BYTES_MIN}")]
+    DiskTooSmall {
+        /// What was asked for.
+        bytes_max: ByteSize,
+    },
     /// The kernel starts no more threads.
     #[error("start the relay's thread")]
     Start {
@@ -90,6 +100,7 @@ pub enum RelayError {
 #[derive(Debug)]
 pub struct BoundRelay {
     options: RelayOptions,
+    disk: Option<Disk>,
     input: BoundInput,
     output: Output,
     metrics: Option<TcpListener>,
@@ -105,6 +116,14 @@ pub fn bind(options: RelayOptions) -> Result<BoundRelay, RelayError> {
         let endpoint = options.input.to_string();
         return Err(RelayError::CannotRefuse { endpoint });
     }
+    if let Some(disk) = options
+        .disk
+        .as_ref()
+        .filter(|disk| disk.bytes_max < BYTES_MIN)
+    {
+        let bytes_max = disk.bytes_max;
+        return Err(RelayError::DiskTooSmall { bytes_max });
+    }
     let output = Output::new(&options.output)?;
     let input = BoundInput::bind(&options.input)?;
     let metrics = options
@@ -116,8 +135,10 @@ pub fn bind(options: RelayOptions) -> Result<BoundRelay, RelayError> {
             })
         })
         .transpose()?;
+    let disk = options.disk.as_ref().map(Disk::open).transpose()?;
     Ok(BoundRelay {
         options,
+        disk,
         input,
         output,
         metrics,
@@ -172,13 +193,19 @@ impl BoundRelay {
     }
 
     async fn relay(self, token: Token) -> Result<RelayReport, PartError> {
-        let core = Rc::new(Core::new(&self.options, token.child_token()));
+        let core = Rc::new(Core::new(&self.options, self.disk, token.child_token()));
         let input = async {
             let ended = input::take_in(&core, self.input).await;
             core.token.cancel();
-            core.finish();
-            core.buffer.close();
+            core.finish().await;
             ended
+        };
+        let disk = async {
+            let Some(disk) = &core.disk else {
+                return Ok(());
+            };
+            let (refilled, synced) = join!(core.refill(), disk.keep_synced());
+            ending(&core, refilled.and(synced))
         };
         let metrics = async {
             match self.metrics {
@@ -193,17 +220,19 @@ impl BoundRelay {
             }
         };
         let output = output::send_on(&core, self.output);
-        let all = async { join!(input, output, metrics, stall) };
+        let all = async { join!(input, disk, output, metrics, stall) };
         let ended = select! {
-            (input, (), metrics, stall) = all => {
-                input.and(metrics).and_then(|()| stall.map_err(Into::into))
+            (input, disk, (), metrics, stall) = all => {
+                let disk = disk.map_err(Into::into);
+                input.and(disk).and(metrics).and_then(|()| stall.map_err(Into::into))
             }
             () = overdue(&core.token) => Ok(()),
         };
-        // What is left then is lost.
+        // What is left then is lost, unless it lies on disk.
         let report = core.report();
-        let came = report.events_in + report.faults_doubled;
-        let left = came.saturating_sub(report.events_out + report.events_dropped);
+        let came = report.events_in + report.faults_doubled + report.events_recovered;
+        let went = report.events_out + report.events_dropped + report.events_kept;
+        let left = came.saturating_sub(went);
         add(&core.counters.events_dropped, left);
         ended.map(|()| core.report())
     }

@@ -67,7 +67,42 @@ pub fn run_terminal(run: &RunSummary, style: Style) -> String {
         text.push('\n');
         text.push_str(&words::columns(&rows, 2));
     }
+    text.push_str(&timeline(figures));
     text.push_str(&remarks(run, style));
+    text
+}
+
+/// Steps, and how the subject came back from them.
+fn timeline(figures: &RunFigures) -> String {
+    let mut text = String::new();
+    if !figures.steps.is_empty() {
+        let steps = figures.steps.iter();
+        let rows: Vec<Vec<String>> = steps
+            .map(|step| {
+                vec![
+                    format!("at {}", words::nanos(step.at)),
+                    words::plain(&step.what),
+                ]
+            })
+            .collect();
+        text.push('\n');
+        text.push_str(&words::columns(&rows, 2));
+    }
+    for restart in &figures.restarts {
+        let ready = match restart.ready_after {
+            Some(after) => format!("ready again {} later", words::nanos(after)),
+            None => "was not ready again".to_owned(),
+        };
+        let how = if restart.killed {
+            " and was killed"
+        } else {
+            ""
+        };
+        text.push_str(&format!(
+            "  restart: ended after {}{how}, {ready}\n",
+            words::nanos(restart.ended_after)
+        ));
+    }
     text
 }
 

@@ -8,7 +8,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 
 use stillwell_capture::{CaptureError, Manifest, Note};
 use stillwell_plan::{IsolationPlan, PhasesPlan, Wanted};
-use stillwell_scope::{NetworkNamespace, PartFailure, Place, Scope, Token};
+use stillwell_scope::{NetworkNamespace, PartFailure, Place, Scope, Token, explain};
+use stillwell_subject::Links;
 use stillwell_units::{Nanos, Seed};
 
 use crate::interrupt::Interrupt;
@@ -161,9 +162,10 @@ impl Conductors {
         };
         let (answer, result) = sync_channel(1);
         let (interrupt, notes) = (interrupt.clone(), stand.notes);
+        let links = stand.links;
         self.scope
             .thread(place, &name, move |_| {
-                let manifest = run_shell(request, interrupt, notes, teller, link);
+                let manifest = run_shell(request, interrupt, (notes, links), teller, link);
                 answer.send(manifest).map_err(Into::into)
             })
             .map_err(|error| ConductError::Conductor {
@@ -203,11 +205,12 @@ fn settle(
 fn run_shell(
     request: RunRequest,
     interrupt: Interrupt,
-    notes: Result<Vec<Note>, String>,
+    (notes, links): (Result<Vec<Note>, String>, Option<Links>),
     teller: Teller,
     link: Option<Link>,
 ) -> Result<Manifest, ConductError> {
     let mut shell = Shell::new(request, interrupt, teller, link)?;
+    shell.link(links);
     match notes {
         Ok(notes) => shell.note(notes),
         Err(reason) => shell.refuse(reason),
@@ -219,6 +222,8 @@ fn run_shell(
 struct Stand {
     /// A network namespace of its own.
     network: Option<NetworkNamespace>,
+    /// The links to a subject that has a network of its own too.
+    links: Option<Links>,
     /// What could not be had, or why the run is refused.
     notes: Result<Vec<Note>, String>,
 }
@@ -227,6 +232,7 @@ impl Stand {
     const fn refused(reason: String) -> Self {
         Self {
             network: None,
+            links: None,
             notes: Err(reason),
         }
     }
@@ -236,16 +242,14 @@ impl Stand {
 fn enter_network(isolation: IsolationPlan) -> Stand {
     let without = |notes| Stand {
         network: None,
+        links: None,
         notes: Ok(notes),
     };
     if isolation.network == Wanted::No {
         return without(Vec::new());
     }
     match stillwell_subject::new_network() {
-        Ok(network) => Stand {
-            network: Some(network),
-            notes: Ok(Vec::new()),
-        },
+        Ok(network) => lay_links(isolation, network),
         Err(error) => {
             let note = error.note();
             if isolation.network == Wanted::Required {
@@ -260,16 +264,26 @@ fn enter_network(isolation: IsolationPlan) -> Stand {
     }
 }
 
+/// A stand in `network`, with links if the plan wants them.
+fn lay_links(isolation: IsolationPlan, network: NetworkNamespace) -> Stand {
+    let links = isolation.links.map(|plan| Links::lay(&plan, &network));
+    match links.transpose() {
+        Ok(links) => Stand {
+            network: Some(network),
+            links,
+            notes: Ok(Vec::new()),
+        },
+        Err(error) => Stand::refused(explain(&error)),
+    }
+}
+
 /// The same for a run beside another, which is refused without one.
 fn enter_own_network(isolation: IsolationPlan, together: Together) -> Stand {
     if isolation.network == Wanted::No {
         return Stand::refused(no_namespace(together, "the plan forbids it"));
     }
     match stillwell_subject::new_network() {
-        Ok(network) => Stand {
-            network: Some(network),
-            notes: Ok(Vec::new()),
-        },
+        Ok(network) => lay_links(isolation, network),
         Err(error) => Stand::refused(no_namespace(together, &error.note().why)),
     }
 }

@@ -30,6 +30,7 @@ mod recording;
 mod request;
 mod shell;
 mod stamps;
+mod steps;
 mod subject;
 mod together;
 

@@ -13,11 +13,18 @@
 //! deadline. The machine reads no clock: `now` is an argument, and
 //! [`Machine::deadline`] says when it wants to be asked again.
 //!
+//! Steps of the timeline happen while measuring. Where one ends the subject, its end
+//! is no failure, and the run goes on without it until it is there again:
+//!
+//! ```text
+//! runs → ending → ended → starting → runs
+//! ```
+//!
 //! A run beside another stays in `ready` until both subjects are, and fails with
 //! the other unless its load has ended by then.
 
 use stillwell_capture::RunOutcome;
-use stillwell_plan::{Phase, PhasesPlan, StepAction, StepPlan};
+use stillwell_plan::{Phase, PhasesPlan, StepAction, StepPlan, SubjectChange, SubjectSignal};
 use stillwell_units::{Moment, Nanos};
 
 /// Something that happened.
@@ -41,6 +48,14 @@ pub enum Event {
     NotReady(String),
     /// The subject ended.
     SubjectExited,
+    /// The subject has ended as a step wanted it to.
+    SubjectEnded,
+    /// It runs again.
+    StartedAgain,
+    /// It is ready again.
+    ReadyAgain,
+    /// It does not run again, or is not ready again.
+    NotAgain(String),
     /// A part of ours failed.
     PartFailed {
         /// The part.
@@ -81,6 +96,12 @@ pub enum Action {
     StartLoad,
     /// Do what the timeline says.
     Step(StepAction),
+    /// End the subject by this signal; it may start again.
+    EndSubject(SubjectSignal),
+    /// Start it again.
+    StartAgain,
+    /// Find out when it is ready again.
+    AwaitReadyAgain,
     /// Send no more.
     StopLoad,
     /// Find out when sinks are quiet.
@@ -100,6 +121,25 @@ const PROBE_ANSWER_MAX: Nanos = Nanos::SECOND;
 /// The name under which a run fails because of the one beside it.
 const PARTNER: &str = "the run beside it";
 
+/// The name under which a run fails whose subject does not start again.
+const RESTART: &str = "the subject's restart";
+
+/// What steps have made of the subject.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Life {
+    /// It runs, or nobody ended it on purpose.
+    Runs,
+    /// It was asked to end.
+    Ending {
+        /// Whether it is to start again as soon as it has ended.
+        starts: bool,
+    },
+    /// It has ended.
+    Ended,
+    /// It starts again, since then.
+    Starting(Moment),
+}
+
 /// What one run goes through.
 #[derive(Debug)]
 pub struct Machine {
@@ -110,6 +150,7 @@ pub struct Machine {
     is_together: bool,
     /// Whether only the other's subject is waited for.
     is_waiting: bool,
+    life: Life,
     phase: Phase,
     entered: Moment,
     outcome: Option<RunOutcome>,
@@ -122,7 +163,8 @@ impl Machine {
     #[must_use]
     pub fn new(plan: PhasesPlan, steps: &[StepPlan], stop_deadline: Nanos) -> Self {
         let mut steps = steps.to_vec();
-        // Taken from the back, the earliest first.
+        // Taken from the back, the earliest first, and of one time in their order.
+        steps.reverse();
         steps.sort_by_key(|step| std::cmp::Reverse(step.at));
         Self {
             plan,
@@ -130,6 +172,7 @@ impl Machine {
             steps,
             is_together: false,
             is_waiting: false,
+            life: Life::Runs,
             phase: Phase::Prepare,
             entered: Moment::default(),
             outcome: None,
@@ -175,10 +218,29 @@ impl Machine {
     /// When [`Event::Tick`] is wanted at the latest.
     #[must_use]
     pub fn deadline(&self) -> Moment {
-        let end = self.phase_end();
+        let mut deadline = self.phase_end();
+        if let Some(end) = self.restart_end() {
+            deadline = deadline.min(end);
+        }
         match self.steps.last() {
-            Some(step) if self.phase == Phase::Measure => end.min(self.entered + step.at),
-            _ => end,
+            Some(step) if self.phase == Phase::Measure => deadline.min(self.entered + step.at),
+            _ => deadline,
+        }
+    }
+
+    /// Whether the subject is not there, or not ready, because a step wanted it so.
+    #[must_use]
+    pub fn is_without_subject(&self) -> bool {
+        self.life != Life::Runs
+    }
+
+    /// When the subject must be ready again, if it starts.
+    fn restart_end(&self) -> Option<Moment> {
+        match self.life {
+            Life::Starting(since) if self.phase <= Phase::Drain => {
+                Some(since + self.plan.ready + PROBE_ANSWER_MAX)
+            }
+            _ => None,
         }
     }
 
@@ -238,12 +300,15 @@ impl Machine {
                 actions
             }
             Event::LoadEnded if self.phase == Phase::Measure => self.drain(now),
-            Event::Quiet if self.phase == Phase::Drain => self.stop(now),
+            Event::Quiet if self.phase == Phase::Drain && self.life == Life::Runs => self.stop(now),
             Event::Stopped if self.phase == Phase::Stop => {
                 self.enter(now, Phase::Close, [Action::Close])
             }
             Event::Closed if self.phase == Phase::Close => self.finish(),
             Event::SubjectExited => self.subject_exited(now),
+            Event::SubjectEnded | Event::StartedAgain | Event::ReadyAgain => {
+                self.restarted(now, &event)
+            }
             // Answers to a question that is no longer asked.
             Event::Prepared
             | Event::Started
@@ -261,7 +326,11 @@ impl Machine {
         if self.phase == Phase::Measure
             && let Some(step) = self.steps.pop_if(|step| now >= self.entered + step.at)
         {
-            return vec![Action::Step(step.action)];
+            return self.step(now, step.action);
+        }
+        if self.restart_end().is_some_and(|end| now >= end) {
+            let reason = format!("it was not ready again within {}", self.plan.ready);
+            return self.fail(now, outcome_of(Event::NotAgain(reason)));
         }
         if now < self.phase_end() {
             return Vec::new();
@@ -270,6 +339,10 @@ impl Machine {
             Phase::Warmup if self.is_together => self.enter(self.phase_end(), Phase::Measure, []),
             Phase::Warmup => self.enter(now, Phase::Measure, []),
             Phase::Measure => self.drain(now),
+            Phase::Drain if self.life != Life::Runs => {
+                let reason = "it was not ready again when the drain was over".to_owned();
+                self.fail(now, outcome_of(Event::NotAgain(reason)))
+            }
             // A subject that still sends when the drain is over has had its time.
             Phase::Drain => self.stop(now),
             Phase::Close => {
@@ -296,7 +369,52 @@ impl Machine {
         }
     }
 
+    fn step(&mut self, now: Moment, action: StepAction) -> Vec<Action> {
+        match (action, self.life) {
+            (StepAction::Subject(SubjectChange::End(signal)), _) => {
+                self.life = Life::Ending { starts: false };
+                vec![Action::EndSubject(signal)]
+            }
+            (StepAction::Subject(SubjectChange::Start), Life::Ending { .. }) => {
+                self.life = Life::Ending { starts: true };
+                Vec::new()
+            }
+            (StepAction::Subject(SubjectChange::Start), Life::Ended) => self.start_again(now),
+            // Refused by whoever read the plan.
+            (StepAction::Subject(SubjectChange::Start), _) => Vec::new(),
+            (action, _) => vec![Action::Step(action)],
+        }
+    }
+
+    fn start_again(&mut self, now: Moment) -> Vec<Action> {
+        self.life = Life::Starting(now);
+        vec![Action::StartAgain]
+    }
+
+    /// The subject has come a step further on its way back.
+    fn restarted(&mut self, now: Moment, event: &Event) -> Vec<Action> {
+        if self.phase > Phase::Drain {
+            return Vec::new();
+        }
+        match (event, self.life) {
+            (Event::SubjectEnded, Life::Ending { starts: true }) => self.start_again(now),
+            (Event::SubjectEnded, Life::Ending { starts: false }) => {
+                self.life = Life::Ended;
+                Vec::new()
+            }
+            (Event::StartedAgain, Life::Starting(_)) => vec![Action::AwaitReadyAgain],
+            (Event::ReadyAgain, Life::Starting(_)) => {
+                self.life = Life::Runs;
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     fn subject_exited(&mut self, now: Moment) -> Vec<Action> {
+        if matches!(self.life, Life::Ending { .. } | Life::Ended) {
+            return Vec::new();
+        }
         match self.phase {
             Phase::Stop | Phase::Close => Vec::new(),
             Phase::Prepare | Phase::Start | Phase::Ready => {
@@ -363,6 +481,10 @@ fn outcome_of(event: Event) -> RunOutcome {
         Event::PartFailed { part, reason } => RunOutcome::PartFailed { part, reason },
         Event::PartnerFailed(reason) => RunOutcome::PartFailed {
             part: PARTNER.to_owned(),
+            reason,
+        },
+        Event::NotAgain(reason) => RunOutcome::PartFailed {
+            part: RESTART.to_owned(),
             reason,
         },
         Event::StorageFailed(reason) => RunOutcome::StorageFailed { reason },

@@ -4,16 +4,22 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 
 use stillwell_generator::{PrepareError, Prepared};
 use stillwell_metric::Shard;
 use stillwell_plan::{GeneratorPlan, PayloadFormat, RigPlan, SinkPlan};
+use stillwell_scope::{NetworkNamespace, Place, Scope, Token};
 use stillwell_sink::{BindError, BoundSink};
 use stillwell_stamp::LedgerError;
-use stillwell_units::RunId;
+use stillwell_units::{Nanos, RunId};
 
 use crate::recording;
 use crate::stamps::{self, RunLedger};
+use crate::steps::Controls;
+
+/// How long the thread that binds may take to end; it has nothing left to do then.
+const BIND_END_MAX: Nanos = Nanos::from_secs(5);
 
 /// What is ready to start.
 #[derive(Debug)]
@@ -22,6 +28,8 @@ pub(crate) struct Parts {
     pub(crate) sinks: Vec<BoundSink>,
     /// The account of stamped events, if there are any.
     pub(crate) ledger: Option<RunLedger>,
+    /// What steps of the timeline act on.
+    pub(crate) controls: Controls,
 }
 
 /// Why a part could not be made ready.
@@ -37,16 +45,24 @@ pub(crate) enum PartsError {
     },
     #[error(transparent)]
     Generator(PrepareError),
+    #[error("bind sinks in a network of their own")]
+    Network { source: io::Error },
     #[error("keep account of stamped events")]
     Ledger { source: LedgerError },
 }
 
 impl Parts {
     /// Binds every sink, then builds every payload. Sinks first, because a
-    /// taken port is known at once.
-    pub(crate) fn prepare(plan: &RigPlan, run: &RunId) -> Result<Self, PartsError> {
-        let sinks = plan.sinks.iter().map(bind);
-        let sinks = sinks.collect::<Result<Vec<_>, _>>()?;
+    /// taken port is known at once; in `network`, if they have one of their own.
+    pub(crate) fn prepare(
+        plan: &RigPlan,
+        run: &RunId,
+        network: Option<&NetworkNamespace>,
+    ) -> Result<Self, PartsError> {
+        let mut controls = Controls::default();
+        let sinks = bind_in(network, &plan.sinks)?.into_iter().zip(&plan.sinks);
+        let sinks = sinks.map(|(sink, plan_of)| controls.steer(plan, &plan_of.id, sink));
+        let sinks: Vec<BoundSink> = sinks.collect();
         let generators = plan.generators.iter().map(build);
         let generators = generators.collect::<Result<_, _>>()?;
         let generators = stamps::number(generators, run).map_err(PartsError::Generator)?;
@@ -56,10 +72,12 @@ impl Parts {
             Some(ledger) => sink.with_ledger(Arc::clone(&ledger.shared)),
             None => sink,
         };
+        controls.write(&generators);
         Ok(Self {
             generators,
             sinks: sinks.into_iter().map(entering).collect(),
             ledger,
+            controls,
         })
     }
 
@@ -78,6 +96,34 @@ impl Parts {
         }
         shards
     }
+}
+
+/// Binds sinks on a thread that stands in `network`, or on this one.
+fn bind_in(
+    network: Option<&NetworkNamespace>,
+    plans: &[SinkPlan],
+) -> Result<Vec<BoundSink>, PartsError> {
+    let bind_all = |plans: &[SinkPlan]| plans.iter().map(bind).collect();
+    let Some(network) = network else {
+        return bind_all(plans);
+    };
+    let (sender, receiver) = sync_channel(1);
+    let mut scope = Scope::new(&Token::new());
+    let place = Place {
+        cpus: None,
+        network: Some(network.clone()),
+    };
+    let plans = plans.to_vec();
+    let started = scope.thread(place, "bind", move |_| {
+        sender.send(bind_all(&plans))?;
+        Ok(())
+    });
+    started.map_err(|source| PartsError::Network { source })?;
+    let bound = receiver.recv().map_err(|_| PartsError::Network {
+        source: io::Error::other("the thread ended before it answered"),
+    });
+    drop(scope.close(BIND_END_MAX));
+    bound?
 }
 
 fn bind(plan: &SinkPlan) -> Result<BoundSink, PartsError> {

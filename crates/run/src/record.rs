@@ -45,6 +45,7 @@ impl Record {
             started_wall_millis: wall_millis(),
             phases: Vec::new(),
             subject: None,
+            restarts: Vec::new(),
             parts: Vec::new(),
             ledger: None,
             last_received: None,
@@ -88,11 +89,21 @@ impl Record {
 
     /// Writes down that something happened.
     pub(crate) fn event(&mut self, phase: Phase, what: String) {
+        self.happened(phase, what, false);
+    }
+
+    /// Writes down that a step of the timeline was done.
+    pub(crate) fn step(&mut self, phase: Phase, what: String) {
+        self.happened(phase, what, true);
+    }
+
+    fn happened(&mut self, phase: Phase, what: String, is_step: bool) {
         let event = EventRecord {
             moment: clock::now(),
             wall_millis: wall_millis(),
             phase,
             what,
+            is_step,
         };
         let written = self.writer.event(&event);
         self.keep(written);

@@ -3,7 +3,10 @@
 
 mod perform;
 mod progress;
+mod restart;
+mod step;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 
@@ -11,9 +14,9 @@ use stillwell_capture::{Manifest, Note, RunOutcome};
 use stillwell_generator::Prepared;
 use stillwell_metric::{Shard, SinkShard};
 use stillwell_observer::{Beaten, SamplerHandle};
-use stillwell_plan::Phase;
+use stillwell_plan::{Phase, StepAction};
 use stillwell_scope::{PartEnd, Scope, Token, clock, explain};
-use stillwell_subject::{Exit, Stopped, Subject};
+use stillwell_subject::{Exit, Links, Stopped, Subject};
 use stillwell_units::{Moment, Nanos};
 
 use crate::conduct::ConductError;
@@ -25,6 +28,7 @@ use crate::request::RunRequest;
 pub(crate) use crate::shell::progress::Teller;
 use crate::shell::progress::Totals;
 use crate::stamps::RunLedger;
+use crate::steps::{Controls, Restarts};
 use crate::subject::{self, Stage};
 use crate::together::{Foreign, Link};
 
@@ -44,8 +48,13 @@ const MARK_MAX: Nanos = Nanos::from_secs(2);
 pub(crate) enum Told {
     Prepared(Result<Parts, String>),
     Ready(Result<Nanos, String>),
-    Exited(Exit),
+    /// Which of the subject's starts ended, and how.
+    Exited(u64, Exit),
     Stopped(Stopped),
+    /// It has ended as a step wanted, which was asked for at that moment.
+    Ended(Moment, Stopped),
+    ReadyAgain(Result<Nanos, String>),
+    LinksChanged(Result<(), String>),
 }
 
 /// One run while it goes on.
@@ -61,6 +70,16 @@ pub(crate) struct Shell {
     subject: Subject,
     exit: Option<Exit>,
     killed: bool,
+    /// How often the subject was started.
+    starts: u64,
+    /// How it came back where steps end it.
+    restarts: Option<Arc<Restarts>>,
+    /// What steps act on.
+    controls: Controls,
+    /// The links between it and ours, if it has a network of its own.
+    links: Option<Links>,
+    /// Steps that change links, the first of which is under way.
+    link_steps: VecDeque<StepAction>,
     generators: Vec<Prepared>,
     /// Cancelled, all of them, once all that is to be sent is; empty where that has
     /// no end.
@@ -101,6 +120,7 @@ impl Shell {
     ) -> Result<Self, ConductError> {
         let record = Record::begin(&request).map_err(|source| ConductError::Capture { source })?;
         let plan = &request.plan;
+        let restarts = Restarts::of(plan);
         let stop_deadline = plan.subject.stop.grace + STOP_BESIDES;
         let mut machine = Machine::new(plan.phases, &plan.timeline, stop_deadline);
         if link.is_some() {
@@ -120,6 +140,11 @@ impl Shell {
             subject: Subject::none(),
             exit: None,
             killed: false,
+            starts: 0,
+            restarts,
+            controls: Controls::default(),
+            links: None,
+            link_steps: VecDeque::new(),
             generators: Vec::new(),
             load_ends: Vec::new(),
             load_over: Vec::new(),
@@ -141,6 +166,11 @@ impl Shell {
             ledger: None,
             under_way: None,
         })
+    }
+
+    /// Gives the run links of its subject's own.
+    pub(crate) fn link(&mut self, links: Option<Links>) {
+        self.links = links;
     }
 
     /// Adds notes to the manifest and tells them.
@@ -249,7 +279,12 @@ impl Shell {
                 self.happen(Event::Ready);
             }
             Told::Ready(Err(reason)) => self.happen(Event::NotReady(reason)),
-            Told::Exited(exit) => {
+            // Of one that was ended on purpose, and is replaced by now.
+            Told::Exited(start, _) if start != self.starts => {}
+            Told::Ended(begun, stopped) => self.subject_ended(begun, &stopped),
+            Told::ReadyAgain(ready) => self.ready_again(ready),
+            Told::LinksChanged(done) => self.links_changed(done),
+            Told::Exited(_, exit) => {
                 self.exit = Some(exit);
                 let what = format!("the subject ended: {exit}");
                 self.record.event(self.machine.phase(), what);

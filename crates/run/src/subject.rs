@@ -6,7 +6,7 @@ use std::sync::Arc;
 use stillwell_capture::SubjectEnd;
 use stillwell_observer::CgroupFiles;
 use stillwell_plan::{SubjectKind, SubjectPlan, Wanted};
-use stillwell_scope::explain;
+use stillwell_scope::{NetworkNamespace, explain};
 use stillwell_subject::{
     Cgroup, Division, Exit, Limits, StartError, StartOptions, Stopped, Subject, divide, online,
 };
@@ -65,12 +65,15 @@ impl Stage {
         Ok(Self { division, cgroup })
     }
 
-    /// Starts the subject of `plan`, whose places are filled in. The kernel ends
-    /// it with the calling thread, so that must be the conductor's.
+    /// Starts the subject of `plan`, whose places are filled in, in `network` or else
+    /// in the calling thread's; `is_again` where it ran before. The kernel ends it with
+    /// the calling thread, so that must be the conductor's.
     pub(crate) fn start(
         &self,
         plan: &SubjectPlan,
         request: &RunRequest,
+        network: Option<NetworkNamespace>,
+        is_again: bool,
     ) -> Result<Subject, StartError> {
         let log = |wanted: &Option<PathBuf>, name| {
             wanted.clone().unwrap_or_else(|| request.folder.join(name))
@@ -81,6 +84,8 @@ impl Stage {
             stderr: log(&request.exports.stderr, "subject.stderr.log"),
             cpus: self.division.subject.clone(),
             cgroup: self.cgroup.clone(),
+            network,
+            is_again,
         };
         stillwell_subject::start(plan, &options)
     }

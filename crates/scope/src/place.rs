@@ -1,6 +1,6 @@
 //! Where a thread stands: its CPUs and its network namespace.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::thread::{
@@ -18,16 +18,29 @@ impl NetworkNamespace {
         Self(Arc::new(file))
     }
 
+    /// A path by which other programs can open the namespace, as long as this one
+    /// holds it.
+    #[must_use]
+    pub fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
+    }
+
+    /// As [`Self::enter`], and allocates nothing: for a child before its program.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn enter_raw(&self) -> rustix::io::Result<()> {
+        move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network))
+    }
+
     /// Moves the calling thread into the namespace.
     ///
     /// # Errors
     /// [`PlaceError::Namespace`] where the kernel refuses.
     pub fn enter(&self) -> Result<(), PlaceError> {
-        move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network)).map_err(
-            |errno| PlaceError::Namespace {
-                source: errno.into(),
-            },
-        )
+        self.enter_raw().map_err(|errno| PlaceError::Namespace {
+            source: errno.into(),
+        })
     }
 }
 

@@ -61,6 +61,11 @@ impl Tasks {
         }
     }
 
+    /// Ends all of them where they stand.
+    pub async fn cut(&mut self) {
+        self.set.shutdown().await;
+    }
+
     /// Waits until all have ended. Cancel-safe.
     pub async fn all_ended(&mut self) {
         while !self.set.is_empty() {

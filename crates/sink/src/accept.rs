@@ -12,6 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::account::accounted;
 use crate::bind::StreamListener;
+use crate::steering::Socket;
 use crate::worker::{Worker, account_ticks};
 
 /// Between tries where descriptors or memory have run out: closing connections
@@ -30,15 +31,51 @@ struct AcceptError {
 }
 
 /// Runs `serve` for each connection, at most `connections_max` at a time, until
-/// the worker is to end; then takes what waits already, and ends.
+/// the worker is to end; then takes what waits already, and ends. Where it is told
+/// to, closes its socket, cuts all connections and listens again later.
 pub(crate) async fn accept<F: Future<Output = ()> + 'static>(
     worker: Rc<Worker>,
     listener: StreamListener,
     connections_max: usize,
     serve: impl Fn(Rc<Worker>, Stream) -> F,
 ) -> Result<(), PartError> {
+    let (mut next, mut cuts) = (Some(listener), 0);
+    while let Some(listener) = next.take() {
+        let mut tasks = Tasks::new(connections_max);
+        if listen(&worker, listener, &mut tasks, cuts, &serve).await? == Heard::End {
+            // Those that are left then are ended where they stand.
+            timeout(END_MAX, tasks.all_ended())
+                .await
+                .unwrap_or_default();
+            break;
+        }
+        tasks.cut().await;
+        if let Some((Socket::Stream(listener), seen)) = worker.reopened().await? {
+            (next, cuts) = (Some(listener), seen);
+        }
+    }
+    Ok(())
+}
+
+/// Why a listener was closed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Heard {
+    /// The worker is to end.
+    End,
+    /// Connections are to be cut.
+    Cut,
+}
+
+/// Accepts connections until the worker is to end or is cut off once more than
+/// `cuts` times; the listener is closed then.
+async fn listen<F: Future<Output = ()> + 'static>(
+    worker: &Rc<Worker>,
+    listener: StreamListener,
+    tasks: &mut Tasks,
+    cuts: u64,
+    serve: &impl Fn(Rc<Worker>, Stream) -> F,
+) -> Result<Heard, PartError> {
     let (listener, file) = (listener.socket.watched()?, listener.file);
-    let mut tasks = Tasks::new(connections_max);
     let mut stopping = worker.stopping();
     let mut ticks = account_ticks();
     loop {
@@ -47,6 +84,10 @@ pub(crate) async fn accept<F: Future<Output = ()> + 'static>(
             biased;
             () = tasks.next_end(), if !tasks.is_empty() => continue,
             _ = ticks.tick() => continue,
+            () = worker.cut(cuts) => {
+                drop((listener, file));
+                return Ok(Heard::Cut);
+            }
             () = worker.token.cancelled(), if !tasks.has_room() => break,
             accepted = stopping.next(|context| listener.poll_accept(context)),
                 if tasks.has_room() => accepted,
@@ -54,8 +95,8 @@ pub(crate) async fn accept<F: Future<Output = ()> + 'static>(
         match accepted {
             Some(Ok(stream)) => {
                 worker.shard.connections.add(1);
-                let serving = serve(Rc::clone(&worker), stream);
-                tasks.spawn(accounted(Rc::clone(&worker), serving));
+                let serving = serve(Rc::clone(worker), stream);
+                tasks.spawn(accounted(Rc::clone(worker), serving));
             }
             Some(Err(error)) if is_passing(&error) => {
                 worker.shard.errors.add(1);
@@ -69,11 +110,7 @@ pub(crate) async fn accept<F: Future<Output = ()> + 'static>(
         }
     }
     drop((listener, file));
-    // Those that are left then are ended where they stand.
-    timeout(END_MAX, tasks.all_ended())
-        .await
-        .unwrap_or_default();
-    Ok(())
+    Ok(Heard::End)
 }
 
 /// Whether the listener can go on after `error`: the connection has gone

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use stillwell_http::HeadError;
 use stillwell_metric::{Labels, Shard, SinkShard, sink_worker_name};
-use stillwell_plan::{SinkPlan, SinkProtocol};
+use stillwell_plan::{LinesPlan, SinkPlan, SinkProtocol};
 use stillwell_scope::{Place, Scope};
-use stillwell_units::ByteRate;
+use stillwell_units::{ByteRate, Seed};
 use stillwell_wire::{ListenError, Listener, SocketFile, Stream, listen};
 
 use crate::accept::accept;
@@ -19,6 +19,7 @@ use crate::file::{self, Tail};
 use crate::http::{self, Answers};
 use crate::intake::{self, Intake};
 use crate::ledger::SharedLedger;
+use crate::steering::{self, SinkControl, Steering};
 use crate::throttle::Throttle;
 use crate::worker::Worker;
 use crate::{datagram, round_trip, stream};
@@ -66,6 +67,8 @@ pub struct BoundSink {
     workers: Vec<(Arc<SinkShard>, Receiver)>,
     ledger: Option<Arc<SharedLedger>>,
     limit: Option<ByteRate>,
+    steering: Option<Arc<Steering>>,
+    lines: Option<Arc<LinesPlan>>,
 }
 
 /// Binds the sockets of `plan` now, so that a taken address is known before
@@ -104,6 +107,8 @@ pub fn bind(plan: &SinkPlan) -> Result<BoundSink, BindError> {
         workers,
         ledger: None,
         limit: plan.limit,
+        steering: None,
+        lines: plan.lines.clone().map(Arc::new),
     })
 }
 
@@ -124,6 +129,20 @@ impl BoundSink {
             ledger: Some(ledger),
             ..self
         }
+    }
+
+    /// The same, and what changes how it behaves while it runs. Chance in that follows
+    /// from `seed`.
+    #[must_use]
+    pub fn steered(mut self, seed: &Seed) -> (Self, SinkControl) {
+        let place = match self.workers.first() {
+            Some((_, receiver)) => receiver.place(),
+            None => steering::Place::Nowhere,
+        };
+        let steering = Steering::new(place, self.workers.len(), self.limit, seed);
+        let steering = Arc::new(steering);
+        self.steering = Some(Arc::clone(&steering));
+        (self, SinkControl(steering))
     }
 
     /// Series that it records from what it receives, if it does.
@@ -155,10 +174,15 @@ impl BoundSink {
         for (number, (shard, receiver)) in self.workers.into_iter().enumerate() {
             let name = sink_worker_name(&self.id, &number);
             let ledger = self.ledger.clone();
+            let lines = self.lines.clone();
+            let steering = self.steering.clone();
             let throttle = self.limit.map(|limit| Throttle::share(limit, count));
             scope.worker(place.clone(), &name, move |token| async move {
-                let worker = Worker::new(shard, token).with_ledger(ledger);
-                let worker = Rc::new(worker.with_throttle(throttle));
+                let worker = Worker::new(shard, token)
+                    .with_ledger(ledger)
+                    .with_lines(lines);
+                let worker = worker.with_throttle(throttle).with_steering(steering);
+                let worker = Rc::new(worker);
                 accounted(Rc::clone(&worker), receiver.run(worker)).await
             })?;
         }
@@ -219,6 +243,15 @@ impl ListenerSocket {
 pub(crate) enum DatagramSocket {
     Udp(UdpSocket),
     Unix(UnixDatagram),
+}
+
+impl DatagramSocket {
+    pub(crate) fn share(&self) -> io::Result<Self> {
+        Ok(match self {
+            Self::Udp(socket) => Self::Udp(socket.try_clone()?),
+            Self::Unix(socket) => Self::Unix(socket.try_clone()?),
+        })
+    }
 }
 
 impl Receiver {
@@ -322,13 +355,30 @@ impl Receiver {
                 response_bytes: *response_bytes,
             },
             Self::Datagram { socket, file } => Self::Datagram {
-                socket: match socket {
-                    DatagramSocket::Udp(socket) => DatagramSocket::Udp(socket.try_clone()?),
-                    DatagramSocket::Unix(socket) => DatagramSocket::Unix(socket.try_clone()?),
-                },
+                socket: socket.share()?,
                 file: file.clone(),
             },
         })
+    }
+
+    /// Where it listens.
+    fn place(&self) -> steering::Place {
+        let path = |file: &Option<Arc<SocketFile>>| file.as_ref().map(|file| file.path().into());
+        let (address, file, is_datagram) = match self {
+            Self::Stream(listener)
+            | Self::Http { listener, .. }
+            | Self::Intake { listener, .. }
+            | Self::RoundTrip { listener, .. } => (listener.address(), path(&listener.file), false),
+            Self::Datagram { file, .. } => (self.address(), path(file), true),
+            Self::File(_) => (None, None, false),
+        };
+        match (address, file, is_datagram) {
+            (Some(address), _, false) => steering::Place::Tcp(address),
+            (Some(address), _, true) => steering::Place::Udp(address),
+            (None, Some(path), false) => steering::Place::UnixStream(path),
+            (None, Some(path), true) => steering::Place::UnixDatagram(path),
+            (None, None, _) => steering::Place::Nowhere,
+        }
     }
 
     fn address(&self) -> Option<SocketAddr> {
@@ -379,11 +429,7 @@ impl Receiver {
                 };
                 accept(worker, listener, STREAMS_MAX, serve).await
             }
-            Self::Datagram { socket, file } => {
-                let received = datagram::receive(worker, socket).await;
-                drop(file);
-                received
-            }
+            Self::Datagram { socket, file } => datagram::receive(worker, socket, file).await,
         }
     }
 }

@@ -4,11 +4,13 @@ mod drops;
 
 use std::io::{self, ErrorKind};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use stillwell_metric::SinkShard;
 use stillwell_scope::PartError;
+use stillwell_wire::SocketFile;
 use tokio::io::ReadBuf;
 use tokio::net::{UdpSocket, UnixDatagram};
 use tokio::select;
@@ -16,6 +18,7 @@ use tokio::time::sleep;
 
 use crate::bind::DatagramSocket;
 use crate::lines::Lines;
+use crate::steering;
 use crate::worker::{Worker, account_ticks};
 use drops::Drops;
 
@@ -36,8 +39,31 @@ struct ReceiveError {
     source: io::Error,
 }
 
-/// Counts every datagram that the kernel gives, until the worker is to end.
-pub(crate) async fn receive(worker: Rc<Worker>, socket: DatagramSocket) -> Result<(), PartError> {
+/// Counts every datagram that the kernel gives, until the worker is to end. Where it
+/// is told to, closes its socket and opens another later.
+pub(crate) async fn receive(
+    worker: Rc<Worker>,
+    socket: DatagramSocket,
+    file: Option<Arc<SocketFile>>,
+) -> Result<(), PartError> {
+    let (mut next, mut cuts) = (Some((socket, file)), 0);
+    while let Some((socket, file)) = next.take() {
+        let is_over = take(&worker, socket, cuts).await?;
+        drop(file);
+        if is_over {
+            break;
+        }
+        let reopened = worker.reopened().await?;
+        if let Some((steering::Socket::Datagram(socket, file), seen)) = reopened {
+            (next, cuts) = (Some((socket, file)), seen);
+        }
+    }
+    Ok(())
+}
+
+/// Counts datagrams until the worker is to end, which is true, or is cut off once
+/// more than `cuts` times.
+async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool, PartError> {
     let socket = match socket {
         DatagramSocket::Udp(socket) => Socket::Udp(UdpSocket::from_std(socket)?),
         DatagramSocket::Unix(socket) => Socket::Unix(UnixDatagram::from_std(socket)?),
@@ -47,6 +73,13 @@ pub(crate) async fn receive(worker: Rc<Worker>, socket: DatagramSocket) -> Resul
     let mut ticks = account_ticks();
     let stamps = worker.stamps();
     loop {
+        let version = worker.heed();
+        if worker.is_paused() && !worker.is_cut_off(cuts) {
+            if worker.until_resumed(version).await.is_none() {
+                return Ok(true);
+            }
+            continue;
+        }
         let poll = |context: &mut Context<'_>| {
             let take = |bytes: &[u8]| {
                 count(bytes, &worker.shard);
@@ -54,9 +87,11 @@ pub(crate) async fn receive(worker: Rc<Worker>, socket: DatagramSocket) -> Resul
             };
             worker.poll_datagram(|read| socket.poll_receive(context, read), take)
         };
-        // Both arms are cancel-safe: a datagram that was taken was counted.
+        // All arms are cancel-safe: a datagram that was taken was counted.
         let received = select! {
             biased;
+            () = worker.cut(cuts) => return Ok(false),
+            () = worker.changed_from(version) => continue,
             received = stopping.next(poll) => received,
             _ = ticks.tick() => {
                 tell(drops.as_ref(), &worker.shard);
@@ -75,7 +110,7 @@ pub(crate) async fn receive(worker: Rc<Worker>, socket: DatagramSocket) -> Resul
             Some(Err(source)) => return Err(ReceiveError { source }.into()),
             None => {
                 tell(drops.as_ref(), &worker.shard);
-                return Ok(());
+                return Ok(true);
             }
         }
     }
@@ -93,7 +128,7 @@ impl Socket {
     /// socket that tells it. A Unix socket drops nothing: its senders wait.
     fn drops(&self, shard: &SinkShard) -> Option<Drops> {
         match self {
-            Self::Udp(socket) if shard.is_first() => Drops::of(socket),
+            Self::Udp(socket) if shard.is_first() => Drops::of(socket, shard.dropped.total()),
             Self::Udp(_) | Self::Unix(_) => None,
         }
     }

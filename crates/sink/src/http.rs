@@ -5,14 +5,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stillwell_http::{CONTINUE, HeadError, PreparedResponse};
-use stillwell_plan::SinkBody;
+use stillwell_http::{CONTINUE, HeadError, PreparedResponse, write_response};
+use stillwell_plan::{Refusal, SinkBody};
 use stillwell_scope::{Stopping, clock};
 use stillwell_units::{Moment, Nanos};
 use stillwell_wire::{Stream, Timer};
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
+use crate::steering::Steering;
 use crate::worker::Worker;
 
 mod exchange;
@@ -69,6 +70,8 @@ impl Answers {
     fn bytes(&self, reply: Reply) -> &[u8] {
         match reply {
             Reply::Continue => CONTINUE,
+            // Closed connections get nothing, and steered sinks lay out their own.
+            Reply::Refused { .. } => &[],
             Reply::Refuse => self.refusal.bytes(),
             Reply::Answer { head_only, last } => {
                 let response = if last { &self.last } else { &self.keep_alive };
@@ -86,7 +89,7 @@ impl Answers {
 /// the worker ends. What arrives together is answered together, the delay after
 /// it came; what comes in the meantime waits in the kernel.
 pub(crate) async fn serve(worker: Rc<Worker>, answers: Arc<Answers>, mut stream: Stream) {
-    let mut exchange = Exchange::new(worker.stamps());
+    let mut exchange = Exchange::new(worker.stamps(), worker.steering().cloned());
     let mut stopping = worker.stopping();
     let mut writer = Writer::default();
     loop {
@@ -97,7 +100,17 @@ pub(crate) async fn serve(worker: Rc<Worker>, answers: Arc<Answers>, mut stream:
             None => return,
         }
         let replies = exchange.replies();
-        let written = writer.answer(&mut stream, &answers, &replies).await;
+        let written = match worker.steering() {
+            None => writer.answer(&mut stream, &answers, &replies).await,
+            Some(steering) => {
+                let steered = writer.answer_steered(&mut stream, &answers, &replies, steering);
+                // An answer that is queued would hold up the worker's end.
+                tokio::select! {
+                    written = steered => written,
+                    () = worker.token.cancelled() => return,
+                }
+            }
+        };
         if written.is_err() || replies.iter().any(|reply| reply.is_last()) {
             break;
         }
@@ -139,6 +152,38 @@ impl Writer {
         Ok(())
     }
 
+    /// The same of a sink that is told how to answer while it runs: one by one.
+    async fn answer_steered(
+        &mut self,
+        stream: &mut Stream,
+        answers: &Answers,
+        replies: &[Reply],
+        steering: &Arc<Steering>,
+    ) -> io::Result<()> {
+        let came = clock::now();
+        let requests = replies.iter().filter(|reply| **reply != Reply::Continue);
+        let mut active: Vec<_> = requests.map(|_| steering.begin(1)).collect();
+        // The first is answered first.
+        active.reverse();
+        for reply in replies {
+            if *reply == Reply::Continue {
+                stream.write_all(CONTINUE).await?;
+                continue;
+            }
+            let delay = steering.delay().unwrap_or(answers.delay);
+            if delay > Nanos::ZERO {
+                self.wait(came + delay).await?;
+            }
+            steering.until_answering().await;
+            match reply {
+                Reply::Refused { with, last } => refuse(stream, *with, *last).await?,
+                reply => stream.write_all(answers.bytes(*reply)).await?,
+            }
+            active.pop();
+        }
+        Ok(())
+    }
+
     async fn wait(&mut self, due: Moment) -> io::Result<()> {
         let timer = match self.timer.take() {
             Some(timer) => timer,
@@ -147,6 +192,25 @@ impl Writer {
         self.timer.insert(timer).until(due).await;
         Ok(())
     }
+}
+
+/// Says that a request is refused; an error where the connection is to be closed.
+async fn refuse(stream: &mut Stream, with: Refusal, last: bool) -> io::Result<()> {
+    let Refusal::Status {
+        status,
+        retry_after,
+    } = with
+    else {
+        return Err(io::ErrorKind::ConnectionAborted.into());
+    };
+    let seconds = retry_after.map(|seconds| seconds.to_string());
+    let mut headers = Vec::new();
+    headers.extend(seconds.as_deref().map(|seconds| ("retry-after", seconds)));
+    headers.extend(last.then_some(("connection", "close")));
+    let mut bytes = Vec::new();
+    write_response(status, &headers, b"", &mut bytes)
+        .map_err(|error| io::Error::other(error.to_string()))?;
+    stream.write_all(&bytes).await
 }
 
 /// Closes our side and reads on until the peer has closed its own, so that what

@@ -20,7 +20,7 @@ mod service;
 mod sqs;
 mod stateful_logs;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::{pending, poll_fn};
 use std::io;
 use std::pin::Pin;
@@ -30,7 +30,7 @@ use std::task::Context;
 
 use stillwell_http::h2::is_http2;
 use stillwell_metric::SinkShard;
-use stillwell_plan::IntakeService;
+use stillwell_plan::{IntakeService, Refusal};
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos};
 use stillwell_wire::{Stream, Timer};
@@ -38,11 +38,12 @@ use tokio::io::{AsyncWrite as _, AsyncWriteExt as _};
 use tokio::select;
 
 use crate::ledger::Stamps;
+use crate::steering::{Active, Steering};
 use crate::worker::Worker;
 use http1::Http1;
 use http2::Http2;
 pub(crate) use recorded::Recorded;
-use service::Service;
+use service::{Answer, Service};
 
 /// What all connections of an intake share.
 #[derive(Debug)]
@@ -94,6 +95,17 @@ struct Site {
     shard: Arc<SinkShard>,
     /// Looks through bodies.
     stamps: Rc<RefCell<Stamps>>,
+    /// What changes how it answers, if anything does.
+    steering: Option<Arc<Steering>>,
+    /// Set where the connection is to be closed without another word.
+    is_cut: Rc<Cell<bool>>,
+}
+
+/// When an answer is due; until then its request counts as active.
+#[derive(Debug)]
+struct Due {
+    moment: Moment,
+    _active: Option<Active>,
 }
 
 impl Site {
@@ -110,8 +122,56 @@ impl Site {
     }
 
     /// When the answer to what came `now` is due.
-    fn due(&self, now: Moment) -> Moment {
-        now + self.intake.delay
+    fn due(&self, now: Moment) -> Due {
+        let active = self.steering.as_ref().map(|steering| steering.begin(1));
+        let told = self.steering.as_ref().and_then(|steering| steering.delay());
+        Due {
+            moment: now + told.unwrap_or(self.intake.delay),
+            _active: active,
+        }
+    }
+
+    /// Whether the request that begins now is refused, and how.
+    fn refusal(&self) -> Option<Refusal> {
+        self.steering.as_ref()?.refusal()
+    }
+
+    /// The answer to a request that was refused; none where the connection is closed.
+    fn refused(&self, with: Refusal) -> Answer {
+        self.shard.messages.add(1);
+        self.shard.refused.add(1);
+        match with {
+            Refusal::Status {
+                status,
+                retry_after,
+            } => {
+                let answer = Answer::status(status);
+                match retry_after {
+                    Some(seconds) => answer.header("retry-after", seconds.to_string()),
+                    None => answer,
+                }
+            }
+            Refusal::Close => {
+                self.is_cut.set(true);
+                Answer::status(503)
+            }
+        }
+    }
+
+    /// Whether no answer goes out for now.
+    fn is_queueing(&self) -> bool {
+        let steering = self.steering.as_ref();
+        steering.is_some_and(|steering| steering.behaviour().is_queueing)
+    }
+}
+
+impl Due {
+    /// Of an answer to no request.
+    const fn at(moment: Moment) -> Self {
+        Self {
+            moment,
+            _active: None,
+        }
     }
 }
 
@@ -216,12 +276,16 @@ pub(crate) async fn serve(worker: Rc<Worker>, intake: Arc<Intake>, mut stream: S
         intake,
         shard: Arc::clone(&worker.shard),
         stamps: Rc::new(RefCell::new(worker.stamps())),
+        steering: worker.steering().cloned(),
+        is_cut: Rc::default(),
     };
-    let mut talk = Talk::Unknown(site, Vec::new());
+    let mut talk = Talk::Unknown(site.clone(), Vec::new());
     let mut stopping = worker.stopping();
     let mut timer = None;
     loop {
-        if send(&mut talk, &mut stream).await.is_err() {
+        let version = worker.heed();
+        let is_queueing = site.is_queueing();
+        if send(&mut talk, &mut stream, is_queueing).await.is_err() {
             return;
         }
         if talk.is_over() {
@@ -229,7 +293,8 @@ pub(crate) async fn serve(worker: Rc<Worker>, intake: Arc<Intake>, mut stream: S
             stream.shutdown().await.unwrap_or_default();
             return;
         }
-        let (due, is_full) = (talk.due(), talk.is_full());
+        let due = talk.due().filter(|_| !is_queueing);
+        let is_full = talk.is_full();
         let receive = async {
             if is_full {
                 return pending().await;
@@ -239,17 +304,27 @@ pub(crate) async fn serve(worker: Rc<Worker>, intake: Arc<Intake>, mut stream: S
         };
         // All arms are cancel-safe.
         let received = match due {
-            None => receive.await,
+            None if worker.steering().is_none() => receive.await,
+            None => select! {
+                biased;
+                () = worker.changed_from(version) => continue,
+                received = receive => received,
+                () = worker.token.cancelled(), if is_full => return,
+            },
             Some(due) => select! {
                 biased;
                 waited = until(&mut timer, due) => match waited {
                     Ok(()) => continue,
                     Err(_) => return,
                 },
+                () = worker.changed_from(version) => continue,
                 received = receive => received,
                 () = worker.token.cancelled(), if is_full => return,
             },
         };
+        if site.is_cut.get() {
+            return;
+        }
         match received {
             Some(Ok(1..)) => {}
             Some(Ok(0) | Err(_)) => return talk.finish(),
@@ -258,10 +333,12 @@ pub(crate) async fn serve(worker: Rc<Worker>, intake: Arc<Intake>, mut stream: S
     }
 }
 
-/// Sends all that is due.
-async fn send(talk: &mut Talk, stream: &mut Stream) -> io::Result<()> {
+/// Sends all that is due, and what waits already where answers are queued.
+async fn send(talk: &mut Talk, stream: &mut Stream, is_queueing: bool) -> io::Result<()> {
     loop {
-        talk.fill(clock::now());
+        if !is_queueing {
+            talk.fill(clock::now());
+        }
         if talk.unsent().is_empty() {
             return Ok(());
         }

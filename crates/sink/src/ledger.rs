@@ -5,13 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stillwell_metric::{
     Cell, Intervals, Labels, Metric, Recorder, Sample, Shard, Value, catalogue, encode_histogram,
 };
-use stillwell_plan::StampPlan;
+use stillwell_plan::{LinesPlan, StampPlan};
 use stillwell_scope::clock;
 use stillwell_stamp::{
     ArrivalKind, Expected, ExpectedStream, Ledger, LedgerError, Losses, RunMark, Sighting,
     StampSearch, StreamFigures, StreamId,
 };
 use stillwell_units::{ByteSize, Moment};
+
+use crate::fitting::Fitting;
 
 /// Ranges of missing events that are kept for a person to look at, for each stream.
 const RANGES_KEPT: usize = 64;
@@ -301,42 +303,68 @@ pub(crate) struct Stamps {
 struct Looking {
     search: StampSearch,
     ledger: Arc<SharedLedger>,
+    /// Where stamps count in lines alone that look as they should.
+    fitting: Option<Fitting>,
 }
 
 impl Stamps {
-    pub(crate) fn new(ledger: Option<&Arc<SharedLedger>>) -> Self {
+    pub(crate) fn new(ledger: Option<&Arc<SharedLedger>>, lines: Option<&Arc<LinesPlan>>) -> Self {
         Self {
             looking: ledger.map(|ledger| Looking {
                 search: StampSearch::new(),
                 ledger: Arc::clone(ledger),
+                fitting: lines.map(|lines| Fitting::new(Arc::clone(lines))),
             }),
         }
     }
 
     /// Takes the next read.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
-        if let Some(Looking { search, ledger }) = &mut self.looking {
-            let now = clock::now();
-            let mut state = ledger.lock();
-            search.feed(bytes, |sighting| state.enter(&sighting, now));
+        let Some(looking) = &mut self.looking else {
+            return;
+        };
+        let now = clock::now();
+        let mut state = looking.ledger.lock();
+        let search = &mut looking.search;
+        match &mut looking.fitting {
+            None => search.feed(bytes, |sighting| state.enter(&sighting, now)),
+            Some(fitting) => fitting.take(bytes, |line| {
+                search.whole(line, |sighting| state.enter(&sighting, now));
+            }),
         }
     }
 
     /// Takes a message that is all there; what the search keeps stays as it is.
     pub(crate) fn whole(&self, bytes: &[u8]) {
-        if let Some(Looking { search, ledger }) = &self.looking {
-            let now = clock::now();
-            let mut state = ledger.lock();
-            search.whole(bytes, |sighting| state.enter(&sighting, now));
+        let Some(looking) = &self.looking else {
+            return;
+        };
+        let now = clock::now();
+        let mut state = looking.ledger.lock();
+        let mut enter = |bytes: &[u8]| {
+            looking
+                .search
+                .whole(bytes, |sighting| state.enter(&sighting, now));
+        };
+        match &looking.fitting {
+            None => enter(bytes),
+            Some(fitting) => fitting.whole(bytes, enter),
         }
     }
 
     /// Nothing of what was begun comes any more, such as at the end of a body.
     pub(crate) fn end(&mut self) {
-        if let Some(Looking { search, ledger }) = &mut self.looking {
-            let now = clock::now();
-            let mut state = ledger.lock();
-            search.end(|sighting| state.enter(&sighting, now));
+        let Some(looking) = &mut self.looking else {
+            return;
+        };
+        let now = clock::now();
+        let mut state = looking.ledger.lock();
+        let search = &mut looking.search;
+        match &mut looking.fitting {
+            None => search.end(|sighting| state.enter(&sighting, now)),
+            Some(fitting) => fitting.finish(|line| {
+                search.whole(line, |sighting| state.enter(&sighting, now));
+            }),
         }
     }
 }

@@ -50,6 +50,7 @@
 //!     protocol: SinkProtocol::Tcp { address },
 //!     workers: 1,
 //!     limit: None,
+//!     lines: None,
 //! })?;
 //! let address = sink.address().ok_or("TCP has an address")?;
 //! let shards = sink.shards();
@@ -67,12 +68,14 @@ mod bind;
 mod datagram;
 mod events;
 mod file;
+mod fitting;
 mod http;
 mod intake;
 mod ledger;
 mod lines;
 mod round_trip;
 mod serve;
+mod steering;
 mod stream;
 mod throttle;
 mod worker;
@@ -80,3 +83,4 @@ mod worker;
 pub use bind::{BindError, BoundSink, bind};
 pub use ledger::{SharedLedger, StampedGenerator, StreamAccount};
 pub use serve::{BoundServer, ServeCounter, ServeCounts, ServeError, bind_server};
+pub use steering::SinkControl;

@@ -1,13 +1,16 @@
 //! What the tasks of one worker share.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::future::{Future, pending};
 use std::io;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use stillwell_metric::SinkShard;
+use stillwell_plan::LinesPlan;
 use stillwell_scope::{Drain, Stopping, Token};
 use stillwell_units::Nanos;
 use tokio::io::{AsyncRead, ReadBuf};
@@ -15,6 +18,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::account::Account;
 use crate::ledger::{SharedLedger, Stamps};
+use crate::steering::{ReopenError, Socket, Steering};
 use crate::throttle::Throttle;
 
 /// What is read in one go: enough that the call costs nothing beside the copy,
@@ -39,8 +43,15 @@ pub(crate) struct Worker {
     pub(crate) account: Account,
     /// Where stamps are entered, if anybody wants to know.
     ledger: Option<Arc<SharedLedger>>,
+    /// What lines must look like whose stamps are entered.
+    lines: Option<Arc<LinesPlan>>,
     /// What holds it back, if it is slow on purpose.
-    throttle: Option<Throttle>,
+    throttle: RefCell<Option<Rc<Throttle>>>,
+    /// What changes how it behaves, if anything does.
+    steering: Option<Arc<Steering>>,
+    /// Which version of that it follows.
+    heeded: Cell<u64>,
+    is_paused: Cell<bool>,
     /// Data is counted and forgotten, so one buffer serves all connections.
     buffer: RefCell<Vec<u8>>,
 }
@@ -52,7 +63,11 @@ impl Worker {
             token,
             account: Account::begin(),
             ledger: None,
-            throttle: None,
+            lines: None,
+            throttle: RefCell::default(),
+            steering: None,
+            heeded: Cell::new(0),
+            is_paused: Cell::new(false),
             buffer: RefCell::new(vec![0; BUFFER_BYTES]),
         }
     }
@@ -62,14 +77,30 @@ impl Worker {
         Self { ledger, ..self }
     }
 
+    /// The same, entering only the stamps in lines that look like this.
+    pub(crate) fn with_lines(self, lines: Option<Arc<LinesPlan>>) -> Self {
+        Self { lines, ..self }
+    }
+
     /// The same, reading no more than this from all streams together.
     pub(crate) fn with_throttle(self, throttle: Option<Throttle>) -> Self {
+        let throttle = RefCell::new(throttle.map(Rc::new));
         Self { throttle, ..self }
+    }
+
+    /// The same, behaving as it is told.
+    pub(crate) fn with_steering(self, steering: Option<Arc<Steering>>) -> Self {
+        Self { steering, ..self }
+    }
+
+    /// What changes how it behaves, if anything does.
+    pub(crate) const fn steering(&self) -> Option<&Arc<Steering>> {
+        self.steering.as_ref()
     }
 
     /// Looks for stamps in what one connection or socket brings.
     pub(crate) fn stamps(&self) -> Stamps {
-        Stamps::new(self.ledger.as_ref())
+        Stamps::new(self.ledger.as_ref(), self.lines.as_ref())
     }
 
     /// How one of the worker's loops over a socket ends.
@@ -86,25 +117,121 @@ impl Worker {
         stopping: &mut Stopping,
         mut take: impl FnMut(&[u8]),
     ) -> Option<io::Result<usize>> {
-        let mut most = BUFFER_BYTES;
-        if let Some(throttle) = &self.throttle {
-            throttle.wait(&self.token).await;
-            most = throttle.read_max().min(BUFFER_BYTES);
+        loop {
+            let version = self.heed();
+            if self.is_paused.get() {
+                self.until_resumed(version).await?;
+                continue;
+            }
+            let throttle = self.throttle.borrow().clone();
+            let mut most = BUFFER_BYTES;
+            if let Some(throttle) = &throttle {
+                let wait = throttle.wait(&self.token);
+                if self.unless_changed(version, wait).await.is_none() {
+                    continue;
+                }
+                most = throttle.read_max().min(BUFFER_BYTES);
+            }
+            let reading = stopping.next(|context| {
+                let mut buffer = self.buffer.borrow_mut();
+                let mut read = ReadBuf::new(&mut buffer[..most]);
+                let polled = Pin::new(&mut *stream).poll_read(context, &mut read);
+                polled.map_ok(|()| {
+                    take(read.filled());
+                    read.filled().len()
+                })
+            });
+            let Some(read) = self.unless_changed(version, reading).await else {
+                continue;
+            };
+            if let (Some(throttle), Some(Ok(length))) = (&throttle, &read) {
+                throttle.took(*length);
+            }
+            return read;
         }
-        let reading = stopping.next(|context| {
-            let mut buffer = self.buffer.borrow_mut();
-            let mut read = ReadBuf::new(&mut buffer[..most]);
-            let polled = Pin::new(&mut *stream).poll_read(context, &mut read);
-            polled.map_ok(|()| {
-                take(read.filled());
-                read.filled().len()
-            })
-        });
-        let read = reading.await;
-        if let (Some(throttle), Some(Ok(length))) = (&self.throttle, &read) {
-            throttle.took(*length);
+    }
+
+    /// Follows what it was told since it last looked. Gives the version that it
+    /// follows now.
+    pub(crate) fn heed(&self) -> u64 {
+        let Some(steering) = &self.steering else {
+            return 0;
+        };
+        let version = steering.version();
+        if self.heeded.replace(version) != version {
+            let now = steering.behaviour();
+            self.is_paused.set(now.is_paused);
+            let throttle = now.limit;
+            let throttle = throttle.map(|limit| Throttle::share(limit, steering.workers()));
+            self.throttle.replace(throttle.map(Rc::new));
         }
-        read
+        version
+    }
+
+    /// Whether it reads nothing for now.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.is_paused.get()
+    }
+
+    /// Waits for a change; `None` where it is to end: it reads no more then.
+    pub(crate) async fn until_resumed(&self, version: u64) -> Option<()> {
+        // Both arms are cancel-safe.
+        tokio::select! {
+            () = self.changed_from(version) => Some(()),
+            () = self.token.cancelled() => None,
+        }
+    }
+
+    /// What `future` gives, which is given up where something changes first.
+    async fn unless_changed<T>(&self, version: u64, future: impl Future<Output = T>) -> Option<T> {
+        if self.steering.is_none() {
+            return Some(future.await);
+        }
+        tokio::select! {
+            biased;
+            () = self.changed_from(version) => None,
+            done = future => Some(done),
+        }
+    }
+
+    /// Waits until it is told something else than in `version`; for ever where nothing
+    /// tells it. Cancel-safe.
+    pub(crate) async fn changed_from(&self, version: u64) {
+        match &self.steering {
+            Some(steering) => steering.changed_from(version).await,
+            None => pending().await,
+        }
+    }
+
+    /// Waits until its connections are to be cut once more than `seen` times; for ever
+    /// where nobody cuts them. Cancel-safe.
+    pub(crate) async fn cut(&self, seen: u64) {
+        let Some(steering) = &self.steering else {
+            return pending().await;
+        };
+        loop {
+            let version = steering.version();
+            if steering.behaviour().cuts_off(seen) {
+                return;
+            }
+            steering.changed_from(version).await;
+        }
+    }
+
+    /// Whether its connections are to be cut once more than `seen` times.
+    pub(crate) fn is_cut_off(&self, seen: u64) -> bool {
+        let steering = self.steering.as_ref();
+        steering.is_some_and(|steering| steering.behaviour().cuts_off(seen))
+    }
+
+    /// Its socket is closed: waits until there is another, with how often connections
+    /// had been cut by then. `None` where it is to end.
+    pub(crate) async fn reopened(&self) -> Result<Option<(Socket, u64)>, ReopenError> {
+        let Some(steering) = &self.steering else {
+            return Ok(None);
+        };
+        steering.closed();
+        steering.reopen(&self.token).await
     }
 
     /// As [`Self::receive`], for one datagram from `poll`.

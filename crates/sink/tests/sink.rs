@@ -15,6 +15,8 @@ mod intake;
 mod ledger;
 #[path = "sink/serve.rs"]
 mod serve;
+#[path = "sink/steering.rs"]
+mod steering;
 #[path = "sink/stream.rs"]
 mod stream;
 #[path = "sink/support.rs"]

@@ -1,23 +1,23 @@
 //! How a program is started.
 
 use std::ffi::CString;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open, set_child_subreaper};
 use rustix::thread::CpuSet;
 use stillwell_plan::{ChildPlan, SubjectKind, SubjectPlan};
-use stillwell_scope::clock;
+use stillwell_scope::{NetworkNamespace, clock};
 
 use crate::kernel::{self, Birth, BirthStep};
 use crate::mounts::{self, MountError};
 use crate::program::{self, ProgramError};
-use crate::subject::{Owned, Process};
+use crate::subject::{Log, Owned, Process};
 use crate::{Cgroup, Subject, leftover, tree};
 
 /// Where a subject is started, besides what its plan says.
@@ -34,6 +34,10 @@ pub struct StartOptions {
     pub cpus: Option<Vec<u16>>,
     /// The groups that it is born into.
     pub cgroup: Option<Arc<Cgroup>>,
+    /// Its network namespace; `None` for the calling thread's.
+    pub network: Option<NetworkNamespace>,
+    /// Whether it was there before: its output goes behind what it wrote then.
+    pub is_again: bool,
 }
 
 /// Why a subject could not be started.
@@ -120,18 +124,11 @@ fn start_child(plan: &ChildPlan, options: &StartOptions) -> Result<Subject, Star
         found => found.map_err(StartError::Program)?,
     };
     let mark = leftover::fresh_mark(clock::now().as_u64());
-    let mut command = Command::new(&program);
-    command
-        .args(&plan.arguments)
-        .stdin(Stdio::null())
-        .stdout(output(&options.stdout)?)
-        .stderr(output(&options.stderr)?);
-    if !plan.environment.inherit {
-        command.env_clear();
-        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-    }
-    command.envs(&plan.environment.variables);
-    command.env(tree::MARK, &mark);
+    let lengths = (
+        options.written(&options.stdout),
+        options.written(&options.stderr),
+    );
+    let mut command = command(&program, plan, options, &mark)?;
 
     let prepare = |step| move |source| StartError::Prepare { step, source };
     let directory = plan.directory.as_ref().unwrap_or(&options.state);
@@ -146,6 +143,7 @@ fn start_child(plan: &ChildPlan, options: &StartOptions) -> Result<Subject, Star
     let birth = Birth {
         parent: getpid(),
         groups,
+        network: options.network.clone(),
         cpus: options.cpus.as_deref().map(cpu_set),
         mounts: steps,
         directory: CString::new(directory.as_os_str().as_bytes())
@@ -172,12 +170,48 @@ fn start_child(plan: &ChildPlan, options: &StartOptions) -> Result<Subject, Star
             },
             Some(BirthStep::Session) => prepare("a session of its own")(source),
             Some(BirthStep::Cgroup) => prepare("its cgroup")(source),
+            Some(BirthStep::Network) => prepare("its network namespace")(source),
             Some(BirthStep::Cpus) => prepare("its CPUs")(source),
             None => StartError::Execute { program, source },
         })?;
     let process = own(child.id(), mark, options).map_err(prepare("a descriptor of it"))?;
-    let (stdout, stderr) = (options.stdout.clone(), options.stderr.clone());
+    let (stdout, stderr) = (
+        Log::of(&options.stdout, lengths.0),
+        Log::of(&options.stderr, lengths.1),
+    );
     Ok(Subject::new(Some(process), Some(stdout), Some(stderr)))
+}
+
+/// The program with its arguments, output and environment.
+fn command(
+    program: &Path,
+    plan: &ChildPlan,
+    options: &StartOptions,
+    mark: &str,
+) -> Result<Command, StartError> {
+    let mut command = Command::new(program);
+    command
+        .args(&plan.arguments)
+        .stdin(Stdio::null())
+        .stdout(output(&options.stdout, options.is_again)?)
+        .stderr(output(&options.stderr, options.is_again)?);
+    if !plan.environment.inherit {
+        command.env_clear();
+        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+    }
+    command.envs(&plan.environment.variables);
+    command.env(tree::MARK, mark);
+    Ok(command)
+}
+
+impl StartOptions {
+    /// How much of its output is that of earlier starts.
+    fn written(&self, path: &Path) -> u64 {
+        match std::fs::metadata(path) {
+            Ok(metadata) if self.is_again => metadata.len(),
+            _ => 0,
+        }
+    }
 }
 
 /// The process that was just born. From here on we wait for it, not the standard
@@ -199,8 +233,13 @@ fn own(number: u32, mark: String, options: &StartOptions) -> io::Result<Process>
     })
 }
 
-fn output(path: &PathBuf) -> Result<Stdio, StartError> {
-    let file = File::create(path).map_err(|source| StartError::Output {
+fn output(path: &PathBuf, is_again: bool) -> Result<Stdio, StartError> {
+    let opened = if is_again {
+        OpenOptions::new().append(true).create(true).open(path)
+    } else {
+        File::create(path)
+    };
+    let file = opened.map_err(|source| StartError::Output {
         path: path.clone(),
         source,
     })?;

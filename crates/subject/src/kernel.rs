@@ -15,6 +15,8 @@ use rustix::thread::{CpuSet, UnshareFlags, sched_setaffinity, unshare_unsafe};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use stillwell_scope::NetworkNamespace;
+
 use crate::Exit;
 
 /// Gives the calling thread (for a user namespace: the process, which must have
@@ -50,6 +52,31 @@ pub(crate) fn raise_loopback() -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     Ok(())
+}
+
+/// `TUNSETIFF`
+const MAKE_TUN: libc::c_ulong = 0x4004_54ca;
+
+/// A device called `name` in the calling thread's network namespace, whose packets
+/// are read and written here, never waiting. It goes with its descriptor.
+pub(crate) fn open_tun(name: &CStr) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let device = rustix::fs::open(c"/dev/net/tun", flags, rustix::fs::Mode::empty())?;
+    // SAFETY: an all-zero `ifreq` is valid: it holds integers and arrays of them.
+    let mut request: libc::ifreq = unsafe { MaybeUninit::zeroed().assume_init() };
+    // The last byte stays zero.
+    let room = request.ifr_name.len() - 1;
+    for (to, from) in request.ifr_name[..room].iter_mut().zip(name.to_bytes()) {
+        *to = libc::c_char::from_ne_bytes([*from]);
+    }
+    let kind = libc::IFF_TUN | libc::IFF_NO_PI;
+    request.ifr_ifru.ifru_flags = libc::c_short::try_from(kind).unwrap_or(0x1001);
+    // SAFETY: `device` is open and `request` is a live `ifreq`, which the request reads.
+    let answer = unsafe { libc::ioctl(device.as_raw_fd(), MAKE_TUN, &raw mut request) };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(device)
 }
 
 fn any_socket() -> io::Result<OwnedFd> {
@@ -111,6 +138,8 @@ pub(crate) struct Birth {
     pub(crate) parent: Pid,
     /// `cgroup.procs` of each of its groups, open for writing.
     pub(crate) groups: Vec<OwnedFd>,
+    /// Its network namespace, where it is not ours.
+    pub(crate) network: Option<NetworkNamespace>,
     /// The CPUs that it may use.
     pub(crate) cpus: Option<CpuSet>,
     /// What it sees at other places than we do.
@@ -135,6 +164,7 @@ pub(crate) enum MountStep {
 pub(crate) enum BirthStep {
     Session,
     Cgroup,
+    Network,
     Cpus,
     /// A mount namespace.
     MountNamespace,
@@ -153,6 +183,7 @@ impl BirthStep {
             Self::Cpus => 2,
             Self::MountNamespace => 3,
             Self::Directory => 4,
+            Self::Network => 5,
             Self::Mount(index) => Self::MOUNT_FIRST.saturating_add(index),
         }
     }
@@ -164,6 +195,7 @@ impl BirthStep {
             2 => Some(Self::Cpus),
             3 => Some(Self::MountNamespace),
             4 => Some(Self::Directory),
+            5 => Some(Self::Network),
             Self::MOUNT_FIRST.. => Some(Self::Mount(byte - Self::MOUNT_FIRST)),
             _ => None,
         }
@@ -200,6 +232,9 @@ fn carry_out(birth: &Birth) -> Result<(), (BirthStep, rustix::io::Errno)> {
     for group in &birth.groups {
         // Zero stands for whoever writes it.
         rustix::io::write(group.as_fd(), b"0").map_err(at(BirthStep::Cgroup))?;
+    }
+    if let Some(network) = &birth.network {
+        network.enter_raw().map_err(at(BirthStep::Network))?;
     }
     if let Some(cpus) = &birth.cpus {
         sched_setaffinity(None, cpus).map_err(at(BirthStep::Cpus))?;

@@ -6,6 +6,7 @@
 //!
 //! * a network namespace: [`prepare_privileges`] first thing in a process,
 //!   [`new_network`] once a run;
+//! * [`Links`]: networks of their own for it and for sinks, on which faults happen;
 //! * a [`Cgroup`], in whichever hierarchies the host has;
 //! * its CPUs: [`divide`] says whose are whose;
 //! * folders shown at fixed places: `mounts` in its plan.
@@ -29,6 +30,7 @@ mod cpus;
 mod exit;
 mod kernel;
 mod leftover;
+mod links;
 mod logs;
 mod mounts;
 mod namespace;
@@ -45,6 +47,7 @@ pub use cgroup::{Cgroup, CgroupFolders, Limits};
 pub use child::{StartError, StartOptions, start};
 pub use cpus::{Division, divide, online};
 pub use exit::Exit;
+pub use links::{LinkError, Links};
 pub use mounts::MountError;
 pub use namespace::{NetworkError, Privileges, new_network, prepare_privileges};
 pub use note::Note;

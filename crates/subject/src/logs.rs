@@ -43,6 +43,14 @@ impl Follower {
     /// fill our memory.
     const LINE_BYTES_MAX: usize = 64 * 1024;
 
+    /// Of what comes behind so many bytes.
+    pub(crate) fn from(position: u64) -> Self {
+        Self {
+            position,
+            unfinished: Vec::new(),
+        }
+    }
+
     /// Whether a line with `text` has come since the last look. A line counts as
     /// soon as the text is there, even if its end is not.
     pub(crate) fn has_line(&mut self, path: &Path, text: &str) -> std::io::Result<bool> {

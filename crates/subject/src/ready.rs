@@ -190,7 +190,7 @@ impl<'a> Looker<'a> {
                 let logs = [&subject.inner.stdout, &subject.inner.stderr];
                 let logs = logs.into_iter().flatten();
                 let logs: Vec<_> = logs
-                    .map(|log| (log.as_path(), Follower::default()))
+                    .map(|log| (log.path.as_path(), Follower::from(log.from)))
                     .collect();
                 if logs.is_empty() {
                     return Err("only a subject that is started here has logs".to_owned());

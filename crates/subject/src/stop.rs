@@ -89,6 +89,14 @@ pub(crate) fn kill_tree(process: &Process, owned: &Owned) -> u32 {
     u32::try_from(besides.count()).unwrap_or(u32::MAX)
 }
 
+/// Sends `signal` to the whole tree.
+pub(crate) fn signal_all(process: &Process, owned: &Owned, signal: Signal) {
+    for pid in survivors(process, owned).into_iter().filter_map(as_pid) {
+        // It may have ended since.
+        kill_process(pid, signal).ok();
+    }
+}
+
 /// What is alive of the tree.
 fn survivors(process: &Process, owned: &Owned) -> Vec<u32> {
     let is_reaped = process.exited().is_some();

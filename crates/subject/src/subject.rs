@@ -2,7 +2,8 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -24,8 +25,28 @@ pub struct Subject {
 pub(crate) struct Inner {
     pub(crate) process: Option<Process>,
     pub(crate) started: Moment,
-    pub(crate) stdout: Option<PathBuf>,
-    pub(crate) stderr: Option<PathBuf>,
+    pub(crate) stdout: Option<Log>,
+    pub(crate) stderr: Option<Log>,
+    /// Whether all that belonged to it has ended, so that nothing is killed once the
+    /// last one who knows it goes: its cgroup may be another's by then.
+    pub(crate) is_retired: AtomicBool,
+}
+
+/// A file that takes what a subject says.
+#[derive(Debug)]
+pub(crate) struct Log {
+    pub(crate) path: PathBuf,
+    /// What others had said there before.
+    pub(crate) from: u64,
+}
+
+impl Log {
+    pub(crate) fn of(path: &Path, from: u64) -> Self {
+        Self {
+            path: path.to_owned(),
+            from,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -84,17 +105,14 @@ impl Subject {
         Ok(Self::new(Some(process), None, None))
     }
 
-    pub(crate) fn new(
-        process: Option<Process>,
-        stdout: Option<PathBuf>,
-        stderr: Option<PathBuf>,
-    ) -> Self {
+    pub(crate) fn new(process: Option<Process>, stdout: Option<Log>, stderr: Option<Log>) -> Self {
         Self {
             inner: Arc::new(Inner {
                 process,
                 started: clock::now(),
                 stdout,
                 stderr,
+                is_retired: AtomicBool::new(false),
             }),
         }
     }
@@ -187,13 +205,35 @@ impl Subject {
         stop::stop(self, plan)
     }
 
+    /// Ends it as [`Self::stop`] does, after which another may start in the same place
+    /// and the same groups: whoever lets go of this one later harms nobody.
+    #[must_use]
+    pub fn retire(&self, plan: StopPlan) -> Stopped {
+        let stopped = stop::stop(self, plan);
+        self.inner.is_retired.store(true, Ordering::Release);
+        stopped
+    }
+
+    /// Sends `signal` to all of its processes; one that has ended meanwhile is passed
+    /// over.
+    ///
+    /// # Errors
+    /// [`SignalError::NotOurs`].
+    pub fn signal_all(&self, signal: SubjectSignal) -> Result<(), SignalError> {
+        let process = self.inner.process.as_ref();
+        let owned = process.and_then(|process| Some((process, process.owned.as_ref()?)));
+        let (process, owned) = owned.ok_or(SignalError::NotOurs)?;
+        stop::signal_all(process, owned, number(signal));
+        Ok(())
+    }
+
     /// At most the last `count` lines that it wrote to stderr, then the same of
     /// stdout, each from the file's last 64 KiB.
     #[must_use]
     pub fn last_lines(&self, count: usize) -> Vec<String> {
         let logs = [&self.inner.stderr, &self.inner.stdout];
         let logs = logs.into_iter().flatten();
-        logs.flat_map(|path| logs::last_lines(path, count))
+        logs.flat_map(|log| logs::last_lines(&log.path, count))
             .collect()
     }
 }
@@ -222,7 +262,8 @@ impl Process {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Some(process) = &self.process
+        if !self.is_retired.load(Ordering::Acquire)
+            && let Some(process) = &self.process
             && let Some(owned) = &process.owned
         {
             stop::kill_tree(process, owned);

@@ -207,6 +207,7 @@ fn manifest() -> Manifest {
             mark(Phase::Close, 15),
         ],
         subject: None,
+        restarts: Vec::new(),
         parts: Vec::new(),
         ledger: None,
         last_received: None,
@@ -242,6 +243,7 @@ pub(crate) fn rig() -> RigPlan {
             },
             workers: 1,
             limit: None,
+            lines: None,
         }],
         subject: SubjectPlan {
             name: "relay".to_owned(),

@@ -63,11 +63,12 @@ pub use stillwell_capture::{
     RunStage,
 };
 pub use subjects::{
-    ColumnFound, DeliveryFound, PairFound, Place, Ranking, SubjectsCell, SubjectsMetric,
-    SubjectsRow, SubjectsVerdict, judge_subjects, subjects_exit_code,
+    ColumnFound, DeliveryFound, PairFound, Place, Ranking, SubjectFigure, SubjectsCell,
+    SubjectsMetric, SubjectsRow, SubjectsVerdict, judge_subjects, subject_figures,
+    subjects_exit_code,
 };
 pub use summary::{
     BeatRates, Component, Drift, GeneratorFigures, Measured, OutcomeCount, RunFigures, RunSummary,
-    SUMMARY_SCHEMA, Totals, WarmupFigures, WorkerShares, summarise, summarise_from,
+    SUMMARY_SCHEMA, StepMark, Totals, WarmupFigures, WorkerShares, summarise, summarise_from,
 };
 pub use window::TimeQuantiles;

@@ -8,6 +8,7 @@
 //! all did the same work (docs/adr/0022).
 
 mod delivery;
+mod figures;
 mod metric;
 mod rank;
 
@@ -15,6 +16,7 @@ use stillwell_plan::{ContenderPlan, Delivery, Durability, SubjectsPlan};
 use stillwell_stats::{Level, one_sample};
 
 pub use self::delivery::DeliveryFound;
+pub use self::figures::{SubjectFigure, subject_figures};
 use self::metric::{Latencies, taken_bytes};
 pub use self::metric::{Ranking, SubjectsMetric};
 use self::rank::Ranked;

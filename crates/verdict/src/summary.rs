@@ -12,7 +12,7 @@ mod values;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use stillwell_capture::{Capture, LedgerRecord, RunIdentity, RunOutcome};
+use stillwell_capture::{Capture, LedgerRecord, Restart, RunIdentity, RunOutcome};
 use stillwell_plan::{GoalMetric, RateUnit};
 use stillwell_units::{Nanos, RunId};
 
@@ -105,6 +105,16 @@ impl Measured {
     }
 }
 
+/// A step of the timeline that was done.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct StepMark {
+    /// Time since the start of the measured phase.
+    #[serde(rename = "at_ns")]
+    pub at: Nanos,
+    /// What was done.
+    pub what: String,
+}
+
 /// What happened in a run. Shares are shares of one; everything is of the
 /// measured phase unless it says otherwise; `None` is what was not recorded.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -127,6 +137,12 @@ pub struct RunFigures {
     /// First arrival of stamped events less their sent time.
     #[serde(default)]
     pub event_transit: Option<TimeQuantiles>,
+    /// Steps of the timeline that were done.
+    #[serde(default)]
+    pub steps: Vec<StepMark>,
+    /// How the subject came back each time that a step ended it.
+    #[serde(default)]
+    pub restarts: Vec<Restart>,
     /// What became of every stamped event of the whole run.
     #[serde(default)]
     pub ledger: Option<LedgerRecord>,

@@ -21,6 +21,12 @@ impl SocketFile {
             identity,
         })
     }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
 }
 
 impl Drop for SocketFile {

@@ -1,6 +1,6 @@
 //! `stillwell relay`.
 
-use stillwell_relay::{FaultOptions, RelayOptions};
+use stillwell_relay::{DiskOptions, FaultOptions, RelayOptions};
 use stillwell_scope::Token;
 use stillwell_units::Nanos;
 
@@ -17,6 +17,11 @@ pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
         parse: arguments.parse,
         rewrite: arguments.rewrite.clone(),
         buffer_events: arguments.buffer_events,
+        disk: arguments.buffer_dir.clone().map(|folder| DiskOptions {
+            folder,
+            bytes_max: arguments.buffer_bytes,
+            sync: arguments.fsync,
+        }),
         metrics: arguments.metrics,
         work_per_event: arguments.work_per_event,
         hoard_per_event: arguments.hoard_per_event,
@@ -47,6 +52,16 @@ pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
         report.bytes_in,
         report.bytes_out
     ));
+    if arguments.buffer_dir.is_some() {
+        Paint::say(&format!(
+            "stillwell relay: on disk {} events found, {} torn bytes left out, {} events kept; {} syncs, {} refused writes",
+            report.events_recovered,
+            report.torn_bytes,
+            report.events_kept,
+            report.disk_syncs,
+            report.disk_errors
+        ));
+    }
     if is_faulty {
         Paint::say(&format!(
             "stillwell relay: on purpose {} dropped, {} flipped, {} swapped, {} doubled",

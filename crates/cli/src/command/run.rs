@@ -1,6 +1,8 @@
 //! `stillwell run`.
 
+mod store;
 pub(super) mod subjects;
+mod table;
 
 use std::path::{Path, PathBuf};
 
@@ -24,6 +26,15 @@ pub(crate) fn run(
     let are_subjects = !arguments.subjects.is_empty() || arguments.runs.is_some();
     if are_subjects || stillwell_config::has_subjects(&arguments.paths) {
         return subjects::run(arguments, paint, privileges);
+    }
+    if arguments
+        .results
+        .as_ref()
+        .is_some_and(|path| path.starts_with("s3:"))
+    {
+        let error = anyhow::anyhow!("results of variants stay on this host");
+        return Err(CommandError::new(Exit::Usage, error)
+            .hint("`--results s3://BUCKET/PREFIX` is for experiments with `subjects`"));
     }
     let overrides = select::overrides(&arguments.select);
     let plan = load(arguments, &overrides, paint)?;
@@ -76,13 +87,7 @@ fn results_folder(arguments: &RunArguments) -> Result<PathBuf, CommandError> {
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let found = match (&arguments.results, arguments.resume) {
         (Some(folder), _) => folder.clone(),
-        (None, false) => {
-            let name = arguments
-                .paths
-                .first()
-                .map_or_else(String::new, |p| places::name_of(p));
-            places::fresh("results", &name)
-        }
+        (None, false) => return new_folder(arguments),
         (None, true) => latest(&Path::new(places::HOME).join("results"))
             .map_err(|error| could_not(error.into()))?
             .ok_or_else(|| {
@@ -94,6 +99,14 @@ fn results_folder(arguments: &RunArguments) -> Result<PathBuf, CommandError> {
             })?,
     };
     std::path::absolute(&found).map_err(|error| could_not(error.into()))
+}
+
+/// A new folder, named by the time and what is run.
+fn new_folder(arguments: &RunArguments) -> Result<PathBuf, CommandError> {
+    let first = arguments.paths.first();
+    let name = first.map_or_else(String::new, |path| places::name_of(path));
+    std::path::absolute(places::fresh("results", &name))
+        .map_err(|error| CommandError::new(Exit::CouldNotRun, error))
 }
 
 fn lab_error(error: LabError, results: &Path) -> CommandError {

@@ -85,6 +85,7 @@ pub(super) fn plan_of(asked: &BenchAsked, found: &mut Diagnostics) -> Option<Ben
             protocol,
             workers: 1,
             limit: None,
+            lines: None,
         },
         Err(help) => {
             let message = "this is no place for a bench to listen at";

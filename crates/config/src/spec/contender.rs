@@ -3,21 +3,17 @@
 use stillwell_legacy::{Key, MapReader, Node, Span, Value, code};
 use stillwell_plan::{ContenderPlan, Delivery, Durability, RUNS_MAX, ReadyProbe, SubjectPlan};
 
-use super::subject::{COMMAND, MOUNT, READY, STOP, subject_of};
+use super::Door;
+use super::subject::{COMMAND, field, subject_of};
 use super::variant::check_name;
-use super::{Door, placement};
 use crate::files::EntryKind;
-use crate::schema::{Element, SIZE, Shape, TEXT_MAP, TEXTS, optional, required};
+use crate::schema::{Element, Shape, TEXTS, optional};
 
 pub(super) const CONTENDER: Element = Element {
     name: "one of several subjects",
     about: "A program that carries the same load as the others, and what it is asked to keep.",
     fields: &[
-        required(
-            "command",
-            COMMAND,
-            "Program and arguments; `{self}` is Stillwell.",
-        ),
+        field::COMMAND,
         optional(
             "program",
             Shape::Text,
@@ -44,26 +40,14 @@ pub(super) const CONTENDER: Element = Element {
             Shape::Words(&["at_most_once", "at_least_once", "exactly_once"]),
             "How often an event that it took is to arrive.",
         ),
-        optional("environment", TEXT_MAP, "Variables set besides PATH."),
-        optional(
-            "inherit_environment",
-            Shape::Boolean,
-            "Whether ours is passed on.",
-        ),
-        optional("directory", Shape::Text, "Its working directory."),
-        optional(
-            "ready",
-            Shape::Any(&[Shape::Words(&["immediately"]), Shape::Element(&READY)]),
-            "How it is known to be ready; else from the first generator's target.",
-        ),
-        optional("cpus", placement::CPUS, "The CPUs that it may use."),
-        optional("memory", SIZE, "The memory that it may use."),
-        optional("stop", Shape::Element(&STOP), "How it is stopped."),
-        optional(
-            "mounts",
-            Shape::List(&Shape::Element(&MOUNT)),
-            "Folders shown to it.",
-        ),
+        field::ENVIRONMENT,
+        field::INHERIT_ENVIRONMENT,
+        field::DIRECTORY,
+        field::READY,
+        field::CPUS,
+        field::MEMORY,
+        field::STOP,
+        field::MOUNTS,
     ],
     one_of: &[],
 };

@@ -9,13 +9,13 @@ use stillwell_plan::{
     PlacementPlan, ReadyProbe, ReportLink, RigPlan, SinkPlan, StepPlan, StopPlan, StoppingPlan,
     SubjectKind, SubjectPlan, VariantPlan, WarmupPlan,
 };
-use stillwell_units::{Nanos, Seed};
+use stillwell_units::Seed;
 
 use super::generator::{self, GeneratorSpec};
 use super::subject::{self, STOP_DEFAULT, SubjectSpec};
 use super::{
-    Door, PROBE_DEFAULT, check, contender, course, design, goal, observe, operating_point, phases,
-    placement, sink, stopping, timeline, variant,
+    Door, PROBE_DEFAULT, check, contender, course, design, goal, network, observe, operating_point,
+    phases, placement, sink, stopping, timeline, variant,
 };
 use crate::matrix;
 use crate::schema::{Element, Shape, optional, required};
@@ -116,6 +116,11 @@ pub(crate) const EXPERIMENT: Element = Element {
             "timeline",
             Shape::List(&Shape::Element(&timeline::STEP)),
             "What happens in the middle.",
+        ),
+        optional(
+            "network",
+            Shape::Element(&network::NETWORK),
+            "Links of the subject's own, on which faults can happen.",
         ),
         optional(
             "isolation",
@@ -223,12 +228,25 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
     let operating_point = read_operating_point(door, &map, &generators);
     let goals = read_goals(door, &map);
     let course = course::read(door, &map);
-    let parts = Parts::read(door, &map, course.phases.measure);
+    let around = timeline::Around {
+        measure: course.phases.measure,
+        sinks: &sinks,
+        generators: generators.iter().map(|spec| &spec.plan.value).collect(),
+        has_network: map.key_span("network").is_some(),
+    };
+    if around.has_network {
+        network::check_ends(reader, &sinks, &generators);
+    }
+    let parts = Parts::read(door, &map, &around);
     let erratic = map.take("erratic").and_then(|node| reader.boolean(node));
     let report_links = read_links(reader, &map);
     // It was read before anything else.
     map.ignore("matrix");
-    let generators: Vec<_> = generators.into_iter().map(|spec| spec.plan.value).collect();
+    let generators = generators.into_iter().map(|spec| spec.plan.value);
+    let mut generators: Vec<_> = generators.collect();
+    if map.key_span("network").is_some() {
+        network::send_from_link(&mut generators);
+    }
     let ready = ready_probe_of(&generators);
     let (contenders, runs) = contender::read_contenders(door, &map, &ready);
     Some(ExperimentSpec {
@@ -274,17 +292,19 @@ struct Parts {
 }
 
 impl Parts {
-    fn read(door: &Door<'_>, map: &MapReader<'_, '_>, measure: Nanos) -> Self {
+    fn read(door: &Door<'_>, map: &MapReader<'_, '_>, around: &timeline::Around<'_>) -> Self {
         let mut parts = Self::default();
         if let Some(node) = map.take("observe") {
             parts.observer = observe::read_observe(door, node).unwrap_or_default();
         }
         if let Some(node) = map.take("timeline") {
-            parts.timeline = timeline::read_timeline(door, node, measure);
+            parts.timeline = timeline::read_timeline(door, node, around);
         }
         if let Some(node) = map.take("isolation") {
             parts.isolation = placement::read_isolation(door, node).unwrap_or_default();
         }
+        let links = network::read_network(door, map);
+        network::finish(door, map, links, &parts.timeline, &mut parts.isolation);
         if let Some(node) = map.take("placement") {
             parts.placement = placement::read_placement(door, node).unwrap_or_default();
         }

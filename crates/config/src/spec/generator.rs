@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use stillwell_legacy::{Ids, MapReader, Node, Placed, Reader, Value, code};
 use stillwell_plan::{
-    BlockShape, ClientTlsPlan, GeneratorPlan, PayloadFormat, PayloadPlan, RatePlan, RateUnit,
-    StampPlan, StreamTarget, TransportPlan,
+    BlockShape, ClientTlsPlan, FileLayout, GeneratorPlan, PayloadFormat, PayloadPlan, RatePlan,
+    RateUnit, StampPlan, StreamTarget, TransportPlan,
 };
 use stillwell_units::{ByteSize, Seed};
 
@@ -134,6 +134,21 @@ const FILE_GEN: Element = Element {
             "Where logs are whose older parts are renamed behind them.",
         ),
         optional(
+            "log",
+            Shape::Text,
+            "The one log that a connection writes; `{state}/in.log` lies in the folder of the run.",
+        ),
+        optional(
+            "full",
+            Shape::Words(&["rename", "copy_truncate", "truncate"]),
+            "What happens to a log that is full.",
+        ),
+        optional(
+            "settle",
+            DURATION,
+            "How long nothing is written before that happens to a log.",
+        ),
+        optional(
             "depth",
             Shape::Whole,
             "Logs lie so many folders deep at most.",
@@ -141,7 +156,7 @@ const FILE_GEN: Element = Element {
         optional("rotations", Shape::Whole, "Older parts that are kept."),
         required("file_max", SIZE, "A longer file is followed by a new one."),
     ],
-    one_of: &["path", "folder"],
+    one_of: &["path", "folder", "log"],
 };
 
 const FILE_TREE: Element = Element {
@@ -367,6 +382,7 @@ fn read_generator(door: &Door<'_>, node: &Node) -> Option<GeneratorSpec> {
         None => Some(RatePlan::MAX),
     };
     let (connections, workers) = read_threads(reader, &map);
+    check_writers(reader, node, transport.as_ref(), connections);
     if let (false, Some(node), Some(rate)) = (sends_payload, rate_node, &rate) {
         check_paced_rate(reader, node, rate);
     }
@@ -418,6 +434,22 @@ fn read_generator(door: &Door<'_>, node: &Node) -> Option<GeneratorSpec> {
         },
         has_rate: rate_node.is_some(),
     })
+}
+
+/// A log under one name takes one connection.
+fn check_writers(
+    reader: &Reader,
+    node: &Node,
+    transport: Option<&TransportPlan>,
+    connections: Option<u16>,
+) {
+    if let (Some(TransportPlan::Files { layout, .. }), Some(2..)) = (transport, connections)
+        && matches!(layout, FileLayout::Log { .. })
+    {
+        let message = "a `log` has one writer";
+        let error = reader.error(code::OUT_OF_RANGE, node.span, message);
+        reader.report(error.help("one `connection`; a `folder` holds a log for each"));
+    }
 }
 
 fn check_cache(reader: &Reader, node: &Node, cache: ByteSize, largest: ByteSize) {

@@ -57,6 +57,7 @@ pub(super) fn read_isolation(door: &Door<'_>, node: &Node) -> Option<IsolationPl
     Some(IsolationPlan {
         network: network?,
         cgroup: cgroup?,
+        links: None,
     })
 }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use stillwell_legacy::{Ids, Node, Placed, Value, code};
-use stillwell_plan::{SinkBody, SinkPlan, SinkProtocol};
+use stillwell_plan::{LinesPlan, SinkBody, SinkPlan, SinkProtocol};
 use stillwell_units::Nanos;
 
 use super::Door;
@@ -116,6 +116,17 @@ const ROUND_TRIP: Element = Element {
     one_of: &[],
 };
 
+const LINES: Element = Element {
+    name: "lines",
+    about: "What lines must look like for their stamps to count as arrived.",
+    fields: &[
+        optional("begins", Shape::Text, "How they begin."),
+        optional("ends", Shape::Text, "How they end."),
+        optional("holds", TEXTS, "What stands anywhere in them, all of it."),
+    ],
+    one_of: &[],
+};
+
 const INTAKE_SHAPE: Shape = Shape::Any(&[ADDRESS, Shape::Element(&INTAKE)]);
 
 const KINDS: &[&str] = &[
@@ -204,6 +215,11 @@ pub(super) const SINK: Element = Element {
             Shape::Like("5 MiB/s"),
             "The most that it reads, over all connections: a receiver that is slow on purpose.",
         ),
+        optional(
+            "lines",
+            Shape::Element(&LINES),
+            "What lines must look like for their stamps to count as arrived.",
+        ),
     ],
     one_of: KINDS,
 };
@@ -247,16 +263,41 @@ fn read_sink(door: &Door<'_>, node: &Node) -> Option<Placed<SinkPlan>> {
         door.reader
             .report(error.label("only streams have a `limit`"));
     }
+    let lines_node = map.take("lines");
+    if let Some(node) = lines_node
+        && !matches!(kind, "tcp" | "unix_stream" | "http" | "file")
+    {
+        let message = format!("a `{kind}` sink does not look at lines");
+        let error = door.reader.error(code::BAD_VALUE, node.span, message);
+        door.reader
+            .report(error.label("`tcp`, `unix_stream`, `http` and `file` have `lines`"));
+    }
+    let lines = lines_node.and_then(|node| read_lines(door, node));
     let protocol = read_protocol(door, kind, body)?;
     let value = SinkPlan {
         id: id.unwrap_or_default().to_owned(),
         protocol: protocol.value,
         workers: workers?,
         limit,
+        lines,
     };
     Some(Placed {
         value,
         span: protocol.span,
+    })
+}
+
+fn read_lines(door: &Door<'_>, node: &Node) -> Option<LinesPlan> {
+    let map = door.reader.map(node, &LINES.keys())?;
+    let text = |key| map.take(key).and_then(|node| door.reader.text(node));
+    let (begins, ends) = (text("begins"), text("ends"));
+    let holds = map.take("holds").and_then(|node| door.reader.list(node));
+    let holds = holds.unwrap_or_default().iter();
+    let holds = holds.filter_map(|node| door.filled(node).map(str::to_owned));
+    Some(LinesPlan {
+        holds: holds.collect(),
+        begins: begins.unwrap_or_default().to_owned(),
+        ends: ends.unwrap_or_default().to_owned(),
     })
 }
 
@@ -268,7 +309,7 @@ fn read_protocol(door: &Door<'_>, kind: &str, node: &Node) -> Option<Placed<Sink
     if kind == "file" {
         return Some(Placed {
             value: SinkProtocol::File {
-                path: door.path(node)?,
+                path: door.placed(node)?,
             },
             span: node.span,
         });

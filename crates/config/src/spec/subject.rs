@@ -11,7 +11,7 @@ use stillwell_units::{ByteSize, Nanos};
 
 use super::{Door, placement, timeline};
 use crate::files::EntryKind;
-use crate::schema::{DURATION, Element, SIZE, Shape, TEXT_MAP, TEXTS, optional, required};
+use crate::schema::{DURATION, Element, Shape, TEXTS, optional, required};
 
 /// A command, split or not.
 pub(super) const COMMAND: Shape = Shape::Any(&[TEXTS, Shape::Text]);
@@ -65,6 +65,43 @@ pub(super) const MOUNT: Element = Element {
     one_of: &[],
 };
 
+/// The keys of every program, be it the only one or one of several.
+pub(super) mod field {
+    use super::{COMMAND as WORDS, MOUNT, READY as PROBE, STOP as STOPPING, placement};
+    use crate::schema::{Field, SIZE, Shape, TEXT_MAP, optional, required};
+
+    pub(in super::super) const COMMAND: Field = required(
+        "command",
+        WORDS,
+        "Program and arguments; `{self}` is Stillwell.",
+    );
+    pub(in super::super) const ENVIRONMENT: Field =
+        optional("environment", TEXT_MAP, "Variables set besides PATH.");
+    pub(in super::super) const INHERIT_ENVIRONMENT: Field = optional(
+        "inherit_environment",
+        Shape::Boolean,
+        "Whether ours is passed on.",
+    );
+    pub(in super::super) const DIRECTORY: Field =
+        optional("directory", Shape::Text, "Its working directory.");
+    pub(in super::super) const READY: Field = optional(
+        "ready",
+        Shape::Any(&[Shape::Words(&["immediately"]), Shape::Element(&PROBE)]),
+        "How it is known to be ready; else from the first generator's target.",
+    );
+    pub(in super::super) const CPUS: Field =
+        optional("cpus", placement::CPUS, "The CPUs that it may use.");
+    pub(in super::super) const MEMORY: Field =
+        optional("memory", SIZE, "The memory that it may use.");
+    pub(in super::super) const STOP: Field =
+        optional("stop", Shape::Element(&STOPPING), "How it is stopped.");
+    pub(in super::super) const MOUNTS: Field = optional(
+        "mounts",
+        Shape::List(&Shape::Element(&MOUNT)),
+        "Folders shown to it.",
+    );
+}
+
 pub(super) const SUBJECT: Element = Element {
     name: "subject",
     about: "The program being measured.",
@@ -74,31 +111,15 @@ pub(super) const SUBJECT: Element = Element {
             Shape::Text,
             "What reports call it; else its program's name.",
         ),
-        required(
-            "command",
-            COMMAND,
-            "Program and arguments; `{self}` is Stillwell.",
-        ),
-        optional("environment", TEXT_MAP, "Variables set besides PATH."),
-        optional(
-            "inherit_environment",
-            Shape::Boolean,
-            "Whether ours is passed on.",
-        ),
-        optional("directory", Shape::Text, "Its working directory."),
-        optional(
-            "ready",
-            Shape::Any(&[Shape::Words(&["immediately"]), Shape::Element(&READY)]),
-            "How it is known to be ready; else from the first generator's target.",
-        ),
-        optional("cpus", placement::CPUS, "The CPUs that it may use."),
-        optional("memory", SIZE, "The memory that it may use."),
-        optional("stop", Shape::Element(&STOP), "How it is stopped."),
-        optional(
-            "mounts",
-            Shape::List(&Shape::Element(&MOUNT)),
-            "Folders shown to it.",
-        ),
+        field::COMMAND,
+        field::ENVIRONMENT,
+        field::INHERIT_ENVIRONMENT,
+        field::DIRECTORY,
+        field::READY,
+        field::CPUS,
+        field::MEMORY,
+        field::STOP,
+        field::MOUNTS,
     ],
     one_of: &[],
 };

@@ -1,10 +1,14 @@
 //! `timeline`.
 
-use stillwell_legacy::{Node, code};
-use stillwell_plan::{StepAction, StepPlan, SubjectSignal};
+mod check;
+mod sink;
+mod subject;
+
+use stillwell_legacy::{Node, Placed, Span, code};
+use stillwell_plan::{GeneratorPlan, SinkPlan, StepAction, StepPlan, SubjectSignal, WhenFull};
 use stillwell_units::Nanos;
 
-use super::Door;
+use super::{Door, network};
 use crate::schema::{DURATION, Element, Shape, optional, required};
 
 const SIGNAL_WORDS: [(&str, SubjectSignal); 9] = [
@@ -24,6 +28,24 @@ pub(super) const SIGNAL: Shape = Shape::Words(&[
     "CONT", "HUP", "INT", "KILL", "QUIT", "STOP", "TERM", "USR1", "USR2",
 ]);
 
+const FILE: Element = Element {
+    name: "file step",
+    about: "Moves or empties the log that a generator writes.",
+    fields: &[
+        required(
+            "id",
+            Shape::Text,
+            "The generator, a `file_gen` with a `log`.",
+        ),
+        required(
+            "rotate",
+            Shape::Words(&["rename", "copy_truncate", "truncate"]),
+            "It gets another name and a new file its own, it is copied and emptied, or emptied.",
+        ),
+    ],
+    one_of: &[],
+};
+
 pub(super) const STEP: Element = Element {
     name: "timeline step",
     about: "Something that happens at a set time.",
@@ -35,45 +57,150 @@ pub(super) const STEP: Element = Element {
         ),
         optional("signal", SIGNAL, "Sends the subject a signal."),
         optional("note", Shape::Text, "Writes a note into the capture."),
+        optional(
+            "sink",
+            Shape::Element(&sink::STEP),
+            "Changes how a sink behaves.",
+        ),
+        optional(
+            "subject",
+            subject::SHAPE,
+            "Pauses, ends, starts or restarts the subject.",
+        ),
+        optional(
+            "file",
+            Shape::Element(&FILE),
+            "Moves or empties the log that a generator writes.",
+        ),
+        optional(
+            "network",
+            Shape::Element(&network::NETWORK),
+            "Changes the links of a rig with `network`; what is left out stays.",
+        ),
     ],
-    one_of: &["signal", "note"],
+    one_of: &["signal", "note", "sink", "subject", "file", "network"],
 };
 
 pub(super) fn read_signal(door: &Door<'_>, node: &Node) -> Option<SubjectSignal> {
     door.reader.word(node, "signal", &SIGNAL_WORDS)
 }
 
+/// What steps are held against.
+pub(super) struct Around<'a> {
+    pub(super) measure: Nanos,
+    pub(super) sinks: &'a [Placed<SinkPlan>],
+    pub(super) generators: Vec<&'a GeneratorPlan>,
+    /// Whether the subject stands in a network of its own.
+    pub(super) has_network: bool,
+}
+
+/// A step, and where it stands.
+struct Step {
+    plan: StepPlan,
+    /// The whole step.
+    span: Span,
+    /// What it acts on: the name of a sink or generator, if it has one.
+    name: Option<Span>,
+}
+
 /// The steps in the order of time; one behind the end of `measure` never comes.
-pub(super) fn read_timeline(door: &Door<'_>, node: &Node, measure: Nanos) -> Vec<StepPlan> {
+pub(super) fn read_timeline(door: &Door<'_>, node: &Node, around: &Around<'_>) -> Vec<StepPlan> {
     let items = door.reader.list(node).unwrap_or_default();
     let steps = items
         .iter()
-        .filter_map(|item| read_step(door, item, measure));
-    let mut steps: Vec<StepPlan> = steps.collect();
-    steps.sort_by_key(|step| step.at);
-    steps
+        .filter_map(|item| read_step(door, item, around.measure));
+    let mut steps: Vec<Step> = steps.flatten().collect();
+    // Stable: steps of one time happen in the order in which they are written.
+    steps.sort_by_key(|step| step.plan.at);
+    check::check(door.reader, &steps, around);
+    steps.into_iter().map(|step| step.plan).collect()
 }
 
-fn read_step(door: &Door<'_>, node: &Node, measure: Nanos) -> Option<StepPlan> {
+fn read_step(door: &Door<'_>, node: &Node, measure: Nanos) -> Option<Vec<Step>> {
     let reader = door.reader;
     let map = reader.map(node, &STEP.keys())?;
     let at_node = map.required("at");
     let at = at_node.and_then(|node| reader.parsed::<Nanos>(node));
-    if let (Some(node), Some(at)) = (at_node, at)
-        && at >= measure
-    {
-        let message = format!("this step never comes: the measured phase takes {measure}");
-        let error = reader.error(code::OUT_OF_RANGE, node.span, message);
-        reader.report(error.label(format!("must lie before {measure}")));
+    if let (Some(node), Some(at)) = (at_node, at) {
+        check_time(door, node.span, at, measure);
     }
-    let action = match map.one_of(STEP.one_of)? {
-        ("signal", node) => read_signal(door, node).map(StepAction::Signal),
-        (_, node) => reader
-            .text(node)
-            .map(|text| StepAction::Note(text.to_owned())),
+    let mut name = None;
+    let mut named = |node: &Node| name = node.entry("id").map(|id| id.span);
+    let once = |action: Option<StepAction>| action.map(|action| vec![(Nanos::ZERO, action)]);
+    let (kind, what) = map.one_of(STEP.one_of)?;
+    let actions = match kind {
+        "signal" => once(read_signal(door, what).map(StepAction::Signal)),
+        "sink" => {
+            named(what);
+            once(sink::read(door, what))
+        }
+        "subject" => subject::read(door, what, |after, span| {
+            let start = at.map(|at| at + after);
+            start.is_none_or(|start| check_time(door, span, start, measure))
+        }),
+        "file" => {
+            named(what);
+            once(read_file(door, what))
+        }
+        "network" => once(network::read_change(door, what)),
+        _ => once(
+            reader
+                .text(what)
+                .map(|text| StepAction::Note(text.to_owned())),
+        ),
     };
-    Some(StepPlan {
-        at: at?,
-        action: action?,
+    let at = at?;
+    let steps = actions?.into_iter().map(|(after, action)| Step {
+        plan: StepPlan {
+            at: at + after,
+            action,
+        },
+        span: what.span,
+        name,
+    });
+    Some(steps.collect())
+}
+
+/// Whether a step at this time comes.
+fn check_time(door: &Door<'_>, span: Span, at: Nanos, measure: Nanos) -> bool {
+    if at < measure {
+        return true;
+    }
+    let message = format!("this step never comes: the measured phase takes {measure}");
+    let error = door.reader.error(code::OUT_OF_RANGE, span, message);
+    let label = format!("must lie before {measure}");
+    door.reader.report(error.label(label));
+    false
+}
+
+fn read_file(door: &Door<'_>, node: &Node) -> Option<StepAction> {
+    let map = door.reader.map(node, &FILE.keys())?;
+    let id = map.required("id").and_then(|node| door.filled(node));
+    let words = WhenFull::ALL.map(|one| (one.name(), one));
+    let rotate = map
+        .required("rotate")
+        .and_then(|node| door.reader.word(node, "rotation", &words));
+    Some(StepAction::File {
+        id: id?.to_owned(),
+        rotate: rotate?,
     })
+}
+
+/// A share such as `10%`, from 0 to 100, as so many of a million.
+pub(super) fn read_share(door: &Door<'_>, node: &Node) -> Option<u32> {
+    let text = door.reader.text(node)?;
+    let number = text.trim().strip_suffix('%');
+    let share = number.and_then(|number| number.trim().parse::<f64>().ok());
+    match share {
+        Some(share) if (0.0..=100.0).contains(&share) => {
+            u32::try_from(stillwell_units::floor_to_u64((share * 1e4).round())).ok()
+        }
+        _ => {
+            let message = format!("`{text}` is not a share");
+            let error = door.reader.error(code::BAD_VALUE, node.span, message);
+            door.reader
+                .report(error.label("write a percentage from 0% to 100%, such as `0.5%`"));
+            None
+        }
+    }
 }

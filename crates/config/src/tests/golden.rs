@@ -118,6 +118,8 @@ fn the_file_with_everything_uses_every_key_of_the_schema() {
         STAMPS,
         FILE_SINK,
         super::subjects::FINE,
+        super::faults::EVERY_STEP,
+        super::faults::LINKS,
     ] {
         let (root, _) = parse(&Source::new("a.yaml", text)).unwrap();
         collect_keys(&root, &mut used);

@@ -9,9 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stillwell_metric::Outcome;
-use stillwell_plan::FileLayout;
-use stillwell_units::Seed;
+use stillwell_plan::{FileLayout, WhenFull};
+use stillwell_scope::clock;
+use stillwell_units::{Moment, Nanos, Seed};
 use stillwell_wire::DialError;
+use tokio::time::sleep;
 
 use super::{Failure, Transport};
 
@@ -27,6 +29,24 @@ pub(crate) struct Files {
 struct Shared {
     bytes_max: u64,
     naming: Naming,
+    /// What was asked for last, and how often anything was.
+    asked: Mutex<Option<WhenFull>>,
+    asked_count: AtomicU64,
+}
+
+/// Moves or empties the log that a generator writes, while it writes.
+#[derive(Clone, Debug)]
+pub struct FileControl {
+    shared: Arc<Shared>,
+}
+
+impl FileControl {
+    /// Has the log moved or emptied before the next block.
+    pub fn rotate(&self, how: WhenFull) {
+        let asked = self.shared.asked.lock();
+        *asked.unwrap_or_else(PoisonError::into_inner) = Some(how);
+        self.shared.asked_count.fetch_add(1, Ordering::Release);
+    }
 }
 
 #[derive(Debug)]
@@ -41,12 +61,26 @@ enum Naming {
         /// Logs that no connection writes to.
         free: Mutex<Vec<PathBuf>>,
     },
+    Log {
+        path: PathBuf,
+        full: WhenFull,
+        rotations: u8,
+        settle: Nanos,
+    },
     Appended {
         path: PathBuf,
     },
 }
 
 impl Files {
+    /// What moves or empties its log while it is written; none of other layouts.
+    pub(crate) fn control(&self) -> Option<FileControl> {
+        let is_log = matches!(self.shared.naming, Naming::Log { .. });
+        is_log.then(|| FileControl {
+            shared: Arc::clone(&self.shared),
+        })
+    }
+
     pub(super) fn new(layout: &FileLayout, bytes_max: u64, files: u16, seed: &Seed) -> Self {
         let naming = match layout {
             FileLayout::Numbered { template, delete } => Naming::Numbered {
@@ -68,10 +102,26 @@ impl Files {
                     free: Mutex::new(names.collect()),
                 }
             }
+            FileLayout::Log {
+                path,
+                full,
+                rotations,
+                settle,
+            } => Naming::Log {
+                path: path.clone(),
+                full: *full,
+                rotations: *rotations,
+                settle: *settle,
+            },
             FileLayout::Appended { path } => Naming::Appended { path: path.clone() },
         };
         Self {
-            shared: Arc::new(Shared { bytes_max, naming }),
+            shared: Arc::new(Shared {
+                bytes_max,
+                naming,
+                asked: Mutex::default(),
+                asked_count: AtomicU64::new(0),
+            }),
         }
     }
 }
@@ -101,6 +151,10 @@ pub(crate) struct Open {
     /// `None` where a new one is to be begun.
     file: Option<File>,
     written: u64,
+    /// From when on a log that is full may make room.
+    settled: Moment,
+    /// How often it has done what was asked for.
+    asked_count: u64,
 }
 
 impl Open {
@@ -112,13 +166,15 @@ impl Open {
                 let mut free = free.lock().unwrap_or_else(PoisonError::into_inner);
                 free.pop().ok_or(io::ErrorKind::NotFound)?
             }
-            Naming::Appended { path } => path.clone(),
+            Naming::Appended { path } | Naming::Log { path, .. } => path.clone(),
         };
         let mut open = Self {
             shared: Arc::clone(shared),
             path,
             file: None,
             written: 0,
+            settled: Moment::new(0),
+            asked_count: shared.asked_count.load(Ordering::Acquire),
         };
         open.create()?;
         Ok(open)
@@ -130,8 +186,9 @@ impl Open {
         }
         let mut options = OpenOptions::new();
         match &self.shared.naming {
-            // What somebody else wrote, or we before, stays.
-            Naming::Appended { .. } => options.append(true),
+            // What somebody else wrote, or we before, stays; and after a truncation the
+            // end is the beginning.
+            Naming::Appended { .. } | Naming::Log { .. } => options.append(true),
             Naming::Numbered { .. } | Naming::Rotated { .. } => options.write(true).truncate(true),
         };
         let file = options.create(true).open(&self.path)?;
@@ -141,7 +198,11 @@ impl Open {
 
     /// Writes a whole block, to the next file where this one is full.
     fn write(&mut self, block: &[u8]) -> io::Result<usize> {
+        self.rotate_if_asked()?;
         if self.written > self.shared.bytes_max {
+            if self.settles_in() > Nanos::ZERO {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
             self.roll()?;
         }
         let file = match &mut self.file {
@@ -150,7 +211,37 @@ impl Open {
         };
         file.write_all(block)?;
         self.written += block.len() as u64;
+        if let Naming::Log { settle, .. } = &self.shared.naming
+            && self.written > self.shared.bytes_max
+        {
+            self.settled = clock::now() + *settle;
+        }
         Ok(block.len())
+    }
+
+    /// Does what a step of the timeline asked for since the last block.
+    fn rotate_if_asked(&mut self) -> io::Result<()> {
+        let count = self.shared.asked_count.load(Ordering::Acquire);
+        if std::mem::replace(&mut self.asked_count, count) == count {
+            return Ok(());
+        }
+        let asked = self.shared.asked.lock();
+        let asked = *asked.unwrap_or_else(PoisonError::into_inner);
+        if let (Some(how), Naming::Log { rotations, .. }) = (asked, &self.shared.naming)
+            && !self.make_room(how, *rotations)?
+        {
+            self.file = None;
+            self.written = 0;
+        }
+        Ok(())
+    }
+
+    /// So long a log that is full leaves its reader alone.
+    fn settles_in(&self) -> Nanos {
+        match &self.shared.naming {
+            Naming::Log { settle, .. } if *settle > Nanos::ZERO => self.settled.since(clock::now()),
+            _ => Nanos::ZERO,
+        }
     }
 
     /// The next block begins a new file.
@@ -167,12 +258,42 @@ impl Open {
                 self.path = numbered(template, next);
             }
             Naming::Rotated { rotations, .. } => rotate(&self.path, *rotations)?,
+            Naming::Log {
+                full, rotations, ..
+            } => {
+                if self.make_room(*full, *rotations)? {
+                    return Ok(());
+                }
+            }
             // However long it grows.
             Naming::Appended { .. } => {}
         }
         self.file = None;
         self.written = 0;
         Ok(())
+    }
+}
+
+impl Open {
+    /// Moves or empties a log that is full; whether the same file goes on.
+    fn make_room(&mut self, full: WhenFull, rotations: u8) -> io::Result<bool> {
+        match (full, &self.file) {
+            (WhenFull::Rename, _) | (_, None) => {
+                rotate(&self.path, rotations)?;
+                return Ok(false);
+            }
+            (WhenFull::CopyTruncate, Some(file)) => {
+                let older = older(&self.path, rotations);
+                shift(&older)?;
+                if let Some(newest) = older.first() {
+                    fs::copy(&self.path, newest)?;
+                }
+                file.set_len(0)?;
+            }
+            (WhenFull::Truncate, Some(file)) => file.set_len(0)?,
+        }
+        self.written = 0;
+        Ok(true)
     }
 }
 
@@ -192,13 +313,23 @@ fn numbered(template: &str, next: &AtomicU64) -> PathBuf {
 
 /// Moves each part of the log at `path` to the next older name; the oldest goes.
 fn rotate(path: &Path, rotations: u8) -> io::Result<()> {
-    let older = (0..rotations).map(|age| {
+    let mut names = vec![path.to_owned()];
+    names.extend(older(path, rotations));
+    shift(&names)
+}
+
+/// The names of the older parts of the log at `path`, the newest first.
+fn older(path: &Path, rotations: u8) -> Vec<PathBuf> {
+    let names = (0..rotations).map(|age| {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".{age}"));
         PathBuf::from(name)
     });
-    let mut names = vec![path.to_owned()];
-    names.extend(older);
+    names.collect()
+}
+
+/// Moves what has each of `names` to the next one; what has the last one goes.
+fn shift(names: &[PathBuf]) -> io::Result<()> {
     if let Some(oldest) = names.last() {
         pass_if_absent(fs::remove_file(oldest))?;
     }
@@ -234,7 +365,9 @@ impl Transport for Files {
         connection.borrow_mut().write(bytes)
     }
 
-    async fn writable(_connection: &Self::Connection) -> io::Result<()> {
+    async fn writable(connection: &Self::Connection) -> io::Result<()> {
+        let length = connection.borrow().settles_in();
+        sleep(length.as_duration()).await;
         Ok(())
     }
 
@@ -291,6 +424,56 @@ mod tests {
         }
         assert_eq!(fs::read(&path).unwrap(), b"before\na\nb\na\nb\n");
         assert_eq!(names(folder.path()), ["in"]);
+    }
+
+    #[test]
+    fn a_log_that_is_full_keeps_its_name() {
+        for (full, older) in [
+            (WhenFull::Rename, &["a.log.0", "a.log.1"][..]),
+            (WhenFull::CopyTruncate, &["a.log.0", "a.log.1"]),
+            (WhenFull::Truncate, &[]),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a.log");
+            let layout = FileLayout::Log {
+                path: path.clone(),
+                full,
+                rotations: 2,
+                settle: Nanos::ZERO,
+            };
+            let files = Files::new(&layout, 3, 1, &Seed::from_number(1));
+            let mut open = Open::begin(&files.shared).unwrap();
+            for number in 0..5 {
+                open.write(format!("{number}\n").as_bytes()).unwrap();
+            }
+            // The fifth event begins the third part: two are as long as a part may be.
+            assert_eq!(fs::read(&path).unwrap(), b"4\n", "{full:?}");
+            assert_eq!(names(folder.path())[1..], *older, "{full:?}");
+            for (name, text) in older.iter().zip(["2\n3\n", "0\n1\n"]) {
+                assert_eq!(fs::read_to_string(folder.path().join(name)).unwrap(), text);
+            }
+        }
+    }
+
+    #[test]
+    fn a_log_that_settles_is_left_alone_before_it_is_emptied() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.log");
+        let layout = FileLayout::Log {
+            path: path.clone(),
+            full: WhenFull::Truncate,
+            rotations: 0,
+            settle: Nanos::from_secs(3600),
+        };
+        let files = Files::new(&layout, 1, 1, &Seed::from_number(1));
+        let mut open = Open::begin(&files.shared).unwrap();
+        open.write(b"whole\n").unwrap();
+        let refused = open.write(b"later\n").unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(fs::read(&path).unwrap(), b"whole\n");
+        open.settled = Moment::new(0);
+        open.write(b"later\n").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"later\n");
     }
 
     #[test]

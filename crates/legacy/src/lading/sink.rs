@@ -52,6 +52,7 @@ pub(super) fn read_all(reader: &Reader, nodes: &[&Node]) -> Vec<Placed<SinkPlan>
                 protocol: sink.value,
                 workers: 1,
                 limit: None,
+                lines: None,
             };
             sinks.push(Placed {
                 value,

@@ -58,6 +58,7 @@ impl Shell {
         let probe = SubjectProbe {
             pid: self.child.id(),
             ran_before: false,
+            is_again: false,
             cgroup: CgroupFiles::default(),
         };
         SubjectReader::new(Path::new("/proc"), probe)

@@ -58,6 +58,7 @@ async fn receive(
             Some(Ok(datagram)) => {
                 core.keep_to_limit(datagram.len()).await;
                 take_in(core, &datagram);
+                core.write_out().await;
             }
             Some(Err(_)) => select! {
                 () = core.token.cancelled() => {}
@@ -73,7 +74,7 @@ fn take_in(core: &Core, datagram: &Bytes) {
     let whole = datagram.strip_suffix(b"\n").unwrap_or(datagram).len();
     let mut start = 0;
     for end in memchr_iter(b'\n', &datagram[..whole]).chain([whole]) {
-        if core.buffer.try_reserve(1) {
+        if core.try_reserve(1, end - start) {
             core.take_one(datagram.slice(start..end));
         } else {
             core.drop_events(1);

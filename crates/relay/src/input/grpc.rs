@@ -114,6 +114,7 @@ async fn answer(core: &Core, call: &Incoming) -> u32 {
     };
     // Waits while the buffer is full; the caller waits with it.
     core.take_in(Bytes::from(lines), false).await;
+    core.kept().await;
     OK
 }
 

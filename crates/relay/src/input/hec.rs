@@ -65,19 +65,21 @@ async fn take(core: &Core, acks: &Cell<u64>, lines: Vec<u8>) -> Answer {
     if events == 0 {
         return refuse(400, "No data", 5);
     }
-    if events > core.buffer.capacity() {
+    let bytes = lines.len() - events;
+    if !core.can_hold(events, bytes) {
         return Answer::status(413);
     }
     if core.refuses(events) {
         return refuse(503, "Server is busy", 9);
     }
-    if timeout(WAIT_MAX, core.buffer.reserve(events))
+    if timeout(WAIT_MAX, core.reserve(events, bytes))
         .await
         .is_err()
     {
         return refuse(503, "Server is busy", 9);
     }
     core.take_in(Bytes::from(lines), true).await;
+    core.kept().await;
     let ack = acks.get();
     acks.set(ack + 1);
     let body = format!(r#"{{"text":"Success","code":0,"ackId":{ack}}}"#);

@@ -33,18 +33,20 @@ async fn answer(core: &Core, request: Request) -> Answer {
         body.push(b'\n');
     }
     let events = memchr_iter(b'\n', &body).count();
-    if events > core.buffer.capacity() {
+    let bytes = body.len() - events;
+    if !core.can_hold(events, bytes) {
         return Answer::status(413);
     }
     if core.refuses(events) {
         return Answer::status(503);
     }
-    if timeout(WAIT_MAX, core.buffer.reserve(events))
+    if timeout(WAIT_MAX, core.reserve(events, bytes))
         .await
         .is_err()
     {
         return Answer::status(503);
     }
     core.take_in(Bytes::from(body), true).await;
+    core.kept().await;
     Answer::status(200)
 }

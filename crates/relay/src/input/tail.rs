@@ -1,9 +1,10 @@
 //! The files of a folder that end in `.log`, read as they grow. A file that is
-//! renamed is read to its end; one that is replaced is another file.
+//! renamed is read to its end; one that is replaced is another file, and one that was
+//! emptied is read from its beginning.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::rc::Rc;
@@ -30,6 +31,8 @@ const BUFFER_BYTES: usize = 256 << 10;
 struct Tail {
     file: File,
     splitter: Splitter,
+    /// What of it has been read.
+    read: u64,
     /// Whether it was found under a name that is looked for this time.
     is_named: bool,
 }
@@ -90,6 +93,7 @@ fn find(folder: &Path, tails: &mut HashMap<(u64, u64), Tail>) -> io::Result<()> 
             .or_insert_with(|| Tail {
                 file,
                 splitter: Splitter::default(),
+                read: 0,
                 is_named: true,
             });
         tail.is_named = true;
@@ -100,10 +104,17 @@ fn find(folder: &Path, tails: &mut HashMap<(u64, u64), Tail>) -> io::Result<()> 
 /// Reads what a file has grown by, at most one buffer; gives whether that was
 /// anything.
 async fn read_on(core: &Core, tail: &mut Tail, buffer: &mut [u8]) -> io::Result<bool> {
+    if tail.file.metadata()?.len() < tail.read {
+        tail.file.seek(SeekFrom::Start(0))?;
+        tail.read = 0;
+        // What was begun before has no end any more.
+        tail.splitter = Splitter::default();
+    }
     let length = tail.file.read(buffer)?;
     if length == 0 {
         return Ok(false);
     }
+    tail.read += length as u64;
     add(&core.counters.bytes_in, length as u64);
     let lines = tail.splitter.take(&buffer[..length]);
     core.take_in(lines.bytes, false).await;

@@ -10,7 +10,6 @@ use tokio::net::{UdpSocket, UnixDatagram};
 
 use super::backoff::Backoff;
 use crate::core::Core;
-use crate::counters::add;
 use crate::endpoint::Endpoint;
 
 /// Events taken from the buffer in one go.
@@ -43,7 +42,7 @@ pub(super) async fn send_on(core: &Core, endpoint: &Endpoint) {
             if sent {
                 core.handed_over(1, event.len() as u64);
             } else {
-                add(&core.counters.events_dropped, 1);
+                core.gave_up(1);
             }
         }
     }

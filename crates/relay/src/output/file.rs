@@ -31,7 +31,10 @@ pub(super) async fn send_on(core: &Core, path: &Path) {
                 Ok(0) | Err(_) => {
                     if core.token.is_cancelled() {
                         let left = memchr_iter(b'\n', rest).count() as u64;
-                        add(&core.counters.events_dropped, left);
+                        // On disk they are kept for the next relay.
+                        if core.disk.is_none() {
+                            add(&core.counters.events_dropped, left);
+                        }
                         batch.events -= left;
                         break;
                     }

@@ -9,7 +9,6 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::backoff::Backoff;
 use super::batch::Batch;
 use crate::core::Core;
-use crate::counters::add;
 
 /// Events in one request.
 const EVENTS_MAX: u64 = 1000;
@@ -61,7 +60,7 @@ pub(super) async fn send_on(core: &Core, destination: &Destination) {
                 }
                 // Sent again it would be refused again.
                 Ok(status @ 400..500) if !matches!(status, 408 | 429) => {
-                    add(&core.counters.events_dropped, batch.events);
+                    core.gave_up(batch.events);
                     break;
                 }
                 Ok(_) | Err(_) => backoff.wait().await,

@@ -65,6 +65,12 @@ fn expected(report: &RelayReport) -> BTreeMap<String, u64> {
         ("relay_parse_errors_total", report.parse_errors),
         ("relay_bytes_in_total", report.bytes_in),
         ("relay_bytes_out_total", report.bytes_out),
+        ("relay_events_recovered_total", report.events_recovered),
+        ("relay_torn_bytes_total", report.torn_bytes),
+        ("relay_disk_syncs_total", report.disk_syncs),
+        ("relay_disk_errors_total", report.disk_errors),
+        ("relay_events_kept", report.events_kept),
+        ("relay_disk_bytes", report.disk_bytes),
         ("relay_buffer_events", report.buffer_events),
         ("relay_hoard_bytes", report.hoard_bytes),
     ]

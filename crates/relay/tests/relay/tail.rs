@@ -1,7 +1,7 @@
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 
-use crate::support::{collect, options, run};
+use crate::support::{collect, listener, options, run};
 
 #[test]
 fn files_are_read_as_they_grow_and_to_their_end_once_they_are_renamed() {
@@ -25,4 +25,26 @@ fn files_are_read_as_they_grow_and_to_their_end_once_they_are_renamed() {
         assert!(all.contains(line), "{all}");
     }
     assert!(!all.contains("no\n"), "{all}");
+}
+
+#[test]
+fn what_was_written_after_a_truncation_was_never_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("a.log");
+    fs::write(&log, "one\nand more\n").unwrap();
+    let (listener, endpoint) = listener();
+    let input = format!("tail://{}", folder.path().display());
+    let relay = run(options(&input, &endpoint));
+    let mut out = BufReader::new(listener.accept().unwrap().0);
+    let mut line = String::new();
+    for expected in ["one\n", "and more\n"] {
+        out.read_line(&mut line).unwrap();
+        assert_eq!(std::mem::take(&mut line), expected);
+    }
+    let mut file = OpenOptions::new().append(true).open(&log).unwrap();
+    file.set_len(0).unwrap();
+    file.write_all(b"two\n").unwrap();
+    out.read_line(&mut line).unwrap();
+    assert_eq!(line, "two\n");
+    assert_eq!(relay.end().events_in, 3);
 }

@@ -318,3 +318,132 @@ fn load_that_has_an_end_is_drained_at_once() {
     };
     assert_eq!(rest, drained);
 }
+
+fn on_subject(at_millis: u64, change: SubjectChange) -> StepPlan {
+    StepPlan {
+        at: Nanos::from_millis(at_millis),
+        action: StepAction::Subject(change),
+    }
+}
+
+#[test]
+fn steps_of_one_time_happen_in_the_order_in_which_they_are_written() {
+    let notes = ["one", "two", "three"].map(|text| StepPlan {
+        at: Nanos::SECOND,
+        action: StepAction::Note(text.to_owned()),
+    });
+    let mut machine = machine(&notes);
+    play(&mut machine, &up_to_measure());
+    let done = play(
+        &mut machine,
+        &[(5, Event::Tick), (5, Event::Tick), (5, Event::Tick)],
+    );
+    let wanted = notes.map(|step| Action::Step(step.action));
+    assert_eq!(done, wanted);
+}
+
+#[test]
+fn a_subject_that_a_step_ends_comes_back_in_whatever_order_it_is_heard_of() {
+    use Event::{ReadyAgain, StartedAgain, SubjectEnded, SubjectExited, Tick};
+    let kill = SubjectChange::End(SubjectSignal::Kill);
+    let steps = [
+        on_subject(1000, kill),
+        on_subject(2000, SubjectChange::Start),
+    ];
+    let back = [Action::StartAgain, Action::AwaitReadyAgain];
+    let ends = [Action::EndSubject(SubjectSignal::Kill)];
+    // It ended before it was to start, or is still about to end then.
+    let quick = [(5, Tick), (5, SubjectExited), (5, SubjectEnded), (6, Tick)];
+    let slow = [(5, Tick), (6, Tick), (7, SubjectExited), (7, SubjectEnded)];
+    for course in [quick, slow] {
+        let mut machine = machine(&steps);
+        play(&mut machine, &up_to_measure());
+        let mut done = play(&mut machine, &course);
+        assert!(machine.is_without_subject());
+        done.extend(play(&mut machine, &[(7, StartedAgain), (8, ReadyAgain)]));
+        assert_eq!(done, [&ends[..], &back[..]].concat());
+        assert!(!machine.is_without_subject() && machine.failure().is_none());
+        // From here on an end is a death again.
+        play(&mut machine, &[(8, SubjectExited)]);
+        assert!(matches!(
+            machine.failure(),
+            Some(RunOutcome::SubjectDied { .. })
+        ));
+    }
+}
+
+#[test]
+fn a_drain_waits_for_a_subject_that_is_not_back_and_fails_without_it() {
+    let restart = [
+        on_subject(4000, SubjectChange::End(SubjectSignal::Term)),
+        on_subject(4000, SubjectChange::Start),
+    ];
+    let course = [
+        (8, Event::Tick),
+        (8, Event::Tick),
+        (9, Event::Tick),
+        (10, Event::Quiet),
+    ];
+    let drained = || {
+        let mut machine = machine(&restart);
+        play(&mut machine, &up_to_measure());
+        play(&mut machine, &course);
+        assert_eq!(machine.phase(), Phase::Drain);
+        machine
+    };
+    let mut back = drained();
+    let events = [
+        Event::SubjectEnded,
+        Event::StartedAgain,
+        Event::ReadyAgain,
+        Event::Quiet,
+    ];
+    for event in events {
+        back.next(at(11), event);
+    }
+    assert_eq!((back.phase(), back.failure()), (Phase::Stop, None));
+    let mut gone = drained();
+    gone.next(at(12), Event::Tick);
+    assert_eq!(gone.phase(), Phase::Stop);
+    assert!(matches!(
+        gone.failure(),
+        Some(RunOutcome::PartFailed { part, .. }) if part == RESTART
+    ));
+}
+
+#[test]
+fn a_subject_that_is_not_ready_again_in_time_or_dies_on_its_way_fails_the_run() {
+    let restart = [
+        on_subject(0, SubjectChange::End(SubjectSignal::Term)),
+        on_subject(0, SubjectChange::Start),
+    ];
+    let begun = || {
+        let plan = PhasesPlan {
+            measure: Nanos::from_secs(60),
+            ready: Nanos::from_secs(10),
+            warmup: Nanos::from_secs(2),
+            ..PhasesPlan::default()
+        };
+        let mut machine = Machine::new(plan, &restart, Nanos::from_secs(6));
+        machine.begin(at(0));
+        play(&mut machine, &up_to_measure());
+        play(&mut machine, &[(4, Event::Tick), (4, Event::Tick)]);
+        play(
+            &mut machine,
+            &[(5, Event::SubjectEnded), (5, Event::StartedAgain)],
+        );
+        machine
+    };
+    let mut late = begun();
+    // Its time, and what the probe may take to say so.
+    assert_eq!(late.deadline(), at(16));
+    late.next(at(16), Event::Tick);
+    let mut dead = begun();
+    dead.next(at(6), Event::SubjectExited);
+    let mut broken = begun();
+    broken.next(at(6), Event::NotAgain("no such file".to_owned()));
+    for machine in [late, dead, broken] {
+        assert_eq!(machine.phase(), Phase::Stop);
+        assert!(machine.failure().is_some());
+    }
+}

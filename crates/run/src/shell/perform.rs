@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use stillwell_capture::SubjectEnd;
 use stillwell_generator::Prepared;
+use stillwell_metric::Shard;
 use stillwell_observer::{SubjectProbe, Watched};
-use stillwell_plan::{Phase, StepAction, SubjectKind};
+use stillwell_plan::{Phase, SubjectKind};
 use stillwell_scope::{Place, clock, explain};
-use stillwell_subject::wait_ready;
 use stillwell_units::Moment;
 
 use crate::machine::{Action, Event};
@@ -15,6 +15,7 @@ use crate::page;
 use crate::parts::Parts;
 use crate::request::Progress;
 use crate::shell::{MARK_MAX, Shell, Told};
+use crate::steps;
 use crate::subject::{self, Stage};
 use crate::together::Link;
 
@@ -28,6 +29,9 @@ impl Shell {
             Action::Meet => self.meet(),
             Action::StartLoad => self.start_load(),
             Action::Step(step) => self.step(&step),
+            Action::EndSubject(signal) => self.end_subject(signal),
+            Action::StartAgain => self.start_again(),
+            Action::AwaitReadyAgain => self.await_ready_again(),
             Action::StopLoad => self.stop_load.cancel(),
             Action::AwaitQuiet => self.quiet_since = Some((clock::now(), self.received())),
             Action::StopSubject => self.stop_subject(),
@@ -80,7 +84,7 @@ impl Shell {
         }
     }
 
-    fn place(&self) -> Place {
+    pub(super) fn place(&self) -> Place {
         let division = self.stage.as_ref().map(|stage| &stage.division);
         Place {
             cpus: division.and_then(|division| division.ours.clone()),
@@ -97,10 +101,18 @@ impl Shell {
         if let Err(reason) = self.serve_page() {
             return self.happen(Event::PrepareFailed(reason));
         }
-        let (plan, tell) = (self.request.plan.clone(), self.tell.clone());
-        let run = self.request.run;
+        if let Some(reason) = steps::refusal(&self.request.plan) {
+            return self.happen(Event::PrepareFailed(reason));
+        }
+        if let Err(reason) = self.start_links() {
+            return self.happen(Event::PrepareFailed(reason));
+        }
+        let plan = self.request.plan.placed(&self.request.places);
+        let (run, tell) = (self.request.run, self.tell.clone());
+        let network = self.links.as_ref().map(|links| links.sinks().clone());
         self.spawn("prepare", move |_| {
-            let parts = Parts::prepare(&plan, &run).map_err(|error| explain(&error));
+            let parts = Parts::prepare(&plan, &run, network.as_ref());
+            let parts = parts.map_err(|error| explain(&error));
             tell.send(Told::Prepared(parts))?;
             Ok(())
         });
@@ -119,7 +131,9 @@ impl Shell {
         self.shards = parts.shards();
         self.ledger.clone_from(&parts.ledger);
         self.sinks = parts.sinks.iter().flat_map(|sink| sink.shards()).collect();
-        let place = self.place();
+        self.controls = parts.controls;
+        let mut place = self.place();
+        place.network = self.links.as_ref().map(|links| links.sinks().clone());
         for sink in parts.sinks {
             if let Err(error) = sink.start(&mut self.scope, &place) {
                 return self.happen(Event::PrepareFailed(explain(&error)));
@@ -136,34 +150,27 @@ impl Shell {
     }
 
     fn start_subject(&mut self) {
-        let plan = self.request.plan.subject.filled(&self.request.places);
-        let Some(stage) = &self.stage else { return };
-        match stage.start(&plan, &self.request) {
-            Ok(subject) => self.subject = subject,
-            Err(error) => {
-                let reason = subject::describe_start(&error);
-                return self.happen(Event::StartFailed(reason));
-            }
+        match self.launch(false) {
+            Ok(()) => self.happen(Event::Started),
+            Err(reason) => self.happen(Event::StartFailed(reason)),
         }
-        let tell = self.tell.clone();
-        let watched = self.subject.watch(&mut self.scope, move |exit| {
-            // The conductor is gone only where the run is over.
-            drop(tell.send(Told::Exited(exit)));
-        });
-        if let Err(error) = watched.and_then(|()| self.start_sampler()) {
-            return self.happen(Event::StartFailed(explain(&error)));
-        }
-        self.happen(Event::Started);
     }
 
-    fn start_sampler(&mut self) -> std::io::Result<()> {
+    /// What of the subject is read; `is_again` where it was watched before.
+    pub(super) fn subject_probe(&self, is_again: bool) -> Option<SubjectProbe> {
         let cgroup = self.stage.as_ref().and_then(|stage| stage.cgroup.as_ref());
-        let subject = self.subject.pid().map(|pid| SubjectProbe {
+        self.subject.pid().map(|pid| SubjectProbe {
             ran_before: matches!(self.request.plan.subject.kind, SubjectKind::Pid(_)),
             pid,
             cgroup: cgroup.map(subject::cgroup_files).unwrap_or_default(),
-        });
+            is_again,
+        })
+    }
+
+    pub(super) fn start_sampler(&mut self) -> std::io::Result<()> {
+        let subject = self.subject_probe(false);
         let mut shards = std::mem::take(&mut self.shards);
+        shards.extend(self.restarts.clone().map(|own| own as Arc<dyn Shard>));
         if let Some(link) = &self.link {
             shards.push(Arc::new(link.beside()));
             if let Some(probe) = &subject {
@@ -189,21 +196,7 @@ impl Shell {
     }
 
     fn await_ready(&mut self) {
-        let plan = self.request.plan.subject.filled(&self.request.places);
-        let (subject, tell) = (self.subject.clone(), self.tell.clone());
-        // The probe knows best what did not come; the machine waits for its answer.
-        let deadline = clock::now() + self.request.plan.phases.ready;
-        let place = self.place();
-        let started = self.scope.worker(place, "ready", move |token| async move {
-            let ready = wait_ready(&plan.ready, &subject, deadline, &token).await;
-            // Without the subject's handle: the last one ends it.
-            drop(subject);
-            tell.send(Told::Ready(ready.map_err(|error| explain(&error))))?;
-            Ok(())
-        });
-        if let Err(error) = started {
-            self.happen(Event::NotReady(explain(&error)));
-        }
+        self.probe(Told::Ready);
     }
 
     fn meet(&self) {
@@ -235,17 +228,6 @@ impl Shell {
         }
     }
 
-    fn step(&mut self, step: &StepAction) {
-        let what = match step {
-            StepAction::Note(text) => text.clone(),
-            StepAction::Signal(signal) => match self.subject.signal(*signal) {
-                Ok(()) => format!("sent {signal:?} to the subject"),
-                Err(error) => format!("could not send {signal:?}: {}", explain(&error)),
-            },
-        };
-        self.record.event(self.machine.phase(), what);
-    }
-
     fn stop_subject(&mut self) {
         let (subject, tell) = (self.subject.clone(), self.tell.clone());
         let plan = self.request.plan.subject.stop;
@@ -266,9 +248,12 @@ impl Shell {
         );
         self.sampler = None;
         let ends = scope.close(deadline);
+        self.links_end();
         self.take_beats();
         self.parts_ended(&ends);
         self.record.manifest.subject = self.subject_end();
+        let restarts = self.restarts.as_ref();
+        self.record.manifest.restarts = restarts.map_or_else(Vec::new, |all| all.all());
         let received = self.sinks.iter().map(|shard| shard.received_at.total());
         let last = received.max().filter(|at| *at > 0);
         self.record.manifest.last_received = last.map(Moment::new);
@@ -287,7 +272,7 @@ impl Shell {
 
     /// Starts a thread of the control plane; where the kernel gives none, the run
     /// ends.
-    fn spawn(
+    pub(super) fn spawn(
         &mut self,
         name: &str,
         body: impl FnOnce(&stillwell_scope::Token) -> Result<(), stillwell_scope::PartError>

@@ -116,6 +116,7 @@ impl Shell {
             self.quiet_since = Some((now, received_now));
         } else if now.since(since) >= self.quiet_enough()
             && self.load_over.iter().all(Token::is_cancelled)
+            && !self.machine.is_without_subject()
         {
             self.quiet_since = None;
             self.was_quiet = true;

@@ -80,6 +80,7 @@ fn plan() -> RigPlan {
             },
             workers: 1,
             limit: None,
+            lines: None,
         }],
         subject: subject_plan(),
         observer: ObserverPlan::default(),
@@ -93,6 +94,7 @@ fn plan() -> RigPlan {
         isolation: IsolationPlan {
             network: Wanted::IfPossible,
             cgroup: Wanted::IfPossible,
+            links: None,
         },
         placement: PlacementPlan::default(),
         checks: Vec::new(),

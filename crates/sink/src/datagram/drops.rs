@@ -15,11 +15,14 @@ pub(super) struct Drops {
     inode: u64,
     /// The table that lists it.
     table: &'static str,
+    /// Drops of the sockets that the sink had before.
+    before: u64,
 }
 
 impl Drops {
-    /// Of `socket`; `None` where no table of the kernel's lists it.
-    pub(super) fn of(socket: &impl AsFd) -> Option<Self> {
+    /// Of `socket`, on top of those `before`; `None` where no table of the kernel's
+    /// lists it.
+    pub(super) fn of(socket: &impl AsFd, before: u64) -> Option<Self> {
         let descriptor = socket.as_fd().as_raw_fd();
         let inode = fs::metadata(format!("/proc/self/fd/{descriptor}"))
             .ok()?
@@ -27,12 +30,16 @@ impl Drops {
         let table = TABLES
             .into_iter()
             .find(|table| read(table, inode).is_some())?;
-        Some(Self { inode, table })
+        Some(Self {
+            inode,
+            table,
+            before,
+        })
     }
 
     /// How many there were so far.
     pub(super) fn count(&self) -> Option<u64> {
-        read(self.table, self.inode)
+        Some(self.before + read(self.table, self.inode)?)
     }
 }
 

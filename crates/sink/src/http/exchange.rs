@@ -1,11 +1,15 @@
 //! One connection's requests, without I/O: bytes in, replies out.
 
+use std::sync::Arc;
 use stillwell_http::{ParseError, RequestEvent, RequestHead, RequestParser};
+
 use stillwell_metric::SinkShard;
+use stillwell_plan::Refusal;
 
 use crate::events::BodyEvents;
 use crate::intake::decode::{Coding, Decoder};
 use crate::ledger::Stamps;
+use crate::steering::Steering;
 
 /// What is to be sent next.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -19,13 +23,23 @@ pub(super) enum Reply {
         /// Whether the connection is to be closed after it.
         last: bool,
     },
+    /// The request is refused on purpose.
+    Refused {
+        /// How.
+        with: Refusal,
+        /// Whether the connection is to be closed after it.
+        last: bool,
+    },
     /// The request cannot be framed; the connection is to be closed after this.
     Refuse,
 }
 
 impl Reply {
     pub(super) const fn is_last(self) -> bool {
-        matches!(self, Self::Refuse | Self::Answer { last: true, .. })
+        matches!(
+            self,
+            Self::Refuse | Self::Answer { last: true, .. } | Self::Refused { last: true, .. }
+        )
     }
 }
 
@@ -40,6 +54,8 @@ pub(super) struct Exchange {
     ended: bool,
     /// Looks through bodies.
     stamps: Stamps,
+    /// Says which requests are refused.
+    steering: Option<Arc<Steering>>,
 }
 
 /// The request that is being read.
@@ -52,11 +68,13 @@ struct Request {
     events: BodyEvents,
     /// Its body is packed in a way that is not known.
     is_unread: bool,
+    /// It is refused on purpose: nothing in it counts.
+    refusal: Option<Refusal>,
 }
 
 impl Exchange {
     /// Before the first request of a connection.
-    pub(super) fn new(stamps: Stamps) -> Self {
+    pub(super) fn new(stamps: Stamps, steering: Option<Arc<Steering>>) -> Self {
         Self {
             parser: RequestParser::default(),
             request: None,
@@ -64,6 +82,7 @@ impl Exchange {
             refused: false,
             ended: false,
             stamps,
+            steering,
         }
     }
 
@@ -115,7 +134,9 @@ impl Exchange {
                 if head.expect_continue {
                     self.replies.push(Reply::Continue);
                 }
-                self.request = Some(Request::of(&head));
+                let steering = self.steering.as_ref();
+                let refusal = steering.and_then(|steering| steering.refusal());
+                self.request = Some(Request::of(&head, refusal));
             }
             Some(RequestEvent::Body(part)) => {
                 shard.bytes.add(part.len() as u64);
@@ -128,6 +149,7 @@ impl Exchange {
                     request.end(&mut self.stamps, shard);
                     self.stamps.end();
                     shard.messages.add(1);
+                    shard.refused.add(u64::from(request.refusal.is_some()));
                     shard.events.add(request.events.finish());
                     self.replies.push(request.reply());
                     self.ended = request.last;
@@ -140,7 +162,17 @@ impl Exchange {
 }
 
 impl Request {
-    fn of(head: &RequestHead<'_>) -> Self {
+    fn of(head: &RequestHead<'_>, refusal: Option<Refusal>) -> Self {
+        if refusal.is_some() {
+            return Self {
+                head_only: head.method == "HEAD",
+                last: !head.keep_alive,
+                decoder: None,
+                events: BodyEvents::Unseen,
+                is_unread: false,
+                refusal,
+            };
+        }
         let coding = head.content_encoding;
         let decoder = match coding.and_then(Coding::all).as_deref() {
             Some([coding]) => Decoder::new(*coding).ok(),
@@ -154,11 +186,15 @@ impl Request {
             is_unread: matches!(events, BodyEvents::Unseen),
             events,
             decoder,
+            refusal: None,
         }
     }
 
     /// The next part of its body.
     fn take(&mut self, part: &[u8], stamps: &mut Stamps, shard: &SinkShard) {
+        if self.refusal.is_some() {
+            return;
+        }
         let Some(decoder) = &mut self.decoder else {
             stamps.feed(part);
             return self.events.take(part);
@@ -197,6 +233,12 @@ impl Request {
     }
 
     const fn reply(&self) -> Reply {
+        if let Some(with) = self.refusal {
+            return Reply::Refused {
+                with,
+                last: self.last,
+            };
+        }
         Reply::Answer {
             head_only: self.head_only,
             last: self.last,

@@ -5,11 +5,12 @@ use std::collections::VecDeque;
 use stillwell_http::{
     CONTINUE, ParseError, PreparedResponse, RequestEvent, RequestParser, write_response,
 };
+use stillwell_plan::Refusal;
 use stillwell_units::Moment;
 
-use super::Site;
 use super::request::Partial;
 use super::service::Answer;
+use super::{Due, Site};
 
 /// Answers that wait at most before no more requests are read.
 const WAITING_MAX: usize = 64;
@@ -32,11 +33,13 @@ pub(super) struct Http1 {
 struct Incoming {
     partial: Partial,
     is_last: bool,
+    /// It is refused on purpose: nothing in it counts.
+    refusal: Option<Refusal>,
 }
 
 #[derive(Debug)]
 struct Outgoing {
-    due: Moment,
+    due: Due,
     answer: Answer,
     is_head: bool,
     is_last: bool,
@@ -65,7 +68,7 @@ impl Http1 {
                 Err(_) => {
                     self.site.shard.errors.add(1);
                     self.waiting.push_back(Outgoing {
-                        due: now,
+                        due: Due::at(now),
                         answer: Answer::status(400),
                         is_head: false,
                         is_last: true,
@@ -95,19 +98,32 @@ impl Http1 {
                 self.request = Some(Incoming {
                     partial,
                     is_last: !head.keep_alive,
+                    refusal: self.site.refusal(),
                 });
             }
             Some(RequestEvent::Body(part)) => {
                 if let Some(request) = &mut self.request {
-                    request.partial.push(part, &self.site.shard);
+                    let shard = &self.site.shard;
+                    match request.refusal {
+                        Some(_) => shard.bytes.add(part.len() as u64),
+                        None => request.partial.push(part, shard),
+                    }
                 }
             }
             Some(RequestEvent::End) => {
-                if let Some(Incoming { partial, is_last }) = self.request.take() {
+                if let Some(Incoming {
+                    partial,
+                    is_last,
+                    refusal,
+                }) = self.request.take()
+                {
                     let is_head = partial.is_head();
                     self.waiting.push_back(Outgoing {
                         due: self.site.due(now),
-                        answer: partial.finish(&self.site),
+                        answer: match refusal {
+                            Some(with) => self.site.refused(with),
+                            None => partial.finish(&self.site),
+                        },
                         is_head,
                         is_last,
                     });
@@ -144,7 +160,7 @@ impl Http1 {
 
     /// When the next answer is due.
     pub(super) fn due(&self) -> Option<Moment> {
-        self.waiting.front().map(|outgoing| outgoing.due)
+        self.waiting.front().map(|outgoing| outgoing.due.moment)
     }
 
     /// Whether so many answers wait that no more is to be read.

@@ -7,12 +7,13 @@ use stillwell_http::grpc::write_message;
 use stillwell_http::h2::{
     BodyLength, Limits, RequestHead, ResponseBlock, Server, ServerEvent, Stream, TrailerBlock,
 };
+use stillwell_plan::Refusal;
 use stillwell_units::Moment;
 
-use super::Site;
 use super::grpc;
 use super::request::Partial;
 use super::service::{Answer, Reply};
+use super::{Due, Site};
 
 /// Replies that wait at most before no more is read.
 const WAITING_MAX: usize = 1024;
@@ -35,7 +36,7 @@ pub(super) struct Http2 {
 
 #[derive(Debug)]
 struct Waiting {
-    due: Moment,
+    due: Due,
     stream: Stream,
     what: What,
 }
@@ -67,6 +68,8 @@ struct Request {
 enum Incoming {
     Plain(Partial),
     Call(grpc::Incoming),
+    /// Refused on purpose: nothing in it counts.
+    Refused(Refusal),
     Whole,
 }
 
@@ -135,7 +138,7 @@ impl Http2 {
 
     /// When the next reply is due.
     pub(super) fn due(&self) -> Option<Moment> {
-        self.waiting.front().map(|waiting| waiting.due)
+        self.waiting.front().map(|waiting| waiting.due.moment)
     }
 
     /// Whether so many replies wait that no more is to be read.
@@ -279,7 +282,7 @@ fn take_event(
             if requests.len() <= stream.slot() {
                 requests.resize_with(stream.slot() + 1, || None);
             }
-            requests[stream.slot()] = Some(Request::of(stream, &head));
+            requests[stream.slot()] = Some(Request::of(stream, &head, site.refusal()));
         }
         ServerEvent::Body { stream, bytes } => {
             let request = request_of(requests, stream)?;
@@ -289,6 +292,7 @@ fn take_event(
                     let reply = |reply| wait(stream, What::Message(reply));
                     call.push(bytes, site, reply);
                 }
+                Incoming::Refused(_) => site.shard.bytes.add(bytes.len() as u64),
                 Incoming::Whole => {}
             }
         }
@@ -303,6 +307,7 @@ fn take_event(
                     call.finish(&site.shard);
                     wait(stream, What::End(call.status));
                 }
+                Incoming::Refused(with) => wait(stream, What::Answer(site.refused(with))),
                 Incoming::Whole => {}
             }
         }
@@ -317,7 +322,7 @@ fn take_event(
 }
 
 impl Request {
-    fn of(stream: Stream, head: &RequestHead<'_>) -> Self {
+    fn of(stream: Stream, head: &RequestHead<'_>, refusal: Option<Refusal>) -> Self {
         let mut partial = Partial::new(head.method, head.path);
         for (name, value) in head.fields.iter() {
             if let Ok(name) = str::from_utf8(name) {
@@ -325,7 +330,9 @@ impl Request {
             }
         }
         let is_head = partial.is_head();
-        let incoming = if partial.content_type().starts_with("application/grpc") {
+        let incoming = if let Some(with) = refusal {
+            Incoming::Refused(with)
+        } else if partial.content_type().starts_with("application/grpc") {
             let encoding = head.fields.value("grpc-encoding");
             Incoming::Call(grpc::Incoming::new(partial.target(), encoding))
         } else {
@@ -381,7 +388,9 @@ mod tests {
                 sink: Http2::new(Site {
                     intake: Arc::new(Intake::new("a", &service, Nanos::ZERO)),
                     shard: Arc::new(SinkShard::new(Labels::none())),
-                    stamps: Rc::new(RefCell::new(Stamps::new(None))),
+                    stamps: Rc::new(RefCell::new(Stamps::new(None, None))),
+                    steering: None,
+                    is_cut: Rc::default(),
                 }),
                 unseen: Vec::new(),
                 replies: 0,

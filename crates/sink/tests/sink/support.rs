@@ -33,6 +33,7 @@ pub(crate) fn plan(protocol: SinkProtocol) -> SinkPlan {
         protocol,
         workers: 1,
         limit: None,
+        lines: None,
     }
 }
 

@@ -22,6 +22,8 @@ impl Rig {
     pub(crate) fn new(script: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let options = StartOptions {
+            network: None,
+            is_again: false,
             state: folder.path().into(),
             stdout: folder.path().join("stdout.log"),
             stderr: folder.path().join("stderr.log"),

@@ -7,7 +7,9 @@ use stillwell_metric::{Labels, Metric, catalogue, sink_worker_name};
 use stillwell_plan::{Phase, PhasesPlan};
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
-use super::{Component, GeneratorFigures, OutcomeCount, RunFigures, Totals, WorkerShares};
+use super::{
+    Component, GeneratorFigures, OutcomeCount, RunFigures, StepMark, Totals, WorkerShares,
+};
 use crate::window::{self, Window};
 
 pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigures {
@@ -19,6 +21,8 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
         own_cpus: manifest.own_cpus.clone(),
         ledger: manifest.ledger.clone(),
         drain: drain(manifest),
+        steps: steps(capture),
+        restarts: manifest.restarts.clone(),
         ..RunFigures::default()
     };
     let Some(window) = window else {
@@ -61,6 +65,20 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
         figures.foreign_cpu_share = of_host(catalogue::HOST_CPU_FOREIGN);
     }
     figures
+}
+
+/// What the timeline wanted and was done.
+fn steps(capture: &Capture) -> Vec<StepMark> {
+    let marks = &capture.manifest.phases;
+    let Some(start) = marks.iter().find(|mark| mark.phase == Phase::Measure) else {
+        return Vec::new();
+    };
+    let steps = capture.events.iter().filter(|event| event.is_step);
+    let marked = steps.map(|event| StepMark {
+        at: event.moment.since(start.moment),
+        what: event.what.clone(),
+    });
+    marked.collect()
 }
 
 /// The drain less the silence that ended it.

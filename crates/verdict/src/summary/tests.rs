@@ -225,6 +225,7 @@ fn a_clock_that_steps_there_and_back_is_a_doubt() {
         wall_millis: 1_700_000_000_000 + second * 1000 + jump,
         phase: Phase::Measure,
         what: "beat".to_owned(),
+        is_step: false,
     };
     capture.events = vec![event(2, 5000), event(6, 50), event(9, 50)];
     // What was before the measured phase does not matter.

@@ -12,6 +12,8 @@ use stillwell_report::{SubjectsReport, render_subjects};
 use stillwell_subject::Privileges;
 use stillwell_verdict::{SubjectsVerdict, judge_subjects, subjects_exit_code};
 
+use super::store::Store;
+use super::table;
 use crate::arguments::RunArguments;
 use crate::command::conduct::Conductor;
 use crate::command::{output, select};
@@ -34,7 +36,17 @@ pub(super) fn run(
     for one in left_out.iter().filter(|_| !quiet) {
         Paint::say(&format!("left out: {}: {}", one.name, one.reason));
     }
-    let results = super::results_folder(arguments)?;
+    let store = Store::of(arguments.results.as_ref())
+        .map_err(|error| CommandError::new(Exit::Usage, error))?;
+    let results = match &store {
+        Some(_) if arguments.resume => {
+            let error = anyhow::anyhow!("what lies in a store cannot be resumed");
+            return Err(CommandError::new(Exit::Usage, error)
+                .hint("the captures are in .stillwell/results on the host that made them"));
+        }
+        Some(_) => super::new_folder(arguments)?,
+        None => super::results_folder(arguments)?,
+    };
     let conductor = Conductor::begin(arguments.cache.as_ref(), paint, quiet)?;
     let options = conductor.options(&results, arguments.resume);
     let mut teller = conductor.teller();
@@ -57,7 +69,29 @@ pub(super) fn run(
     };
     let report = report(arguments, &plans, &outcome, verdicts, &left_out, &results);
     deliver(&report, arguments, paint, &results)?;
-    Ok(exit)
+    match keep_table(&results, store.as_ref(), quiet) {
+        Ok(()) => Ok(exit),
+        Err(error) if exit == Exit::Held => Err(CommandError::new(Exit::Invalid, error)),
+        // What went wrong before goes first.
+        Err(error) => {
+            paint.error(&CommandError::new(exit, error));
+            Ok(exit)
+        }
+    }
+}
+
+/// Writes the table of all numbers beside the captures, and to the store if there is
+/// one.
+fn keep_table(results: &Path, store: Option<&Store>, quiet: bool) -> anyhow::Result<()> {
+    let name = results.file_name().unwrap_or_default().to_string_lossy();
+    let bytes = table::keep(&Results::new(results.to_path_buf()), &name)?;
+    if let Some(store) = store {
+        let place = store.put(results, bytes)?;
+        if !quiet {
+            Paint::say(&format!("results: {place}"));
+        }
+    }
+    Ok(())
 }
 
 /// What the flags change; those that mean variants are refused.

@@ -1,8 +1,8 @@
 //! Generators that write to files, and `tcp_rr`.
 
-use stillwell_legacy::{Node, Value, code};
-use stillwell_plan::{FileLayout, FileTreePlan, TransportPlan};
-use stillwell_units::ByteSize;
+use stillwell_legacy::{MapReader, Node, Value, code};
+use stillwell_plan::{FileLayout, FileTreePlan, TransportPlan, WhenFull};
+use stillwell_units::{ByteSize, Nanos};
 
 use super::{Door, FILE_GEN, FILE_TREE, ROUND_TRIP};
 use crate::spec::sink::read_length;
@@ -12,7 +12,7 @@ pub(super) fn read(door: &Door<'_>, kind: &str, node: &Node) -> Option<Transport
     match kind {
         "file_gen" => read_file_gen(door, node),
         "passthru_file" => Some(TransportPlan::PassthruFile {
-            path: door.path(node)?,
+            path: door.placed(node)?,
         }),
         "file_tree" => read_tree(door, node),
         _ => read_round_trip(door, node),
@@ -24,17 +24,20 @@ fn read_file_gen(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
     let map = reader.map(node, &FILE_GEN.keys())?;
     let file_max = map.required("file_max");
     let bytes_max: Option<ByteSize> = file_max.and_then(|node| reader.parsed(node));
-    let (key, place) = map.one_of(&["path", "folder"])?;
-    let layout = if key == "path" {
+    let (key, place) = map.one_of(FILE_GEN.one_of)?;
+    let layout = if key == "log" {
+        read_log(door, &map, place)?
+    } else if key == "path" {
         let delete = match map.take("delete") {
             Some(node) => reader.boolean(node)?,
             None => false,
         };
-        let path = door.path(place)?.to_string_lossy().into_owned();
+        let path = door.placed(place)?.to_string_lossy().into_owned();
         if !path.contains("%NNN%") {
             let message = "files without a number in their path would overwrite each other";
             let error = reader.error(code::BAD_VALUE, place.span, message);
-            reader.report(error.label("`%NNN%` stands for the number"));
+            let error = error.label("`%NNN%` stands for the number");
+            reader.report(error.help("one file that keeps its name is a `log`"));
         }
         FileLayout::Numbered {
             template: path,
@@ -47,7 +50,7 @@ fn read_file_gen(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
         };
         let (depth_max, rotations) = (number("depth", 0), number("rotations", 5));
         FileLayout::Rotated {
-            root: door.path(place)?,
+            root: door.placed(place)?,
             depth_max: depth_max?,
             rotations: rotations?,
         }
@@ -55,6 +58,31 @@ fn read_file_gen(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
     Some(TransportPlan::Files {
         layout,
         bytes_max: bytes_max?,
+    })
+}
+
+fn read_log(door: &Door<'_>, map: &MapReader<'_, '_>, place: &Node) -> Option<FileLayout> {
+    let reader = door.reader;
+    let full = match map.take("full") {
+        Some(node) => {
+            let words = WhenFull::ALL.map(|one| (one.name(), one));
+            reader.word(node, "way to make room", &words)
+        }
+        None => Some(WhenFull::Rename),
+    };
+    let rotations = match map.take("rotations") {
+        Some(node) => reader.whole(node, 0, u8::MAX),
+        None => Some(5),
+    };
+    let settle = match map.take("settle") {
+        Some(node) => reader.parsed(node),
+        None => Some(Nanos::ZERO),
+    };
+    Some(FileLayout::Log {
+        path: door.placed(place)?,
+        full: full?,
+        rotations: rotations?,
+        settle: settle?,
     })
 }
 
@@ -68,7 +96,7 @@ fn read_tree(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
         Some(node) => reader.whole(node, 1, maximum),
         None => Some(default),
     };
-    let root = map.required("root").and_then(|node| door.path(node));
+    let root = map.required("root").and_then(|node| door.placed(node));
     let depth_max = number("depth", 10, 1000);
     let folders_max = number("folders", 5, 1_000_000);
     let files_max = number("files", 5, 1_000_000);

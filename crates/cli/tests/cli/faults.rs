@@ -1,0 +1,297 @@
+//! Faults on the timeline, on real sockets and processes: what steps do is seen in
+//! the account of every event.
+
+#[path = "faults/links.rs"]
+mod links;
+
+use serde_json::Value;
+use stillwell_capture::{Manifest, RunOutcome};
+use stillwell_testkit::Process;
+
+use crate::lab::{LONG, Lab, assert_holds, open};
+
+/// A run of a relay whose sink, subject or file goes through steps.
+struct Run {
+    manifest: Manifest,
+    summary: Value,
+    shown: String,
+    /// What happened, line by line.
+    told: String,
+}
+
+/// Where events go in and come out, as a rig and a relay write it.
+struct Way {
+    input: (String, String),
+    output: (String, String),
+    ready: String,
+}
+
+impl Way {
+    fn tcp(lab: &Lab) -> Self {
+        Self {
+            input: (
+                format!("tcp: \"{}\"", lab.listen),
+                format!("tcp://{}", lab.listen),
+            ),
+            output: (
+                format!("tcp: \"{}\"", lab.sink),
+                format!("tcp://{}", lab.sink),
+            ),
+            ready: format!("{{tcp: \"{}\"}}", lab.listen),
+        }
+    }
+
+    fn into_http(lab: &Lab) -> Self {
+        Self {
+            output: (
+                format!("http: \"{}\"", lab.sink),
+                format!("http://{}/", lab.sink),
+            ),
+            ..Self::tcp(lab)
+        }
+    }
+}
+
+fn run(lab: &Lab, way: &Way, timeline: &str, besides: &str) -> Run {
+    let Way {
+        input,
+        output,
+        ready,
+    } = way;
+    let text = format!(
+        "subject:\n  name: relay\n  command: [\"{{self}}\", relay, --in, \"{}\", --out, \"{}\"]\n  \
+         ready: {ready}\n\
+         phases: {{ready: 10s, warmup: 200ms, measure: 2s, drain: 10s, quiet: 1s}}\n\
+         workload:\n  generators:\n    - {{{}, id: load, payload: syslog5424, cache: 1 MiB, \
+         rate: 2k/s, stamps: all}}\n  sinks:\n    - {{{}, id: out}}\n\
+         timeline: {timeline}\n{besides}",
+        input.1, output.1, input.0, output.0
+    );
+    lab.file("rig.yaml", &text);
+    let words = ["rig", "rig.yaml", "--results", "results"];
+    let ended = Process::start(&mut lab.stillwell(&words)).finish(LONG);
+    let summary = std::fs::read_to_string(lab.results().join("summary.json"));
+    assert!(summary.is_ok(), "{}", ended.stderr);
+    lab.assert_nothing_left();
+    let manifest = open(lab, &lab.results());
+    let told = events(lab);
+    assert_eq!(
+        manifest.outcome,
+        RunOutcome::Completed,
+        "{told}\n{}",
+        ended.stderr
+    );
+    Run {
+        manifest,
+        summary: serde_json::from_str(&summary.unwrap()).unwrap(),
+        shown: ended.stdout,
+        told,
+    }
+}
+
+fn events(lab: &Lab) -> String {
+    let capture = stillwell_capture::Capture::open(&lab.results()).unwrap();
+    let told: Vec<String> = capture.events.into_iter().map(|event| event.what).collect();
+    told.join("\n")
+}
+
+impl Run {
+    /// A figure of the stamped events; of bounds the exact count.
+    fn count(&self, name: &str) -> u64 {
+        let figure = &self.summary["figures"]["ledger"]["generators"][0][name];
+        if let Some(count) = figure.as_u64() {
+            return count;
+        }
+        assert_eq!(figure["least"], figure["most"], "{name}: {figure}");
+        figure["least"].as_u64().unwrap()
+    }
+
+    /// Events of this run are all told of.
+    fn assert_accounted(&self) {
+        let [sent, received, lost] = ["sent", "received", "lost"].map(|name| self.count(name));
+        assert_eq!(sent, received + lost, "{}", self.shown);
+        assert!(sent > 3000, "{}", self.shown);
+    }
+
+    fn series(&self, name: &str) -> f64 {
+        let all = self.summary["series"].as_object().unwrap();
+        let found = all.iter().find(|(key, _)| key.starts_with(name));
+        found.map_or(0.0, |(_, value)| value.as_f64().unwrap())
+    }
+
+    fn latency_max(&self) -> u64 {
+        let latency = &self.summary["figures"]["event_latency"];
+        latency["max_ns"].as_u64().unwrap()
+    }
+}
+
+#[test]
+fn a_sink_that_is_down_for_a_second_loses_nothing_of_a_relay_that_sends_again() {
+    let lab = Lab::alone();
+    let steps = "[{at: 300ms, sink: {id: out, do: down}}, {at: 1300ms, sink: {id: out, do: up}}]";
+    let run = run(&lab, &Way::into_http(&lab), steps, "");
+    run.assert_accounted();
+    assert_eq!(run.count("lost"), 0, "{}", run.shown);
+    // What came while nobody listened waited for that.
+    assert!(run.latency_max() > 900_000_000, "{}", run.shown);
+    assert_holds(&run.shown, &["sink out: down", "sink out: up"]);
+}
+
+#[test]
+fn what_a_sink_has_not_read_when_it_goes_down_is_lost_and_told() {
+    let lab = Lab::alone();
+    let steps = "[{at: 200ms, sink: {id: out, do: pause}}, {at: 700ms, sink: {id: out, do: down}}, \
+                 {at: 1s, sink: {id: out, do: restore}}, {at: 1100ms, sink: {id: out, do: up}}]";
+    let run = run(&lab, &Way::tcp(&lab), steps, "");
+    run.assert_accounted();
+    // Half a second's worth was written by the relay and read by nobody.
+    let lost = run.count("lost");
+    assert!((500..2500).contains(&lost), "{}", run.shown);
+    assert_eq!(run.count("doubled"), 0);
+    let ranges = run.count("loss_ranges");
+    assert!(ranges <= 3, "{}", run.shown);
+}
+
+#[test]
+fn requests_that_a_sink_refuses_are_sent_again_and_none_is_lost_or_doubled() {
+    for refusal in ["status: 503", "close: true"] {
+        let lab = Lab::alone();
+        let steps = format!(
+            "[{{at: 100ms, sink: {{id: out, do: {{respond: {{{refusal}, share: 20%}}}}}}}}]"
+        );
+        let run = run(&lab, &Way::into_http(&lab), &steps, "");
+        run.assert_accounted();
+        assert_eq!(
+            (run.count("lost"), run.count("doubled")),
+            (0, 0),
+            "{}",
+            run.shown
+        );
+        assert!(run.series("requests_refused") > 0.0, "{}", run.shown);
+    }
+}
+
+#[test]
+fn what_a_relay_gives_up_after_a_refusal_is_what_is_lost() {
+    let lab = Lab::alone();
+    let steps = "[{at: 100ms, sink: {id: out, do: {respond: {status: 400, share: 10%}}}}, \
+                 {at: 1s, sink: {id: out, do: restore}}]";
+    let run = run(&lab, &Way::into_http(&lab), steps, "");
+    run.assert_accounted();
+    let said = std::fs::read_to_string(lab.results().join("subject.stderr.log")).unwrap();
+    let lost = run.count("lost");
+    assert!(lost > 0, "{}", run.shown);
+    assert!(said.contains(&lost.to_string()), "{lost} lost; {said}");
+}
+
+#[test]
+fn answers_that_are_queued_or_late_hold_events_up_and_lose_none() {
+    let lab = Lab::alone();
+    let steps = "[{at: 100ms, sink: {id: out, do: queue}}, {at: 700ms, sink: {id: out, do: restore}}, \
+                 {at: 800ms, sink: {id: out, do: {delay: \"5 + 5 * active_requests\"}}}]";
+    let run = run(&lab, &Way::into_http(&lab), steps, "");
+    run.assert_accounted();
+    assert_eq!(
+        (run.count("lost"), run.count("doubled")),
+        (0, 0),
+        "{}",
+        run.shown
+    );
+    assert!(run.latency_max() > 500_000_000, "{}", run.shown);
+}
+
+#[test]
+fn a_paused_subject_holds_events_up_and_its_children_stand_still_too() {
+    let lab = Lab::alone();
+    let steps = "[{at: 300ms, subject: pause}, {at: 900ms, subject: resume}]";
+    let run = run(&lab, &Way::tcp(&lab), steps, "");
+    run.assert_accounted();
+    assert_eq!(run.count("lost"), 0, "{}", run.shown);
+    assert!(run.latency_max() > 500_000_000, "{}", run.shown);
+}
+
+#[test]
+fn a_subject_that_is_killed_and_started_again_leaves_a_valid_run_with_its_recovery() {
+    for (steps, signal) in [
+        (
+            "[{at: 500ms, subject: {restart: {signal: KILL, after: 300ms}}}]",
+            "Kill",
+        ),
+        ("[{at: 500ms, subject: restart}]", "Term"),
+        (
+            "[{at: 500ms, subject: kill}, {at: 900ms, subject: start}]",
+            "Kill",
+        ),
+    ] {
+        let lab = Lab::alone();
+        let run = run(&lab, &Way::tcp(&lab), steps, "");
+        run.assert_accounted();
+        let [restart] = run.manifest.restarts[..] else {
+            panic!("{:?}", run.manifest.restarts);
+        };
+        assert!(restart.ready_after.unwrap() >= restart.started_after.unwrap());
+        assert!(
+            run.series("subject_recovery") > 0.0,
+            "{:?}",
+            run.summary["series"]
+        );
+        let how = format!("the subject is ended by {signal}");
+        assert_holds(
+            &run.shown,
+            &[&how, "the subject is started again", "ready again"],
+        );
+        let doubts = run.summary["doubts"].to_string();
+        assert!(!doubts.contains("subject"), "{doubts}");
+        assert_holds(&run.told, &["the subject was ready again after"]);
+    }
+}
+
+#[test]
+fn a_subject_that_does_not_come_back_fails_the_run() {
+    let lab = Lab::alone();
+    let text = format!(
+        "subject:\n  command: [sh, -c, 'test -e gone && exit 3; touch gone; exec \"$0\" \"$@\"', \
+         \"{{self}}\", relay, --in, \"tcp://{}\", --out, \"tcp://{}\"]\n\
+         phases: {{ready: 5s, warmup: 0s, measure: 2s, drain: 1s}}\n\
+         workload:\n  generators:\n    - {{tcp: \"{}\", payload: ascii, rate: 100/s}}\n  \
+         sinks:\n    - tcp: \"{}\"\n\
+         timeline: [{{at: 300ms, subject: restart}}]\n",
+        lab.listen, lab.sink, lab.listen, lab.sink
+    );
+    lab.file("rig.yaml", &text);
+    let words = ["rig", "rig.yaml", "--results", "results"];
+    let ended = Process::start(&mut lab.stillwell(&words)).finish(LONG);
+    let manifest = open(&lab, &lab.results());
+    assert!(
+        !manifest.outcome.is_completed(),
+        "{:?} {}",
+        manifest.outcome,
+        ended.stderr
+    );
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_log_that_is_moved_by_a_step_is_read_to_its_end() {
+    for how in ["rename", "copy_truncate"] {
+        let lab = Lab::alone();
+        let folder = lab.path("in");
+        std::fs::create_dir(&folder).unwrap();
+        let folder = folder.display();
+        let way = Way {
+            input: (
+                format!("file_gen: {{log: \"{folder}/a.log\", file_max: 1 GiB}}"),
+                format!("tail://{folder}"),
+            ),
+            ready: "{delay: 300ms}".to_owned(),
+            ..Way::tcp(&lab)
+        };
+        let steps = format!("[{{at: 1s, file: {{id: load, rotate: {how}}}}}]");
+        let run = run(&lab, &way, &steps, "");
+        run.assert_accounted();
+        if how == "rename" {
+            assert_eq!(run.count("lost"), 0, "{}", run.shown);
+        }
+        assert!(lab.path("in/a.log.0").exists(), "{how}");
+    }
+}

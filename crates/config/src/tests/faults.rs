@@ -1,0 +1,156 @@
+use stillwell_plan::{LinkUses, SinkChange, StepAction, SubjectChange, SubjectSignal, Wanted};
+use stillwell_units::Nanos;
+
+use super::rig;
+
+/// A rig on which every step can happen.
+const RIG: &str = "subject: {command: ./x}
+phases: {measure: 10s}
+workload:
+  generators:
+    - {id: load, tcp: '127.0.0.1:9100', payload: ascii, rate: 1/s}
+    - {id: log, file_gen: {log: /tmp/in.log, file_max: 1 MiB}, payload: ascii, rate: 1/s}
+    - {id: files, file_gen: {path: '/tmp/%NNN%', file_max: 1 MiB}, payload: ascii, rate: 1/s}
+  sinks:
+    - {id: web, http: '127.0.0.1:9200'}
+    - {id: lines, tcp: '127.0.0.1:9201'}
+    - {id: grams, udp: '127.0.0.1:9202'}
+    - {id: tail, file: /tmp/out.log}
+";
+
+/// Every step that can happen on it, some with all of their keys.
+pub(super) const EVERY_STEP: &str = "  - {at: 1s, sink: {id: lines, do: {slow: 1 MiB/s}}}
+  - {at: 2s, sink: {id: grams, do: pause}}
+  - {at: 3s, sink: {id: grams, do: resume}}
+  - {at: 4s, sink: {id: web, do: {respond: {status: 429, share: 12.5%, retry_after: 3}}}}
+  - {at: 5s, sink: {id: web, do: {respond: {close: true}}}}
+  - {at: 5s, sink: {id: web, do: {delay: 5 + 2 * active_requests}}}
+  - {at: 5s, sink: {id: web, do: {delay: 20ms}}}
+  - {at: 5s, sink: {id: web, do: queue}}
+  - {at: 6s, sink: {id: web, do: restore}}
+  - {at: 7s, file: {id: log, rotate: copy_truncate}}
+  - {at: 8s, subject: pause}
+  - {at: 9s, subject: resume}
+";
+
+/// A rig with links, and all that can happen to them.
+pub(super) const LINKS: &str = "subject: {command: ./x}
+network: {input: {delay: 5ms, rate: 10 Mbit/s}}
+workload:
+  generators: [{tcp: '10.64.1.2:9100', payload: ascii, rate: 1/s}]
+  sinks: [{tcp: '10.64.2.2:9200'}]
+timeline:
+  - {at: 1s, network: {input: {rate: 1 MiB/s}, output: {loss: 0.5%, cut: true}}}
+  - {at: 2s, subject: {restart: {signal: KILL, after: 1s}}}
+";
+
+fn steps(timeline: &str) -> Vec<(Nanos, StepAction)> {
+    let plan = rig(&format!("{RIG}timeline:\n{timeline}")).unwrap().plan;
+    let steps = plan.timeline.into_iter();
+    steps.map(|step| (step.at, step.action)).collect()
+}
+
+#[test]
+fn steps_become_a_plan_in_the_order_of_time() {
+    let found = steps(
+        "  - {at: 6s, subject: {restart: {signal: KILL, after: 2s}}}
+  - {at: 1s, sink: {id: web, do: down}}
+  - {at: 2s, sink: {id: web, do: up}}
+  - {at: 7s, note: meanwhile}
+  - {at: 9s, subject: restart}
+",
+    );
+    let seconds = Nanos::from_secs;
+    let sink = |change| StepAction::Sink {
+        id: "web".to_owned(),
+        change,
+    };
+    let end = |signal| StepAction::Subject(SubjectChange::End(signal));
+    let start = StepAction::Subject(SubjectChange::Start);
+    let wanted = [
+        (seconds(1), sink(SinkChange::Down)),
+        (seconds(2), sink(SinkChange::Up)),
+        (seconds(6), end(SubjectSignal::Kill)),
+        (seconds(7), StepAction::Note("meanwhile".to_owned())),
+        (seconds(8), start.clone()),
+        (seconds(9), end(SubjectSignal::Term)),
+        (seconds(9), start),
+    ];
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn every_step_that_can_happen_is_read() {
+    let found = steps(EVERY_STEP);
+    assert_eq!(found.len(), 12);
+    let text = serde_json::to_string(&found).unwrap();
+    let again: Vec<(Nanos, StepAction)> = serde_json::from_str(&text).unwrap();
+    assert_eq!(found, again);
+}
+
+#[test]
+fn links_are_made_for_all_that_ever_happens_to_them() {
+    let isolation = rig(LINKS).unwrap().plan.isolation;
+    assert_eq!(isolation.network, Wanted::Required);
+    let links = isolation.links.unwrap();
+    let uses = |loss, rate, delay| LinkUses { loss, rate, delay };
+    assert_eq!(links.input.ever, uses(false, true, true));
+    assert_eq!(links.output.ever, uses(true, false, false));
+    assert_eq!(links.input.bits_per_second, 10_000_000);
+    assert_eq!(
+        (links.output.loss_per_million, links.output.is_cut),
+        (0, false)
+    );
+}
+
+#[test]
+fn steps_that_cannot_happen() {
+    snapshot!(&format!(
+        "{RIG}timeline:
+  - {{at: 1s, sink: {{id: wbe, do: down}}}}
+  - {{at: 1s, sink: {{id: web, do: up}}}}
+  - {{at: 1s, sink: {{id: tail, do: pause}}}}
+  - {{at: 1s, sink: {{id: grams, do: {{slow: 1 MiB/s}}}}}}
+  - {{at: 1s, sink: {{id: lines, do: {{respond: {{status: 503}}}}}}}}
+  - {{at: 1s, file: {{id: files, rotate: rename}}}}
+  - {{at: 1s, file: {{id: load, rotate: truncate}}}}
+  - {{at: 1s, file: {{id: none, rotate: rename}}}}
+  - {{at: 1s, network: {{output: {{loss: 1%}}}}}}
+  - {{at: 2s, subject: start}}
+  - {{at: 3s, subject: kill}}
+  - {{at: 4s, signal: HUP}}
+  - {{at: 9s, subject: pause}}
+"
+    ));
+}
+
+#[test]
+fn steps_that_are_misspelt() {
+    snapshot!(&format!(
+        "{RIG}timeline:
+  - {{at: 1s, sink: {{id: web, do: dwon}}}}
+  - {{at: 1s, sink: {{id: web}}}}
+  - {{at: 1s, sink: {{id: web, do: {{slow: fast}}}}}}
+  - {{at: 1s, sink: {{id: web, do: {{respond: {{status: 200, share: 2}}}}}}}}
+  - {{at: 1s, sink: {{id: web, do: {{respond: {{close: false}}}}}}}}
+  - {{at: 1s, sink: {{id: web, do: {{delay: 5 + requests}}}}}}
+  - {{at: 1s, subject: reboot}}
+  - {{at: 9s, subject: {{restart: {{after: 5s}}}}}}
+  - {{at: 1s, network: {{output: {{rate: 5, loss: 101%}}}}}}
+"
+    ));
+}
+
+#[test]
+fn a_rig_with_links_whose_ends_are_elsewhere() {
+    snapshot!(
+        "subject: {command: ./x}
+isolation: {network: no}
+network: {output: {loss: 1%}}
+workload:
+  generators: [{udp: '127.0.0.1:9100', payload: ascii, rate: 1/s}]
+  sinks: [{http: 'localhost:9200'}]
+timeline: [{at: 1s, network: {}}]
+"
+    );
+}

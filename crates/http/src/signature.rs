@@ -1,0 +1,213 @@
+//! Signatures of requests to stores of objects: AWS's fourth version, with which every
+//! store that is compatible with S3 knows who asks.
+
+use sha2::{Digest, Sha256};
+
+/// How the signature is made, as the header says it.
+const ALGORITHM: &str = "AWS4-HMAC-SHA256";
+
+/// The service that is asked.
+const SERVICE: &str = "s3";
+
+/// Bytes that the hash takes in at once.
+const BLOCK_BYTES: usize = 64;
+
+/// Who asks, and where.
+#[derive(Clone, Eq, PartialEq)]
+pub struct StoreKeys {
+    /// The name of the key.
+    pub access: String,
+    /// The key. It is never shown.
+    pub secret: String,
+    /// A token that goes with keys for a while.
+    pub session: Option<String>,
+    /// The region, such as `us-east-1`; many stores take any.
+    pub region: String,
+}
+
+impl std::fmt::Debug for StoreKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StoreKeys")
+            .field("access", &self.access)
+            .field("region", &self.region)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A request that is to be signed.
+#[derive(Clone, Copy, Debug)]
+pub struct Unsigned<'a> {
+    /// Such as `PUT`.
+    pub method: &'a str,
+    /// As in the `host` header.
+    pub host: &'a str,
+    /// The path as it is sent, made by [`encoded_path`]; without a query.
+    pub path: &'a str,
+    /// Further headers that are signed, with small names.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// The body.
+    pub body: &'a [u8],
+    /// The time in UTC: `20130524T000000Z`.
+    pub time: &'a str,
+}
+
+impl Unsigned<'_> {
+    /// The headers that are to be sent besides `host` and [`Self::headers`].
+    #[must_use]
+    pub fn sign(&self, keys: &StoreKeys) -> Vec<(String, String)> {
+        let body = hex(&Sha256::digest(self.body));
+        let mut own = vec![
+            ("x-amz-content-sha256".to_owned(), body.clone()),
+            ("x-amz-date".to_owned(), self.time.to_owned()),
+        ];
+        if let Some(session) = &keys.session {
+            own.push(("x-amz-security-token".to_owned(), session.clone()));
+        }
+        let borrowed = own
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()));
+        let mut signed: Vec<(&str, &str)> = borrowed.chain([("host", self.host)]).collect();
+        signed.extend(self.headers);
+        signed.sort_unstable();
+        let names: Vec<&str> = signed.iter().map(|(name, _)| *name).collect();
+        let names = names.join(";");
+        let mut request = format!("{}\n{}\n\n", self.method, self.path);
+        for (name, value) in &signed {
+            request.push_str(&format!("{name}:{}\n", value.trim()));
+        }
+        request.push_str(&format!("\n{names}\n{body}"));
+        let day = self.time.get(..8).unwrap_or_default();
+        let scope = format!("{day}/{}/{SERVICE}/aws4_request", keys.region);
+        let hash = hex(&Sha256::digest(&request));
+        let text = format!("{ALGORITHM}\n{}\n{scope}\n{hash}", self.time);
+        let mut key = hmac(format!("AWS4{}", keys.secret).as_bytes(), day.as_bytes());
+        for word in [keys.region.as_str(), SERVICE, "aws4_request"] {
+            key = hmac(&key, word.as_bytes());
+        }
+        let signature = hex(&hmac(&key, text.as_bytes()));
+        let access = &keys.access;
+        own.push((
+            "authorization".to_owned(),
+            format!("{ALGORITHM} Credential={access}/{scope},SignedHeaders={names},Signature={signature}"),
+        ));
+        own
+    }
+}
+
+/// `path` with all that a path must not hold as `%XX`, and slashes as they are.
+#[must_use]
+pub fn encoded_path(path: &str) -> String {
+    let mut encoded = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+/// RFC 2104.
+fn hmac(key: &[u8], text: &[u8]) -> [u8; 32] {
+    let mut padded = [0_u8; BLOCK_BYTES];
+    if key.len() > BLOCK_BYTES {
+        padded[..32].copy_from_slice(&Sha256::digest(key));
+    } else {
+        padded[..key.len()].copy_from_slice(key);
+    }
+    let inner = Sha256::new().chain_update(padded.map(|byte| byte ^ 0x36));
+    let inner = inner.chain_update(text).finalize();
+    let outer = Sha256::new().chain_update(padded.map(|byte| byte ^ 0x5c));
+    outer.chain_update(inner).finalize().into()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The keys of AWS's documentation.
+    fn keys() -> StoreKeys {
+        StoreKeys {
+            access: "AKIAIOSFODNN7EXAMPLE".to_owned(),
+            secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned(),
+            session: None,
+            region: "us-east-1".to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_signature_is_that_of_the_documented_example() {
+        let path = encoded_path("/test$file.text");
+        let unsigned = Unsigned {
+            method: "PUT",
+            host: "examplebucket.s3.amazonaws.com",
+            path: &path,
+            headers: &[
+                ("date", "Fri, 24 May 2013 00:00:00 GMT"),
+                ("x-amz-storage-class", "REDUCED_REDUNDANCY"),
+            ],
+            body: b"Welcome to Amazon S3.",
+            time: "20130524T000000Z",
+        };
+        let headers = unsigned.sign(&keys());
+        let (name, value) = headers.last().unwrap();
+        assert_eq!(name, "authorization");
+        let signature = "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd";
+        assert!(value.ends_with(signature), "{value}");
+        let names = "date;host;x-amz-content-sha256;x-amz-date;x-amz-storage-class";
+        assert!(value.contains(names), "{value}");
+    }
+
+    #[test]
+    fn a_session_is_sent_and_signed_and_no_key_is_shown() {
+        let keys = StoreKeys {
+            session: Some("token".to_owned()),
+            ..keys()
+        };
+        let unsigned = Unsigned {
+            method: "PUT",
+            host: "a",
+            path: "/b/c",
+            headers: &[],
+            body: b"",
+            time: "20130524T000000Z",
+        };
+        let headers = unsigned.sign(&keys);
+        assert_eq!(
+            headers[2],
+            ("x-amz-security-token".to_owned(), "token".to_owned())
+        );
+        assert!(
+            headers[3].1.contains("x-amz-date;x-amz-security-token,"),
+            "{headers:?}"
+        );
+        let shown = format!("{keys:?}");
+        assert!(
+            !shown.contains("wJalr") && !shown.contains("token"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn hmac_takes_keys_of_any_length() {
+        // RFC 4231, cases 2 and 6.
+        let sum = hex(&hmac(b"Jefe", b"what do ya want for nothing?"));
+        assert_eq!(
+            sum,
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+        );
+        let sum = hex(&hmac(
+            &[0xaa; 131],
+            b"Test Using Larger Than Block-Size Key - Hash Key First",
+        ));
+        assert_eq!(
+            sum,
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
+        );
+    }
+}

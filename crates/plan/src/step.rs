@@ -1,0 +1,185 @@
+//! What happens in the middle of a run.
+
+use serde::{Deserialize, Serialize};
+use stillwell_units::{ByteRate, Nanos};
+
+use crate::{DelayExpression, LinkChange, WhenFull};
+
+/// Something that happens at a set time.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct StepPlan {
+    /// Time after the start of the measured phase.
+    pub at: Nanos,
+    /// What happens.
+    pub action: StepAction,
+}
+
+/// What a step does.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepAction {
+    /// Writes a note into the capture.
+    Note(String),
+    /// Sends the subject a signal; a subject that ends by it has died.
+    Signal(SubjectSignal),
+    /// Changes how a sink behaves.
+    Sink {
+        /// The sink.
+        id: String,
+        /// What changes.
+        change: SinkChange,
+    },
+    /// Pauses, ends or starts the subject.
+    Subject(SubjectChange),
+    /// Moves or empties the log that a generator writes, before its next block.
+    File {
+        /// The generator.
+        id: String,
+        /// How.
+        rotate: WhenFull,
+    },
+    /// Changes the links of a run whose subject stands in a network of its own.
+    Network {
+        /// Between generators and the subject.
+        input: LinkChange,
+        /// Between the subject and sinks.
+        output: LinkChange,
+    },
+}
+
+/// How a sink behaves from a step on.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SinkChange {
+    /// Does not listen; connections are cut.
+    Down,
+    /// Listens again.
+    Up,
+    /// Reads no more than this, over all connections together.
+    Slow(ByteRate),
+    /// Reads nothing; connections stay.
+    Pause,
+    /// Reads again.
+    Resume,
+    /// Takes some requests and refuses others.
+    Refuse(RefusePlan),
+    /// Takes requests and gives no answer until it is told otherwise; answers that
+    /// waited go out then.
+    Queue,
+    /// Answers so long after the end of a request, in place of the sink's own delay.
+    Delay(DelayExpression),
+    /// All but `Down` is undone: what the sink's own plan says holds again.
+    Restore,
+}
+
+/// Which requests a sink refuses, and how. What is in a refused request was not
+/// delivered.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct RefusePlan {
+    /// What they get.
+    pub with: Refusal,
+    /// Of each million requests so many, evenly spread: every third is 333,333.
+    pub per_million: u32,
+}
+
+/// What a refused request gets.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    /// This status, without a body.
+    Status {
+        /// From 300 to 599.
+        status: u16,
+        /// Seconds after which the client may come again.
+        retry_after: Option<u32>,
+    },
+    /// The end of its connection.
+    Close,
+}
+
+impl RefusePlan {
+    /// Whether the request with this number, counted from 0 since the step, is
+    /// refused.
+    #[must_use]
+    pub fn refuses(&self, request: u64) -> bool {
+        let refused = |requests: u64| {
+            u128::from(requests) * u128::from(self.per_million.min(MILLION)) / u128::from(MILLION)
+        };
+        refused(request.saturating_add(1)) > refused(request)
+    }
+}
+
+/// All.
+const MILLION: u32 = 1_000_000;
+
+/// What happens to the subject.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SubjectChange {
+    /// All of its processes stand still.
+    Pause,
+    /// They go on.
+    Resume,
+    /// It ends by this signal, as planned; by the end of its grace it is killed.
+    End(SubjectSignal),
+    /// It starts again, by the same command and in the same place, once it has
+    /// ended.
+    Start,
+}
+
+/// A signal that a subject can be sent.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum SubjectSignal {
+    /// Continue after a stop.
+    Cont,
+    /// Hang up: by custom, read the configuration again.
+    Hup,
+    /// Interrupt.
+    Int,
+    /// End at once.
+    Kill,
+    /// Quit.
+    Quit,
+    /// Stop until continued.
+    Stop,
+    /// End.
+    Term,
+    /// First of the program's own.
+    Usr1,
+    /// Second of the program's own.
+    Usr2,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn for_all_shares_so_many_of_a_million_are_refused(share in 0_u32..=MILLION, from: u32) {
+            let plan = RefusePlan { with: Refusal::Close, per_million: share };
+            let from = u64::from(from);
+            let count = |requests: u64| (0..requests).filter(|at| plan.refuses(from + at)).count();
+            // Evenly spread: any stretch has its share, give or take one.
+            let stretch = 1000;
+            let expected = f64::from(share) / 1000.0;
+            let refused = f64::from(u32::try_from(count(stretch)).unwrap());
+            prop_assert!((refused - expected).abs() < 1.0001, "{} of {}", refused, expected);
+        }
+    }
+
+    #[test]
+    fn every_tenth_and_all_and_none() {
+        let plan = |per_million| RefusePlan {
+            with: Refusal::Close,
+            per_million,
+        };
+        let refused: Vec<u64> = (0..30).filter(|at| plan(100_000).refuses(*at)).collect();
+        assert_eq!(refused, [9, 19, 29]);
+        assert!((0..30).all(|at| plan(MILLION).refuses(at)));
+        assert!(!(0..30).any(|at| plan(0).refuses(at)));
+    }
+}

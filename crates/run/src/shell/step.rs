@@ -1,0 +1,105 @@
+//! Steps of the timeline, done.
+
+use stillwell_plan::{StepAction, SubjectChange, SubjectSignal};
+use stillwell_scope::explain;
+
+use crate::machine::Event;
+use crate::shell::{Shell, Told};
+use crate::steps;
+
+impl Shell {
+    pub(super) fn step(&mut self, step: &StepAction) {
+        let done = match step {
+            StepAction::Note(_) => Ok(()),
+            StepAction::Signal(signal) => {
+                let sent = self.subject.signal(*signal);
+                sent.map_err(|error| explain(&error))
+            }
+            StepAction::Sink { id, change } => self.controls.sink(id, change),
+            StepAction::File { id, rotate } => self.controls.rotate(id, *rotate),
+            StepAction::Subject(SubjectChange::Pause) => self.signal_all(SubjectSignal::Stop),
+            StepAction::Subject(SubjectChange::Resume) => self.signal_all(SubjectSignal::Cont),
+            // The machine's own.
+            StepAction::Subject(SubjectChange::End(_) | SubjectChange::Start) => return,
+            StepAction::Network { .. } => return self.queue_links(step.clone()),
+        };
+        self.stepped(step, done);
+    }
+
+    /// Writes down that a step was done; one that could not be ends the run, which is
+    /// not the one that was asked for.
+    pub(super) fn stepped(&mut self, step: &StepAction, done: Result<(), String>) {
+        let what = steps::describe(step);
+        match done {
+            Ok(()) => self.record.step(self.machine.phase(), what),
+            Err(reason) => {
+                let told = format!("could not do a step ({what}): {reason}");
+                self.record.event(self.machine.phase(), told);
+                if !matches!(step, StepAction::Signal(_)) {
+                    let part = format!("a step of the timeline ({what})");
+                    self.happen(Event::PartFailed { part, reason });
+                }
+            }
+        }
+    }
+
+    fn signal_all(&self, signal: SubjectSignal) -> Result<(), String> {
+        let sent = self.subject.signal_all(signal);
+        sent.map_err(|error| explain(&error))
+    }
+
+    /// Has what passes over delayed links carried.
+    pub(super) fn start_links(&mut self) -> Result<(), String> {
+        let place = self.place();
+        let Some(links) = &self.links else {
+            return Ok(());
+        };
+        let started = links.start(&mut self.scope, &place);
+        started.map_err(|error| explain(&error))
+    }
+
+    /// Has links changed, one step after the other.
+    fn queue_links(&mut self, step: StepAction) {
+        self.link_steps.push_back(step);
+        if self.link_steps.len() == 1 {
+            self.change_links();
+        }
+    }
+
+    /// Links were changed, or could not be.
+    pub(super) fn links_changed(&mut self, done: Result<(), String>) {
+        if let Some(step) = self.link_steps.pop_front() {
+            self.stepped(&step, done);
+        }
+        if !self.link_steps.is_empty() {
+            self.change_links();
+        }
+    }
+
+    /// Does the first of these steps on a thread of its own, because that takes programs
+    /// and time.
+    fn change_links(&mut self) {
+        let step = self.link_steps.front();
+        let (Some(links), Some(StepAction::Network { input, output })) = (&self.links, step) else {
+            return self.links_changed(Err("this rig has no links".to_owned()));
+        };
+        let (links, tell) = (links.clone(), self.tell.clone());
+        let (input, output) = (*input, *output);
+        self.spawn("links", move |_| {
+            let changed = links.change(&input, &output);
+            let changed = changed.map_err(|error| explain(&error));
+            tell.send(Told::LinksChanged(changed))?;
+            Ok(())
+        });
+    }
+
+    /// Writes down what was lost on links; they go with whoever holds them.
+    pub(super) fn links_end(&mut self) {
+        let Some(links) = self.links.take() else {
+            return;
+        };
+        for told in links.losses() {
+            self.record.event(self.machine.phase(), told);
+        }
+    }
+}

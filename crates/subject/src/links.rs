@@ -1,0 +1,309 @@
+//! A subject in a network of its own, and the links between it and ours.
+//!
+//! ```text
+//! generators                subject                 sinks
+//!  10.64.1.1 ──── input ──── 10.64.1.2
+//!                            10.64.2.1 ─── output ─── 10.64.2.2
+//! ```
+//!
+//! A link is a pair of virtual Ethernet devices; one that is ever delayed is a pair of
+//! tunnel devices, whose packets we carry ourselves, because not every kernel can
+//! delay. Packets are lost by a rule of nftables at either end, where they come in;
+//! a rate is kept by a token bucket at either end, where they go out.
+//!
+//! All three networks are namespaces without a name: with whoever holds them last all
+//! that is in them goes, however that ends.
+
+mod carry;
+mod device;
+mod tools;
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use stillwell_plan::{
+    INPUT_OURS, INPUT_SUBJECT, LinkChange, LinkPlan, NetworkPlan, OUTPUT_SINKS, OUTPUT_SUBJECT,
+};
+use stillwell_scope::{NetworkNamespace, Place, Scope};
+
+use crate::namespace::{NetworkError, new_network};
+use carry::Carrier;
+use device::{End, in_network};
+use tools::Tools;
+
+/// The links of one run. Clones are the same links.
+#[derive(Clone, Debug)]
+pub struct Links {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    tools: Tools,
+    subject: NetworkNamespace,
+    sinks: NetworkNamespace,
+    /// Input and output.
+    links: [Link; 2],
+    now: Mutex<[LinkPlan; 2]>,
+}
+
+#[derive(Debug)]
+struct Link {
+    name: &'static str,
+    ends: [End; 2],
+    /// Which of its ends goes down when it is cut: where its load comes in. Whoever
+    /// sends finds silence.
+    receiver: usize,
+    /// Carries its packets, if it is ever delayed.
+    carrier: Option<Carrier>,
+}
+
+/// Why there are no such links.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// A program is missing.
+    #[error(
+        "find the program `{program}`, which is needed for {purpose}: install it (Debian: \
+         apt-get install {package})"
+    )]
+    Program {
+        /// Its name.
+        program: &'static str,
+        /// What for.
+        purpose: &'static str,
+        /// Debian's package.
+        package: &'static str,
+    },
+    /// There is no network for the subject.
+    #[error("give the subject a network of its own, which usually only root may")]
+    Network(#[source] NetworkError),
+    /// A program that makes or changes links was not content.
+    #[error("change links by `{program}`, which usually only root may: {said}")]
+    Command {
+        /// Its name.
+        program: String,
+        /// What it said.
+        said: String,
+    },
+    /// There are no tunnel devices.
+    #[error(
+        "make a tunnel device for a link with a delay (/dev/net/tun), which usually only root may"
+    )]
+    Tunnel {
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// No thread could be started, or it ended without an answer.
+    #[error("work in the network of a link")]
+    Thread {
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+impl Links {
+    /// Networks for subject and sinks, linked with `ours`, where generators stand.
+    ///
+    /// # Errors
+    /// [`LinkError`]: nothing is left behind then.
+    pub fn lay(plan: &NetworkPlan, ours: &NetworkNamespace) -> Result<Self, LinkError> {
+        let tools = Tools::find(&plan.input.ever.or(&plan.output.ever))?;
+        let subject = new_network().map_err(LinkError::Network)?;
+        let sinks = new_network().map_err(LinkError::Network)?;
+        let end = |network: &NetworkNamespace, device: &'static str, address: [u8; 4]| End {
+            network: network.clone(),
+            device,
+            address: Ipv4Addr::from(address),
+        };
+        let input = Link::make(
+            "input",
+            [
+                end(ours, "swi0", INPUT_OURS),
+                end(&subject, "swi1", INPUT_SUBJECT),
+            ],
+            &plan.input,
+            &tools,
+        )?;
+        let output = Link::make(
+            "output",
+            [
+                end(&subject, "swo0", OUTPUT_SUBJECT),
+                end(&sinks, "swo1", OUTPUT_SINKS),
+            ],
+            &plan.output,
+            &tools,
+        )?;
+        let links = [input, output];
+        let calm = |plan: &LinkPlan| LinkPlan {
+            ever: plan.ever,
+            ..LinkPlan::default()
+        };
+        for (link, plan) in links.iter().zip([&plan.input, &plan.output]) {
+            link.become_like(&calm(plan), plan, &tools)?;
+        }
+        Ok(Self {
+            inner: Arc::new(Inner {
+                tools,
+                subject,
+                sinks,
+                links,
+                now: Mutex::new([plan.input, plan.output]),
+            }),
+        })
+    }
+
+    /// Where the subject stands.
+    #[must_use]
+    pub fn subject(&self) -> &NetworkNamespace {
+        &self.inner.subject
+    }
+
+    /// Where sinks stand.
+    #[must_use]
+    pub fn sinks(&self) -> &NetworkNamespace {
+        &self.inner.sinks
+    }
+
+    /// Starts to carry what passes over delayed links, in workers of `scope`.
+    ///
+    /// # Errors
+    /// The kernel's answer where it starts no more threads.
+    pub fn start(&self, scope: &mut Scope, place: &Place) -> io::Result<()> {
+        for link in &self.inner.links {
+            if let Some(carrier) = &link.carrier {
+                carrier.start(link.name, scope, place)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes both links; takes some hundredths of a second.
+    ///
+    /// # Errors
+    /// [`LinkError`]: a link may be half changed then.
+    pub fn change(&self, input: &LinkChange, output: &LinkChange) -> Result<(), LinkError> {
+        // One change at a time: steps come on threads of their own.
+        let mut now = self
+            .inner
+            .now
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        for ((link, now), change) in self
+            .inner
+            .links
+            .iter()
+            .zip(now.iter_mut())
+            .zip([input, output])
+        {
+            let next = now.changed(change);
+            link.become_like(now, &next, &self.inner.tools)?;
+            *now = next;
+        }
+        Ok(())
+    }
+
+    /// What was lost on purpose so far, one sentence for each link on which packets
+    /// ever are.
+    #[must_use]
+    pub fn losses(&self) -> Vec<String> {
+        let now = self
+            .inner
+            .now
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let links = self.inner.links.iter().zip(now.iter());
+        links
+            .flat_map(|(link, plan)| link.losses(plan, &self.inner.tools))
+            .collect()
+    }
+}
+
+impl Link {
+    fn make(
+        name: &'static str,
+        ends: [End; 2],
+        plan: &LinkPlan,
+        tools: &Tools,
+    ) -> Result<Self, LinkError> {
+        let carrier = if plan.ever.delay {
+            let [first, second] = &ends;
+            Some(Carrier::new(first.tunnel()?, second.tunnel()?))
+        } else {
+            let [first, second] = &ends;
+            let (near, far, path) = (first.device, second.device, second.network.path());
+            let pair = format!("link add name {near} type veth peer name {far} netns {path}\n");
+            first.run(tools.ip(), &["-batch", "-"], pair)?;
+            None
+        };
+        for end in &ends {
+            end.raise(tools, plan)?;
+        }
+        Ok(Self {
+            name,
+            ends,
+            receiver: 1,
+            carrier,
+        })
+    }
+
+    /// Makes the link that is like `now` like `next`.
+    fn become_like(&self, now: &LinkPlan, next: &LinkPlan, tools: &Tools) -> Result<(), LinkError> {
+        for end in &self.ends {
+            if now.loss_per_million != next.loss_per_million {
+                end.lose(tools, next.loss_per_million)?;
+            }
+            if now.bits_per_second != next.bits_per_second {
+                end.limit(tools, next.bits_per_second)?;
+            }
+        }
+        if let (Some(carrier), true) = (&self.carrier, now.delay != next.delay) {
+            carrier.delay(next.delay);
+        }
+        if now.is_cut != next.is_cut {
+            self.ends[self.receiver].cut(tools, next.is_cut)?;
+        }
+        Ok(())
+    }
+
+    fn losses(&self, plan: &LinkPlan, tools: &Tools) -> Vec<String> {
+        let mut told = Vec::new();
+        if plan.ever.loss {
+            let [back, forth] = self.ends.each_ref().map(|end| end.lost(tools));
+            if let (Ok(back), Ok(forth)) = (back, forth) {
+                let name = self.name;
+                told.push(format!(
+                    "link {name} lost {forth} packets with the load and {back} against it"
+                ));
+            }
+        }
+        let overflowed = self.carrier.as_ref().map_or(0, Carrier::overflowed);
+        if overflowed > 0 {
+            let name = self.name;
+            told.push(format!(
+                "link {name} lost {overflowed} packets that were more than it holds"
+            ));
+        }
+        told
+    }
+}
+
+impl End {
+    /// A tunnel device here, by its descriptor.
+    fn tunnel(&self) -> Result<std::os::fd::OwnedFd, LinkError> {
+        let name = std::ffi::CString::new(self.device).unwrap_or_default();
+        in_network(&self.network, move || {
+            crate::kernel::open_tun(&name).map_err(|source| LinkError::Tunnel { source })
+        })
+    }
+
+    /// Runs a program here, with `input` to read.
+    fn run(&self, program: &Path, arguments: &[&str], input: String) -> Result<String, LinkError> {
+        let arguments: Vec<String> = arguments.iter().map(|one| (*one).to_owned()).collect();
+        let program = program.to_path_buf();
+        in_network(&self.network, move || {
+            tools::run(&program, &arguments, input.as_bytes())
+        })
+    }
+}

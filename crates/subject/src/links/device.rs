@@ -1,0 +1,142 @@
+//! One end of a link.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::mpsc::sync_channel;
+
+use stillwell_plan::LinkPlan;
+use stillwell_scope::{NetworkNamespace, Place, Scope, Token};
+use stillwell_units::Nanos;
+
+use super::LinkError;
+use super::tools::Tools;
+
+/// How long a thread that has answered may take to end.
+const END_MAX: Nanos = Nanos::from_secs(5);
+
+/// Packets that wait for us to read them from a tunnel device; the kernel drops more.
+const TUNNEL_QUEUE: u32 = 10_000;
+
+/// Shortest time whose worth of bytes a rate lets through at once, and the least of
+/// that: a token bucket that holds less than a packet lets nothing through.
+const BURST_SECONDS: u64 = 100;
+const BURST_BYTES_MIN: u64 = 16 << 10;
+
+/// A device and its network.
+#[derive(Debug)]
+pub(super) struct End {
+    pub(super) network: NetworkNamespace,
+    pub(super) device: &'static str,
+    pub(super) address: Ipv4Addr,
+}
+
+impl End {
+    /// Gives the device its address and brings it up, ready for what ever happens to
+    /// its link.
+    pub(super) fn raise(&self, tools: &Tools, plan: &LinkPlan) -> Result<(), LinkError> {
+        let Self {
+            device, address, ..
+        } = self;
+        let mut lines = format!("address add {address}/30 dev {device}\n");
+        if plan.ever.delay {
+            lines.push_str(&format!(
+                "link set dev {device} txqueuelen {TUNNEL_QUEUE}\n"
+            ));
+        }
+        if plan.ever.loss {
+            // Else the kernel joins packets of TCP, and one that is lost is many.
+            lines.push_str(&format!("link set dev {device} gso_max_segs 1\n"));
+        }
+        lines.push_str(&format!("link set dev {device} up\n"));
+        self.run(tools.ip(), &["-batch", "-"], lines)?;
+        if let (true, Some(nft)) = (plan.ever.loss, tools.nft()) {
+            let rules = format!(
+                "add table inet stillwell\nadd counter inet stillwell {device}\n\
+                 add chain inet stillwell {device} {{ type filter hook input priority -300; }}\n"
+            );
+            self.run(nft, &["-f", "-"], rules)?;
+        }
+        Ok(())
+    }
+
+    /// Of each million packets that come in so many are lost from now on.
+    pub(super) fn lose(&self, tools: &Tools, per_million: u32) -> Result<(), LinkError> {
+        let Some(nft) = tools.nft() else {
+            return Ok(());
+        };
+        let device = self.device;
+        let mut rules = format!("flush chain inet stillwell {device}\n");
+        if per_million > 0 {
+            rules.push_str(&format!(
+                "add rule inet stillwell {device} iifname \"{device}\" numgen random mod 1000000 \
+                 < {per_million} counter name \"{device}\" drop\n"
+            ));
+        }
+        self.run(nft, &["-f", "-"], rules).map(drop)
+    }
+
+    /// How many packets were lost here.
+    pub(super) fn lost(&self, tools: &Tools) -> Result<u64, LinkError> {
+        let Some(nft) = tools.nft() else {
+            return Ok(0);
+        };
+        let arguments = ["list", "counter", "inet", "stillwell", self.device];
+        let told = self.run(nft, &arguments, String::new())?;
+        let mut words = told.split_ascii_whitespace();
+        words.find(|word| *word == "packets");
+        let count = words.next().and_then(|count| count.parse().ok());
+        Ok(count.unwrap_or(0))
+    }
+
+    /// What goes out keeps to this rate from now on; 0 for none.
+    pub(super) fn limit(&self, tools: &Tools, bits_per_second: u64) -> Result<(), LinkError> {
+        let Some(tc) = tools.tc() else {
+            return Ok(());
+        };
+        let device = self.device;
+        if bits_per_second == 0 {
+            let arguments = ["qdisc", "delete", "dev", device, "root"];
+            // There may be none.
+            drop(self.run(tc, &arguments, String::new()));
+            return Ok(());
+        }
+        let burst = (bits_per_second / 8 / BURST_SECONDS).max(BURST_BYTES_MIN);
+        let (rate, burst) = (format!("{bits_per_second}bit"), burst.to_string());
+        let arguments = [
+            "qdisc", "replace", "dev", device, "root", "tbf", "rate", &rate, "burst", &burst,
+            "latency", "50ms",
+        ];
+        self.run(tc, &arguments, String::new()).map(drop)
+    }
+
+    /// Takes the device down or brings it up.
+    pub(super) fn cut(&self, tools: &Tools, is_cut: bool) -> Result<(), LinkError> {
+        let state = if is_cut { "down" } else { "up" };
+        let arguments = ["link", "set", "dev", self.device, state];
+        self.run(tools.ip(), &arguments, String::new()).map(drop)
+    }
+}
+
+/// Does `work` on a thread in `network`, and waits for that.
+pub(super) fn in_network<T: Send + 'static>(
+    network: &NetworkNamespace,
+    work: impl FnOnce() -> Result<T, LinkError> + Send + 'static,
+) -> Result<T, LinkError> {
+    let (sender, receiver) = sync_channel(1);
+    let mut scope = Scope::new(&Token::new());
+    let place = Place {
+        cpus: None,
+        network: Some(network.clone()),
+    };
+    let started = scope.thread(place, "link", move |_| {
+        // Whoever waits is there until then.
+        drop(sender.send(work()));
+        Ok(())
+    });
+    started.map_err(|source| LinkError::Thread { source })?;
+    let answer = receiver.recv().map_err(|_| LinkError::Thread {
+        source: io::Error::other("the thread ended before it answered"),
+    });
+    drop(scope.close(END_MAX));
+    answer?
+}

@@ -1,0 +1,93 @@
+//! The programs that make and change links.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use stillwell_plan::LinkUses;
+
+use super::LinkError;
+use crate::program;
+
+/// Where administrators' programs are that are not on everybody's path.
+const FOLDERS: [&str; 2] = ["/usr/sbin", "/sbin"];
+
+/// Where the programs are that are needed.
+#[derive(Debug)]
+pub(super) struct Tools {
+    ip: PathBuf,
+    tc: Option<PathBuf>,
+    nft: Option<PathBuf>,
+}
+
+impl Tools {
+    /// Finds what `uses` need.
+    pub(super) fn find(uses: &LinkUses) -> Result<Self, LinkError> {
+        let find = |program, purpose, package| {
+            let name = Path::new(program);
+            let elsewhere = || {
+                let mut folders = FOLDERS.iter().map(|folder| Path::new(folder).join(name));
+                folders.find(|path| path.is_file())
+            };
+            let found = program::find(name).ok().or_else(elsewhere);
+            found.ok_or(LinkError::Program {
+                program,
+                purpose,
+                package,
+            })
+        };
+        let needed = |is_needed: bool, program, purpose, package| {
+            is_needed
+                .then(|| find(program, purpose, package))
+                .transpose()
+        };
+        Ok(Self {
+            ip: find("ip", "links of the subject's own", "iproute2")?,
+            tc: needed(uses.rate, "tc", "a rate of a link", "iproute2")?,
+            nft: needed(uses.loss, "nft", "loss on a link", "nftables")?,
+        })
+    }
+
+    pub(super) fn ip(&self) -> &Path {
+        &self.ip
+    }
+
+    pub(super) fn tc(&self) -> Option<&Path> {
+        self.tc.as_deref()
+    }
+
+    pub(super) fn nft(&self) -> Option<&Path> {
+        self.nft.as_deref()
+    }
+}
+
+/// Runs `program` in the calling thread's network, and gives what it says.
+pub(super) fn run(program: &Path, arguments: &[String], input: &[u8]) -> Result<String, LinkError> {
+    let failed = |said: String| LinkError::Command {
+        program: program.file_name().map_or_else(String::new, |name| {
+            let arguments = arguments.join(" ");
+            format!("{} {arguments}", name.to_string_lossy())
+        }),
+        said,
+    };
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| failed(error.to_string()))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // Its complaint says more than a pipe that it does not read.
+        stdin.write_all(input).unwrap_or_default();
+    }
+    let output = child
+        .wait_with_output()
+        .map_err(|error| failed(error.to_string()))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.lines().next().unwrap_or("it did not say why");
+    Err(failed(said.trim().to_owned()))
+}

@@ -1,0 +1,80 @@
+//! The numbers behind the table of subjects, run by run.
+
+use stillwell_plan::SubjectsPlan;
+
+use super::SubjectsMetric;
+use super::metric::Latencies;
+use crate::summary::RunSummary;
+
+/// One number of one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubjectFigure<'r> {
+    /// The run.
+    pub run: &'r RunSummary,
+    /// What was measured.
+    pub metric: SubjectsMetric,
+    /// How much, in [`SubjectsMetric::unit`].
+    pub value: f64,
+    /// Why it may not be believed, if that is so.
+    pub doubt: Option<String>,
+}
+
+/// Every number that there is of the `runs` of `plan`, by runs and then in the order of
+/// the table.
+#[must_use]
+pub fn subject_figures<'r>(plan: &SubjectsPlan, runs: &'r [RunSummary]) -> Vec<SubjectFigure<'r>> {
+    let latencies = Latencies::of(runs.iter());
+    let is_known = |run: &&RunSummary| {
+        run.identity
+            .as_ref()
+            .is_some_and(|own| plan.contenders.iter().any(|one| one.name == own.variant))
+    };
+    let figures = runs.iter().filter(is_known).flat_map(|run| {
+        SubjectsMetric::ALL.into_iter().filter_map(move |metric| {
+            let value = metric.value(run, latencies).ok();
+            let doubt = run.doubt_about(&metric.goal(latencies));
+            Some(SubjectFigure {
+                run,
+                metric,
+                value: value.filter(|value| value.is_finite())?,
+                doubt: doubt.map(|doubt| doubt.to_string()),
+            })
+        })
+    });
+    figures.collect()
+}
+
+impl SubjectsMetric {
+    /// Its name for programs, as in reports: `cpu_per_gib`.
+    #[must_use]
+    pub fn name(self) -> String {
+        match serde_json::to_value(self) {
+            Ok(serde_json::Value::String(name)) => name,
+            _ => unreachable!("a variant without fields is a word"),
+        }
+    }
+
+    /// The unit of its numbers.
+    #[must_use]
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Accepted | Self::Delivered => "B/s",
+            Self::CpuSystem | Self::CpuUser => "cores",
+            Self::MemoryPeak
+            | Self::DiskRead
+            | Self::DiskWritten
+            | Self::NetReceived
+            | Self::NetSent => "B",
+            Self::LatencyP50 | Self::LatencyP99 | Self::Drain => "s",
+            Self::CpuPerGib => "s/GiB",
+            Self::FlushesPerMib => "1/MiB",
+            Self::Load
+            | Self::TcpEstablished
+            | Self::TcpOpened
+            | Self::TcpTimeWait
+            | Self::WrittenPerByte
+            | Self::Loss
+            | Self::Doubled => "1",
+        }
+    }
+}
