@@ -8,6 +8,7 @@
 #[rustfmt::skip]
 #[path = "../../crates/sink/src/events.rs"]
 mod events;
+mod broker;
 mod files;
 mod h2;
 mod http;
@@ -19,6 +20,7 @@ mod load;
 mod template;
 mod wire;
 
+pub use broker::{broker_amqp, broker_kafka, broker_nats};
 pub use files::{capture, config, lading_capture};
 pub use h2::{grpc_messages, h2_client, h2_frames, h2_server, hpack};
 pub use http::{http_request, http_response};

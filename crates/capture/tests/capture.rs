@@ -40,6 +40,7 @@ fn manifest() -> Manifest {
                     grace: Nanos::SECOND,
                 },
             },
+            disks: Vec::new(),
             observer: ObserverPlan::default(),
             phases: PhasesPlan::default(),
             timeline: Vec::new(),

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use stillwell_config::VariantArgument;
+use stillwell_config::{CommandArgument, VariantArgument};
 use stillwell_relay::{Endpoint, Format, OneIn, Rewrite, Stall, SyncWhen, WorkAmount};
 use stillwell_units::{ByteRate, ByteSize, Nanos, Seed};
 
@@ -216,6 +216,10 @@ pub(crate) struct ChangeArguments {
     /// the experiment's]
     #[arg(long, value_name = "PATH")]
     pub(crate) build_output: Option<PathBuf>,
+    /// The program that is measured and its arguments, in place of what the
+    /// experiments name; a revision's executable takes these arguments
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) target_command: Option<CommandArgument>,
     /// Only experiments with this name, or whole matrices; `*` stands for any
     /// text; repeatable
     #[arg(long, value_name = "NAME")]
@@ -323,14 +327,33 @@ pub(crate) enum Gate {
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct RigArguments {
-    /// A rig or experiment file of Stillwell, or a lading.yaml
+    /// A rig or experiment file of Stillwell, a lading.yaml, or the folder of a case
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    /// Start this program; its arguments stand behind `--`
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) target_path: Option<PathBuf>,
     /// Watch this process instead of starting one
-    #[arg(long, value_name = "PID", conflicts_with_all = ["no_target", "target"])]
+    #[arg(long, value_name = "PID", conflicts_with_all = ["no_target", "target", "target_path"])]
     pub(crate) target_pid: Option<u32>,
+    /// Watch this container, by its name or id; DOCKER_HOST says where its
+    /// engine is, if not at /var/run/docker.sock
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with_all = ["no_target", "target", "target_path", "target_pid"]
+    )]
+    pub(crate) target_container: Option<String>,
+    /// Have the engine run a container of this image, with the words behind
+    /// `--` as its arguments
+    #[arg(
+        long,
+        value_name = "IMAGE",
+        conflicts_with_all = ["no_target", "target_path", "target_pid", "target_container"]
+    )]
+    pub(crate) target_image: Option<String>,
     /// Start nothing: send to whatever listens
-    #[arg(long, conflicts_with = "target")]
+    #[arg(long, conflicts_with_all = ["target", "target_path"])]
     pub(crate) no_target: bool,
     /// Environment variable of the program; repeatable
     #[arg(long, value_name = "K=V")]

@@ -25,5 +25,6 @@ pub(crate) mod schema;
 mod select;
 pub(crate) mod serve;
 pub(crate) mod service;
+pub(crate) mod target;
 pub(crate) mod test_bench;
 pub(crate) mod transform;

@@ -23,6 +23,10 @@ mod compare;
 mod config;
 #[path = "cli/faults.rs"]
 mod faults;
+#[path = "cli/container.rs"]
+mod container;
+#[path = "cli/disks.rs"]
+mod disks;
 #[path = "cli/faulty_peer.rs"]
 mod faulty_peer;
 #[path = "cli/figures.rs"]
@@ -33,6 +37,8 @@ mod git;
 mod hinder;
 #[path = "cli/history.rs"]
 mod history;
+#[path = "cli/inspector.rs"]
+mod inspector;
 #[path = "cli/interrupt.rs"]
 mod interrupt;
 #[path = "cli/lab.rs"]
@@ -41,6 +47,8 @@ mod lab;
 mod lading;
 #[path = "cli/lading_name.rs"]
 mod lading_name;
+#[path = "cli/layouts.rs"]
+mod layouts;
 #[path = "cli/lint.rs"]
 mod lint;
 #[path = "cli/live.rs"]

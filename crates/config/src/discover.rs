@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use stillwell_legacy::{Diagnostic, Source, code, parse};
 
 use crate::files::{EntryKind, Files};
+use crate::smp::load_of;
 
 /// How deep below a lab experiments are looked for.
 const DEPTH_MAX: usize = 8;
@@ -48,7 +49,7 @@ pub(crate) fn discover(files: &dyn Files, path: &Path) -> Result<Vec<Case>, Box<
                 let message = format!("there is no experiment in {}", path.display());
                 let error = Diagnostic::error(code::NOTHING_FOUND, message);
                 let error = error.help(
-                    "an experiment is a folder with an `experiment.yaml`, or with a `lading/lading.yaml`",
+                    "an experiment is a folder with an `experiment.yaml`, a `lading/lading.yaml` or a `lading.yaml`",
                 );
                 return Err(Box::new(error));
             }
@@ -95,7 +96,12 @@ fn walk(
 fn case_of_folder(files: &dyn Files, folder: &Path) -> Option<Case> {
     let file = folder.join("experiment.yaml");
     let has_file = files.kind(&file) == Some(EntryKind::File);
-    let has_load = files.kind(&folder.join("lading/lading.yaml")) == Some(EntryKind::File);
+    // The folder `lading` of a case is none itself.
+    let is_part = folder.file_name().is_some_and(|name| name == "lading");
+    let load = load_of(files, folder).filter(|_| !is_part);
+    // Beside an experiment of ours a `lading.yaml` is just a file.
+    let is_flat = load.as_deref().and_then(Path::parent) == Some(folder);
+    let has_load = load.is_some() && !(is_flat && has_file);
     if !has_file && !has_load {
         return None;
     }

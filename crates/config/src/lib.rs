@@ -38,7 +38,7 @@ pub use load::{
     load_subjects,
 };
 pub use overrides::{
-    DesignOverride, LabOverrides, ProgramOverride, RigOverrides, StoppingOverride,
+    CommandArgument, DesignOverride, LabOverrides, ProgramOverride, RigOverrides, StoppingOverride,
     SubjectsOverrides, TargetOverride, VariantArgument, VariantArgumentError,
 };
 pub use schema::schema;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use stillwell_legacy::{Diagnostic, Diagnostics, code, ready_probe_of};
 use stillwell_plan::{
-    BinarySource, ChildPlan, CpuChoice, EnvironmentPlan, ExperimentPlan, LabPlan, ReadyProbe,
-    RigPlan, SubjectKind, SubjectPlan,
+    BinarySource, ChildPlan, ContainerOrigin, CpuChoice, EnvironmentPlan, ExperimentPlan, LabPlan,
+    ReadyProbe, RigPlan, SubjectKind, SubjectPlan,
 };
 
 use crate::discover::{Case, CaseKind, discover, is_lading_text};
@@ -168,10 +168,7 @@ fn rig_of_file(
     found: &mut Diagnostics,
 ) -> Option<(RigPlan, FileKind)> {
     if files.read(path).is_ok_and(|text| is_lading_text(&text)) {
-        let has_subject = matches!(
-            overrides.target,
-            TargetOverride::Path(_) | TargetOverride::Pid(_)
-        );
+        let has_subject = overrides.target.is_something();
         let load = smp::read_load(files, path, has_subject, found)?;
         return Some((smp::rig_of(load, no_subject()), FileKind::Lading));
     }
@@ -264,6 +261,14 @@ fn subject_from_override(target: &TargetOverride, rig: &RigPlan) -> Option<Subje
             SubjectKind::Pid(*pid),
             ReadyProbe::Immediately,
         ),
+        TargetOverride::Container(container) => {
+            let (name, ready) = match &container.origin {
+                ContainerOrigin::Named(name) => (name, ReadyProbe::Immediately),
+                ContainerOrigin::Image(image) => (&image.image, ready_probe_of(&rig.generators)),
+            };
+            let kind = SubjectKind::Container(Box::new(container.clone()));
+            (name.clone(), kind, ready)
+        }
         TargetOverride::Path(given) => {
             let program = given.program.to_string_lossy();
             let child = ChildPlan {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use stillwell_legacy::split_command;
+use stillwell_plan::ContainerSubject;
 use stillwell_units::{Nanos, Seed};
 
 /// What a command line says about one observed run.
@@ -33,8 +34,17 @@ pub enum TargetOverride {
     Path(ProgramOverride),
     /// This process, which runs already.
     Pid(u32),
+    /// This container: one that runs already, or one that is made from an image.
+    Container(ContainerSubject),
     /// Nothing.
     None,
+}
+
+impl TargetOverride {
+    /// Whether something stands between generators and sinks.
+    pub(crate) const fn is_something(&self) -> bool {
+        matches!(self, Self::Path(_) | Self::Pid(_) | Self::Container(_))
+    }
 }
 
 /// A program given on the command line.
@@ -79,6 +89,8 @@ pub struct LabOverrides {
     pub build: Option<String>,
     /// The executable that the build leaves.
     pub build_output: Option<PathBuf>,
+    /// The program that is measured, in place of what the files name.
+    pub target_command: Option<CommandArgument>,
     /// The primary goal: `METRIC[:TOLERANCE]`, or
     /// `series:NAME['ID']:REDUCTION[:lower|:higher][:TOLERANCE]`; what is left out
     /// is as in the file.
@@ -169,6 +181,30 @@ impl fmt::Display for VariantArgument {
             Self::Git(revision) => write!(f, "git:{revision}"),
             Self::Same => f.write_str("same"),
         }
+    }
+}
+
+/// A program and its arguments, as typed on a command line.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct CommandArgument {
+    /// The executable; a bare name is looked up in `PATH`.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+}
+
+impl FromStr for CommandArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut words = split_command(text)?.into_iter();
+        let program = words
+            .next()
+            .ok_or("write a program, and its arguments behind it")?;
+        Ok(Self {
+            program: program.into(),
+            arguments: words.collect(),
+        })
     }
 }
 

@@ -10,16 +10,18 @@ use stillwell_legacy::{Diagnostic, Diagnostics, ready_probe_of};
 use stillwell_legacy::{Place, Source, code};
 use stillwell_plan::{
     ChildPlan, CpuChoice, DesignPlan, EnvironmentPlan, ExperimentPlan, GoalMetric, GoalPlan,
-    IsolationPlan, MountPlan, OperatingPoint, PhasesPlan, PlacementPlan, RigPlan, StoppingPlan,
-    SubjectKind, SubjectPlan, VariantPlan, WarmupPlan,
+    IsolationPlan, OperatingPoint, PhasesPlan, PlacementPlan, RigPlan, StoppingPlan, SubjectKind,
+    SubjectPlan, VariantPlan, WarmupPlan,
 };
 
 use crate::discover::Case;
-use crate::files::{EntryKind, Files, read_source};
+use crate::files::{Files, read_source};
 use crate::spec::{STOP_DEFAULT, default_goals};
 
+mod layout;
 mod named;
 
+pub(crate) use layout::load_of;
 pub(crate) use named::{files_in, named_files};
 
 /// An SMP case, and whether it names a program, as far as its mistakes let one see.
@@ -40,8 +42,14 @@ pub(crate) fn read_case(
     let has_mistakes = own.has_errors();
     found.append(own);
     let (experiment, source) = read?;
-    let rig = read_load(files, &case.folder.join("lading/lading.yaml"), true, found)?;
-    let target = experiment.target.clone().unwrap_or_default();
+    // Where there is none, messages name the place where one should be.
+    let load = load_of(files, &case.folder);
+    let load = load.unwrap_or_else(|| case.folder.join("lading/lading.yaml"));
+    let rig = read_load(files, &load, true, found)?;
+    let mut target = experiment.target.clone().unwrap_or_default();
+    if target.name.is_empty() && !has_mistakes {
+        target.name = layout::target_of(files, &case.folder, found);
+    }
     let has_program = target.command.is_some() || has_mistakes;
     let operating_point = operating_point_of(&rig);
     let goals = goals_of(&experiment, &rig, source.as_ref(), found);
@@ -128,6 +136,7 @@ pub(crate) fn rig_of(load: LadingRig, subject: SubjectPlan) -> RigPlan {
         generators: load.generators,
         sinks: load.sinks,
         subject,
+        disks: Vec::new(),
         observer: load.observer,
         phases: PhasesPlan::default(),
         timeline: Vec::new(),
@@ -200,20 +209,7 @@ fn subject_of(
         .unwrap_or_else(|| vec![name.clone()])
         .into_iter();
     let program: PathBuf = words.next().unwrap_or_else(|| name.clone()).into();
-    let shown = [
-        (name.as_str(), format!("/etc/{name}")),
-        ("lading", "/etc/lading".to_owned()),
-        ("data", "/data".to_owned()),
-    ];
-    let mounts = shown
-        .into_iter()
-        .map(|(source, at)| (folder.join(source), at))
-        .filter(|(source, _)| files.kind(source) == Some(EntryKind::Folder))
-        .map(|(source, at)| MountPlan {
-            source,
-            at: at.into(),
-        })
-        .collect();
+    let mounts = layout::mounts(files, folder, &name, &load.generators);
     SubjectPlan {
         kind: SubjectKind::Child(ChildPlan {
             program,

@@ -13,6 +13,7 @@ mod check;
 mod contender;
 mod course;
 mod design;
+mod disk;
 mod experiment;
 mod generator;
 mod goal;

@@ -20,12 +20,15 @@ macro_rules! snapshot {
 
 mod bench;
 mod binary_payloads;
+mod brokers;
 mod course;
 mod faults;
+mod disks;
 mod goals;
 mod golden;
 mod lab;
 mod lading;
+mod layouts;
 mod lint;
 mod matrix;
 mod mistakes;

@@ -1,4 +1,5 @@
-//! A block a request, again until it is acknowledged or refused for good.
+//! A block a request, again where the answer says so: until it is acknowledged or
+//! refused for good, or as long as the receiver is busy.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,10 +13,41 @@ use crate::talk::{After, Dialogue, talk};
 use crate::transport::LineError;
 use crate::worker::Worker;
 
-/// The pause before a request is sent again first; each later one is twice as
-/// long.
-const PAUSE_FIRST: Nanos = Nanos::from_millis(10);
-const PAUSE_LONGEST: Nanos = Nanos::from_secs(1);
+/// What a request is sent again for, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    /// Statuses after which it may be taken later.
+    pub(crate) may_pass: fn(u16) -> bool,
+    /// How often it is sent again at most.
+    pub(crate) retries: u32,
+    /// The pause before it is sent again first; each later one is twice as long.
+    pub(crate) pause_first: Nanos,
+    pub(crate) pause_longest: Nanos,
+    /// Whether events count as acknowledged or refused, and requests without an answer
+    /// are sent again.
+    pub(crate) keeps_account: bool,
+}
+
+impl Rules {
+    /// Whatever may pass is sent again, and an account is kept.
+    pub(crate) const fn acknowledged(retries: u32) -> Self {
+        Self {
+            may_pass: |status| matches!(status, 408 | 429 | 500..=599),
+            retries,
+            pause_first: Nanos::from_millis(10),
+            pause_longest: Nanos::from_secs(1),
+            keeps_account: true,
+        }
+    }
+
+    /// How long to wait before a request is sent again that was sent `again` times
+    /// before and answered with `status`; `None` where it is not.
+    pub(crate) fn again_after(&self, status: u16, again: u32) -> Option<Nanos> {
+        let is_again = (self.may_pass)(status) && again < self.retries;
+        let doubled = self.pause_first.as_u64().saturating_mul(1 << again.min(16));
+        is_again.then(|| Nanos::new(doubled).min(self.pause_longest))
+    }
+}
 
 /// What all connections of a generator have in common.
 #[derive(Clone, Debug)]
@@ -28,10 +60,11 @@ struct Shared {
     /// `host:port` to dial.
     address: String,
     head: RequestTemplate,
-    retries: u32,
+    rules: Rules,
 }
 
 impl Posts {
+    /// Requests that are to be acknowledged.
     pub(crate) fn new(
         url: &str,
         headers: &[(String, String)],
@@ -42,11 +75,22 @@ impl Posts {
         let headers: Vec<(&str, &str)> = headers
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
+        let rules = Rules::acknowledged(retries);
+        Self::by_rules(&target, target.path_and_query(), &headers, rules)
+    }
+
+    /// Requests for `path`, sent again by `rules`.
+    pub(crate) fn by_rules(
+        target: &Target,
+        path: &str,
+        headers: &[(&str, &str)],
+        rules: Rules,
+    ) -> Result<Self, LineError> {
         Ok(Self {
             shared: Arc::new(Shared {
                 address: target.dial_address(),
-                head: post(&target, target.path_and_query(), &headers)?,
-                retries,
+                head: post(target, path, headers)?,
+                rules,
             }),
         })
     }
@@ -81,33 +125,25 @@ impl Dialogue for Talk {
     }
 
     fn answered(&self, answer: Answer, _body: &[u8], events: u64, again: u32) -> After {
-        let shard = &self.worker.shard;
-        if Outcome::of_status(answer.status) == Outcome::Ok {
-            shard.events_acknowledged.add(events);
-            return After::Next;
-        }
-        if let Some(pause) = again_after(answer.status, again, self.shared.retries) {
+        let (shard, rules) = (&self.worker.shard, &self.shared.rules);
+        if let Some(pause) = rules.again_after(answer.status, again) {
             return After::Again(pause);
         }
-        shard.events_refused.add(events);
+        if rules.keeps_account {
+            let is_taken = Outcome::of_status(answer.status) == Outcome::Ok;
+            let count = match is_taken {
+                true => &shard.events_acknowledged,
+                false => &shard.events_refused,
+            };
+            count.add(events);
+        }
         After::Next
     }
 
     fn unanswered(&self, again: u32) -> bool {
-        again < self.shared.retries
+        let rules = &self.shared.rules;
+        rules.keeps_account && again < rules.retries
     }
-}
-
-/// How long to wait before a request is sent again that was sent `again` times
-/// before and answered with `status`; `None` where it is not.
-pub(crate) fn again_after(status: u16, again: u32, retries: u32) -> Option<Nanos> {
-    let may_pass = matches!(status, 408 | 429 | 500..=599);
-    (may_pass && again < retries).then(|| pause(again))
-}
-
-fn pause(again: u32) -> Nanos {
-    let doubled = PAUSE_FIRST.as_u64().saturating_mul(1 << again.min(16));
-    Nanos::new(doubled).min(PAUSE_LONGEST)
 }
 
 #[cfg(test)]
@@ -126,7 +162,7 @@ mod tests {
             (413, 0, None),
             (301, 0, None),
         ] {
-            let pause = again_after(status, again, 10);
+            let pause = Rules::acknowledged(10).again_after(status, again);
             let wanted = milliseconds.map(Nanos::from_millis);
             assert_eq!(pause, wanted, "{status} {again}");
         }

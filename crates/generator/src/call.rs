@@ -256,8 +256,7 @@ pub(crate) async fn watched<T>(
     poll_fn(|context| {
         let polled = what(context);
         if polled.is_pending() && waiting.is_none() {
-            worker.state.borrow_mut().suspend(wait, clock::now());
-            waiting = Some(Waiting { worker, wait });
+            waiting = Some(Waiting::begin(worker, wait));
         }
         polled
     })
@@ -266,9 +265,16 @@ pub(crate) async fn watched<T>(
 
 /// Somebody waits until it is dropped.
 #[derive(Debug)]
-struct Waiting<'w> {
+pub(crate) struct Waiting<'w> {
     worker: &'w Worker,
     wait: Wait,
+}
+
+impl<'w> Waiting<'w> {
+    pub(crate) fn begin(worker: &'w Worker, wait: Wait) -> Self {
+        worker.state.borrow_mut().suspend(wait, clock::now());
+        Self { worker, wait }
+    }
 }
 
 impl Drop for Waiting<'_> {

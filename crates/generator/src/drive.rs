@@ -78,7 +78,7 @@ async fn push<T: Transport>(
     loop {
         let (set, slice) = match feed.left.take() {
             Some(left) => left,
-            None => match worker.ask_walking(&mut feed.walk, bytes_max).await {
+            None => match worker.ask_walking(&mut feed.walk, bytes_max.into()).await {
                 Some(taken) => taken,
                 None => return Ok(()),
             },

@@ -18,7 +18,7 @@ use stillwell_units::{Nanos, Seed};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use crate::acknowledged::again_after;
+use crate::acknowledged::Rules;
 use crate::call::{Answer, Caller, Link, Unscheduled, post};
 use crate::talk::{self, After, Dialogue};
 use crate::transport::LineError;
@@ -225,7 +225,8 @@ impl Dialogue for Talk {
         let is_taken = Outcome::of_status(answer.status) == Outcome::Ok;
         let shard = &self.worker.shard;
         if !is_taken {
-            if let Some(pause) = again_after(answer.status, again, self.retries) {
+            let rules = Rules::acknowledged(self.retries);
+            if let Some(pause) = rules.again_after(answer.status, again) {
                 return After::Again(pause);
             }
             shard.events_refused.add(events);

@@ -13,7 +13,8 @@
 //!   ever ahead of the schedule.
 //! * *How*: push transports write whatever neighbouring blocks are due as one
 //!   slice (a datagram is always one block); `http` sends a block a request, over
-//!   the connections of [`load`](PreparedLoad). Every push connection walks
+//!   the connections of [`load`](PreparedLoad); producers for brokers write due blocks
+//!   as messages while answers to earlier ones are under way. Every push connection walks
 //!   all of its worker's blocks in order, over and over; the requests of one
 //!   worker walk them together.
 //! * *Anew*: with [`Prepared::fresh`] they go on, after one round, with blocks that
@@ -39,6 +40,7 @@
 
 mod acknowledged;
 mod backoff;
+mod broker;
 mod call;
 mod container;
 mod drive;
@@ -48,6 +50,7 @@ mod fresh;
 mod grpc;
 mod hec;
 mod load;
+mod log_fs;
 mod numbers;
 mod prepare;
 mod proc_fs;
@@ -61,6 +64,7 @@ mod transport;
 mod worker;
 
 pub use load::{PrepareLoadError, PreparedLoad, StartSignal, prepare_load};
+pub use log_fs::ShowError;
 pub use prepare::{PrepareError, Prepared, prepare};
 pub use proc_fs::LayOutError;
 pub use process_tree::{PROCESS_TREE_WORD, ProcessError, ProgramMissing, be_process};

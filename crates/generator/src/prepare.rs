@@ -4,8 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
+use stillwell_fuse::{Mount, MountNote};
 use stillwell_http::{HeadError, TargetError};
-use stillwell_metric::{Cell, GeneratorShard, Labels, Recorder};
+use stillwell_metric::{Cell, GeneratorShard, Labels, LogFsShard, Recorder};
 use stillwell_pacer::{Schedule, Share, TimeAccount, Turns};
 use stillwell_payload::{BlockSet, BuildError, Seeds, SlotUse, Sources};
 use stillwell_plan::{GeneratorPlan, LoadProtocol, RatePlan, RateUnit, StampPlan, TransportPlan};
@@ -15,6 +16,7 @@ use stillwell_units::{ByteSize, Moment};
 use stillwell_wire::tls::TlsError;
 
 use crate::fresh::{self, Recipe, Sets};
+use crate::log_fs::{LogFs, ShowError};
 use crate::proc_fs::LayOutError;
 use crate::process_tree::ProgramMissing;
 use crate::stamps::{Stamping, Stream};
@@ -28,6 +30,8 @@ pub struct Prepared {
     rate: RatePlan,
     line: Line,
     workers: Vec<PreparedWorker>,
+    /// What is there in place of workers, where logs are a file system.
+    log_fs: Option<LogFs>,
     turns: Option<Turns>,
     is_fresh: bool,
     stamps: Option<PreparedStamps>,
@@ -98,6 +102,14 @@ pub enum PrepareError {
         id: String,
         /// The transport's name.
         transport: &'static str,
+    },
+    /// Its logs would grow without an end in no time.
+    #[error(
+        "generator `{id}` fills a file system of its own, which nothing holds back: give it a rate"
+    )]
+    Unpaced {
+        /// The generator.
+        id: String,
     },
     /// More streams than stamps can name.
     #[error("generator `{id}` would have stream {number}, and stamps can name 65536")]
@@ -172,18 +184,25 @@ pub fn prepare<'s>(
         LineError::Program(source) => PrepareError::Program { id: id(), source },
         LineError::LayOut(source) => PrepareError::LayOut { id: id(), source },
     })?;
-    if plan.stamps.is_some() && !carries_stamps(&plan.transport) {
+    let is_mounted = LogFs::wanted(plan);
+    if is_mounted && plan.rate.is_max() {
+        return Err(PrepareError::Unpaced { id: id() });
+    }
+    if plan.stamps.is_some() && (is_mounted || !carries_stamps(&plan.transport)) {
         let transport = plan.transport.name();
         return Err(PrepareError::Unstampable {
             id: id(),
             transport,
         });
     }
-    let workers = Share::all(u32::from(plan.workers.max(1)))
+    let worker_count = if is_mounted { 1 } else { plan.workers.max(1) };
+    let mut workers = Share::all(u32::from(worker_count))
         .map(|share| PreparedWorker::new(plan, share, sources.clone()))
         .collect::<Result<Vec<_>, _>>()?;
+    let worker = workers.pop_if(|_| is_mounted);
+    let log_fs = worker.and_then(|worker| LogFs::new(plan, worker.set, worker.shard));
     let has_end = |worker: &PreparedWorker| worker.set.blocks_max().is_some();
-    let ends = if workers.iter().all(has_end) {
+    let ends = if !is_mounted && workers.iter().all(has_end) {
         workers.iter().map(|_| Token::new()).collect()
     } else {
         Vec::new()
@@ -199,6 +218,7 @@ pub fn prepare<'s>(
         rate: plan.rate,
         line,
         workers,
+        log_fs,
         turns: None,
         is_fresh: false,
         ends,
@@ -239,19 +259,24 @@ const fn carries_stamps(transport: &TransportPlan) -> bool {
             | TransportPlan::Files { .. }
             | TransportPlan::PassthruFile { .. }
             | TransportPlan::Tls { .. }
+            | TransportPlan::Kafka(_)
+            | TransportPlan::Nats(_)
+            | TransportPlan::Amqp(_)
     )
 }
 
 impl Prepared {
     /// What each worker sends, in the order of workers.
     pub fn sets(&self) -> impl Iterator<Item = &BlockSet> {
-        self.workers.iter().map(|worker| &worker.set)
+        let workers = self.workers.iter().map(|worker| &worker.set);
+        workers.chain(self.log_fs.iter().filter_map(LogFs::set))
     }
 
     /// What each worker counts.
     #[must_use]
     pub fn shards(&self) -> Vec<Arc<GeneratorShard>> {
         let shards = self.workers.iter().map(|worker| &worker.shard);
+        let shards = shards.chain(self.log_fs.iter().map(|logs| &logs.load));
         shards.map(Arc::clone).collect()
     }
 
@@ -265,6 +290,29 @@ impl Prepared {
     #[must_use]
     pub fn files(&self) -> Option<FileControl> {
         self.line.files()
+    }
+
+    /// What its file system counts besides, if it is one.
+    #[must_use]
+    pub fn file_system(&self) -> Option<Arc<LogFsShard>> {
+        self.log_fs.as_ref().map(|logs| Arc::clone(&logs.shard))
+    }
+
+    /// Mounts what a subject is to find before load begins, and answers for it on a thread of
+    /// `scope`; `None` for all but logs in a file system of their own. Whoever has the mount
+    /// ends it, before the scope.
+    ///
+    /// # Errors
+    /// [`ShowError`], which says what to do.
+    pub fn show(
+        &mut self,
+        scope: &mut Scope,
+        place: &Place,
+    ) -> Result<Option<(Mount, Vec<MountNote>)>, ShowError> {
+        match &mut self.log_fs {
+            Some(logs) => logs.show(scope, place),
+            None => Ok(None),
+        }
     }
 
     /// The same, sending in `turns` alone. Schedule, lateness and the account of
@@ -350,6 +398,9 @@ impl Prepared {
         start: Moment,
         stop: &Token,
     ) -> io::Result<()> {
+        if let Some(logs) = &self.log_fs {
+            logs.begin(start, stop, self.turns.clone());
+        }
         let mut streams = 0;
         let is_fresh = self.is_fresh && self.stamps.is_none() && self.turns.is_none();
         for (index, mut prepared) in self.workers.into_iter().enumerate() {
@@ -369,7 +420,7 @@ impl Prepared {
                 let connections = prepared.connections;
                 let (set, mut state) = prepared.into_state(rate, start, turns, reserved);
                 let stamping = stamps.map(|stamps| stamps.of(first, connections, unit, &set));
-                state.stamps = stamping.is_some();
+                state.stamps = stamping.is_some() || line.answers_blocks();
                 let sets = Sets::new(set, ready);
                 let tokens = (token, stop, sent_all);
                 async move {

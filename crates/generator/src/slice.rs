@@ -23,11 +23,25 @@ pub(crate) struct Slice {
     pub(crate) intended_last: Moment,
 }
 
-/// How much may leave together.
+/// How much may leave together, save that one block always may.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Most {
+    pub(crate) bytes: usize,
+    pub(crate) blocks: usize,
+}
+
+impl From<usize> for Most {
+    /// So many bytes, in any number of blocks.
+    fn from(bytes: usize) -> Self {
+        let blocks = usize::MAX;
+        Self { bytes, blocks }
+    }
+}
+
+/// How much may leave together now.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
-    /// Bytes at most, save that one block may always leave.
-    pub(crate) bytes_max: usize,
+    pub(crate) most: Most,
     /// Blocks before which this many units or more come are not due.
     pub(crate) due: u64,
     pub(crate) unit: RateUnit,
@@ -37,7 +51,8 @@ pub(crate) struct Reach {
 /// `first`; at least `first` + 1, at most the end of the set.
 pub(crate) fn last_within(set: &BlockSet, first: usize, reach: Reach) -> usize {
     let is_within = |last: usize| {
-        set.run(first, last).bytes.len() <= reach.bytes_max
+        last - first <= reach.most.blocks
+            && set.run(first, last).bytes.len() <= reach.most.bytes
             && units(set, first, last - 1, reach.unit) < reach.due
     };
     // Mostly one or two blocks are due: look at the near ones first.
@@ -134,6 +149,12 @@ impl<'a> Sending<'a> {
 
     /// The kernel has taken `bytes` more.
     pub(crate) fn wrote(&mut self, bytes: usize) {
+        self.wrote_of(bytes, bytes);
+    }
+
+    /// The kernel has taken what stands for `bytes` more, of which only `sent` were
+    /// to leave.
+    pub(crate) fn wrote_of(&mut self, bytes: usize, sent: usize) {
         self.written += bytes;
         let events = u64::from(self.run.events_within(self.written));
         let blocks = (self.whole_until() - self.slice.first) as u64;
@@ -150,7 +171,7 @@ impl<'a> Sending<'a> {
             // Those that ended before the last byte, and the one that has it.
             begun.set(u64::from(self.run.events_within(last)) + 1);
         }
-        self.shard.bytes.add(bytes as u64);
+        self.shard.bytes.add(sent as u64);
         self.shard.events.add(new_events);
         self.shard.blocks.add(new_blocks);
         self.shard.sent_units.add(match self.unit {

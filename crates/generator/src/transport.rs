@@ -20,6 +20,7 @@ use stillwell_wire::DialError;
 use stillwell_wire::tls::TlsError;
 
 use crate::acknowledged::{self, Posts};
+use crate::broker::{Amqp, Kafka, Nats, Producer};
 use crate::container::{self, ContainersToBe};
 use crate::drive::drive;
 use crate::exchange;
@@ -30,7 +31,7 @@ use crate::load::BlockLine;
 use crate::proc_fs::{self, LayOutError, ProcFs};
 use crate::process_tree::{self, ProcessTree, ProgramMissing};
 use crate::round_trip::{self, RoundTrip};
-use crate::trace_agent::{self, TraceAgent};
+use crate::trace_agent;
 use crate::worker::Worker;
 pub use files::FileControl;
 use files::Files;
@@ -88,7 +89,6 @@ pub(crate) enum Line {
     SplunkHec(Hec),
     Posts(Posts),
     Grpc(Grpc),
-    TraceAgent(TraceAgent),
     Files(Files),
     PassthruFile(PassthruFile),
     RoundTrip(RoundTrip),
@@ -97,6 +97,9 @@ pub(crate) enum Line {
     ProcessTree(Box<ProcessTree>),
     ProcFs(ProcFs),
     Container(Box<ContainersToBe>),
+    Kafka(Producer<Kafka>),
+    Nats(Producer<Nats>),
+    Amqp(Producer<Amqp>),
 }
 
 /// Why nothing can be sent.
@@ -142,7 +145,7 @@ impl Line {
             },
             TransportPlan::Grpc { url } => Self::Grpc(Grpc::new(url)?),
             TransportPlan::TraceAgent { url, retries } => {
-                Self::TraceAgent(TraceAgent::new(plan, url, *retries)?)
+                Self::Posts(trace_agent::posts(plan, url, *retries)?)
             }
             TransportPlan::Files { layout, bytes_max } => {
                 let (bytes_max, files) = (bytes_max.bytes(), plan.connections);
@@ -169,6 +172,9 @@ impl Line {
             TransportPlan::Container(containers) => {
                 Self::Container(Box::new(ContainersToBe::new(containers, &plan.id)))
             }
+            TransportPlan::Kafka(to) => Self::Kafka(Producer::new(plan, Kafka::new(to)?)),
+            TransportPlan::Nats(to) => Self::Nats(Producer::new(plan, Nats::new(to)?)),
+            TransportPlan::Amqp(to) => Self::Amqp(Producer::new(plan, Amqp::new(to)?)),
         })
     }
 
@@ -178,6 +184,11 @@ impl Line {
             Self::Files(files) => files.control(),
             _ => None,
         }
+    }
+
+    /// Whether blocks that leave together are answered one by one.
+    pub(crate) const fn answers_blocks(&self) -> bool {
+        matches!(self, Self::Kafka(_) | Self::Nats(_) | Self::Amqp(_))
     }
 
     /// Tasks of so many connections at most.
@@ -215,11 +226,6 @@ impl Line {
                     tasks.spawn(grpc::send(Rc::clone(worker), grpc.clone()));
                 }
             }
-            Self::TraceAgent(agent) => {
-                for _ in 0..connections {
-                    tasks.spawn(trace_agent::send(Rc::clone(worker), agent.clone()));
-                }
-            }
             Self::Files(files) => push(files, worker, connections, tasks),
             Self::PassthruFile(file) => push(file, worker, connections, tasks),
             Self::RoundTrip(plan) => {
@@ -240,6 +246,9 @@ impl Line {
                     tasks.spawn(container::churn(Rc::clone(worker), containers.clone()));
                 }
             }
+            Self::Kafka(producer) => producer.open(worker, connections, tasks),
+            Self::Nats(producer) => producer.open(worker, connections, tasks),
+            Self::Amqp(producer) => producer.open(worker, connections, tasks),
         }
     }
 }

@@ -18,8 +18,9 @@ use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use crate::backoff::Backoff;
+use crate::call::Waiting;
 use crate::fresh::{Sets, Walk};
-use crate::slice::{Sending, Slice};
+use crate::slice::{Most, Sending, Slice};
 use crate::stamps::{Marks, SliceTimes, Stamping};
 use crate::transport::Line;
 use state::Next;
@@ -140,10 +141,9 @@ impl Worker {
     pub(crate) async fn ask_walking(
         &self,
         walk: &mut Walk,
-        bytes_max: usize,
+        most: Most,
     ) -> Option<(Rc<BlockSet>, Slice)> {
-        self.ask_with(|now| self.take_of(walk, bytes_max, now))
-            .await
+        self.ask_with(|now| self.take_of(walk, most, now)).await
     }
 
     /// Waits for the turn, and until `take` gives something; its error says when to
@@ -172,19 +172,19 @@ impl Worker {
     /// Takes the next block if it is due, with the set that it is of; else says when
     /// to look again.
     pub(crate) fn take_block(&self, now: Moment) -> Result<(Rc<BlockSet>, Slice), Moment> {
-        self.take_of(&mut self.walk.borrow_mut(), 0, now)
+        self.take_of(&mut self.walk.borrow_mut(), 0.into(), now)
     }
 
     fn take_of(
         &self,
         walk: &mut Walk,
-        bytes_max: usize,
+        most: Most,
         now: Moment,
     ) -> Result<(Rc<BlockSet>, Slice), Moment> {
         let set = Rc::clone(&walk.set);
         let slice = {
             let mut state = self.state.borrow_mut();
-            taken(state.take(&set, &walk.next, bytes_max, now))?
+            taken(state.take(&set, &walk.next, most, now))?
         };
         walk.took(slice.first, slice.last, &self.sets, &self.shard);
         Ok((set, slice))
@@ -202,6 +202,11 @@ impl Worker {
             state.publish(now);
         }
         state.suspend(Wait::Other, now);
+    }
+
+    /// What its schedule counts.
+    pub(crate) const fn unit(&self) -> RateUnit {
+        self.unit
     }
 
     /// Whether the worker owns its CPU.
@@ -315,12 +320,10 @@ impl Worker {
         unless_ending.await.unwrap_or(Ok(()))
     }
 
-    /// Waits for `what`, and accounts for the time.
+    /// Waits for `what`, and accounts for the time, even where the waiting is given up.
     pub(crate) async fn wait<F: Future>(&self, wait: Wait, what: F) -> F::Output {
-        self.state.borrow_mut().suspend(wait, clock::now());
-        let output = what.await;
-        self.state.borrow_mut().resume(wait, clock::now());
-        output
+        let _waiting = Waiting::begin(self, wait);
+        what.await
     }
 
     /// Brings the shard up to date where that is due, and lets the worker's

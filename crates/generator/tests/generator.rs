@@ -4,6 +4,8 @@
     reason = "a helper that cannot go on fails its test"
 )]
 
+#[path = "generator/broker.rs"]
+mod broker;
 #[path = "generator/container.rs"]
 mod container;
 #[path = "generator/datagram.rs"]
@@ -18,6 +20,8 @@ mod grpc;
 mod hec;
 #[path = "generator/http.rs"]
 mod http;
+#[path = "generator/log_fs.rs"]
+mod log_fs;
 #[path = "generator/prepare.rs"]
 mod prepare;
 #[path = "generator/replay.rs"]

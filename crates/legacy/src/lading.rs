@@ -5,9 +5,12 @@
 //! is an error that names the nearest key. Where lading's own reading surprises
 //! people (`500 Mb` is megabit) it is followed, and said.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use stillwell_plan::{GeneratorPlan, ObserverPlan, ScrapeFormat, ScrapePlan, SinkPlan};
+use stillwell_plan::{
+    GeneratorPlan, InspectorPlan, ObserverPlan, ScrapeFormat, ScrapePlan, SinkPlan,
+};
 use stillwell_units::{Nanos, Seed};
 
 use crate::code;
@@ -46,6 +49,7 @@ pub const KEYS: &[&str] = &[
     "sample_period_milliseconds",
     "target_metrics",
     "telemetry",
+    "inspector",
 ];
 
 /// What a `lading.yaml` says: everything of a rig but the subject and the times.
@@ -104,7 +108,7 @@ fn find_names(node: &Node, texts: &mut Vec<String>, files: &mut Vec<String>) {
 }
 
 fn read_root(reader: &Reader, root: &Node, has_subject: bool) -> Option<LadingRig> {
-    let keys = Keys::new("lading file", KEYS).known(&["inspector"]);
+    let keys = Keys::new("lading file", KEYS);
     let map = reader.map(root, &keys)?;
     let generators = match map.take("generator") {
         Some(node) => generator::read_all(reader, &one_or_many(node)),
@@ -138,6 +142,9 @@ fn read_root(reader: &Reader, root: &Node, has_subject: bool) -> Option<LadingRi
     }
     if let Some(node) = map.take("telemetry") {
         telemetry::ignore(reader, node);
+    }
+    if let Some(node) = map.take("inspector") {
+        observer.inspector = read_inspector(reader, node);
     }
     let first_seed = generators.first().map(|generator| generator.value.seed);
     Some(LadingRig {
@@ -177,6 +184,41 @@ fn read_observer(reader: &Reader, node: &Node, observer: &mut ObserverPlan) {
             "`enable_smaps_rollup` has no effect: proportional memory is read rarely, and always";
         reader.report(reader.note(code::NO_EFFECT, value.span, message));
     }
+}
+
+fn read_inspector(reader: &Reader, node: &Node) -> Option<InspectorPlan> {
+    let keys = ["command", "arguments", "environment_variables", "output"];
+    let map = reader.map(node, &Keys::new("inspector", &keys))?;
+    let arguments = map.take("arguments").map(|node| reader.texts(node));
+    let variables = map
+        .take("environment_variables")
+        .map(|node| reader.text_map(node));
+    let (mut stdout, mut stderr) = (None, None);
+    if let Some(node) = map.take("output")
+        && let Some(output) = reader.map(node, &Keys::new("output", &["stdout", "stderr"]))
+    {
+        let file = |key| {
+            let node = output.take(key)?;
+            match node.value {
+                Value::Null => None,
+                _ => reader.text(node).map(PathBuf::from),
+            }
+        };
+        (stdout, stderr) = (file("stdout"), file("stderr"));
+    }
+    let command = map.required("command")?;
+    let program = reader.text(command)?;
+    if program.is_empty() {
+        let error = reader.error(code::BAD_VALUE, command.span, "the command is empty");
+        reader.report(error.label("write the path of a program, such as `/usr/bin/perf`"));
+    }
+    Some(InspectorPlan {
+        program: program.into(),
+        arguments: arguments.unwrap_or_default(),
+        environment: variables.unwrap_or_default().into_iter().collect(),
+        stdout,
+        stderr,
+    })
 }
 
 fn read_target_metrics(reader: &Reader, node: &Node) -> Option<ScrapePlan> {

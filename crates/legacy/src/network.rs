@@ -90,6 +90,8 @@ pub fn ready_probe_of(generators: &[GeneratorPlan]) -> ReadyProbe {
         TransportPlan::Acknowledged(plan) => Some(ReadyProbe::Tcp {
             address: check_any_url(&plan.url).ok()?,
         }),
+        // A subject reads from a broker: it is there before, and listens nowhere.
+        TransportPlan::Kafka(_) | TransportPlan::Nats(_) | TransportPlan::Amqp(_) => None,
         TransportPlan::UnixStream { path } | TransportPlan::UnixDatagram { path } => {
             Some(file_probe(path))
         }

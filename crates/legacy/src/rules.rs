@@ -139,6 +139,9 @@ fn target_place(transport: &TransportPlan) -> Option<(&'static str, String)> {
         | TransportPlan::Grpc { url }
         | TransportPlan::TraceAgent { url, .. } => ("tcp", check_any_url(url).ok()?),
         TransportPlan::Acknowledged(plan) => ("tcp", check_any_url(&plan.url).ok()?),
+        TransportPlan::Kafka(_) | TransportPlan::Nats(_) | TransportPlan::Amqp(_) => {
+            ("tcp", transport.producer()?.address.clone())
+        }
         TransportPlan::Udp { address, .. } => ("udp", address.clone()),
         TransportPlan::UnixStream { path } | TransportPlan::UnixDatagram { path } => {
             ("unix", path.display().to_string())

@@ -173,6 +173,24 @@ catalogue! {
     STAMPS_FOREIGN = "stamps_foreign", Count, Counter, "Stamps of other runs, or of no generator of this one.";
     EVENT_LATENCY = "event_latency", Nanoseconds, Histogram, "First arrival of a stamped event less its intended time.";
     EVENT_TRANSIT = "event_transit", Nanoseconds, Histogram, "First arrival of a stamped event less its sent time.";
+    // File systems of ours: growing logs, labelled as their generator and, from fs_read to fs_release, group_id; disks,
+    // labelled component=disk, id.
+    BYTES_READ = "bytes_read", Bytes, Counter, "Bytes that programs read from growing logs, each time that they did.";
+    MISSED_BYTES = "missed_bytes", Bytes, Counter, "Bytes of growing logs that were deleted before anybody had read them.";
+    UNREAD_BYTES = "unread_bytes", Bytes, Gauge, "Bytes of growing logs that are there and that nobody has read yet.";
+    LOGS_ROTATED = "log_file_rotated", Count, Counter, "Growing logs that were given an older name since they were full.";
+    LOGS_DELETED = "log_file_deleted", Count, Counter, "Growing logs that were deleted since there were enough older ones.";
+    LOG_LISTINGS = "fs_readdir", Count, Counter, "Listings of the folders of growing logs.";
+    LOG_READS = "fs_read", Count, Counter, "Reads of the files of a growing log.";
+    LOG_OPENS = "fs_open", Count, Counter, "Opens of the files of a growing log.";
+    LOG_LOOKUPS = "fs_lookup", Count, Counter, "Names of the files of a growing log that were looked up and found.";
+    LOG_ATTRIBUTES = "fs_getattr", Count, Counter, "Questions for the attributes of the files of a growing log.";
+    LOG_RELEASES = "fs_release", Count, Counter, "Files of a growing log that were closed.";
+    DISK_BYTES_WRITTEN = "disk_bytes_written", Bytes, Counter, "Bytes that programs wrote to a disk of ours.";
+    DISK_BYTES_SYNCED = "disk_bytes_synced", Bytes, Counter, "Those of them that an fsync came after and was answered.";
+    DISK_FSYNCS = "disk_fsyncs", Count, Counter, "Answered fsyncs on a disk of ours.";
+    DISK_WRITES_REFUSED = "disk_writes_refused", Count, Counter, "Writes that found no room on a disk of ours, or not enough.";
+    DISK_BYTES_USED = "disk_bytes_used", Bytes, Gauge, "Bytes of all files on a disk of ours.";
     // The subject: totals over its process tree.
     SUBJECT_CPU = "subject_cpu", Nanoseconds, Counter, "CPU time of the subject's process tree.";
     SUBJECT_CPU_USER = "subject_cpu_user", Nanoseconds, Counter, "CPU time of the subject's process tree in user mode.";

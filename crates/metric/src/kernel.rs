@@ -18,18 +18,63 @@ pub fn status(field: &str, labels: &Labels, bytes: u64) -> Sample {
     gauge(name, labels.clone(), Value::Int(bytes))
 }
 
-/// CPU time of one process since the last time, in thousandths of a core and in
-/// hundredths of one. `mode` is `total`, `user` or `kernel`.
+/// CPU time of one process since the last time, in thousandths of a core (total, user,
+/// system), of which `granted` are its group's or the machine's: as it is, and in
+/// hundredths of what is granted.
 #[must_use]
-pub fn cpu(mode: &str, labels: &Labels, millicores: f64) -> [Sample; 2] {
+pub fn cpu(labels: &Labels, used: [f64; 3], granted: f64) -> Vec<Sample> {
+    let shares = cpu_shares(used, granted).into_iter();
+    let modes =
+        cpu_modes(used).map(|(mode, value)| (format!("{mode}_cpu_usage_millicores"), value));
+    shares
+        .chain(modes)
+        .chain([("cpu_limit_millicores".to_owned(), granted)])
+        .map(|(name, value)| gauge(format!("stat.{name}"), labels.clone(), Value::Float(value)))
+        .collect()
+}
+
+/// The same of the whole subject. What our own counters tell as well, under lading's
+/// names in its captures, is left out.
+#[must_use]
+pub fn total_cpu(used: [f64; 3], granted: f64) -> Vec<Sample> {
+    let labels = Labels::none().with("focus", "target");
+    let [_, _, system] = used;
+    let shares = cpu_shares(used, granted).into_iter();
+    shares
+        .chain([
+            ("system_cpu_usage_millicores".to_owned(), system),
+            ("cpu_limit_millicores".to_owned(), granted),
+        ])
+        .map(|(name, value)| gauge(name, labels.clone(), Value::Float(value)))
+        .collect()
+}
+
+/// Time in the kernel has two names in lading.
+const fn cpu_modes([total, user, system]: [f64; 3]) -> [(&'static str, f64); 4] {
     [
-        ("percentage", millicores / 10.0),
-        ("usage_millicores", millicores),
+        ("total", total),
+        ("user", user),
+        ("kernel", system),
+        ("system", system),
     ]
-    .map(|(unit, value)| {
-        let name = format!("stat.{mode}_cpu_{unit}");
-        gauge(name, labels.clone(), Value::Float(value))
-    })
+}
+
+/// The total has two names as well.
+fn cpu_shares(used: [f64; 3], granted: f64) -> Vec<(String, f64)> {
+    let share = |value: f64| {
+        if granted > 0.0 {
+            value * 100.0 / granted
+        } else {
+            0.0
+        }
+    };
+    let [total, ..] = used;
+    let modes =
+        cpu_modes(used).map(|(mode, value)| (format!("{mode}_cpu_percentage"), share(value)));
+    modes
+        .into_iter()
+        .chain([("cpu_percentage".to_owned(), share(total))])
+        .collect()
 }
 
 /// A size of `/proc/PID/smaps_rollup`, in bytes.
@@ -127,10 +172,38 @@ mod tests {
                 "total_wss_bytes",
             ]
         );
-        let names = cpu("user", &none, 250.0).map(|sample| sample.name.as_str().to_owned());
+        let names = |samples: Vec<Sample>| -> Vec<String> {
+            samples
+                .iter()
+                .map(|one| one.name.as_str().to_owned())
+                .collect()
+        };
         assert_eq!(
-            names,
-            ["stat.user_cpu_percentage", "stat.user_cpu_usage_millicores"]
+            names(cpu(&none, [250.0, 200.0, 50.0], 1000.0)),
+            [
+                "stat.total_cpu_percentage",
+                "stat.user_cpu_percentage",
+                "stat.kernel_cpu_percentage",
+                "stat.system_cpu_percentage",
+                "stat.cpu_percentage",
+                "stat.total_cpu_usage_millicores",
+                "stat.user_cpu_usage_millicores",
+                "stat.kernel_cpu_usage_millicores",
+                "stat.system_cpu_usage_millicores",
+                "stat.cpu_limit_millicores",
+            ]
+        );
+        assert_eq!(
+            names(total_cpu([250.0, 200.0, 50.0], 1000.0)),
+            [
+                "total_cpu_percentage",
+                "user_cpu_percentage",
+                "kernel_cpu_percentage",
+                "system_cpu_percentage",
+                "cpu_percentage",
+                "system_cpu_usage_millicores",
+                "cpu_limit_millicores",
+            ]
         );
     }
 }

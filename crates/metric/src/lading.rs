@@ -82,14 +82,20 @@ fn generator_series(sample: &Sample, speaks: &str) -> (SeriesName, Labels) {
         .filter(|(key, _)| *key != "outcome")
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .collect();
+    if speaks == "tcp_rr" && outcome == Outcome::Ok.name() {
+        return (named(sample, Some("responses_received")), labels);
+    }
     if let Some(status) = status_of(&outcome) {
         let labels = labels.with("status_code", status);
         return (named(sample, Some("request_ok")), labels);
     }
-    let name = if outcome.starts_with("connect") || outcome.starts_with("handshake") {
-        "connection_failure"
-    } else {
-        "request_failure"
+    let is_of_start = outcome.starts_with("connect") || outcome.starts_with("handshake");
+    let name = match (speaks, is_of_start) {
+        ("file_gen" | "passthru_file", true) => "file_open_failure",
+        ("file_gen" | "passthru_file", false) => "file_write_failure",
+        ("tcp_rr", true) => "connections_failed",
+        (_, true) => "connection_failure",
+        (_, false) => "request_failure",
     };
     (named(sample, Some(name)), labels.with("error", outcome))
 }
@@ -111,16 +117,54 @@ fn status_of(outcome: &str) -> Option<&'static str> {
 }
 
 fn sink_name(name: &str, speaks: &str) -> Option<&'static str> {
-    if name == metric::CONNECTIONS_ACCEPTED.name {
-        return Some("connection_accepted");
-    }
-    if name != metric::MESSAGES_RECEIVED.name {
-        return None;
-    }
-    Some(match speaks {
-        "udp" | "unix_datagram" => "packet_received",
-        "tcp" | "unix_stream" => "message_received",
-        _ => "requests_received",
+    // Each service has words of its own for what it takes.
+    let own = [
+        ("otlp", metric::EVENTS_RECEIVED, "data_points_received"),
+        (
+            "datadog",
+            metric::BODIES_MALFORMED,
+            "datadog_intake_parse_failures",
+        ),
+        (
+            "datadog_stateful_logs",
+            metric::EVENTS_RECEIVED,
+            "data_items_received",
+        ),
+        (
+            "datadog_stateful_logs",
+            metric::MESSAGES_RECEIVED,
+            "batches_received",
+        ),
+        (
+            "datadog_stateful_logs",
+            metric::BODIES_MALFORMED,
+            "stream_errors",
+        ),
+        (
+            "tcp_rr",
+            metric::CONNECTIONS_ACCEPTED,
+            "connections_accepted",
+        ),
+        ("udp", metric::MESSAGES_RECEIVED, "packet_received"),
+        (
+            "unix_datagram",
+            metric::MESSAGES_RECEIVED,
+            "packet_received",
+        ),
+        ("tcp", metric::MESSAGES_RECEIVED, "message_received"),
+        ("unix_stream", metric::MESSAGES_RECEIVED, "message_received"),
+    ];
+    let mut found = own
+        .into_iter()
+        .filter(|(speaker, metric, _)| *speaker == speaks && metric.name == name);
+    found.next().map(|(_, _, own)| own).or_else(|| {
+        if name == metric::CONNECTIONS_ACCEPTED.name {
+            Some("connection_accepted")
+        } else if name == metric::MESSAGES_RECEIVED.name {
+            Some("requests_received")
+        } else {
+            None
+        }
     })
 }
 
@@ -220,6 +264,50 @@ mod tests {
                 }
                 other => panic!("{other}"),
             }
+        }
+    }
+
+    #[test]
+    fn services_have_words_of_their_own_for_what_they_take() {
+        for (metric, speaks, name) in [
+            (
+                metric::CONNECTIONS_ACCEPTED,
+                "tcp_rr",
+                "connections_accepted",
+            ),
+            (metric::EVENTS_RECEIVED, "otlp", "data_points_received"),
+            (metric::EVENTS_RECEIVED, "http", "events_received"),
+            (
+                metric::BODIES_MALFORMED,
+                "datadog",
+                "datadog_intake_parse_failures",
+            ),
+            (
+                metric::MESSAGES_RECEIVED,
+                "datadog_stateful_logs",
+                "batches_received",
+            ),
+        ] {
+            let labels = [("component", "sink"), ("component_name", speaks)];
+            assert_eq!(series(metric, &labels).0, name, "{speaks}");
+        }
+    }
+
+    #[test]
+    fn what_goes_wrong_with_files_and_round_trips_has_names_of_its_own() {
+        for (speaks, outcome, name) in [
+            ("file_gen", Outcome::ConnectFailed, "file_open_failure"),
+            ("passthru_file", Outcome::SendFailed, "file_write_failure"),
+            ("tcp_rr", Outcome::ConnectFailed, "connections_failed"),
+            ("tcp_rr", Outcome::Ok, "responses_received"),
+            ("tcp", Outcome::ConnectFailed, "connection_failure"),
+        ] {
+            let labels = [
+                ("component", "generator"),
+                ("component_name", speaks),
+                ("outcome", outcome.name()),
+            ];
+            assert_eq!(series(metric::OUTCOMES, &labels).0, name, "{speaks}");
         }
     }
 

@@ -18,6 +18,7 @@
 mod account;
 pub mod catalogue;
 mod cell;
+mod files;
 pub mod kernel;
 mod lading;
 mod load;
@@ -30,6 +31,7 @@ mod shard;
 pub use account::{AccountCells, TimeState};
 pub use catalogue::{Kind, Metric, Unit};
 pub use cell::{Cell, PhasedCell};
+pub use files::{DiskShard, LogAsked, LogFsShard};
 /// A histogram of times; see [`empty_histogram`].
 pub use hdrhistogram::Histogram;
 pub use lading::{CPU_MILLICORES, PHASE_MARKER, lading_series, lading_value};

@@ -4,10 +4,12 @@
 //!
 //! Most are cheap. Mappings (`smaps`) are read with the details: the kernel walks all
 //! page tables for them. The working set is what was touched since the last detail:
-//! the marks of that are read and then cleared (`clear_refs`), which costs the
-//! subject a fault of its own for each page that it touches again on some processors.
+//! where the kernel tracks idle pages by those marks, else by others, which are read and
+//! then cleared (`clear_refs`), which costs the subject a fault of its own for each page
+//! that it touches again on some processors.
 
 mod files;
+mod idle;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,8 +20,10 @@ use stillwell_plan::KernelSeries;
 use stillwell_scope::clock;
 use stillwell_units::{Moment, float_from_u64};
 
+use crate::cgroup::CpuTimes;
 use crate::text;
 use files::{Mappings, ROLLUP_FIELDS, cgroup_numbers, kilobytes};
+use idle::IdlePages;
 
 /// Longest part of a command line that is kept.
 const COMMAND_LINE_MAX: usize = 256;
@@ -35,6 +39,12 @@ pub(crate) struct KernelReader {
     /// What each process is, and its CPU ticks at the last beat: user, system.
     known: BTreeMap<u32, (Labels, [u64; 2])>,
     last: Option<Moment>,
+    /// What the subject had used by then.
+    cpu_last: CpuTimes,
+    /// Cores of the machine, in thousandths.
+    machine_millicores: f64,
+    /// The marks of idle pages, where there are any and they are wanted.
+    idle: Option<IdlePages>,
     /// Whether the marks of what was touched were all cleared the last time.
     is_cleared: bool,
 }
@@ -49,20 +59,30 @@ pub(crate) struct Seen {
 
 impl KernelReader {
     pub(crate) fn new(proc: &Path, wanted: KernelSeries) -> Self {
+        Self::with_marks(proc, wanted, Path::new(idle::BITMAP))
+    }
+
+    /// [`new`](Self::new), where idle pages are marked in the file `marks`.
+    fn with_marks(proc: &Path, wanted: KernelSeries, marks: &Path) -> Self {
+        let is_wanted = wanted.working_set || wanted.idle_pages;
         Self {
             proc: proc.to_owned(),
             wanted,
             known: BTreeMap::new(),
             last: None,
+            cpu_last: CpuTimes::default(),
+            machine_millicores: machine_millicores(proc),
+            idle: is_wanted.then(|| IdlePages::open(marks)).flatten(),
             is_cleared: false,
         }
     }
 
-    /// Adds samples of `living`, whose group is `cgroup` if it has one of its own.
+    /// Adds samples of `living`, whose group is `cgroup` if it has one of its own, and
+    /// which used `cpu` so far.
     pub(crate) fn sample(
         &mut self,
         living: &[Seen],
-        cgroup: Option<&Path>,
+        (cgroup, cpu): (Option<&Path>, CpuTimes),
         (is_detailed, tick_nanos): (bool, u64),
         buffer: &mut Vec<u8>,
         samples: &mut Vec<Sample>,
@@ -70,6 +90,13 @@ impl KernelReader {
         let now = clock::now();
         let since = self.last.map(|last| now.since(last).as_u64());
         self.last = Some(now);
+        let own = cgroup.map(Path::to_owned);
+        let group = own.or_else(|| self.group_of(living.first()?.pid, buffer));
+        let granted = group
+            .as_deref()
+            .and_then(|folder| granted_in(folder, buffer));
+        let granted = granted.unwrap_or(self.machine_millicores);
+        self.add_total_cpu(cpu, since, granted, samples);
         self.known
             .retain(|pid, _| living.iter().any(|one| one.pid == *pid));
         for one in living.iter().take(PROCESSES_MAX) {
@@ -82,7 +109,7 @@ impl KernelReader {
             *before = ticks;
             if self.wanted.processes {
                 if let Some(since) = since.filter(|since| *since > 0) {
-                    add_cpu(labels, spent, since, samples);
+                    add_cpu(labels, spent, (since, granted), samples);
                 }
                 add_sizes(&folder, labels, buffer, samples);
             }
@@ -90,15 +117,11 @@ impl KernelReader {
                 add_mappings(&folder, labels, buffer, samples);
             }
         }
-        if self.wanted.working_set && is_detailed {
+        if is_detailed {
             self.add_working_set(living, buffer, samples);
         }
-        if self.wanted.cgroup {
-            let own = cgroup.map(Path::to_owned);
-            let found = own.or_else(|| self.group_of(living.first()?.pid, buffer));
-            if let Some(folder) = found {
-                add_cgroup(&folder, buffer, samples);
-            }
+        if let Some(folder) = group.filter(|_| self.wanted.cgroup) {
+            add_cgroup(&folder, buffer, samples);
         }
         if self.wanted.vmstat
             && let Some(text) = text::read(&self.proc.join("vmstat"), buffer)
@@ -112,13 +135,50 @@ impl KernelReader {
         }
     }
 
-    /// What was touched since the last time; marks are cleared for the next.
+    /// What all processes have used since the last time.
+    fn add_total_cpu(
+        &mut self,
+        cpu: CpuTimes,
+        since: Option<u64>,
+        granted: f64,
+        samples: &mut Vec<Sample>,
+    ) {
+        let last = std::mem::replace(&mut self.cpu_last, cpu);
+        let Some(since) = since.filter(|since| *since > 0 && self.wanted.processes) else {
+            return;
+        };
+        let used = [
+            cpu.total.saturating_sub(last.total),
+            cpu.user.saturating_sub(last.user),
+            cpu.system.saturating_sub(last.system),
+        ];
+        samples.extend(series::total_cpu(
+            used.map(|one| millicores(one, since)),
+            granted,
+        ));
+    }
+
+    /// What was touched since the last time.
     fn add_working_set(
         &mut self,
         living: &[Seen],
         buffer: &mut Vec<u8>,
         samples: &mut Vec<Sample>,
     ) {
+        if let Some(idle) = &self.idle {
+            let folders = living.iter().map(|one| self.proc.join(one.pid.to_string()));
+            let folders: Vec<PathBuf> = folders.collect();
+            let bytes = idle.sample(&folders, buffer);
+            // Before they were marked once, it would be all that they have.
+            let is_marked = std::mem::replace(&mut self.is_cleared, bytes.is_some());
+            samples.extend(bytes.filter(|_| is_marked).map(series::working_set));
+        } else if self.wanted.working_set {
+            self.add_referenced(living, buffer, samples);
+        }
+    }
+
+    /// The same by marks of another kind, which are cleared for the next time.
+    fn add_referenced(&mut self, living: &[Seen], buffer: &mut Vec<u8>, samples: &mut Vec<Sample>) {
         let (mut total, mut is_cleared) = (None, true);
         for one in living {
             let folder = self.proc.join(one.pid.to_string());
@@ -165,11 +225,38 @@ fn labels_of(folder: &Path, pid: u32, buffer: &mut Vec<u8>) -> Labels {
     labels
 }
 
-fn add_cpu(labels: &Labels, [user, system]: [u64; 2], since: u64, samples: &mut Vec<Sample>) {
-    let millicores = |nanos: u64| float_from_u64(nanos) * 1000.0 / float_from_u64(since);
-    for (mode, nanos) in [("total", user + system), ("user", user), ("kernel", system)] {
-        samples.extend(series::cpu(mode, labels, millicores(nanos)));
-    }
+fn add_cpu(
+    labels: &Labels,
+    [user, system]: [u64; 2],
+    (since, granted): (u64, f64),
+    samples: &mut Vec<Sample>,
+) {
+    let used = [user + system, user, system].map(|nanos| millicores(nanos, since));
+    samples.extend(series::cpu(labels, used, granted));
+}
+
+/// Thousandths of a core that were busy for `nanos` of `since` nanoseconds.
+fn millicores(nanos: u64, since: u64) -> f64 {
+    float_from_u64(nanos) * 1000.0 / float_from_u64(since)
+}
+
+/// Thousandths of a core that this machine has.
+fn machine_millicores(proc: &Path) -> f64 {
+    let stat = fs::read_to_string(proc.join("stat")).unwrap_or_default();
+    let is_core = |line: &&str| {
+        let rest = line.strip_prefix("cpu").unwrap_or_default();
+        rest.starts_with(|letter: char| letter.is_ascii_digit())
+    };
+    let cores = stat.lines().filter(is_core).count().max(1);
+    float_from_u64(u64::try_from(cores).unwrap_or(1)) * 1000.0
+}
+
+/// Thousandths of a core that a group may use, where that has a limit.
+fn granted_in(folder: &Path, buffer: &mut Vec<u8>) -> Option<f64> {
+    let text = text::read(&folder.join("cpu.max"), buffer)?;
+    let mut words = text::words(text).map(text::number);
+    let (quota, period) = (words.next()??, words.next()??);
+    (period > 0).then(|| millicores(quota, period))
 }
 
 /// The sizes of `status` and `smaps_rollup`.

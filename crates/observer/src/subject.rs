@@ -149,7 +149,7 @@ impl SubjectReader {
                 .collect();
             let group = self.probe.cgroup.unified.as_deref();
             let how = (is_detailed, self.tick_nanos);
-            kernel.sample(&seen, group, how, &mut self.buffer, samples);
+            kernel.sample(&seen, (group, cpu), how, &mut self.buffer, samples);
         }
         cpu.total
     }

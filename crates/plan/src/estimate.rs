@@ -98,6 +98,7 @@ mod tests {
                 generators: Vec::new(),
                 sinks: Vec::new(),
                 subject,
+                disks: Vec::new(),
                 observer: ObserverPlan::default(),
                 phases: PhasesPlan {
                     warmup: Nanos::from_secs(2),

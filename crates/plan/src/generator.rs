@@ -1,7 +1,9 @@
 //! Who sends, where to, and when.
 
 mod acknowledged;
+mod broker;
 mod exchange;
+mod places;
 mod system;
 
 use std::path::PathBuf;
@@ -12,6 +14,10 @@ use stillwell_units::{ByteRate, ByteSize, EventRate, Nanos, Seed};
 use crate::{ClientTlsPlan, PayloadPlan, StampPlan};
 
 pub use acknowledged::{AcknowledgedBy, AcknowledgedPlan};
+pub use broker::{
+    AmqpPlan, KafkaAcks, KafkaCompression, KafkaPlan, Login, MessageOf, NatsAcks, NatsLogin,
+    NatsPlan, ProducerPlan,
+};
 pub use exchange::ExchangePlan;
 pub use system::{ContainerPlan, ExecutablePlan, ProcFsPlan, ProcessTreePlan, WordsPlan};
 
@@ -141,6 +147,12 @@ pub enum TransportPlan {
     ProcFs(ProcFsPlan),
     /// Containers that come and go. The payload only paces: a block a container.
     Container(Box<ContainerPlan>),
+    /// Records for a topic of Kafka.
+    Kafka(Box<KafkaPlan>),
+    /// Messages for a subject of NATS.
+    Nats(Box<NatsPlan>),
+    /// Messages for an exchange of AMQP 0-9-1.
+    Amqp(Box<AmqpPlan>),
 }
 
 /// Where a stream goes.
@@ -186,6 +198,17 @@ pub enum FileLayout {
         /// So long nothing is written before that happens, so that a reader may have
         /// read all of it.
         settle: Nanos,
+    },
+    /// The same in a file system of our own, which holds nothing: contents are there when
+    /// somebody reads them, and what goes before anybody has is counted. Older parts are
+    /// called `.1`, `.2` and so on.
+    Mounted {
+        /// Where it is mounted; the folder is made where it is not there.
+        at: PathBuf,
+        /// Logs lie at most so many folders below it.
+        depth_max: u8,
+        /// Older parts that are kept of each log.
+        rotations: u8,
     },
     /// One file that all is written to the end of, whatever stands in it already.
     Appended {
@@ -279,6 +302,9 @@ impl TransportPlan {
             Self::ProcessTree(_) => "process_tree",
             Self::ProcFs(_) => "proc_fs",
             Self::Container(_) => "container",
+            Self::Kafka(_) => "kafka",
+            Self::Nats(_) => "nats",
+            Self::Amqp(_) => "amqp",
         }
     }
 
@@ -293,6 +319,17 @@ impl TransportPlan {
                 | Self::ProcFs(_)
                 | Self::Container(_)
         )
+    }
+
+    /// What producers for all brokers have in common, if this is one.
+    #[must_use]
+    pub fn producer(&self) -> Option<&ProducerPlan> {
+        match self {
+            Self::Kafka(plan) => Some(&plan.producer),
+            Self::Nats(plan) => Some(&plan.producer),
+            Self::Amqp(plan) => Some(&plan.producer),
+            _ => None,
+        }
     }
 
     /// The URL that requests go to, if they do.
@@ -315,7 +352,10 @@ impl TransportPlan {
             | Self::Tls { .. }
             | Self::ProcessTree(_)
             | Self::ProcFs(_)
-            | Self::Container(_) => None,
+            | Self::Container(_)
+            | Self::Kafka(_)
+            | Self::Nats(_)
+            | Self::Amqp(_) => None,
         }
     }
 
@@ -341,7 +381,10 @@ impl TransportPlan {
             | Self::Tls { .. }
             | Self::ProcessTree(_)
             | Self::ProcFs(_)
-            | Self::Container(_) => None,
+            | Self::Container(_)
+            | Self::Kafka(_)
+            | Self::Nats(_)
+            | Self::Amqp(_) => None,
         }
     }
 }

@@ -18,6 +18,7 @@ mod bench;
 mod capacity;
 mod check;
 mod contender;
+mod disk;
 mod estimate;
 mod experiment;
 mod generator;
@@ -41,15 +42,17 @@ pub use bench::BenchPlan;
 pub use capacity::{CapacityBound, CapacityBoundError, CapacityFigure};
 pub use check::{Aggregation, CheckPlan, SeriesSelector};
 pub use contender::{ContenderPlan, Delivery, Durability, RUNS_DEFAULT, RUNS_MAX, SubjectsPlan};
+pub use disk::{DiskKind, DiskPlan, FolderDiskPlan};
 pub use estimate::TimeEstimate;
 pub use experiment::{
     BinarySource, ExperimentPlan, FamilyPlan, GitSource, LabPlan, OperatingPoint, ReportLink,
     VariantPlan,
 };
 pub use generator::{
-    AcknowledgedBy, AcknowledgedPlan, ContainerPlan, ExchangePlan, ExecutablePlan, FileLayout,
-    FileTreePlan, GeneratorPlan, HecAcknowledgements, ProcFsPlan, ProcessTreePlan, RatePlan,
-    RateShape, RateUnit, StreamTarget, TransportPlan, WhenFull, WordsPlan,
+    AcknowledgedBy, AcknowledgedPlan, AmqpPlan, ContainerPlan, ExchangePlan, ExecutablePlan,
+    FileLayout, FileTreePlan, GeneratorPlan, HecAcknowledgements, KafkaAcks, KafkaCompression,
+    KafkaPlan, Login, MessageOf, NatsAcks, NatsLogin, NatsPlan, ProcFsPlan, ProcessTreePlan,
+    ProducerPlan, RatePlan, RateShape, RateUnit, StreamTarget, TransportPlan, WhenFull, WordsPlan,
 };
 pub use goal::{
     Direction, GoalMetric, GoalMetricError, GoalPlan, LatencyQuantile, Reduction, Scale, SeriesGoal,
@@ -64,7 +67,9 @@ pub use load::{
     Reuse, Spacing, SpanProtocol, SpanSinkPlan, StatsPagePlan, StatsProtocol, StatsSinkPlan,
     TelemetryPlan, TraceHeaders, TracePlan, UntilPlan,
 };
-pub use observer::{KernelSeries, ObserverPlan, ProfilePlan, ScrapeFormat, ScrapePlan};
+pub use observer::{
+    InspectorPlan, KernelSeries, ObserverPlan, ProfilePlan, ScrapeFormat, ScrapePlan,
+};
 pub use payload::{
     Alphabet, BulkAction, CefHeader, ElasticsearchPlan, GelfEnd, HecEncoding, InfluxPlan, LokiPlan,
     SERIES_MAX, TEMPLATE_DEPTH_MAX, TEMPLATE_EVENT_MAX, TemplateError, TemplatePart, TemplatePlan,
@@ -103,7 +108,8 @@ pub use stopping::{
     WarmupPlan,
 };
 pub use subject::{
-    ChildPlan, EnvironmentPlan, MountPlan, Places, ReadyProbe, StopPlan, SubjectKind, SubjectPlan,
+    ChildPlan, ContainerOrigin, ContainerSubject, EnvironmentPlan, ImagePlan, MountPlan, Places,
+    ReadyProbe, StopPlan, SubjectKind, SubjectPlan,
 };
 pub use tls::{
     Alpn, ClientTlsPlan, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites,

@@ -1,7 +1,12 @@
 //! What is watched while a run goes on.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
+
+use crate::Places;
 
 /// What is watched, and how often.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -18,6 +23,42 @@ pub struct ObserverPlan {
     /// Profiles that the subject gives of itself, which are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<ProfilePlan>,
+    /// A program that looks at the subject while the run goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inspector: Option<InspectorPlan>,
+}
+
+/// A program that looks at the subject, such as `perf`: started once the subject is
+/// ready, ended before the subject is.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct InspectorPlan {
+    /// The executable; a bare name is looked up in `PATH`.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Its environment besides `PATH` and `TARGET_PID`, the number of the subject's
+    /// first process (`NO_TARGET=1` where there is none).
+    pub environment: BTreeMap<String, String>,
+    /// Where its output goes; into the run's folder if nowhere else.
+    pub stdout: Option<PathBuf>,
+    /// Where its errors go; into the run's folder if nowhere else.
+    pub stderr: Option<PathBuf>,
+}
+
+impl InspectorPlan {
+    /// The same inspector with every place filled in.
+    #[must_use]
+    pub fn filled(&self, places: &Places) -> Self {
+        let mut inspector = self.clone();
+        inspector.program = places.fill(&self.program.to_string_lossy()).into();
+        for argument in &mut inspector.arguments {
+            *argument = places.fill(argument);
+        }
+        for value in inspector.environment.values_mut() {
+            *value = places.fill(value);
+        }
+        inspector
+    }
 }
 
 /// Which of the kernel's own figures are recorded besides ours. Those are many
@@ -28,9 +69,12 @@ pub struct KernelSeries {
     pub processes: bool,
     /// Its memory by what is mapped there, at each detail.
     pub smaps: bool,
-    /// Its working set: what it touched since the last detail. Clears marks in its page
-    /// tables, which is to be permitted.
+    /// Its working set: what it touched since the last detail. Where idle pages are not
+    /// tracked it clears marks in its page tables, which is to be permitted.
     pub working_set: bool,
+    /// Its working set, but only where the kernel tracks idle pages.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub idle_pages: bool,
     /// Every number in the files of its control group, version 2.
     pub cgroup: bool,
     /// Every number in `/proc/vmstat`.
@@ -49,6 +93,7 @@ impl KernelSeries {
         processes: true,
         smaps: true,
         working_set: false,
+        idle_pages: true,
         cgroup: true,
         vmstat: true,
     };
@@ -71,6 +116,7 @@ impl Default for ObserverPlan {
             scrapes: Vec::new(),
             kernel: KernelSeries::default(),
             profiles: Vec::new(),
+            inspector: None,
         }
     }
 }

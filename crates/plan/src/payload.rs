@@ -182,6 +182,34 @@ impl PayloadFormat {
         }
     }
 
+    /// Whether each event ends in a line feed that keeps it from the next, and is
+    /// nothing of the event itself.
+    #[must_use]
+    pub const fn ends_lines(&self) -> bool {
+        match self {
+            Self::Ascii
+            | Self::Json
+            | Self::Syslog5424
+            | Self::ApacheCommon
+            | Self::Lines { .. }
+            | Self::Syslog3164
+            | Self::SplunkHec { .. }
+            | Self::Influx(_)
+            | Self::Cef { .. }
+            | Self::StaticChunks { .. }
+            | Self::StaticTimestamped(_)
+            | Self::TemplatedJson(_)
+            | Self::Template(_)
+            | Self::Elasticsearch(_)
+            | Self::Gelf {
+                end: GelfEnd::Newline,
+            } => true,
+            Self::Dogstatsd(plan) => !plan.length_prefix_framed,
+            Self::Replay(plan) => plan.takes_stamps(),
+            _ => false,
+        }
+    }
+
     /// The template that events are made from, if there is one.
     #[must_use]
     pub const fn template(&self) -> Option<&TemplatePlan> {

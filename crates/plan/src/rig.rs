@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use stillwell_units::Seed;
 
 use crate::{
-    CheckPlan, FileLayout, FileTreePlan, GeneratorPlan, IsolationPlan, ObserverPlan, PhasesPlan,
+    CheckPlan, DiskPlan, FileLayout, FileTreePlan, GeneratorPlan, IsolationPlan, ObserverPlan, PhasesPlan,
     PlacementPlan, Places, SinkPlan, SinkProtocol, StepPlan, SubjectPlan, TransportPlan,
 };
 
@@ -21,6 +21,9 @@ pub struct RigPlan {
     pub sinks: Vec<SinkPlan>,
     /// The program being measured.
     pub subject: SubjectPlan,
+    /// Disks that are brought along for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<DiskPlan>,
     /// What is watched.
     pub observer: ObserverPlan,
     /// How long everything takes.
@@ -48,6 +51,7 @@ impl RigPlan {
                     FileLayout::Numbered { template, .. } => *template = places.fill(template),
                     FileLayout::Rotated { root: path, .. }
                     | FileLayout::Log { path, .. }
+                    | FileLayout::Mounted { at: path, .. }
                     | FileLayout::Appended { path } => fill(path),
                 },
                 TransportPlan::PassthruFile { path }

@@ -8,6 +8,10 @@ use stillwell_units::{ByteSize, Nanos};
 
 use crate::{CpuChoice, SubjectSignal};
 
+mod container;
+
+pub use container::{ContainerOrigin, ContainerSubject, ImagePlan};
+
 /// The program being measured, and how it is started, known ready and stopped.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct SubjectPlan {
@@ -33,6 +37,8 @@ pub enum SubjectKind {
     Child(ChildPlan),
     /// A process that runs already; it is watched, never signalled.
     Pid(u32),
+    /// A container of an engine.
+    Container(Box<ContainerSubject>),
     /// Nothing: load goes from generators straight to whatever listens.
     None,
 }
@@ -61,13 +67,28 @@ pub struct EnvironmentPlan {
     pub variables: BTreeMap<String, String>,
 }
 
-/// A folder shown read-only to the subject at a fixed place.
+/// A folder or file shown to the subject at a fixed place.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct MountPlan {
-    /// The folder.
+    /// What is shown. Knows the same [`Places`] as arguments.
     pub source: PathBuf,
     /// Where the subject sees it: an absolute path, such as `/etc/vector`.
     pub at: PathBuf,
+    /// Whether the subject may write into it: a folder, made where it is not there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub writable: bool,
+}
+
+impl MountPlan {
+    /// `source`, which the subject may only read, at `at`.
+    #[must_use]
+    pub const fn read_only(source: PathBuf, at: PathBuf) -> Self {
+        Self {
+            source,
+            at,
+            writable: false,
+        }
+    }
 }
 
 /// How the subject is known to be ready for load.
@@ -144,10 +165,38 @@ impl Places {
 }
 
 impl SubjectPlan {
+    /// What it is shown at fixed places.
+    #[must_use]
+    pub fn mounts(&self) -> &[MountPlan] {
+        match &self.kind {
+            SubjectKind::Child(child) => &child.mounts,
+            SubjectKind::Container(container) => match &container.origin {
+                ContainerOrigin::Image(image) => &image.mounts,
+                ContainerOrigin::Named(_) => &[],
+            },
+            SubjectKind::Pid(_) | SubjectKind::None => &[],
+        }
+    }
+
+    /// Whether it runs before we look at it, and after.
+    #[must_use]
+    pub fn is_others(&self) -> bool {
+        match &self.kind {
+            SubjectKind::Container(container) => {
+                matches!(container.origin, ContainerOrigin::Named(_))
+            }
+            SubjectKind::Pid(_) => true,
+            SubjectKind::Child(_) | SubjectKind::None => false,
+        }
+    }
+
     /// The same subject with every place filled in.
     #[must_use]
     pub fn filled(&self, places: &Places) -> Self {
         let mut subject = self.clone();
+        if let SubjectKind::Container(container) = &mut subject.kind {
+            container.fill(places);
+        }
         if let SubjectKind::Child(child) = &mut subject.kind {
             child.program = places.fill(&child.program.to_string_lossy()).into();
             for argument in &mut child.arguments {
@@ -155,6 +204,9 @@ impl SubjectPlan {
             }
             for value in child.environment.variables.values_mut() {
                 *value = places.fill(value);
+            }
+            for mount in &mut child.mounts {
+                mount.source = places.fill(&mount.source.to_string_lossy()).into();
             }
         }
         match &mut subject.ready {

@@ -1,6 +1,9 @@
 //! The shell around the machine: waits for what happens and performs what it is
 //! told. It decides nothing.
 
+mod container;
+mod inspect;
+mod mounts;
 mod perform;
 mod progress;
 mod restart;
@@ -14,9 +17,11 @@ use stillwell_capture::{Manifest, Note, RunOutcome};
 use stillwell_generator::Prepared;
 use stillwell_metric::{Shard, SinkShard};
 use stillwell_observer::{Beaten, SamplerHandle};
-use stillwell_plan::{Phase, StepAction};
+use stillwell_plan::{Phase, StepAction, SubjectKind};
 use stillwell_scope::{PartEnd, Scope, Token, clock, explain};
-use stillwell_subject::{Exit, Links, Stopped, Subject};
+use stillwell_subject::{
+    Container, ContainerError, Exit, INSPECTOR_STOP, Links, Stopped, Subject,
+};
 use stillwell_units::{Moment, Nanos};
 
 use crate::conduct::ConductError;
@@ -25,6 +30,7 @@ use crate::machine::{Action, Event, Machine};
 use crate::parts::Parts;
 use crate::record::Record;
 use crate::request::RunRequest;
+use crate::shell::mounts::Mounts;
 pub(crate) use crate::shell::progress::Teller;
 use crate::shell::progress::Totals;
 use crate::stamps::RunLedger;
@@ -55,6 +61,9 @@ pub(crate) enum Told {
     Ended(Moment, Stopped),
     ReadyAgain(Result<Nanos, String>),
     LinksChanged(Result<(), String>),
+    Container(Result<Container, ContainerError>),
+    InspectorExited(Exit),
+    InspectorStopped(Stopped),
 }
 
 /// One run while it goes on.
@@ -68,6 +77,10 @@ pub(crate) struct Shell {
     stop_load: Token,
     stage: Option<Stage>,
     subject: Subject,
+    /// The container that it is, until it is asked to end.
+    container: Option<Container>,
+    /// The program that looks at it, until it is asked to end.
+    inspector: Option<Subject>,
     exit: Option<Exit>,
     killed: bool,
     /// How often the subject was started.
@@ -81,6 +94,8 @@ pub(crate) struct Shell {
     /// Steps that change links, the first of which is under way.
     link_steps: VecDeque<StepAction>,
     generators: Vec<Prepared>,
+    /// What was mounted for the subject.
+    mounts: Mounts,
     /// Cancelled, all of them, once all that is to be sent is; empty where that has
     /// no end.
     load_ends: Vec<Token>,
@@ -121,7 +136,14 @@ impl Shell {
         let record = Record::begin(&request).map_err(|source| ConductError::Capture { source })?;
         let plan = &request.plan;
         let restarts = Restarts::of(plan);
-        let stop_deadline = plan.subject.stop.grace + STOP_BESIDES;
+        let mut stop_deadline = plan.subject.stop.grace + STOP_BESIDES;
+        if plan.observer.inspector.is_some() {
+            stop_deadline = stop_deadline + INSPECTOR_STOP.grace + STOP_BESIDES;
+        }
+        if matches!(plan.subject.kind, SubjectKind::Container(_)) {
+            // It waits, kills, and is asked twice afterwards.
+            stop_deadline = stop_deadline + STOP_BESIDES + STOP_BESIDES + STOP_BESIDES;
+        }
         let mut machine = Machine::new(plan.phases, &plan.timeline, stop_deadline);
         if link.is_some() {
             machine = machine.together();
@@ -138,6 +160,8 @@ impl Shell {
             stop_load: Token::new(),
             stage: None,
             subject: Subject::none(),
+            container: None,
+            inspector: None,
             exit: None,
             killed: false,
             starts: 0,
@@ -146,6 +170,7 @@ impl Shell {
             links: None,
             link_steps: VecDeque::new(),
             generators: Vec::new(),
+            mounts: Mounts::default(),
             load_ends: Vec::new(),
             load_over: Vec::new(),
             shards: Vec::new(),
@@ -276,7 +301,9 @@ impl Shell {
             Told::Ready(Ok(after)) => {
                 let what = format!("the subject was ready after {after}");
                 self.record.event(self.machine.phase(), what);
-                self.happen(Event::Ready);
+                if self.start_inspector() {
+                    self.happen(Event::Ready);
+                }
             }
             Told::Ready(Err(reason)) => self.happen(Event::NotReady(reason)),
             // Of one that was ended on purpose, and is replaced by now.
@@ -290,9 +317,14 @@ impl Shell {
                 self.record.event(self.machine.phase(), what);
                 self.happen(Event::SubjectExited);
             }
+            Told::Container(found) => self.container_found(found),
+            Told::InspectorExited(exit) => self.inspector_exited(exit),
+            Told::InspectorStopped(stopped) => self.inspector_stopped(&stopped),
             Told::Stopped(stopped) => {
                 self.killed = stopped.killed;
-                self.exit = self.exit.or(stopped.exit);
+                // Of a container only its engine knows how it ended.
+                let told = stopped.exit.filter(|exit| exit.code.is_some());
+                self.exit = told.or(self.exit).or(stopped.exit);
                 if let Some(what) = subject::describe_stop(&stopped) {
                     self.record.manifest.warnings.push(what.clone());
                     self.record.event(self.machine.phase(), what);

@@ -50,7 +50,7 @@ pub enum StartError {
     #[error("start the subject with its mounts")]
     Mount(#[source] MountError),
     /// A file for its output could not be made.
-    #[error("write the subject's output to {}", path.display())]
+    #[error("write a program's output to {}", path.display())]
     Output {
         /// The file.
         path: PathBuf,
@@ -110,6 +110,11 @@ pub fn start(plan: &SubjectPlan, options: &StartOptions) -> Result<Subject, Star
             Subject::attached(*pid).map_err(|source| StartError::Attach { pid: *pid, source })
         }
         SubjectKind::Child(child) => start_child(child, options),
+        // Its engine starts it: see `Container`, which knows its process.
+        SubjectKind::Container(_) => Err(StartError::Attach {
+            pid: 0,
+            source: io::Error::from(io::ErrorKind::InvalidInput),
+        }),
     }
 }
 

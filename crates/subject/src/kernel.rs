@@ -9,8 +9,13 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use rustix::fs::OFlags;
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change};
-use rustix::process::{Pid, Signal, chdir, getppid, set_parent_process_death_signal, setsid};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive,
+    mount_change, unmount,
+};
+use rustix::process::{
+    Pid, Signal, chdir, chroot, getppid, pivot_root, set_parent_process_death_signal, setsid,
+};
 use rustix::thread::{CpuSet, UnshareFlags, sched_setaffinity, unshare_unsafe};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -153,10 +158,19 @@ pub(crate) struct Birth {
 /// One call of `mount`.
 #[derive(Debug)]
 pub(crate) enum MountStep {
-    /// Show `source` read-only at `at`, which exists.
-    Bind { source: CString, at: CString },
+    /// Show `source`, with all that is mounted in it, at `at`, which exists.
+    Bind {
+        source: CString,
+        at: CString,
+        is_read_only: bool,
+    },
     /// Lay a read-only overlay over `at`; `data` names its layers.
     Overlay { at: CString, data: CString },
+    /// Make a mount of the folder `at`, which is not shown again within what is shown
+    /// in it.
+    Base { at: CString },
+    /// Make the mount `at` the root of all paths.
+    Root { at: CString },
 }
 
 /// The steps of a birth, in their order.
@@ -261,9 +275,30 @@ fn enter_mount_namespace() -> rustix::io::Result<()> {
 
 fn carry_out_mount(step: &MountStep) -> rustix::io::Result<()> {
     match step {
-        MountStep::Bind { source, at } => {
+        MountStep::Bind {
+            source,
+            at,
+            is_read_only,
+        } => {
             mount_bind_recursive(source.as_c_str(), at.as_c_str())?;
-            make_read_only(at)
+            if *is_read_only {
+                make_read_only(at)?;
+            }
+            Ok(())
+        }
+        MountStep::Base { at } => {
+            mount_bind(at.as_c_str(), at.as_c_str())?;
+            mount_change(at.as_c_str(), MountPropagationFlags::UNBINDABLE)
+        }
+        MountStep::Root { at } => {
+            chdir(at.as_c_str())?;
+            match pivot_root(c".", c".") {
+                // The old root lies on top of the new one now.
+                Ok(()) => unmount(c".", UnmountFlags::DETACH)?,
+                // The kernel's first root file system cannot be moved away.
+                Err(_) => chroot(c".")?,
+            }
+            chdir(c"/")
         }
         MountStep::Overlay { at, data } => mount(
             c"overlay",

@@ -11,6 +11,9 @@
 //! * its CPUs: [`divide`] says whose are whose;
 //! * folders shown at fixed places: `mounts` in its plan.
 //!
+//! A [`Container`] is found, or made and removed, by its engine; it is a process that
+//! runs already then.
+//!
 //! [`wait_ready`] says when it may be loaded, [`Subject::stop`] ends it with all
 //! that it has started, and [`Exit`] says how it ended.
 //!
@@ -26,8 +29,11 @@
 
 mod cgroup;
 mod child;
+mod container;
 mod cpus;
+mod exchange;
 mod exit;
+mod inspector;
 mod kernel;
 mod leftover;
 mod links;
@@ -45,9 +51,11 @@ mod tree;
 
 pub use cgroup::{Cgroup, CgroupFolders, Limits};
 pub use child::{StartError, StartOptions, start};
+pub use container::{Container, ContainerError};
 pub use cpus::{Division, divide, online};
 pub use exit::Exit;
 pub use links::{LinkError, Links};
+pub use inspector::{INSPECTOR_STOP, start_inspector};
 pub use mounts::MountError;
 pub use namespace::{NetworkError, Privileges, new_network, prepare_privileges};
 pub use note::Note;

@@ -36,7 +36,8 @@ pub enum MountError {
     /// More than can be.
     #[error("show more than {MOUNTS_MAX} folders")]
     TooMany,
-    /// The folder that is laid over the place's parent could not be made.
+    /// A folder of the run's own, which is to be shown or to be laid over the place's
+    /// parent, could not be made.
     #[error("prepare {} for {}", staging.display(), at.display())]
     Staging {
         /// The folder in the run's state folder.
@@ -61,8 +62,12 @@ pub enum MountError {
 }
 
 /// The steps that show every plan's source at its place, and which place each
-/// step is for. Where a place does not exist, its nearest parent that does is
-/// overlaid, read-only, with a folder made in `staging`.
+/// step is for.
+///
+/// Where a place does not exist, its nearest parent that does is overlaid,
+/// read-only, with a folder made in `staging`. The root cannot be overlaid with all
+/// that is mounted below it: for places directly below it a folder in `staging`
+/// becomes the new root, in which all that the old one holds is shown as it is.
 pub(crate) fn prepare(
     plans: &[MountPlan],
     staging: &Path,
@@ -72,32 +77,56 @@ pub(crate) fn prepare(
     }
     let mut overlaid: Vec<PathBuf> = Vec::new();
     let (mut overlays, mut binds) = (Vec::new(), Vec::new());
+    let mut below_root = Vec::new();
     for plan in plans {
         let place = || MountError::Place {
             at: plan.at.clone(),
         };
-        let source = fs::metadata(&plan.source).map_err(|_| MountError::SourceMissing {
-            source_path: plan.source.clone(),
-            at: plan.at.clone(),
-        })?;
-        if let Some(parent) = missing_below(&plan.at).ok_or_else(place)? {
-            let known = overlaid.iter().position(|other| *other == parent);
-            let index = known.unwrap_or(overlaid.len());
-            let folder = staging.join(index.to_string());
-            stage(plan, &parent, &folder, source.is_dir())?;
-            if known.is_none() {
-                overlays.push((overlay(plan, &parent, &folder)?, plan.at.clone()));
-                overlaid.push(parent);
+        let is_folder = is_folder(plan)?;
+        match missing_below(&plan.at).ok_or_else(place)? {
+            Some(parent) if parent.parent().is_none() => {
+                below_root.push((plan, is_folder));
+                continue;
             }
+            Some(parent) => {
+                let known = overlaid.iter().position(|other| *other == parent);
+                let index = known.unwrap_or(overlaid.len());
+                let folder = staging.join(index.to_string());
+                stage(plan, &parent, &folder, is_folder)?;
+                if known.is_none() {
+                    overlays.push((overlay(plan, &parent, &folder)?, plan.at.clone()));
+                    overlaid.push(parent);
+                }
+            }
+            None => {}
         }
-        let bind = MountStep::Bind {
-            source: path_text(&plan.source, plan)?,
-            at: path_text(&plan.at, plan)?,
-        };
-        binds.push((bind, plan.at.clone()));
+        binds.push((bind(plan, &plan.at)?, plan.at.clone()));
+    }
+    if !below_root.is_empty() {
+        // Last: it takes along what was laid over and shown by then.
+        binds.extend(new_root(&below_root, &staging.join("root"))?);
     }
     // An overlay that came after a bind could hide it.
     Ok(overlays.into_iter().chain(binds).unzip())
+}
+
+/// Whether a folder is to be shown, or a file. What the subject may write into is
+/// made.
+fn is_folder(plan: &MountPlan) -> Result<bool, MountError> {
+    if plan.writable {
+        fs::create_dir_all(&plan.source).map_err(|source| MountError::Staging {
+            staging: plan.source.clone(),
+            at: plan.at.clone(),
+            source,
+        })?;
+    }
+    match fs::metadata(&plan.source) {
+        Ok(found) => Ok(found.is_dir()),
+        Err(_) => Err(MountError::SourceMissing {
+            source_path: plan.source.clone(),
+            at: plan.at.clone(),
+        }),
+    }
 }
 
 /// The nearest parent of `at` that exists, if `at` does not; `None` where nothing
@@ -113,9 +142,64 @@ fn missing_below(at: &Path) -> Option<Option<PathBuf>> {
         return Some(None);
     }
     let parent = at.ancestors().find(|path| path.is_dir())?;
-    // Nothing can be laid over the root itself.
-    parent.parent()?;
     Some(Some(parent.to_owned()))
+}
+
+fn bind(plan: &MountPlan, at: &Path) -> Result<MountStep, MountError> {
+    Ok(MountStep::Bind {
+        source: path_text(&plan.source, plan)?,
+        at: path_text(at, plan)?,
+        is_read_only: !plan.writable,
+    })
+}
+
+/// The steps that make `folder` the root: what the root holds now, and the plans.
+fn new_root(
+    plans: &[(&MountPlan, bool)],
+    folder: &Path,
+) -> Result<Vec<(MountStep, PathBuf)>, MountError> {
+    let Some((first, _)) = plans.first() else {
+        return Ok(Vec::new());
+    };
+    let failed = |source| MountError::Staging {
+        staging: folder.to_owned(),
+        at: first.at.clone(),
+        source,
+    };
+    let at = |path: &Path| path_text(path, first);
+    fs::create_dir_all(folder).map_err(failed)?;
+    let mut steps = vec![MountStep::Base { at: at(folder)? }];
+    for entry in fs::read_dir("/").map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let (old, new) = (entry.path(), folder.join(entry.file_name()));
+        let kind = entry.file_type().map_err(failed)?;
+        if kind.is_symlink() {
+            let to = fs::read_link(&old).map_err(failed)?;
+            std::os::unix::fs::symlink(to, &new).map_err(failed)?;
+            continue;
+        }
+        if kind.is_dir() {
+            fs::create_dir(&new).map_err(failed)?;
+        } else {
+            fs::write(&new, "").map_err(failed)?;
+        }
+        steps.push(MountStep::Bind {
+            source: at(&old)?,
+            at: at(&new)?,
+            is_read_only: false,
+        });
+    }
+    let mut steps: Vec<_> = steps
+        .into_iter()
+        .map(|one| (one, first.at.clone()))
+        .collect();
+    for (plan, is_folder) in plans {
+        stage(plan, Path::new("/"), folder, *is_folder)?;
+        let rest = plan.at.strip_prefix("/").unwrap_or(&plan.at);
+        steps.push((bind(plan, &folder.join(rest))?, plan.at.clone()));
+    }
+    steps.push((MountStep::Root { at: at(folder)? }, first.at.clone()));
+    Ok(steps)
 }
 
 /// Makes an empty thing of the source's kind, on which the source can be shown.
@@ -180,18 +264,12 @@ mod tests {
     #[test]
     fn places_that_cannot_be_are_refused() {
         let folder = tempfile::tempdir().unwrap();
-        for at in ["etc/x", "/", "/no-such-folder-here", "/etc/../x", ""] {
-            let plan = MountPlan {
-                source: folder.path().into(),
-                at: at.into(),
-            };
+        for at in ["etc/x", "/", "/etc/../x", ""] {
+            let plan = MountPlan::read_only(folder.path().into(), at.into());
             let prepared = prepare(&[plan], &folder.path().join("staging"));
             assert!(matches!(prepared, Err(MountError::Place { .. })), "{at}");
         }
-        let plan = MountPlan {
-            source: "/no-such-source".into(),
-            at: "/etc".into(),
-        };
+        let plan = MountPlan::read_only("/no-such-source".into(), "/etc".into());
         let error = prepare(&[plan], folder.path()).unwrap_err();
         assert!(matches!(error, MountError::SourceMissing { .. }));
     }
@@ -200,10 +278,8 @@ mod tests {
     fn a_missing_place_is_made_by_an_overlay_of_its_parent() {
         let folder = tempfile::tempdir().unwrap();
         let staging = folder.path().join("a:b");
-        let plan = MountPlan {
-            source: folder.path().into(),
-            at: "/etc/stillwell-is-not-here/conf".into(),
-        };
+        let at = "/etc/stillwell-is-not-here/conf";
+        let plan = MountPlan::read_only(folder.path().into(), at.into());
         let (steps, places) = prepare(&[plan], &staging).unwrap();
         assert_eq!((steps.len(), places.len()), (2, 2));
         let MountStep::Overlay { at, data } = &steps[0] else {

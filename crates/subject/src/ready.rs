@@ -8,8 +8,8 @@ use stillwell_plan::ReadyProbe;
 use stillwell_scope::{Token, clock};
 use stillwell_units::{ByteSize, Moment, Nanos};
 use stillwell_wire::{Timer, dial};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use crate::exchange::{exchange, with_source};
 use crate::logs::Follower;
 use crate::{Exit, Subject};
 
@@ -236,35 +236,11 @@ impl<'a> Looker<'a> {
 
 async fn ask(target: &Target, request: &[u8]) -> Result<(), String> {
     let address = target.dial_address();
-    let mut stream = dial::tcp(&address).await.map_err(with_source)?;
-    stream
-        .write_all(request)
-        .await
-        .map_err(|error| error.to_string())?;
-    let mut answer = OneShot::new(BODY_MAX);
-    let mut buffer = vec![0; 16 * 1024];
-    let response = loop {
-        let length = stream
-            .read(&mut buffer)
-            .await
-            .map_err(|error| error.to_string())?;
-        if length == 0 {
-            break answer.finish().map_err(with_source)?;
-        }
-        if let Some(response) = answer.push(&buffer[..length]).map_err(with_source)? {
-            break response;
-        }
-    };
+    let stream = dial::tcp(&address).await.map_err(with_source)?;
+    let response = exchange(stream, request, BODY_MAX).await?;
     match response.status {
         200..300 => Ok(()),
         status => Err(format!("it answered with status {status}")),
-    }
-}
-
-fn with_source(error: impl std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
     }
 }
 

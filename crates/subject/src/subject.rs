@@ -285,6 +285,21 @@ pub(crate) fn number(signal: SubjectSignal) -> Signal {
     }
 }
 
+/// The signal as engines of containers are told it.
+pub(crate) const fn signal_name(signal: SubjectSignal) -> &'static str {
+    match signal {
+        SubjectSignal::Cont => "SIGCONT",
+        SubjectSignal::Hup => "SIGHUP",
+        SubjectSignal::Int => "SIGINT",
+        SubjectSignal::Kill => "SIGKILL",
+        SubjectSignal::Quit => "SIGQUIT",
+        SubjectSignal::Stop => "SIGSTOP",
+        SubjectSignal::Term => "SIGTERM",
+        SubjectSignal::Usr1 => "SIGUSR1",
+        SubjectSignal::Usr2 => "SIGUSR2",
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

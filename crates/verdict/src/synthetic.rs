@@ -102,6 +102,7 @@ pub(crate) fn rig() -> RigPlan {
                 grace: Nanos::SECOND,
             },
         },
+        disks: Vec::new(),
         observer: ObserverPlan::default(),
         phases: PhasesPlan {
             warmup: Nanos::from_secs(2),

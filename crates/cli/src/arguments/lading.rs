@@ -111,9 +111,9 @@ pub(crate) struct LadingRunArguments {
     /// Seconds of load before
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) warmup_duration_seconds: u32,
-    /// Accepted; there is no inspector yet
-    #[arg(long = "disable-inspector")]
-    _disable_inspector: bool,
+    /// Start no inspector, whatever the configuration says
+    #[arg(long)]
+    pub(crate) disable_inspector: bool,
 }
 
 /// Without a program to start, nothing can be said about it.
@@ -128,7 +128,8 @@ pub(crate) struct LadingTargetArguments {
     /// Watch this process
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) target_pid: Option<u32>,
-    /// Watch this container: not built yet
+    /// Watch this container, once it runs; DOCKER_HOST says where its engine
+    /// is, if not at /var/run/docker.sock
     #[arg(long, value_name = "NAME")]
     pub(crate) target_container: Option<String>,
     /// Watch nothing

@@ -18,7 +18,7 @@ use crate::arguments::{
     LadingCommand, LadingConfigArguments, LadingRunArguments, LadingTargetArguments,
     LadingTelemetryArguments,
 };
-use crate::command::{output, rig, select};
+use crate::command::{output, rig, select, target};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
@@ -112,9 +112,7 @@ fn seconds(seconds: u32) -> Nanos {
 
 fn target(arguments: &LadingTargetArguments) -> Result<TargetOverride, CommandError> {
     if let Some(name) = &arguments.target_container {
-        let error = anyhow::anyhow!("the container `{name}` cannot be watched: that is not built");
-        let error = CommandError::new(Exit::Usage, error);
-        return Err(error.hint("name its process by `--target-pid`"));
+        return target::named(name);
     }
     if let Some(pid) = arguments.target_pid {
         return Ok(TargetOverride::Pid(pid));
@@ -138,6 +136,9 @@ fn adjusted(mut plan: RigPlan, arguments: &LadingRunArguments) -> RigPlan {
     plan.isolation.network = Wanted::No;
     plan.subject.stop.grace = shutdown;
     plan.phases.drain = plan.phases.drain.min(shutdown);
+    if arguments.disable_inspector {
+        plan.observer.inspector = None;
+    }
     if let Some(limit) = arguments.target.target_rss_bytes_limit {
         plan.checks.push(CheckPlan {
             name: "target_rss_bytes_limit".to_owned(),

@@ -1,5 +1,6 @@
 //! `stillwell rig`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -14,7 +15,7 @@ use stillwell_verdict::{CheckPassed, RunSummary, summarise};
 
 use crate::arguments::RigArguments;
 use crate::command::random::random;
-use crate::command::{output, places, select};
+use crate::command::{output, places, select, target};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::progress::Teller;
@@ -82,26 +83,21 @@ pub(crate) fn carry_out(
 }
 
 fn overrides(arguments: &RigArguments) -> Result<RigOverrides, CommandError> {
-    let target = match (arguments.target.as_slice(), arguments.target_pid) {
-        ([program, rest @ ..], _) => {
-            let mut environment = std::collections::BTreeMap::new();
-            for pair in &arguments.environment {
-                let Some((key, value)) = pair.split_once('=') else {
-                    let error = anyhow::anyhow!("`{pair}` is no environment variable");
-                    return Err(CommandError::new(Exit::Usage, error).hint("write K=V"));
-                };
-                environment.insert(key.to_owned(), value.to_owned());
-            }
-            TargetOverride::Path(ProgramOverride {
-                program: program.into(),
-                arguments: rest.to_vec(),
-                environment,
-                inherit: arguments.inherit_environment,
-            })
-        }
-        ([], Some(pid)) => TargetOverride::Pid(pid),
-        ([], None) if arguments.no_target => TargetOverride::None,
-        ([], None) => TargetOverride::FromFile,
+    let target = if let Some(name) = &arguments.target_container {
+        target::named(name)?
+    } else if let Some(image) = &arguments.target_image {
+        let environment = environment(arguments)?;
+        target::of_image(image, arguments.target.clone(), environment)?
+    } else if let Some(program) = &arguments.target_path {
+        program_override(arguments, program.clone(), &arguments.target)?
+    } else if let [program, rest @ ..] = arguments.target.as_slice() {
+        program_override(arguments, program.into(), rest)?
+    } else if let Some(pid) = arguments.target_pid {
+        TargetOverride::Pid(pid)
+    } else if arguments.no_target {
+        TargetOverride::None
+    } else {
+        TargetOverride::FromFile
     };
     Ok(RigOverrides {
         target,
@@ -110,6 +106,30 @@ fn overrides(arguments: &RigArguments) -> Result<RigOverrides, CommandError> {
         seed: arguments.seed,
         rate: None,
     })
+}
+
+fn program_override(
+    arguments: &RigArguments,
+    program: PathBuf,
+    rest: &[String],
+) -> Result<TargetOverride, CommandError> {
+    Ok(TargetOverride::Path(ProgramOverride {
+        program,
+        arguments: rest.to_vec(),
+        environment: environment(arguments)?,
+        inherit: arguments.inherit_environment,
+    }))
+}
+
+fn environment(arguments: &RigArguments) -> Result<BTreeMap<String, String>, CommandError> {
+    let pairs = arguments.environment.iter().map(|pair| {
+        let (key, value) = pair.split_once('=').ok_or_else(|| {
+            let error = anyhow::anyhow!("`{pair}` is no environment variable");
+            CommandError::new(Exit::Usage, error).hint("write K=V")
+        })?;
+        Ok((key.to_owned(), value.to_owned()))
+    });
+    pairs.collect()
 }
 
 pub(crate) fn request(plan: RigPlan, folder: PathBuf, file: &Path) -> anyhow::Result<RunRequest> {

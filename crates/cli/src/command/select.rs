@@ -38,6 +38,7 @@ pub(crate) fn overrides_between(
         repository: changes.repo.clone(),
         build: changes.build.clone(),
         build_output: changes.build_output.clone(),
+        target_command: changes.target_command.clone(),
         goal: changes.goal.clone(),
         rate: changes.rate.clone(),
     }

@@ -281,9 +281,13 @@ fn configurations_are_checked_wherever_they_are() {
             "bad/one.yaml:2:5",
         ),
         (
-            ["--target-container=x", "--config-path=conf", "--json-logs"],
+            [
+                "--target-container=x y",
+                "--config-path=conf",
+                "--json-logs",
+            ],
             2,
-            "--target-pid",
+            "no name of a container",
         ),
     ] {
         let ended = call(&lab, &words);

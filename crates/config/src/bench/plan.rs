@@ -100,6 +100,7 @@ pub(super) fn plan_of(asked: &BenchAsked, found: &mut Diagnostics) -> Option<Ben
         subject,
         generators,
         sinks: vec![sink],
+        disks: Vec::new(),
         observer: ObserverPlan::default(),
         phases: phases(asked, found),
         timeline: Vec::new(),

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use stillwell_legacy::{Diagnostic, Diagnostics, Place, code};
 use stillwell_plan::{
-    BinarySource, Direction, ExperimentPlan, GeneratorPlan, GitSource, GoalPlan, OperatingPoint,
-    PhasesPlan, RigPlan, VariantPlan, Wanted,
+    BinarySource, ContainerOrigin, Direction, ExperimentPlan, GeneratorPlan, GitSource, GoalPlan,
+    OperatingPoint, PhasesPlan, RigPlan, SubjectKind, SubjectPlan, VariantPlan, Wanted,
 };
 use stillwell_units::{Nanos, Seed};
 
@@ -29,6 +29,7 @@ pub(super) fn to_rig(
         set_rate(&mut rig.generators, rate, found);
     }
     match subject_from_override(&overrides.target, rig) {
+        Some(subject) if kind == FileKind::Smp => in_layout(&mut rig.subject, subject),
         Some(subject) => rig.subject = subject,
         None if kind == FileKind::Lading => {
             let message = "no program was named: load goes straight to whatever listens";
@@ -37,11 +38,48 @@ pub(super) fn to_rig(
         }
         None => {}
     }
-    if matches!(overrides.target, TargetOverride::Pid(_))
-        && rig.isolation.network == Wanted::IfPossible
+    if matches!(
+        overrides.target,
+        TargetOverride::Pid(_) | TargetOverride::Container(_)
+    ) && rig.isolation.network == Wanted::IfPossible
     {
         // It runs in a network already, and load reaches it only there.
         rig.isolation.network = Wanted::No;
+    }
+}
+
+/// A program of the command line in a case whose layout has the rest.
+fn in_layout(subject: &mut SubjectPlan, named: SubjectPlan) {
+    match (&mut subject.kind, named.kind) {
+        (SubjectKind::Child(own), SubjectKind::Child(named)) => {
+            own.program = named.program;
+            own.arguments = named.arguments;
+            own.environment.inherit = named.environment.inherit;
+            let variables = named.environment.variables;
+            own.environment.variables.extend(variables);
+        }
+        (SubjectKind::Child(own), SubjectKind::Container(mut container)) => {
+            if let ContainerOrigin::Image(image) = &mut container.origin {
+                let named = Path::new(&subject.name);
+                // Without a command in the case it is the image's own that runs.
+                let has_command = own.program != named || !own.arguments.is_empty();
+                if has_command && image.arguments.is_empty() {
+                    image.program = Some(own.program.to_string_lossy().into_owned());
+                    image.arguments.clone_from(&own.arguments);
+                }
+                let mut environment = own.environment.variables.clone();
+                environment.append(&mut image.environment);
+                image.environment = environment;
+                image.mounts.clone_from(&own.mounts);
+                subject.kind = SubjectKind::Container(container);
+            } else {
+                let kind = SubjectKind::Container(container);
+                *subject = SubjectPlan { kind, ..named };
+            }
+        }
+        (_, kind) => {
+            *subject = SubjectPlan { kind, ..named };
+        }
     }
 }
 
@@ -77,8 +115,15 @@ pub(super) fn to_experiment(
     if let Some(rate) = &overrides.rate {
         set_operating_point(plan, rate, found);
     }
+    if let (Some(command), SubjectKind::Child(child)) =
+        (&overrides.target_command, &mut plan.rig.subject.kind)
+    {
+        child.program.clone_from(&command.program);
+        child.arguments.clone_from(&command.arguments);
+    }
     set_variants(plan, overrides, given, found);
-    check_program(plan, given, found);
+    let has_program = given.program || overrides.target_command.is_some();
+    check_program(plan, given, has_program, found);
     // Mistakes are told without remarks about what may come of them.
     let is_odd = check_variants(&plan.variants).filter(|_| is_right && !found.has_errors());
     if let Some(odd) = is_odd {
@@ -320,7 +365,7 @@ fn absolute(path: &Path) -> std::path::PathBuf {
 }
 
 /// Every variant must come to a program.
-fn check_program(plan: &ExperimentPlan, given: &Given, found: &mut Diagnostics) {
+fn check_program(plan: &ExperimentPlan, given: &Given, has_program: bool, found: &mut Diagnostics) {
     if !given.subject {
         let mut error = Diagnostic::error(code::MISSING_KEY, "an experiment needs a `subject`")
             .label("nothing to measure")
@@ -329,7 +374,7 @@ fn check_program(plan: &ExperimentPlan, given: &Given, found: &mut Diagnostics) 
         found.push(error);
         return;
     }
-    if given.program {
+    if has_program {
         return;
     }
     for variant in &plan.variants {
@@ -341,7 +386,8 @@ fn check_program(plan: &ExperimentPlan, given: &Given, found: &mut Diagnostics) 
             );
             let flag = format!("--{}", variant.name);
             found.push(Diagnostic::error(code::NO_SUBJECT, message).help(format!(
-                "name one, e.g. `{flag} bin:PATH` or `{flag} cmd:'PATH ARGUMENTS'`"
+                "name one, e.g. `{flag} bin:PATH`, `{flag} cmd:'PATH ARGUMENTS'`, or for all of \
+                 them `--target-command 'PATH ARGUMENTS'`"
             )));
         }
     }

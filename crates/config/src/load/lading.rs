@@ -10,7 +10,7 @@ use stillwell_legacy::{
 use stillwell_plan::{KernelSeries, ObserverPlan, RigPlan};
 
 use crate::files::{Disk, EntryKind, Files, read_source};
-use crate::overrides::{RigOverrides, TargetOverride};
+use crate::overrides::RigOverrides;
 use crate::smp;
 use crate::spec::no_subject;
 
@@ -64,10 +64,7 @@ pub(crate) fn load_lading_from(
     overrides: &RigOverrides,
 ) -> Result<Loaded<LadingRun>, Diagnostics> {
     let mut found = Diagnostics::new();
-    let has_subject = matches!(
-        overrides.target,
-        TargetOverride::Path(_) | TargetOverride::Pid(_)
-    );
+    let has_subject = overrides.target.is_something();
     let parts: Vec<Part> = sources(files, from, &mut found)
         .into_iter()
         .filter_map(|(source, named)| Part::read(source, named, has_subject, &mut found))
@@ -184,6 +181,8 @@ fn join(parts: Vec<Part>, found: &mut Diagnostics) -> Option<(LadingRig, Option<
             observer.detail_period = part.rig.observer.detail_period;
         }
         observer.scrapes.extend(part.rig.observer.scrapes);
+        let inspector = part.rig.observer.inspector;
+        observer.inspector = observer.inspector.take().or(inspector);
         let from = part.source.path().display().to_string();
         for mut generator in part.rig.generators {
             let taken = |id: &str| rig.generators.iter().any(|own| own.id == id);

@@ -7,10 +7,6 @@ use stillwell_legacy::{NamedFiles, Source, lading};
 
 use crate::files::{EntryKind, Files, read_source, resolve};
 
-/// Where folders of a case are shown to lading, and what they are called beside
-/// the folder of the file.
-const SHOWN: [(&str, &str); 2] = [("/etc/lading", "."), ("/data", "../data")];
-
 /// What the files are that `source`, read from `path`, names.
 pub(crate) fn named_files(files: &dyn Files, path: &Path, source: &Arc<Source>) -> NamedFiles {
     let folder = path.parent().unwrap_or(path);
@@ -48,7 +44,13 @@ fn why_not(found: Option<&(PathBuf, EntryKind)>) -> String {
 /// What `name` stands for: beside the file, where lading was shown it, or from
 /// where we are.
 fn find(files: &dyn Files, folder: &Path, name: &str) -> Option<(PathBuf, EntryKind)> {
-    let shown = SHOWN.iter().filter_map(|(at, beside)| {
+    // The load lies in a folder beside the data, or beside it in one folder.
+    let data = match folder.ends_with("lading") {
+        true => "../data",
+        false => "data",
+    };
+    let shown = [("/etc/lading", "."), ("/data", data)];
+    let shown = shown.iter().filter_map(|(at, beside)| {
         let below = Path::new(name).strip_prefix(at).ok()?;
         Some(resolve(folder, &format!("{beside}/{}", below.display())))
     });

@@ -5,16 +5,16 @@ use stillwell_legacy::{
     ready_probe_of,
 };
 use stillwell_plan::{
-    CheckPlan, ContenderPlan, DesignPlan, GoalPlan, IsolationPlan, ObserverPlan, OperatingPoint,
-    PlacementPlan, ReadyProbe, ReportLink, RigPlan, SinkPlan, StepPlan, StopPlan, StoppingPlan,
-    SubjectKind, SubjectPlan, VariantPlan, WarmupPlan,
+    CheckPlan, ContenderPlan, DesignPlan, DiskPlan, GoalPlan, IsolationPlan, ObserverPlan,
+    OperatingPoint, PlacementPlan, ReadyProbe, ReportLink, RigPlan, SinkPlan, StepPlan, StopPlan,
+    StoppingPlan, SubjectKind, SubjectPlan, VariantPlan, WarmupPlan,
 };
 use stillwell_units::Seed;
 
 use super::generator::{self, GeneratorSpec};
 use super::subject::{self, STOP_DEFAULT, SubjectSpec};
 use super::{
-    Door, PROBE_DEFAULT, check, contender, course, design, goal, network, observe, operating_point,
+    Door, PROBE_DEFAULT, check, contender, course, design, disk, goal, network, observe, operating_point,
     phases, placement, sink, stopping, timeline, variant,
 };
 use crate::matrix;
@@ -111,6 +111,11 @@ pub(crate) const EXPERIMENT: Element = Element {
             "observe",
             Shape::Element(&observe::OBSERVE),
             "What is watched.",
+        ),
+        optional(
+            "disks",
+            Shape::List(&Shape::Element(&disk::DISK)),
+            "Disks that a run brings along, slow or small if need be.",
         ),
         optional(
             "timeline",
@@ -240,6 +245,7 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
     let parts = Parts::read(door, &map, &around);
     let erratic = map.take("erratic").and_then(|node| reader.boolean(node));
     let report_links = read_links(reader, &map);
+    generator::check_brokers(reader, &generators, &parts.isolation);
     // It was read before anything else.
     map.ignore("matrix");
     let generators = generators.into_iter().map(|spec| spec.plan.value);
@@ -256,6 +262,7 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
             generators,
             sinks: sinks.into_iter().map(|sink| sink.value).collect(),
             subject: finish_subject(subject.flatten(), ready),
+            disks: parts.disks,
             observer: parts.observer,
             phases: course.phases,
             timeline: parts.timeline,
@@ -284,6 +291,7 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
 /// What stands for itself in a file.
 #[derive(Default)]
 struct Parts {
+    disks: Vec<DiskPlan>,
     observer: ObserverPlan,
     timeline: Vec<StepPlan>,
     isolation: IsolationPlan,
@@ -296,6 +304,9 @@ impl Parts {
         let mut parts = Self::default();
         if let Some(node) = map.take("observe") {
             parts.observer = observe::read_observe(door, node).unwrap_or_default();
+        }
+        if let Some(node) = map.take("disks") {
+            parts.disks = disk::read_disks(door, node);
         }
         if let Some(node) = map.take("timeline") {
             parts.timeline = timeline::read_timeline(door, node, around);

@@ -12,6 +12,7 @@ use stillwell_units::{ByteSize, Seed};
 use super::{Door, payload, rate, stamp};
 use crate::schema::{DURATION, Element, SIZE, Shape, optional, required};
 
+mod broker;
 mod files;
 mod fit;
 mod http;
@@ -149,6 +150,12 @@ const FILE_GEN: Element = Element {
             "How long nothing is written before that happens to a log.",
         ),
         optional(
+            "mount",
+            Shape::Text,
+            "The same in a file system of our own, mounted there, which holds nothing and counts \
+             what went before anybody had read it. Needs root and `/dev/fuse`, and a `rate`.",
+        ),
+        optional(
             "depth",
             Shape::Whole,
             "Logs lie so many folders deep at most.",
@@ -156,7 +163,7 @@ const FILE_GEN: Element = Element {
         optional("rotations", Shape::Whole, "Older parts that are kept."),
         required("file_max", SIZE, "A longer file is followed by a new one."),
     ],
-    one_of: &["path", "folder", "log"],
+    one_of: &["path", "folder", "log", "mount"],
 };
 
 const FILE_TREE: Element = Element {
@@ -217,6 +224,9 @@ const KINDS: &[&str] = &[
     "process_tree",
     "proc_fs",
     "container",
+    "kafka",
+    "nats",
+    "amqp",
 ];
 
 pub(super) const GENERATOR: Element = Element {
@@ -298,6 +308,21 @@ pub(super) const GENERATOR: Element = Element {
             Shape::Element(&system::CONTAINER),
             "Containers that come and go; has no payload.",
         ),
+        optional(
+            "kafka",
+            Shape::Element(&broker::KAFKA),
+            "Records for a topic of Kafka.",
+        ),
+        optional(
+            "nats",
+            Shape::Element(&broker::NATS),
+            "Messages for a subject of NATS.",
+        ),
+        optional(
+            "amqp",
+            Shape::Element(&broker::AMQP),
+            "Messages for an exchange of AMQP 0-9-1.",
+        ),
         optional("payload", payload::SHAPE, "The format of events."),
         optional(
             "rate",
@@ -332,6 +357,8 @@ pub(crate) struct GeneratorSpec {
     pub(crate) plan: Placed<GeneratorPlan>,
     pub(crate) has_rate: bool,
 }
+
+pub(super) use broker::check_brokers;
 
 pub(super) fn read_generators(door: &Door<'_>, node: &Node, seed: &Seed) -> Vec<GeneratorSpec> {
     let reader = door.reader;
@@ -388,10 +415,7 @@ fn read_generator(door: &Door<'_>, node: &Node) -> Option<GeneratorSpec> {
     }
     let block = map.take("block");
     let cache_node = map.take("cache");
-    let cache = match cache_node {
-        Some(node) => reader.parsed(node),
-        None => Some(ByteSize::mib(64)),
-    };
+    let cache = cache_node.map_or(Some(ByteSize::mib(64)), |node| reader.parsed(node));
     let transport = transport?;
     let known = format.as_ref().and_then(Option::as_ref);
     let stamps_node = map.take("stamps");
@@ -407,6 +431,7 @@ fn read_generator(door: &Door<'_>, node: &Node) -> Option<GeneratorSpec> {
         fit::check_ends(reader, node, format, &transport, &blocks);
         fit::check_contexts(reader, rate_node, format, &rate.unwrap_or(RatePlan::MAX));
     }
+    files::check_mounted(reader, (node, rate_node), &transport, rate.as_ref());
     let plan = GeneratorPlan {
         id: id.unwrap_or_default().to_owned(),
         transport,
@@ -556,6 +581,7 @@ fn read_transport(door: &Door<'_>, kind: &str, node: &Node) -> Option<TransportP
         "splunk_hec" | "grpc" | "trace_agent" => requests::read(door, kind, node),
         "file_gen" | "passthru_file" | "file_tree" | "tcp_rr" => files::read(door, kind, node),
         "process_tree" | "proc_fs" | "container" => system::read(door, kind, node),
+        "kafka" | "nats" | "amqp" => broker::read(door, kind, node),
         _ if is_short => http::read_short(door, node),
         _ => http::read(door, node),
     }
@@ -656,7 +682,8 @@ fn default_blocks(transport: &TransportPlan, rate: &RatePlan, maximum: ByteSize)
             | TransportPlan::SplunkHec { .. }
             | TransportPlan::Acknowledged(_)
             | TransportPlan::Grpc { .. }
-            | TransportPlan::TraceAgent { .. },
+            | TransportPlan::TraceAgent { .. }
+            | TransportPlan::Kafka(_),
         ) => Some(100),
         (Some(_), TransportPlan::Udp { .. } | TransportPlan::UnixDatagram { .. }) => Some(1),
         (
@@ -670,7 +697,9 @@ fn default_blocks(transport: &TransportPlan, rate: &RatePlan, maximum: ByteSize)
             | TransportPlan::Tls { .. }
             | TransportPlan::ProcessTree(_)
             | TransportPlan::ProcFs(_)
-            | TransportPlan::Container(_),
+            | TransportPlan::Container(_)
+            | TransportPlan::Nats(_)
+            | TransportPlan::Amqp(_),
         ) => (rate <= SINGLE_EVENTS_MAX).then_some(1),
     };
     match count {

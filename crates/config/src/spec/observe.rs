@@ -1,10 +1,13 @@
 //! `observe`.
 
 use stillwell_legacy::{Node, code};
-use stillwell_plan::{KernelSeries, ObserverPlan, ProfilePlan, ScrapeFormat, ScrapePlan};
+use stillwell_plan::{
+    InspectorPlan, KernelSeries, ObserverPlan, ProfilePlan, ScrapeFormat, ScrapePlan,
+};
 use stillwell_units::Nanos;
 
 use super::Door;
+use super::subject::{COMMAND, read_environment};
 use crate::schema::{DURATION, Element, Shape, TEXT_MAP, TEXTS, optional, required};
 
 const SCRAPE: Element = Element {
@@ -59,6 +62,30 @@ const PPROF: Element = Element {
     one_of: &[],
 };
 
+const INSPECTOR: Element = Element {
+    name: "inspector",
+    about: "A program that looks at the subject, from its readiness until just before its end.",
+    fields: &[
+        required(
+            "command",
+            COMMAND,
+            "Program and arguments; `TARGET_PID` in its environment says whom to look at.",
+        ),
+        optional(
+            "environment",
+            TEXT_MAP,
+            "Variables set besides PATH and TARGET_PID.",
+        ),
+        optional(
+            "stdout",
+            Shape::Text,
+            "The file that takes its output; else one in the run's folder.",
+        ),
+        optional("stderr", Shape::Text, "The same of its errors."),
+    ],
+    one_of: &[],
+};
+
 pub(super) const OBSERVE: Element = Element {
     name: "observer",
     about: "What is watched, and how often.",
@@ -88,6 +115,11 @@ pub(super) const OBSERVE: Element = Element {
             "kernel",
             TEXTS,
             "What the kernel says, under lading's names: processes, smaps, working_set, cgroup, vmstat.",
+        ),
+        optional(
+            "inspector",
+            Shape::Element(&INSPECTOR),
+            "A program that looks at the subject.",
         ),
     ],
     one_of: &[],
@@ -133,7 +165,26 @@ pub(super) fn read_observe(door: &Door<'_>, node: &Node) -> Option<ObserverPlan>
     if let Some(node) = map.take("kernel") {
         read_kernel(door, node, &mut observer.kernel);
     }
+    if let Some(node) = map.take("inspector") {
+        observer.inspector = read_inspector(door, node);
+    }
     Some(observer)
+}
+
+fn read_inspector(door: &Door<'_>, node: &Node) -> Option<InspectorPlan> {
+    let map = door.reader.map(node, &INSPECTOR.keys())?;
+    let environment = read_environment(door, map.take("environment"));
+    let file = |key| door.path(map.take(key)?);
+    let (stdout, stderr) = (file("stdout"), file("stderr"));
+    let command = map.required("command").and_then(|node| door.program(node));
+    let mut words = command?.into_iter();
+    Some(InspectorPlan {
+        program: words.next()?.into(),
+        arguments: words.collect(),
+        environment,
+        stdout,
+        stderr,
+    })
 }
 
 fn read_kernel(door: &Door<'_>, node: &Node, kernel: &mut KernelSeries) {

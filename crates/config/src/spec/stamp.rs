@@ -1,7 +1,7 @@
 //! `stamps` of a generator.
 
 use stillwell_legacy::{Node, Value, code};
-use stillwell_plan::{PayloadFormat, StampPlan, TransportPlan};
+use stillwell_plan::{FileLayout, PayloadFormat, StampPlan, TransportPlan};
 
 use super::Door;
 use crate::schema::{DURATION, Element, Shape, optional};
@@ -60,6 +60,17 @@ pub(super) fn read_stamps(door: &Door<'_>, node: &Node) -> Option<StampPlan> {
     })
 }
 
+/// Whether logs are a file system of our own.
+const fn is_mounted(transport: &TransportPlan) -> bool {
+    matches!(
+        transport,
+        TransportPlan::Files {
+            layout: FileLayout::Mounted { .. },
+            ..
+        }
+    )
+}
+
 /// Reports events that have no room for a stamp, or leave by a way that has none.
 pub(super) fn check_stamps(
     door: &Door<'_>,
@@ -76,6 +87,13 @@ pub(super) fn check_stamps(
         let message = format!("events of `{}` cannot carry stamps", format.name());
         refuse(message, "a stamp needs text of our own in each event");
     }
+    if is_mounted(transport) {
+        refuse(
+            "logs in a file system of their own cannot be stamped".to_owned(),
+            "what they hold is made when somebody reads it: `folder` in place of `mount`, or no \
+             stamps; what was missed is counted anyway",
+        );
+    }
     let carries = matches!(
         transport,
         TransportPlan::Tcp { .. }
@@ -87,12 +105,15 @@ pub(super) fn check_stamps(
             | TransportPlan::Files { .. }
             | TransportPlan::PassthruFile { .. }
             | TransportPlan::Tls { .. }
+            | TransportPlan::Kafka(_)
+            | TransportPlan::Nats(_)
+            | TransportPlan::Amqp(_)
     );
     if !carries {
         let message = format!("what leaves over `{}` cannot be stamped", transport.name());
         refuse(
             message,
-            "tcp, udp, unix_stream, unix_datagram, http, file_gen and passthru_file can",
+            "tcp, udp, unix_stream, unix_datagram, http, file_gen, passthru_file, kafka, nats and amqp can",
         );
     }
 }

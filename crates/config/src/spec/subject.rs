@@ -250,10 +250,7 @@ fn read_mount(door: &Door<'_>, node: &Node) -> Option<MountPlan> {
             .report(error.label("must be an absolute path below `/`, such as `/etc/thing`"));
         None
     });
-    Some(MountPlan {
-        source: source?,
-        at: at?,
-    })
+    Some(MountPlan::read_only(source?, at?))
 }
 
 fn read_memory(door: &Door<'_>, node: &Node) -> Option<ByteSize> {

@@ -48,7 +48,7 @@ proptest! {
         let set = set(seed);
         let first = first.index(set.len());
         for unit in UNITS {
-            let last = last_within(&set, first, Reach { bytes_max, due, unit });
+            let last = last_within(&set, first, Reach { most: bytes_max.into(), due, unit });
             let mut expected = first + 1;
             while expected < set.len()
                 && set.run(first, expected + 1).bytes.len() <= bytes_max

@@ -113,7 +113,10 @@ impl Files {
                 rotations: *rotations,
                 settle: *settle,
             },
-            FileLayout::Appended { path } => Naming::Appended { path: path.clone() },
+            // A mounted file system writes nothing and is no connection.
+            FileLayout::Appended { path } | FileLayout::Mounted { at: path, .. } => {
+                Naming::Appended { path: path.clone() }
+            }
         };
         Self {
             shared: Arc::new(Shared {

@@ -16,7 +16,7 @@ use stillwell_payload::BlockSet;
 use stillwell_plan::RateUnit;
 use stillwell_units::{Moment, Nanos, floor_to_u64};
 
-use crate::slice::{Reach, Slice, last_within, pass, units};
+use crate::slice::{Most, Reach, Slice, last_within, pass, units};
 
 /// A sleep that took no longer than this beyond its end was not late.
 const OVERSLEPT_MIN: Nanos = Nanos::from_millis(1);
@@ -93,13 +93,12 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Takes what is due from the blocks at `next`, at most `bytes_max` bytes or
-    /// one block.
+    /// Takes what is due from the blocks at `next`: at most `most`, or one block.
     pub(crate) fn take(
         &mut self,
         set: &BlockSet,
         next: &Cell<usize>,
-        bytes_max: usize,
+        most: impl Into<Most>,
         now: Moment,
     ) -> Next {
         let intended = match self.look(now) {
@@ -110,11 +109,8 @@ impl State {
         let due = self.schedule.due(own);
         let unit = self.unit;
         let first = next.get();
-        let reach = Reach {
-            bytes_max,
-            due,
-            unit,
-        };
+        let most = most.into();
+        let reach = Reach { most, due, unit };
         let last = self.within_end(first, last_within(set, first, reach));
         let intended_last = if self.stamps {
             let before = units(set, first, last - 1, unit);

@@ -138,6 +138,6 @@ fn program_of(contender: &ContenderPlan, places: &Places) -> Option<PathBuf> {
 fn started_by(contender: &ContenderPlan, places: &Places) -> Option<PathBuf> {
     match &contender.subject.kind {
         SubjectKind::Child(child) => Some(places.fill(&child.program.to_string_lossy()).into()),
-        SubjectKind::Pid(_) | SubjectKind::None => None,
+        SubjectKind::Container(_) | SubjectKind::Pid(_) | SubjectKind::None => None,
     }
 }

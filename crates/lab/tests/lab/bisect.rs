@@ -110,7 +110,7 @@ impl<E: Executor> Executor for Priced<E> {
     ) -> Result<RunSummary, ExecutorError> {
         let program = match &request.plan.subject.kind {
             SubjectKind::Child(child) => child.program.as_path(),
-            SubjectKind::Pid(_) | SubjectKind::None => Path::new(""),
+            SubjectKind::Container(_) | SubjectKind::Pid(_) | SubjectKind::None => Path::new(""),
         };
         let text = fs::read_to_string(program).unwrap();
         let cost = text.split(' ').nth(1).unwrap().parse().unwrap();

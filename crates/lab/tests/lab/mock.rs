@@ -367,6 +367,7 @@ fn rig() -> RigPlan {
                 grace: Nanos::SECOND,
             },
         },
+        disks: Vec::new(),
         observer: ObserverPlan::default(),
         phases: PhasesPlan::default(),
         timeline: Vec::new(),

@@ -250,6 +250,33 @@ fn a_process_tree_has_ladings_raw_throttle() {
 }
 
 #[test]
+fn an_inspector_is_read_and_what_is_wrong_with_one_is_told() {
+    let (rig, found) = rig("inspector:
+  command: /usr/bin/perf
+  arguments: [record, -g]
+  environment_variables: {A: 1}
+  output: {stdout: /tmp/out.log, stderr: null}
+");
+    assert!(found.is_empty(), "{found}");
+    let inspector = rig.observer.inspector.unwrap();
+    assert_eq!(inspector.program, std::path::Path::new("/usr/bin/perf"));
+    assert_eq!(inspector.arguments, ["record", "-g"]);
+    assert_eq!(inspector.environment["A"], "1");
+    assert_eq!(inspector.stdout, Some("/tmp/out.log".into()));
+    assert_eq!(inspector.stderr, None);
+    for (text, told) in [
+        ("inspector: {arguments: [x]}", "needs `command`"),
+        ("inspector: {command: ''}", "the command is empty"),
+        ("inspector: {command: a, args: [x]}", "`arguments`"),
+        ("inspector: {command: a, output: {stdot: x}}", "`stdout`"),
+        ("inspector: perf", "inspector"),
+    ] {
+        let mistakes = mistakes(text);
+        assert!(mistakes.contains(told), "{mistakes}");
+    }
+}
+
+#[test]
 fn what_is_known_but_not_built_is_named() {
     let text = format!(
         "generator:
@@ -259,7 +286,6 @@ fn what_is_known_but_not_built_is_named() {
       addr: 0.0.0.0:8282
       variant: ascii
       maximum_prebuild_cache_size_bytes: 256 MB
-inspector: {{command: /usr/bin/perf}}
 ",
         seed()
     );

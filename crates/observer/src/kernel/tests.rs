@@ -33,8 +33,12 @@ fn tree() -> tempfile::TempDir {
     write("group/cpu.max", "max 100000\n");
     write(
         "group/io.pressure",
-        "some avg10=1.50 avg60=0.00 avg300=0.00 total=70\n",
+        "some avg10=1.50 avg60=0.00 avg300=0.00 total=70\n\
+         full avg10=0.25 avg60=0.00 avg300=0.00 total=7\n",
     );
+    write("group/io.stat", "254:0 rbytes=512 wbytes=0 rios=1 wios=0\n");
+    write("group/memory.stat", "anon 8192\nfile 4096\n");
+    write("proc/stat", "cpu 1 2 3\ncpu0 1 2 3\ncpu1 1 2 3\nintr 7\n");
     folder
 }
 
@@ -51,6 +55,12 @@ const SEEN: [Seen; 2] = [
     },
 ];
 
+const USED: CpuTimes = CpuTimes {
+    total: 10,
+    user: 10,
+    system: 0,
+};
+
 const ALL: KernelSeries = KernelSeries {
     working_set: true,
     ..KernelSeries::LADING
@@ -61,7 +71,7 @@ fn sample(reader: &mut KernelReader, folder: &Path, is_detailed: bool) -> Vec<Sa
     let group = folder.join("group");
     reader.sample(
         &SEEN,
-        Some(&group),
+        (Some(&group), USED),
         (is_detailed, 10_000_000),
         &mut Vec::new(),
         &mut samples,
@@ -97,6 +107,9 @@ fn a_recorded_tree_is_told_in_ladings_words() {
         ("cgroup.v2.memory.current", &[], 4096.0),
         ("cgroup.v2.cpu.stat.nr_throttled", &[], 2.0),
         ("cgroup.v2.io.pressure.some.avg10", &[], 1.5),
+        ("cgroup.v2.io.pressure.full.avg10", &[], 0.25),
+        ("cgroup.v2.io.stat.rbytes", &[("device", "254:0")], 512.0),
+        ("cgroup.v2.memory.stat.anon", &[], 8192.0),
         ("vmstat.pgfault", &[], 99.0),
     ] {
         let found = value(&samples, name, labels);
@@ -208,7 +221,7 @@ fn our_own_process_is_told_too() {
     let mut samples = Vec::new();
     reader.sample(
         &[own],
-        None,
+        (None, USED),
         (true, 10_000_000),
         &mut Vec::new(),
         &mut samples,
@@ -222,4 +235,61 @@ fn our_own_process_is_told_too() {
         ) > Some(0.0)
     );
     assert!(value(&samples, "vmstat.pgfault", &[]) > Some(0.0));
+}
+
+/// They were hundredths of one core, where lading's are of all that are granted.
+#[test]
+fn shares_of_cpu_are_of_what_the_group_or_the_machine_grants() {
+    let folder = tree();
+    let granted = |text: &str| {
+        fs::write(folder.path().join("group/cpu.max"), text).unwrap();
+        let mut reader = KernelReader::new(&folder.path().join("proc"), ALL);
+        sample(&mut reader, folder.path(), false);
+        let samples = sample(&mut reader, folder.path(), false);
+        assert_eq!(
+            value(&samples, "cpu_percentage", &[("focus", "target")]),
+            Some(0.0)
+        );
+        assert_eq!(value(&samples, "total_cpu_usage_millicores", &[]), None);
+        let limit = value(&samples, "cpu_limit_millicores", &[]);
+        assert_eq!(
+            value(&samples, "stat.cpu_limit_millicores", &[("pid", "7")]),
+            limit
+        );
+        limit
+    };
+    assert_eq!(granted("150000 100000\n"), Some(1500.0));
+    assert_eq!(granted("max 100000\n"), Some(2000.0));
+}
+
+#[test]
+fn the_working_set_is_told_by_idle_pages_where_the_kernel_marks_them() {
+    let folder = tree();
+    let page = u64::try_from(rustix::param::page_size()).unwrap();
+    let marks = folder.path().join("bitmap");
+    fs::write(&marks, [0; 64]).unwrap();
+    let proc = folder.path().join("proc");
+    let smaps = format!("{:x}-{:x} r--p 0 0:0 0 \nRss: 8 kB\n", page, 3 * page);
+    let entry = |frame: u64| (1_u64 << 63 | frame).to_ne_bytes();
+    for pid in ["7", "9"] {
+        fs::write(proc.join(pid).join("smaps"), &smaps).unwrap();
+        let pagemap = [[0; 8], entry(100), entry(101)].concat();
+        fs::write(proc.join(pid).join("pagemap"), pagemap).unwrap();
+    }
+    let mut reader = KernelReader::with_marks(&proc, KernelSeries::LADING, &marks);
+    let mut told = |is_touched: bool| {
+        if is_touched {
+            fs::write(&marks, [0; 64]).unwrap();
+        }
+        let samples = sample(&mut reader, folder.path(), true);
+        value(&samples, "total_wss_bytes", &[("focus", "target")])
+    };
+    let both = stillwell_units::float_from_u64(2 * page);
+    assert_eq!(
+        [told(false), told(false), told(true)],
+        [None, Some(0.0), Some(both)]
+    );
+    // Its own marks are left alone then.
+    let cleared = fs::read_to_string(proc.join("9/clear_refs")).unwrap();
+    assert_eq!(cleared, "");
 }

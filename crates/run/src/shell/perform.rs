@@ -6,8 +6,9 @@ use stillwell_capture::SubjectEnd;
 use stillwell_generator::Prepared;
 use stillwell_metric::Shard;
 use stillwell_observer::{SubjectProbe, Watched};
-use stillwell_plan::{Phase, SubjectKind};
+use stillwell_plan::{Phase, SubjectKind, SubjectPlan};
 use stillwell_scope::{Place, clock, explain};
+use stillwell_subject::INSPECTOR_STOP;
 use stillwell_units::Moment;
 
 use crate::machine::{Action, Event};
@@ -107,9 +108,13 @@ impl Shell {
         if let Err(reason) = self.start_links() {
             return self.happen(Event::PrepareFailed(reason));
         }
-        let plan = self.request.plan.placed(&self.request.places);
+        let mut plan = self.request.plan.placed(&self.request.places);
         let (run, tell) = (self.request.run, self.tell.clone());
         let network = self.links.as_ref().map(|links| links.sinks().clone());
+        let subject = plan.subject.filled(&self.request.places);
+        for generator in &mut plan.generators {
+            *generator = generator.beside(&subject);
+        }
         self.spawn("prepare", move |_| {
             let parts = Parts::prepare(&plan, &run, network.as_ref());
             let parts = parts.map_err(|error| explain(&error));
@@ -127,7 +132,7 @@ impl Shell {
             .map_err(|error| explain(&error))
     }
 
-    pub(super) fn prepared(&mut self, parts: Parts) {
+    pub(super) fn prepared(&mut self, mut parts: Parts) {
         self.shards = parts.shards();
         self.ledger.clone_from(&parts.ledger);
         self.sinks = parts.sinks.iter().flat_map(|sink| sink.shards()).collect();
@@ -138,6 +143,9 @@ impl Shell {
             if let Err(error) = sink.start(&mut self.scope, &place) {
                 return self.happen(Event::PrepareFailed(explain(&error)));
             }
+        }
+        if let Err(reason) = self.mount(&mut parts.generators) {
+            return self.happen(Event::PrepareFailed(reason));
         }
         let ends = |one: &Prepared| one.ends().to_vec();
         if parts.generators.iter().all(|one| !one.ends().is_empty()) {
@@ -150,7 +158,16 @@ impl Shell {
     }
 
     fn start_subject(&mut self) {
-        match self.launch(false) {
+        let plan = self.request.plan.subject.filled(&self.request.places);
+        match plan.kind {
+            SubjectKind::Container(container) => self.find_container(*container),
+            _ => self.start_planned(&plan),
+        }
+    }
+
+    /// Starts the subject of `plan`, or looks at its process.
+    pub(super) fn start_planned(&mut self, plan: &SubjectPlan) {
+        match self.launch(plan, false) {
             Ok(()) => self.happen(Event::Started),
             Err(reason) => self.happen(Event::StartFailed(reason)),
         }
@@ -160,7 +177,7 @@ impl Shell {
     pub(super) fn subject_probe(&self, is_again: bool) -> Option<SubjectProbe> {
         let cgroup = self.stage.as_ref().and_then(|stage| stage.cgroup.as_ref());
         self.subject.pid().map(|pid| SubjectProbe {
-            ran_before: matches!(self.request.plan.subject.kind, SubjectKind::Pid(_)),
+            ran_before: self.request.plan.subject.is_others(),
             pid,
             cgroup: cgroup.map(subject::cgroup_files).unwrap_or_default(),
             is_again,
@@ -231,8 +248,17 @@ impl Shell {
     fn stop_subject(&mut self) {
         let (subject, tell) = (self.subject.clone(), self.tell.clone());
         let plan = self.request.plan.subject.stop;
+        let (inspector, container) = (self.inspector.take(), self.container.take());
         self.spawn("stop", move |_| {
-            let stopped = subject.stop(plan);
+            // While the subject is still there: it may want to look at it once more.
+            if let Some(inspector) = inspector {
+                let stopped = inspector.stop(INSPECTOR_STOP);
+                tell.send(Told::InspectorStopped(stopped))?;
+            }
+            let stopped = match container {
+                Some(container) => container.stop(&subject, plan),
+                None => subject.stop(plan),
+            };
             drop(subject);
             tell.send(Told::Stopped(stopped))?;
             Ok(())
@@ -241,6 +267,7 @@ impl Shell {
 
     /// Ends all parts, then writes down their last words.
     fn close(&mut self) {
+        self.unmount();
         let deadline = self.request.plan.phases.close;
         let scope = std::mem::replace(
             &mut self.scope,

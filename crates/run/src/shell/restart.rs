@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stillwell_plan::{StepAction, StopPlan, SubjectChange, SubjectSignal};
+use stillwell_plan::{StepAction, StopPlan, SubjectChange, SubjectPlan, SubjectSignal};
 use stillwell_scope::{clock, explain};
 use stillwell_subject::{Exit, Stopped, Subject, wait_ready};
 use stillwell_units::{Moment, Nanos};
@@ -45,7 +45,8 @@ impl Shell {
     pub(super) fn start_again(&mut self) {
         let what = steps::describe(&StepAction::Subject(SubjectChange::Start));
         self.record.step(self.machine.phase(), what);
-        match self.launch(true) {
+        let plan = self.request.plan.subject.filled(&self.request.places);
+        match self.launch(&plan, true) {
             Ok(()) => {
                 if let Some(restarts) = &self.restarts {
                     restarts.started(clock::now());
@@ -57,13 +58,12 @@ impl Shell {
     }
 
     /// Starts the subject, has its end watched and its figures read.
-    pub(super) fn launch(&mut self, is_again: bool) -> Result<(), String> {
-        let plan = self.request.plan.subject.filled(&self.request.places);
+    pub(super) fn launch(&mut self, plan: &SubjectPlan, is_again: bool) -> Result<(), String> {
         let Some(stage) = &self.stage else {
             return Ok(());
         };
         let network = self.links.as_ref().map(|links| links.subject().clone());
-        let started = stage.start(&plan, &self.request, network, is_again);
+        let started = stage.start(plan, &self.request, network, is_again);
         self.subject = started.map_err(|error| subject::describe_start(&error))?;
         self.exit = None;
         self.starts += 1;

@@ -83,6 +83,7 @@ fn plan() -> RigPlan {
             lines: None,
         }],
         subject: subject_plan(),
+        disks: Vec::new(),
         observer: ObserverPlan::default(),
         phases: PhasesPlan {
             warmup: Nanos::from_millis(300),

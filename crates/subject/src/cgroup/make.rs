@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use stillwell_scope::clock;
-use stillwell_units::{Nanos, RunId};
+use stillwell_units::{ByteSize, Nanos, RunId};
 
 use super::locate::{Own, own_groups};
 use super::{Cgroup, CgroupFolders, Limits, kill_all, pids_in, remove_before};
@@ -34,7 +34,13 @@ pub(super) fn make(run: RunId, limits: &Limits) -> (Option<Cgroup>, Vec<Note>) {
         maker.join(own);
     }
     let mut notes = Vec::new();
-    maker.limit(limits, &mut notes);
+    let host = read("/proc/meminfo");
+    let memory = limits.memory.map(|asked| capped(asked, &host, &mut notes));
+    let limits = Limits {
+        memory,
+        cpus: limits.cpus.clone(),
+    };
+    maker.limit(&limits, &mut notes);
     if maker.made.is_empty() {
         let refused = maker.refused.map(|error| error.to_string());
         let why = refused.unwrap_or_else(|| "this host has no cgroups".to_owned());
@@ -53,6 +59,23 @@ pub(super) fn make(run: RunId, limits: &Limits) -> (Option<Cgroup>, Vec<Note>) {
         notes.push(Note::new("memory of the cgroup", why));
     }
     (Some(cgroup), notes)
+}
+
+/// No more memory than this host has, of which `meminfo` tells.
+fn capped(asked: ByteSize, meminfo: &str, notes: &mut Vec<Note>) -> ByteSize {
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok());
+    let host = kilobytes.map_or(asked, |kilobytes: u64| {
+        ByteSize::new(kilobytes.saturating_mul(1024))
+    });
+    if asked <= host {
+        return asked;
+    }
+    let why = format!("this host has {host}, and nothing is held back above that");
+    notes.push(Note::new(format!("{asked} of memory"), why));
+    host
 }
 
 /// `run-OWNER-RUN`.
@@ -248,6 +271,16 @@ fn sweep(parent: &Path, ourselves: Owner) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_above_that_of_the_host_is_capped_and_told() {
+        let meminfo = "MemFree: 1 kB\nMemTotal:       2048 kB\n";
+        let mut notes = Vec::new();
+        let mut given = |asked| capped(ByteSize::mib(asked), meminfo, &mut notes);
+        assert_eq!([given(1), given(2), given(3)], [1, 2, 2].map(ByteSize::mib));
+        assert_eq!(notes.len(), 1);
+        assert_eq!(capped(ByteSize::mib(3), "", &mut notes), ByteSize::mib(3));
+    }
 
     #[test]
     fn only_names_that_we_give_are_ours() {

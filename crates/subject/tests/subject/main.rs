@@ -6,6 +6,7 @@
     reason = "a test fails by panicking and says on stdout what it skipped"
 )]
 
+mod container;
 mod leftover;
 mod life;
 mod place;

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::sync::mpsc::sync_channel;
 
-use stillwell_plan::CpuChoice;
+use stillwell_plan::{CpuChoice, MountPlan};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_subject::{MountError, StartError, divide, new_network, online};
 use stillwell_units::Nanos;
@@ -72,6 +72,42 @@ fn folders_are_shown_at_fixed_places_to_the_subject_alone() {
     assert_eq!(stdout, "shown\nshown\nshown\nothers stay\nread-only\n");
     assert!(!std::path::Path::new("/etc/stillwell-new").exists());
     assert!(!std::path::Path::new("/opt/file").exists());
+}
+
+/// Nothing could be shown at `/data` on a host that has no such folder.
+#[test]
+fn a_folder_is_shown_right_below_the_root_and_all_else_stays() {
+    let mut rig = Rig::new(
+        "cat /stillwell-data/file /stillwell-deep/er/file
+         touch /stillwell-data/x 2>/dev/null || echo read-only
+         echo kept >/stillwell-state/written
+         test -s /etc/passwd && test -d /proc/self && echo others stay
+         test $PWD = $WHERE && echo where it was",
+    );
+    let (source, state) = (rig.path("source"), rig.path("made/state"));
+    std::fs::create_dir(&source).unwrap();
+    std::fs::write(source.join("file"), "shown\n").unwrap();
+    rig.mount(&source, "/stillwell-data");
+    rig.mount(&source, "/stillwell-deep/er");
+    let where_it_is = rig.options.state.to_string_lossy().into_owned();
+    let child = rig.child();
+    child.mounts.push(MountPlan {
+        source: state.clone(),
+        at: "/stillwell-state".into(),
+        writable: true,
+    });
+    let variables = &mut child.environment.variables;
+    variables.insert("WHERE".to_owned(), where_it_is);
+    let Some(stdout) = run(&rig) else { return };
+    assert_eq!(
+        stdout,
+        "shown\nshown\nread-only\nothers stay\nwhere it was\n"
+    );
+    let written = std::fs::read_to_string(state.join("written"));
+    assert_eq!(written.unwrap(), "kept\n");
+    for at in ["/stillwell-data", "/stillwell-deep", "/stillwell-state"] {
+        assert!(!std::path::Path::new(at).exists(), "{at}");
+    }
 }
 
 #[test]

@@ -64,6 +64,7 @@ impl Rig {
 
     pub(crate) fn mount(&mut self, source: &Path, at: &str) {
         self.child().mounts.push(MountPlan {
+            writable: false,
             source: source.into(),
             at: at.into(),
         });

@@ -92,7 +92,7 @@ fn measured(
 fn has_subject(capture: &Capture) -> Result<(), &'static str> {
     match capture.manifest.plan.subject.kind {
         SubjectKind::None => Err("the rig has no subject"),
-        SubjectKind::Child(_) | SubjectKind::Pid(_) => Ok(()),
+        SubjectKind::Child(_) | SubjectKind::Container(_) | SubjectKind::Pid(_) => Ok(()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Generators that write to files, and `tcp_rr`.
 
-use stillwell_legacy::{MapReader, Node, Value, code};
-use stillwell_plan::{FileLayout, FileTreePlan, TransportPlan, WhenFull};
+use stillwell_legacy::{MapReader, Node, Reader, Value, code};
+use stillwell_plan::{FileLayout, FileTreePlan, RatePlan, TransportPlan, WhenFull};
 use stillwell_units::{ByteSize, Nanos};
 
 use super::{Door, FILE_GEN, FILE_TREE, ROUND_TRIP};
@@ -49,10 +49,19 @@ fn read_file_gen(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
             None => Some(default),
         };
         let (depth_max, rotations) = (number("depth", 0), number("rotations", 5));
-        FileLayout::Rotated {
-            root: door.placed(place)?,
-            depth_max: depth_max?,
-            rotations: rotations?,
+        let (place, depth_max, rotations) = (door.placed(place)?, depth_max?, rotations?);
+        if key == "mount" {
+            FileLayout::Mounted {
+                at: place,
+                depth_max,
+                rotations,
+            }
+        } else {
+            FileLayout::Rotated {
+                root: place,
+                depth_max,
+                rotations,
+            }
         }
     };
     Some(TransportPlan::Files {
@@ -84,6 +93,29 @@ fn read_log(door: &Door<'_>, map: &MapReader<'_, '_>, place: &Node) -> Option<Fi
         rotations: rotations?,
         settle: settle?,
     })
+}
+
+/// Logs in a file system of our own grow by the clock: without a rate they would be
+/// endless at once.
+pub(super) fn check_mounted(
+    reader: &Reader,
+    (generator, rate_node): (&Node, Option<&Node>),
+    transport: &TransportPlan,
+    rate: Option<&RatePlan>,
+) {
+    let is_mounted = matches!(
+        transport,
+        TransportPlan::Files {
+            layout: FileLayout::Mounted { .. },
+            ..
+        }
+    );
+    if is_mounted && rate.is_some_and(RatePlan::is_max) {
+        let span = rate_node.unwrap_or(generator).span;
+        let message = "logs in a file system of our own grow by the clock, which needs a rate";
+        let error = reader.error(code::MISSING_KEY, span, message);
+        reader.report(error.label("write one, such as `rate: 10 MiB/s`"));
+    }
 }
 
 /// Of so many operations each the share of renames is taken.

@@ -150,7 +150,7 @@ fn read_exchange(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<ExchangePla
 }
 
 /// A length of time above zero.
-fn read_length(door: &Door<'_>, node: &Node) -> Option<Nanos> {
+pub(super) fn read_length(door: &Door<'_>, node: &Node) -> Option<Nanos> {
     let length: Nanos = door.reader.parsed(node)?;
     if length > Nanos::ZERO {
         return Some(length);

@@ -108,7 +108,7 @@ fn read_logrotate(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     finish(reader, &map, layout, bytes_max, files, rate)
 }
 
-/// What lading shows in a file system of its own is written to real files.
+/// Logs in a file system of our own, as lading's.
 fn read_logrotate_fs(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     let own = [
         "mount_point",
@@ -119,17 +119,23 @@ fn read_logrotate_fs(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
         "load_profile",
     ];
     let map = reader.map(node, &keys("logrotate_fs file_gen", &own))?;
-    let layout = read_rotated(reader, &map, "mount_point");
+    let layout = read_rotated(reader, &map, "mount_point").map(|layout| match layout {
+        FileLayout::Rotated {
+            root,
+            depth_max,
+            rotations,
+        } => FileLayout::Mounted {
+            at: root,
+            depth_max,
+            rotations,
+        },
+        other => other,
+    });
     let bytes_max = required_size(reader, &map, "maximum_bytes_per_log");
     let files = concurrent_logs(reader, &map);
     let rate = map
         .required("load_profile")
         .and_then(|node| read_profile(reader, node));
-    if let Some(span) = map.key_span("mount_point") {
-        let message = "logs are written to real files: there is no file system of our own";
-        let note = reader.note(code::MEANING, span, message);
-        reader.report(note.label("what a reader missed is not counted"));
-    }
     finish(reader, &map, layout, bytes_max, files, rate)
 }
 

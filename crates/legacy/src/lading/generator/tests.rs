@@ -127,7 +127,7 @@ fn files_are_written_at_the_rate_of_each() {
         assert!(matches!(
             shown.transport,
             TransportPlan::Files {
-                layout: FileLayout::Rotated { rotations: 5, .. },
+                layout: FileLayout::Mounted { rotations: 5, .. },
                 ..
             }
         ));

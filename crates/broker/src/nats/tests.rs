@@ -1,0 +1,129 @@
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn every_word_is_read() {
+    for (text, word) in [
+        ("PING\r\n", ServerWord::Ping),
+        ("pong\r\n", ServerWord::Pong),
+        ("+OK\n", ServerWord::Ok),
+        ("INFO {\"a\":1} \r\n", ServerWord::Info(b"{\"a\":1}")),
+        (
+            "-ERR 'Authorization Violation'\r\n",
+            ServerWord::Refusal("Authorization Violation"),
+        ),
+        (
+            "MSG _INBOX.x.7 1 2\r\nab\r\n",
+            ServerWord::Message {
+                subject: "_INBOX.x.7",
+                headers: b"",
+                payload: b"ab",
+            },
+        ),
+        (
+            "HMSG s 1 r 16 16\r\nNATS/1.0 503\r\n\r\n\r\n",
+            ServerWord::Message {
+                subject: "s",
+                headers: b"NATS/1.0 503\r\n\r\n",
+                payload: b"",
+            },
+        ),
+    ] {
+        let bytes = text.as_bytes();
+        assert_eq!(read(bytes), Ok(Some((word, bytes.len()))), "{text}");
+        for cut in 0..bytes.len() {
+            assert_eq!(read(&bytes[..cut]), Ok(None), "{text} at {cut}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_nats_is_refused() {
+    for text in [
+        "HTTP/1.1 400 Bad Request\r\n",
+        "MSG a 1\r\n",
+        "MSG a 1 2 3 4 5\r\n",
+        "MSG a 1 99999999999999999999\r\n",
+        "HMSG a 1 5 4\r\nabcdef\r\n",
+        "MSG a 1 2\r\nabcd",
+        "\r\n",
+    ] {
+        assert!(read(text.as_bytes()).is_err(), "{text}");
+    }
+    let endless = vec![b'I'; LINE_BYTES_MAX + 1];
+    assert!(read(&endless).is_err());
+}
+
+#[test]
+fn a_connection_begins_with_who_we_are() {
+    let mut out = Vec::new();
+    let introduction = Introduction {
+        user: Some("u\"1"),
+        password: Some("p"),
+        ..Introduction::default()
+    };
+    write_introduction(&introduction, &mut out);
+    let text = String::from_utf8(out).unwrap();
+    let json = text.strip_prefix("CONNECT ").unwrap();
+    let json = json.strip_suffix("\r\nPING\r\n").unwrap();
+    let value: serde_json::Value = serde_json::from_str(json).unwrap();
+    assert_eq!(value["user"], "u\"1");
+    assert_eq!(value["pass"], "p");
+    assert_eq!(value["verbose"], false);
+    assert!(value.get("auth_token").is_none());
+}
+
+#[test]
+fn answers_bear_the_numbers_of_their_messages() {
+    let publisher = Publisher::new("logs.a", Some("_INBOX.x"));
+    let mut out = Vec::new();
+    publisher.write_subscription(&mut out);
+    publisher.write(b"hi", 120, &mut out);
+    assert_eq!(
+        out,
+        b"SUB _INBOX.x.* 1\r\nPUB logs.a _INBOX.x.120 2\r\nhi\r\n"
+    );
+    assert_eq!(publisher.number_of("_INBOX.x.120"), Some(120));
+    assert_eq!(publisher.number_of("_INBOX.y.120"), None);
+    assert_eq!(publisher.number_of("_INBOX.x.a"), None);
+}
+
+#[test]
+fn what_jetstream_says_is_understood() {
+    for (headers, payload, wanted) in [
+        ("", r#"{"stream":"S","seq":4}"#, Ok(Answer::Kept)),
+        (
+            "",
+            r#"{"stream":"S","seq":4,"duplicate":true}"#,
+            Ok(Answer::Kept),
+        ),
+        (
+            "",
+            r#"{"error":{"code":400,"err_code":10077,"description":"max bytes"}}"#,
+            Ok(Answer::Refused(400)),
+        ),
+        ("NATS/1.0 503\r\n\r\n", "", Ok(Answer::Refused(503))),
+    ] {
+        let answer = Answer::read(headers.as_bytes(), payload.as_bytes());
+        assert_eq!(answer, wanted, "{headers}{payload}");
+    }
+    assert!(Answer::read(b"", b"{}").is_err());
+    assert!(Answer::read(b"", b"pong").is_err());
+}
+
+proptest! {
+    #[test]
+    fn for_all_bytes_nothing_is_read_beyond_them(bytes in "(INFO|MSG|HMSG|PING|-ERR| |a|1|2|\r\n){0,12}") {
+        if let Ok(Some((_, used))) = read(bytes.as_bytes()) {
+            prop_assert!((1..=bytes.len()).contains(&used));
+        }
+    }
+
+    #[test]
+    fn for_all_numbers_decimals_are_as_the_library_writes_them(number: u64) {
+        let mut out = Vec::new();
+        write_decimal(number, &mut out);
+        prop_assert_eq!(String::from_utf8(out).unwrap(), number.to_string());
+    }
+}

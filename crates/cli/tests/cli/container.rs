@@ -1,0 +1,119 @@
+//! A container as target, against exchanges as Docker's API has them: its process is a
+//! relay that runs here, since no engine does.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+use stillwell_capture::Capture;
+use stillwell_metric::catalogue as metric;
+use stillwell_testkit::Process;
+
+use crate::lab::{LONG, Lab, assert_code, assert_holds};
+
+const SEED: &str = "[3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3, 3, 8, 3, 2, 7, 9, 5]";
+
+/// An engine in which one container runs, whose process is `pid`.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a peer of the test, which ends with its process"
+)]
+fn engine(socket: &Path, pid: u32) {
+    let listener = UnixListener::bind(socket).unwrap();
+    std::thread::spawn(move || {
+        while let Ok((mut peer, _)) = listener.accept() {
+            let (mut read, mut room) = (Vec::new(), [0; 1024]);
+            while !read.ends_with(b"\r\n\r\n") {
+                let length = peer.read(&mut room).unwrap_or(0);
+                if length == 0 {
+                    break;
+                }
+                read.extend_from_slice(&room[..length]);
+            }
+            let body = format!(
+                "{{\"Id\":\"4fa6e0f0c678\",\"State\":{{\"Status\":\"running\",\"Running\":true,\"Pid\":{pid},\
+                 \"ExitCode\":0}}}}"
+            );
+            let is_known = read.starts_with(b"GET /containers/web/json ");
+            let status = if is_known {
+                "200 OK"
+            } else {
+                "400 Bad Request"
+            };
+            let length = body.len();
+            let said = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}");
+            peer.write_all(said.as_bytes()).ok();
+        }
+    });
+}
+
+fn write(lab: &Lab) {
+    let (input, output) = (&lab.listen, &lab.sink);
+    let text = format!(
+        "generator:\n  - tcp:\n      seed: {SEED}\n      addr: \"{input}\"\n      variant: syslog5424\n      \
+         bytes_per_second: \"1 MiB\"\n      maximum_prebuild_cache_size_bytes: \"2 MiB\"\n\
+         blackhole:\n  - tcp:\n      binding_addr: \"{output}\"\n"
+    );
+    lab.file("lading.yaml", &text);
+}
+
+#[test]
+fn a_container_is_watched_by_the_process_that_its_engine_names() {
+    let lab = Lab::new();
+    write(&lab);
+    let (input, output) = (
+        format!("tcp://{}", lab.listen),
+        format!("tcp://{}", lab.sink),
+    );
+    let words = ["relay", "--in", &input, "--out", &output];
+    let relay = Process::start(&mut lab.stillwell(&words));
+    let socket = lab.path("engine.sock");
+    engine(&socket, relay.id());
+    let mut command = lab.stillwell(&["rig", "lading.yaml", "--results", "results"]);
+    command.args([
+        "--target-container",
+        "web",
+        "--warmup",
+        "200ms",
+        "--measure",
+        "1s",
+    ]);
+    command.env("DOCKER_HOST", format!("unix://{}", socket.display()));
+    let ended = Process::start(&mut command).finish(LONG);
+    assert!(matches!(ended.code, 0 | 4), "{}", ended.stderr);
+    let capture = Capture::open(&lab.results()).unwrap();
+    let count = |metric: metric::Metric| capture.series.named(metric.name).count();
+    assert!(count(metric::SUBJECT_RSS) > 0 && count(metric::BYTES_RECEIVED) > 0);
+    let events = std::fs::read_to_string(lab.results().join("events.jsonl")).unwrap();
+    let what = format!("the container 4fa6e0f0c678 runs as process {}", relay.id());
+    assert_holds(&events, &[&what]);
+    // It was there before us, and goes on.
+    assert!(Path::new(&format!("/proc/{}/exe", relay.id())).exists());
+    drop(relay);
+}
+
+#[test]
+fn an_engine_that_is_not_there_is_named() {
+    let lab = Lab::new();
+    write(&lab);
+    let call = |host: &str, name: &str| {
+        let mut command = lab.stillwell(&["rig", "lading.yaml", "--results", "results"]);
+        command
+            .args(["--target-container", name])
+            .env("DOCKER_HOST", host);
+        Process::start(&mut command).finish(LONG)
+    };
+    let ended = call("unix:///no/engine.sock", "web");
+    assert_code(&ended, 3);
+    let told = format!("{}{}", ended.stdout, ended.stderr);
+    assert_holds(&told, &["/no/engine.sock"]);
+    let ended = call("tcp://10.0.0.1:2375", "web");
+    assert_code(&ended, 2);
+    assert_holds(
+        &ended.stderr,
+        &["DOCKER_HOST=tcp://10.0.0.1:2375", "unix://"],
+    );
+    let ended = call("unix:///no/engine.sock", "../web");
+    assert_code(&ended, 2);
+    assert_holds(&ended.stderr, &["no name of a container"]);
+}

@@ -1,0 +1,240 @@
+//! Disks that a run brings along, and logs in a file system of their own: there before
+//! the subject, gone after it, whatever ends the run.
+
+use std::fs;
+use std::path::Path;
+
+use stillwell_capture::{Capture, Manifest, RunOutcome};
+use stillwell_metric::Value;
+use stillwell_testkit::{Finished, Process, wait_until};
+
+use crate::lab::{BESIDES, LONG, Lab, assert_code, assert_holds, open};
+
+/// The last value of a series, over all labels; `None` where there is none.
+fn last(folder: &Path, name: &str) -> Option<u64> {
+    let capture = Capture::open(folder).unwrap();
+    let series = capture.series.iter();
+    let values = series.filter(|(other, _, _)| other.as_str() == name);
+    let values = values.filter_map(|(_, _, series)| match series.points.last()?.value {
+        Value::Int(value) => Some(value),
+        _ => None,
+    });
+    values.reduce(|one, other| one + other)
+}
+
+/// Fails unless the run went to its end; whether it is to be believed is up to whoever
+/// else uses this machine.
+fn assert_completed(lab: &Lab, ended: &Finished) -> Manifest {
+    let manifest = open(lab, &lab.results());
+    assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
+    manifest
+}
+
+fn may_mount(test: &str) -> bool {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|own| {
+        use std::os::unix::fs::MetadataExt;
+        own.uid() == 0
+    });
+    let may = is_root && Path::new("/dev/fuse").exists();
+    if !may {
+        println!("SKIPPED: {test}: needs root and /dev/fuse");
+    }
+    may
+}
+
+fn mounts_below(folder: &Path) -> Vec<String> {
+    let table = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let below = |line: &&str| {
+        let place = line.split(' ').nth(4).unwrap_or_default();
+        Path::new(place).starts_with(folder)
+    };
+    table.lines().filter(below).map(str::to_owned).collect()
+}
+
+fn assert_nothing_mounted(lab: &Lab) {
+    let folder = fs::canonicalize(lab.path(".")).unwrap();
+    assert_eq!(mounts_below(&folder), [""; 0]);
+}
+
+#[test]
+fn a_disk_counts_what_its_subject_makes_durable() {
+    if !may_mount("disk") {
+        return;
+    }
+    let write = "dd if=/dev/zero of=disk/a bs=100k count=4 conv=fsync && \
+                 dd if=/dev/zero of=disk/b bs=100k count=2; \
+                 dd if=/dev/zero of=disk/c bs=1M count=3; \
+                 dd if=/dev/zero of=small/d bs=1M count=3; exec \"$@\"";
+    let lab = Lab::new().script(write).with(
+        "disks",
+        "[{path: \"{state}/disk\", backing: ./kept, fsync_delay: 5ms, limit: 2 MiB}, \
+         {path: \"{state}/small\", tmpfs: 1 MiB}]",
+    );
+    let ended = lab.rig(&[]).finish(LONG);
+    assert_completed(&lab, &ended);
+    let figure = |name| last(&lab.results(), name);
+    assert_eq!(figure("disk_fsyncs"), Some(1));
+    assert_eq!(figure("disk_bytes_synced"), Some(400 << 10));
+    assert_eq!(figure("disk_bytes_written"), Some(2 << 20));
+    assert_eq!(figure("disk_bytes_used"), Some(2 << 20));
+    assert!(figure("disk_writes_refused") >= Some(1));
+    // What was written stays; what was in memory is gone.
+    let kept = lab.path("experiment/kept");
+    assert_eq!(fs::metadata(kept.join("a")).unwrap().len(), 400 << 10);
+    let log = fs::read_to_string(lab.results().join("subject.stderr.log")).unwrap();
+    assert_eq!(log.matches("No space left on device").count(), 2, "{log}");
+    lab.assert_nothing_left();
+    assert_nothing_mounted(&lab);
+}
+
+#[test]
+fn a_disk_that_cannot_be_is_said_before_anything_is_run() {
+    if !may_mount("refused disk") {
+        return;
+    }
+    let lab = Lab::new();
+    let full = lab.file("full/already", "here");
+    let disks = format!(
+        "[{{path: {}, backing: ./kept}}]",
+        full.parent().unwrap().display()
+    );
+    let lab = lab.with("disks", &disks);
+    let ended = lab.rig(&[]).finish(LONG);
+    assert_code(&ended, 3);
+    assert_holds(&ended.stdout, &["`already`", "name another"]);
+    assert_nothing_mounted(&lab);
+}
+
+/// A relay that follows logs which nobody writes.
+fn logs(lab: &Lab, measure: &str) {
+    let text = format!(
+        "subject:\n  name: relay\n  command: [\"{{self}}\", relay, --in, \"tail://{logs}\", --out, \
+         \"tcp://{sink}\"]\n  ready: {{delay: 300ms}}\n\
+         workload:\n  generators:\n    - file_gen: {{mount: {logs}, file_max: 256 KiB, rotations: 3}}\n      \
+         payload: syslog5424\n      rate: 1 MiB/s\n      connections: 2\n      cache: 4 MiB\n  \
+         sinks:\n    - tcp: \"{sink}\"\n\
+         phases: {{ready: 5s, warmup: 200ms, measure: {measure}, drain: 5s, quiet: 300ms}}\n",
+        logs = lab.path("logs").display(),
+        sink = lab.sink,
+    );
+    lab.file("rig.yaml", &text);
+}
+
+const RIG: [&str; 4] = ["rig", "rig.yaml", "--results", "results"];
+
+#[test]
+fn a_subject_follows_logs_and_what_it_missed_is_known() {
+    if !may_mount("logs") {
+        return;
+    }
+    let lab = Lab::new();
+    logs(&lab, "2s");
+    let ended = lab.call(&RIG);
+    assert_completed(&lab, &ended);
+    let figure = |name: &str| last(&lab.results(), name).unwrap_or_else(|| panic!("{name}"));
+    let written = figure("bytes_written");
+    assert!(written > 2 << 20, "{written}");
+    assert!(figure("log_file_rotated") > 4);
+    assert!(figure("fs_open") > 4 && figure("fs_read") > 10 && figure("fs_lookup") > 4);
+    let (missed, unread) = (figure("missed_bytes"), figure("unread_bytes"));
+    // Each byte that it read it sent on, and it read each once.
+    let received = figure("bytes_received");
+    assert_eq!(figure("bytes_read"), received);
+    assert_eq!(written, received + missed + unread);
+    assert_eq!(
+        (missed, unread),
+        (0, 0),
+        "a relay that reads on falls behind"
+    );
+    assert!(!lab.path("logs").exists());
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_run_that_is_ended_takes_its_logs_away() {
+    if !may_mount("interrupted logs") {
+        return;
+    }
+    let lab = Lab::new();
+    logs(&lab, "60s");
+    let rig = Process::start(&mut lab.stillwell(&RIG));
+    lab.wait_measuring(&lab.results());
+    assert!(lab.path("logs").is_dir());
+    rig.signal("TERM");
+    assert_code(&rig.finish(BESIDES), 143);
+    assert_nothing_mounted(&lab);
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn logs_that_a_killed_run_left_are_taken_away_by_the_next() {
+    if !may_mount("killed logs") {
+        return;
+    }
+    let lab = Lab::new();
+    logs(&lab, "60s");
+    let rig = Process::start(&mut lab.stillwell(&RIG));
+    lab.wait_measuring(&lab.results());
+    rig.signal("KILL");
+    drop(rig.finish(BESIDES));
+    assert!(wait_until(LONG, || fs::metadata(lab.path("logs")).is_err()));
+    logs(&lab, "1s");
+    fs::remove_dir_all(lab.results()).unwrap();
+    let ended = lab.call(&RIG);
+    let manifest = assert_completed(&lab, &ended);
+    let told = |what: &str| manifest.notes.iter().any(|note| note.what.contains(what));
+    assert!(told("was taken away"), "{:?}", manifest.notes);
+    assert_nothing_mounted(&lab);
+}
+
+#[test]
+fn whoever_holds_logs_open_is_named_and_holds_nothing_up() {
+    if !may_mount("held logs") {
+        return;
+    }
+    let lab = Lab::new();
+    logs(&lab, "1s");
+    let rig = Process::start(&mut lab.stillwell(&RIG));
+    lab.wait_measuring(&lab.results());
+    let held = fs::File::open(lab.path("logs")).unwrap();
+    let manifest = assert_completed(&lab, &rig.finish(LONG));
+    drop(held);
+    let note = manifest
+        .notes
+        .iter()
+        .find(|note| note.what.contains("while it was in use"));
+    let own = format!("({})", std::process::id());
+    assert!(note.unwrap().why.contains(&own), "{note:?}");
+    assert_nothing_mounted(&lab);
+}
+
+#[test]
+fn ladings_logrotate_fs_counts_what_nobody_read() {
+    if !may_mount("logrotate_fs") {
+        return;
+    }
+    let lab = Lab::new();
+    let seed: Vec<String> = (0..32).map(|number| number.to_string()).collect();
+    let text = format!(
+        "generator:\n  - file_gen:\n      logrotate_fs:\n        seed: [{}]\n        \
+         load_profile:\n          constant: 2MiB\n        concurrent_logs: 2\n        \
+         maximum_bytes_per_log: 128KiB\n        total_rotations: 1\n        max_depth: 0\n        \
+         variant: ascii\n        maximum_prebuild_cache_size_bytes: 4MiB\n        \
+         maximum_block_size: 32KiB\n        mount_point: {}\n",
+        seed.join(", "),
+        lab.path("smp-shared").display(),
+    );
+    lab.file("lading.yaml", &text);
+    let words = ["rig", "lading.yaml", "--results", "results", "--no-target"];
+    let times = ["--warmup", "200ms", "--measure", "2s"];
+    let ended = lab.call(&[&words[..], &times[..]].concat());
+    assert_completed(&lab, &ended);
+    let figure = |name: &str| last(&lab.results(), name).unwrap_or_else(|| panic!("{name}"));
+    let (written, missed) = (figure("bytes_written"), figure("missed_bytes"));
+    assert_eq!(figure("bytes_read"), 0);
+    assert_eq!(written, missed + figure("unread_bytes"));
+    // Two parts of each log are there at most, and a block more in each.
+    assert!(written - missed <= 4 * (160 << 10), "{written} {missed}");
+    assert!(figure("log_file_deleted") > 10);
+    assert_nothing_mounted(&lab);
+}

@@ -1,0 +1,178 @@
+//! Folders of others as they are, with a program that the layout lacks.
+
+use stillwell_capture::RunOutcome;
+use stillwell_testkit::Process;
+
+use crate::lab::{LONG, Lab, STILLWELL, assert_code, assert_holds, open};
+
+const SEED: &str = "[3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3, 3, 8, 3, 2, 7, 9, 5]";
+
+/// A program that says what it is shown, then is a relay.
+fn shows(lab: &Lab) -> String {
+    format!(
+        "cat /etc/vector/vector.toml /data/words.txt >&2; test -s /etc/lading/lading.yaml && \
+         echo kept >/var/lib/vector/state && exec {STILLWELL} relay --in tcp://{} --out tcp://{}",
+        lab.listen, lab.sink
+    )
+}
+
+/// What Vector's soaks of 2021 looked like.
+fn soak(lab: &Lab, generator: &str) {
+    let text = format!(
+        "generator:\n  {generator}\nblackhole:\n  tcp: {{binding_addr: \"{}\"}}\n",
+        lab.sink
+    );
+    lab.file("soaks/tests/one/lading.yaml", &text);
+    lab.file("soaks/tests/one/vector.toml", "# the configuration\n");
+    lab.file("soaks/tests/one/data/words.txt", "the data\n");
+    lab.file(
+        "soaks/tests/one/README.md",
+        "# One\n\nTells what it measures.\n",
+    );
+}
+
+fn tcp(lab: &Lab) -> String {
+    format!(
+        "tcp: {{seed: {SEED}, addr: \"{}\", variant: ascii, bytes_per_second: 1 MiB, \
+         maximum_prebuild_cache_size_bytes: 2 MiB}}",
+        lab.listen
+    )
+}
+
+/// Whether folders may be shown at fixed places.
+fn is_permitted() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let is_root = status.lines().any(|line| line.starts_with("Uid:\t0\t"));
+    if !is_root {
+        println!("SKIPPED: layouts: this is not root");
+    }
+    is_root
+}
+
+#[test]
+fn a_soak_of_old_runs_with_all_that_it_is_shown() {
+    if !is_permitted() {
+        return;
+    }
+    let lab = Lab::new();
+    soak(&lab, &tcp(&lab));
+    let mut command = lab.stillwell(&["rig", "soaks", "--results", "results"]);
+    command.args([
+        "--warmup",
+        "200ms",
+        "--measure",
+        "1s",
+        "--",
+        "/bin/sh",
+        "-c",
+        &shows(&lab),
+    ]);
+    let ended = Process::start(&mut command).finish(LONG);
+    assert!(
+        matches!(ended.code, 0 | 4),
+        "{}\n{}",
+        ended.stdout,
+        ended.stderr
+    );
+    let manifest = open(&lab, &lab.results());
+    assert_eq!(manifest.outcome, RunOutcome::Completed);
+    let said = std::fs::read_to_string(lab.results().join("subject.stderr.log")).unwrap();
+    assert_holds(&said, &["# the configuration", "the data"]);
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_lab_of_soaks_takes_its_program_from_the_command_line() {
+    let lab = Lab::new();
+    soak(&lab, &tcp(&lab));
+    let checked = lab.call(&["check", "soaks"]);
+    assert_code(&checked, 2);
+    assert_holds(&checked.stderr, &["--target-command"]);
+    let checked = lab.call(&["check", "soaks", "--target-command", "vector --quiet"]);
+    assert_code(&checked, 0);
+    assert_holds(&checked.stdout, &["one"]);
+}
+
+/// Logs for a program that reads files lie where both see them, and nothing is left on
+/// this host.
+#[test]
+fn logs_below_smp_shared_are_the_runs_own() {
+    if !is_permitted() {
+        return;
+    }
+    let lab = Lab::new();
+    let logs = format!(
+        "file_gen: {{logrotate: {{seed: {SEED}, root: /smp-shared, concurrent_logs: 1, \
+         maximum_bytes_per_log: 1 MiB, total_rotations: 2, max_depth: 0, variant: ascii, \
+         bytes_per_second: 1 MiB, maximum_prebuild_cache_size_bytes: 1 MiB}}}}"
+    );
+    soak(&lab, &logs);
+    let was_there = std::path::Path::new("/smp-shared").exists();
+    let (looks, words) = (
+        "while ! ls /smp-shared/* >/dev/null 2>&1; do sleep 0.05; done; echo sees logs >&2; sleep 60",
+        [
+            "--warmup",
+            "200ms",
+            "--measure",
+            "1500ms",
+            "--",
+            "/bin/sh",
+            "-c",
+        ],
+    );
+    let mut command = lab.stillwell(&["rig", "soaks", "--results", "results"]);
+    command.args(words).arg(looks);
+    let ended = Process::start(&mut command).finish(LONG);
+    assert!(
+        matches!(ended.code, 0 | 4),
+        "{}\n{}",
+        ended.stdout,
+        ended.stderr
+    );
+    let said = std::fs::read_to_string(lab.results().join("subject.stderr.log")).unwrap();
+    assert_holds(&said, &["sees logs"]);
+    assert_eq!(std::path::Path::new("/smp-shared").exists(), was_there);
+    lab.assert_nothing_left();
+}
+
+/// A rig that is not offered so many CPUs says so.
+#[test]
+fn an_allotment_above_the_hosts_cores_is_capped_and_said() {
+    if !is_permitted() {
+        return;
+    }
+    let lab = Lab::new();
+    let text = format!(
+        "generator:\n  - {}\nblackhole:\n  - tcp: {{binding_addr: \"{}\"}}\n",
+        tcp(&lab),
+        lab.sink
+    );
+    lab.file("cases/one/lading/lading.yaml", &text);
+    lab.file(
+        "cases/one/experiment.yaml",
+        "target: {name: vector, command: /bin/true, cpu_allotment: 4000, memory_allotment: 900000 GiB}\n",
+    );
+    let mut command = lab.stillwell(&["rig", "cases/one", "--results", "results"]);
+    command.args([
+        "--warmup",
+        "100ms",
+        "--measure",
+        "300ms",
+        "--",
+        STILLWELL,
+        "relay",
+    ]);
+    let (input, output) = (
+        format!("tcp://{}", lab.listen),
+        format!("tcp://{}", lab.sink),
+    );
+    let ended = Process::start(command.args(["--in", &input, "--out", &output])).finish(LONG);
+    assert!(
+        matches!(ended.code, 0 | 4),
+        "{}\n{}",
+        ended.stdout,
+        ended.stderr
+    );
+    let told = format!("{}{}", ended.stdout, ended.stderr);
+    assert_holds(&told, &["4000 CPUs: ", " of memory: this host has "]);
+}

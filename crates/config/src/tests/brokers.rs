@@ -1,0 +1,133 @@
+//! Producers for Kafka, NATS and AMQP.
+
+use stillwell_plan::{
+    KafkaAcks, KafkaCompression, MessageOf, NatsAcks, NatsLogin, RigPlan, TransportPlan,
+};
+
+use super::mistakes::{codes, said};
+use super::rig;
+
+/// A rig with these generators, which is right.
+fn plan_of(generators: &[&str]) -> RigPlan {
+    let items = generators.iter().map(|text| format!("    - {text}\n"));
+    let items: String = items.collect();
+    let text = format!("isolation: {{network: no}}\nworkload:\n  generators:\n{items}");
+    rig(&text).unwrap_or_else(|found| panic!("{found}")).plan
+}
+
+#[test]
+fn what_is_left_out_is_what_producers_do() {
+    let plan = plan_of(&[
+        "{kafka: {address: 'a:9092', topic: logs}, payload: json, rate: 100/s}",
+        "{nats: {address: 'a:4222', subject: a.b}, payload: json, rate: 100/s}",
+        "{amqp: {address: 'a:5672', routing_key: q}, payload: json, rate: 100/s}",
+    ]);
+    let transports: Vec<_> = plan.generators.iter().map(|it| &it.transport).collect();
+    let [
+        TransportPlan::Kafka(kafka),
+        TransportPlan::Nats(nats),
+        TransportPlan::Amqp(amqp),
+    ] = transports[..]
+    else {
+        panic!("{transports:?}");
+    };
+    assert_eq!(kafka.acks, KafkaAcks::All);
+    assert_eq!(kafka.compression, KafkaCompression::None);
+    assert_eq!((kafka.create_topic, kafka.producer.in_flight), (false, 5));
+    assert_eq!((nats.acks, &nats.login), (NatsAcks::None, &NatsLogin::None));
+    assert_eq!(nats.producer.message, MessageOf::Event);
+    assert!(amqp.confirms && amqp.mandatory && !amqp.persistent);
+    assert_eq!(
+        (amqp.exchange.as_str(), amqp.virtual_host.as_str()),
+        ("", "/")
+    );
+    assert_eq!(amqp.login.user, "guest");
+    let events: Vec<_> = plan.generators.iter().map(|it| it.payload.blocks).collect();
+    let text = format!("{events:?}");
+    assert!(text.contains("count: 100") && text.matches("count: 1,").count() == 2);
+}
+
+#[test]
+fn what_is_said_is_kept() {
+    let plan = plan_of(&[
+        "{kafka: {address: 'a:1', topic: t, acks: leader, compression: lz4, create_topic: true, \
+         user: u, password: p, message: block, in_flight: 1, timeout: 2s, tls: {}}, payload: ascii}",
+        "{nats: {address: 'a:1', subject: t, acks: jetstream, token: x}, payload: ascii}",
+        "{amqp: {address: 'a:1', routing_key: '', exchange: e, acks: none, vhost: v, persistent: true}, \
+         payload: ascii}",
+    ]);
+    let json = serde_json::to_value(&plan.generators).unwrap();
+    let kafka = &json[0]["transport"]["kafka"];
+    assert_eq!(kafka["compression"], "lz4");
+    assert_eq!(kafka["login"]["password"], "p");
+    assert_eq!(kafka["producer"]["message"], "block");
+    assert!(kafka["producer"]["tls"].is_object());
+    assert_eq!(json[1]["transport"]["nats"]["login"]["token"], "x");
+    let amqp = &json[2]["transport"]["amqp"];
+    assert_eq!(
+        (&amqp["confirms"], &amqp["mandatory"]),
+        (&false.into(), &false.into())
+    );
+    let again: Vec<stillwell_plan::GeneratorPlan> = serde_json::from_value(json).unwrap();
+    assert_eq!(again, plan.generators);
+}
+
+#[test]
+fn a_mistake_in_a_producer_is_told_where_it_is() {
+    for (generator, wanted) in [
+        ("kafka: {address: 'a:1'}", "`topic`"),
+        ("kafka: {address: 'a:0', topic: t}", "port 0"),
+        ("kafka: {address: 'a:1', topic: 'a b'}", "a topic's name"),
+        ("kafka: {address: 'a:1', topic: ..}", "a topic's name"),
+        ("kafka: {address: 'a:1', topic: t, acks: some}", "`some`"),
+        (
+            "kafka: {address: 'a:1', topic: t, compresion: lz4}",
+            "`compression`",
+        ),
+        (
+            "kafka: {address: 'a:1', topic: t, acks: none, in_flight: 3}",
+            "no effect",
+        ),
+        ("kafka: {address: 'a:1', topic: t, in_flight: 0}", "100000"),
+        ("kafka: {address: 'a:1', topic: t, timeout: 0s}", "no time"),
+        ("kafka: {address: 'a:1', topic: t, password: p}", "nobody"),
+        ("kafka: {address: 'a:1', topic: t, tls: }", "`tls`"),
+        ("nats: {address: 'a:1', subject: 'a b'}", "no blanks"),
+        ("nats: {address: 'a:1', subject: a..b}", "empty word"),
+        ("nats: {address: 'a:1', subject: a.>}", "receive"),
+        (
+            "nats: {address: 'a:1', subject: a, user: u, token: t}",
+            "both",
+        ),
+        ("amqp: {address: 'a:1'}", "`routing_key`"),
+        ("amqp: {address: 'a:1', routing_key: q, acks: all}", "`all`"),
+        ("amqp: 'a:1'", "map"),
+    ] {
+        let text = format!(
+            "isolation: {{network: no}}\nsubject: {{command: ./x}}\nvariants: {{a: {{}}, b: {{}}}}\n\
+             workload:\n  generators:\n    - {generator}\n      payload: ascii\n      rate: 1k/s\n"
+        );
+        let found = codes(&text);
+        assert!(
+            found
+                .iter()
+                .any(|(code, line)| code.starts_with('W') && *line == 6),
+            "{generator}: {found:?}"
+        );
+        let said = said(&text);
+        assert!(said.contains(wanted), "{generator}: {said}");
+    }
+}
+
+#[test]
+fn a_broker_outside_of_the_network_of_a_run_is_noted() {
+    let text = "workload:\n  generators:\n    - {nats: {address: '127.0.0.1:1', subject: a}, payload: json}\n";
+    let warnings = |text: &str| rig(text).unwrap().warnings.to_string();
+    assert!(
+        warnings(text).contains("isolation: {network: no}"),
+        "{}",
+        warnings(text)
+    );
+    let apart = format!("isolation: {{network: no}}\n{text}");
+    assert!(!warnings(&apart).contains("isolation"));
+}

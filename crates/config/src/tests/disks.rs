@@ -1,0 +1,89 @@
+//! Disks, and logs in a file system of their own.
+
+use stillwell_plan::{DiskKind, FileLayout, RigPlan, TransportPlan};
+use stillwell_units::{ByteSize, Nanos};
+
+use super::rig;
+
+fn plan_of(text: &str) -> RigPlan {
+    rig(text).unwrap_or_else(|found| panic!("{found}")).plan
+}
+
+#[test]
+fn disks_are_read_and_what_is_left_out_holds_nothing_back() {
+    let plan = plan_of(
+        "disks:
+  - {path: '{state}/buffer', backing: kept, fsync_delay: 20ms, fsync_delay_per_mib: 1ms,
+     write_rate: 10 MiB/s, limit: 100 MB}
+  - {path: /srv/disk}
+  - {path: small, tmpfs: 1 MiB}
+",
+    );
+    let [one, two, three] = &plan.disks[..] else {
+        panic!("{:?}", plan.disks);
+    };
+    let DiskKind::Folder(slow) = &one.kind else {
+        panic!("{one:?}");
+    };
+    assert_eq!(one.path.to_str(), Some("{state}/buffer"));
+    assert!(slow.backing.as_ref().unwrap().is_absolute());
+    assert_eq!(slow.fsync_delay, Nanos::from_millis(20));
+    assert_eq!(slow.fsync_delay_per_mib, Nanos::from_millis(1));
+    assert_eq!(slow.write_rate.unwrap().bytes_per_second(), 10 << 20);
+    assert_eq!(slow.limit, Some(ByteSize::new(100_000_000)));
+    assert_eq!(
+        two.kind,
+        DiskKind::Folder(stillwell_plan::FolderDiskPlan::default())
+    );
+    assert_eq!(three.kind, DiskKind::Memory(ByteSize::mib(1)));
+    assert!(three.path.is_absolute());
+}
+
+#[test]
+fn mistakes_in_disks_are_shown_all_at_once() {
+    snapshot!(
+        "subject: {command: [./x]}
+variants: {baseline: {}, comparison: {arguments: [a]}}
+disks:
+  - {path: /, fsync_delay: 20}
+  - {path: '{state}'}
+  - {tmpfs: 0 B}
+  - {path: /a, tmpfs: 1 MiB, limit: 1 MiB, fsync_delay: 1ms}
+  - {path: /b, write_rate: 10 MiB, fsync: 1ms}
+  - {path: /c}
+  - {path: /c}
+workload:
+  generators:
+    - file_gen: {mount: /logs, file_max: 1 MiB}
+      payload: ascii
+      rate: max
+    - file_gen: {mount: /logs, file_max: 1 MiB}
+      payload: ascii
+      rate: 1 MiB/s
+      stamps: all
+"
+    );
+}
+
+#[test]
+fn logs_are_mounted_where_that_is_said() {
+    let plan = plan_of(
+        "isolation: {network: no}
+workload:
+  generators:
+    - file_gen: {mount: /logs, file_max: 1 MiB, depth: 2}
+      payload: ascii
+      rate: 1 MiB/s
+      connections: 3
+",
+    );
+    let TransportPlan::Files { layout, bytes_max } = &plan.generators[0].transport else {
+        panic!("{:?}", plan.generators);
+    };
+    let expected = FileLayout::Mounted {
+        at: "/logs".into(),
+        depth_max: 2,
+        rotations: 5,
+    };
+    assert_eq!((layout, *bytes_max), (&expected, ByteSize::mib(1)));
+}

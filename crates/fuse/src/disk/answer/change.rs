@@ -1,0 +1,221 @@
+//! Requests that make, change, move or remove files.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
+use std::path::Path;
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Timespec, Timestamps, mknodat, open,
+    renameat_with, utimensat,
+};
+use rustix::io::Errno;
+
+use super::{Answered, Files, OPEN_FLAGS, Opened, VALIDITY, attributes, errno};
+use crate::protocol::{
+    OpenFlags, Operation, Request, SetAttributes, put_attributes, put_entry, put_open,
+};
+use crate::serve::Answer;
+
+/// In `utimensat`, nanoseconds that stand for now.
+const UTIME_NOW: i64 = 0x3fff_ffff;
+/// And for what there is already.
+const UTIME_OMIT: i64 = 0x3fff_fffe;
+/// What of a mode are permissions.
+const PERMISSIONS: u32 = 0o7777;
+
+impl Files {
+    pub(super) fn change(&mut self, request: &Request<'_>, out: &mut Vec<u8>) -> Answered {
+        let node = request.node;
+        match request.operation {
+            Operation::SetAttributes(change) => self.set(node, change, out),
+            Operation::SymbolicLink { name, target } => {
+                let path = self.path_of(node, name)?;
+                symlink(target, &path).map_err(errno)?;
+                own(&path, request)?;
+                self.tell(node, name, out)
+            }
+            Operation::MakeNode { mode, device, name } => {
+                let path = self.path_of(node, name)?;
+                let kind = FileType::from_raw_mode(mode);
+                let permissions = Mode::from_bits_truncate(mode & PERMISSIONS);
+                mknodat(CWD, &path, kind, permissions, device.into())?;
+                own(&path, request)?;
+                permit(&path, mode)?;
+                self.tell(node, name, out)
+            }
+            Operation::MakeFolder { mode, name } => {
+                let path = self.path_of(node, name)?;
+                fs::create_dir(&path).map_err(errno)?;
+                own(&path, request)?;
+                permit(&path, mode)?;
+                self.tell(node, name, out)
+            }
+            Operation::Create { flags, mode, name } => {
+                self.create(request, (flags, mode), name, out)
+            }
+            Operation::Unlink { name } => self.unlink(node, name),
+            Operation::RemoveFolder { name } => {
+                fs::remove_dir(self.path_of(node, name)?).map_err(errno)?;
+                self.nodes.unlink(node, name);
+                Ok(Answer::Done)
+            }
+            Operation::Rename {
+                folder,
+                flags,
+                from,
+                to,
+            } => self.rename((node, from), (folder, to), flags),
+            Operation::Link { other, name } => {
+                let path = self.path_of(node, name)?;
+                fs::hard_link(self.path(other)?, path).map_err(errno)?;
+                self.tell(node, name, out)
+            }
+            // The kernel knows what to do without, and does not ask again.
+            _ => Err(Errno::NOSYS),
+        }
+    }
+
+    fn create(
+        &mut self,
+        request: &Request<'_>,
+        (flags, mode): (u32, u32),
+        name: &OsStr,
+        out: &mut Vec<u8>,
+    ) -> Answered {
+        let path = self.path_of(request.node, name)?;
+        let flags = OFlags::from_bits_truncate(flags);
+        let wanted = (flags & (OPEN_FLAGS | OFlags::EXCL)) | OFlags::CREATE;
+        let is_new = !path.exists();
+        let permissions = Mode::from_bits_truncate(mode & PERMISSIONS);
+        let file = open(
+            &path,
+            wanted | OFlags::CLOEXEC | OFlags::NOFOLLOW,
+            permissions,
+        )?;
+        let file = File::from(file);
+        if is_new {
+            own(&path, request)?;
+            permit(&path, mode)?;
+        }
+        if flags.contains(OFlags::TRUNC) {
+            self.resize(&file, 0)?;
+        }
+        let metadata = file.metadata().map_err(errno)?;
+        let node = self.nodes.tell(request.node, name);
+        put_entry(out, node, &attributes(&metadata), VALIDITY);
+        let handle = self.keep(node, Opened::File(file));
+        put_open(out, handle, OpenFlags::Cached);
+        Ok(Answer::Done)
+    }
+
+    fn unlink(&mut self, parent: u64, name: &OsStr) -> Answered {
+        let path = self.path_of(parent, name)?;
+        let metadata = fs::symlink_metadata(&path).map_err(errno)?;
+        fs::remove_file(&path).map_err(errno)?;
+        let is_open = self.is_open(parent, name);
+        self.nodes.unlink(parent, name);
+        if metadata.is_file() && metadata.nlink() == 1 && !is_open {
+            self.gone(&metadata);
+        }
+        Ok(Answer::Done)
+    }
+
+    /// Whether somebody has open what is called this.
+    fn is_open(&self, parent: u64, name: &OsStr) -> bool {
+        let node = self.nodes.find(parent, name);
+        node.is_some_and(|node| self.nodes.handle(node).is_some())
+    }
+
+    fn rename(&mut self, from: (u64, &OsStr), to: (u64, &OsStr), flags: u32) -> Answered {
+        let flags = RenameFlags::from_bits_retain(flags);
+        if flags.intersects(RenameFlags::NOREPLACE.complement()) {
+            return Err(Errno::INVAL);
+        }
+        let (old, new) = (self.path_of(from.0, from.1)?, self.path_of(to.0, to.1)?);
+        let replaced = fs::symlink_metadata(&new).ok();
+        let moved = fs::symlink_metadata(&old).map_err(errno)?;
+        renameat_with(CWD, &old, CWD, &new, flags)?;
+        let is_open = self.is_open(to.0, to.1);
+        match replaced {
+            // Two names of one file: the kernel leaves both.
+            Some(other) if other.ino() == moved.ino() => return Ok(Answer::Done),
+            Some(other) if other.is_file() && other.nlink() == 1 && !is_open => self.gone(&other),
+            _ => {}
+        }
+        self.nodes.rename(from, to);
+        Ok(Answer::Done)
+    }
+
+    fn set(&mut self, node: u64, change: SetAttributes, out: &mut Vec<u8>) -> Answered {
+        let handle = change.handle.or_else(|| self.nodes.handle(node));
+        if let Some(size) = change.size {
+            let file = match change.handle {
+                Some(handle) => self.file(handle)?.try_clone(),
+                None => File::options().write(true).open(self.path(node)?),
+            };
+            self.resize(&file.map_err(errno)?, size)?;
+        }
+        let path = match (self.path(node), handle) {
+            (Ok(path), _) => path,
+            (Err(_), Some(handle)) => through(self.file(handle)?),
+            (Err(error), None) => return Err(error),
+        };
+        if let Some(mode) = change.mode {
+            permit(&path, mode)?;
+        }
+        if change.uid.is_some() || change.gid.is_some() {
+            lchown(&path, change.uid, change.gid).map_err(errno)?;
+        }
+        if change.accessed.is_some() || change.modified.is_some() {
+            let times = Timestamps {
+                last_access: timestamp(change.accessed),
+                last_modification: timestamp(change.modified),
+            };
+            utimensat(CWD, &path, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+        }
+        put_attributes(out, &attributes(&self.metadata(node)?), VALIDITY);
+        Ok(Answer::Done)
+    }
+
+    fn resize(&mut self, file: &File, size: u64) -> Result<(), Errno> {
+        let before = file.metadata().map_err(errno)?.len();
+        if size > before {
+            let fits = self
+                .room
+                .fit(before, before, size - before, self.controls.limit());
+            if fits != Some(size - before) {
+                self.shard.refused.add(1);
+                return Err(Errno::NOSPC);
+            }
+        }
+        file.set_len(size).map_err(errno)?;
+        self.resized(before, size);
+        Ok(())
+    }
+}
+
+/// The path of an open file, whatever has become of its name.
+fn through(file: &File) -> std::path::PathBuf {
+    use std::os::fd::AsRawFd;
+    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+}
+
+fn own(path: &Path, request: &Request<'_>) -> Result<(), Errno> {
+    lchown(path, Some(request.uid), Some(request.gid)).map_err(errno)
+}
+
+/// Exactly these permissions: the kernel has taken the program's mask off already.
+fn permit(path: &Path, mode: u32) -> Result<(), Errno> {
+    let permissions = fs::Permissions::from_mode(mode & PERMISSIONS);
+    fs::set_permissions(path, permissions).map_err(errno)
+}
+
+fn timestamp(time: Option<Option<(i64, u32)>>) -> Timespec {
+    let (tv_sec, tv_nsec) = match time {
+        None => (0, UTIME_OMIT),
+        Some(None) => (0, UTIME_NOW),
+        Some(Some((seconds, rest))) => (seconds, rest.into()),
+    };
+    Timespec { tv_sec, tv_nsec }
+}

@@ -1,0 +1,108 @@
+//! What of a disk may be changed while it is in use.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use stillwell_plan::FolderDiskPlan;
+use stillwell_units::{ByteRate, ByteSize, Nanos};
+
+/// No limit, of whatever.
+const NONE: u64 = u64::MAX;
+const MIB: u64 = 1 << 20;
+
+/// How slow and how small a disk is. May be changed at any time, by any thread; what
+/// waits already waits on as it was.
+#[derive(Debug)]
+pub struct DiskControls {
+    fsync_delay: AtomicU64,
+    fsync_delay_per_mib: AtomicU64,
+    /// Bytes each second.
+    write_rate: AtomicU64,
+    /// Bytes.
+    limit: AtomicU64,
+}
+
+impl DiskControls {
+    /// As `plan` has it.
+    #[must_use]
+    pub fn new(plan: &FolderDiskPlan) -> Self {
+        let rate = plan.write_rate.map_or(NONE, ByteRate::bytes_per_second);
+        Self {
+            fsync_delay: plan.fsync_delay.as_u64().into(),
+            fsync_delay_per_mib: plan.fsync_delay_per_mib.as_u64().into(),
+            write_rate: rate.into(),
+            limit: plan.limit.map_or(NONE, ByteSize::bytes).into(),
+        }
+    }
+
+    /// From now on each `fsync` takes so much longer.
+    pub fn set_fsync_delay(&self, delay: Nanos) {
+        self.fsync_delay.store(delay.as_u64(), Ordering::Relaxed);
+    }
+
+    /// And so much more for each MiB that it makes durable.
+    pub fn set_fsync_delay_per_mib(&self, delay: Nanos) {
+        self.fsync_delay_per_mib
+            .store(delay.as_u64(), Ordering::Relaxed);
+    }
+
+    /// From now on it takes so many bytes each second; `None` for as many as the
+    /// folder does.
+    pub fn set_write_rate(&self, rate: Option<ByteRate>) {
+        let rate = rate.map_or(NONE, ByteRate::bytes_per_second);
+        self.write_rate.store(rate, Ordering::Relaxed);
+    }
+
+    /// From now on it holds so many bytes; `None` for as many as the folder does.
+    pub fn set_limit(&self, limit: Option<ByteSize>) {
+        let limit = limit.map_or(NONE, ByteSize::bytes);
+        self.limit.store(limit, Ordering::Relaxed);
+    }
+
+    /// How much longer an `fsync` of `bytes` takes.
+    pub(super) fn fsync_delay_of(&self, bytes: u64) -> Nanos {
+        let each = u128::from(self.fsync_delay_per_mib.load(Ordering::Relaxed));
+        let more = u64::try_from(each * u128::from(bytes) / u128::from(MIB)).unwrap_or(u64::MAX);
+        Nanos::new(
+            self.fsync_delay
+                .load(Ordering::Relaxed)
+                .saturating_add(more),
+        )
+    }
+
+    /// How long a write of `bytes` takes.
+    pub(super) fn write_time_of(&self, bytes: u64) -> Nanos {
+        let rate = self.write_rate.load(Ordering::Relaxed);
+        if rate == NONE {
+            return Nanos::ZERO;
+        }
+        let time = u128::from(bytes) * 1_000_000_000 / u128::from(rate.max(1));
+        Nanos::new(u64::try_from(time).unwrap_or(u64::MAX))
+    }
+
+    /// Bytes that it holds at most.
+    pub(super) fn limit(&self) -> Option<u64> {
+        Some(self.limit.load(Ordering::Relaxed)).filter(|limit| *limit != NONE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_grow_with_what_is_made_durable() {
+        let controls = DiskControls::new(&FolderDiskPlan {
+            fsync_delay: Nanos::from_millis(20),
+            fsync_delay_per_mib: Nanos::from_millis(4),
+            ..FolderDiskPlan::default()
+        });
+        let delay = |bytes| controls.fsync_delay_of(bytes);
+        assert_eq!(delay(0), Nanos::from_millis(20));
+        assert_eq!(delay(MIB * 5 / 2), Nanos::from_millis(30));
+        controls.set_fsync_delay(Nanos::ZERO);
+        assert_eq!(delay(MIB), Nanos::from_millis(4));
+        assert_eq!(controls.write_time_of(u64::MAX), Nanos::ZERO);
+        controls.set_write_rate(ByteRate::try_new(1_000_000).ok());
+        assert_eq!(controls.write_time_of(2_000), Nanos::from_millis(2));
+    }
+}

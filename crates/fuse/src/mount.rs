@@ -1,0 +1,334 @@
+//! File systems at their places: mounting, and going again on every way out.
+
+mod holders;
+mod table;
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::process::{getegid, geteuid};
+use stillwell_units::ByteSize;
+
+/// Where the kernel hands out its side of such file systems.
+const DEVICE: &str = "/dev/fuse";
+/// The kind that ours have in the kernel's table of mounts.
+const KIND: &str = "fuse.stillwell";
+
+/// Why nothing was mounted.
+#[derive(Debug, thiserror::Error)]
+pub enum MountError {
+    /// The kernel has no FUSE, or we are not let at it.
+    #[error(
+        "open {DEVICE}, which the file system at {} needs: load the kernel's module with \
+         `modprobe fuse`; in a container, start it with `--device {DEVICE} --cap-add SYS_ADMIN`",
+        at.display()
+    )]
+    Device {
+        /// Where it was to be.
+        at: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// We may not mount.
+    #[error("mount a file system at {}: run as root (CAP_SYS_ADMIN)", at.display())]
+    Forbidden {
+        /// Where it was to be.
+        at: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The kernel refused for another reason.
+    #[error("mount a file system at {}", at.display())]
+    Refused {
+        /// Where it was to be.
+        at: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The place cannot be made, or looked at.
+    #[error("prepare {} as a mount point", at.display())]
+    Place {
+        /// The place.
+        at: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// There is something that is no folder.
+    #[error("mount at {}: it is no folder", at.display())]
+    NoFolder {
+        /// The place.
+        at: PathBuf,
+    },
+    /// There is something in the folder, which nobody would see.
+    #[error(
+        "mount at {}: `{entry}` and perhaps more lies in it and would be hidden: empty the \
+         folder, or name another",
+        at.display()
+    )]
+    NotEmpty {
+        /// The place.
+        at: PathBuf,
+        /// Something that lies there.
+        entry: String,
+    },
+    /// Another run has it.
+    #[error(
+        "mount at {}: a file system of another run is there; wait until that has ended, or \
+         name another folder",
+        at.display()
+    )]
+    Busy {
+        /// The place.
+        at: PathBuf,
+    },
+    /// Somebody else's file system is there, and whoever served it has gone.
+    #[error(
+        "mount at {}: the {kind} file system there is served by nobody any more: \
+         `umount -l {}` takes it away",
+        at.display(),
+        at.display()
+    )]
+    Stale {
+        /// The place.
+        at: PathBuf,
+        /// What it was.
+        kind: String,
+    },
+}
+
+/// A file system at its place. Whoever drops it takes it away.
+#[derive(Debug)]
+pub struct Mount {
+    at: PathBuf,
+    /// The folder was made for it, and goes with it.
+    is_made: bool,
+    is_there: bool,
+}
+
+/// The kernel's side of a file system: requests are read from it, answers written
+/// to it. Once it is dropped all that still use the file system are told that it
+/// has gone.
+#[derive(Debug)]
+pub struct Device(pub(crate) File);
+
+/// Something that a reader of a run should know.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct MountNote {
+    /// What there is to say.
+    pub what: String,
+    /// And why.
+    pub why: String,
+}
+
+/// What lies below the place already.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Beneath {
+    /// Nothing may.
+    Nothing,
+    /// Whatever it is: the file system shows it.
+    Shown,
+}
+
+impl Mount {
+    /// Mounts a file system of ours at `at`, which is made if it is not there. What a
+    /// killed run left there is taken away first, and noted. Nothing answers for
+    /// it before [`crate::serve`] does.
+    ///
+    /// # Errors
+    /// [`MountError`], which says what to do.
+    pub fn fuse(at: &Path, beneath: Beneath) -> Result<(Self, Device, Vec<MountNote>), MountError> {
+        let place = Place::prepare(at, beneath)?;
+        let device = open_device(&place.at).inspect_err(|_| place.give_up())?;
+        let options = format!(
+            "fd={},rootmode=40000,user_id={},group_id={},allow_other,default_permissions",
+            device.as_raw_fd(),
+            geteuid().as_raw(),
+            getegid().as_raw(),
+        );
+        let mounted = place.mount(KIND, &options)?;
+        Ok((mounted, Device(device.into()), place.notes))
+    }
+
+    /// Mounts a file system in memory, of `size` bytes at most, at `at`, which is made
+    /// if it is not there.
+    ///
+    /// # Errors
+    /// [`MountError`], which says what to do.
+    pub fn memory(at: &Path, size: ByteSize) -> Result<(Self, Vec<MountNote>), MountError> {
+        let place = Place::prepare(at, Beneath::Nothing)?;
+        let options = format!("size={},mode=0755", size.bytes());
+        let mounted = place.mount("tmpfs", &options)?;
+        Ok((mounted, place.notes))
+    }
+
+    /// Takes away what a killed run of ours left at `at`.
+    ///
+    /// # Errors
+    /// [`MountError`] where it cannot be taken away, or is not ours.
+    pub(crate) fn clear(at: &Path) -> Result<Option<MountNote>, MountError> {
+        // The kernel says so of a file system whose server has gone.
+        let gone = Some(Errno::NOTCONN.raw_os_error());
+        match fs::symlink_metadata(at) {
+            Err(error) if error.raw_os_error() == gone => clear_stale(at).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Takes away all that killed runs of ours left anywhere: what nobody answers for is
+    /// of no use to anybody.
+    #[must_use]
+    pub fn clear_all() -> Vec<MountNote> {
+        let places = table::places_of(KIND).into_iter();
+        // One that cannot be taken away stays; it is in nobody's way.
+        let cleared = places.filter_map(|at| Self::clear(&at).ok().flatten());
+        cleared.collect()
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn at(&self) -> &Path {
+        &self.at
+    }
+
+    /// Takes it away. Where somebody still uses it, it goes from its place at once and
+    /// altogether once they have ended, and the note names them. Must not be called by the
+    /// thread that serves it.
+    #[must_use]
+    pub fn end(mut self) -> Option<MountNote> {
+        self.take_away()
+    }
+
+    fn take_away(&mut self) -> Option<MountNote> {
+        if !std::mem::take(&mut self.is_there) {
+            return None;
+        }
+        let note = match unmount(&self.at, UnmountFlags::NOFOLLOW) {
+            Err(Errno::BUSY) => {
+                let held = holders::describe(&self.at);
+                let flags = UnmountFlags::DETACH | UnmountFlags::NOFOLLOW;
+                let detached = unmount(&self.at, flags);
+                Some(match detached {
+                    Ok(()) => self.note("was unmounted while it was in use", held),
+                    Err(error) => self.note("was not unmounted", error.to_string()),
+                })
+            }
+            // Somebody else has done it.
+            Ok(()) | Err(Errno::INVAL | Errno::NOENT) => None,
+            Err(error) => Some(self.note("was not unmounted", error.to_string())),
+        };
+        if self.is_made {
+            // Who has put something there meanwhile keeps it.
+            drop(fs::remove_dir(&self.at));
+        }
+        note
+    }
+
+    fn note(&self, what: &str, why: String) -> MountNote {
+        MountNote {
+            what: format!("{} {what}", self.at.display()),
+            why,
+        }
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        drop(self.take_away());
+    }
+}
+
+/// A place that is fit.
+struct Place {
+    at: PathBuf,
+    is_made: bool,
+    notes: Vec<MountNote>,
+}
+
+impl Place {
+    fn prepare(at: &Path, beneath: Beneath) -> Result<Self, MountError> {
+        let failed = |source| MountError::Place {
+            at: at.to_owned(),
+            source,
+        };
+        let notes = Mount::clear(at)?.into_iter().collect();
+        let is_made = !at.exists();
+        if is_made {
+            fs::create_dir_all(at).map_err(failed)?;
+        }
+        let at = fs::canonicalize(at).map_err(failed)?;
+        if !at.is_dir() {
+            return Err(MountError::NoFolder { at });
+        }
+        if table::kind_at(&at).is_some_and(|kind| kind == KIND) {
+            return Err(MountError::Busy { at });
+        }
+        if beneath == Beneath::Nothing
+            && let Some(entry) = fs::read_dir(&at).map_err(failed)?.next()
+        {
+            let entry = entry.map_err(failed)?.file_name();
+            let entry = entry.to_string_lossy().into_owned();
+            return Err(MountError::NotEmpty { at, entry });
+        }
+        Ok(Self { at, is_made, notes })
+    }
+
+    /// Nothing comes of it: the folder goes again if it was made.
+    fn give_up(&self) {
+        if self.is_made {
+            drop(fs::remove_dir(&self.at));
+        }
+    }
+
+    fn mount(&self, kind: &str, options: &str) -> Result<Mount, MountError> {
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        let text = std::ffi::CString::new(options).unwrap_or_default();
+        let mounted = mount("stillwell", &self.at, kind, flags, Some(text.as_c_str()));
+        let mounted = mounted.map_err(|error| {
+            let (at, source) = (self.at.clone(), error.into());
+            match error {
+                Errno::PERM | Errno::ACCESS => MountError::Forbidden { at, source },
+                Errno::NODEV => MountError::Device { at, source },
+                _ => MountError::Refused { at, source },
+            }
+        });
+        if mounted.is_err() {
+            self.give_up();
+        }
+        mounted.map(|()| Mount {
+            at: self.at.clone(),
+            is_made: self.is_made,
+            is_there: true,
+        })
+    }
+}
+
+fn open_device(at: &Path) -> Result<OwnedFd, MountError> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    open(DEVICE, flags, Mode::empty()).map_err(|error| MountError::Device {
+        at: at.to_owned(),
+        source: error.into(),
+    })
+}
+
+/// Takes away what a killed run of ours left; whatever is not ours stays.
+fn clear_stale(at: &Path) -> Result<MountNote, MountError> {
+    let kind = table::kind_at(at).unwrap_or_else(|| "FUSE".to_owned());
+    if kind != KIND {
+        let at = at.to_owned();
+        return Err(MountError::Stale { at, kind });
+    }
+    let flags = UnmountFlags::DETACH | UnmountFlags::NOFOLLOW;
+    unmount(at, flags).map_err(|error| MountError::Place {
+        at: at.to_owned(),
+        source: error.into(),
+    })?;
+    Ok(MountNote {
+        what: format!("a file system was taken away from {}", at.display()),
+        why: "the run that served it was killed".to_owned(),
+    })
+}

@@ -1,0 +1,95 @@
+//! The kernel's table of mounts.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// The kind of the file system that was mounted last at `at`, if one was at that
+/// very place. Looks at nothing in `at` itself, which may hang.
+pub(super) fn kind_at(at: &Path) -> Option<String> {
+    let table = fs::read("/proc/self/mountinfo").ok()?;
+    let at = plain(at);
+    kind_in(&table, &at)
+}
+
+/// All places where a file system of `kind` is mounted.
+pub(super) fn places_of(kind: &str) -> Vec<PathBuf> {
+    let table = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let found = entries(&table).filter(|(_, other)| other.as_bytes() == kind.as_bytes());
+    found.map(|(place, _)| place).collect()
+}
+
+/// The path without links in its parents; the last part is taken as it is.
+fn plain(at: &Path) -> PathBuf {
+    let parent = at.parent().and_then(|parent| fs::canonicalize(parent).ok());
+    match (parent, at.file_name()) {
+        (Some(parent), Some(name)) => parent.join(name),
+        _ => at.to_owned(),
+    }
+}
+
+fn kind_in(table: &[u8], at: &Path) -> Option<String> {
+    let there = entries(table).filter(|(place, _)| place == at);
+    there.last().map(|(_, kind)| kind)
+}
+
+/// Places and kinds, in the order in which they were mounted.
+fn entries(table: &[u8]) -> impl Iterator<Item = (PathBuf, String)> {
+    let lines = table.split(|byte| *byte == b'\n');
+    lines.filter_map(|line| {
+        let mut fields = line.split(|byte| *byte == b' ');
+        let place = unescaped(fields.nth(4)?);
+        // Optional fields end with a dash.
+        fields.find(|field| *field == b"-")?;
+        let kind = String::from_utf8(fields.next()?.to_vec()).ok()?;
+        Some((place.into(), kind))
+    })
+}
+
+/// Spaces and the like stand there as a backslash and three octal digits.
+fn unescaped(field: &[u8]) -> OsString {
+    let mut plain = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let [first, tail @ ..] = rest {
+        let code = (*first == b'\\').then(|| octal(tail)).flatten();
+        match code {
+            Some(byte) => {
+                plain.push(byte);
+                rest = &tail[3..];
+            }
+            None => {
+                plain.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    OsString::from_vec(plain)
+}
+
+fn octal(digits: &[u8]) -> Option<u8> {
+    let digits = std::ffi::OsStr::from_bytes(digits.get(..3)?).to_str()?;
+    u8::from_str_radix(digits, 8).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &[u8] = b"22 1 254:0 / / rw - ext4 /dev/root rw\n\
+        40 22 0:35 / /mnt/a\\040b rw,nosuid shared:1 master:2 - tmpfs tmpfs rw\n\
+        41 22 0:36 / /mnt/a\\040b rw,nosuid - fuse.stillwell stillwell rw\n";
+
+    #[test]
+    fn the_last_that_was_mounted_at_a_place_counts() {
+        let kind = |at: &str| kind_in(TABLE, Path::new(at));
+        assert_eq!(kind("/mnt/a b").as_deref(), Some("fuse.stillwell"));
+        assert_eq!(kind("/").as_deref(), Some("ext4"));
+        assert_eq!(kind("/mnt"), None);
+    }
+
+    #[test]
+    fn a_backslash_that_begins_no_number_is_one() {
+        assert_eq!(unescaped(b"a\\b\\04\\011"), OsString::from("a\\b\\04\t"));
+    }
+}

@@ -1,0 +1,243 @@
+//! The loop that answers for a file system.
+
+use std::collections::BTreeMap;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, read, write};
+use stillwell_scope::{PartError, Token, clock};
+use stillwell_units::{Moment, Nanos};
+
+use crate::mount::Device;
+use crate::protocol::{
+    Operation, REPLY_HEAD_BYTES, REQUEST_MAX_BYTES, Request, RequestError, init_reply,
+};
+
+/// The longest wait without a look at the token.
+const LOOK_EVERY: Nanos = Nanos::from_millis(20);
+/// Requests that are answered before the next look at the token.
+const BURST_MAX: usize = 256;
+
+/// What answers. All calls come from one thread, one after the other; so one that
+/// takes long holds all others up, as the one arm of a disk does.
+pub trait FileSystem {
+    /// Answers `request`, which came at `now`: puts a body behind what is in `out`
+    /// already.
+    fn answer(&mut self, request: &Request<'_>, now: Moment, out: &mut Vec<u8>) -> Answer;
+
+    /// Time has gone by: called often, however little is asked.
+    fn beat(&mut self, now: Moment);
+
+    /// The answer to `unique`, which was to come later, is on its way now; or, where
+    /// `is_given_up`, whoever waited for it does so no longer.
+    fn settle(&mut self, unique: u64, is_given_up: bool);
+}
+
+/// How a request is answered.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Answer {
+    /// With the body, now.
+    Done,
+    /// With the body, at that moment; [`FileSystem::settle`] is told.
+    At(Moment),
+    /// With an error.
+    Failed(Errno),
+}
+
+/// Answers what comes through `device` until `token` is cancelled or the file system
+/// was taken away. Requests that are still open then fail, and all that still use it
+/// are told that it has gone.
+///
+/// # Errors
+/// The kernel's answer where it no longer hands out requests.
+pub fn serve(
+    device: Device,
+    file_system: &mut impl FileSystem,
+    token: &Token,
+) -> Result<(), PartError> {
+    let mut server = Server {
+        device,
+        request: vec![0; REQUEST_MAX_BYTES],
+        reply: Vec::with_capacity(REQUEST_MAX_BYTES),
+        later: Later::default(),
+    };
+    while !token.is_cancelled() {
+        let now = clock::now();
+        server.send_due(file_system, now)?;
+        file_system.beat(now);
+        if !server.answer_waiting(file_system)? {
+            break;
+        }
+        server.wait(token)?;
+    }
+    file_system.beat(clock::now());
+    Ok(())
+}
+
+struct Server {
+    device: Device,
+    request: Vec<u8>,
+    reply: Vec<u8>,
+    later: Later,
+}
+
+impl Server {
+    /// Waits for a request, for an answer to be due, or for a while.
+    fn wait(&self, token: &Token) -> Result<(), PartError> {
+        if token.is_cancelled() {
+            return Ok(());
+        }
+        let due = self.later.next().map(|at| at.since(clock::now()));
+        let length = due.map_or(LOOK_EVERY, |due| due.min(LOOK_EVERY));
+        let mut watched = [PollFd::new(&self.device.0, PollFlags::IN)];
+        let length = Timespec::try_from(length.as_duration())?;
+        match poll(&mut watched, Some(&length)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Answers what waits; `false` once the file system has gone.
+    fn answer_waiting(&mut self, file_system: &mut impl FileSystem) -> Result<bool, PartError> {
+        for _ in 0..BURST_MAX {
+            let length = match read(&self.device.0, &mut self.request) {
+                Ok(length) => length,
+                Err(Errno::AGAIN) => return Ok(true),
+                // Whoever asked has given up, or a signal came.
+                Err(Errno::NOENT | Errno::INTR) => continue,
+                Err(Errno::NODEV) => return Ok(false),
+                Err(error) => return Err(error.into()),
+            };
+            let now = clock::now();
+            self.answer_one(length, file_system, now)?;
+            self.send_due(file_system, now)?;
+        }
+        Ok(true)
+    }
+
+    fn answer_one(
+        &mut self,
+        length: usize,
+        file_system: &mut impl FileSystem,
+        now: Moment,
+    ) -> Result<(), PartError> {
+        let out = &mut self.reply;
+        out.clear();
+        out.resize(REPLY_HEAD_BYTES, 0);
+        let request = match Request::parse(&self.request[..length]) {
+            Ok(request) => request,
+            Err(RequestError { unique: 0, .. }) => return Ok(()),
+            Err(error) => return send(&self.device, out, error.unique, Some(Errno::IO)),
+        };
+        let answer = match request.operation {
+            Operation::Init(init) => {
+                init_reply(init, out);
+                Answer::Done
+            }
+            Operation::Destroy => Answer::Done,
+            Operation::Interrupt { unique } => {
+                if let Some(mut waiting) = self.later.give_up(unique) {
+                    file_system.settle(unique, true);
+                    send(&self.device, &mut waiting, unique, Some(Errno::INTR))?;
+                }
+                return Ok(());
+            }
+            _ => file_system.answer(&request, now, out),
+        };
+        if !request.operation.wants_answer() {
+            return Ok(());
+        }
+        match answer {
+            Answer::Done => send(&self.device, out, request.unique, None),
+            Answer::Failed(error) => send(&self.device, out, request.unique, Some(error)),
+            Answer::At(at) => {
+                self.later.put(at, request.unique, out.clone());
+                Ok(())
+            }
+        }
+    }
+
+    /// Sends what is due.
+    fn send_due(
+        &mut self,
+        file_system: &mut impl FileSystem,
+        now: Moment,
+    ) -> Result<(), PartError> {
+        while let Some((unique, mut waiting)) = self.later.take_due(now) {
+            file_system.settle(unique, false);
+            send(&self.device, &mut waiting, unique, None)?;
+        }
+        Ok(())
+    }
+}
+
+/// Sends the answer in `out`, or an error in its place.
+fn send(
+    device: &Device,
+    out: &mut Vec<u8>,
+    unique: u64,
+    error: Option<Errno>,
+) -> Result<(), PartError> {
+    if error.is_some() {
+        out.truncate(REPLY_HEAD_BYTES);
+    }
+    let length = u32::try_from(out.len()).unwrap_or(u32::MAX);
+    let error = error.map_or(0, |error| -error.raw_os_error());
+    out[..4].copy_from_slice(&length.to_ne_bytes());
+    out[4..8].copy_from_slice(&error.to_ne_bytes());
+    out[8..REPLY_HEAD_BYTES].copy_from_slice(&unique.to_ne_bytes());
+    match write(&device.0, out) {
+        // Whoever asked has given up; the loop hears of a file system that has gone.
+        Ok(_) | Err(Errno::NOENT | Errno::NODEV | Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Answers that are not due yet. The kernel bounds them: each is of a request whose
+/// program waits, or of one of its few in the background.
+#[derive(Debug, Default)]
+struct Later {
+    waiting: BTreeMap<(Moment, u64), Vec<u8>>,
+}
+
+impl Later {
+    fn put(&mut self, at: Moment, unique: u64, reply: Vec<u8>) {
+        self.waiting.insert((at, unique), reply);
+    }
+
+    fn next(&self) -> Option<Moment> {
+        self.waiting.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    fn take_due(&mut self, now: Moment) -> Option<(u64, Vec<u8>)> {
+        let first = self.waiting.first_entry()?;
+        let (at, unique) = *first.key();
+        (at <= now).then(|| (unique, first.remove()))
+    }
+
+    fn give_up(&mut self, unique: u64) -> Option<Vec<u8>> {
+        let mut keys = self.waiting.keys();
+        let key = *keys.find(|(_, waiting)| *waiting == unique)?;
+        self.waiting.remove(&key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_leave_in_the_order_in_which_they_are_due() {
+        let mut later = Later::default();
+        for (at, unique) in [(30, 1), (10, 2), (20, 3)] {
+            later.put(Moment::new(at), unique, Vec::new());
+        }
+        assert_eq!(later.next(), Some(Moment::new(10)));
+        assert_eq!(later.take_due(Moment::new(9)), None);
+        let due = |later: &mut Later, at| later.take_due(Moment::new(at)).map(|due| due.0);
+        assert_eq!(due(&mut later, 25), Some(2));
+        assert_eq!(due(&mut later, 25), Some(3));
+        assert_eq!(due(&mut later, 25), None);
+        assert!(later.give_up(1).is_some() && later.give_up(1).is_none());
+        assert_eq!(later.next(), None);
+    }
+}

@@ -1,0 +1,190 @@
+//! Producers for message brokers: a block is a post of one or more messages, and many
+//! posts wait for their answers on one connection.
+//!
+//! Each connection is one task with two halves that are polled together: one takes what
+//! is due and writes it ([`Talk::write`]), the other reads what is said and settles what
+//! it answers ([`Talk::read`]). What the connection was about to write when it was lost
+//! is written on the next; what was written and not answered is not, since it may have
+//! arrived.
+
+mod amqp;
+mod encoded;
+mod in_flight;
+mod kafka;
+mod link;
+mod nats;
+mod talk;
+
+use std::future::Future;
+use std::rc::Rc;
+
+use stillwell_metric::Outcome;
+use stillwell_plan::{GeneratorPlan, MessageOf, ProducerPlan};
+use stillwell_scope::Tasks;
+use tokio::time::timeout;
+
+use crate::backoff::Backoff;
+use crate::fresh::Walk;
+use crate::worker::{Wait, Worker};
+use encoded::{Cut, Pieces};
+use link::Link;
+use talk::{Feed, Parting, converse};
+
+pub(crate) use amqp::Amqp;
+pub(crate) use kafka::Kafka;
+pub(crate) use nats::Nats;
+
+/// One kind of broker, and how it is spoken to.
+pub(crate) trait Broker: 'static {
+    type Session: Session;
+
+    /// What producers for all brokers have in common.
+    fn producer(&self) -> &ProducerPlan;
+
+    /// Opens a connection on which messages may be written at once; else what that
+    /// counts as. May be cut off.
+    fn open(&self) -> impl Future<Output = Result<(Link, Self::Session), Outcome>>;
+}
+
+/// One connection's words. Does no I/O.
+pub(crate) trait Session {
+    /// Whether posts are answered.
+    fn is_answered(&self) -> bool;
+
+    /// Appends a post of the messages that `cuts` are of `bytes`, and notes where its
+    /// pieces end that a broker can understand by themselves. Gives how many answers
+    /// it will get, each with the next number.
+    fn write(
+        &mut self,
+        bytes: &[u8],
+        cuts: &[Cut],
+        out: &mut Vec<u8>,
+        pieces: &mut Pieces,
+    ) -> Result<u64, Outcome>;
+
+    /// Reads the first word in `input`, and appends what must be said to it; gives how
+    /// long it was, or `None` where more must come first.
+    fn read(
+        &mut self,
+        input: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<(Option<Heard>, usize)>, Loss>;
+
+    /// Appends what makes the broker answer once all before is taken in, if there is
+    /// such a word.
+    fn write_goodbye(&mut self, out: &mut Vec<u8>) -> bool;
+}
+
+/// What a broker says.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Heard {
+    /// Of the oldest post: whether it is refused.
+    Oldest(Option<Outcome>),
+    /// Of the messages with this number, and where it says so all before.
+    Messages {
+        number: u64,
+        and_before: bool,
+        refusal: Option<Outcome>,
+    },
+    /// A message of this number has found nobody; it will be answered all the same.
+    Returned(u64),
+    /// Something was refused; which, it does not say.
+    Refused(Outcome),
+    /// All before the goodbye is taken in.
+    Goodbye,
+}
+
+/// Why a connection is given up.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Loss {
+    /// What posts count as that were not answered.
+    pub(crate) outcome: Outcome,
+    /// Whether it is one even if none waits.
+    pub(crate) is_failure: bool,
+}
+
+impl Loss {
+    pub(crate) const fn failure(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            is_failure: true,
+        }
+    }
+}
+
+/// A broker that all connections of a generator go to, and how blocks become messages.
+#[derive(Debug)]
+pub(crate) struct Producer<B> {
+    broker: B,
+    cutting: Cutting,
+}
+
+impl<B: Clone> Clone for Producer<B> {
+    fn clone(&self) -> Self {
+        Self {
+            broker: self.broker.clone(),
+            cutting: self.cutting,
+        }
+    }
+}
+
+/// How blocks become messages.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Cutting {
+    pub(crate) message: MessageOf,
+    /// Whether the line feed at an event's end stays behind.
+    pub(crate) drops_line_feeds: bool,
+}
+
+impl<B: Broker> Producer<B> {
+    pub(crate) fn new(plan: &GeneratorPlan, broker: B) -> Self {
+        let message = broker.producer().message;
+        let is_event = message == MessageOf::Event;
+        Self {
+            broker,
+            cutting: Cutting {
+                message,
+                drops_line_feeds: is_event && plan.payload.format.ends_lines(),
+            },
+        }
+    }
+
+    /// Starts the tasks of `connections` connections.
+    pub(crate) fn open(self, worker: &Rc<Worker>, connections: u16, tasks: &mut Tasks) {
+        let producer = Rc::new(self);
+        for _ in 0..connections {
+            tasks.spawn(send(Rc::clone(worker), Rc::clone(&producer)));
+        }
+    }
+}
+
+/// One connection, opened again whenever it is lost, until the worker ends.
+async fn send<B: Broker>(worker: Rc<Worker>, producer: Rc<Producer<B>>) {
+    let mut feed = Feed::new(Walk::new(&worker.sets), worker.marks());
+    let mut backoff = Backoff::new();
+    let plan = producer.broker.producer();
+    loop {
+        let open = timeout(plan.timeout.as_duration(), producer.broker.open());
+        let opened = worker.wait(Wait::Other, worker.unless_ending(open)).await;
+        let opened = match opened {
+            None => return,
+            Some(Err(_)) => Err(Outcome::ConnectTimedOut),
+            Some(Ok(opened)) => opened,
+        };
+        match opened {
+            Ok((link, session)) => {
+                worker.shard.connections.add(1);
+                let how = (producer.cutting, plan);
+                let parting = converse(&worker, how, (link, session), &mut feed, &mut backoff);
+                match parting.await {
+                    Parting::Ended => return,
+                    Parting::Lost => {}
+                }
+            }
+            Err(outcome) => worker.shard.count(outcome),
+        }
+        if worker.pause(&mut backoff).await.is_none() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Records for a topic of Kafka: a block a batch, a batch a request.
+//!
+//! Each connection goes to one broker, and puts its batches to the partitions that this
+//! broker leads in turns; connections go round the brokers that lead any.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use stillwell_broker::Malformed;
+use stillwell_broker::kafka::{
+    Acks, Answer, BatchWriter, Compression, Metadata, Producer, Refusal, read, read_produced,
+    read_sasl, write_metadata, write_sasl_handshake, write_sasl_plain,
+};
+use stillwell_metric::Outcome;
+use stillwell_plan::{KafkaAcks, KafkaCompression, KafkaPlan, ProducerPlan};
+use stillwell_scope::clock;
+use stillwell_wire::tls::TlsError;
+use tokio::time::sleep;
+
+use super::encoded::{Cut, Pieces};
+use super::link::{Link, Security};
+use super::{Broker, Heard, Loss, Session};
+
+/// The pause before it is asked again about a topic that is being made.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
+
+/// Requests while a connection is opened all have this number.
+const OPENING_NUMBER: i32 = 0;
+
+/// What all connections of a generator have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Kafka {
+    plan: Arc<KafkaPlan>,
+    security: Option<Security>,
+    /// Connections opened so far.
+    opened: Arc<AtomicUsize>,
+}
+
+impl Kafka {
+    pub(crate) fn new(plan: &KafkaPlan) -> Result<Self, TlsError> {
+        Ok(Self {
+            security: Security::of(&plan.producer)?,
+            plan: Arc::new(plan.clone()),
+            opened: Arc::default(),
+        })
+    }
+
+    /// A connection on which it was said who we are.
+    async fn dial(&self, address: &str) -> Result<Link, Outcome> {
+        let mut link = Link::open(address, self.security.as_ref()).await?;
+        let Some(login) = &self.plan.login else {
+            return Ok(link);
+        };
+        let mut out = Vec::new();
+        write_sasl_handshake(OPENING_NUMBER, &mut out);
+        ask(&mut link, &mut out, read_sasl)
+            .await?
+            .map_or(Ok(()), refused)?;
+        write_sasl_plain(&login.user, &login.password, OPENING_NUMBER, &mut out);
+        ask(&mut link, &mut out, read_sasl)
+            .await?
+            .map_or(Ok(()), refused)?;
+        Ok(link)
+    }
+
+    /// The topic, once it has leaders. A topic that is being made has none at first.
+    async fn metadata(&self, link: &mut Link) -> Result<Metadata, Outcome> {
+        let plan = &self.plan;
+        let mut out = Vec::new();
+        loop {
+            write_metadata(&plan.topic, plan.create_topic, OPENING_NUMBER, &mut out);
+            let metadata = ask(link, &mut out, Metadata::read).await?;
+            match metadata.refusal {
+                None if !metadata.partitions.is_empty() => return Ok(metadata),
+                None => return Err(Outcome::Status5xx),
+                Some(Refusal(3 | 5)) if plan.create_topic => {}
+                Some(refusal) => return Err(outcome_of(refusal)),
+            }
+            sleep(ASK_AGAIN).await;
+        }
+    }
+}
+
+fn refused(refusal: Refusal) -> Result<(), Outcome> {
+    Err(outcome_of(refusal))
+}
+
+const fn outcome_of(refusal: Refusal) -> Outcome {
+    match refusal.is_ours() {
+        true => Outcome::Status4xx,
+        false => Outcome::Status5xx,
+    }
+}
+
+/// Says what is in `out` and reads the answer.
+async fn ask<T>(
+    link: &mut Link,
+    out: &mut Vec<u8>,
+    read_body: impl Fn(&[u8]) -> Result<T, Malformed>,
+) -> Result<T, Outcome> {
+    link.say(out).await?;
+    let answer = link.hear(|input| {
+        let Some((Answer { body, .. }, used)) = read(input)? else {
+            return Ok(None);
+        };
+        Ok(Some((read_body(body)?, used)))
+    });
+    answer.await
+}
+
+impl Broker for Kafka {
+    type Session = KafkaSession;
+
+    fn producer(&self) -> &ProducerPlan {
+        &self.plan.producer
+    }
+
+    async fn open(&self) -> Result<(Link, KafkaSession), Outcome> {
+        let plan = &self.plan;
+        let mut link = self.dial(&plan.producer.address).await?;
+        let metadata = self.metadata(&mut link).await?;
+        let mut leaders: Vec<i32> = metadata
+            .partitions
+            .iter()
+            .map(|(_, leader)| *leader)
+            .collect();
+        leaders.sort_unstable();
+        leaders.dedup();
+        let turn = self.opened.fetch_add(1, Ordering::Relaxed);
+        let leader = leaders[turn % leaders.len()];
+        let own = metadata.partitions.iter().filter(|(_, of)| *of == leader);
+        let partitions = own.map(|(partition, _)| *partition).collect();
+        let mut brokers = metadata.brokers.iter();
+        let address = brokers.find(|(broker, _)| *broker == leader);
+        // Where it is not among the brokers, it is about to be another.
+        let (_, address) = address.ok_or(Outcome::Status5xx)?;
+        if *address != plan.producer.address {
+            link = self.dial(address).await?;
+        }
+        Ok((link, KafkaSession::new(plan, partitions)))
+    }
+}
+
+/// One connection's words.
+#[derive(Debug)]
+pub(crate) struct KafkaSession {
+    acks: KafkaAcks,
+    producer: Producer,
+    batches: BatchWriter,
+    /// At least one.
+    partitions: Vec<i32>,
+    /// Whose turn it is.
+    turn: usize,
+    /// The numbers of the next request and of the next answer.
+    number: i32,
+    answer: i32,
+    /// Another broker is to be asked from here on.
+    is_moved: bool,
+}
+
+impl KafkaSession {
+    fn new(plan: &KafkaPlan, partitions: Vec<i32>) -> Self {
+        let acks = match plan.acks {
+            KafkaAcks::None => Acks::None,
+            KafkaAcks::Leader => Acks::Leader,
+            KafkaAcks::All => Acks::All,
+        };
+        let compression = match plan.compression {
+            KafkaCompression::None => Compression::None,
+            KafkaCompression::Gzip => Compression::Gzip,
+            KafkaCompression::Snappy => Compression::Snappy,
+            KafkaCompression::Lz4 => Compression::Lz4,
+            KafkaCompression::Zstd => Compression::Zstd,
+        };
+        let timeout_ms = plan.producer.timeout.as_u64() / 1_000_000;
+        let timeout_ms = i32::try_from(timeout_ms).unwrap_or(i32::MAX);
+        Self {
+            acks: plan.acks,
+            producer: Producer::new(&plan.topic, acks, timeout_ms),
+            batches: BatchWriter::new(compression),
+            partitions,
+            turn: 0,
+            number: 0,
+            answer: 0,
+            is_moved: false,
+        }
+    }
+}
+
+impl Session for KafkaSession {
+    fn is_answered(&self) -> bool {
+        self.acks != KafkaAcks::None
+    }
+
+    fn write(
+        &mut self,
+        bytes: &[u8],
+        cuts: &[Cut],
+        out: &mut Vec<u8>,
+        pieces: &mut Pieces,
+    ) -> Result<u64, Outcome> {
+        let now_ms = clock::wall().as_u64() / 1_000_000;
+        let now_ms = i64::try_from(now_ms).unwrap_or(i64::MAX);
+        let partition = self.partitions[self.turn % self.partitions.len()];
+        self.turn = self.turn.wrapping_add(1);
+        let messages = cuts.iter().map(|one| &bytes[one.start..one.end]);
+        let batches = &mut self.batches;
+        let written = self.producer.write(partition, self.number, out, |out| {
+            batches.write(messages, now_ms, out)
+        });
+        written.map_err(|_| Outcome::SendFailed)?;
+        self.number = self.number.wrapping_add(1);
+        pieces.push(out.len(), cuts);
+        Ok(1)
+    }
+
+    fn read(
+        &mut self,
+        input: &[u8],
+        _out: &mut Vec<u8>,
+    ) -> Result<Option<(Option<Heard>, usize)>, Loss> {
+        let malformed = |_| Loss::failure(Outcome::Malformed);
+        if self.is_moved {
+            return Err(Loss {
+                outcome: Outcome::Status5xx,
+                is_failure: false,
+            });
+        }
+        let Some((answer, used)) = read(input).map_err(malformed)? else {
+            return Ok(None);
+        };
+        if answer.number != self.answer {
+            return Err(Loss::failure(Outcome::Malformed));
+        }
+        self.answer = self.answer.wrapping_add(1);
+        let refusal = read_produced(answer.body).map_err(malformed)?;
+        self.is_moved = refusal.is_some_and(Refusal::wants_metadata);
+        let heard = Heard::Oldest(refusal.map(outcome_of));
+        Ok(Some((Some(heard), used)))
+    }
+
+    /// A request that is never answered is taken in with those before it.
+    fn write_goodbye(&mut self, _out: &mut Vec<u8>) -> bool {
+        false
+    }
+}

@@ -1,0 +1,229 @@
+//! Messages for a subject of NATS.
+
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use stillwell_broker::nats::{
+    Answer, Greeting, Introduction, Publisher, ServerWord, read, write_introduction, write_ping,
+    write_pong,
+};
+use stillwell_metric::Outcome;
+use stillwell_plan::{NatsAcks, NatsLogin, NatsPlan, ProducerPlan};
+use stillwell_scope::clock;
+use stillwell_wire::Connection;
+use stillwell_wire::tls::TlsError;
+
+use super::encoded::{Cut, Pieces};
+use super::link::{Link, Security};
+use super::{Broker, Heard, Loss, Session};
+
+/// What all connections of a generator have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Nats {
+    plan: Arc<NatsPlan>,
+    security: Option<Security>,
+    /// Connections opened so far: each has an inbox of its own.
+    opened: Arc<AtomicU64>,
+}
+
+impl Nats {
+    pub(crate) fn new(plan: &NatsPlan) -> Result<Self, TlsError> {
+        Ok(Self {
+            security: Security::of(&plan.producer)?,
+            plan: Arc::new(plan.clone()),
+            opened: Arc::default(),
+        })
+    }
+
+    /// Where answers come to that nobody else waits for.
+    fn inbox(&self) -> String {
+        let number = self.opened.fetch_add(1, Ordering::Relaxed);
+        let now = clock::wall().as_u64();
+        format!("_INBOX.{:x}{now:x}{number:x}", process::id())
+    }
+
+    fn introduction(&self, is_secure: bool) -> Introduction<'_> {
+        let nobody = Introduction {
+            tls_required: is_secure,
+            ..Introduction::default()
+        };
+        match &self.plan.login {
+            NatsLogin::None => nobody,
+            NatsLogin::User(login) => Introduction {
+                user: Some(&login.user),
+                password: Some(&login.password),
+                ..nobody
+            },
+            NatsLogin::Token(token) => Introduction {
+                token: Some(token),
+                ..nobody
+            },
+        }
+    }
+}
+
+/// The word of a server while a connection is opened.
+enum Opening {
+    Greeting(Greeting),
+    Ready,
+    Refused(Outcome),
+    Other,
+}
+
+fn opening(input: &[u8]) -> Result<Option<(Opening, usize)>, stillwell_broker::Malformed> {
+    let Some((word, used)) = read(input)? else {
+        return Ok(None);
+    };
+    let word = match word {
+        ServerWord::Info(json) => Opening::Greeting(Greeting::read(json)?),
+        ServerWord::Pong => Opening::Ready,
+        ServerWord::Refusal(text) => Opening::Refused(refusal(text)),
+        _ => Opening::Other,
+    };
+    Ok(Some((word, used)))
+}
+
+/// What a refusal counts as: nearly all are about what we do.
+fn refusal(text: &str) -> Outcome {
+    let text = text.to_ascii_lowercase();
+    let is_theirs = ["shutdown", "stale", "maximum connections", "slow consumer"];
+    if is_theirs.iter().any(|what| text.contains(what)) {
+        Outcome::Status5xx
+    } else {
+        Outcome::Status4xx
+    }
+}
+
+impl Broker for Nats {
+    type Session = NatsSession;
+
+    fn producer(&self) -> &ProducerPlan {
+        &self.plan.producer
+    }
+
+    async fn open(&self) -> Result<(Link, NatsSession), Outcome> {
+        let address = &self.plan.producer.address;
+        let stream = Link::dial(address).await?;
+        let mut link = Link::new(Connection::from(stream));
+        // It greets in the clear, also where TLS follows.
+        let greeting = match link.hear(opening).await? {
+            Opening::Greeting(greeting) => greeting,
+            Opening::Refused(outcome) => return Err(outcome),
+            _ => return Err(Outcome::Malformed),
+        };
+        match (&self.security, link.connection) {
+            (Some(security), Connection::Plain(stream)) => {
+                link = Link::new(security.shake(stream, address).await?);
+            }
+            (_, _) if greeting.tls_required => return Err(Outcome::HandshakeFailed),
+            (_, connection) => link.connection = connection,
+        }
+        let is_stored = self.plan.acks == NatsAcks::Jetstream;
+        let inbox = is_stored.then(|| self.inbox());
+        let publisher = Publisher::new(&self.plan.subject, inbox.as_deref());
+        let mut out = Vec::new();
+        write_introduction(&self.introduction(self.security.is_some()), &mut out);
+        publisher.write_subscription(&mut out);
+        link.say(&mut out).await?;
+        loop {
+            match link.hear(opening).await? {
+                Opening::Ready => break,
+                Opening::Refused(outcome) => return Err(outcome),
+                Opening::Greeting(_) | Opening::Other => {}
+            }
+        }
+        let session = NatsSession {
+            acks: self.plan.acks,
+            publisher,
+            number: 0,
+            has_said_goodbye: false,
+        };
+        Ok((link, session))
+    }
+}
+
+/// One connection's words.
+#[derive(Debug)]
+pub(crate) struct NatsSession {
+    acks: NatsAcks,
+    publisher: Publisher,
+    /// Of the last message.
+    number: u64,
+    has_said_goodbye: bool,
+}
+
+impl Session for NatsSession {
+    fn is_answered(&self) -> bool {
+        self.acks != NatsAcks::None
+    }
+
+    fn write(
+        &mut self,
+        bytes: &[u8],
+        cuts: &[Cut],
+        out: &mut Vec<u8>,
+        pieces: &mut Pieces,
+    ) -> Result<u64, Outcome> {
+        for (index, one) in cuts.iter().enumerate() {
+            self.number += 1;
+            self.publisher
+                .write(&bytes[one.start..one.end], self.number, out);
+            if self.acks == NatsAcks::Server && index + 1 == cuts.len() {
+                write_ping(out);
+            }
+            pieces.push(out.len(), std::slice::from_ref(one));
+        }
+        Ok(match self.acks {
+            NatsAcks::Jetstream => cuts.len() as u64,
+            NatsAcks::None | NatsAcks::Server => 1,
+        })
+    }
+
+    fn read(
+        &mut self,
+        input: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<(Option<Heard>, usize)>, Loss> {
+        let malformed = |_| Loss::failure(Outcome::Malformed);
+        let Some((word, used)) = read(input).map_err(malformed)? else {
+            return Ok(None);
+        };
+        let heard = match word {
+            ServerWord::Ping => {
+                write_pong(out);
+                None
+            }
+            ServerWord::Pong if self.has_said_goodbye => Some(Heard::Goodbye),
+            ServerWord::Pong => Some(Heard::Oldest(None)),
+            // The connection is closed behind some; that is read next.
+            ServerWord::Refusal(text) => Some(Heard::Refused(refusal(text))),
+            ServerWord::Message {
+                subject,
+                headers,
+                payload,
+            } => match self.publisher.number_of(subject) {
+                Some(number) => {
+                    let answer = Answer::read(headers, payload).map_err(malformed)?;
+                    Some(Heard::Messages {
+                        number,
+                        and_before: false,
+                        refusal: match answer {
+                            Answer::Kept => None,
+                            Answer::Refused(code) => Some(Outcome::of_status(code)),
+                        },
+                    })
+                }
+                None => None,
+            },
+            ServerWord::Info(_) | ServerWord::Ok => None,
+        };
+        Ok(Some((heard, used)))
+    }
+
+    fn write_goodbye(&mut self, out: &mut Vec<u8>) -> bool {
+        self.has_said_goodbye = true;
+        write_ping(out);
+        true
+    }
+}

@@ -1,0 +1,202 @@
+//! What the kernel asks of the logs.
+
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+use stillwell_fuse::protocol::{
+    Attributes, FolderEntry, NodeKind, OpenFlags, Operation, Request, Validity, put_attributes,
+    put_entry, put_folder_entry, put_open, put_statfs,
+};
+use stillwell_fuse::{Answer, Errno, FileSystem};
+use stillwell_metric::{GeneratorShard, LogAsked, LogFsShard};
+use stillwell_scope::clock;
+use stillwell_units::{Moment, Nanos, floor_to_u64};
+
+use super::Course;
+use super::model::{Model, Node};
+
+/// The bits of an open's flags that say whether it is to write.
+const ACCESS_MODE: u32 = 3;
+/// How often counters are brought up to date, however much is asked.
+const PUBLISH_EVERY: Nanos = Nanos::from_millis(20);
+const FILE_KIND: u32 = 0o100_000;
+const FOLDER_KIND: u32 = 0o040_000;
+
+/// The logs, as a file system.
+#[derive(Debug)]
+pub(super) struct LogFiles {
+    pub(super) model: Model,
+    pub(super) course: Course,
+    pub(super) load: Arc<GeneratorShard>,
+    pub(super) shard: Arc<LogFsShard>,
+    /// What the wall clock is ahead of the run's.
+    pub(super) wall_ahead: Nanos,
+    pub(super) published_at: Moment,
+    /// Whose the files are.
+    pub(super) owner: (u32, u32),
+}
+
+impl LogFiles {
+    /// Lets everything happen that was due by `now`.
+    fn advance(&mut self, now: Moment) {
+        let own = self.course.own_time(now);
+        if let Some(begin) = self.course.begin.get()
+            && !self.model.has_begun()
+        {
+            self.model.begin(&self.course.rate, begin.start);
+        }
+        if self.course.is_over() {
+            self.model.stop(own);
+        } else {
+            self.model.advance(own);
+        }
+    }
+
+    fn publish(&mut self, now: Moment) {
+        self.published_at = now;
+        let totals = self.model.totals();
+        let (load, shard) = (&self.load, &self.shard);
+        for (cell, total) in [
+            (&load.bytes, totals.bytes),
+            (&load.events, totals.events),
+            (&load.blocks, totals.blocks),
+            (&load.requests, totals.blocks),
+            (&load.units, totals.data_points),
+            (&load.sent_units, totals.sent_units),
+            (&shard.read, totals.read),
+            (&shard.missed, totals.missed),
+            (&shard.unread, totals.unread()),
+            (&shard.rotated, totals.rotated),
+            (&shard.deleted, totals.deleted),
+        ] {
+            cell.set(total);
+        }
+        if !self.course.is_over() {
+            let asked = self.model.asked_until(self.course.own_time(now));
+            load.asked_units.set(floor_to_u64(asked));
+        }
+    }
+
+    fn asked(&self, node: u64) -> Option<&LogAsked> {
+        match self.model.node(node)? {
+            Node::File { log, .. } => self.shard.asked.get(log),
+            Node::Folder => None,
+        }
+    }
+
+    fn attributes(&self, node: u64) -> Result<Attributes, Errno> {
+        let (kind, size, modified) = match self.model.node(node).ok_or(Errno::NOENT)? {
+            Node::Folder => (NodeKind::Folder, 0, Moment::new(0)),
+            Node::File { size, modified, .. } => (NodeKind::File, size, modified),
+        };
+        let time = (modified + self.wall_ahead).as_u64();
+        let seconds = i64::try_from(time / 1_000_000_000).unwrap_or(i64::MAX);
+        let rest = u32::try_from(time % 1_000_000_000).unwrap_or(0);
+        Ok(Attributes::read_only(
+            node,
+            kind,
+            size,
+            (seconds, rest),
+            self.owner,
+        ))
+    }
+
+    fn done(&mut self, request: &Request<'_>, out: &mut Vec<u8>) -> Result<(), Errno> {
+        let node = request.node;
+        match request.operation {
+            Operation::Lookup { name } => {
+                let name = name.to_str().ok_or(Errno::NOENT)?;
+                let found = self.model.lookup(node, name).ok_or(Errno::NOENT)?;
+                self.asked(found).inspect(|asked| asked.lookups.add(1));
+                put_entry(out, found, &self.attributes(found)?, Validity::NONE);
+            }
+            Operation::GetAttributes => {
+                self.asked(node).inspect(|asked| asked.attributes.add(1));
+                put_attributes(out, &self.attributes(node)?, Validity::NONE);
+            }
+            Operation::Open { flags } => {
+                if flags & ACCESS_MODE != 0 {
+                    return Err(Errno::ROFS);
+                }
+                if !self.model.open(node) {
+                    return Err(Errno::NOENT);
+                }
+                self.asked(node).inspect(|asked| asked.opens.add(1));
+                // Each read is to come here: what the kernel keeps or reads ahead
+                // nobody has read.
+                put_open(out, 0, OpenFlags::Direct);
+            }
+            Operation::Read { offset, size, .. } => {
+                self.asked(node).inspect(|asked| asked.reads.add(1));
+                self.model.read(node, offset, size, out);
+            }
+            Operation::Release { .. } => {
+                self.asked(node).inspect(|asked| asked.releases.add(1));
+                self.model.release(node);
+            }
+            Operation::OpenFolder => put_open(out, 0, OpenFlags::Direct),
+            Operation::ReadFolder { offset, size, .. } => self.list((node, offset), size, out)?,
+            Operation::StatFs => put_statfs(out, 0, 0),
+            Operation::Flush { .. }
+            | Operation::Fsync { .. }
+            | Operation::FsyncFolder
+            | Operation::ReleaseFolder { .. }
+            | Operation::Forget { .. }
+            | Operation::ForgetMany { .. } => {}
+            Operation::Other(_) => return Err(Errno::NOSYS),
+            _ => return Err(Errno::ROFS),
+        }
+        Ok(())
+    }
+
+    fn list(&self, (node, offset): (u64, u64), size: u32, out: &mut Vec<u8>) -> Result<(), Errno> {
+        let entries = self.model.entries(node).ok_or(Errno::NOTDIR)?;
+        if offset == 0 {
+            self.shard.listings.add(1);
+        }
+        let from = out.len();
+        let first = usize::try_from(offset).unwrap_or(usize::MAX);
+        for (entry, at) in entries.iter().skip(first).zip(offset + 1..) {
+            let entry = FolderEntry {
+                inode: entry.node,
+                offset: at,
+                kind: if entry.is_folder {
+                    FOLDER_KIND
+                } else {
+                    FILE_KIND
+                },
+                name: OsStr::new(&entry.name),
+            };
+            if !put_folder_entry(out, from, size, entry) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FileSystem for LogFiles {
+    fn answer(&mut self, request: &Request<'_>, now: Moment, out: &mut Vec<u8>) -> Answer {
+        self.advance(now);
+        if now.since(self.published_at) >= PUBLISH_EVERY {
+            self.publish(now);
+        }
+        match self.done(request, out) {
+            Ok(()) => Answer::Done,
+            Err(error) => Answer::Failed(error),
+        }
+    }
+
+    fn beat(&mut self, now: Moment) {
+        self.advance(now);
+        self.publish(now);
+    }
+
+    fn settle(&mut self, _unique: u64, _is_given_up: bool) {}
+}
+
+/// What the wall clock is ahead of the run's.
+pub(super) fn wall_ahead() -> Nanos {
+    let wall = clock::wall();
+    wall.saturating_sub(clock::now().since(Moment::new(0)))
+}

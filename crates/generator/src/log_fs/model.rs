@@ -1,0 +1,417 @@
+//! Logs that grow and rotate by the clock, and what was read of them. Pure: `now` is
+//! an argument, and no content is held but the payload's own.
+//!
+//! Each log walks the blocks of the payload round and round from a place of its own, so
+//! that the content of a file is one stretch of that walk: where it begins and how long
+//! it is says all.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use stillwell_pacer::{Schedule, Share};
+use stillwell_payload::BlockSet;
+use stillwell_plan::{RatePlan, RateUnit};
+use stillwell_units::{Moment, Seed};
+
+use super::seen::Seen;
+use crate::numbers::Numbers;
+use crate::slice::units;
+
+/// The folder that all lie in.
+pub(super) const ROOT: u64 = 1;
+
+/// What the logs are to be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    /// Logs at once.
+    pub(super) logs: u16,
+    /// They lie fewer folders than this below the root, or in it.
+    pub(super) depth_max: u8,
+    /// Older parts of each that are kept.
+    pub(super) rotations: u8,
+    /// A part that has so many bytes or more is followed by a new one.
+    pub(super) bytes_max: u64,
+}
+
+/// All logs.
+#[derive(Debug)]
+pub(super) struct Model {
+    set: BlockSet,
+    shape: Shape,
+    unit: RateUnit,
+    folders: BTreeMap<u64, Folder>,
+    logs: Vec<Log>,
+    files: BTreeMap<u64, LogFile>,
+    next_file: u64,
+    /// Nothing grows any more.
+    is_stopped: bool,
+    totals: Totals,
+}
+
+/// What happened so far.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Totals {
+    pub(super) bytes: u64,
+    pub(super) events: u64,
+    pub(super) blocks: u64,
+    /// Log records and the like.
+    pub(super) data_points: u64,
+    /// Of the schedule.
+    pub(super) sent_units: u64,
+    /// Bytes that were handed out, each time that they were.
+    pub(super) read: u64,
+    /// Bytes that somebody has read, once.
+    pub(super) seen: u64,
+    /// Bytes that went before anybody had read them.
+    pub(super) missed: u64,
+    pub(super) rotated: u64,
+    pub(super) deleted: u64,
+}
+
+impl Totals {
+    /// Bytes that are there and that nobody has read.
+    pub(super) const fn unread(&self) -> u64 {
+        self.bytes - self.seen - self.missed
+    }
+}
+
+#[derive(Debug, Default)]
+struct Folder {
+    folders: BTreeMap<String, u64>,
+    /// By their names without an age.
+    logs: BTreeMap<String, usize>,
+    parent: u64,
+}
+
+#[derive(Debug)]
+struct Log {
+    /// The newest first.
+    parts: VecDeque<u64>,
+    /// `None` before load begins.
+    schedule: Option<Schedule>,
+    /// The next block.
+    next: usize,
+    /// And where it begins in the set.
+    next_begins: u64,
+}
+
+#[derive(Debug)]
+struct LogFile {
+    log: usize,
+    /// Where in the set its content begins.
+    begins: u64,
+    size: u64,
+    modified: Moment,
+    seen: Seen,
+    open: u64,
+    is_deleted: bool,
+}
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Node {
+    Folder,
+    File {
+        log: usize,
+        size: u64,
+        modified: Moment,
+    },
+}
+
+/// One entry of a folder.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) node: u64,
+    pub(super) is_folder: bool,
+}
+
+impl Model {
+    /// Empty logs of `set`, as they are before load begins.
+    pub(super) fn new(set: BlockSet, shape: Shape, unit: RateUnit, seed: &Seed) -> Self {
+        let mut model = Self {
+            set,
+            shape,
+            unit,
+            folders: BTreeMap::from([(
+                ROOT,
+                Folder {
+                    parent: ROOT,
+                    ..Folder::default()
+                },
+            )]),
+            logs: Vec::new(),
+            files: BTreeMap::new(),
+            next_file: ROOT + 1,
+            is_stopped: false,
+            totals: Totals::default(),
+        };
+        for index in 0..shape.logs {
+            model.add_log(&mut Numbers::new(&seed.derive("log", index.into())));
+        }
+        model
+    }
+
+    fn add_log(&mut self, numbers: &mut Numbers) {
+        let depth = numbers.below(self.shape.depth_max.into()).unwrap_or(0);
+        let mut folder = ROOT;
+        for _ in 0..depth {
+            folder = self.folder_in(folder, numbers.name(2));
+        }
+        let log = self.logs.len();
+        let next = numbers.below(self.set.len()).unwrap_or(0);
+        let next_begins = match next {
+            0 => 0,
+            next => self.set.run(0, next).bytes.len() as u64,
+        };
+        self.logs.push(Log {
+            parts: VecDeque::new(),
+            schedule: None,
+            next,
+            next_begins,
+        });
+        self.begin_part(log, Moment::new(0));
+        let names = &mut self.folders.entry(folder).or_default().logs;
+        // However unlikely: no log hides another.
+        let mut name = numbers.name(12);
+        while names.contains_key(&name) {
+            name = numbers.name(12);
+        }
+        names.insert(name, log);
+    }
+
+    fn folder_in(&mut self, parent: u64, name: String) -> u64 {
+        let node = self.next_file;
+        let folders = &mut self.folders.entry(parent).or_default().folders;
+        let found = *folders.entry(name).or_insert(node);
+        if found == node {
+            self.next_file += 1;
+            let folder = Folder {
+                parent,
+                ..Folder::default()
+            };
+            self.folders.insert(node, folder);
+        }
+        found
+    }
+
+    /// Load of `rate`, of all logs together, begins at `start`.
+    pub(super) fn begin(&mut self, rate: &RatePlan, start: Moment) {
+        let shares = Share::all(self.shape.logs.into());
+        for (log, share) in self.logs.iter_mut().zip(shares) {
+            log.schedule = Some(Schedule::new(rate.shape, share, start));
+        }
+    }
+
+    /// Nothing grows after `now`.
+    pub(super) fn stop(&mut self, now: Moment) {
+        self.advance(now);
+        // Without an effect where it was stopped before.
+        self.is_stopped = true;
+    }
+
+    /// Whether load has begun.
+    pub(super) fn has_begun(&self) -> bool {
+        self.logs.iter().any(|log| log.schedule.is_some())
+    }
+
+    /// Does all that was due until `now`.
+    pub(super) fn advance(&mut self, now: Moment) {
+        if self.is_stopped {
+            return;
+        }
+        for log in 0..self.logs.len() {
+            while let Some(at) = self.due(log, now) {
+                self.write_block(log, at);
+            }
+        }
+    }
+
+    /// When the next block of a log was due, if it was by `now`.
+    fn due(&self, log: usize, now: Moment) -> Option<Moment> {
+        let schedule = self.logs[log].schedule.as_ref()?;
+        (schedule.due(now) > 0).then(|| schedule.next_due(now))
+    }
+
+    /// Units that the schedule has asked for until `now`.
+    pub(super) fn asked_until(&self, now: Moment) -> f64 {
+        let schedules = self.logs.iter().filter_map(|log| log.schedule.as_ref());
+        schedules.map(|schedule| schedule.asked_until(now)).sum()
+    }
+
+    fn write_block(&mut self, log: usize, at: Moment) {
+        let newest = self.logs[log].parts.front().copied().unwrap_or(0);
+        let is_full = |file: &LogFile| file.size >= self.shape.bytes_max;
+        let newest = if self.files.get(&newest).is_none_or(is_full) {
+            self.rotate(log, at)
+        } else {
+            newest
+        };
+        let own = &mut self.logs[log];
+        let counts = self.set.block(own.next).counts();
+        let sent = units(&self.set, own.next, own.next + 1, self.unit);
+        own.next = (own.next + 1) % self.set.len();
+        own.next_begins = match own.next {
+            0 => 0,
+            _ => own.next_begins + counts.bytes,
+        };
+        if let Some(schedule) = &mut own.schedule {
+            schedule.advance(sent);
+        }
+        if let Some(file) = self.files.get_mut(&newest) {
+            file.size += counts.bytes;
+            file.modified = at;
+        }
+        self.totals.bytes += counts.bytes;
+        self.totals.events += counts.events;
+        self.totals.blocks += 1;
+        self.totals.data_points += counts.units;
+        self.totals.sent_units += sent;
+    }
+
+    /// The parts of a log grow older by one, the oldest goes, and a new one begins.
+    fn rotate(&mut self, log: usize, at: Moment) -> u64 {
+        self.totals.rotated += 1;
+        let newest = self.begin_part(log, at);
+        if self.logs[log].parts.len() > usize::from(self.shape.rotations) + 1
+            && let Some(oldest) = self.logs[log].parts.pop_back()
+        {
+            self.totals.deleted += 1;
+            if let Some(file) = self.files.get_mut(&oldest) {
+                file.is_deleted = true;
+            }
+            self.end_if_unused(oldest);
+        }
+        newest
+    }
+
+    fn begin_part(&mut self, log: usize, at: Moment) -> u64 {
+        let node = self.next_file;
+        self.next_file += 1;
+        let begins = self.logs[log].next_begins;
+        self.logs[log].parts.push_front(node);
+        let file = LogFile {
+            log,
+            begins,
+            size: 0,
+            modified: at,
+            seen: Seen::default(),
+            open: 0,
+            is_deleted: false,
+        };
+        self.files.insert(node, file);
+        node
+    }
+
+    /// What of a file that has gone nobody had read is missed, once nobody can read
+    /// it any more.
+    fn end_if_unused(&mut self, node: u64) {
+        let is_over = |file: &LogFile| file.is_deleted && file.open == 0;
+        if self.files.get(&node).is_some_and(is_over)
+            && let Some(mut file) = self.files.remove(&node)
+        {
+            self.totals.missed += file.seen.insert(0, file.size);
+        }
+    }
+
+    pub(super) const fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// What a node is; `None` for one that has gone.
+    pub(super) fn node(&self, node: u64) -> Option<Node> {
+        if self.folders.contains_key(&node) {
+            return Some(Node::Folder);
+        }
+        let file = self.files.get(&node)?;
+        Some(Node::File {
+            log: file.log,
+            size: file.size,
+            modified: file.modified,
+        })
+    }
+
+    /// What is called `name` in a folder.
+    pub(super) fn lookup(&self, folder: u64, name: &str) -> Option<u64> {
+        let folder = self.folders.get(&folder)?;
+        if let Some(folder) = folder.folders.get(name) {
+            return Some(*folder);
+        }
+        let (stem, age) = match name.strip_suffix(".log") {
+            Some(stem) => (stem, 0),
+            None => {
+                let (stem, text) = name.rsplit_once(".log.")?;
+                let age: usize = text.parse().ok()?;
+                // `.01` and `.0` are no names of ours.
+                let is_plain = age > 0 && age.to_string() == text;
+                (stem, is_plain.then_some(age)?)
+            }
+        };
+        let log = *folder.logs.get(stem)?;
+        self.logs[log].parts.get(age).copied()
+    }
+
+    /// All that lies in a folder.
+    pub(super) fn entries(&self, node: u64) -> Option<Vec<Entry>> {
+        let folder = self.folders.get(&node)?;
+        let entry = |name: String, node, is_folder| Entry {
+            name,
+            node,
+            is_folder,
+        };
+        let mut entries = vec![
+            entry(".".to_owned(), node, true),
+            entry("..".to_owned(), folder.parent, true),
+        ];
+        let folders = folder.folders.iter();
+        entries.extend(folders.map(|(name, node)| entry(name.clone(), *node, true)));
+        for (stem, log) in &folder.logs {
+            for (age, part) in self.logs[*log].parts.iter().enumerate() {
+                let name = match age {
+                    0 => format!("{stem}.log"),
+                    age => format!("{stem}.log.{age}"),
+                };
+                entries.push(entry(name, *part, false));
+            }
+        }
+        Some(entries)
+    }
+
+    pub(super) fn open(&mut self, node: u64) -> bool {
+        let file = self.files.get_mut(&node);
+        file.map(|file| file.open += 1).is_some()
+    }
+
+    pub(super) fn release(&mut self, node: u64) {
+        if let Some(file) = self.files.get_mut(&node) {
+            file.open = file.open.saturating_sub(1);
+        }
+        self.end_if_unused(node);
+    }
+
+    /// Hands `out` the content of a file from `offset` on, `size` bytes at most.
+    pub(super) fn read(&mut self, node: u64, offset: u64, size: u32, out: &mut Vec<u8>) {
+        let Some(file) = self.files.get_mut(&node) else {
+            return;
+        };
+        let end = file.size.min(offset.saturating_add(size.into()));
+        if offset >= end {
+            return;
+        }
+        self.totals.seen += file.seen.insert(offset, end);
+        self.totals.read += end - offset;
+        let bytes = self.set.bytes();
+        let whole = bytes.len() as u64;
+        let mut left = end - offset;
+        let mut at = (file.begins + offset) % whole;
+        while left > 0 {
+            let run = left.min(whole - at);
+            let index = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+            out.extend_from_slice(&bytes[index(at)..index(at + run)]);
+            left -= run;
+            at = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

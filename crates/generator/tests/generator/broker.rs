@@ -1,0 +1,241 @@
+//! A producer and what speaks to it; real brokers take what they send in `.ci/brokers`.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use stillwell_metric::Outcome;
+use stillwell_plan::{
+    BlockShape, GeneratorPlan, MessageOf, NatsAcks, NatsLogin, NatsPlan, PayloadFormat,
+    ProducerPlan, RatePlan, TransportPlan,
+};
+use stillwell_scope::PartError;
+use stillwell_units::{ByteSize, EventRate, Nanos};
+
+use crate::{LONG, Rig, blocks, plan, wait_until};
+
+fn nats(acks: NatsAcks, in_flight: u32) -> (TcpListener, GeneratorPlan) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut plan = plan(TransportPlan::Nats(Box::new(NatsPlan {
+        producer: ProducerPlan {
+            address: listener.local_addr().unwrap().to_string(),
+            tls: None,
+            message: MessageOf::Event,
+            in_flight,
+            timeout: Nanos::from_secs(5),
+        },
+        subject: "a".to_owned(),
+        acks,
+        login: NatsLogin::None,
+    })));
+    plan.payload.format = PayloadFormat::Json;
+    plan.payload.blocks = BlockShape::Events {
+        count: 3,
+        maximum: ByteSize::kib(4),
+    };
+    (listener, plan)
+}
+
+/// One connection as a server has it, behind its greeting.
+struct Server {
+    reader: BufReader<TcpStream>,
+    messages: Vec<Vec<u8>>,
+}
+
+/// What a producer says next.
+#[derive(Debug, Eq, PartialEq)]
+enum Said {
+    Message,
+    Ping,
+    Pong,
+    End,
+}
+
+impl Server {
+    fn accept(listener: &TcpListener) -> Result<Self, PartError> {
+        let (stream, _) = listener.accept()?;
+        stream.set_read_timeout(Some(LONG))?;
+        let mut server = Self {
+            reader: BufReader::new(stream),
+            messages: Vec::new(),
+        };
+        server.say("INFO {\"server_id\":\"x\"}\r\n")?;
+        let mut line = String::new();
+        server.reader.read_line(&mut line)?;
+        assert!(line.starts_with("CONNECT {"), "{line}");
+        assert_eq!(server.hear()?, Said::Ping);
+        server.say("PONG\r\n")?;
+        Ok(server)
+    }
+
+    fn say(&mut self, text: &str) -> Result<(), PartError> {
+        Ok(self.reader.get_mut().write_all(text.as_bytes())?)
+    }
+
+    fn hear(&mut self) -> Result<Said, PartError> {
+        let mut line = String::new();
+        self.reader.read_line(&mut line)?;
+        match line.trim_end() {
+            "" => Ok(Said::End),
+            "PING" => Ok(Said::Ping),
+            "PONG" => Ok(Said::Pong),
+            line => {
+                let length = line
+                    .strip_prefix("PUB a ")
+                    .ok_or("a word that nobody asked for")?;
+                let mut message = vec![0; length.parse::<usize>()? + 2];
+                self.reader.read_exact(&mut message)?;
+                assert_eq!(message.split_off(message.len() - 2), b"\r\n");
+                self.messages.push(message);
+                Ok(Said::Message)
+            }
+        }
+    }
+}
+
+#[test]
+fn a_block_is_acknowledged_once_its_server_has_it() {
+    let (listener, plan) = nats(NatsAcks::Server, 4);
+    let set = blocks(&plan, 0);
+    let mut rig = Rig::start(&plan);
+    let messages = rig.beside("server", move |stop| {
+        let mut server = Server::accept(&listener)?;
+        server.say("PING\r\n")?;
+        let mut pongs = 0;
+        loop {
+            match server.hear()? {
+                Said::Ping => server.say("PONG\r\n")?,
+                Said::Message => {}
+                Said::Pong => pongs += 1,
+                Said::End => {
+                    // The answer to our question, among what was to be written.
+                    assert_eq!(pongs, 1);
+                    return Ok(server.messages);
+                }
+            }
+            if server.messages.len() > 100 {
+                stop.cancel();
+            }
+        }
+    });
+    let messages = messages.recv_timeout(LONG).unwrap();
+    let shards = rig.finish();
+    let shard = &shards[0];
+    let lines: Vec<&[u8]> = set.bytes().split(|byte| *byte == b'\n').collect();
+    assert!(
+        messages
+            .iter()
+            .zip(lines)
+            .all(|(message, line)| message == line)
+    );
+    let events = messages.len() as u64;
+    assert_eq!(
+        (shard.events.total(), shard.events_acknowledged.total()),
+        (events, events)
+    );
+    assert_eq!(shard.blocks.total(), events / 3);
+    assert_eq!(shard.requests.total(), events / 3);
+    assert_eq!(shard.outcomes[Outcome::Ok.index()].total(), events / 3);
+    let bytes = messages
+        .iter()
+        .map(|message| message.len() as u64)
+        .sum::<u64>();
+    assert_eq!(shard.bytes.total(), bytes);
+    assert_eq!(shard.sent_units.total(), bytes + events);
+}
+
+#[test]
+fn no_more_blocks_wait_for_answers_than_may() {
+    let (listener, plan) = nats(NatsAcks::Server, 2);
+    let rig = Rig::start(&plan);
+    let mut server = Server::accept(&listener).unwrap();
+    for _ in 0..2 {
+        for _ in 0..3 {
+            assert_eq!(server.hear().unwrap(), Said::Message);
+        }
+        assert_eq!(server.hear().unwrap(), Said::Ping);
+    }
+    // Nothing more comes until one is answered.
+    let pause = Some(Duration::from_millis(200));
+    server.reader.get_ref().set_read_timeout(pause).unwrap();
+    assert!(server.reader.fill_buf().is_err());
+    server
+        .reader
+        .get_ref()
+        .set_read_timeout(Some(LONG))
+        .unwrap();
+    server.say("PONG\r\n").unwrap();
+    assert_eq!(server.hear().unwrap(), Said::Message);
+    drop(server);
+    wait_until(|| rig.outcomes(Outcome::PeerClosed) >= 2);
+    drop(listener);
+    let shards = rig.finish();
+    assert_eq!(shards[0].events_acknowledged.total(), 3);
+}
+
+#[test]
+fn what_was_not_written_when_a_connection_was_lost_follows_on_the_next() {
+    let (listener, mut plan) = nats(NatsAcks::Server, 1);
+    plan.rate = RatePlan::events(EventRate::try_new(300.0).unwrap());
+    let set = blocks(&plan, 0);
+    let mut rig = Rig::start(&plan);
+    let messages = rig.beside("server", move |stop| {
+        let mut messages = Vec::new();
+        for connection in 0..3 {
+            let mut server = Server::accept(&listener)?;
+            for _ in 0..5 {
+                while server.hear()? == Said::Message {}
+                server.say("PONG\r\n")?;
+            }
+            if connection == 2 {
+                stop.cancel();
+                while server.hear()? != Said::End {
+                    server.say("PONG\r\n")?;
+                }
+            }
+            messages.append(&mut server.messages);
+        }
+        Ok(messages)
+    });
+    let messages = messages.recv_timeout(LONG).unwrap();
+    let shards = rig.finish();
+    let shard = &shards[0];
+    // Nothing is sent twice: what was lost with a connection is left out, and counted.
+    let lines: Vec<&[u8]> = set.bytes().split(|byte| *byte == b'\n').collect();
+    let mut from = 0;
+    for message in &messages {
+        let found = lines[from..].iter().position(|line| line == message);
+        from += found.unwrap() + 1;
+    }
+    assert!(shard.events.total() >= messages.len() as u64);
+    assert_eq!(shard.connections.total(), 3);
+    assert!(shard.outcomes[Outcome::PeerClosed.index()].total() >= 2);
+}
+
+#[test]
+fn a_server_that_never_answers_is_given_up() {
+    let (listener, mut plan) = nats(NatsAcks::Server, 1);
+    if let TransportPlan::Nats(nats) = &mut plan.transport {
+        nats.producer.timeout = Nanos::from_millis(300);
+    }
+    let rig = Rig::start(&plan);
+    let server = Server::accept(&listener).unwrap();
+    wait_until(|| rig.outcomes(Outcome::TimedOut) == 1);
+    let again = Server::accept(&listener).unwrap();
+    drop((server, again, listener));
+    let shards = rig.finish();
+    assert_eq!(shards[0].events_acknowledged.total(), 0);
+}
+
+#[test]
+fn what_does_not_speak_nats_is_malformed() {
+    let (listener, plan) = nats(NatsAcks::None, 1);
+    let rig = Rig::start(&plan);
+    let (mut stream, _) = listener.accept().unwrap();
+    stream
+        .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        .unwrap();
+    wait_until(|| rig.outcomes(Outcome::Malformed) == 1);
+    drop((stream, listener));
+    rig.finish();
+}

@@ -1,0 +1,146 @@
+//! Producers that write to a message broker.
+
+use serde::{Deserialize, Serialize};
+use stillwell_units::Nanos;
+
+use crate::ClientTlsPlan;
+
+/// What producers for all brokers have in common.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ProducerPlan {
+    /// `host:port` of the broker.
+    pub address: String,
+    /// How TLS is spoken, if it is.
+    pub tls: Option<Box<ClientTlsPlan>>,
+    /// What one message holds.
+    pub message: MessageOf,
+    /// Blocks that may wait for their answers on one connection, at least one; where
+    /// nothing is answered it has no effect.
+    pub in_flight: u32,
+    /// An answer that takes longer is given up, and the connection with it; above zero.
+    pub timeout: Nanos,
+}
+
+/// What one message holds.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageOf {
+    /// An event, without the line feed that ends it.
+    #[default]
+    Event,
+    /// A whole block, as it is.
+    Block,
+}
+
+/// Records for a topic of Kafka: a block a batch, a batch a request.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct KafkaPlan {
+    /// The broker that is asked who leads the partitions, and the rest.
+    pub producer: ProducerPlan,
+    /// The topic.
+    pub topic: String,
+    /// What an answer says.
+    pub acks: KafkaAcks,
+    /// How a batch's records are packed.
+    pub compression: KafkaCompression,
+    /// Whether brokers are asked to make the topic where it is not there.
+    pub create_topic: bool,
+    /// Who the producer is, by SASL's PLAIN.
+    pub login: Option<Login>,
+}
+
+/// How far a batch has come once it is answered.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KafkaAcks {
+    /// It is never answered.
+    None,
+    /// The partition's leader has it.
+    Leader,
+    /// All replicas in sync have it.
+    All,
+}
+
+/// How records are packed.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KafkaCompression {
+    /// Not at all.
+    None,
+    /// By gzip.
+    Gzip,
+    /// By Snappy.
+    Snappy,
+    /// By LZ4.
+    Lz4,
+    /// By Zstandard.
+    Zstd,
+}
+
+/// A name and a password.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Login {
+    /// The name.
+    pub user: String,
+    /// The password, which may be empty.
+    pub password: String,
+}
+
+/// Messages for a subject of NATS.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct NatsPlan {
+    /// The server, and the rest.
+    pub producer: ProducerPlan,
+    /// The subject.
+    pub subject: String,
+    /// What an answer says.
+    pub acks: NatsAcks,
+    /// Who the producer is.
+    pub login: NatsLogin,
+}
+
+/// What an answer of NATS says.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NatsAcks {
+    /// Messages are not answered.
+    None,
+    /// The server has taken a block in: it answers a `PING` behind it.
+    Server,
+    /// A stream of JetStream has stored every message of the block.
+    Jetstream,
+}
+
+/// Who a producer for NATS is.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NatsLogin {
+    /// Nobody in particular.
+    #[default]
+    None,
+    /// A user.
+    User(Login),
+    /// Whoever bears this token.
+    Token(String),
+}
+
+/// Messages for an exchange of AMQP 0-9-1.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct AmqpPlan {
+    /// The broker, and the rest.
+    pub producer: ProducerPlan,
+    /// The virtual host.
+    pub virtual_host: String,
+    /// The exchange; empty for the default one, where the routing key names a queue.
+    pub exchange: String,
+    /// The routing key.
+    pub routing_key: String,
+    /// Whether the broker confirms messages.
+    pub confirms: bool,
+    /// Whether messages that find no queue are returned, and count as refused.
+    pub mandatory: bool,
+    /// Whether messages survive a restart of the broker.
+    pub persistent: bool,
+    /// Who the producer is, by PLAIN.
+    pub login: Login,
+}

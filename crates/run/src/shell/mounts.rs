@@ -1,0 +1,124 @@
+//! What a run mounts for its subject: disks, and logs in a file system of their own.
+
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+
+use stillwell_fuse::{Disk, Mount, MountNote};
+use stillwell_generator::Prepared;
+use stillwell_metric::Shard;
+use stillwell_plan::{DiskKind, DiskPlan};
+use stillwell_scope::{Place, Scope, explain};
+use stillwell_units::Nanos;
+
+use crate::shell::Shell;
+
+/// How long taking everything away may take while it is still answered for. Whoever
+/// waits longer finds it gone.
+const END_MAX: Nanos = Nanos::from_secs(2);
+
+/// All that is mounted. Dropping it takes it away.
+#[derive(Debug, Default)]
+pub(crate) struct Mounts {
+    plain: Vec<Mount>,
+    disks: Vec<Disk>,
+}
+
+impl Mounts {
+    /// Mounts the disk of `plan`, whose places are filled in, and answers for it.
+    fn add(
+        &mut self,
+        plan: &DiskPlan,
+        scope: &mut Scope,
+        place: Place,
+    ) -> Result<Vec<MountNote>, String> {
+        let folder = match &plan.kind {
+            DiskKind::Memory(size) => {
+                let mounted = Mount::memory(&plan.path, *size);
+                let (mount, notes) = mounted.map_err(|error| explain(&error))?;
+                self.plain.push(mount);
+                return Ok(notes);
+            }
+            DiskKind::Folder(folder) => folder,
+        };
+        let mounted = Disk::mount(&plan.path, folder);
+        let (disk, server, notes) = mounted.map_err(|error| explain(&error))?;
+        let name = format!("disk-{}", self.disks.len());
+        self.disks.push(disk);
+        scope
+            .thread(place, &name, move |token| server.serve(token))
+            .map_err(|error| explain(&error))?;
+        Ok(notes)
+    }
+
+    /// What they count.
+    fn shards(&self) -> impl Iterator<Item = Arc<dyn Shard>> {
+        let shards = self.disks.iter().map(|disk| Arc::clone(disk.shard()));
+        shards.map(|shard| shard as Arc<dyn Shard>)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.plain.is_empty() && self.disks.is_empty()
+    }
+
+    fn end(self) -> Vec<MountNote> {
+        let disks = self.disks.into_iter().map(Disk::end);
+        let plain = self.plain.into_iter().map(Mount::end);
+        disks.chain(plain).flatten().collect()
+    }
+}
+
+impl Shell {
+    /// Mounts all that the plan asks for, before the subject starts.
+    pub(super) fn mount(&mut self, generators: &mut [Prepared]) -> Result<(), String> {
+        let disks = self.request.plan.disks.clone();
+        if disks.is_empty() && generators.iter().all(|one| one.file_system().is_none()) {
+            return Ok(());
+        }
+        let place = self.place();
+        let mut notes = Mount::clear_all();
+        for disk in disks {
+            let disk = disk.filled(&self.request.places);
+            notes.extend(self.mounts.add(&disk, &mut self.scope, place.clone())?);
+        }
+        self.shards.extend(self.mounts.shards());
+        for generator in generators {
+            let file_system = generator.file_system();
+            let shown = generator.show(&mut self.scope, &place);
+            let Some((mount, more)) = shown.map_err(|error| explain(&error))? else {
+                continue;
+            };
+            self.mounts.plain.push(mount);
+            notes.extend(more);
+            self.shards
+                .extend(file_system.map(|shard| shard as Arc<dyn Shard>));
+        }
+        self.note_mounts(notes);
+        Ok(())
+    }
+
+    /// Takes everything away that was mounted, while it is still answered for: programs
+    /// may have written what is still to be kept.
+    pub(super) fn unmount(&mut self) {
+        let mounts = std::mem::take(&mut self.mounts);
+        if mounts.is_empty() {
+            return;
+        }
+        let (tell, told) = sync_channel(1);
+        self.spawn("unmount", move |_| {
+            tell.send(mounts.end()).map_err(Into::into)
+        });
+        match told.recv_timeout(END_MAX.as_duration()) {
+            Ok(notes) => self.note_mounts(notes),
+            Err(_) => self.record.note(
+                "a file system was not taken away in time",
+                format!("whoever uses it had not ended within {END_MAX}"),
+            ),
+        }
+    }
+
+    fn note_mounts(&mut self, notes: Vec<MountNote>) {
+        for note in notes {
+            self.record.note(&note.what, &note.why);
+        }
+    }
+}

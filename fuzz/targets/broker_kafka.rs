@@ -1,0 +1,5 @@
+//! What Kafka answers.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stillwell_fuzz::broker_kafka(bytes));

@@ -1,0 +1,5 @@
+//! What a server of NATS says.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stillwell_fuzz::broker_nats(bytes));
