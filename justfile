@@ -38,6 +38,10 @@ bench-http:
     cargo bench -p stillwell-benches --bench load
     cargo bench -p stillwell-benches --bench serve
 
+# HTTP/3: load beside oha, in requests for each second of the client's CPU time.
+bench-http3:
+    .ci/bench-http3
+
 # Payload bytes per CPU second, for each format.
 bench-payload:
     cargo bench -p stillwell-benches --bench payload
@@ -73,6 +77,10 @@ calibrate mode="same" experiments="20" pairs="10":
 # A long run: no growth of our own memory, no sample lost, the account exact.
 soak minutes="30" rate="200k":
     .ci/soak {{minutes}} {{rate}}
+
+# How often find-capacity is within 3 % of what is known: limit, queue, relay or all.
+capacity-trials mode="all" tries="10":
+    .ci/capacity-trials {{mode}} {{tries}}
 
 # Bytes from anywhere for everything that reads them, some seconds each; all targets unless one is named.
 fuzz seconds="60" *targets:

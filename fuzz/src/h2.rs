@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use stillwell_http::Scheme;
-use stillwell_http::grpc::MessageReader;
+use stillwell_http::grpc::{MessageCounter, MessageReader};
 use stillwell_http::h2::frame::{Frame, FrameReader};
 use stillwell_http::h2::hpack::{Decoder, Encoder};
 use stillwell_http::h2::{
@@ -212,6 +212,22 @@ pub fn grpc_messages(bytes: &[u8]) {
             Some((taken, message.is_some()))
         },
     );
+    messages_are_counted(bytes);
+}
+
+/// Whoever counts messages counts those that are read.
+fn messages_are_counted(bytes: &[u8]) {
+    let (mut counter, mut reader) = (MessageCounter::default(), MessageReader::new(u32::MAX));
+    let counted = bytes.chunks(7).try_for_each(|piece| counter.take(piece));
+    let (mut rest, mut messages) = (bytes, 0);
+    let read = loop {
+        match reader.advance(rest) {
+            Ok((taken, Some(_))) => (rest, messages) = (&rest[taken..], messages + 1),
+            Ok((_, None)) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+    };
+    assert_eq!((counted, counter.messages()), (read, messages));
 }
 
 /// Tells outputs apart.

@@ -9,8 +9,10 @@
 #[path = "../../crates/sink/src/events.rs"]
 mod events;
 mod broker;
+mod descriptors;
 mod files;
 mod h2;
+mod h3;
 mod http;
 mod intake;
 #[path = "../../crates/sink/src/lines.rs"]
@@ -21,8 +23,10 @@ mod template;
 mod wire;
 
 pub use broker::{broker_amqp, broker_kafka, broker_nats};
+pub use descriptors::grpc_descriptors;
 pub use files::{capture, config, lading_capture};
 pub use h2::{grpc_messages, h2_client, h2_frames, h2_server, hpack};
+pub use h3::{h3_client, h3_server, qpack};
 pub use http::{http_request, http_response};
 pub use intake::{
     content_codings, intake_datadog, intake_hec, intake_logs, intake_loki, intake_otlp, intake_sqs,

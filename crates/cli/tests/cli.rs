@@ -21,12 +21,12 @@ mod captool;
 mod compare;
 #[path = "cli/config.rs"]
 mod config;
-#[path = "cli/faults.rs"]
-mod faults;
 #[path = "cli/container.rs"]
 mod container;
 #[path = "cli/disks.rs"]
 mod disks;
+#[path = "cli/faults.rs"]
+mod faults;
 #[path = "cli/faulty_peer.rs"]
 mod faulty_peer;
 #[path = "cli/figures.rs"]
@@ -87,6 +87,8 @@ mod system;
 mod telemetry;
 #[path = "cli/transform.rs"]
 mod transform;
+#[path = "cli/tunnel.rs"]
+mod tunnel;
 #[path = "cli/validity.rs"]
 mod validity;
 #[path = "cli/verdict.rs"]

@@ -14,6 +14,7 @@
 //! file system, behind a trait.
 
 mod bench;
+mod descriptors;
 mod discover;
 mod envoy;
 mod files;
@@ -28,6 +29,10 @@ mod spec;
 pub use bench::{
     Await, BenchAsked, BenchAsserts, BenchEndpoint, BenchFolder, BenchStep, BenchSubject,
     BenchTree, FigureAssert, LoadedBench, TextAssert, is_wanted, load_bench, load_bench_tree,
+};
+pub use descriptors::{
+    Descriptors, DescriptorsError, GrpcMethod, MessageTextError, MethodError, MethodName,
+    MethodNameError,
 };
 pub use envoy::{
     EnvoyMessage, RequestSource, SourceBody, SourceRequest, load_test_server, upstream_tls,

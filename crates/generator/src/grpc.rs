@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use stillwell_http::Target;
-use stillwell_http::grpc::{message_head, status};
+use stillwell_http::grpc::{http_status, message_head, status};
 use stillwell_http::h2::{
     BodyLength, Client, ClientEvent, Limits, RequestBlock, RequestRefused, Stream, StreamFailure,
 };
@@ -301,27 +301,6 @@ const fn outcome_of(cause: StreamFailure) -> Outcome {
     match cause {
         StreamFailure::Malformed { .. } => Outcome::Malformed,
         _ => Outcome::PeerClosed,
-    }
-}
-
-/// The HTTP status that says the same as a call's.
-const fn http_status(grpc_status: u32) -> u16 {
-    match grpc_status {
-        0 => 200,
-        // Invalid argument, failed precondition, out of range.
-        3 | 9 | 11 => 400,
-        // Cancelled, not found, already exists, permission denied, aborted,
-        // unauthenticated, resource exhausted.
-        1 => 499,
-        5 => 404,
-        6 | 10 => 409,
-        7 => 403,
-        16 => 401,
-        8 => 429,
-        12 => 501,
-        14 => 503,
-        4 => 504,
-        _ => 500,
     }
 }
 

@@ -27,16 +27,19 @@ mod alarm;
 mod answer;
 mod blocks;
 mod build;
+mod calls;
 mod connection;
 mod hold;
 mod http1;
 mod http2;
+mod http3;
 mod ledger;
 mod pool;
 mod rest;
 mod slots;
 mod spun;
 mod trace;
+mod tunnel;
 mod worker;
 
 use std::io;
@@ -56,6 +59,7 @@ pub(crate) use blocks::BlockLine;
 use build::Endpoint;
 pub use build::PrepareLoadError;
 use trace::Tracer;
+use tunnel::Proxy;
 use worker::Setup;
 
 /// A load whose requests are laid out and whose workers have not begun.
@@ -64,6 +68,7 @@ pub struct PreparedLoad {
     plan: Arc<LoadPlan>,
     endpoints: Arc<[Endpoint]>,
     tls: Option<ClientTls>,
+    proxy: Option<Proxy>,
     workers: Vec<PreparedWorker>,
     start: watch::Sender<Option<Moment>>,
     spans: Option<Receiver<Span>>,
@@ -97,6 +102,8 @@ pub fn prepare_load(plan: LoadPlan) -> Result<PreparedLoad, PrepareLoadError> {
     plan.check()?;
     let endpoints = build::endpoints(&plan)?;
     let tls = build::tls(&plan)?;
+    let proxy = plan.tunnel.as_ref().map(Proxy::new).transpose();
+    let proxy = proxy.map_err(PrepareLoadError::Proxy)?;
     let telemetry = &plan.telemetry;
     let trace = telemetry.trace.as_ref();
     let exports = trace.is_some_and(|trace| trace.export.is_some());
@@ -118,6 +125,7 @@ pub fn prepare_load(plan: LoadPlan) -> Result<PreparedLoad, PrepareLoadError> {
         plan: Arc::new(plan),
         endpoints: endpoints.into(),
         tls,
+        proxy,
         start: watch::Sender::new(None),
     })
 }
@@ -157,6 +165,7 @@ impl PreparedLoad {
                 plan: Arc::clone(&self.plan),
                 endpoints: Arc::clone(&self.endpoints),
                 tls: self.tls.as_ref().map(ClientTls::for_worker),
+                proxy: self.proxy.as_ref().map(Proxy::for_worker),
                 share: prepared.share,
                 shard: prepared.shard,
                 shards: shards.clone(),

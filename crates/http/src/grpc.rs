@@ -41,6 +41,46 @@ pub fn status(fields: Fields<'_>) -> Option<u32> {
     u32::try_from(value).ok()
 }
 
+/// The status of HTTP that says about the same as `number` does of a call, as
+/// gateways to HTTP translate it; 500 for what they do not know.
+#[must_use]
+pub const fn http_status(number: u32) -> u16 {
+    match number {
+        0 => 200,
+        // The client's doing: cancelled, invalid argument, failed precondition, out of
+        // range; and what it may not or cannot have.
+        1 => 499,
+        3 | 9 | 11 => 400,
+        5 => 404,
+        6 | 10 => 409,
+        7 => 403,
+        16 => 401,
+        8 => 429,
+        12 => 501,
+        14 => 503,
+        4 => 504,
+        _ => 500,
+    }
+}
+
+/// The value of `grpc-timeout` for a deadline that is so far away: at most eight
+/// digits and a unit, never shorter than asked for.
+#[must_use]
+pub fn timeout_value(nanoseconds: u64) -> String {
+    const UNITS: [(u64, char); 6] = [
+        (1, 'n'),
+        (1_000, 'u'),
+        (1_000_000, 'm'),
+        (1_000_000_000, 'S'),
+        (60_000_000_000, 'M'),
+        (3_600_000_000_000, 'H'),
+    ];
+    let fits = |(length, _): &&(u64, char)| nanoseconds.div_ceil(*length) < 100_000_000;
+    // 2⁶⁴ ns are five million hours.
+    let (length, unit) = UNITS.iter().find(fits).unwrap_or(&UNITS[5]);
+    format!("{}{unit}", nanoseconds.div_ceil(*length))
+}
+
 /// A whole message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Message<'a> {
@@ -191,6 +231,70 @@ impl MessageReader {
     }
 }
 
+/// Counts the messages of one body, cut anywhere, and keeps none of them.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct MessageCounter {
+    head: [u8; MESSAGE_HEAD_BYTES],
+    head_bytes: usize,
+    /// What is missing of the message whose head is there.
+    left: u32,
+    messages: u64,
+    compressed: u64,
+}
+
+impl MessageCounter {
+    /// Takes the next part of the body.
+    ///
+    /// # Errors
+    /// [`MessageError::Flag`] where no message begins.
+    pub fn take(&mut self, mut input: &[u8]) -> Result<(), MessageError> {
+        while !input.is_empty() {
+            if self.head_bytes < MESSAGE_HEAD_BYTES {
+                let count = input.len().min(MESSAGE_HEAD_BYTES - self.head_bytes);
+                let (now, rest) = input.split_at(count);
+                self.head[self.head_bytes..self.head_bytes + count].copy_from_slice(now);
+                self.head_bytes += count;
+                input = rest;
+                if self.head[0] > 1 {
+                    return Err(MessageError::Flag { flag: self.head[0] });
+                }
+                if self.head_bytes < MESSAGE_HEAD_BYTES {
+                    return Ok(());
+                }
+                let [_, a, b, c, d] = self.head;
+                self.left = u32::from_be_bytes([a, b, c, d]);
+            }
+            let now = u32::try_from(input.len()).map_or(self.left, |all| all.min(self.left));
+            self.left -= now;
+            input = &input[now as usize..];
+            if self.left == 0 {
+                self.messages += 1;
+                self.compressed += u64::from(self.head[0]);
+                self.head_bytes = 0;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many messages have come wholly.
+    #[must_use]
+    pub const fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    /// How many of them were compressed.
+    #[must_use]
+    pub const fn compressed(&self) -> u64 {
+        self.compressed
+    }
+
+    /// Whether a message has begun that has not ended.
+    #[must_use]
+    pub const fn is_within(&self) -> bool {
+        self.head_bytes > 0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -266,6 +370,50 @@ mod tests {
             cuts in prop::collection::vec(any::<usize>(), 0..8),
         ) {
             prop_assert_eq!(read(&body, &cuts), read(&body, &[]));
+        }
+
+        #[test]
+        fn for_all_bytes_and_cuts_what_is_counted_is_what_is_read(
+            body in prop::collection::vec(prop_oneof![0_u8..3, any::<u8>()], 0..200),
+            pieces in 1_usize..20,
+        ) {
+            let mut counter = MessageCounter::default();
+            let counted = body.chunks(pieces).try_for_each(|piece| counter.take(piece));
+            let mut reader = MessageReader::new(u32::MAX);
+            let (mut rest, mut messages, mut compressed) = (body.as_slice(), 0, 0);
+            let read = loop {
+                match reader.advance(rest) {
+                    Err(error) => break Err(error),
+                    Ok((_, None)) => break Ok(()),
+                    Ok((taken, Some(message))) => {
+                        messages += 1;
+                        compressed += u64::from(message.is_compressed);
+                        rest = &rest[taken..];
+                    }
+                }
+            };
+            prop_assert_eq!(counted, read);
+            prop_assert_eq!((counter.messages(), counter.compressed()), (messages, compressed));
+            if read.is_ok() {
+                prop_assert_eq!(counter.is_within(), reader.finish().is_err());
+            }
+        }
+
+        #[test]
+        fn for_all_deadlines_what_is_said_is_not_shorter_and_fits(nanoseconds: u64) {
+            let text = timeout_value(nanoseconds);
+            let (digits, unit) = text.split_at(text.len() - 1);
+            let length: u128 = match unit {
+                "n" => 1,
+                "u" => 1_000,
+                "m" => 1_000_000,
+                "S" => 1_000_000_000,
+                "M" => 60_000_000_000,
+                _ => 3_600_000_000_000,
+            };
+            let said = digits.parse::<u128>().unwrap() * length;
+            prop_assert!(digits.len() <= 8 && said >= u128::from(nanoseconds), "{text}");
+            prop_assert!(said - u128::from(nanoseconds) < length, "{text}");
         }
     }
 

@@ -18,8 +18,8 @@ pub use reply::{
     CONTINUE, LAST_CHUNK, PreparedResponse, write_chunk, write_chunked_head, write_response,
 };
 pub use request_parser::{RequestEvent, RequestHead, RequestParser};
-pub use request_template::RequestTemplate;
-pub(crate) use request_template::check_request_line;
+pub use request_template::{RequestTemplate, connect_head};
+pub(crate) use request_template::{check_authority, check_request_line};
 pub use response_parser::{ResponseEvent, ResponseHead, ResponseParser};
 
 /// Why bytes are not a message that can be framed without guessing. A parser

@@ -56,14 +56,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod block;
+pub(crate) mod block;
 mod client;
 mod connection;
 mod error;
 mod fields;
 mod flood;
 pub mod frame;
-mod head;
+pub(crate) mod head;
 pub mod hpack;
 mod limits;
 mod output;

@@ -20,7 +20,7 @@
 //! most 64 KiB and 100 headers. There is no code here for TLS, for upgrades or
 //! for undoing content codings, and nothing here reads a socket or a clock.
 //!
-//! That is HTTP/1.1; [`h2`] is HTTP/2, [`grpc`] the messages in its bodies, and
+//! That is HTTP/1.1; [`h2`] is HTTP/2, [`h3`] HTTP/3, [`grpc`] the messages in its bodies, and
 //! [`protobuf`] what most of those are.
 //!
 //! ```
@@ -51,6 +51,7 @@ mod decimal;
 pub mod grpc;
 mod h1;
 pub mod h2;
+pub mod h3;
 pub mod protobuf;
 mod signature;
 mod target;
@@ -58,7 +59,7 @@ mod target;
 pub use h1::{
     CONTINUE, HeadError, LAST_CHUNK, OneShot, OneShotError, ParseError, PreparedResponse,
     RequestEvent, RequestHead, RequestParser, RequestTemplate, Response, ResponseEvent,
-    ResponseHead, ResponseParser, write_chunk, write_chunked_head, write_response,
+    ResponseHead, ResponseParser, connect_head, write_chunk, write_chunked_head, write_response,
 };
 pub use signature::{StoreKeys, Unsigned, encoded_path};
 pub use target::{Scheme, Target, TargetError};

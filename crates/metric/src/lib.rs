@@ -36,7 +36,8 @@ pub use files::{DiskShard, LogAsked, LogFsShard};
 pub use hdrhistogram::Histogram;
 pub use lading::{CPU_MILLICORES, PHASE_MARKER, lading_series, lading_value};
 pub use load::{
-    CounterError, HandshakePart, HandshakeTally, LoadCounter, LoadShard, LoadTime, SizeCells, Sizes,
+    CallCells, CallEnd, CallMessages, CounterError, HandshakePart, HandshakeTally, LoadCounter,
+    LoadShard, LoadTime, SizeCells, Sizes,
 };
 pub use outcome::Outcome;
 pub use packed::PackedHistogram;

@@ -1,5 +1,6 @@
 //! What one worker counts that sends requests and reads their answers.
 
+mod calls;
 mod counter;
 mod handshakes;
 mod sizes;
@@ -10,6 +11,7 @@ use crate::account::{AccountCells, TimeState};
 use crate::cell::{Cell, PhasedCell};
 use crate::outcome::Outcome;
 use crate::recorder::{Intervals, Recorder};
+pub use calls::{CallCells, CallEnd, CallMessages};
 pub use counter::{CounterError, LoadCounter};
 pub use handshakes::{HandshakePart, HandshakeTally};
 pub use sizes::{SizeCells, Sizes};
@@ -40,13 +42,16 @@ pub enum LoadTime {
     Blocked,
     /// What answers say of themselves in a header that is asked for.
     Origin,
+    /// First message of an answer that may have several, wholly there, less the sent
+    /// time; only of gRPC.
+    FirstMessage,
 }
 
 impl LoadTime {
     /// Outcomes that are answers.
     const CLASSES: usize = Outcome::ANSWERS.len();
     /// How many there are.
-    pub const COUNT: usize = 2 * Self::CLASSES + 7 + Outcome::FAILURES.len();
+    pub const COUNT: usize = 2 * Self::CLASSES + 8 + Outcome::FAILURES.len();
 
     /// All of them, in the order of their places.
     pub fn all() -> impl Iterator<Item = Self> {
@@ -60,6 +65,7 @@ impl LoadTime {
             Self::Handshake,
             Self::Blocked,
             Self::Origin,
+            Self::FirstMessage,
         ];
         let failed = Outcome::FAILURES.into_iter().map(Self::Failed);
         service.chain(response).chain(single).chain(failed)
@@ -79,7 +85,8 @@ impl LoadTime {
             Self::Handshake => 2 * Self::CLASSES + 4,
             Self::Blocked => 2 * Self::CLASSES + 5,
             Self::Origin => 2 * Self::CLASSES + 6,
-            Self::Failed(failure) => 2 * Self::CLASSES + 7 + failure_index(failure),
+            Self::FirstMessage => 2 * Self::CLASSES + 7,
+            Self::Failed(failure) => 2 * Self::CLASSES + 8 + failure_index(failure),
         }
     }
 }
@@ -158,6 +165,8 @@ pub struct LoadShard {
     pub head_sizes: SizeCells,
     /// Sizes of answers' bodies.
     pub body_sizes: SizeCells,
+    /// Ends and messages of gRPC calls.
+    pub calls: CallCells,
     /// Requests of which a span was to be exported.
     pub spans_sampled: PhasedCell,
     /// Spans that found the exporter's queue full.
@@ -209,6 +218,7 @@ impl LoadShard {
             bytes_received: PhasedCell::default(),
             head_sizes: SizeCells::default(),
             body_sizes: SizeCells::default(),
+            calls: CallCells::default(),
             spans_sampled: PhasedCell::default(),
             spans_dropped: PhasedCell::default(),
             account: AccountCells::default(),

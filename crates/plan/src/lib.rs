@@ -62,10 +62,11 @@ pub use link::{
     OUTPUT_SUBJECT,
 };
 pub use load::{
-    BodyPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadCurve, LoadPace, LoadPlan,
-    LoadPlanError, LoadProtocol, LoadStep, Overflow, PredicatePlan, ReceiverPlan, RequestPlan,
-    Reuse, Spacing, SpanProtocol, SpanSinkPlan, StatsPagePlan, StatsProtocol, StatsSinkPlan,
-    TelemetryPlan, TraceHeaders, TracePlan, UntilPlan,
+    BodyPlan, ConnectingPlan, EndpointPlan, GrpcMessages, GrpcPlan, IdleStrategy, LoadCurve,
+    LoadPace, LoadPlan, LoadPlanError, LoadProtocol, LoadStep, Overflow, PredicatePlan,
+    ReceiverPlan, RequestPlan, Reuse, Spacing, SpanProtocol, SpanSinkPlan, StatsPagePlan,
+    StatsProtocol, StatsSinkPlan, TelemetryPlan, TraceHeaders, TracePlan, TunnelPlan,
+    TunnelProtocol, UntilPlan,
 };
 pub use observer::{
     InspectorPlan, KernelSeries, ObserverPlan, ProfilePlan, ScrapeFormat, ScrapePlan,

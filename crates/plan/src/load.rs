@@ -2,9 +2,11 @@
 //! latency, a service answers.
 
 mod check;
+mod grpc;
 mod pace;
 mod request;
 mod telemetry;
+mod tunnel;
 
 use std::net::SocketAddr;
 
@@ -15,12 +17,14 @@ use stillwell_units::{Nanos, Seed};
 use crate::ClientTlsPlan;
 
 pub use check::LoadPlanError;
+pub use grpc::{GrpcMessages, GrpcPlan};
 pub use pace::{LoadCurve, LoadPace, LoadStep, Overflow, Spacing};
 pub use request::{BodyPlan, EndpointPlan, RequestPlan};
 pub use telemetry::{
     ReceiverPlan, SpanProtocol, SpanSinkPlan, StatsPagePlan, StatsProtocol, StatsSinkPlan,
     TelemetryPlan, TraceHeaders, TracePlan,
 };
+pub use tunnel::{TunnelPlan, TunnelProtocol};
 
 /// One load: which requests go where, when, over what, until when.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -31,6 +35,9 @@ pub struct LoadPlan {
     pub pace: LoadPace,
     /// How connections are opened and used.
     pub connecting: ConnectingPlan,
+    /// The proxy through which they lead, if any; endpoints are then looked up by
+    /// it.
+    pub tunnel: Option<TunnelPlan>,
     /// How TLS is spoken with endpoints that want it; what is offered by ALPN is
     /// the protocol of the connections.
     pub tls: ClientTlsPlan,
@@ -70,6 +77,9 @@ pub struct ConnectingPlan {
     pub streams: u32,
     /// Whether all are opened before the start, rather than when one is needed.
     pub prefetch: bool,
+    /// Over how long from the start on they are opened, one after the other; zero
+    /// for all at once. None is opened before the start then.
+    pub over: Nanos,
     /// Which of several idle connections is used.
     pub reuse: Reuse,
     /// Requests that one connection carries at most.
@@ -89,6 +99,8 @@ pub enum LoadProtocol {
     Http1,
     /// HTTP/2, by prior knowledge where there is no TLS.
     Http2,
+    /// HTTP/3, over TLS alone.
+    Http3,
 }
 
 impl LoadProtocol {
@@ -98,6 +110,7 @@ impl LoadProtocol {
         match self {
             Self::Http1 => "http1",
             Self::Http2 => "http2",
+            Self::Http3 => "http3",
         }
     }
 }

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use stillwell_units::Seed;
 
 use crate::{
-    CheckPlan, DiskPlan, FileLayout, FileTreePlan, GeneratorPlan, IsolationPlan, ObserverPlan, PhasesPlan,
-    PlacementPlan, Places, SinkPlan, SinkProtocol, StepPlan, SubjectPlan, TransportPlan,
+    CheckPlan, DiskPlan, FileLayout, FileTreePlan, GeneratorPlan, IsolationPlan, ObserverPlan,
+    PhasesPlan, PlacementPlan, Places, SinkPlan, SinkProtocol, StepPlan, SubjectPlan,
+    TransportPlan,
 };
 
 /// Generators, sinks and observers around one subject.

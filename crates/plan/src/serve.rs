@@ -70,6 +70,8 @@ pub enum ServeProtocols {
     Http1,
     /// HTTP/2 alone.
     Http2,
+    /// HTTP/3 alone, over UDP; it goes over TLS alone.
+    Http3,
 }
 
 /// How requests are answered while all is well.

@@ -81,6 +81,8 @@ pub enum Alpn {
     Http1,
     /// HTTP/2.
     Http2,
+    /// HTTP/3, over QUIC alone.
+    Http3,
 }
 
 impl Alpn {
@@ -90,13 +92,14 @@ impl Alpn {
         match self {
             Self::Http1 => "http/1.1",
             Self::Http2 => "h2",
+            Self::Http3 => "h3",
         }
     }
 
     /// The protocol of this name in the handshake.
     #[must_use]
     pub fn of_name(name: &[u8]) -> Option<Self> {
-        let mut all = [Self::Http1, Self::Http2].into_iter();
+        let mut all = [Self::Http1, Self::Http2, Self::Http3].into_iter();
         all.find(|protocol| protocol.name().as_bytes() == name)
     }
 }

@@ -19,9 +19,7 @@ use stillwell_metric::{Shard, SinkShard};
 use stillwell_observer::{Beaten, SamplerHandle};
 use stillwell_plan::{Phase, StepAction, SubjectKind};
 use stillwell_scope::{PartEnd, Scope, Token, clock, explain};
-use stillwell_subject::{
-    Container, ContainerError, Exit, INSPECTOR_STOP, Links, Stopped, Subject,
-};
+use stillwell_subject::{Container, ContainerError, Exit, INSPECTOR_STOP, Links, Stopped, Subject};
 use stillwell_units::{Moment, Nanos};
 
 use crate::conduct::ConductError;

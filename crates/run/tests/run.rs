@@ -8,6 +8,8 @@
 
 #[path = "run/blocks.rs"]
 mod blocks;
+#[path = "run/grpc.rs"]
+mod grpc;
 #[path = "run/load.rs"]
 mod load;
 #[path = "run/rig.rs"]

@@ -7,9 +7,9 @@ use std::rc::Rc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use stillwell_plan::ServerTlsPlan;
+use stillwell_plan::{ClientTlsPlan, ServerTlsPlan};
 use stillwell_scope::{PartError, Place as CpuPlace, Scope, Tasks, Token};
-use stillwell_wire::tls::{ServerTls, TlsError};
+use stillwell_wire::tls::{ClientTls, ServerTls, TlsError};
 use stillwell_wire::{ListenError, Listener, listen};
 use tokio::select;
 use tokio::time::{sleep, timeout};
@@ -50,7 +50,10 @@ pub enum Role {
     RequestSource(Vec<HandedOut>),
     /// It has other services make loads, keeps their results and puts them
     /// together.
-    Distributor,
+    Distributor {
+        /// How TLS is spoken with them, if it is.
+        tls: Option<ClientTlsPlan>,
+    },
 }
 
 /// Why there is no service. The source says what to do about it.
@@ -89,6 +92,12 @@ pub fn bind_service(plan: ServicePlan) -> Result<BoundService, ServiceError> {
     let tls = tls.map_err(|source| ServiceError::Tls {
         source: Box::new(source),
     })?;
+    if let Role::Distributor { tls: Some(tls) } = &plan.role {
+        // What cannot be spoken is told before anybody asks.
+        ClientTls::new(tls).map_err(|source| ServiceError::Tls {
+            source: Box::new(source),
+        })?;
+    }
     let listener = listen::tcp(plan.listen).map_err(|source| ServiceError::Listen { source })?;
     Ok(BoundService {
         address: listener.local_addr().unwrap_or(plan.listen),

@@ -10,7 +10,9 @@ use stillwell_legacy::nighthawk::wire::{
 use stillwell_scope::{Tasks, Token};
 use tokio::select;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::watch;
 
+use crate::bind::Role;
 use crate::grpc::{Call, Channel, ChannelError, Code, Ended};
 use crate::samples::strip_samples;
 use crate::site::Site;
@@ -24,11 +26,24 @@ const EXECUTION_STREAM: &str = "/nighthawk.client.NighthawkService/ExecutionStre
 /// What a service answered, or why it did not.
 type Answer = Box<Result<ExecutionResponse, ChannelError>>;
 
+/// What comes of a service.
+enum Told {
+    /// What it has found so far, because somebody asked.
+    Progress(Box<ExecutionResponse>),
+    /// All.
+    Whole(Answer),
+}
+
+/// The name of the result that tells what was found so far.
+const PROGRESS: &str = "progress";
+
 /// One load by several services.
 struct Distribution {
     services: Vec<Value>,
     answers: Vec<Option<Answer>>,
-    incoming: Receiver<(usize, Answer)>,
+    incoming: Receiver<(usize, Told)>,
+    /// How often somebody has asked for what was found so far.
+    updates: watch::Sender<u64>,
     /// Cancelled where the load is to end early.
     cancelled: Token,
     id: String,
@@ -38,13 +53,14 @@ struct Distribution {
 
 enum Event {
     Request(Option<Vec<u8>>),
-    Answer(Option<(usize, Answer)>),
+    Told(Option<(usize, Told)>),
     Close,
 }
 
 /// `DistributedRequestStream`: each start goes to all of its services at the same
 /// time, and is answered once, when all of them have. A cancellation goes to all
-/// services of the load that is on. Results of a load with an `execution_id` are
+/// services of the load that is on, and so does an update, to which each of those
+/// that are at it still answers by itself. Results of a load with an `execution_id` are
 /// kept, as if they had been stored in the sink, in place of those of an earlier load
 /// of that name; a service that failed is kept with its error.
 pub(crate) async fn stream(site: Rc<Site>, mut call: Call) -> Result<(), Ended> {
@@ -57,21 +73,29 @@ pub(crate) async fn stream(site: Rc<Site>, mut call: Call) -> Result<(), Ended> 
         // All arms are cancel-safe.
         let event = select! {
             biased;
-            answer = next_answer(&mut running) => Event::Answer(answer),
+            told = next_told(&mut running) => Event::Told(told),
             () = site.token.cancelled(), if !is_closing => Event::Close,
             request = call.next(), if is_open => Event::Request(request),
         };
         match event {
             Event::Request(None) => is_open = false,
-            Event::Request(Some(bytes)) => request(&bytes, &mut running)?,
+            Event::Request(Some(bytes)) => request(&site, &bytes, &mut running)?,
             Event::Close => {
                 is_closing = true;
                 if let Some(running) = &running {
                     running.cancelled.cancel();
                 }
             }
-            Event::Answer(None) => {}
-            Event::Answer(Some((number, answer))) => {
+            Event::Told(None) => {}
+            Event::Told(Some((number, Told::Progress(response)))) => {
+                let service = running.as_ref().map(|running| &running.services[number]);
+                let response = response_json(&response);
+                let own = json!({ "service": service, "execution_response": response });
+                let response = json!({ "service_response": [own] });
+                call.send(encode("nighthawk.DistributedResponse", &response)?)
+                    .await?;
+            }
+            Event::Told(Some((number, Told::Whole(answer)))) => {
                 let is_whole = running.as_mut().is_some_and(|running| {
                     running.answers[number] = Some(answer);
                     running.answers.iter().all(Option::is_some)
@@ -84,14 +108,14 @@ pub(crate) async fn stream(site: Rc<Site>, mut call: Call) -> Result<(), Ended> 
     }
 }
 
-async fn next_answer(running: &mut Option<Distribution>) -> Option<(usize, Answer)> {
+async fn next_told(running: &mut Option<Distribution>) -> Option<(usize, Told)> {
     match running {
         Some(running) => running.incoming.recv().await,
         None => std::future::pending().await,
     }
 }
 
-fn request(bytes: &[u8], running: &mut Option<Distribution>) -> Result<(), Ended> {
+fn request(site: &Site, bytes: &[u8], running: &mut Option<Distribution>) -> Result<(), Ended> {
     let invalid = |why: String| Ended::new(Code::InvalidArgument, why);
     let name = "nighthawk.DistributedRequest";
     let request = Schema::own().decode(name, bytes, UnknownFields::Refuse);
@@ -103,13 +127,17 @@ fn request(bytes: &[u8], running: &mut Option<Distribution>) -> Result<(), Ended
                 let why = "Only a single benchmark session is allowed at a time.";
                 return Err(Ended::new(Code::Internal, why));
             }
-            *running = Some(Distribution::start(&start, &request)?);
+            *running = Some(Distribution::start(site, &start, &request)?);
         }
         ExecutionRequest::Cancel => match running {
             Some(running) => running.cancelled.cancel(),
             None => return Err(invalid("there is no load to cancel".to_owned())),
         },
-        ExecutionRequest::Update | ExecutionRequest::Nothing => {
+        ExecutionRequest::Update => match running {
+            Some(running) => running.updates.send_modify(|updates| *updates += 1),
+            None => return Err(invalid("there is no load to tell of".to_owned())),
+        },
+        ExecutionRequest::Nothing => {
             return Err(Ended::new(Code::Internal, "Request is not supported yet."));
         }
     }
@@ -117,7 +145,7 @@ fn request(bytes: &[u8], running: &mut Option<Distribution>) -> Result<(), Ended
 }
 
 impl Distribution {
-    fn start(start: &ExecutionRequest, request: &Value) -> Result<Self, Ended> {
+    fn start(site: &Site, start: &ExecutionRequest, request: &Value) -> Result<Self, Ended> {
         let invalid = |why: &str| Ended::new(Code::InvalidArgument, why);
         let services = request.get("services").and_then(Value::as_array);
         let services = services.cloned().unwrap_or_default();
@@ -133,9 +161,20 @@ impl Distribution {
         let bytes = encode_request(start).map_err(|error| invalid(&error.to_string()))?;
         let (sender, incoming) = channel(addresses.len());
         let (cancelled, mut tasks) = (Token::new(), Tasks::new(SERVICES_MAX));
+        let updates = watch::Sender::new(0);
+        let tls = match &site.role {
+            Role::Distributor { tls } => tls.as_ref(),
+            _ => None,
+        };
         for (number, address) in addresses.into_iter().enumerate() {
-            let (sender, cancelled) = (sender.clone(), cancelled.clone());
-            tasks.spawn(ask(number, address, bytes.clone(), cancelled, sender));
+            let asked = Asked {
+                number,
+                start: bytes.clone(),
+                cancelled: cancelled.clone(),
+                updates: updates.subscribe(),
+                told: sender.clone(),
+            };
+            tasks.spawn(asked.ask(Channel::new(&address, tls)));
         }
         let id = match start {
             ExecutionRequest::Start(options) => options.execution_id.clone(),
@@ -145,6 +184,7 @@ impl Distribution {
             answers: services.iter().map(|_| None).collect(),
             services,
             incoming,
+            updates,
             cancelled,
             id: id.unwrap_or_default(),
             tasks,
@@ -199,42 +239,63 @@ fn failure(code: u32, service: &Value, message: &str, id: &str) -> ExecutionResp
     }
 }
 
-/// Has the service at `address` make the load.
-async fn ask(
+/// A service that is to make the load.
+struct Asked {
     number: usize,
-    address: String,
     start: Vec<u8>,
     cancelled: Token,
-    answers: Sender<(usize, Answer)>,
-) {
-    let answer = Box::new(ask_one(&address, &start, &cancelled).await);
-    // Nobody wants to know where the stream has ended.
-    drop(answers.send((number, answer)).await);
+    updates: watch::Receiver<u64>,
+    told: Sender<(usize, Told)>,
 }
 
-async fn ask_one(
-    address: &str,
-    start: &[u8],
-    cancelled: &Token,
-) -> Result<ExecutionResponse, ChannelError> {
-    let channel = Channel::new(address, None)?;
-    let mut call = channel
-        .call(EXECUTION_STREAM, &[("stillwell-samples", "1")])
-        .await?;
-    call.send(start);
-    let mut is_cancelled = false;
-    let bytes = loop {
-        // Both arms are cancel-safe.
-        select! {
-            bytes = call.next() => break bytes?,
-            () = cancelled.cancelled(), if !is_cancelled => {
-                is_cancelled = true;
-                if let Ok(bytes) = encode_request(&ExecutionRequest::Cancel) {
-                    call.send(&bytes);
+impl Asked {
+    async fn ask(mut self, channel: Result<Channel, ChannelError>) {
+        let answer = match channel {
+            Ok(channel) => self.ask_over(&channel).await,
+            Err(error) => Err(error),
+        };
+        self.tell(Told::Whole(Box::new(answer))).await;
+    }
+
+    async fn tell(&self, told: Told) {
+        // Nobody wants to know where the stream has ended.
+        drop(self.told.send((self.number, told)).await);
+    }
+
+    async fn ask_over(&mut self, channel: &Channel) -> Result<ExecutionResponse, ChannelError> {
+        let mut call = channel
+            .call(EXECUTION_STREAM, &[("stillwell-samples", "1")])
+            .await?;
+        call.send(&self.start);
+        let (mut is_cancelled, mut is_watched) = (false, true);
+        loop {
+            // All arms are cancel-safe.
+            let request = select! {
+                bytes = call.next() => {
+                    let response = answered(bytes?)?;
+                    if !is_progress(&response) {
+                        return Ok(response);
+                    }
+                    self.tell(Told::Progress(Box::new(response))).await;
+                    continue;
                 }
+                () = self.cancelled.cancelled(), if !is_cancelled => {
+                    is_cancelled = true;
+                    ExecutionRequest::Cancel
+                }
+                changed = self.updates.changed(), if is_watched => {
+                    is_watched = changed.is_ok();
+                    ExecutionRequest::Update
+                }
+            };
+            if let Ok(bytes) = encode_request(&request) {
+                call.send(&bytes);
             }
         }
-    };
+    }
+}
+
+fn answered(bytes: Option<Vec<u8>>) -> Result<ExecutionResponse, ChannelError> {
     let silent = || {
         Ended::new(
             Code::Internal,
@@ -243,6 +304,15 @@ async fn ask_one(
     };
     let response = decode_response(&bytes.ok_or_else(silent)?);
     Ok(response.map_err(|error| Ended::new(Code::Internal, error.to_string()))?)
+}
+
+/// Whether a service tells what it has found so far, rather than all.
+fn is_progress(response: &ExecutionResponse) -> bool {
+    let results = response
+        .output
+        .as_ref()
+        .map(|output| output.results.as_slice());
+    matches!(results, Some([only]) if only.name == PROGRESS)
 }
 
 /// `HOST:PORT` of an address of Envoy.

@@ -5,7 +5,8 @@
 //!   [`BoundService::start`] then answers calls until its scope ends;
 //! * [`Executor`]: who makes the loads. It runs on a thread of its own, one load at
 //!   a time, as Nighthawk's service has it;
-//! * [`Channel`], [`ClientCall`]: the other side of a call.
+//! * [`Channel`], [`ClientCall`]: the other side of a call;
+//! * [`reflected_files`]: what a server tells of a service of its own.
 //!
 //! What is served is a matter of [`Role`]: making loads, handing requests out, or
 //! having several services make one load and putting their results together.
@@ -26,5 +27,6 @@ mod store;
 pub use bind::{BoundService, Role, ServiceError, ServicePlan, bind_service};
 pub use executor::{Executor, Task};
 pub use grpc::{Channel, ChannelError, ClientCall, Code, Ended};
+pub use reflection::{ReflectionError, reflected_files};
 pub use requests::HandedOut;
 pub use samples::{SAMPLES, attach_samples, merge_responses};

@@ -1,6 +1,8 @@
 //! Reflection in its two versions, which differ only in their names: which services
 //! there are, and what their messages look like.
 
+mod ask;
+
 use std::rc::Rc;
 
 use serde_json::{Value, json};
@@ -8,6 +10,8 @@ use stillwell_legacy::nighthawk::wire::{Schema, UnknownFields};
 
 use crate::grpc::{Call, Code, Ended};
 use crate::site::Site;
+
+pub use ask::{ReflectionError, reflected_files};
 
 /// `ServerReflectionInfo` of the package `grpc.reflection.VERSION`.
 pub(crate) async fn info(

@@ -47,7 +47,7 @@ impl Site {
             "" | HEALTH | REFLECTION | REFLECTION_ALPHA => true,
             SERVICE => matches!(self.role, Role::TrafficGenerator),
             REQUEST_SOURCE => matches!(self.role, Role::RequestSource(_)),
-            DISTRIBUTOR | SINK => matches!(self.role, Role::Distributor),
+            DISTRIBUTOR | SINK => matches!(self.role, Role::Distributor { .. }),
             _ => false,
         }
     }

@@ -3,7 +3,8 @@
 //! What an answer is, is decided without I/O: [`conversation`] reads requests of
 //! HTTP/1.1, [`service`] decides, [`outbox`] keeps answers in order until they
 //! are due; [`http2`] does the first and the last for HTTP/2; [`connection`]
-//! moves the bytes of either.
+//! moves the bytes of either. [`http3`] does the same for HTTP/3, whose connections
+//! [`quic`] serves.
 
 mod admin;
 mod answers;
@@ -13,8 +14,11 @@ mod conversation;
 mod counts;
 mod date;
 mod http2;
+mod http3;
 mod outbox;
+mod quic;
 mod request;
+mod sending;
 mod service;
 mod talk;
 

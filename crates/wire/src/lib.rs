@@ -9,6 +9,7 @@
 //!   makes them the runtime's own by tokio's `from_std`.
 //!   [`SocketFile`] takes a Unix socket's file away again.
 //! * [`tls`]: the same connections over TLS, either side, by rustls.
+//! * [`quic`]: connections over UDP, either side, by quinn's state machine.
 //! * [`Connection`], [`Listener`], [`Stream`]: connections and a listener of either kind, for
 //!   loops that do not care.
 //!
@@ -20,6 +21,7 @@ pub mod dial;
 mod either;
 pub mod listen;
 mod listener;
+pub mod quic;
 mod socket_file;
 mod stream;
 mod timer;

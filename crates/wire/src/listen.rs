@@ -87,6 +87,35 @@ pub fn udp(address: SocketAddr) -> Result<std::net::UdpSocket, ListenError> {
     bound().map_err(ListenError::at(address))
 }
 
+/// As many sockets as [`udp`] makes as are asked for, all on `address`: the kernel
+/// gives all of one sender's datagrams to one of them.
+///
+/// # Errors
+/// [`ListenError`] with the kernel's answer.
+pub fn udp_shared(
+    address: SocketAddr,
+    count: u16,
+) -> Result<Vec<std::net::UdpSocket>, ListenError> {
+    // The first one comes alone: else one that is not ours would be shared with.
+    let first = udp(address)?;
+    if count <= 1 {
+        return Ok(vec![first]);
+    }
+    let bound = || {
+        let address = first.local_addr()?;
+        drop(first);
+        let one = || {
+            let socket = new_socket(Domain::for_address(address), Type::DGRAM)?;
+            enlarge(&socket);
+            socket.set_reuse_port(true)?;
+            socket.bind(&address.into())?;
+            Ok(socket.into())
+        };
+        (0..count).map(|_| one()).collect::<io::Result<Vec<_>>>()
+    };
+    bound().map_err(ListenError::at(address))
+}
+
 /// Listens for connections on a Unix socket at `path`. A socket that nobody
 /// listens on any more is replaced; any other file stays.
 ///

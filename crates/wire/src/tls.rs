@@ -18,6 +18,7 @@ pub use client::ClientTls;
 pub use failure::{HandshakeError, HandshakeFailure};
 pub use server::ServerTls;
 pub use stream::{Handshake, TlsStream};
+pub(crate) use suites::name_of as suite_name;
 
 use std::path::PathBuf;
 
@@ -88,6 +89,11 @@ pub enum TlsError {
     /// No suite is left for the versions, or no version at all.
     #[error("no cipher suite is left for the versions of TLS that are asked for")]
     NothingLeft,
+    /// QUIC, and no TLS 1.3.
+    #[error(
+        "HTTP/3 needs TLS 1.3 and one of its cipher suites, which are not among those asked for"
+    )]
+    NoTls13,
     /// A name that no certificate can carry.
     #[error("`{name}` is neither a host name nor an address")]
     ServerName {

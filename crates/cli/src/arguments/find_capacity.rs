@@ -9,8 +9,9 @@ use stillwell_report::load::LoadFormat;
 use stillwell_units::{ByteRate, EventRate, Nanos, Seed, float_from_u64};
 
 use super::load::{
-    Concurrency, LoadArguments, LoadConnectingArguments, LoadRate, LoadRequestArguments,
-    LoadShapeArguments, LoadStatsArguments, LoadTlsArguments, LoadTraceArguments, ProtocolName,
+    Concurrency, LoadArguments, LoadConnectingArguments, LoadGrpcArguments, LoadRate,
+    LoadRequestArguments, LoadShapeArguments, LoadStatsArguments, LoadTlsArguments,
+    LoadTraceArguments, LoadTunnelArguments, ProtocolName,
 };
 
 const NOTES: &str = "\
@@ -100,9 +101,13 @@ pub(crate) struct FindCapacityArguments {
     #[command(flatten)]
     pub(crate) request: LoadRequestArguments,
     #[command(flatten)]
+    pub(crate) grpc: LoadGrpcArguments,
+    #[command(flatten)]
     pub(crate) connecting: LoadConnectingArguments,
     #[command(flatten)]
     pub(crate) tls: LoadTlsArguments,
+    #[command(flatten)]
+    pub(crate) tunnel: LoadTunnelArguments,
     /// Seed of everything random: a whole number
     #[arg(long, default_value = "1")]
     pub(crate) seed: Seed,
@@ -131,7 +136,8 @@ pub(crate) struct NighthawkAdaptiveArguments {
     /// The session: an AdaptiveLoadSessionSpec as text proto, or as JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) spec_file: PathBuf,
-    /// Where the AdaptiveLoadSessionOutput goes, as JSON
+    /// Where the AdaptiveLoadSessionOutput goes, as text proto, or as JSON where the
+    /// name ends in .json
     #[arg(long, value_name = "FILE")]
     pub(crate) output_file: PathBuf,
 }
@@ -153,8 +159,10 @@ pub(crate) fn load_arguments(arguments: &FindCapacityArguments) -> LoadArguments
         closed_loop: false,
         shape: arguments.shape.clone(),
         request: arguments.request.clone(),
+        grpc: arguments.grpc.clone(),
         connecting: arguments.connecting.clone(),
         tls: arguments.tls.clone(),
+        tunnel: arguments.tunnel.clone(),
         stats: LoadStatsArguments::default(),
         trace: LoadTraceArguments::default(),
         termination_predicate: Vec::new(),

@@ -10,6 +10,7 @@ use stillwell_report::load::LoadFormat;
 use stillwell_run::AddressFamily;
 use stillwell_units::{Nanos, Seed};
 
+pub(crate) use self::grpc::{LoadGrpcArguments, Streaming};
 pub(crate) use self::nighthawk::{
     NighthawkClientArguments, NighthawkIdle, NighthawkPredicate, NighthawkProtocol,
     NighthawkRequest, NighthawkShape, NighthawkTarget, NighthawkTelling, NighthawkVerbosity,
@@ -17,11 +18,14 @@ pub(crate) use self::nighthawk::{
 pub(crate) use self::rate::LoadRate;
 pub(crate) use self::stats::LoadStatsArguments;
 pub(crate) use self::trace::{LoadTraceArguments, SpanSink};
+pub(crate) use self::tunnel::LoadTunnelArguments;
 
+mod grpc;
 mod nighthawk;
 mod rate;
 mod stats;
 mod trace;
+mod tunnel;
 
 const NOTES: &str = "\
 Rates:
@@ -56,6 +60,11 @@ Files of requests:
       - header: { key: \":path\", value: /in }
       json_body: '{\"a\": 1}'
     - request_body_size: 1000
+
+gRPC:
+  stillwell load --grpc-method helloworld.Greeter/SayHello --grpc-json '{\"name\": \"a\"}' http://HOST:50051
+A call that ends with another status than OK counts as the answer of HTTP that says
+as much, such as status_5xx for UNAVAILABLE; statuses are told by name as well.
 
 Exit codes:
   0        it ran
@@ -101,7 +110,7 @@ pub(crate) struct LoadArguments {
     /// What is spoken on connections
     #[arg(short, long, value_enum, default_value_t = ProtocolName::Http1)]
     pub(crate) protocol: ProtocolName,
-    /// Requests at once on each connection, with --protocol http2
+    /// Requests at once on each connection, with --protocol http2 or http3
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) streams: u32,
     /// Have a rate wait for answers: no more than it is sent, nothing queues up, and
@@ -134,9 +143,13 @@ pub(crate) struct LoadArguments {
     #[command(flatten)]
     pub(crate) request: LoadRequestArguments,
     #[command(flatten)]
+    pub(crate) grpc: LoadGrpcArguments,
+    #[command(flatten)]
     pub(crate) connecting: LoadConnectingArguments,
     #[command(flatten)]
     pub(crate) tls: LoadTlsArguments,
+    #[command(flatten)]
+    pub(crate) tunnel: LoadTunnelArguments,
     #[command(flatten)]
     pub(crate) stats: LoadStatsArguments,
     #[command(flatten)]
@@ -211,6 +224,10 @@ pub(crate) struct LoadConnectingArguments {
     /// --connect-late is given
     #[arg(long, conflicts_with = "connect_late")]
     pub(crate) prefetch_connections: bool,
+    /// Open connections one after the other over TIME from the start on, as users
+    /// come in: the last one at its end
+    #[arg(long, value_name = "TIME", value_parser = above_zero, conflicts_with_all = ["connect_late", "prefetch_connections"])]
+    pub(crate) connect_over: Option<Nanos>,
     /// Requests that one connection carries at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_requests_per_connection: Option<u64>,
@@ -264,6 +281,9 @@ pub(crate) enum ProtocolName {
     /// HTTP/2.
     #[value(alias = "h2")]
     Http2,
+    /// HTTP/3, with targets at https://.
+    #[value(alias = "h3")]
+    Http3,
 }
 
 impl From<ProtocolName> for LoadProtocol {
@@ -271,6 +291,7 @@ impl From<ProtocolName> for LoadProtocol {
         match name {
             ProtocolName::Http1 => Self::Http1,
             ProtocolName::Http2 => Self::Http2,
+            ProtocolName::Http3 => Self::Http3,
         }
     }
 }

@@ -179,6 +179,8 @@ pub(crate) enum ServeVersions {
     Http1,
     /// HTTP/2 alone.
     Http2,
+    /// HTTP/3 alone, over UDP; it goes over TLS alone.
+    Http3,
 }
 
 /// What `nighthawk_test_server` takes: this program called by that name.

@@ -46,6 +46,19 @@ pub(crate) struct ServiceArguments {
     /// Let only those in whose certificate comes from an authority in FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) client_ca: Vec<PathBuf>,
+    /// As a distributor, speak TLS with the services that make the load
+    #[arg(long)]
+    pub(crate) services_tls: bool,
+    /// Take certificates of services that come from an authority in FILE, too;
+    /// repeatable
+    #[arg(long, value_name = "FILE", requires = "services_tls")]
+    pub(crate) services_ca: Vec<PathBuf>,
+    /// The certificate that is shown to services, in PEM, its own first
+    #[arg(long, value_name = "FILE", requires_all = ["services_tls", "services_key"])]
+    pub(crate) services_certificate: Option<PathBuf>,
+    /// Its key, in PEM
+    #[arg(long, value_name = "FILE", requires = "services_certificate")]
+    pub(crate) services_key: Option<PathBuf>,
 }
 
 /// What a service does.

@@ -3,11 +3,13 @@
 mod check;
 mod endpoint;
 mod fill;
+mod grpc;
 mod listed;
 pub(crate) mod nighthawk;
 mod plan;
 mod source;
 mod telemetry;
+mod tunnel;
 
 use stillwell_legacy::nighthawk::CommandLineOptions;
 use stillwell_plan::LoadPlan;
@@ -27,7 +29,6 @@ use crate::progress::LoadTeller;
 use crate::signals;
 
 pub(crate) fn run(arguments: &LoadArguments, paint: &Paint) -> Result<Exit, CommandError> {
-    let usage = |error: anyhow::Error| CommandError::new(Exit::Usage, error);
     let seed = match arguments.seed {
         Some(seed) => seed,
         None => random_seed().map_err(|error| CommandError::new(Exit::CouldNotRun, error))?,
@@ -37,7 +38,7 @@ pub(crate) fn run(arguments: &LoadArguments, paint: &Paint) -> Result<Exit, Comm
         network: None,
     };
     let job = Job {
-        plan: plan::plan(arguments, seed).map_err(usage)?,
+        plan: plan::plan(arguments, seed).map_err(not_planned)?,
         seed,
         family: arguments.connecting.address_family.into(),
         places: arguments.cpus.iter().map(place).collect(),
@@ -123,6 +124,15 @@ impl Job<'_> {
         }
         target
     }
+}
+
+/// Most often that is what was typed.
+fn not_planned(error: anyhow::Error) -> CommandError {
+    let exit = match grpc::is_unreachable(&error) {
+        true => Exit::CouldNotRun,
+        false => Exit::Usage,
+    };
+    CommandError::new(exit, error)
 }
 
 fn random_seed() -> anyhow::Result<Seed> {

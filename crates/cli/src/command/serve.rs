@@ -189,6 +189,7 @@ fn plan(arguments: &ServeArguments) -> Result<ServePlan, CommandError> {
             ServeVersions::Auto => ServeProtocols::Auto,
             ServeVersions::Http1 => ServeProtocols::Http1,
             ServeVersions::Http2 => ServeProtocols::Http2,
+            ServeVersions::Http3 => ServeProtocols::Http3,
         },
         answer: AnswerPlan {
             filters: FilterSet::ALL,
@@ -213,6 +214,12 @@ fn plan(arguments: &ServeArguments) -> Result<ServePlan, CommandError> {
 
 /// An answer that has no body has none of any length.
 fn check(arguments: &ServeArguments) -> anyhow::Result<()> {
+    let has_tls = arguments.tls.is_some() || arguments.certificate.is_some();
+    if arguments.protocol == ServeVersions::Http3 && !has_tls {
+        bail!(
+            "--protocol http3 goes over TLS alone: add --tls self-signed, or --certificate and --key"
+        );
+    }
     let status = arguments.status;
     if !matches!(status, 204 | 304) {
         return Ok(());
@@ -268,6 +275,7 @@ fn tls(arguments: &ServeArguments) -> Option<ServerTlsPlan> {
             ServeVersions::Auto => vec![Alpn::Http2, Alpn::Http1],
             ServeVersions::Http1 => vec![Alpn::Http1],
             ServeVersions::Http2 => vec![Alpn::Http2],
+            ServeVersions::Http3 => vec![Alpn::Http3],
         },
         client_roots: arguments.client_ca.clone(),
         resumption: !arguments.no_session_resumption,

@@ -1,7 +1,7 @@
 //! `stillwell service`.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
@@ -9,7 +9,10 @@ use anyhow::Context;
 use clap::Parser;
 use stillwell_legacy::nighthawk::CommandLineOptions;
 use stillwell_legacy::nighthawk::wire::ExecutionResponse;
-use stillwell_plan::{Alpn, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites};
+use stillwell_plan::{
+    Alpn, ClientTlsPlan, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites,
+    Verification,
+};
 use stillwell_scope::{Scope, Token};
 use stillwell_service::{
     BoundService, Executor, HandedOut, Role, ServiceError, ServicePlan, Task, bind_service,
@@ -34,8 +37,12 @@ pub(crate) fn run(arguments: &ServiceArguments) -> Result<Exit, CommandError> {
     let plan = ServicePlan {
         listen: arguments.listen,
         tls: tls(arguments),
-        role: role(arguments.service, arguments.requests.as_deref())
-            .map_err(|error| CommandError::new(Exit::Usage, error))?,
+        role: role(
+            arguments.service,
+            arguments.requests.as_deref(),
+            services_tls(arguments),
+        )
+        .map_err(|error| CommandError::new(Exit::Usage, error))?,
     };
     let is_secure = plan.tls.is_some();
     if !is_secure && !arguments.client_ca.is_empty() {
@@ -90,7 +97,7 @@ fn conduct_as_nighthawk(arguments: &NighthawkServiceArguments) -> Result<Exit, C
     let plan = ServicePlan {
         listen: listen.map_err(|why| usage(anyhow::anyhow!("--listen: {why}")))?,
         tls: None,
-        role: role(arguments.service, None).map_err(usage)?,
+        role: role(arguments.service, None, None).map_err(usage)?,
     };
     warn_of_strangers(plan.listen);
     let service = bind_service(plan).map_err(refused)?;
@@ -152,13 +159,41 @@ impl Executor for Loads {
     }
 }
 
-fn role(role: ServiceRole, requests: Option<&Path>) -> anyhow::Result<Role> {
+/// How a distributor speaks with its services.
+fn services_tls(arguments: &ServiceArguments) -> Option<ClientTlsPlan> {
+    let file = |path: &PathBuf| PemSource::File(path.clone());
+    let identity = (&arguments.services_certificate, &arguments.services_key);
+    arguments.services_tls.then(|| ClientTlsPlan {
+        verification: Verification::Roots {
+            extra: arguments.services_ca.clone(),
+            public: true,
+        },
+        identity: match identity {
+            (Some(certificates), Some(key)) => Some(TlsIdentity {
+                certificates: file(certificates),
+                key: file(key),
+            }),
+            _ => None,
+        },
+        alpn: vec![Alpn::Http2],
+        ..ClientTlsPlan::default()
+    })
+}
+
+fn role(
+    role: ServiceRole,
+    requests: Option<&Path>,
+    tls: Option<ClientTlsPlan>,
+) -> anyhow::Result<Role> {
+    if tls.is_some() && role != ServiceRole::Distributor {
+        anyhow::bail!("--services-tls is for --service distributor");
+    }
     if requests.is_some() && role != ServiceRole::DummyRequestSource {
         anyhow::bail!("--requests is for --service dummy-request-source");
     }
     Ok(match role {
         ServiceRole::TrafficGeneratorService => Role::TrafficGenerator,
-        ServiceRole::Distributor => Role::Distributor,
+        ServiceRole::Distributor => Role::Distributor { tls },
         ServiceRole::DummyRequestSource => Role::RequestSource(match requests {
             Some(path) => {
                 let text = std::fs::read_to_string(path);

@@ -5,6 +5,8 @@
 pub(crate) mod ends;
 #[path = "both_ends/haproxy.rs"]
 mod haproxy;
+#[path = "both_ends/http3.rs"]
+mod http3;
 #[path = "both_ends/nginx.rs"]
 mod nginx;
 #[path = "both_ends/recording.rs"]

@@ -263,11 +263,11 @@ fn session(url: &str, initial: u32) -> String {
     )
 }
 
-fn adaptive(folder: &std::path::Path, spec: &str) -> (Finished, String) {
+fn adaptive(folder: &std::path::Path, spec: &str, told: &str) -> (Finished, String) {
     let (name, input, output) = (
         folder.join("nighthawk_adaptive_load_client"),
         folder.join("spec.textproto"),
-        folder.join("output.json"),
+        folder.join(told),
     );
     if !name.exists() {
         std::os::unix::fs::symlink(STILLWELL, &name).unwrap();
@@ -288,7 +288,7 @@ fn adaptive(folder: &std::path::Path, spec: &str) -> (Finished, String) {
 fn a_session_of_nighthawks_finds_a_rate_that_held() {
     let (_server, url) = serve(&["--rate-limit=400/s", "--rate-limit-burst=4"]);
     let folder = tempfile::tempdir().unwrap();
-    let (ended, text) = adaptive(folder.path(), &session(&url, 100));
+    let (ended, text) = adaptive(folder.path(), &session(&url, 100), "output.json");
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let output: Value = serde_json::from_str(&text).unwrap();
     let results = output["adjusting_stage_results"].as_array().unwrap();
@@ -317,7 +317,7 @@ fn a_session_of_nighthawks_finds_a_rate_that_held() {
 fn a_session_that_cannot_be_is_told_why() {
     let (_server, url) = serve(&["--error-rate=1"]);
     let folder = tempfile::tempdir().unwrap();
-    let (ended, text) = adaptive(folder.path(), &session(&url, 50));
+    let (ended, text) = adaptive(folder.path(), &session(&url, 50), "output.textproto");
     assert_eq!(ended.code, 1);
     assert!(
         ended.stderr.contains("do not hold at the first rate"),
@@ -325,19 +325,23 @@ fn a_session_that_cannot_be_is_told_why() {
         ended.stderr
     );
     // The load that was made is there all the same.
-    assert!(text.contains("adjusting_stage_results"), "{text}");
+    assert!(text.starts_with("adjusting_stage_results {\n"), "{text}");
+    assert!(
+        text.contains("\n    metric_id: \"nighthawk.builtin/success-rate\"\n"),
+        "{text}"
+    );
     let spec = session(&url, 50).replace("success-rate", "p99");
-    let (ended, _) = adaptive(folder.path(), &spec);
+    let (ended, _) = adaptive(folder.path(), &spec, "output.json");
     assert_eq!(ended.code, 1);
     assert!(
         ended.stderr.contains("metric_spec.metric_name"),
         "{}",
         ended.stderr
     );
-    let (ended, _) = adaptive(folder.path(), "nonsense");
+    let (ended, _) = adaptive(folder.path(), "nonsense", "output.json");
     assert_eq!(ended.code, 1);
     assert!(
-        ended.stderr.contains("a colon or a brace is missing"),
+        ended.stderr.contains("has no field `nonsense`"),
         "{}",
         ended.stderr
     );

@@ -4,6 +4,8 @@
 mod certificates;
 #[path = "load/flags.rs"]
 pub(crate) mod flags;
+#[path = "load/grpc.rs"]
+mod grpc;
 #[path = "load/idle.rs"]
 mod idle;
 #[path = "load/odd.rs"]

@@ -446,6 +446,85 @@ fn results_of_several_services_are_put_together() {
     });
 }
 
+/// Over TLS; each service tells how far it is, and both are cancelled.
+#[test]
+fn a_distributor_passes_updates_and_cancellations_on_over_tls() {
+    let target = Listening::target(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let pem = folder.path().join("pem").display().to_string();
+    let words = ["--tls", "self-signed", "--tls-certificate-out", &pem];
+    let service = Listening::service(&words);
+    let words = ["--service", "distributor", "--services-tls"];
+    let stranger = Listening::service(&words);
+    let knowing = Listening::service(&[&words[..], &["--services-ca", &pem]].concat());
+    let schema = Schema::own();
+    let message = |own: &ExecutionRequest| {
+        let name = "nighthawk.client.ExecutionRequest";
+        let own = schema.decode(name, &encode_request(own).unwrap(), UnknownFields::Refuse);
+        let (host, port) = service.1.split_once(':').unwrap();
+        let port: u16 = port.parse().unwrap();
+        let address = json!({ "socket_address": { "address": host, "port_value": port } });
+        let request = json!({ "execution_request": own.unwrap(), "services": [address] });
+        schema
+            .encode("nighthawk.DistributedRequest", &request)
+            .unwrap()
+    };
+    let begin = ExecutionRequest::Start(Box::new(endless(&target)));
+    let path = "/nighthawk.NighthawkDistributor/DistributedRequestStream";
+    wait_for(async {
+        let next = async |call: &mut ClientCall| {
+            let bytes = call.next().await.unwrap().unwrap();
+            let name = "nighthawk.DistributedResponse";
+            let own = schema.decode(name, &bytes, UnknownFields::Refuse);
+            own.unwrap()["service_response"][0].take()
+        };
+        let channel = Channel::new(&stranger.1, None).unwrap();
+        let mut call = channel.call(path, &[]).await.unwrap();
+        call.send(&message(&begin));
+        let refused = next(&mut call).await;
+        let why = refused["error"]["message"].as_str().unwrap();
+        assert!(why.contains("authority that is not known"), "{refused}");
+
+        let channel = Channel::new(&knowing.1, None).unwrap();
+        let mut call = channel.call(path, &[]).await.unwrap();
+        call.send(&message(&begin));
+        for request in [ExecutionRequest::Update, ExecutionRequest::Update] {
+            call.send(&message(&request));
+            let mut told = next(&mut call).await;
+            let told = response_of_json(told["execution_response"].take()).unwrap();
+            assert_eq!(result(&told).name, "progress");
+        }
+        call.send(&message(&ExecutionRequest::Cancel));
+        let mut whole = next(&mut call).await;
+        let whole = response_of_json(whole["execution_response"].take()).unwrap();
+        assert_eq!(result(&whole).name, "global");
+        call.send(&message(&ExecutionRequest::Update));
+        assert_eq!(end_of(&mut call).await.code, Code::InvalidArgument);
+    });
+    // What cannot be read is told before anybody asks.
+    let words = [
+        "service",
+        "--service",
+        "distributor",
+        "--services-tls",
+        "--services-ca",
+        "/nowhere",
+    ];
+    let ended = Process::start(Command::new(STILLWELL).args(words)).finish(LONG);
+    assert!(
+        ended.code == 2 && ended.stderr.contains("/nowhere"),
+        "{}",
+        ended.stderr
+    );
+    let words = ["service", "--services-tls"];
+    let ended = Process::start(Command::new(STILLWELL).args(words)).finish(LONG);
+    assert!(
+        ended.stderr.contains("is for --service distributor"),
+        "{}",
+        ended.stderr
+    );
+}
+
 #[test]
 fn nighthawks_client_has_a_service_make_its_load() {
     let (target, service) = (Listening::target(&[]), Listening::service(&[]));

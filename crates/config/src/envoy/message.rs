@@ -14,6 +14,24 @@ use super::{check_type, filters, named, read_socket_address, requests, stats_sin
 use crate::Diagnostics;
 use crate::files::Disk;
 
+/// Options that have no effect here, and are refused by name.
+const HTTP3_UNUSED: [&str; 4] = [
+    "override_stream_error_on_invalid_http_message",
+    "allow_extended_connect",
+    "allow_metadata",
+    "disable_qpack",
+];
+const QUIC_UNUSED: [&str; 8] = [
+    "initial_stream_window_size",
+    "initial_connection_window_size",
+    "num_timeouts_to_trigger_port_migration",
+    "connection_keepalive",
+    "connection_options",
+    "client_connection_options",
+    "idle_network_timeout",
+    "max_packet_length",
+];
+
 /// A message of Envoy as it stands on a command line: JSON, whose keys need no
 /// quotes, or YAML in one line. Fields may be named in camel case, and messages
 /// by their types of version 2 or 3.
@@ -70,6 +88,27 @@ impl EnvoyMessage {
         self.read(|reader, node| {
             let map = reader.map(node, &Keys::new("bind configuration", &["source_address"]))?;
             read_socket_address(reader, map.required("source_address")?, "TCP")
+        })
+    }
+
+    /// How many requests at once `Http3ProtocolOptions` allow on one connection, where
+    /// they say so.
+    ///
+    /// # Errors
+    /// Every mistake in it, and every option that has no effect here, with its place.
+    pub fn http3_streams_max(&self) -> Result<Option<u32>, Diagnostics> {
+        self.read(|reader, node| {
+            let keys = Keys::new("HTTP/3 options", &["@type", "quic_protocol_options"]);
+            let map = reader.map(node, &keys.known(&HTTP3_UNUSED))?;
+            let Some(quic) = map.take("quic_protocol_options") else {
+                return Some(None);
+            };
+            let keys = Keys::new("QUIC options", &["max_concurrent_streams"]);
+            let map = reader.map(quic, &keys.known(&QUIC_UNUSED))?;
+            match map.take("max_concurrent_streams") {
+                Some(node) => reader.whole(node, 1, u32::MAX).map(Some),
+                None => Some(None),
+            }
         })
     }
 

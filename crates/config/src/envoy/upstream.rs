@@ -36,9 +36,21 @@ pub fn upstream_tls() -> ClientTlsPlan {
 }
 
 pub(super) fn read_transport_socket(reader: &Reader, node: &Node) -> Option<ClientTlsPlan> {
-    let names = ["envoy.transport_sockets.tls", "tls"];
-    let (_, config) = named(reader, node, "transport socket", &names)?;
-    read_context(reader, required(reader, node, config)?)
+    let names = [
+        "envoy.transport_sockets.tls",
+        "tls",
+        "envoy.transport_sockets.quic",
+        "quic",
+    ];
+    let (name, config) = named(reader, node, "transport socket", &names)?;
+    let config = required(reader, node, config)?;
+    if !name.ends_with("quic") {
+        return read_context(reader, config);
+    }
+    let keys = Keys::new("transport socket", &["@type", "upstream_tls_context"]);
+    let map = reader.map(config, &keys)?;
+    check_type(reader, &map, &["QuicUpstreamTransport"]);
+    read_context(reader, map.required("upstream_tls_context")?)
 }
 
 pub(super) fn read_context(reader: &Reader, node: &Node) -> Option<ClientTlsPlan> {
@@ -162,7 +174,7 @@ mod tests {
     fn what_is_not_understood_is_named() {
         let in_context = |text: &str| format!("{{name: tls, typed_config: {text}}}");
         for (text, says) in [
-            ("{name: quic}".to_owned(), "unknown transport socket `quic`"),
+            ("{name: raw}".to_owned(), "unknown transport socket `raw`"),
             ("{name: tls}".to_owned(), "`typed_config` is missing"),
             (
                 in_context("{allow_renegotiation: true}"),

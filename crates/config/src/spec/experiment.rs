@@ -14,8 +14,8 @@ use stillwell_units::Seed;
 use super::generator::{self, GeneratorSpec};
 use super::subject::{self, STOP_DEFAULT, SubjectSpec};
 use super::{
-    Door, PROBE_DEFAULT, check, contender, course, design, disk, goal, network, observe, operating_point,
-    phases, placement, sink, stopping, timeline, variant,
+    Door, PROBE_DEFAULT, check, contender, course, design, disk, goal, network, observe,
+    operating_point, phases, placement, sink, stopping, timeline, variant,
 };
 use crate::matrix;
 use crate::schema::{Element, Shape, optional, required};

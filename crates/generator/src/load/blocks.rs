@@ -94,6 +94,7 @@ impl BlockLine {
         let endpoint = &plan.endpoints[0];
         let endpoint = Endpoint {
             address: endpoint.address.clone(),
+            ask: None,
             tls_host: endpoint.tls_host.clone(),
             requests: Vec::new(),
         };
@@ -104,6 +105,7 @@ impl BlockLine {
                 plan: Arc::new(plan),
                 endpoints: Arc::new([endpoint]),
                 tls: self.tls.as_ref().map(ClientTls::for_worker),
+                proxy: None,
                 share: Share::WHOLE,
                 shard: Arc::new(shard),
                 shards: Vec::new(),

@@ -1,14 +1,19 @@
 //! Requests, laid out byte for byte before the load begins.
 
-use stillwell_http::h2::RequestBlock;
+use bytes::Bytes;
+use stillwell_http::h2::{BodyLength, RequestBlock};
+use stillwell_http::h3::{self, write_data_head};
 use stillwell_http::{HeadError, RequestTemplate, Scheme};
 use stillwell_payload::{BlockSet, BuildError};
 use stillwell_plan::{
-    Alpn, BodyPlan, ClientTlsPlan, EndpointPlan, LoadPlan, LoadPlanError, LoadProtocol, RequestPlan,
+    Alpn, BodyPlan, ClientTlsPlan, EndpointPlan, GrpcMessages, LoadPlan, LoadPlanError,
+    LoadProtocol, PayloadPlan, RequestPlan,
 };
 use stillwell_wire::tls::{ClientTls, TlsError};
 
+use super::calls::{self, Call};
 use super::trace;
+use super::tunnel::Ask;
 
 /// Why a load cannot send what its plan says.
 #[derive(Debug, thiserror::Error)]
@@ -26,9 +31,20 @@ pub enum PrepareLoadError {
         /// Why not.
         source: HeadError,
     },
+    /// An endpoint that a proxy cannot be asked for.
+    #[error("write the request that has the proxy connect with {address}")]
+    Ask {
+        /// The endpoint's address.
+        address: String,
+        /// Why not.
+        source: HeadError,
+    },
     /// TLS that cannot be configured.
     #[error("prepare TLS")]
     Tls(#[from] TlsError),
+    /// The same of the proxy.
+    #[error("prepare TLS with the proxy")]
+    Proxy(#[source] TlsError),
     /// The payload of a body could not be built.
     #[error("build the body of request `{method} {path}`")]
     Payload {
@@ -54,6 +70,7 @@ pub(super) fn tls(plan: &LoadPlan) -> Result<Option<ClientTls>, TlsError> {
     let alpn = match plan.connecting.protocol {
         LoadProtocol::Http1 => Alpn::Http1,
         LoadProtocol::Http2 => Alpn::Http2,
+        LoadProtocol::Http3 => Alpn::Http3,
     };
     let tls = ClientTls::new(&ClientTlsPlan {
         alpn: vec![alpn],
@@ -69,6 +86,8 @@ pub(super) fn tls(plan: &LoadPlan) -> Result<Option<ClientTls>, TlsError> {
 #[derive(Debug)]
 pub(super) struct Endpoint {
     pub(super) address: String,
+    /// What asks the proxy for it, where one leads to it.
+    pub(super) ask: Option<Ask>,
     /// Whom the certificate is for, where TLS is spoken.
     pub(super) tls_host: Option<String>,
     /// In turn.
@@ -78,7 +97,7 @@ pub(super) struct Endpoint {
 /// One request.
 #[derive(Debug)]
 pub(super) struct Request {
-    /// All that is written; of HTTP/2 the body.
+    /// All that is written; of HTTP/2 the body, of HTTP/3 nothing.
     pub(super) bytes: Box<[u8]>,
     /// The head of HTTP/2.
     pub(super) block: Option<RequestBlock>,
@@ -88,6 +107,44 @@ pub(super) struct Request {
     pub(super) trace_at: Box<[usize]>,
     /// Which of the plan's requests for its endpoint it is.
     pub(super) described: usize,
+    /// What makes it a call, where it is one of gRPC.
+    pub(super) call: Option<Call>,
+    /// All of it, of HTTP/3.
+    pub(super) http3: Option<Http3Request>,
+}
+
+/// A request of HTTP/3.
+#[derive(Debug)]
+pub(super) struct Http3Request {
+    pub(super) block: h3::RequestBlock,
+    /// What its head says of its body.
+    pub(super) length: BodyLength,
+    /// Head and body in their frames; requests that are alike share them.
+    pub(super) whole: Bytes,
+    /// The length of the head in its frame.
+    pub(super) head_bytes: usize,
+}
+
+impl Http3Request {
+    fn new(block: &h3::RequestBlock, body: &[u8]) -> Self {
+        let length = match body.len() {
+            0 => BodyLength::None,
+            bytes => BodyLength::Bytes(bytes as u64),
+        };
+        let mut whole = Vec::with_capacity(block.bytes_max() + body.len());
+        block.write(&[], length, &mut whole);
+        let head_bytes = whole.len();
+        if !body.is_empty() {
+            write_data_head(body.len(), &mut whole);
+            whole.extend_from_slice(body);
+        }
+        Self {
+            block: block.clone(),
+            length,
+            whole: whole.into(),
+            head_bytes,
+        }
+    }
 }
 
 pub(super) fn endpoints(plan: &LoadPlan) -> Result<Vec<Endpoint>, PrepareLoadError> {
@@ -96,8 +153,15 @@ pub(super) fn endpoints(plan: &LoadPlan) -> Result<Vec<Endpoint>, PrepareLoadErr
         for (index, request) in endpoint.requests.iter().enumerate() {
             add(&mut requests, plan, endpoint, request, index as u64)?;
         }
+        let tunnel = plan.tunnel.as_ref();
+        let ask = tunnel.map(|tunnel| Ask::new(tunnel, &endpoint.address));
+        let ask = ask.transpose().map_err(|source| PrepareLoadError::Ask {
+            address: endpoint.address.clone(),
+            source,
+        })?;
         Ok(Endpoint {
             address: endpoint.address.clone(),
+            ask,
             tls_host: endpoint.tls_host.clone(),
             requests,
         })
@@ -118,18 +182,28 @@ fn add(
         source,
     })?;
     let before = requests.len();
+    let blocks = |payload: &PayloadPlan| {
+        let seed = plan.seed.derive("body", index);
+        let set = BlockSet::build(payload, payload.cache, seed, None);
+        set.map_err(|source| PrepareLoadError::Payload {
+            method: request.method.clone(),
+            path: request.path.clone(),
+            source,
+        })
+    };
     let wants_body = request.method != "HEAD";
     match &request.body {
         BodyPlan::None => requests.push(head.with(&[], wants_body)),
         BodyPlan::Bytes(body) => requests.push(head.with(body, wants_body)),
+        BodyPlan::Grpc(call) => {
+            let set = match &call.messages {
+                GrpcMessages::Payload(payload) => Some(blocks(payload)?),
+                GrpcMessages::Given(_) => None,
+            };
+            calls::lay_out(&head, call, set.as_ref(), requests);
+        }
         BodyPlan::Payload(payload) => {
-            let seed = plan.seed.derive("body", index);
-            let set = BlockSet::build(payload, payload.cache, seed, None);
-            let set = set.map_err(|source| PrepareLoadError::Payload {
-                method: request.method.clone(),
-                path: request.path.clone(),
-                source,
-            })?;
+            let set = blocks(payload)?;
             for block in 0..set.len() {
                 requests.push(head.with(set.run(block, block + 1).bytes, wants_body));
             }
@@ -137,7 +211,8 @@ fn add(
     }
     for built in &mut requests[before..] {
         built.described = usize::try_from(index).unwrap_or(usize::MAX);
-        if let (Some(trace), None) = (&plan.telemetry.trace, &built.block) {
+        let is_http1 = built.block.is_none() && built.http3.is_none();
+        if let (Some(trace), true) = (&plan.telemetry.trace, is_http1) {
             built.trace_at = trace::places(&built.bytes, trace.headers);
         }
     }
@@ -149,6 +224,7 @@ fn add(
 pub(super) enum Head {
     Http1(RequestTemplate),
     Http2(RequestBlock),
+    Http3(h3::RequestBlock),
 }
 
 impl Head {
@@ -164,7 +240,14 @@ impl Head {
         let traced = blank.iter().map(|(name, value)| (*name, value.as_str()));
         let own = request.headers.iter();
         let own = own.map(|(name, value)| (name.as_str(), value.as_str()));
-        let headers: Vec<(&str, &str)> = traced.chain(own).collect();
+        let of_call = calls::headers(&request.body);
+        let is_given = |name: &str| {
+            let mut own = request.headers.iter();
+            own.any(|(other, _)| other.eq_ignore_ascii_case(name))
+        };
+        let of_call = of_call.iter().filter(|(name, _)| !is_given(name));
+        let of_call = of_call.map(|(name, value)| (*name, value.as_str()));
+        let headers: Vec<(&str, &str)> = traced.chain(of_call).chain(own).collect();
         let RequestPlan {
             method,
             path,
@@ -174,6 +257,9 @@ impl Head {
         Ok(match plan.connecting.protocol {
             LoadProtocol::Http1 => {
                 Self::Http1(RequestTemplate::new(method, path, authority, &headers)?)
+            }
+            LoadProtocol::Http3 => {
+                Self::Http3(h3::RequestBlock::new(method, authority, path, &headers)?)
             }
             LoadProtocol::Http2 => {
                 let scheme = match endpoint.tls_host {
@@ -199,6 +285,8 @@ impl Head {
                     wants_body,
                     trace_at: Box::default(),
                     described: 0,
+                    call: None,
+                    http3: None,
                 }
             }
             Self::Http2(block) => Request {
@@ -207,6 +295,17 @@ impl Head {
                 wants_body,
                 trace_at: Box::default(),
                 described: 0,
+                call: None,
+                http3: None,
+            },
+            Self::Http3(block) => Request {
+                bytes: Box::default(),
+                block: None,
+                wants_body,
+                trace_at: Box::default(),
+                described: 0,
+                call: None,
+                http3: Some(Http3Request::new(block, body)),
             },
         }
     }

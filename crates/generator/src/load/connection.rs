@@ -6,14 +6,18 @@ use std::rc::Rc;
 use stillwell_metric::Outcome;
 use stillwell_plan::{Alpn, LoadProtocol};
 use stillwell_scope::{clock, explain};
-use stillwell_wire::tls::TlsStream;
+use stillwell_units::Nanos;
+use stillwell_wire::quic::{QuicClient, QuicConnection, QuicRefused};
+use stillwell_wire::tls::{Handshake, TlsStream};
 use stillwell_wire::{Stream, dial};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use super::alarm::Alarm;
 use super::ledger::Ticket;
 use super::pool::{Offer, Pool, Take};
+use super::tunnel::{Tunnel, TunnelError};
 use super::worker::{Opened, Worker};
 use crate::backoff::Backoff;
 use crate::stamps::Marks;
@@ -53,8 +57,16 @@ pub(super) struct Lane {
 
 /// An open connection.
 enum Dialled {
-    Plain(TcpStream),
-    Tls(Box<TlsStream>),
+    Direct(Way<TcpStream>),
+    /// Through a proxy.
+    Led(Way<Tunnel>),
+    Quic(Box<QuicConnection>),
+}
+
+/// With the endpoint, over `S`.
+enum Way<S> {
+    Plain(S),
+    Tls(Box<TlsStream<S>>),
 }
 
 /// Connects, sends and reads until there is nothing more.
@@ -65,7 +77,7 @@ pub(super) async fn run(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) {
             let orders = 0..worker.plan.connecting.streams.max(1);
             orders.map_while(|_| blocks.marks()).collect()
         }),
-        alarm: Alarm::new(worker.plan.timeout),
+        alarm: Alarm::new(worker.patience(pool.endpoint)),
         worker,
         pool,
         slot,
@@ -76,11 +88,17 @@ pub(super) async fn run(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) {
         is_down: false,
     };
     let mut early = None;
-    if lane.worker.plan.connecting.prefetch && lane.worker.blocks.is_none() {
+    let turn = lane.worker.opens_after(&lane.pool, slot);
+    let is_early = lane.worker.plan.connecting.prefetch && turn == Nanos::ZERO;
+    if is_early && lane.worker.blocks.is_none() {
         early = lane.dial().await.ok();
     }
     if lane.worker.started().await.is_none() {
         return;
+    }
+    if turn > Nanos::ZERO {
+        let turn = sleep(turn.as_duration());
+        lane.worker.end.run_until_cancelled(turn).await;
     }
     loop {
         // What is in hand has begun.
@@ -95,11 +113,10 @@ pub(super) async fn run(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) {
                 None => continue,
             },
         };
-        let parting = match (lane.worker.plan.connecting.protocol, dialled) {
-            (LoadProtocol::Http1, Dialled::Plain(stream)) => lane.converse(stream).await,
-            (LoadProtocol::Http1, Dialled::Tls(stream)) => lane.converse(stream).await,
-            (LoadProtocol::Http2, Dialled::Plain(stream)) => lane.multiplex(stream).await,
-            (LoadProtocol::Http2, Dialled::Tls(stream)) => lane.multiplex(stream).await,
+        let parting = match dialled {
+            Dialled::Direct(way) => lane.talk(way).await,
+            Dialled::Led(way) => lane.talk(way).await,
+            Dialled::Quic(quic) => lane.multiplex_quic(*quic).await,
         };
         lane.worker.parted(lane.pool.endpoint, lane.slot);
         match parting {
@@ -113,6 +130,17 @@ pub(super) async fn run(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) {
 }
 
 impl Lane {
+    async fn talk<S: AsyncRead + AsyncWrite + Unpin>(&mut self, way: Way<S>) -> Parting {
+        match (self.worker.plan.connecting.protocol, way) {
+            (LoadProtocol::Http1, Way::Plain(stream)) => self.converse(stream).await,
+            (LoadProtocol::Http1, Way::Tls(stream)) => self.converse(stream).await,
+            (LoadProtocol::Http2, Way::Plain(stream)) => self.multiplex(stream).await,
+            (LoadProtocol::Http2, Way::Tls(stream)) => self.multiplex(stream).await,
+            // That goes over nothing that is a stream.
+            (LoadProtocol::Http3, _) => Parting::Lost,
+        }
+    }
+
     /// A connection, for a request in hand or for one that it takes. `None` where
     /// there was none to be had, and the requests are counted so, or where the
     /// worker ends.
@@ -236,28 +264,81 @@ impl Lane {
         Err(outcome)
     }
 
-    /// Connects, and shakes hands where that is due.
+    /// Connects, through a proxy where there is one, and shakes hands where that is
+    /// due.
     async fn open(&self) -> Result<(Dialled, Opened), (Outcome, String)> {
         let worker = &self.worker;
         let endpoint = &worker.endpoints[self.pool.endpoint];
+        if worker.plan.connecting.protocol == LoadProtocol::Http3 {
+            return self.open_quic().await;
+        }
+        let proxy = worker.proxy.as_ref().zip(endpoint.ask.as_ref());
+        let address = proxy.map_or(&endpoint.address, |(proxy, _)| &proxy.address);
         let begun = clock::now();
         let stream = match worker.plan.connecting.source {
-            None => dial::tcp(&endpoint.address).await,
-            Some(source) => dial::tcp_from(source, &endpoint.address).await,
+            None => dial::tcp(address).await,
+            Some(source) => dial::tcp_from(source, address).await,
         };
-        let stream = stream.map_err(|error| (error.outcome(), explain(&error)))?;
-        let mut opened = Opened {
-            connect: clock::now().since(begun),
-            handshake: None,
+        let refused = |error: TunnelError| (error.outcome(), explain(&error));
+        let Some((proxy, ask)) = proxy else {
+            let stream = stream.map_err(|error| (error.outcome(), explain(&error)))?;
+            let connect = clock::now().since(begun);
+            let (way, handshake) = self.secure(stream).await?;
+            return Ok((Dialled::Direct(way), Opened { connect, handshake }));
         };
+        let stream = stream.map_err(|error| refused(error.into()))?;
+        let tunnel = proxy.lead(Stream::from(stream), ask, &endpoint.address);
+        let tunnel = tunnel.await.map_err(refused)?;
+        let connect = clock::now().since(begun);
+        let (way, handshake) = self.secure(tunnel).await?;
+        Ok((Dialled::Led(way), Opened { connect, handshake }))
+    }
+
+    /// A connection of QUIC. Connecting takes no round trip of its own there: all but
+    /// the lookup of the name is the handshake.
+    async fn open_quic(&self) -> Result<(Dialled, Opened), (Outcome, String)> {
+        let worker = &self.worker;
+        let endpoint = &worker.endpoints[self.pool.endpoint];
+        let refused = |why: String| (Outcome::HandshakeFailed, why);
         let (Some(host), Some(tls)) = (&endpoint.tls_host, &worker.tls) else {
-            return Ok((Dialled::Plain(stream), opened));
+            return Err(refused("HTTP/3 goes over TLS alone".to_owned()));
+        };
+        let name = tls.server_name(host);
+        let name = name.map_err(|error| refused(explain(&error)))?;
+        let client = match worker.quic.get() {
+            Some(client) => client,
+            None => {
+                let made = QuicClient::new(tls);
+                let made = made.map_err(|error| refused(explain(&error)))?;
+                worker.quic.get_or_init(|| made)
+            }
+        };
+        let begun = clock::now();
+        let source = worker.plan.connecting.source;
+        let failed = |error: QuicRefused| (error.outcome(), explain(&error));
+        let opened = client.open(source, &endpoint.address, &name).await;
+        let mut quic = opened.map_err(failed)?;
+        let connect = clock::now().since(begun);
+        let handshake = Some(quic.handshake().await.map_err(failed)?);
+        let opened = Opened { connect, handshake };
+        Ok((Dialled::Quic(Box::new(quic)), opened))
+    }
+
+    /// TLS over `stream`, where the endpoint wants it.
+    async fn secure<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        stream: S,
+    ) -> Result<(Way<S>, Option<Handshake>), (Outcome, String)> {
+        let worker = &self.worker;
+        let endpoint = &worker.endpoints[self.pool.endpoint];
+        let (Some(host), Some(tls)) = (&endpoint.tls_host, &worker.tls) else {
+            return Ok((Way::Plain(stream), None));
         };
         let refused = |why: String| (Outcome::HandshakeFailed, why);
         let name = tls.server_name(host);
         let name = name.map_err(|error| refused(explain(&error)))?;
         let mut stream = tls
-            .open(Stream::from(stream), &name)
+            .open(stream, &name)
             .map_err(|error| refused(explain(&error)))?;
         let handshake = stream.handshake().await;
         let handshake = handshake.map_err(|error| refused(explain(&error)))?;
@@ -265,7 +346,6 @@ impl Lane {
         if wants_http2 && handshake.alpn != Some(Alpn::Http2) {
             return Err(refused(format!("{host} does not speak HTTP/2 over TLS")));
         }
-        opened.handshake = Some(handshake);
-        Ok((Dialled::Tls(Box::new(stream)), opened))
+        Ok((Way::Tls(Box::new(stream)), Some(handshake)))
     }
 }

@@ -1,5 +1,7 @@
 //! HTTP/2: several requests at once on one connection.
 
+mod calls;
+
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -12,7 +14,7 @@ use stillwell_http::h2::{
 };
 use stillwell_metric::Outcome;
 use stillwell_scope::{clock, explain};
-use stillwell_units::Moment;
+use stillwell_units::{Moment, Nanos};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::answer::{Whole, number};
@@ -23,6 +25,7 @@ use super::pool::{Pool, Take};
 use super::trace::{Ended, Trace, request_traced};
 use super::worker::Worker;
 use crate::stamps::Marks;
+use calls::Calls;
 
 /// A request on its way.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +78,9 @@ struct Session {
     rests: Vec<Vec<u8>>,
     /// Bytes that the kernel has taken.
     written: u64,
+    calls: Calls,
+    /// How long the most urgent request may take.
+    patience: Nanos,
 }
 
 /// What ended a wait.
@@ -85,6 +91,8 @@ enum Happened {
     Offered(Ticket),
     /// There is room for more of a body.
     Room,
+    /// The time has come for a message.
+    Due,
     /// The kernel refused to take more.
     Refused,
     /// A request has taken too long.
@@ -123,6 +131,8 @@ impl Lane {
             marks: std::mem::take(&mut self.marks),
             rests: Vec::new(),
             written: 0,
+            calls: Calls::default(),
+            patience: self.worker.patience(self.pool.endpoint),
         };
         let parting = self.attend(&mut stream, &mut session).await;
         let mut slots = self.pool.slots.borrow_mut();
@@ -165,7 +175,7 @@ impl Lane {
             }
             let is_barred = session.is_barred();
             if session.aloft == 0 && !(is_barred && session.was_barred) {
-                self.alarm.deadline = now + self.worker.plan.timeout;
+                self.alarm.deadline = now + session.patience;
             }
             session.was_barred = is_barred;
             let happened = poll_fn(|context| self.poll(stream, session, context)).await;
@@ -196,6 +206,7 @@ impl Lane {
                         return Parting::Lost;
                     }
                 }
+                Happened::Due => session.send_due(now),
                 ended @ (Happened::Read(Ok(0) | Err(_)) | Happened::Refused) => {
                     if let Happened::Read(Err(error)) = ended {
                         self.worker.broken(self.pool.endpoint, &error);
@@ -217,7 +228,7 @@ impl Lane {
 
     /// The server lets nothing begin: what is in hand, or else the next that is
     /// due, has waited for long enough.
-    fn give_up_waiting(&mut self) {
+    pub(super) fn give_up_waiting(&mut self) {
         if self.in_hand.is_empty() {
             self.in_hand.extend(self.take_now());
         }
@@ -244,6 +255,9 @@ impl Lane {
         }
         if session.client.has_room() {
             return Poll::Ready(Happened::Room);
+        }
+        if session.calls.poll_due(context).is_ready() {
+            return Poll::Ready(Happened::Due);
         }
         if let Poll::Ready(read) = poll_read(stream, &mut self.buffer, context) {
             return Poll::Ready(Happened::Read(read));
@@ -318,6 +332,9 @@ impl Session {
             return self.send_block(ticket, now);
         }
         let request = &self.worker.endpoints[self.pool.endpoint].requests[ticket.request];
+        if request.call.is_some() {
+            return self.send_call(ticket, now);
+        }
         let length = match request.bytes.len() {
             0 => BodyLength::None,
             bytes => BodyLength::Bytes(bytes as u64),
@@ -422,6 +439,7 @@ impl Session {
                     let status = head.status;
                     let watched = worker.plan.latency_header.as_ref();
                     let origin = watched.and_then(|name| number_in(head.fields, name));
+                    self.calls.head(stream, head.fields);
                     self.update(stream, |flight| {
                         flight.status = status;
                         flight.origin = origin;
@@ -430,15 +448,20 @@ impl Session {
                     });
                 }
                 Some(ClientEvent::Body { stream, bytes }) => {
-                    let bytes = bytes.len() as u64;
-                    self.update(stream, |flight| flight.body_bytes += bytes);
+                    if let Some(Some(flight)) = self.flights.get_mut(stream.slot()) {
+                        flight.body_bytes += bytes.len() as u64;
+                        self.calls.body(flight, bytes, now, &worker);
+                    }
                 }
-                Some(ClientEvent::End { stream, .. }) => self.answered(stream, now),
+                Some(ClientEvent::End { stream, trailers }) => {
+                    self.calls.trailers(stream, trailers);
+                    self.answered(stream, now);
+                }
                 // The connection goes on, but for what the server says.
                 Some(ClientEvent::Failed { stream, cause }) => {
                     self.failed(stream, cause, Outcome::Malformed);
                 }
-                Some(ClientEvent::Room { stream }) => self.send_more(stream),
+                Some(ClientEvent::Room { stream }) => self.send_more(stream, now),
             }
         }
     }
@@ -474,16 +497,26 @@ impl Session {
     fn land(&mut self, stream: Stream) -> Option<Flight> {
         let flight = self.flights.get_mut(stream.slot())?.take()?;
         self.aloft -= 1;
+        self.calls.end(stream);
         Some(flight)
     }
 
     fn answered(&mut self, stream: Stream, now: Moment) {
+        let heard = self.calls.end(stream);
         let Some(flight) = self.land(stream) else {
             return;
         };
+        self.is_proven = true;
+        let status = match heard {
+            None => Some(flight.status),
+            Some(heard) => self.conclude(&flight, &heard),
+        };
+        let Some(status) = status else {
+            return self.take(now);
+        };
         let answer = Answer {
             whole: Whole {
-                status: flight.status,
+                status,
                 keep_alive: true,
                 head_bytes: flight.head_bytes,
                 body_bytes: flight.body_bytes,
@@ -492,7 +525,6 @@ impl Session {
             first_byte: flight.first_byte.unwrap_or(now),
             end: now,
         };
-        self.is_proven = true;
         self.worker.origin(flight.ticket, flight.origin);
         self.worker.answered(flight.ticket, &answer);
         let endpoint = self.pool.endpoint;
@@ -524,6 +556,9 @@ impl Session {
             StreamFailure::ConnectionLost => lost,
         };
         self.take_back(&flight, false);
+        if outcome == Outcome::PeerClosed {
+            self.count_deadline(&flight, clock::now());
+        }
         self.worker.end_request(flight.ticket, outcome);
         self.lose(&flight, outcome);
     }
@@ -538,7 +573,7 @@ impl Session {
     }
 
     /// Goes on with a request's own body.
-    fn send_more(&mut self, stream: Stream) {
+    fn send_more(&mut self, stream: Stream, now: Moment) {
         let Some(Some(flight)) = self.flights.get_mut(stream.slot()) else {
             return;
         };
@@ -549,20 +584,22 @@ impl Session {
             return;
         }
         let worker = Rc::clone(&self.worker);
-        let requests = &worker.endpoints[self.pool.endpoint].requests;
-        let rest = &requests[flight.ticket.request].bytes[flight.body_sent..];
+        let request = worker.request(self.pool.endpoint, flight.ticket);
+        if request.call.is_some() {
+            return self.send_messages(stream, now);
+        }
+        let rest = &request.bytes[flight.body_sent..];
         flight.body_sent += self.client.send_body(stream, rest, true).unwrap_or(0);
     }
 
     /// Gives up what has taken too long; gives when the next one will have.
     fn expire(&mut self, now: Moment) -> Moment {
-        let timeout = self.worker.plan.timeout;
-        let mut next = now + timeout;
+        let mut next = now + self.patience;
         for index in 0..self.flights.len() {
             let Some(flight) = self.flights[index] else {
                 continue;
             };
-            let deadline = flight.sent + timeout;
+            let deadline = flight.sent + self.limit(&flight);
             if deadline > now {
                 next = next.min(deadline);
                 continue;
@@ -570,6 +607,7 @@ impl Session {
             self.client.reset(flight.stream, ErrorCode::CANCEL);
             self.land(flight.stream);
             self.take_back(&flight, false);
+            self.count_deadline(&flight, now);
             let worker = Rc::clone(&self.worker);
             worker.end_request(flight.ticket, Outcome::TimedOut);
             self.lose(&flight, Outcome::TimedOut);
@@ -582,7 +620,8 @@ impl Session {
         loop {
             match self.client.finish() {
                 Ok(None) | Err(_) => break,
-                Ok(Some(ClientEvent::End { stream, .. })) => {
+                Ok(Some(ClientEvent::End { stream, trailers })) => {
+                    self.calls.trailers(stream, trailers);
                     let now = clock::now();
                     self.answered(stream, now);
                 }
@@ -644,7 +683,7 @@ impl Session {
 }
 
 /// The number in the header `name`, where it is there once.
-fn number_in(fields: Fields<'_>, name: &str) -> Option<u64> {
+pub(super) fn number_in(fields: Fields<'_>, name: &str) -> Option<u64> {
     let mut values = fields
         .iter()
         .filter(|(other, _)| *other == name.as_bytes())

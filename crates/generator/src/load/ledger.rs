@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use stillwell_metric::{Cell, LoadCounter, LoadShard, LoadTime, Outcome, Recorder, Sizes};
+use stillwell_metric::{
+    CallEnd, CallMessages, Cell, LoadCounter, LoadShard, LoadTime, Outcome, Recorder, Sizes,
+};
 use stillwell_units::{Moment, Nanos};
 
 use super::answer::Whole;
@@ -126,6 +128,27 @@ impl Ledger {
     pub(super) fn origin(&mut self, ticket: Ticket, nanoseconds: u64) {
         if ticket.intended >= self.measure_from {
             self.record(LoadTime::Origin, Nanos::new(nanoseconds));
+        }
+    }
+
+    /// What else is known of how long it took.
+    pub(super) fn time(&mut self, ticket: Ticket, what: LoadTime, time: Nanos) {
+        if ticket.intended >= self.measure_from {
+            self.record(what, time);
+        }
+    }
+
+    /// It was a call, and ended so.
+    pub(super) fn call_ended(&self, ticket: Ticket, end: CallEnd) {
+        if ticket.intended >= self.count_from {
+            self.shard.calls.ended(end).add(1);
+        }
+    }
+
+    /// So many messages went or came with it.
+    pub(super) fn messages(&self, ticket: Ticket, which: CallMessages, messages: u64) {
+        if ticket.intended >= self.count_from {
+            self.shard.calls.messages(which).add(messages);
         }
     }
 

@@ -10,6 +10,7 @@ use std::sync::mpsc::SyncSender;
 
 use stillwell_export::{Span, TraceContext, TraceIds, TraceValues};
 use stillwell_http::h2::{BodyLength, Client, RequestBlock, RequestRefused, Stream};
+use stillwell_http::h3;
 use stillwell_metric::{LoadShard, Outcome};
 use stillwell_plan::{TraceHeaders, TracePlan};
 use stillwell_scope::clock;
@@ -176,6 +177,18 @@ impl Outgoing {
     }
 }
 
+/// Appends the head of a request of HTTP/3 that says what `trace` does.
+pub(super) fn write_traced(
+    block: &h3::RequestBlock,
+    trace: &Trace,
+    length: BodyLength,
+    out: &mut Vec<u8>,
+) {
+    let values = TraceValues::new(trace.headers, &trace.context);
+    let extra: Vec<(&str, &[u8])> = values.iter().collect();
+    block.write(&extra, length, out);
+}
+
 /// Sends the head of a request of HTTP/2 that says what `trace` does, if anything.
 pub(super) fn request_traced(
     client: &mut Client,
@@ -227,6 +240,8 @@ mod tests {
             bytes: bytes.into_boxed_slice(),
             block: None,
             described: 0,
+            call: None,
+            http3: None,
             wants_body: true,
         }
     }

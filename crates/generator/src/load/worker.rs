@@ -1,6 +1,6 @@
 //! One worker: its pools, and what they share.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use stillwell_plan::{LoadPace, LoadPlan, Overflow, PredicatePlan};
 use stillwell_scope::{PartError, Tasks, Token, clock, explain};
 use stillwell_units::{Moment, Nanos, floor_to_u64};
 use stillwell_wire::Timer;
+use stillwell_wire::quic::QuicClient;
 use stillwell_wire::tls::{ClientTls, Handshake, HandshakeError};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
@@ -25,6 +26,7 @@ use super::rest::{Rest, rest};
 use super::slots::Slots;
 use super::spun::Spun;
 use super::trace::{Ended, Trace, Tracer};
+use super::tunnel::Proxy;
 use crate::slice::Slice;
 use crate::transport::stream_outcome;
 
@@ -40,6 +42,7 @@ pub(super) struct Setup {
     pub(super) plan: Arc<LoadPlan>,
     pub(super) endpoints: Arc<[Endpoint]>,
     pub(super) tls: Option<ClientTls>,
+    pub(super) proxy: Option<Proxy>,
     pub(super) share: Share,
     pub(super) shard: Arc<LoadShard>,
     /// Those of all workers.
@@ -56,6 +59,11 @@ pub(super) struct Worker {
     pub(super) plan: Arc<LoadPlan>,
     pub(super) endpoints: Arc<[Endpoint]>,
     pub(super) tls: Option<ClientTls>,
+    pub(super) proxy: Option<Proxy>,
+    /// Opens connections of QUIC, once one was.
+    pub(super) quic: OnceCell<QuicClient>,
+    /// Which of how many it is.
+    share: Share,
     pub(super) has_schedule: bool,
     pub(super) ledger: RefCell<Ledger>,
     pub(super) end: Token,
@@ -289,6 +297,9 @@ impl Worker {
         Self {
             endpoints: setup.endpoints,
             tls: setup.tls,
+            proxy: setup.proxy,
+            quic: OnceCell::new(),
+            share: setup.share,
             has_schedule: ledger.has_schedule,
             ledger: RefCell::new(ledger),
             end: Token::new(),
@@ -390,6 +401,19 @@ impl Worker {
         timer.until(start).await;
         self.begun.cancel();
         Ok(())
+    }
+
+    /// How long after the start the connection in `slot` of `pool` is opened: they
+    /// take turns, those of all workers and endpoints.
+    pub(super) fn opens_after(&self, pool: &Pool, slot: usize) -> Nanos {
+        let over = self.plan.connecting.over;
+        if over == Nanos::ZERO {
+            return over;
+        }
+        let all = self.plan.connecting.connections;
+        let weights: Vec<u32> = self.plan.endpoints.iter().map(|it| it.weight).collect();
+        let counts = connections_of(all, self.share, &weights);
+        turn(over, &counts, pool.endpoint, slot, self.share)
     }
 
     /// Waits until the load begins; `None` where it never does.
@@ -519,6 +543,13 @@ impl Worker {
             Some(blocks) => &blocks.request,
             None => &self.endpoints[endpoint].requests[ticket.request],
         }
+    }
+
+    /// How long the most urgent request to an endpoint may take.
+    pub(super) fn patience(&self, endpoint: usize) -> Nanos {
+        let requests = self.endpoints[endpoint].requests.iter();
+        let deadlines = requests.filter_map(|request| request.call.as_ref()?.deadline);
+        deadlines.fold(self.plan.timeout, Nanos::min)
     }
 
     /// The pacer begins to wait: until then, or for a connection.
@@ -651,6 +682,22 @@ fn connections_of(connections: u32, share: Share, weights: &[u32]) -> Vec<usize>
         .collect()
 }
 
+/// When it is the turn of connection `slot` to `endpoint`, of as many as `counts`
+/// says, where all are opened within `over` at even distances: the first one of
+/// each endpoint, then the second, workers one behind the other.
+fn turn(over: Nanos, counts: &[usize], endpoint: usize, slot: usize, share: Share) -> Nanos {
+    let before = |(index, count): (usize, &usize)| {
+        let is_ahead = index < endpoint && slot < *count;
+        slot.min(*count) + usize::from(is_ahead)
+    };
+    let before: usize = counts.iter().enumerate().map(before).sum();
+    let all = counts.iter().sum::<usize>().max(1);
+    let position = before as u128 * u128::from(share.of()) + u128::from(share.index());
+    let whole = all as u128 * u128::from(share.of());
+    let nanos = u128::from(over.as_u64()) * position / whole;
+    Nanos::new(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -658,6 +705,31 @@ mod tests {
     use super::*;
 
     proptest! {
+        #[test]
+        fn for_all_connections_each_has_a_turn_of_its_own(
+            weights in prop::collection::vec(1_u32..50, 1..4),
+            workers in 1_u32..4,
+            spare in 0_u32..40,
+        ) {
+            let connections = u32::try_from(weights.len()).unwrap() * workers + spare;
+            let over = Nanos::from_secs(60);
+            let mut turns = Vec::new();
+            for share in Share::all(workers) {
+                let counts = connections_of(connections, share, &weights);
+                for (endpoint, count) in counts.iter().enumerate() {
+                    turns.extend((0..*count).map(|slot| turn(over, &counts, endpoint, slot, share)));
+                }
+            }
+            turns.sort_unstable();
+            // Workers may differ by one connection, and their turns by as much.
+            let even = over.as_u64() / u64::from(connections);
+            prop_assert_eq!(turns[0], Nanos::ZERO);
+            for (index, at) in (0..).zip(&turns) {
+                let away = at.as_u64().abs_diff(index * even);
+                prop_assert!(*at < over && away <= 3 * even * u64::from(workers), "{at} of {index}");
+            }
+        }
+
         #[test]
         fn for_all_weights_every_connection_has_its_place(
             weights in prop::collection::vec(1_u32..1000, 1..5),

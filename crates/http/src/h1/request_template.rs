@@ -65,6 +65,21 @@ impl RequestTemplate {
     }
 }
 
+/// The head of a request by which a proxy is asked to connect with `authority`,
+/// which is a host with its port; `headers` as with [`RequestTemplate::new`].
+///
+/// What follows the head of an answer from 200 to 299 is the peer's.
+///
+/// # Errors
+/// [`HeadError`] where any part would not arrive as what it was given as.
+pub fn connect_head(authority: &str, headers: &[(&str, &str)]) -> Result<Vec<u8>, HeadError> {
+    check_authority(authority)?;
+    let mut head = format!("CONNECT {authority} HTTP/1.1\r\nhost: {authority}\r\n").into_bytes();
+    write_headers(headers, &mut head)?;
+    head.extend_from_slice(b"\r\n");
+    Ok(head)
+}
+
 pub(crate) fn check_request_line(
     method: &str,
     path_and_query: &str,
@@ -79,6 +94,10 @@ pub(crate) fn check_request_line(
         let path_and_query = path_and_query.to_owned();
         return Err(HeadError::Path { path_and_query });
     }
+    check_authority(authority)
+}
+
+pub(crate) fn check_authority(authority: &str) -> Result<(), HeadError> {
     let is_authority_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~%:[]".contains(&byte);
     if authority.is_empty() || !authority.bytes().all(is_authority_byte) {
         let authority = authority.to_owned();

@@ -3,7 +3,7 @@
 use super::frame::{FRAME_HEAD_BYTES, flag, write_headers};
 use super::hpack::write_literal;
 use crate::decimal::write_decimal;
-use crate::h1::{check_headers, check_request_line};
+use crate::h1::{check_authority, check_headers, check_request_line};
 use crate::{HeadError, Scheme};
 
 /// The head of requests that differ in their bodies alone. It refers to nothing
@@ -63,6 +63,21 @@ impl RequestBlock {
         Ok(Self {
             block: Block::new(&pseudo, headers)?,
             is_head: method == "HEAD",
+        })
+    }
+
+    /// Asks a proxy to connect with `authority`, which is a host with its port;
+    /// `headers` as with [`Self::new`]. It goes with [`BodyLength::Unknown`]: where
+    /// the answer is from 200 to 299, the bodies of both are what the two ends say.
+    ///
+    /// # Errors
+    /// [`HeadError`] where any part would not arrive as what it was given as.
+    pub fn connect(authority: &str, headers: &[(&str, &str)]) -> Result<Self, HeadError> {
+        check_authority(authority)?;
+        let pseudo = [(":method", "CONNECT"), (":authority", authority)];
+        Ok(Self {
+            block: Block::new(&pseudo, headers)?,
+            is_head: false,
         })
     }
 
@@ -170,7 +185,7 @@ impl Block {
     }
 }
 
-fn is_of_connection(name: &str, value: &str) -> bool {
+pub(crate) fn is_of_connection(name: &str, value: &str) -> bool {
     match name {
         "connection" | "keep-alive" | "proxy-connection" | "upgrade" => true,
         "te" => value != "trailers",

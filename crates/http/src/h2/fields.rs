@@ -47,7 +47,7 @@ impl FieldList {
         self.overflowed
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
         self.counted_bytes = 0;
@@ -55,13 +55,13 @@ impl FieldList {
     }
 
     /// Counts a field; false where it cannot be kept.
-    pub(super) const fn charge(&mut self, field_bytes: usize, bytes_max: usize) -> bool {
+    pub(crate) const fn charge(&mut self, field_bytes: usize, bytes_max: usize) -> bool {
         self.counted_bytes += field_bytes;
         self.overflowed |= self.counted_bytes > bytes_max;
         !self.overflowed
     }
 
-    pub(super) fn push(&mut self, name: &[u8], value: &[u8]) {
+    pub(crate) fn push(&mut self, name: &[u8], value: &[u8]) {
         self.bytes.extend_from_slice(name);
         let value_start = self.bytes.len();
         self.bytes.extend_from_slice(value);
@@ -70,18 +70,18 @@ impl FieldList {
 
     /// Where the next name and value go; [`Self::close`] or [`Self::abandon`]
     /// follows.
-    pub(super) const fn open(&mut self) -> &mut Vec<u8> {
+    pub(crate) const fn open(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    pub(super) fn close(&mut self, value_start: usize) {
+    pub(crate) fn close(&mut self, value_start: usize) {
         self.ends.push(Ends {
             name: value_start,
             value: self.bytes.len(),
         });
     }
 
-    pub(super) fn abandon(&mut self, name_start: usize) {
+    pub(crate) fn abandon(&mut self, name_start: usize) {
         self.bytes.truncate(name_start);
     }
 }

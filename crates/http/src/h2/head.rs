@@ -5,19 +5,19 @@ use crate::decimal::parse_decimal;
 
 /// What a response's fields say about it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ResponseParts {
-    pub(super) status: u16,
-    pub(super) content_length: Option<u64>,
+pub(crate) struct ResponseParts {
+    pub(crate) status: u16,
+    pub(crate) content_length: Option<u64>,
 }
 
 /// What a request's fields say about it. Texts are places in the list.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct RequestParts {
+pub(crate) struct RequestParts {
     method: usize,
     scheme: Option<usize>,
     authority: Option<usize>,
     path: Option<usize>,
-    pub(super) content_length: Option<u64>,
+    pub(crate) content_length: Option<u64>,
 }
 
 /// The head of a response.
@@ -49,7 +49,7 @@ pub struct RequestHead<'a> {
 }
 
 impl ResponseParts {
-    pub(super) fn parse(fields: Fields<'_>) -> Result<Self, &'static str> {
+    pub(crate) fn parse(fields: Fields<'_>) -> Result<Self, &'static str> {
         let mut status = None;
         let content_length = parse(fields, |_, name, value| {
             let is_again = name != b":status" || status.is_some();
@@ -62,7 +62,7 @@ impl ResponseParts {
         })
     }
 
-    pub(super) const fn head<'a>(&self, fields: Fields<'a>) -> ResponseHead<'a> {
+    pub(crate) const fn head<'a>(&self, fields: Fields<'a>) -> ResponseHead<'a> {
         ResponseHead {
             status: self.status,
             content_length: self.content_length,
@@ -72,7 +72,7 @@ impl ResponseParts {
 }
 
 impl RequestParts {
-    pub(super) fn parse(fields: Fields<'_>) -> Result<Self, &'static str> {
+    pub(crate) fn parse(fields: Fields<'_>) -> Result<Self, &'static str> {
         let (mut method, mut scheme, mut authority, mut path) = (None, None, None, None);
         let content_length = parse(fields, |place, name, value| {
             let slot = match name {
@@ -109,7 +109,7 @@ impl RequestParts {
         })
     }
 
-    pub(super) fn head<'a>(&self, fields: Fields<'a>) -> RequestHead<'a> {
+    pub(crate) fn head<'a>(&self, fields: Fields<'a>) -> RequestHead<'a> {
         let text = |place: Option<usize>| {
             let field = place.and_then(|place| fields.iter().nth(place));
             // Checked to be printable before.
@@ -127,7 +127,7 @@ impl RequestParts {
 }
 
 /// Refuses trailers that are none.
-pub(super) fn check_trailers(fields: Fields<'_>) -> Result<(), &'static str> {
+pub(crate) fn check_trailers(fields: Fields<'_>) -> Result<(), &'static str> {
     parse(fields, |_, _, _| false).map(|_| ())
 }
 

@@ -2,8 +2,8 @@
 
 mod decoder;
 mod encoder;
-mod huffman;
-mod integer;
+pub(crate) mod huffman;
+pub(crate) mod integer;
 mod static_table;
 mod table;
 #[cfg(test)]

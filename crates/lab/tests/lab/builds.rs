@@ -105,7 +105,9 @@ fn every_revision_is_built_once() {
             let output = Command::new(&child.program).output().unwrap();
             String::from_utf8(output.stdout).unwrap()
         }
-        SubjectKind::Container(_) | SubjectKind::Pid(_) | SubjectKind::None => panic!("not a child"),
+        SubjectKind::Container(_) | SubjectKind::Pid(_) | SubjectKind::None => {
+            panic!("not a child")
+        }
     };
     for (index, (_, _, variant)) in mock.ran().iter().enumerate() {
         let expected = if variant == "baseline" {

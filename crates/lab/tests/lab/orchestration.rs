@@ -87,7 +87,9 @@ fn environments_differ_in_size() {
         .iter()
         .map(|run| match &run.plan.subject.kind {
             SubjectKind::Child(child) => child.environment.variables["STILLWELL_PADDING"].len(),
-            SubjectKind::Container(_) | SubjectKind::Pid(_) | SubjectKind::None => panic!("not a child"),
+            SubjectKind::Container(_) | SubjectKind::Pid(_) | SubjectKind::None => {
+                panic!("not a child")
+            }
         })
         .collect();
     assert!(lengths.iter().all(|length| *length <= 4096));

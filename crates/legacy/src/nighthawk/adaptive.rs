@@ -4,7 +4,7 @@
 //! * [`SessionSpec`]: `nighthawk.adaptive_load.AdaptiveLoadSessionSpec`, from text
 //!   proto or JSON by [`read_session`];
 //! * [`Controller`]: the exponential search, a pure machine;
-//! * [`SessionOutput`]: `AdaptiveLoadSessionOutput`, as JSON.
+//! * [`SessionOutput`]: `AdaptiveLoadSessionOutput`, as text proto or JSON.
 //!
 //! Two things differ from the tool, where it measures wrongly: durations are not
 //! cut to whole seconds, and a load without one answer of 2xx has a success rate of
@@ -16,7 +16,6 @@ mod output;
 mod read;
 #[cfg(test)]
 mod tests;
-mod text;
 
 use serde_json::Value;
 use stillwell_units::Nanos;
@@ -24,7 +23,7 @@ use stillwell_units::Nanos;
 use super::{CommandLineOptions, Output};
 pub use control::{Controller, ControllerStep};
 pub use metric::{BUILTIN_METRICS, MetricError, metric};
-pub use output::session_json;
+pub use output::{session_json, session_text};
 pub use read::read_session;
 
 /// `AdaptiveLoadSessionSpec`, with its defaults filled in.

@@ -1,5 +1,6 @@
 //! Taking a message's fields out of JSON, one by one, until none is left.
 
+use super::wire::TextError;
 use serde_json::{Map, Value};
 use stillwell_units::{Nanos, floor_to_u64};
 
@@ -15,6 +16,9 @@ pub enum MessageError {
         /// The parser's message, with its place.
         problem: String,
     },
+    /// No text of protocol buffers.
+    #[error(transparent)]
+    Text(TextError),
     /// No YAML.
     #[error("it is no YAML: {problem}")]
     Yaml {

@@ -3,6 +3,7 @@
 //! * [`Schema`]: every message by its full name, read from the `.proto` files in
 //!   `wire/proto`, which any other tool can read as well; bytes to the JSON form
 //!   of a message and back, and what reflection tells;
+//!   The same as text: [`Schema::read_text`], [`Schema::write_text`];
 //! * [`ExecutionRequest`], [`ExecutionResponse`], [`Status`]: what
 //!   `nighthawk.client.NighthawkService` speaks.
 //!
@@ -20,6 +21,7 @@ mod parse;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub use bytes::WireError;
 pub use decode::UnknownFields;
@@ -28,3 +30,4 @@ pub use messages::{
     encode_request, encode_response, request_of_json, response_json, response_of_json,
 };
 pub use schema::Schema;
+pub use text::TextError;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::LoadShard;
+use super::{CallEnd, CallMessages, LoadShard};
 use crate::outcome::Outcome;
 
 /// A counter by name: ours, or the one that Nighthawk has for the same.
@@ -18,6 +18,8 @@ enum What {
     Begun,
     Sent,
     Ended(Outcome),
+    Call(CallEnd),
+    Messages(CallMessages),
     /// A status from 100 to 199 is never the end of a request.
     Never,
     ConnectFailures,
@@ -91,6 +93,8 @@ impl LoadCounter {
             What::Begun => shard.begun.total(),
             What::Sent => shard.sent.total(),
             What::Ended(outcome) => ended(outcome),
+            What::Call(end) => shard.calls.ended(end).total(),
+            What::Messages(which) => shard.calls.messages(which).total(),
             What::Never => 0,
             What::ConnectFailures => NO_CONNECTION.into_iter().map(ended).sum(),
             What::StreamResets => CUT_OFF.into_iter().map(ended).sum(),
@@ -108,9 +112,13 @@ impl FromStr for LoadCounter {
     fn from_str(text: &str) -> Result<Self, CounterError> {
         let named = NAMES.iter().find(|(name, _)| *name == text);
         let end = || Outcome::ALL.into_iter().find(|end| end.name() == text);
+        let call = || CallEnd::ALL.into_iter().find(|end| end.name() == text);
+        let messages = || CallMessages::ALL.into_iter().find(|it| it.name() == text);
         named
             .map(|(_, what)| *what)
             .or_else(|| end().map(What::Ended))
+            .or_else(|| call().map(What::Call))
+            .or_else(|| messages().map(What::Messages))
             .map(Self)
             .ok_or_else(|| CounterError {
                 found: text.to_owned(),
@@ -135,17 +143,22 @@ impl From<LoadCounter> for String {
 impl fmt::Display for LoadCounter {
     /// Our name of it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let What::Ended(outcome) = self.0 {
-            return f.write_str(outcome.name());
-        }
         let named = NAMES.iter().find(|(_, what)| *what == self.0);
-        f.write_str(named.map_or("", |(name, _)| name))
+        f.write_str(match self.0 {
+            What::Ended(outcome) => outcome.name(),
+            What::Call(end) => end.name(),
+            What::Messages(which) => which.name(),
+            _ => named.map_or("", |(name, _)| name),
+        })
     }
 }
 
 fn names() -> Vec<&'static str> {
     let ends = Outcome::ALL.iter().map(|end| end.name());
-    ends.chain(NAMES.iter().map(|(name, _)| *name)).collect()
+    let calls = CallEnd::ALL.iter().map(|end| end.name());
+    let messages = CallMessages::ALL.iter().map(|which| which.name());
+    let named = NAMES.iter().map(|(name, _)| *name);
+    ends.chain(named).chain(calls).chain(messages).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,10 @@
 //! What a load plan must keep.
 
-use super::{LoadCurve, LoadPace, LoadPlan, LoadProtocol, Spacing};
+use stillwell_units::Nanos;
+
+use super::{
+    BodyPlan, GrpcMessages, GrpcPlan, LoadCurve, LoadPace, LoadPlan, LoadProtocol, Spacing,
+};
 
 /// Why a load makes no sense.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -60,6 +64,21 @@ pub enum LoadPlanError {
         /// What was asked for.
         streams: u32,
     },
+    /// HTTP/3 without TLS.
+    #[error("HTTP/3 goes over TLS alone: {address} is to be asked for by https://")]
+    Http3Plain {
+        /// The endpoint.
+        address: String,
+    },
+    /// HTTP/3 through a proxy.
+    #[error("HTTP/3 goes through no tunnel here: leave the proxy out, or speak HTTP/1.1 or HTTP/2")]
+    Http3Tunnel,
+    /// A call that makes no sense.
+    #[error("{what}")]
+    Call {
+        /// Why not.
+        what: &'static str,
+    },
     /// A header that tracing writes itself.
     #[error("the header `{name}` is written for each request: leave it out, or do not trace")]
     TraceHeaderGiven {
@@ -71,6 +90,17 @@ pub enum LoadPlanError {
     TraceSample {
         /// What was given.
         found: f64,
+    },
+    /// Connections that are all to be opened once it is over.
+    #[error(
+        "connections are to be opened over {over}, and the load is over after {duration}: make it \
+         longer"
+    )]
+    OpensTooLong {
+        /// What was given.
+        over: Nanos,
+        /// How long the load lasts.
+        duration: Nanos,
     },
     /// A load that would never end by itself and never measure anything.
     #[error("the warm-up is as long as the whole load")]
@@ -86,6 +116,7 @@ impl LoadPlan {
         self.check_endpoints()?;
         self.check_connections()?;
         self.check_trace()?;
+        self.check_calls()?;
         if self.until.duration.is_some_and(|all| self.warmup >= all) {
             return Err(LoadPlanError::AllWarmup);
         }
@@ -133,6 +164,31 @@ impl LoadPlan {
         }
     }
 
+    fn check_calls(&self) -> Result<(), LoadPlanError> {
+        let requests = self.endpoints.iter().flat_map(|it| &it.requests);
+        for request in requests {
+            if let BodyPlan::Grpc(call) = &request.body {
+                if self.connecting.protocol != LoadProtocol::Http2 {
+                    let what = "gRPC goes over HTTP/2";
+                    return Err(LoadPlanError::Call { what });
+                }
+                check_call(call)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_http3(&self) -> Result<(), LoadPlanError> {
+        if self.tunnel.is_some() {
+            return Err(LoadPlanError::Http3Tunnel);
+        }
+        let plain = self.endpoints.iter().find(|it| it.tls_host.is_none());
+        match plain.map(|it| it.address.clone()) {
+            Some(address) => Err(LoadPlanError::Http3Plain { address }),
+            None => Ok(()),
+        }
+    }
+
     fn check_connections(&self) -> Result<(), LoadPlanError> {
         let connecting = self.connecting;
         for (what, count) in [
@@ -147,6 +203,16 @@ impl LoadPlan {
             let streams = connecting.streams;
             return Err(LoadPlanError::Streams { streams });
         }
+        if let Some(duration) = self.until.duration
+            && connecting.over >= duration
+            && connecting.over > Nanos::ZERO
+        {
+            let over = connecting.over;
+            return Err(LoadPlanError::OpensTooLong { over, duration });
+        }
+        if connecting.protocol == LoadProtocol::Http3 {
+            self.check_http3()?;
+        }
         let parts = self.endpoints.len() as u64 * u64::from(self.workers);
         if u64::from(connecting.connections) < parts {
             return Err(LoadPlanError::TooFewConnections {
@@ -156,6 +222,29 @@ impl LoadPlan {
             });
         }
         Ok(())
+    }
+}
+
+fn check_call(call: &GrpcPlan) -> Result<(), LoadPlanError> {
+    let is_empty = matches!(&call.messages, GrpcMessages::Given(all) if all.is_empty());
+    let rules = [
+        (
+            call.count == 0 || is_empty,
+            "a call sends at least one message",
+        ),
+        (
+            call.every.is_some_and(|every| every == Nanos::ZERO),
+            "the time between two messages is above zero",
+        ),
+        (
+            call.deadline
+                .is_some_and(|deadline| deadline == Nanos::ZERO),
+            "a deadline is above zero",
+        ),
+    ];
+    match rules.into_iter().find(|(is_broken, _)| *is_broken) {
+        Some((_, what)) => Err(LoadPlanError::Call { what }),
+        None => Ok(()),
     }
 }
 

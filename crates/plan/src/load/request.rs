@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::GrpcPlan;
 use crate::PayloadPlan;
 
 /// An address that requests are sent to.
@@ -44,4 +45,6 @@ pub enum BodyPlan {
     Bytes(Vec<u8>),
     /// The blocks of a payload in turn: as many requests as there are blocks.
     Payload(PayloadPlan),
+    /// The messages of a gRPC call.
+    Grpc(GrpcPlan),
 }

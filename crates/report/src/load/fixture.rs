@@ -151,6 +151,7 @@ fn options() -> LoadOptions {
         headers: vec![("x-test".to_owned(), "a, \"b\"".to_owned())],
         body_bytes: 0,
         jitter_uniform: Nanos::ZERO,
+        grpc_method: None,
         labels: vec!["nightly".to_owned(), "main".to_owned()],
         nighthawk: None,
     }

@@ -4,7 +4,7 @@
 mod condition;
 mod course;
 
-use stillwell_metric::Outcome;
+use stillwell_metric::{CallEnd, CallMessages, Outcome};
 use stillwell_units::{Nanos, float_from_u64};
 
 use super::{
@@ -58,7 +58,11 @@ fn headline(report: &LoadReport, style: Style) -> String {
         [only] => words::plain(only),
         [first, others @ ..] => format!("{} and {} more", words::plain(first), others.len()),
     };
-    let told = format!("{target} over {}: {}", options.protocol, in_short(report));
+    let over = match &options.grpc_method {
+        Some(method) => format!("{} by gRPC", words::plain(method)),
+        None => format!("over {}", options.protocol),
+    };
+    let told = format!("{target} {over}: {}", in_short(report));
     if report.health.is_valid() {
         told
     } else if !has_answers(report) {
@@ -154,6 +158,7 @@ fn volume(report: &LoadReport) -> Vec<Vec<String>> {
         vec!["requests".to_owned(), requests],
         vec!["ended".to_owned(), outcomes(&global.outcomes)],
     ];
+    rows.extend(calls(global));
     rows.extend(connections(report));
     for (head, counter) in [
         ("received", "upstream_cx_rx_bytes_total"),
@@ -173,6 +178,31 @@ fn volume(report: &LoadReport) -> Vec<Vec<String>> {
         if let Some(own) = global.statistic(id).filter(|own| own.count() > 0) {
             rows.push(vec![head.to_owned(), distribution(own)]);
         }
+    }
+    rows
+}
+
+/// How calls ended and how many messages they had, where there were any.
+fn calls(global: &LoadResult) -> Vec<Vec<String>> {
+    let counted = |name: &str| words::grouped(float_from_u64(global.counter(name)));
+    let ends = CallEnd::ALL.iter().map(|end| end.name());
+    let ends = ends.filter(|name| global.counter(name) > 0);
+    let ends = ends.map(|name| {
+        let short = name.strip_prefix("grpc_").unwrap_or(name);
+        format!("{} {short}", counted(name))
+    });
+    let ends: Vec<String> = ends.collect();
+    let [sent, received, compressed] = CallMessages::ALL.map(|which| which.name());
+    let mut rows = Vec::new();
+    if !ends.is_empty() {
+        rows.push(vec!["gRPC".to_owned(), ends.join(", ")]);
+    }
+    if global.counter(sent) > 0 {
+        let mut told = format!("{} sent, {} received", counted(sent), counted(received));
+        if global.counter(compressed) > 0 {
+            told.push_str(&format!(", {} of them compressed", counted(compressed)));
+        }
+        rows.push(vec!["messages".to_owned(), told]);
     }
     rows
 }
@@ -243,6 +273,7 @@ fn latency(report: &LoadReport) -> String {
         ("from intended time", id::RESPONSE_TIME),
         ("from sent time", id::SERVICE_TIME),
         ("first byte", id::FIRST_BYTE),
+        ("first message", id::FIRST_MESSAGE),
     ];
     let mut heads = vec!["latency".to_owned()];
     let mut all = Vec::new();

@@ -51,6 +51,10 @@ pub const TLS_HANDSHAKE: &str = "stillwell.tls_handshake";
 /// From the sent time to the first byte of the answer.
 pub const FIRST_BYTE: &str = "stillwell.first_byte";
 
+/// From the sent time to the first message of an answer that may have several, of
+/// gRPC alone.
+pub const FIRST_MESSAGE: &str = "stillwell.first_message";
+
 /// From the intended time to the end of a request that got no answer, by how it
 /// ended; from the time at which it was taken where there is no schedule.
 pub const FAILED_TIME: &str = "stillwell.failed_time";

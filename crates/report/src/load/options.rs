@@ -49,6 +49,10 @@ pub struct LoadOptions {
     /// The most that is randomly added to each intended time.
     #[serde(rename = "jitter_uniform_ns")]
     pub jitter_uniform: Nanos,
+    /// The method that is called by gRPC, where requests are calls: its service's full
+    /// name, `/`, its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grpc_method: Option<String>,
     /// What the user called this load.
     pub labels: Vec<String>,
     /// Nighthawk's own options as protojson of its `CommandLineOptions`, where the

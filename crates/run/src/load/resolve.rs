@@ -29,15 +29,23 @@ pub struct ResolveError {
     pub source: std::io::Error,
 }
 
-/// Replaces the names of all endpoints by addresses.
+/// Replaces the names of all endpoints by addresses; where a proxy leads to them,
+/// its name alone: it looks the others up.
 pub(super) fn endpoints(plan: &mut LoadPlan, family: AddressFamily) -> Result<(), ResolveError> {
-    for endpoint in &mut plan.endpoints {
-        endpoint.address = resolve(&endpoint.address, family)
-            .map_err(|source| ResolveError {
-                address: endpoint.address.clone(),
-                source,
-            })?
-            .to_string();
+    let addresses: Vec<&mut String> = match &mut plan.tunnel {
+        Some(tunnel) => vec![&mut tunnel.address],
+        None => plan
+            .endpoints
+            .iter_mut()
+            .map(|it| &mut it.address)
+            .collect(),
+    };
+    for address in addresses {
+        let found = resolve(address, family).map_err(|source| ResolveError {
+            address: address.clone(),
+            source,
+        })?;
+        *address = found.to_string();
     }
     Ok(())
 }

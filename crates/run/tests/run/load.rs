@@ -49,7 +49,7 @@ pub(super) fn server(tls: bool, error: Option<&str>) -> ServePlan {
 }
 
 /// Without a schedule, four connections, until `requests` are sent.
-fn closed(address: SocketAddr, requests: u64) -> LoadPlan {
+pub(super) fn closed(address: SocketAddr, requests: u64) -> LoadPlan {
     LoadPlan {
         endpoints: vec![EndpointPlan {
             address: address.to_string(),
@@ -69,11 +69,13 @@ fn closed(address: SocketAddr, requests: u64) -> LoadPlan {
             protocol: LoadProtocol::Http1,
             streams: 1,
             prefetch: true,
+            over: Nanos::ZERO,
             reuse: Reuse::Mru,
             requests_max: None,
             timeout: Nanos::from_secs(5),
             source: None,
         },
+        tunnel: None,
         tls: ClientTlsPlan {
             verification: Verification::None,
             identity: None,
@@ -107,7 +109,7 @@ fn open(per_second: f64, overflow: Overflow) -> LoadPace {
     }
 }
 
-fn load(plan: LoadPlan) -> LoadFound {
+pub(super) fn load(plan: LoadPlan) -> LoadFound {
     let interrupt = Interrupt::new();
     conduct_load(
         plan,
@@ -134,7 +136,7 @@ fn against(
     (found, counter.total())
 }
 
-fn ended(found: &LoadFound, outcome: Outcome) -> u64 {
+pub(super) fn ended(found: &LoadFound, outcome: Outcome) -> u64 {
     found
         .workers
         .iter()
@@ -143,7 +145,7 @@ fn ended(found: &LoadFound, outcome: Outcome) -> u64 {
 }
 
 /// Every request that was begun has ended in exactly one way.
-fn assert_accounted(found: &LoadFound) {
+pub(super) fn assert_accounted(found: &LoadFound) {
     for worker in &found.workers {
         assert_eq!(
             worker.shard.begun.total(),

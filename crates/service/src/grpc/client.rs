@@ -267,6 +267,10 @@ impl ClientCall {
                         let (taken, Some(message)) = advanced else {
                             break;
                         };
+                        if message.is_compressed {
+                            let problem = "it compresses its answers, which nobody asked for";
+                            return Err(foreign(problem.to_owned()));
+                        }
                         self.inbox.push_back(message.bytes.to_vec());
                         at += taken;
                     }

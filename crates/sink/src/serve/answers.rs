@@ -1,6 +1,8 @@
 //! Answers in bytes.
 
+use bytes::Bytes;
 use stillwell_http::h2::ResponseBlock;
+use stillwell_http::h3;
 use stillwell_http::{HeadError, PreparedResponse};
 use stillwell_plan::{AnswerPlan, FilterSet, ResponseOptions};
 use stillwell_units::Nanos;
@@ -178,6 +180,41 @@ impl CommonHead {
     }
 }
 
+/// The common answer in HTTP/3, with its body and without, of the last second that was
+/// asked for: so all answers share their bytes.
+#[derive(Debug, Default)]
+pub(super) struct CommonHttp3 {
+    second: Option<u64>,
+    laid: Option<[Bytes; 2]>,
+}
+
+impl CommonHttp3 {
+    /// The answer at `wall`; empty where it cannot be laid out.
+    pub(super) fn at(
+        &mut self,
+        answers: &Answers,
+        date: &mut Date,
+        wall: Nanos,
+        head_only: bool,
+    ) -> Bytes {
+        // Without a date all seconds are alike.
+        let second = answers.has_date().then(|| wall.as_u64() / 1_000_000_000);
+        if self.laid.is_none() || self.second != second {
+            let date = second.map(|_| date.at(wall));
+            let lay = |head_only| {
+                let laid = answers
+                    .common()
+                    .lay_http3(answers.envoy_headers, date, head_only);
+                Bytes::from(laid.unwrap_or_default())
+            };
+            self.laid = Some([lay(false), lay(true)]);
+            self.second = second;
+        }
+        let laid = self.laid.as_ref();
+        laid.map_or_else(Bytes::new, |laid| laid[usize::from(head_only)].clone())
+    }
+}
+
 impl OwnAnswer {
     /// The answer that `options` ask for, as far as there are `filters` that
     /// heed them; with the request's headers and with the time since the request
@@ -215,7 +252,37 @@ impl OwnAnswer {
         self.head(envoy_headers, None)
     }
 
+    /// All of it in HTTP/3, without the body for `HEAD`.
+    pub(super) fn lay_http3(
+        &self,
+        envoy_headers: bool,
+        date: Option<&str>,
+        head_only: bool,
+    ) -> Result<Vec<u8>, HeadError> {
+        let block = h3::ResponseBlock::new(self.status, &self.header_list(envoy_headers, date))?;
+        let length = self.body.len();
+        let mut laid = Vec::with_capacity(length + 512);
+        let said = match (head_only, length as u64) {
+            (true, bytes) => h3::BodyLength::Withheld(bytes),
+            (false, bytes) => h3::BodyLength::Bytes(bytes),
+        };
+        block.write(&[], said, &mut laid);
+        if !head_only && length > 0 {
+            h3::write_data_head(length, &mut laid);
+            laid.extend_from_slice(&self.body);
+        }
+        Ok(laid)
+    }
+
     fn head(&self, envoy_headers: bool, date: Option<&str>) -> Result<ResponseBlock, HeadError> {
+        ResponseBlock::new(self.status, &self.header_list(envoy_headers, date))
+    }
+
+    fn header_list<'a>(
+        &'a self,
+        envoy_headers: bool,
+        date: Option<&'a str>,
+    ) -> Vec<(&'a str, &'a str)> {
         let own = self.headers.iter();
         let mut headers: Vec<(&str, &str)> = own
             .map(|(name, value)| (name.as_str(), value.as_str()))
@@ -224,7 +291,7 @@ impl OwnAnswer {
             headers.push(("server", "envoy"));
         }
         headers.extend(date.map(|date| ("date", date)));
-        ResponseBlock::new(self.status, &headers)
+        headers
     }
 
     /// An answer with nothing but a status.

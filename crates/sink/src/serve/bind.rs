@@ -10,9 +10,10 @@ use std::task::Poll;
 
 use stillwell_http::HeadError;
 use stillwell_metric::{Labels, SinkShard};
-use stillwell_plan::{ServeListenerPlan, ServePlan};
+use stillwell_plan::{ServeListenerPlan, ServePlan, ServeProtocols};
 use stillwell_scope::{PartError, Place, Scope, clock};
 use stillwell_units::Seed;
+use stillwell_wire::quic::{BindQuicError, BoundQuic, bind_quic};
 use stillwell_wire::tls::{ServerTls, TlsError};
 use stillwell_wire::{ListenError, Stream};
 
@@ -20,6 +21,8 @@ use super::admin::{self, BoundAdmin};
 use super::answers::Answers;
 use super::connection::serve;
 use super::counts::{ServeCounter, ServeShard};
+use super::http3::STREAMS_MAX;
+use super::quic;
 use super::service::{Service, Site};
 use crate::accept::accept;
 use crate::account::accounted;
@@ -61,11 +64,18 @@ pub enum ServeError {
     },
 }
 
+/// Where connections come in.
+#[derive(Debug)]
+enum Door {
+    Streams(StreamListener),
+    Quic(BoundQuic),
+}
+
 /// A test server whose sockets are bound and whose workers are not started.
 #[derive(Debug)]
 pub struct BoundServer {
     addresses: Vec<SocketAddr>,
-    workers: Vec<Vec<(Arc<Site>, StreamListener)>>,
+    workers: Vec<Vec<(Arc<Site>, Door)>>,
     counter: ServeCounter,
     seed: Seed,
     admin: Option<BoundAdmin>,
@@ -80,16 +90,9 @@ pub fn bind_server(plan: &ServePlan) -> Result<BoundServer, ServeError> {
     let mut addresses = Vec::new();
     let mut workers: Vec<Vec<_>> = (0..plan.workers.max(1)).map(|_| Vec::new()).collect();
     for listener in &plan.listeners {
-        let socket = StreamListener::tcp(listener.address);
-        let socket = socket.map_err(|source| ServeError::Listen { source })?;
-        addresses.push(socket.address().unwrap_or(listener.address));
-        let site = Arc::new(site(listener)?);
-        for worker in &mut workers {
-            let shared = socket.share().map_err(|source| ServeError::Share {
-                workers: plan.workers,
-                source,
-            })?;
-            worker.push((Arc::clone(&site), shared));
+        let (site, doors) = doors(listener, workers.len(), &mut addresses)?;
+        for (worker, door) in workers.iter_mut().zip(doors) {
+            worker.push((Arc::clone(&site), door));
         }
     }
     let admin = plan.admin.as_ref().map(admin::bind).transpose();
@@ -111,6 +114,42 @@ pub fn bind_server(plan: &ServePlan) -> Result<BoundServer, ServeError> {
         seed: plan.seed,
         admin: admin.map_err(|source| ServeError::Listen { source })?,
     })
+}
+
+/// What a listener shares, and a door for each of its workers.
+fn doors(
+    plan: &ServeListenerPlan,
+    workers: usize,
+    addresses: &mut Vec<SocketAddr>,
+) -> Result<(Arc<Site>, Vec<Door>), ServeError> {
+    let count = u16::try_from(workers).unwrap_or(u16::MAX);
+    if plan.protocols == ServeProtocols::Http3 {
+        let site = Arc::new(site(plan)?);
+        let tls = |source| ServeError::Tls {
+            address: plan.address,
+            source: Box::new(source),
+        };
+        let own = site.tls.as_ref().ok_or(TlsError::NoTls13).map_err(tls)?;
+        let bound = bind_quic(plan.address, count, own, STREAMS_MAX);
+        let bound = bound.map_err(|error| match error {
+            BindQuicError::Listen(source) => ServeError::Listen { source },
+            BindQuicError::Tls(source) => tls(source),
+        })?;
+        let address = bound.first().and_then(BoundQuic::address);
+        addresses.push(address.unwrap_or(plan.address));
+        return Ok((site, bound.into_iter().map(Door::Quic).collect()));
+    }
+    let socket = StreamListener::tcp(plan.address);
+    let socket = socket.map_err(|source| ServeError::Listen { source })?;
+    addresses.push(socket.address().unwrap_or(plan.address));
+    let site = Arc::new(site(plan)?);
+    let shared = (0..workers).map(|_| socket.share().map(Door::Streams));
+    let shared = shared.collect::<io::Result<_>>();
+    let shared = shared.map_err(|source| ServeError::Share {
+        workers: count,
+        source,
+    })?;
+    Ok((site, shared))
 }
 
 fn site(plan: &ServeListenerPlan) -> Result<Site, ServeError> {
@@ -190,8 +229,12 @@ impl BoundServer {
 fn listen(
     worker: Rc<Worker>,
     service: Rc<Service>,
-    listener: StreamListener,
+    door: Door,
 ) -> Pin<Box<dyn Future<Output = Result<(), PartError>>>> {
+    let listener = match door {
+        Door::Quic(bound) => return Box::pin(quic::serve(worker, service, bound)),
+        Door::Streams(listener) => listener,
+    };
     let connections_max = usize::try_from(service.site.plan.connections_max).unwrap_or(usize::MAX);
     let serve =
         move |worker: Rc<Worker>, stream: Stream| serve(worker, Rc::clone(&service), stream);

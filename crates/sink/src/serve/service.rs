@@ -12,7 +12,7 @@ use stillwell_plan::{
 use stillwell_units::{Moment, Nanos, Seed, float_from_u64};
 use stillwell_wire::tls::ServerTls;
 
-use super::answers::{Answers, CommonHead, OwnAnswer};
+use super::answers::{Answers, CommonHead, CommonHttp3, OwnAnswer};
 use super::counts::ServeShard;
 use super::date::Date;
 use super::request::Wishes;
@@ -40,6 +40,7 @@ pub(super) struct Service {
     pub(super) shard: Arc<ServeShard>,
     pub(super) date: RefCell<Date>,
     pub(super) common_head: RefCell<CommonHead>,
+    pub(super) common_http3: RefCell<CommonHttp3>,
     random: RefCell<Xoshiro256PlusPlus>,
     /// Whether all requests without wishes get the same answer at once.
     is_plain: bool,
@@ -130,6 +131,7 @@ impl Service {
             shard,
             date: RefCell::default(),
             common_head: RefCell::default(),
+            common_http3: RefCell::default(),
             random: RefCell::new(Xoshiro256PlusPlus::from_seed(*seed.bytes())),
             is_plain,
         }

@@ -32,7 +32,10 @@ impl Talk {
             (ServeProtocols::Http1, _) | (ServeProtocols::Auto, Some(Alpn::Http1)) => {
                 Self::http1(service)
             }
-            (ServeProtocols::Auto, None) => Self::Unknown(Rc::clone(service), Vec::new()),
+            // That comes by another way; whoever speaks bytes here speaks no such thing.
+            (ServeProtocols::Http3, _) | (ServeProtocols::Auto, _) => {
+                Self::Unknown(Rc::clone(service), Vec::new())
+            }
         }
     }
 

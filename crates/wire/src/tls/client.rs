@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use rustls::client::Resumption;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use stillwell_plan::{Alpn, ClientTlsPlan, Verification};
 
 use super::pem::{Identity, add_roots, unusable};
-use super::suites::provider;
+use super::suites::{provider, quic_provider};
 use super::unverified::Unverified;
 use super::{HandshakeError, TlsError, TlsStream};
 use crate::Stream;
+use crate::quic::noted::NotingVerifier;
 
 /// Sessions that one worker keeps for later connections.
 const SESSIONS_MAX: usize = 256;
@@ -31,21 +33,41 @@ impl ClientTls {
     /// # Errors
     /// [`TlsError`] with the file or the name that is wrong.
     pub fn new(plan: &ClientTlsPlan) -> Result<Self, TlsError> {
-        let (provider, versions) = provider(&plan.suites)?;
+        let is_quic = plan.alpn.contains(&Alpn::Http3);
+        let (provider, versions) = if is_quic {
+            quic_provider(&plan.suites)?
+        } else {
+            provider(&plan.suites)?
+        };
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
         let refused = |source| TlsError::Refused { source };
         let builder = builder.with_protocol_versions(&versions).map_err(refused)?;
         let builder = match &plan.verification {
-            Verification::None => builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Unverified { provider })),
+            Verification::None => {
+                let verifier = Arc::new(Unverified { provider });
+                let verifier = if is_quic { noting(verifier) } else { verifier };
+                builder
+                    .dangerous()
+                    .with_custom_certificate_verifier(verifier)
+            }
             Verification::Roots { extra, public } => {
                 let mut roots = RootCertStore::empty();
                 if *public {
                     roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
                 }
                 add_roots(&mut roots, extra)?;
-                builder.with_root_certificates(roots)
+                if is_quic {
+                    let verifier =
+                        WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+                    let verifier = verifier.build().map_err(|error| TlsError::Refused {
+                        source: rustls::Error::General(error.to_string()),
+                    })?;
+                    builder
+                        .dangerous()
+                        .with_custom_certificate_verifier(noting(verifier))
+                } else {
+                    builder.with_root_certificates(roots)
+                }
             }
         };
         let mut config = match &plan.identity {
@@ -91,6 +113,11 @@ impl ClientTls {
         }
     }
 
+    /// For QUIC.
+    pub(crate) fn config(&self) -> Arc<ClientConfig> {
+        Arc::clone(&self.config)
+    }
+
     /// The name that connections to `host` ask for: a host name, or an address
     /// with or without brackets.
     ///
@@ -108,11 +135,11 @@ impl ClientTls {
     ///
     /// # Errors
     /// [`HandshakeError`] where the library refuses the name.
-    pub fn open(
+    pub fn open<S>(
         &self,
-        stream: Stream,
+        stream: S,
         name: &ServerName<'static>,
-    ) -> Result<TlsStream, HandshakeError> {
+    ) -> Result<TlsStream<S>, HandshakeError> {
         let connection = ClientConnection::new(Arc::clone(&self.config), name.clone());
         let peer = name.to_str().into_owned();
         match connection {
@@ -134,6 +161,10 @@ impl ClientTls {
         stream.handshake().await?;
         Ok(stream)
     }
+}
+
+fn noting(verifier: Arc<dyn ServerCertVerifier>) -> Arc<dyn ServerCertVerifier> {
+    Arc::new(NotingVerifier(verifier))
 }
 
 pub(super) fn names(alpn: &[Alpn]) -> Vec<Vec<u8>> {

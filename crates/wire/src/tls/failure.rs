@@ -74,6 +74,11 @@ impl HandshakeError {
         }
     }
 
+    /// The same over QUIC, where `error` is all that there is.
+    pub(crate) fn of_quic(peer: &str, error: Error) -> Self {
+        Self::new(peer, true, Cause::Tls(error))
+    }
+
     /// The alert by which a server ended a connection behind its handshake, if
     /// that is what `error` of a read or a write was: with TLS 1.3 a server says
     /// only there what it holds of our certificate.

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use rustls::crypto::ring::Ticketer;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
-use stillwell_plan::{ServerIdentity, ServerTlsPlan};
+use stillwell_plan::{Alpn, ServerIdentity, ServerTlsPlan};
 
 use super::client::names;
 use super::pem::{Identity, add_roots, unusable};
-use super::suites::provider;
+use super::suites::{provider, quic_provider};
 use super::{HandshakeError, TlsError, TlsStream};
 use crate::Stream;
+use crate::quic::noted::noting_key;
 
 /// How a server speaks TLS, ready for use.
 #[derive(Clone, Debug)]
@@ -28,7 +30,12 @@ impl ServerTls {
     /// # Errors
     /// [`TlsError`] with the file or the name that is wrong.
     pub fn new(plan: &ServerTlsPlan) -> Result<Self, TlsError> {
-        let (provider, versions) = provider(&plan.suites)?;
+        let is_quic = plan.alpn.contains(&Alpn::Http3);
+        let (provider, versions) = if is_quic {
+            quic_provider(&plan.suites)?
+        } else {
+            provider(&plan.suites)?
+        };
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
         let refused = |source| TlsError::Refused { source };
         let builder = builder.with_protocol_versions(&versions).map_err(refused)?;
@@ -37,7 +44,8 @@ impl ServerTls {
         } else {
             let mut roots = RootCertStore::empty();
             add_roots(&mut roots, &plan.client_roots)?;
-            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            let verifier =
+                WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
             let verifier = verifier.build().map_err(|error| TlsError::Refused {
                 source: rustls::Error::General(error.to_string()),
             })?;
@@ -50,7 +58,15 @@ impl ServerTls {
                 (own, Some(pem.into()))
             }
         };
-        let configured = builder.with_single_cert(own.certificates, own.key);
+        let configured = if is_quic {
+            let certified = CertifiedKey::from_der(own.certificates, own.key, &provider);
+            certified.map(|certified| {
+                let shown = SingleCertAndKey::from(noting_key(certified));
+                builder.with_cert_resolver(Arc::new(shown))
+            })
+        } else {
+            builder.with_single_cert(own.certificates, own.key)
+        };
         let mut config = configured.map_err(|source| match &plan.identity {
             ServerIdentity::Given(from) => unusable(from)(source),
             ServerIdentity::SelfSigned { .. } => refused(source),
@@ -67,6 +83,11 @@ impl ServerTls {
             config: Arc::new(config),
             made,
         })
+    }
+
+    /// For QUIC.
+    pub(crate) fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.config)
     }
 
     /// The certificate that was made for it, as PEM, so that clients can have it

@@ -16,14 +16,15 @@ use super::failure::Cause;
 use super::suites::name_of;
 use crate::Stream;
 
-/// A connection over TLS, of either side. Buffers are the library's and are kept
-/// from one operation to the next.
+/// A connection over TLS, of either side, over a socket or whatever else carries
+/// bytes both ways. Buffers are the library's and are kept from one operation to
+/// the next.
 ///
 /// A write may leave encrypted bytes behind: whoever waits for an answer flushes
 /// first.
 #[derive(Debug)]
-pub struct TlsStream {
-    stream: Stream,
+pub struct TlsStream<S = Stream> {
+    stream: S,
     connection: Connection,
     peer: String,
     handshake: Option<Handshake>,
@@ -56,8 +57,8 @@ impl Handshake {
     }
 }
 
-impl TlsStream {
-    pub(super) const fn new(stream: Stream, connection: Connection, peer: String) -> Self {
+impl<S> TlsStream<S> {
+    pub(super) const fn new(stream: S, connection: Connection, peer: String) -> Self {
         Self {
             stream,
             connection,
@@ -66,6 +67,26 @@ impl TlsStream {
         }
     }
 
+    /// What came of the handshake, once it was.
+    #[must_use]
+    pub const fn shaken(&self) -> Option<Handshake> {
+        self.handshake
+    }
+
+    /// The stream below.
+    #[must_use]
+    pub const fn stream(&self) -> &S {
+        &self.stream
+    }
+
+    /// Gives TLS up, and the stream below back.
+    #[must_use]
+    pub fn into_stream(self) -> S {
+        self.stream
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
     /// Shakes hands, once; later calls give what came of it. Not cancel-safe in
     /// its times: one that was given up begins anew where it stood.
     ///
@@ -82,24 +103,6 @@ impl TlsStream {
         let handshake = self.outcome(begun);
         self.handshake = Some(handshake);
         Ok(handshake)
-    }
-
-    /// What came of the handshake, once it was.
-    #[must_use]
-    pub const fn shaken(&self) -> Option<Handshake> {
-        self.handshake
-    }
-
-    /// The stream below.
-    #[must_use]
-    pub const fn stream(&self) -> &Stream {
-        &self.stream
-    }
-
-    /// Gives TLS up, and the stream below back.
-    #[must_use]
-    pub fn into_stream(self) -> Stream {
-        self.stream
     }
 
     fn outcome(&self, begun: Moment) -> Handshake {
@@ -125,6 +128,7 @@ impl TlsStream {
     fn poll_handshake(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Cause>> {
         loop {
             ready!(self.poll_write_tls(context)?);
+            ready!(Pin::new(&mut self.stream).poll_flush(context)?);
             if !self.connection.is_handshaking() {
                 return Poll::Ready(Ok(()));
             }
@@ -178,7 +182,7 @@ impl TlsStream {
     }
 }
 
-impl AsyncRead for TlsStream {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -212,7 +216,7 @@ impl AsyncRead for TlsStream {
     }
 }
 
-impl AsyncWrite for TlsStream {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -236,7 +240,10 @@ impl AsyncWrite for TlsStream {
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.get_mut().poll_write_tls(context)
+        let own = self.get_mut();
+        ready!(own.poll_write_tls(context)?);
+        // What is below may be TLS as well.
+        Pin::new(&mut own.stream).poll_flush(context)
     }
 
     /// Says goodbye in TLS, then closes our side of the stream below.
@@ -250,12 +257,12 @@ impl AsyncWrite for TlsStream {
 }
 
 /// A socket as the library wants to see it.
-struct Socket<'s, 'c, 'w> {
-    stream: &'s mut Stream,
+struct Socket<'s, 'c, 'w, S> {
+    stream: &'s mut S,
     context: &'c mut Context<'w>,
 }
 
-impl io::Read for Socket<'_, '_, '_> {
+impl<S: AsyncRead + Unpin> io::Read for Socket<'_, '_, '_, S> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let mut buffer = ReadBuf::new(bytes);
         match Pin::new(&mut *self.stream).poll_read(self.context, &mut buffer) {
@@ -266,7 +273,7 @@ impl io::Read for Socket<'_, '_, '_> {
     }
 }
 
-impl io::Write for Socket<'_, '_, '_> {
+impl<S: AsyncWrite + Unpin> io::Write for Socket<'_, '_, '_, S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         blocked_if_pending(Pin::new(&mut *self.stream).poll_write(self.context, bytes))
     }

@@ -7,6 +7,7 @@ use rustls::{CipherSuite, ProtocolVersion, SupportedProtocolVersion, version};
 use stillwell_plan::{TlsSuites, TlsVersion};
 
 use super::TlsError;
+use crate::quic::noted::noting;
 
 /// Suites by OpenSSL's names, which are those of Envoy's statistics, too.
 const NAMES: &[(CipherSuite, &str)] = &[
@@ -85,6 +86,21 @@ pub(super) fn provider(
     Ok((Arc::new(provider), versions))
 }
 
+/// The same for QUIC, which takes TLS 1.3 alone.
+pub(super) fn quic_provider(
+    suites: &TlsSuites,
+) -> Result<(Arc<CryptoProvider>, Vec<&'static SupportedProtocolVersion>), TlsError> {
+    let (provider, mut versions) = match provider(suites) {
+        Err(TlsError::NothingLeft) => return Err(TlsError::NoTls13),
+        provider => provider?,
+    };
+    versions.retain(|version| version.version == ProtocolVersion::TLSv1_3);
+    if versions.is_empty() {
+        return Err(TlsError::NoTls13);
+    }
+    Ok((Arc::new(noting(&provider)), versions))
+}
+
 /// The suite that is called `name` by OpenSSL, IANA or rustls, in any case.
 fn suite(name: &str) -> Result<CipherSuite, TlsError> {
     let is_called = |(suite, own): &&(CipherSuite, &str)| {
@@ -105,7 +121,7 @@ fn suite(name: &str) -> Result<CipherSuite, TlsError> {
 }
 
 /// OpenSSL's name of a suite.
-pub(super) fn name_of(suite: CipherSuite) -> &'static str {
+pub(crate) fn name_of(suite: CipherSuite) -> &'static str {
     let own = NAMES.iter().find(|(other, _)| *other == suite);
     own.map_or("unknown", |(_, name)| name)
 }

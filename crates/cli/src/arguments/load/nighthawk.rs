@@ -55,8 +55,9 @@ pub(crate) struct NighthawkTarget {
     /// The same as --protocol http2
     #[arg(long)]
     pub(crate) h2: bool,
-    /// Options of HTTP/3, which is not spoken
-    #[arg(long, value_name = "JSON", hide = true)]
+    /// Options of HTTP/3, as JSON of envoy.config.core.v3.Http3ProtocolOptions; of
+    /// those that concern a client the number of streams has an effect
+    #[arg(long, value_name = "JSON")]
     pub(crate) http3_protocol_options: Option<String>,
     /// Which addresses of a name are used
     #[arg(long, value_enum, default_value_t = FamilyName::Auto)]
@@ -71,14 +72,15 @@ pub(crate) struct NighthawkTarget {
     /// How TLS is spoken: Envoy's TransportSocket as JSON or YAML in one line
     #[arg(long, value_name = "JSON")]
     pub(crate) transport_socket: Option<String>,
-    /// What is spoken with a proxy, which is not built
-    #[arg(long, value_enum, hide = true)]
+    /// What is spoken with the proxy of --tunnel-uri: http1 or http2
+    #[arg(long, value_enum)]
     pub(crate) tunnel_protocol: Option<NighthawkProtocol>,
-    /// A proxy, which is not built
-    #[arg(long, value_name = "URI", hide = true)]
+    /// A proxy through which targets are reached: it is asked by CONNECT
+    #[arg(long, value_name = "URI")]
     pub(crate) tunnel_uri: Option<String>,
-    /// How TLS is spoken with a proxy, which is not built
-    #[arg(long, value_name = "JSON", hide = true)]
+    /// How TLS is spoken with it: Envoy's UpstreamTlsContext as JSON or YAML in one
+    /// line; without, TLS is spoken where the URI is https
+    #[arg(long, value_name = "JSON")]
     pub(crate) tunnel_tls_context: Option<String>,
 }
 

@@ -2,22 +2,22 @@
 //! by this process and by no service elsewhere.
 
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use clap::Parser;
 use stillwell_legacy::nighthawk::adaptive::{
     BenchmarkResult, Controller, ControllerStep, SessionOutput, SessionSpec, read_session,
-    session_json,
+    session_json, session_text,
 };
-use stillwell_legacy::nighthawk::{
-    CommandLineOptions, ConnectionReuse, Endpoint, IdleStrategy, read_json,
-};
+use stillwell_legacy::nighthawk::{CommandLineOptions, read_json};
 use stillwell_scope::clock;
 use stillwell_units::{Nanos, floor_to_u64};
 
 use super::Watch;
 use crate::arguments::NighthawkAdaptiveArguments;
 use crate::command::load::nighthawk::load_in_words;
+use crate::command::load::nighthawk::remote::words_of;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
@@ -67,13 +67,24 @@ fn session(arguments: &NighthawkAdaptiveArguments) -> Result<(), CommandError> {
     let signal = watch.interrupt.signal();
     watch.end();
     // What was found until then is worth keeping.
-    fs::write(&arguments.output_file, session_json(&output))
-        .with_context(|| format!("write to {}", arguments.output_file.display()))
-        .map_err(failed)?;
+    fs::write(
+        &arguments.output_file,
+        told(&arguments.output_file, &output).map_err(failed)?,
+    )
+    .with_context(|| format!("write to {}", arguments.output_file.display()))
+    .map_err(failed)?;
     match (ended, signal) {
         (Ok(()), _) => Ok(()),
         (Err(error), Some(signal)) => Err(CommandError::new(Exit::Interrupted(signal), error)),
         (Err(error), None) => Err(failed(error)),
+    }
+}
+
+/// As text proto, as Nighthawk has it, or as JSON where the file's name says so.
+fn told(file: &Path, output: &SessionOutput) -> anyhow::Result<String> {
+    match file.extension().is_some_and(|own| own == "json") {
+        true => Ok(session_json(output)),
+        false => Ok(session_text(output)?),
     }
 }
 
@@ -161,137 +172,36 @@ fn words(template: &CommandLineOptions, rate: u64, length: Nanos) -> anyhow::Res
     if let Some(name) = without_effect(template).first() {
         bail!("nighthawk_traffic_template.{name} has no effect here: leave it out");
     }
-    let mut words = vec!["nighthawk_client".to_owned()];
-    let mut flag = |name: &str, value: Option<String>| {
-        words.extend(value.map(|value| format!("--{name}={value}")));
+    if template.nighthawk_service.is_some() {
+        bail!(
+            "nighthawk_traffic_template.nighthawk_service is of another: this process makes loads"
+        );
+    }
+    if template.uri.is_none() && template.multi_target.is_none() {
+        bail!("nighthawk_traffic_template has neither uri nor multi_target");
+    }
+    let is_bare = template.failure_predicates.is_empty();
+    let asked = CommandLineOptions {
+        requests_per_second: Some(u32::try_from(rate).unwrap_or(u32::MAX)),
+        duration: Some(length),
+        no_duration: None,
+        // A search must see loads that fail.
+        open_loop: Some(template.open_loop.unwrap_or(true)),
+        no_default_failure_predicates: Some(is_bare)
+            .filter(|is_bare| *is_bare)
+            .or(template.no_default_failure_predicates),
+        ..template.clone()
     };
-    let number = |value: Option<u32>| value.map(|own| own.to_string());
-    flag("rps", Some(rate.to_string()));
-    flag("duration", Some(length.to_string()));
-    flag("connections", number(template.connections));
-    flag("timeout", template.timeout.map(|own| own.to_string()));
-    flag("concurrency", template.concurrency.clone());
-    flag("burst-size", number(template.burst_size));
-    flag(
-        "jitter-uniform",
-        template.jitter_uniform.map(|own| own.to_string()),
-    );
-    flag(
-        "max-pending-requests",
-        number(template.max_pending_requests),
-    );
-    flag("max-active-requests", number(template.max_active_requests));
-    flag(
-        "max-requests-per-connection",
-        number(template.max_requests_per_connection),
-    );
-    flag(
-        "max-concurrent-streams",
-        number(template.max_concurrent_streams),
-    );
-    flag(
-        "protocol",
-        template.protocol.map(|own| own.name().to_lowercase()),
-    );
-    flag(
-        "address-family",
-        template.address_family.map(|own| own.name().to_lowercase()),
-    );
-    words.extend(requests(template));
-    words.extend(telling(template));
-    words.extend(switches(template));
-    targets(template, &mut words)?;
+    let words = words_of(&asked).map_err(|why| {
+        let why = why.strip_prefix("options.").unwrap_or(&why);
+        anyhow::anyhow!("nighthawk_traffic_template.{why}")
+    })?;
     Ok(words)
 }
 
-/// Predicates, what requests are, and messages of Envoy.
-fn requests(template: &CommandLineOptions) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut flag = |name: &str, value: Option<String>| {
-        words.extend(value.map(|value| format!("--{name}={value}")));
-    };
-    for (name, threshold) in &template.termination_predicates {
-        flag("termination-predicate", Some(format!("{name}:{threshold}")));
-    }
-    for (name, threshold) in &template.failure_predicates {
-        flag("failure-predicate", Some(format!("{name}:{threshold}")));
-    }
-    if let Some(request) = &template.request_options {
-        flag(
-            "request-method",
-            request.request_method.map(|own| own.name().to_owned()),
-        );
-        flag(
-            "request-body-size",
-            request.request_body_size.map(|own| own.to_string()),
-        );
-        for (name, value) in &request.request_headers {
-            flag("request-header", Some(format!("{name}:{value}")));
-        }
-    }
-    for label in &template.labels {
-        flag("label", Some(label.clone()));
-    }
-    for name in PASSED_ON {
-        let value = template.other.get(name);
-        flag(&name.replace('_', "-"), value.map(ToString::to_string));
-    }
-    words
-}
-
-/// How workers wait and connections are chosen, and who is told of the load.
-fn telling(template: &CommandLineOptions) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut flag = |name: &str, value: Option<String>| {
-        words.extend(value.map(|value| format!("--{name}={value}")));
-    };
-    let idle = template.sequencer_idle_strategy;
-    let idle = idle.filter(|own| *own != IdleStrategy::Default);
-    flag(
-        "sequencer-idle-strategy",
-        idle.map(|own| own.name().to_lowercase()),
-    );
-    let reuse = template.experimental_h1_connection_reuse_strategy;
-    let reuse = reuse.filter(|own| *own != ConnectionReuse::Default);
-    flag(
-        "experimental-h1-connection-reuse-strategy",
-        reuse.map(|own| own.name().to_lowercase()),
-    );
-    flag("trace", template.trace.clone());
-    flag(
-        "latency-response-header-name",
-        template.latency_response_header_name.clone(),
-    );
-    for sink in &template.stats_sinks {
-        flag("stats-sinks", Some(sink.to_string()));
-    }
-    let seconds = template.stats_flush_interval;
-    flag("stats-flush-interval", seconds.map(|own| own.to_string()));
-    let time = template.stats_flush_interval_duration;
-    flag(
-        "stats-flush-interval-duration",
-        time.map(|own| own.to_string()),
-    );
-    words
-}
-
-/// Envoy's messages that a load takes as they stand.
-const PASSED_ON: [&str; 5] = [
-    "tls_context",
-    "transport_socket",
-    "upstream_bind_config",
-    "request_source_plugin_config",
-    "rate_limiter_plugin_config",
-];
-
 /// Fields of a template that would be read and change nothing.
 fn without_effect(template: &CommandLineOptions) -> Vec<&str> {
-    let request = template.request_options.as_ref();
     let own = [
-        (
-            "request_options.json_body",
-            request.is_some_and(|own| !own.json_body.is_empty()),
-        ),
         ("scheduled_start", template.scheduled_start.is_some()),
         ("execution_id", template.execution_id.is_some()),
         (
@@ -302,64 +212,13 @@ fn without_effect(template: &CommandLineOptions) -> Vec<&str> {
         ("output_format", template.output_format.is_some()),
     ];
     let own = own.into_iter().filter(|(_, is_set)| *is_set);
-    let other = template.other.keys().map(String::as_str);
-    let other = other.filter(|name| !PASSED_ON.contains(name));
-    own.map(|(name, _)| name).chain(other).collect()
-}
-
-fn switches(template: &CommandLineOptions) -> impl Iterator<Item = String> {
-    // A search must see loads that fail.
-    let is_open = template.open_loop.unwrap_or(true);
-    let switches = [
-        ("open-loop", is_open),
-        (
-            "no-default-failure-predicates",
-            template.failure_predicates.is_empty()
-                || template.no_default_failure_predicates == Some(true),
-        ),
-        (
-            "experimental-h2-use-multiple-connections",
-            template.experimental_h2_use_multiple_connections == Some(true),
-        ),
-        ("h2", template.h2 == Some(true)),
-        (
-            "prefetch-connections",
-            template.prefetch_connections == Some(true),
-        ),
-        ("simple-warmup", template.simple_warmup == Some(true)),
-    ];
-    let on = switches.into_iter().filter(|(_, is_on)| *is_on);
-    on.map(|(name, _)| format!("--{name}"))
-}
-
-fn targets(template: &CommandLineOptions, words: &mut Vec<String>) -> anyhow::Result<()> {
-    if template.request_source.is_some() || template.nighthawk_service.is_some() {
-        bail!("request_source and nighthawk_service are of a service: there is none here");
-    }
-    match (&template.uri, &template.multi_target) {
-        (Some(uri), _) => words.push(uri.clone()),
-        (None, Some(targets)) => {
-            for Endpoint { address, port } in &targets.endpoints {
-                let (address, port) = (address.clone().unwrap_or_default(), port.unwrap_or(80));
-                words.push(format!("--multi-target-endpoint={address}:{port}"));
-            }
-            words.extend(
-                targets
-                    .path
-                    .as_ref()
-                    .map(|path| format!("--multi-target-path={path}")),
-            );
-            if targets.use_https == Some(true) {
-                words.push("--multi-target-use-https".to_owned());
-            }
-        }
-        (None, None) => bail!("nighthawk_traffic_template has neither uri nor multi_target"),
-    }
-    Ok(())
+    own.map(|(name, _)| name).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use stillwell_legacy::nighthawk::IdleStrategy;
+
     use super::*;
 
     #[test]
@@ -372,13 +231,24 @@ mod tests {
             ..CommandLineOptions::default()
         };
         let told = words(&template, 7, Nanos::from_millis(1500)).unwrap();
-        let expected = "nighthawk_client --rps=7 --duration=1.5s --connections=3 --timeout=5s \
-                        --open-loop --no-default-failure-predicates --h2 http://a/";
+        let expected = "nighthawk_client --rps=7 --connections=3 --duration=1500000000ns \
+                        --timeout=5000000000ns --h2 --open-loop --no-default-failure-predicates \
+                        --verbosity=warn --output-format=json -- http://a/";
         assert_eq!(told.join(" "), expected);
         template.stats_flush_interval = Some(2);
         template.sequencer_idle_strategy = Some(IdleStrategy::Sleep);
+        let tunnel =
+            serde_json::json!({"tunnel_uri": "http://p", "tunnel_protocol": {"value": "HTTP2"}});
+        template.other.insert("tunnel_options".to_owned(), tunnel);
         let told = words(&template, 7, Nanos::SECOND).unwrap().join(" ");
-        assert!(told.contains("--sequencer-idle-strategy=sleep --stats-flush-interval=2"));
+        for word in [
+            "--sequencer-idle-strategy=sleep",
+            "--stats-flush-interval=2",
+            "--tunnel-uri=http://p",
+            "--tunnel-protocol=http2",
+        ] {
+            assert!(told.contains(word), "{told}");
+        }
         template.uri = None;
         let error = words(&template, 7, Nanos::SECOND).unwrap_err().to_string();
         assert!(error.contains("neither uri nor multi_target"), "{error}");
@@ -387,17 +257,16 @@ mod tests {
     /// They were read, and nothing came of them.
     #[test]
     fn fields_without_an_effect_are_refused_by_name() {
-        let mut template = CommandLineOptions::default();
-        template.other.insert("tls_context".to_owned(), "{}".into());
-        assert!(without_effect(&template).is_empty());
+        let mut template = CommandLineOptions {
+            uri: Some("http://a/".to_owned()),
+            ..CommandLineOptions::default()
+        };
         template
             .other
-            .insert("tunnel_options".to_owned(), "{}".into());
+            .insert("nobody_knows".to_owned(), "{}".into());
+        let error = words(&template, 7, Nanos::SECOND).unwrap_err().to_string();
+        assert!(error.contains("template.nobody_knows"), "{error}");
         template.scheduled_start = Some(Nanos::SECOND);
-        assert_eq!(
-            without_effect(&template),
-            ["scheduled_start", "tunnel_options"]
-        );
         let error = words(&template, 7, Nanos::SECOND).unwrap_err().to_string();
         assert!(error.contains("template.scheduled_start"), "{error}");
     }

@@ -5,9 +5,13 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use stillwell_config::EnvoyMessage;
 use stillwell_http::{Scheme, Target};
-use stillwell_plan::{BlockShape, BodyPlan, EndpointPlan, PayloadFormat, PayloadPlan, RequestPlan};
+use stillwell_plan::{
+    BlockShape, BodyPlan, EndpointPlan, OtlpLogsPlan, OtlpMetricsPlan, PayloadFormat, PayloadPlan,
+    RequestPlan,
+};
 use stillwell_units::ByteSize;
 
+use super::grpc;
 use super::listed::{self, Common};
 use super::source::{self, Sourced};
 use crate::arguments::{Header, LoadArguments, LoadRequestArguments};
@@ -36,6 +40,9 @@ impl From<Vec<EndpointPlan>> for Endpoints {
 
 pub(super) fn endpoints(arguments: &LoadArguments) -> anyhow::Result<Endpoints> {
     let request = &arguments.request;
+    if let Some(method) = &arguments.grpc.grpc_method {
+        return Ok(grpc::endpoints(arguments, method)?.into());
+    }
     if let Some(path) = &request.requests_file {
         let found = source::lines(&read(path)?);
         let found = found.with_context(|| path.display().to_string())?;
@@ -151,7 +158,7 @@ fn gather(
 pub(super) const fn usual_method(body: &BodyPlan) -> &'static str {
     match body {
         BodyPlan::None => "GET",
-        BodyPlan::Bytes(_) | BodyPlan::Payload(_) => "POST",
+        BodyPlan::Bytes(_) | BodyPlan::Payload(_) | BodyPlan::Grpc(_) => "POST",
     }
 }
 
@@ -187,7 +194,7 @@ pub(super) fn request_to(
     }
 }
 
-fn weighted(typed: &str) -> anyhow::Result<(u32, &str)> {
+pub(super) fn weighted(typed: &str) -> anyhow::Result<(u32, &str)> {
     let Some((weight, url)) = typed.split_once('*') else {
         return Ok((1, typed));
     };
@@ -220,7 +227,7 @@ fn half_scheme(url: &str) -> Option<&str> {
     (is_scheme && !is_port).then(|| rest.trim_start_matches('/'))
 }
 
-fn body(text: &str) -> anyhow::Result<BodyPlan> {
+pub(super) fn body(text: &str) -> anyhow::Result<BodyPlan> {
     if let Some(path) = text.strip_prefix('@') {
         let bytes = std::fs::read(path).with_context(|| format!("read {path}"))?;
         return Ok(BodyPlan::Bytes(bytes));
@@ -238,6 +245,8 @@ fn body(text: &str) -> anyhow::Result<BodyPlan> {
         PayloadFormat::Syslog5424,
         PayloadFormat::ApacheCommon,
         PayloadFormat::DatadogLog,
+        PayloadFormat::OpentelemetryLogs(OtlpLogsPlan::default()),
+        PayloadFormat::OpentelemetryMetrics(OtlpMetricsPlan::default()),
     ];
     let names = known.iter().map(PayloadFormat::name).collect::<Vec<_>>();
     let names = names.join(", ");

@@ -3,7 +3,7 @@
 use stillwell_legacy::nighthawk::CommandLineOptions;
 use stillwell_metric::{LoadShard, LoadTime, Outcome, Sizes, TimeState, empty_histogram};
 use stillwell_plan::{
-    BodyPlan, EndpointPlan, LoadCurve, LoadPace, LoadPlan, LoadProtocol, Spacing,
+    BodyPlan, EndpointPlan, GrpcMessages, LoadCurve, LoadPace, LoadPlan, LoadProtocol, Spacing,
 };
 use stillwell_report::load::{
     AskedRate, Ending, Finding, GLOBAL, GeneratorHealth, LoadInterval, LoadOptions,
@@ -113,6 +113,7 @@ fn statistics(told: &Told<'_>, worker: &LoadWorkerFound, result: &mut LoadResult
         (id::LATENESS, lateness),
         (id::OWN_LATENESS, worker.times(LoadTime::OwnLateness)),
         (id::FIRST_BYTE, worker.times(LoadTime::FirstByte)),
+        (id::FIRST_MESSAGE, worker.times(LoadTime::FirstMessage)),
         (id::CONNECT, worker.times(LoadTime::Connect)),
         (id::TLS_HANDSHAKE, worker.times(LoadTime::Handshake)),
     ];
@@ -294,6 +295,7 @@ fn options(told: &Told<'_>) -> LoadOptions {
         protocol: match plan.connecting.protocol {
             LoadProtocol::Http1 => ReportedProtocol::Http1,
             LoadProtocol::Http2 => ReportedProtocol::Http2,
+            LoadProtocol::Http3 => ReportedProtocol::Http3,
         },
         rate,
         arrival,
@@ -310,9 +312,16 @@ fn options(told: &Told<'_>) -> LoadOptions {
         body_bytes: match first.map(|request| &request.body) {
             Some(BodyPlan::Bytes(bytes)) => bytes.len() as u64,
             Some(BodyPlan::Payload(payload)) => payload.blocks.maximum().bytes(),
+            Some(BodyPlan::Grpc(call)) => match &call.messages {
+                GrpcMessages::Given(all) => all.first().map_or(0, |message| message.len() as u64),
+                GrpcMessages::Payload(payload) => payload.blocks.maximum().bytes(),
+            },
             Some(BodyPlan::None) | None => 0,
         },
         jitter_uniform: jitter,
+        grpc_method: first
+            .filter(|request| matches!(request.body, BodyPlan::Grpc(_)))
+            .map(|request| request.path.trim_start_matches('/').to_owned()),
         labels: told.labels.to_vec(),
         nighthawk: told.nighthawk.cloned().map(Box::new),
     }

@@ -180,6 +180,14 @@ const fn format_of(arguments: &NighthawkClientArguments) -> LoadFormat {
 /// What is done all the same, and may not be what was meant.
 fn warn(arguments: &NighthawkClientArguments, plan: &LoadPlan, log: Log) {
     let speaks_tls = plan.endpoints.iter().any(|it| it.tls_host.is_some());
+    let tunnel = plan.tunnel.as_ref().filter(|it| it.tls_host.is_some());
+    if tunnel.is_some_and(|it| it.tls.verification == Verification::None) {
+        log.warn(
+            "The certificate of the proxy is not checked. Name an authority in \
+             --tunnel-tls-context, under common_tls_context.validation_context.trusted_ca, to \
+             have it checked.",
+        );
+    }
     if speaks_tls && plan.tls.verification == Verification::None {
         log.warn(
             "Certificates are not checked. Name an authority in --transport-socket, under \

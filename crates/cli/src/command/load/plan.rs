@@ -9,7 +9,7 @@ use stillwell_plan::{
 use stillwell_units::{Nanos, Seed};
 
 use super::endpoint::{Endpoints, endpoints};
-use super::{check, telemetry};
+use super::{check, telemetry, tunnel};
 use crate::arguments::{
     Concurrency, IdleName, LoadArguments, LoadRate, LoadShapeArguments, LoadTlsArguments, ReuseName,
 };
@@ -37,7 +37,10 @@ pub(super) fn plan(arguments: &LoadArguments, seed: Seed) -> anyhow::Result<Load
             },
         },
     };
-    let protocol = LoadProtocol::from(arguments.protocol);
+    let protocol = match arguments.grpc.grpc_method {
+        Some(_) => LoadProtocol::Http2,
+        None => arguments.protocol.into(),
+    };
     let workers = workers(
         arguments.concurrency,
         arguments.connections,
@@ -51,11 +54,13 @@ pub(super) fn plan(arguments: &LoadArguments, seed: Seed) -> anyhow::Result<Load
             protocol,
             streams: arguments.streams,
             prefetch: !connecting.connect_late,
+            over: connecting.connect_over.unwrap_or(Nanos::ZERO),
             reuse: connecting.connection_reuse.unwrap_or(ReuseName::Mru).into(),
             requests_max: connecting.max_requests_per_connection,
             timeout: connecting.connect_timeout,
             source: None,
         },
+        tunnel: tunnel::plan(&arguments.tunnel)?,
         tls: tls(&arguments.tls),
         workers,
         until: UntilPlan {
@@ -94,7 +99,7 @@ fn length(rate: &LoadRate) -> Nanos {
 }
 
 /// What is offered by ALPN is the protocol's own matter.
-fn tls(arguments: &LoadTlsArguments) -> ClientTlsPlan {
+pub(super) fn tls(arguments: &LoadTlsArguments) -> ClientTlsPlan {
     let file = |path: &PathBuf| PemSource::File(path.clone());
     ClientTlsPlan {
         verification: if arguments.insecure {

@@ -175,6 +175,13 @@ fn sent() -> Vec<Effect> {
             "--connect-late",
             |seen| seen.connections < 4,
         ),
+        // The load is over when the second one has its turn.
+        effect(
+            "--connect-over",
+            "-n5 -c3 --rate=20/s http://127.0.0.1:PORT/",
+            "--connect-over=60s",
+            |seen| seen.connections == 1 && seen.requests.len() == 5,
+        ),
         effect(
             "--max-requests-per-connection",
             FEW,
@@ -333,6 +340,17 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ),
     ("--sni", "the same"),
     (
+        "--tunnel-uri",
+        "tunnel: requests_through_a_tunnel_arrive_as_without",
+    ),
+    ("--tunnel-protocol", "the same"),
+    ("--tunnel-header", "tunnel: proxies_lead_on_whom_they_know"),
+    (
+        "--tunnel-insecure",
+        "tunnel: a_certificate_of_a_proxy_is_checked_unless_that_is_not_wanted",
+    ),
+    ("--tunnel-ca", "the same"),
+    (
         "--certificate",
         "load/certificates: both_sides_may_show_a_certificate",
     ),
@@ -448,6 +466,31 @@ const REFUSED: &[(&str, &str)] = &[
         "--certificate has no effect",
     ),
     ("http://a/ --sni=x", "--sni has no effect"),
+    ("http://a/ --tunnel-protocol=http2", "--tunnel-uri <URL>"),
+    (
+        "http://a/ --tunnel-uri=http://b --tunnel-insecure",
+        "--tunnel-insecure has no effect where the proxy is not https",
+    ),
+    (
+        "http://a/ --tunnel-uri=http://b --tunnel-ca=x",
+        "--tunnel-ca has no effect",
+    ),
+    ("http://a/ --tunnel-uri=http://b/c", "a host and a port"),
+    ("http://a/ --tunnel-uri=socks5://b", "read --tunnel-uri"),
+    (
+        "http://a/ --tunnel-uri=http://one:secret@b",
+        "give credentials as a header",
+    ),
+    (
+        "http://a/ --tunnel-uri=https://b --tunnel-ca=x --tunnel-insecure",
+        "cannot be used with",
+    ),
+    (
+        "http://a/ --connect-over=1s --connect-late",
+        "cannot be used with",
+    ),
+    ("http://a/ --connect-over=0s", "a time above zero"),
+    ("http://a/ --connect-over=10s", "make it longer"),
     (
         "http://a/ --no-session-resumption",
         "--no-session-resumption has no effect",

@@ -299,3 +299,72 @@ fn several_targets_take_turns() {
         assert!(seen.iter().all(|requests| *requests >= 25 / 3), "{seen:?}");
     }
 }
+
+/// Nighthawk's test of tunnels: what is counted is what is counted without.
+#[test]
+fn a_tunnel_changes_no_count() {
+    use stillwell_plan::Alpn;
+
+    use crate::faulty_peer::tls;
+    use crate::tunnel::proxy::{Manner, Proxy};
+
+    for (inner, outer, is_secure) in [
+        ("http1", "http1", false),
+        ("http2", "http1", true),
+        ("http1", "http2", true),
+        ("http2", "http2", false),
+    ] {
+        let origin = Origin::start();
+        let is_http2 = outer == "http2";
+        let alpn = if is_http2 { Alpn::Http2 } else { Alpn::Http1 };
+        let proxy = Proxy::start(
+            Manner::Well,
+            is_http2,
+            is_secure.then(|| tls::server(&[alpn])),
+        );
+        let context = "--tunnel-tls-context {common_tls_context:{}}";
+        let found = measure(&format!(
+            "--rps 500 --connections 1 --duration 100 --protocol {inner} --max-active-requests 1 \
+             --termination-predicate benchmark.http_2xx:24 --tunnel-protocol {outer} \
+             --tunnel-uri http://{} {} {}",
+            proxy.address(),
+            if is_secure { context } else { "" },
+            origin.url()
+        ));
+        assert_eq!(
+            found.counter("benchmark.http_2xx"),
+            25,
+            "{inner} in {outer}"
+        );
+        assert_eq!(found.counter("upstream_cx_total"), 1, "{inner} in {outer}");
+        if inner == "http1" {
+            assert_eq!(
+                found.counter("upstream_cx_rx_bytes_total"),
+                25 * 136,
+                "{outer}"
+            );
+        }
+        let said = found
+            .log
+            .contains("The certificate of the proxy is not checked");
+        assert_eq!(said, is_secure, "{}", found.log);
+        let tunnel = &found.output["options"]["tunnel_options"];
+        assert_eq!(
+            tunnel["tunnel_protocol"]["value"],
+            outer.to_uppercase(),
+            "{tunnel}"
+        );
+        assert_eq!(proxy.stop().len(), 1);
+        assert_eq!(origin.stop(), 25);
+    }
+    // A proxy that refuses is a connection that fails.
+    let proxy = Proxy::start(Manner::Status(502), false, None);
+    let uri = proxy.address();
+    let line = format!("--duration 1 --tunnel-protocol http1 --tunnel-uri {uri} 127.0.0.1:9");
+    let ended = client(&format!("--output-format json {line}"));
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    let found = Found::read(&ended);
+    assert!(found.counter("benchmark.pool_connection_failure") > 0);
+    assert!(found.log.contains("with status 502"), "{}", found.log);
+    proxy.stop();
+}

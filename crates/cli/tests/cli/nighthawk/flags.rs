@@ -27,14 +27,14 @@ fn help_version_and_mistakes_have_nighthawks_words_and_exits() {
         ),
         ("--nighthawk-service a:-1 http://foo", 1, "Bad service uri"),
         (
-            "--protocol http3 http://foo",
+            "--protocol http3 http://127.0.0.1:1",
             1,
-            "--protocol http3 is not built yet",
+            "HTTP/3 goes over TLS alone",
         ),
         (
-            "--tunnel-protocol http2 --tunnel-uri http://b http://foo",
+            "--tunnel-protocol http3 --tunnel-uri http://b --tunnel-tls-context {} http://foo",
             1,
-            "--tunnel-protocol is not built yet",
+            "--tunnel-protocol http3 is not built",
         ),
         (
             "--user-defined-plugin-config {} http://foo",

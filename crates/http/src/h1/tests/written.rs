@@ -5,7 +5,7 @@ use stillwell_units::ByteSize;
 use super::*;
 use crate::{
     HeadError, OneShot, OneShotError, PreparedResponse, RequestTemplate, Response, Target,
-    write_response,
+    connect_head, write_response,
 };
 
 fn request(headers: &[(&str, &str)]) -> Result<RequestTemplate, HeadError> {
@@ -24,6 +24,17 @@ fn a_request_head_is_appended_as_laid_out() {
     let expected = format!("before{}{}", head(0), head(u64::MAX));
     assert_eq!(String::from_utf8(out).unwrap(), expected);
     assert_eq!(template.head_bytes_max(), head(u64::MAX).len());
+}
+
+#[test]
+fn a_proxy_is_asked_for_a_host_and_its_port_and_nothing_else() {
+    let head = connect_head("[::1]:443", &[("a-b", "c d")]).unwrap();
+    let expected = "CONNECT [::1]:443 HTTP/1.1\r\nhost: [::1]:443\r\na-b: c d\r\n\r\n";
+    assert_eq!(String::from_utf8(head).unwrap(), expected);
+    for authority in ["", "h:1\r\na: b", "user@h:1", "h:1/x"] {
+        assert!(connect_head(authority, &[]).is_err(), "{authority}");
+    }
+    assert!(connect_head("h:1", &[("host", "x")]).is_err());
 }
 
 #[test]

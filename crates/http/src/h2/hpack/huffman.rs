@@ -107,7 +107,7 @@ const fn top_bits(code: u64) -> u32 {
 }
 
 /// The length of `text` once encoded, in bytes.
-pub(super) fn encoded_bytes(text: &[u8]) -> usize {
+pub(crate) fn encoded_bytes(text: &[u8]) -> usize {
     let bits: usize = text
         .iter()
         .map(|byte| usize::from(LENGTHS[usize::from(*byte)]))
@@ -116,7 +116,7 @@ pub(super) fn encoded_bytes(text: &[u8]) -> usize {
 }
 
 /// Appends `text`, encoded.
-pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn encode(text: &[u8], out: &mut Vec<u8>) {
     // Bits that are not written yet stand at the top.
     let (mut bits, mut count) = (0_u64, 0_u32);
     for byte in text {
@@ -136,7 +136,7 @@ pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends what `coded` stands for. At most 8 bytes for every 5.
-pub(super) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
+pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     let mut rest = coded.iter();
     // Bits that are not decoded yet stand at the top; zeros follow.
     let (mut bits, mut count) = (0_u64, 0_u32);

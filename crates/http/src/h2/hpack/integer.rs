@@ -4,7 +4,7 @@ use super::HpackError;
 
 /// The integer whose first `prefix_bits` stand at the end of the first byte of
 /// `input`, which moves past it. At most 28 bits more are read.
-pub(super) fn read(input: &mut &[u8], prefix_bits: u8) -> Result<usize, HpackError> {
+pub(crate) fn read(input: &mut &[u8], prefix_bits: u8) -> Result<usize, HpackError> {
     let (first, mut rest) = input.split_first().ok_or(HpackError::Truncated)?;
     let prefix_max = 0xff_u8 >> (8 - prefix_bits);
     let mut value = u32::from(first & prefix_max);
@@ -29,7 +29,7 @@ pub(super) fn read(input: &mut &[u8], prefix_bits: u8) -> Result<usize, HpackErr
 }
 
 /// Appends `value`; `pattern` are the bits of the first byte above the prefix.
-pub(super) fn write(value: usize, prefix_bits: u8, pattern: u8, out: &mut Vec<u8>) {
+pub(crate) fn write(value: usize, prefix_bits: u8, pattern: u8, out: &mut Vec<u8>) {
     let prefix_max = 0xff_u8 >> (8 - prefix_bits);
     match u8::try_from(value) {
         Ok(small) if small < prefix_max => out.push(pattern | small),

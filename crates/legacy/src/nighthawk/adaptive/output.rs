@@ -1,10 +1,20 @@
-//! A session's output as JSON.
+//! A session's output as text proto and as JSON.
 
 use serde_json::Value;
 
 use super::{BenchmarkResult, Evaluation, SessionOutput};
 use crate::nighthawk::time::timestamp_text;
+use crate::nighthawk::wire::{Schema, WireError};
 use crate::nighthawk::{Tree, write};
+
+/// `AdaptiveLoadSessionOutput` in the text form of protocol buffers.
+///
+/// # Errors
+/// [`WireError`] where a threshold says what no message does.
+pub fn session_text(output: &SessionOutput) -> Result<String, WireError> {
+    let value = serde_json::from_str(&session_json(output)).unwrap_or_default();
+    Schema::own().write_text("nighthawk.adaptive_load.AdaptiveLoadSessionOutput", &value)
+}
 
 /// `AdaptiveLoadSessionOutput` in the JSON form of protocol buffers.
 #[must_use]

@@ -3,11 +3,10 @@
 use serde_json::Value;
 use stillwell_units::Nanos;
 
-use super::{
-    BUILTIN_METRICS, ExponentialSearch, MetricSpec, Scoring, SessionSpec, Threshold, text,
-};
+use super::{BUILTIN_METRICS, ExponentialSearch, MetricSpec, Scoring, SessionSpec, Threshold};
 use crate::nighthawk::fields::{Fields, MessageError, whole_message};
 use crate::nighthawk::read;
+use crate::nighthawk::wire::Schema;
 
 const BUILTIN: &str = "nighthawk.builtin";
 const FACTOR: f64 = 2.0;
@@ -24,7 +23,9 @@ pub fn read_session(text: &str) -> Result<SessionSpec, MessageError> {
             problem: error.to_string(),
         })?
     } else {
-        text::read(text)?
+        let name = "nighthawk.adaptive_load.AdaptiveLoadSessionSpec";
+        let read = Schema::own().read_text(name, text);
+        read.map_err(MessageError::Text)?
     };
     whole_message(value, "", session)
 }

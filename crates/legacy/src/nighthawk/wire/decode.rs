@@ -33,10 +33,7 @@ impl Schema {
         bytes: &[u8],
         unknown: UnknownFields,
     ) -> Result<Value, WireError> {
-        let decoder = Decoder {
-            schema: self,
-            unknown,
-        };
+        let decoder = Decoder::new(self, unknown);
         decoder.message(name, bytes, 0)
     }
 }
@@ -44,6 +41,12 @@ impl Schema {
 pub(super) struct Decoder<'s> {
     schema: &'s Schema,
     unknown: UnknownFields,
+}
+
+impl<'s> Decoder<'s> {
+    pub(super) const fn new(schema: &'s Schema, unknown: UnknownFields) -> Self {
+        Self { schema, unknown }
+    }
 }
 
 impl Decoder<'_> {
@@ -247,7 +250,7 @@ impl<'d> Found<'d, '_> {
 }
 
 /// JSON has no word for what is not finite; protocol buffers have texts.
-fn number(value: f64) -> Value {
+pub(super) fn number(value: f64) -> Value {
     if value.is_finite() {
         return Value::from(value);
     }

@@ -18,7 +18,7 @@ impl Schema {
     /// something else.
     pub fn encode(&self, name: &str, value: &Value) -> Result<Vec<u8>, WireError> {
         let mut out = Vec::new();
-        Encoder { schema: self }.message(name, value, 0, &mut out)?;
+        Encoder::new(self).message(name, value, 0, &mut out)?;
         Ok(out)
     }
 
@@ -27,10 +27,22 @@ impl Schema {
     pub fn bytes_text(bytes: &[u8]) -> String {
         BASE64.encode(bytes)
     }
+
+    /// The bytes that `text` stands for in the JSON form.
+    #[must_use]
+    pub fn text_bytes(text: &str) -> Option<Vec<u8>> {
+        BASE64.decode(text).ok()
+    }
 }
 
 pub(super) struct Encoder<'s> {
     schema: &'s Schema,
+}
+
+impl<'s> Encoder<'s> {
+    pub(super) const fn new(schema: &'s Schema) -> Self {
+        Self { schema }
+    }
 }
 
 impl Encoder<'_> {

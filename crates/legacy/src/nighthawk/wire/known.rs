@@ -65,7 +65,7 @@ fn time(name: &str, fields: &Map<String, Value>) -> Result<Nanos, WireError> {
 }
 
 /// Whether the message `name` has a form of its own, which may be no map.
-fn has_own_form(name: &str) -> bool {
+pub(super) fn has_own_form(name: &str) -> bool {
     name.starts_with("google.protobuf.")
 }
 

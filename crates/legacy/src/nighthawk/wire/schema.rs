@@ -15,6 +15,10 @@ macro_rules! files {
 
 /// Path and text of every file.
 pub(super) const FILES: &[(&str, &str)] = files![
+    "api/adaptive_load/adaptive_load.proto",
+    "api/adaptive_load/benchmark_result.proto",
+    "api/adaptive_load/metric_spec.proto",
+    "api/adaptive_load/plugins.proto",
     "api/client/options.proto",
     "api/client/output.proto",
     "api/client/service.proto",

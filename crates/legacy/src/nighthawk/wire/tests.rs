@@ -322,3 +322,100 @@ fn a_field_that_holds_something_else_is_named() {
     };
     assert_eq!(response_of_json(json!({ "x": 1 })), Err(update));
 }
+
+#[test]
+fn a_message_is_written_as_text_and_read_again() {
+    let value = json!({
+        "requests_per_second": 7,
+        "duration": "1.500s",
+        "uri": "http://a/\"\n\u{1}ä",
+        "protocol": { "value": "HTTP2" },
+        "termination_predicates": { "benchmark.http_2xx": "24" },
+        "labels": ["a", "b"],
+        "tunnel_options": { "tunnel_uri": "http://p" },
+        "rate_limiter_plugin_config": {
+            "name": "nighthawk.linear-ramping-rate-limiter-plugin",
+            "typed_config": {
+                "@type": "type.googleapis.com/nighthawk.rate_limiter.LinearRampingRateLimiterConfig",
+                "ramp_time": "2s"
+            }
+        }
+    });
+    let name = "nighthawk.client.CommandLineOptions";
+    let text = Schema::own().write_text(name, &value).unwrap();
+    for part in [
+        "requests_per_second {\n  value: 7\n}\n",
+        "duration {\n  seconds: 1\n  nanos: 500000000\n}\n",
+        "  value: \"http://a/\\\"\\n\\001ä\"\n",
+        "protocol {\n  value: HTTP2\n}\n",
+        "termination_predicates {\n  key: \"benchmark.http_2xx\"\n  value: 24\n}\n",
+        "labels: \"a\"\nlabels: \"b\"\n",
+        "    [type.googleapis.com/nighthawk.rate_limiter.LinearRampingRateLimiterConfig] {\n",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert_eq!(Schema::own().read_text(name, &text).unwrap(), value);
+    // What others write stands for the same.
+    let other = "requests_per_second: < value: 0x7 >; labels: ['a', \"\\x62\"] # a comment\n";
+    let read = Schema::own().read_text(name, other).unwrap();
+    assert_eq!(
+        read,
+        json!({ "requests_per_second": 7, "labels": ["a", "b"] })
+    );
+}
+
+#[test]
+fn a_text_that_is_no_message_is_refused_with_its_line() {
+    for (text, says) in [
+        (
+            "\nrequest_per_second { value: 7 }",
+            "line 2 of the text proto: nighthawk.client.CommandLineOptions has no field `request_per_second`",
+        ),
+        (
+            "requests_per_second: 7",
+            "`requests_per_second` is a message",
+        ),
+        (
+            "requests_per_second { value: seven }",
+            "`value` must be a whole number that is not negative",
+        ),
+        (
+            "requests_per_second { value: 5000000000 }",
+            "`value` must be",
+        ),
+        ("requests_per_second { value: -1 }", "`value` must be"),
+        ("h2 { value: yes }", "true or false"),
+        ("labels \"a\"", "write labels: …"),
+        ("labels: a", "must be a text"),
+        ("uri { value: \"a", "a text is not closed"),
+        ("uri { value: \"\\q\" }", "no escape `\\q`"),
+        ("uri { value: \"a\"", "a message is not closed"),
+        ("h2 { value: true } }", "a field's name is missing"),
+        (
+            "h2 { value: true } h2 { value: true }",
+            "`h2` stands there twice",
+        ),
+        (
+            "h2 { value: true } protocol { value: HTTP1 }",
+            "there is one of `h2` and `protocol`",
+        ),
+        ("protocol { value: HTTP9 }", "one of the names"),
+        ("duration { seconds: -1 }", "not negative"),
+        (
+            "termination_predicates { key: \"a\" }",
+            "lacks key or value",
+        ),
+        (
+            "request_source_plugin_config { typed_config { [a.b/C] {} } }",
+            "the message C is not known",
+        ),
+        ("[a.b/C] {}", "holds no message of any type"),
+    ] {
+        let error = Schema::own().read_text("nighthawk.client.CommandLineOptions", text);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(says), "{text}\n{error}");
+    }
+    let deep = "typed_config { [google.protobuf.Any] { ".repeat(100);
+    let error = Schema::own().read_text("envoy.config.core.v3.TypedExtensionConfig", &deep);
+    assert!(error.is_err());
+}

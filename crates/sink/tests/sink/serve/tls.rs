@@ -60,6 +60,7 @@ fn ask(server: &Server, alpn: Alpn, connections: usize) -> Vec<Handshake> {
                         assert_eq!(bytes, ANSWER.as_bytes());
                     }
                     Alpn::Http2 => get_http2(&mut stream).await?,
+                    Alpn::Http3 => return Err("that goes over no stream".into()),
                 }
                 told.send(stream.handshake().await?)?;
             }

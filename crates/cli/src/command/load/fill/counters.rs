@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stillwell_metric::{HandshakePart, LoadShard, Outcome};
+use stillwell_metric::{CallEnd, CallMessages, HandshakePart, LoadShard, Outcome};
 use stillwell_plan::LoadProtocol;
 use stillwell_run::LoadEnd;
 
@@ -25,6 +25,7 @@ pub(super) fn of(told: &Told<'_>, shard: &LoadShard) -> BTreeMap<String, u64> {
         benchmark(told, shard),
         connections(told, shard),
         requests(told, shard),
+        calls(shard),
     ];
     let named = all.into_iter().flatten().filter(|(_, value)| *value > 0);
     let named = named.map(|(name, value)| (name.to_owned(), value));
@@ -61,7 +62,7 @@ fn connections(told: &Told<'_>, shard: &LoadShard) -> Vec<(&'static str, u64)> {
     let targets = told.plan.endpoints.len() as u64;
     let opened = shard.connections.measured();
     let waited = shard.waited_for_free.measured();
-    // Over HTTP/2 a request that ends so does not tell what became of its
+    // Over HTTP/2 and 3 a request that ends so does not tell what became of its
     // connection, and it is a stream that it waits for.
     let (protocol, by_peer, by_us, waited) = match told.plan.connecting.protocol {
         LoadProtocol::Http1 => (
@@ -71,6 +72,7 @@ fn connections(told: &Told<'_>, shard: &LoadShard) -> Vec<(&'static str, u64)> {
             waited,
         ),
         LoadProtocol::Http2 => ("upstream_cx_http2_total", 0, 0, 0),
+        LoadProtocol::Http3 => ("upstream_cx_http3_total", 0, 0, 0),
     };
     let remote = shard.connections_ended.measured() + by_peer;
     let local = shard.connections_used_up.measured() + by_us;
@@ -115,7 +117,9 @@ fn requests(told: &Told<'_>, shard: &LoadShard) -> Vec<(&'static str, u64)> {
     );
     let (overflow, overflowed, pending) = match told.plan.connecting.protocol {
         LoadProtocol::Http1 => ("upstream_rq_pending_overflow", dropped, opened_for + waited),
-        LoadProtocol::Http2 => ("upstream_rq_active_overflow", dropped + waited, opened_for),
+        LoadProtocol::Http2 | LoadProtocol::Http3 => {
+            ("upstream_rq_active_overflow", dropped + waited, opened_for)
+        }
     };
     vec![
         (overflow, overflowed),
@@ -123,6 +127,15 @@ fn requests(told: &Told<'_>, shard: &LoadShard) -> Vec<(&'static str, u64)> {
         ("upstream_rq_pending_total", pending),
         ("upstream_rq_total", shard.sent.total()),
     ]
+}
+
+/// How calls ended, and their messages, by our own names.
+fn calls(shard: &LoadShard) -> Vec<(&'static str, u64)> {
+    let ends = CallEnd::ALL.into_iter();
+    let ends = ends.map(|end| (end.name(), shard.calls.ended(end).total()));
+    let messages = CallMessages::ALL.into_iter();
+    let messages = messages.map(|which| (which.name(), shard.calls.messages(which).total()));
+    ends.chain(messages).collect()
 }
 
 /// What was agreed on, by the names that BoringSSL has for it.

@@ -148,11 +148,8 @@ fn telling(telling: &NighthawkTelling) -> [Rule; 2] {
 /// What Nighthawk has and we have not.
 fn unbuilt(arguments: &NighthawkClientArguments) -> anyhow::Result<()> {
     let (target, request) = (&arguments.target, &arguments.request);
-    if target.protocol == Some(NighthawkProtocol::Http3) {
-        bail!("--protocol http3 is not built yet: http1 and http2 are");
-    }
-    if target.tunnel_protocol.is_some() {
-        bail!("--tunnel-protocol is not built yet: there is no way through a CONNECT tunnel");
+    if target.tunnel_protocol == Some(NighthawkProtocol::Http3) {
+        bail!("--tunnel-protocol http3 is not built: http1 and http2 are");
     }
     if let Some(uri) = &arguments.telling.nighthawk_service
         && !is_service(uri)

@@ -1,5 +1,6 @@
 //! What was asked for, as Nighthawk's message, which its results carry.
 
+use serde_json::json;
 use stillwell_config::EnvoyMessage;
 use stillwell_legacy::nighthawk::{
     AddressFamily, CommandLineOptions, ConnectionReuse, Endpoint, IdleStrategy, MultiTarget,
@@ -98,6 +99,19 @@ fn messages(
             let message = EnvoyMessage::parse(flag, text)?;
             options.other.insert(field.to_owned(), message.json());
         }
+    }
+    if let (Some(uri), Some(protocol)) = (&target.tunnel_uri, target.tunnel_protocol) {
+        let name = match protocol {
+            NighthawkProtocol::Http1 => "HTTP1",
+            NighthawkProtocol::Http2 => "HTTP2",
+            NighthawkProtocol::Http3 => "HTTP3",
+        };
+        let mut tunnel = json!({ "tunnel_uri": uri, "tunnel_protocol": { "value": name } });
+        if let Some(text) = &target.tunnel_tls_context {
+            let message = EnvoyMessage::parse("--tunnel-tls-context", text)?;
+            tunnel["tunnel_tls_context"] = message.json();
+        }
+        options.other.insert("tunnel_options".to_owned(), tunnel);
     }
     for text in &telling.stats_sinks {
         let message = EnvoyMessage::parse("--stats-sinks", text)?;

@@ -7,7 +7,8 @@ use stillwell_config::{EnvoyMessage, upstream_tls};
 use stillwell_metric::LoadCounter;
 use stillwell_plan::{
     ClientTlsPlan, ConnectingPlan, IdleStrategy, LoadCurve, LoadPace, LoadPlan, LoadProtocol,
-    Overflow, PredicatePlan, Spacing, TelemetryPlan, TraceHeaders, TracePlan, UntilPlan,
+    Overflow, PredicatePlan, Spacing, TelemetryPlan, TlsSuites, TraceHeaders, TracePlan, UntilPlan,
+    Verification,
 };
 use stillwell_units::{Nanos, Seed};
 
@@ -17,7 +18,7 @@ use crate::arguments::{
     NighthawkTelling, SpanSink,
 };
 use crate::command::load::telemetry::random_run;
-use crate::command::load::{endpoint, plan};
+use crate::command::load::{endpoint, plan, tunnel};
 
 /// What fails a load unless other predicates are given.
 pub(super) const FAILURES: [&str; 5] = [
@@ -37,7 +38,11 @@ pub(super) fn plan(arguments: &NighthawkClientArguments, seed: Seed) -> anyhow::
     let workers = plan::workers(shape.concurrency, u32::MAX, 1);
     let each = u64::from(workers);
     let times = u32::from(workers);
-    let (connections, protocol, streams) = connections(arguments, endpoints.len());
+    let http3 = arguments.target.http3_protocol_options.as_ref();
+    let http3 = http3
+        .map(|text| EnvoyMessage::parse("--http3-protocol-options", text)?.http3_streams_max());
+    let streams_max = http3.transpose()?.flatten();
+    let (connections, protocol, streams) = connections(arguments, endpoints.len(), streams_max);
     let header = arguments
         .telling
         .latency_response_header_name
@@ -49,6 +54,7 @@ pub(super) fn plan(arguments: &NighthawkClientArguments, seed: Seed) -> anyhow::
             protocol,
             streams,
             prefetch: shape.prefetch_connections,
+            over: Nanos::ZERO,
             reuse: shape.experimental_h1_connection_reuse_strategy.into(),
             requests_max: Some(shape.max_requests_per_connection.into()),
             timeout: shape.timeout,
@@ -59,6 +65,7 @@ pub(super) fn plan(arguments: &NighthawkClientArguments, seed: Seed) -> anyhow::
                 None => None,
             },
         },
+        tunnel: tunnel::of_nighthawk(&arguments.target)?,
         tls: tls(arguments, endpoints.iter().any(|it| it.tls_host.is_some()))?,
         endpoints,
         workers,
@@ -126,25 +133,30 @@ fn pace(shape: &NighthawkShape, workers: u32) -> anyhow::Result<LoadPace> {
 }
 
 /// Connections of each worker, what is spoken on them, and how many requests at
-/// once.
+/// once, which the options of HTTP/3 may bound by `streams_max`.
 pub(super) fn connections(
     arguments: &NighthawkClientArguments,
     endpoints: usize,
+    streams_max: Option<u32>,
 ) -> (u32, LoadProtocol, u32) {
     let shape = &arguments.shape;
     let least = u32::try_from(endpoints).unwrap_or(u32::MAX);
     let protocol = arguments.target.protocol;
-    if !arguments.target.h2 && protocol != Some(NighthawkProtocol::Http2) {
-        return (shape.connections.max(least), LoadProtocol::Http1, 1);
-    }
+    let protocol = match protocol {
+        Some(NighthawkProtocol::Http3) => LoadProtocol::Http3,
+        Some(NighthawkProtocol::Http2) => LoadProtocol::Http2,
+        _ if arguments.target.h2 => LoadProtocol::Http2,
+        _ => return (shape.connections.max(least), LoadProtocol::Http1, 1),
+    };
     let streams = if shape.experimental_h2_use_multiple_connections {
         1
     } else {
-        let limit = shape.max_concurrent_streams.unwrap_or(u32::MAX);
+        let limit = shape.max_concurrent_streams.or(streams_max);
+        let limit = limit.unwrap_or(u32::MAX);
         limit.min(shape.max_active_requests)
     };
     let connections = shape.max_active_requests.div_ceil(streams);
-    (connections.max(least), LoadProtocol::Http2, streams)
+    (connections.max(least), protocol, streams)
 }
 
 /// Of several for one counter the last one counts.
@@ -183,10 +195,22 @@ fn tls(arguments: &NighthawkClientArguments, is_spoken: bool) -> anyhow::Result<
         }
         (None, None) => upstream_tls(),
     };
+    if target.protocol == Some(NighthawkProtocol::Http3) {
+        for_quic(&mut plan);
+    }
     if is_spoken && plan.server_name.is_none() {
         plan.server_name = server_name(arguments)?;
     }
     Ok(plan)
+}
+
+/// QUIC speaks version 1.3 whatever is said of versions, and there a certificate is
+/// always checked.
+fn for_quic(plan: &mut ClientTlsPlan) {
+    plan.suites = TlsSuites::default();
+    if plan.verification == Verification::None {
+        plan.verification = ClientTlsPlan::default().verification;
+    }
 }
 
 /// The name to ask for, where a header names the host.

@@ -21,6 +21,7 @@ use crate::arguments::NighthawkClientArguments;
 use crate::command::load::endpoint::{target, usual_method};
 use crate::command::load::{fill, source};
 use progress::Progress;
+pub(crate) use words::of as words_of;
 
 /// Between two looks at the clock and at who wants the end.
 const LOOK_EVERY: Nanos = Nanos::from_millis(5);

@@ -190,15 +190,14 @@ fn flags_that_contradict_each_other_are_refused_in_nighthawks_words() {
 #[test]
 fn what_is_not_built_is_refused_by_its_name() {
     for (words, says) in [
-        ("-p http3 a", "--protocol http3"),
         (
             "--user-defined-plugin-config {} a",
             "--user-defined-plugin-config",
         ),
         ("--request-method CONNECT a", "--request-method CONNECT"),
         (
-            "--tunnel-protocol http1 --tunnel-uri http://b a",
-            "--tunnel-protocol",
+            "--tunnel-protocol http3 --tunnel-uri http://b --tunnel-tls-context {} a",
+            "--tunnel-protocol http3 is not built: http1 and http2 are",
         ),
     ] {
         let error = plan(words).unwrap_err();

@@ -42,7 +42,7 @@ impl Words {
 /// The words that ask for the same as `own`.
 ///
 /// Who executes it is passed over: that are we.
-pub(super) fn of(own: &CommandLineOptions) -> Result<Vec<String>, String> {
+pub(crate) fn of(own: &CommandLineOptions) -> Result<Vec<String>, String> {
     let mut words = Words(vec!["nighthawk_client".to_owned()]);
     shape(own, &mut words);
     telling(own, &mut words);
@@ -238,6 +238,8 @@ mod tests {
             "--stats-sinks '{name:\"envoy.stat_sinks.statsd\",typed_config:{\"@type\":\
              \"type.googleapis.com/envoy.config.metrics.v3.StatsdSink\",address:{socket_address:\
              {protocol:\"UDP\",address:\"127.0.0.1\",port_value:8125}}}}' --stats-flush-interval 7 a",
+            "--tunnel-protocol http2 --tunnel-uri https://proxy:8443 --tunnel-tls-context \
+             {sni:\"p\",common_tls_context:{alpn_protocols:[\"h2\"]}} https://a",
             "--upstream-bind-config {source_address:{address:\"127.0.0.1\",port_value:0}} a",
             "--rate-limiter-plugin-config {name:\"nighthawk.linear-ramping-rate-limiter-plugin\",\
              typed_config:{\"@type\":\"type.googleapis.com/nighthawk.rate_limiter.\

@@ -1,0 +1,98 @@
+//! Calls by gRPC.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use stillwell_config::MethodName;
+use stillwell_units::Nanos;
+
+use super::above_zero;
+
+/// What is called.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "gRPC, over HTTP/2")]
+pub(crate) struct LoadGrpcArguments {
+    /// Call this method, such as helloworld.Greeter/SayHello. What its messages look
+    /// like the server tells by reflection, unless --grpc-descriptors does. --body is
+    /// a message in binary, --header is metadata
+    #[arg(long, value_name = "SERVICE/METHOD", conflicts_with_all = ["method", "requests_file", "har", "request_source"])]
+    pub(crate) grpc_method: Option<MethodName>,
+    /// The message as JSON, or @FILE with that; of several, one after the other, each
+    /// makes a call in turn, or all are sent in each call where the client streams
+    /// [default: an empty message]
+    #[arg(
+        long,
+        value_name = "JSON",
+        requires = "grpc_method",
+        conflicts_with = "body"
+    )]
+    pub(crate) grpc_json: Option<String>,
+    /// The message in the text format of protocol buffers, or @FILE with that
+    #[arg(long, value_name = "TEXT", requires = "grpc_method", conflicts_with_all = ["body", "grpc_json"])]
+    pub(crate) grpc_text: Option<String>,
+    /// What methods and messages look like, from a file that was written by protoc
+    /// --include_imports -o FILE
+    #[arg(long, value_name = "FILE", requires = "grpc_method")]
+    pub(crate) grpc_descriptors: Option<PathBuf>,
+    /// Who sends a stream of messages, where nothing else is to say it: the message
+    /// is then taken as it is
+    #[arg(long, value_enum, requires = "grpc_method", conflicts_with_all = ["grpc_json", "grpc_text", "grpc_descriptors"])]
+    pub(crate) grpc_streaming: Option<Streaming>,
+    /// How long a call may take: the server is told, and the call is given up then
+    #[arg(long, value_name = "TIME", requires = "grpc_method", value_parser = above_zero)]
+    pub(crate) grpc_deadline: Option<Nanos>,
+    /// Messages in each call, where the client streams [default: as many as there are]
+    #[arg(long, value_name = "N", requires = "grpc_method", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) grpc_messages: Option<u64>,
+    /// How fast the messages of one call follow each other, such as 10/s [default: as
+    /// the server takes them]
+    #[arg(long, value_name = "N/s", requires = "grpc_method")]
+    pub(crate) grpc_message_rate: Option<MessageRate>,
+}
+
+/// Who sends a stream of messages.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Streaming {
+    /// Nobody: one message each.
+    None,
+    /// The client.
+    Client,
+    /// The server.
+    Server,
+    /// Both.
+    Both,
+}
+
+/// Messages of one call, by the time between two of them.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct MessageRate(pub(crate) Nanos);
+
+impl FromStr for MessageRate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.strip_suffix("/s").unwrap_or(text);
+        let rate: f64 = number.trim().parse().unwrap_or(0.0);
+        // Slower than that nobody waits for, and faster is no distance.
+        if !(1e-6..=1e9).contains(&rate) {
+            return Err("write messages a second, such as 10/s or 0.5/s".to_owned());
+        }
+        Ok(Self(Nanos::from_secs_f64(1.0 / rate)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_of_messages_are_distances() {
+        for (text, millis) in [("10/s", 100), ("0.5/s", 2000), ("4", 250)] {
+            assert_eq!(text.parse(), Ok(MessageRate(Nanos::from_millis(millis))));
+        }
+        for text in ["", "0/s", "-1/s", "x", "inf", "NaN"] {
+            assert!(text.parse::<MessageRate>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! HTTP/3 with `serve` at the other end, over a good path and over bad ones.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::ends::{Report, Serving, load};
+
+/// `serve` over HTTP/3, and the file of its certificate.
+fn serving(folder: &Path, arguments: &[&str]) -> (Serving, String) {
+    let file = folder.join("ca.pem").display().to_string();
+    let out = format!("--tls-certificate-out={file}");
+    let mut all = vec!["--protocol=http3", "--tls=self-signed", &out];
+    all.extend(arguments);
+    (Serving::start(&all), format!("--ca={file}"))
+}
+
+#[test]
+fn counts_over_http3_are_equal_at_both_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    for (server_words, words, requests) in [
+        ("", "-n500 -c1 --streams=1", 500),
+        ("", "-n1000 -c3 --streams=10 --concurrency=2", 1000),
+        (
+            "--workers=2",
+            "-n300 -c4 --rate=1000/s --max-requests-per-connection=20",
+            300,
+        ),
+        ("--delay=5ms", "-n100 -c2 --streams=20 --connect-late", 100),
+        ("--response-size=2MiB", "-n10 -c2 --streams=2", 10),
+        ("", "-n10 -c2 --streams=2 --body=payload:json:2MiB", 10),
+        (
+            "--response-size=2MiB",
+            "-n4 -c1 --body=payload:json:2MiB",
+            4,
+        ),
+        ("", "-n20 -c1 -X HEAD", 20),
+        ("", "-n20 -c1 --trace-headers=w3c --body=abc", 20),
+    ] {
+        let server_words: Vec<_> = server_words.split_whitespace().collect();
+        let (server, ca) = serving(folder.path(), &server_words);
+        let mut arguments = vec![
+            server.url.as_str(),
+            "--protocol=http3",
+            &ca,
+            "--timeout=20s",
+        ];
+        arguments.extend(words.split_whitespace());
+        let report = load(&arguments);
+        report.assert_all_well(requests);
+        let opened = report.value["global"]["counters"]["upstream_cx_http3_total"].as_u64();
+        let counts = server.stop();
+        assert_eq!(counts["requests"], requests, "{words}");
+        assert_eq!(counts["statuses"]["200"], requests, "{words}");
+        assert_eq!(counts["malformed"], 0, "{words}");
+        assert_eq!(counts["abandoned"], 0, "{words}");
+        assert_eq!(counts["handshakes"].as_u64(), opened, "{words}");
+    }
+}
+
+#[test]
+fn what_goes_wrong_over_http3_has_its_outcome() {
+    let folder = tempfile::tempdir().unwrap();
+    for (fault, outcome) in [
+        ("reset", "peer_closed"),
+        ("close", "peer_closed"),
+        ("truncate", "peer_closed"),
+        ("garbage", "malformed"),
+        ("huge_head", "malformed"),
+        ("silence", "timed_out"),
+        ("stall", "timed_out"),
+        ("503", "status_5xx"),
+    ] {
+        let error = match fault {
+            "503" => "--error=503".to_owned(),
+            name => format!("--error='{name}'"),
+        };
+        let (server, ca) = serving(folder.path(), &[&error]);
+        let arguments = ["--protocol=http3", &ca, "-n6", "-c1", "--timeout=300ms"];
+        let report = load(&[arguments.as_slice(), &[&server.url]].concat());
+        assert_eq!(
+            report.outcome(outcome),
+            6,
+            "{fault}: {:?}",
+            report.outcomes()
+        );
+        assert_eq!(report.ended(), 6, "{fault}");
+        let counts = server.stop();
+        assert_eq!(counts["requests"], 6, "{fault}");
+    }
+}
+
+#[test]
+fn nobody_and_strangers_are_told_over_http3() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, ca) = serving(folder.path(), &[]);
+    let url = server.url.clone();
+    let strange = load(&["--protocol=http3", "-n3", "-c1", &url]);
+    assert_eq!(
+        strange.outcome("handshake_failed"),
+        3,
+        "{}",
+        strange.findings()
+    );
+    assert!(
+        strange.findings().contains("--ca"),
+        "{}",
+        strange.findings()
+    );
+    let other = load(&[
+        "--protocol=http3",
+        "-n3",
+        "-c1",
+        "--sni=other.example",
+        &ca,
+        &url,
+    ]);
+    assert_eq!(other.outcome("handshake_failed"), 3, "{}", other.findings());
+    assert!(other.findings().contains("--sni"), "{}", other.findings());
+    server.stop();
+    let nobody = load(&["--protocol=http3", "-n3", "-c1", &ca, &url]);
+    assert_eq!(
+        nobody.outcome("connect_refused"),
+        3,
+        "{}",
+        nobody.findings()
+    );
+    assert!(
+        nobody.findings().contains("nobody listens"),
+        "{}",
+        nobody.findings()
+    );
+}
+
+/// What a path does to datagrams.
+#[derive(Clone, Copy, Debug)]
+enum Course {
+    /// Loses one in so many.
+    Loses(u32),
+    /// Holds one in so many back until the next has passed.
+    Swaps(u32),
+    /// Sends one in so many twice.
+    Doubles(u32),
+    /// Carries so many, and nothing more.
+    Dies(u32),
+}
+
+/// Carries datagrams between one client's sockets and a server, with faults.
+struct Proxy {
+    address: SocketAddr,
+    ends: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Proxy {
+    fn start(server: &str, path: Course) -> Self {
+        let server: SocketAddr = server.parse().unwrap();
+        let near = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let far = UdpSocket::bind("127.0.0.1:0").unwrap();
+        for socket in [&near, &far] {
+            let wait = Duration::from_millis(1);
+            socket.set_read_timeout(Some(wait)).unwrap();
+        }
+        let address = near.local_addr().unwrap();
+        let ends = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&ends);
+        let thread = std::thread::spawn(move || {
+            let mut client = None;
+            let mut buffer = vec![0; 65_536];
+            let (mut toward, mut back) = (Way::new(path), Way::new(path));
+            while !asked.load(Ordering::Relaxed) {
+                if let Ok((length, from)) = near.recv_from(&mut buffer) {
+                    client = Some(from);
+                    for datagram in toward.pass(&buffer[..length]) {
+                        far.send_to(&datagram, server).unwrap_or_default();
+                    }
+                }
+                if let (Ok(length), Some(client)) = (far.recv(&mut buffer), client) {
+                    for datagram in back.pass(&buffer[..length]) {
+                        near.send_to(&datagram, client).unwrap_or_default();
+                    }
+                }
+            }
+        });
+        Self {
+            address,
+            ends,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+/// One direction of a path.
+struct Way {
+    path: Course,
+    count: u32,
+    held: Option<Vec<u8>>,
+}
+
+impl Way {
+    const fn new(path: Course) -> Self {
+        Self {
+            path,
+            count: 0,
+            held: None,
+        }
+    }
+
+    /// What goes on of what has come.
+    fn pass(&mut self, datagram: &[u8]) -> Vec<Vec<u8>> {
+        self.count += 1;
+        let own = datagram.to_vec();
+        let (count, held) = (self.count, self.held.take());
+        let mut passed = match self.path {
+            Course::Loses(every) if count.is_multiple_of(every) => vec![],
+            Course::Doubles(every) if count.is_multiple_of(every) => vec![own.clone(), own],
+            Course::Swaps(every) if count.is_multiple_of(every) && held.is_none() => {
+                self.held = Some(own);
+                vec![]
+            }
+            Course::Dies(after) if count > after => vec![],
+            _ => vec![own],
+        };
+        passed.extend(held);
+        passed
+    }
+}
+
+#[test]
+fn every_request_over_a_bad_path_has_one_outcome_and_most_arrive() {
+    let folder = tempfile::tempdir().unwrap();
+    for path in [Course::Loses(5), Course::Swaps(3), Course::Doubles(2)] {
+        let (server, ca) = serving(folder.path(), &["--response-size=4KiB"]);
+        let proxy = Proxy::start(&server.address, path);
+        let url = format!("https://{}/", proxy.address);
+        let words = [
+            "--protocol=http3",
+            &ca,
+            "-n200",
+            "-c1",
+            "--streams=4",
+            "--timeout=30s",
+        ];
+        let report = load(&[words.as_slice(), &[&url]].concat());
+        // QUIC sends again what was lost.
+        report.assert_all_well(200);
+        drop(proxy);
+        let counts = server.stop();
+        assert_eq!(counts["requests"], 200, "{path:?}");
+        assert_eq!(counts["malformed"], 0, "{path:?}");
+    }
+}
+
+#[test]
+fn a_path_that_dies_ends_every_request_and_the_load() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, ca) = serving(folder.path(), &[]);
+    let dead = |after| {
+        let proxy = Proxy::start(&server.address, Course::Dies(after));
+        let url = format!("https://{}/", proxy.address);
+        let words = [
+            "--protocol=http3",
+            &ca,
+            "-c1",
+            "--streams=2",
+            "--rate=200/s",
+            "--duration=2s",
+            "--timeout=400ms",
+            "--connect-timeout=500ms",
+        ];
+        (load(&[words.as_slice(), &[&url]].concat()), proxy)
+    };
+    let (report, _proxy): (Report, Proxy) = dead(40);
+    assert!(report.outcome("ok") > 0, "{:?}", report.outcomes());
+    assert!(report.outcome("timed_out") > 0, "{:?}", report.outcomes());
+    assert_eq!(report.ended(), report.begun(), "{:?}", report.outcomes());
+    // One that never carried anything.
+    let (report, _proxy) = dead(0);
+    assert!(
+        report.outcome("connect_timed_out") > 0,
+        "{:?}",
+        report.outcomes()
+    );
+    assert_eq!(report.ended(), report.outcome("connect_timed_out"));
+    server.stop();
+}
+
+#[test]
+fn flags_that_http3_cannot_keep_are_refused() {
+    for (words, says) in [
+        ("load --protocol=http3 http://127.0.0.1:1/", "https://"),
+        ("serve --protocol=http3", "--tls self-signed"),
+    ] {
+        let mut command = std::process::Command::new(super::ends::STILLWELL);
+        let process = stillwell_testkit::Process::start(command.args(words.split(' ')));
+        let ended = process.finish(super::ends::LONG);
+        assert_eq!(ended.code, 2, "{words}: {}", ended.stderr);
+        assert!(ended.stderr.contains(says), "{words}: {}", ended.stderr);
+    }
+}

@@ -1,0 +1,246 @@
+//! A proxy that connects when it is asked by CONNECT, over HTTP/1.1 or HTTP/2, or
+//! does what it must not.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use stillwell_http::h2::{
+    BodyLength, Limits, ResponseBlock, Server as Frames, ServerEvent, Stream,
+};
+use stillwell_wire::tls::ServerTls;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
+use tokio::net::TcpStream;
+
+use crate::faulty_peer::server::{Server, Talk};
+
+/// What it does when it is asked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Manner {
+    /// It connects.
+    Well,
+    /// It answers with this status.
+    Status(u16),
+    CloseAtAccept,
+    ResetAtAccept,
+    CloseUnanswered,
+    ResetUnanswered,
+    /// It ends within its answer.
+    HalfAnswer,
+    Garbage,
+    /// It never answers.
+    Silent,
+    /// It connects, and closes when something is sent.
+    CloseOpened,
+    /// It connects, and whatever is sent gets lost.
+    SwallowOpened,
+}
+
+/// The proxy, which keeps what it was asked.
+pub(crate) struct Proxy {
+    server: Server,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Proxy {
+    pub(crate) fn start(manner: Manner, is_http2: bool, tls: Option<ServerTls>) -> Self {
+        let asked = Arc::default();
+        let keeper = Arc::clone(&asked);
+        let server = Server::start_over(tls, move |talk| {
+            let asked = Arc::clone(&keeper);
+            async move {
+                match manner {
+                    Manner::CloseAtAccept => Ok(()),
+                    Manner::ResetAtAccept => talk.reset(),
+                    _ if is_http2 => http2(manner, talk, &asked).await,
+                    _ => http1(manner, talk, &asked).await,
+                }
+            }
+        });
+        Self { server, asked }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.server.address
+    }
+
+    /// Ends it, and gives the heads of all that it was asked.
+    pub(crate) fn stop(self) -> Vec<String> {
+        self.server.stop();
+        let mut asked = self.asked.lock().unwrap();
+        std::mem::take(&mut *asked)
+    }
+}
+
+async fn http1(manner: Manner, mut talk: Talk, asked: &Mutex<Vec<String>>) -> io::Result<()> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(talk.stream.read_u8().await?);
+    }
+    let head = String::from_utf8(head).unwrap();
+    let to = head.split(' ').nth(1).unwrap().to_owned();
+    assert!(head.starts_with("CONNECT "), "{head}");
+    asked.lock().unwrap().push(head);
+    let said: &[u8] = match manner {
+        Manner::CloseUnanswered => return Ok(()),
+        Manner::ResetUnanswered => return talk.reset(),
+        Manner::Silent => return talk.fall_silent().await,
+        Manner::Garbage => b"220 smtp.example ESMTP\r\n\r\n",
+        Manner::HalfAnswer => b"HTTP/1.1 200 Conn",
+        Manner::Status(status) => {
+            let said = format!("HTTP/1.1 {status} No\r\ncontent-length: 2\r\n\r\nno");
+            talk.stream.write_all(said.as_bytes()).await?;
+            return talk.fall_silent().await;
+        }
+        // A length says nothing about what follows here.
+        _ => b"HTTP/1.1 100 Wait\r\n\r\nHTTP/1.0 200 Connection established\r\ncontent-length: 7\r\n\r\n",
+    };
+    talk.stream.write_all(said).await?;
+    talk.flush().await?;
+    match manner {
+        Manner::Well => {
+            let mut peer = TcpStream::connect(to).await?;
+            copy_bidirectional(&mut talk.stream, &mut peer).await?;
+        }
+        Manner::CloseOpened => drop(talk.stream.read_u8().await?),
+        Manner::SwallowOpened => return talk.fall_silent().await,
+        _ => {}
+    }
+    Ok(())
+}
+
+/// One stream on each connection.
+struct Framed<'a> {
+    manner: Manner,
+    frames: Frames,
+    peer: Option<(Stream, TcpStream)>,
+    /// What waits for room on the way back.
+    back: Vec<u8>,
+    is_over: bool,
+    asked: &'a Mutex<Vec<String>>,
+}
+
+async fn http2(manner: Manner, mut talk: Talk, asked: &Mutex<Vec<String>>) -> io::Result<()> {
+    let mut framed = Framed {
+        manner,
+        // Small windows, so that both sides have to wait for room.
+        frames: Frames::new(Limits {
+            stream_window_bytes: 16 << 10,
+            ..Limits::default()
+        }),
+        peer: None,
+        back: Vec::new(),
+        is_over: false,
+        asked,
+    };
+    let mut input = vec![0; 16 << 10];
+    let mut back = vec![0; 16 << 10];
+    loop {
+        framed.send_back();
+        talk.stream.write_all(framed.frames.output()).await?;
+        framed.frames.sent(framed.frames.output().len());
+        talk.flush().await?;
+        if framed.is_over {
+            return Ok(());
+        }
+        let has_room = framed.back.is_empty();
+        let peer = framed.peer.as_mut().filter(|_| has_room);
+        // All arms are cancel-safe.
+        tokio::select! {
+            read = talk.stream.read(&mut input) => match read? {
+                0 => return Ok(()),
+                count => match framed.take(&input[..count]).await? {
+                    true => {}
+                    false => return leave(manner, talk).await,
+                }
+            },
+            read = async { match peer {
+                Some((_, peer)) => peer.read(&mut back).await,
+                None => std::future::pending().await,
+            }} => match read? {
+                0 => return Ok(()),
+                count => framed.back.extend_from_slice(&back[..count]),
+            },
+        }
+    }
+}
+
+async fn leave(manner: Manner, mut talk: Talk) -> io::Result<()> {
+    match manner {
+        Manner::ResetUnanswered => talk.reset(),
+        Manner::Silent => talk.fall_silent().await,
+        Manner::Garbage => {
+            talk.stream
+                .write_all(b"220 smtp.example ESMTP\r\n\r\n")
+                .await
+        }
+        // A head of 40 bytes of which 3 come.
+        Manner::HalfAnswer => {
+            let said = [0, 0, 40, 1, 4, 0, 0, 0, 1, 0x88, 0, 0];
+            talk.stream.write_all(&said).await
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Framed<'_> {
+    /// `false` where the manners end it.
+    async fn take(&mut self, input: &[u8]) -> io::Result<bool> {
+        let (mut read, mut sent, mut begun) = (0, Vec::new(), None);
+        loop {
+            let advanced = self.frames.advance(&input[read..]);
+            let (taken, event) = advanced.map_err(io::Error::other)?;
+            read += taken;
+            match event {
+                None => break,
+                Some(ServerEvent::Head { stream, head, .. }) => {
+                    assert_eq!((head.method, head.path), ("CONNECT", ""), "{head:?}");
+                    let fields = head.fields.iter();
+                    let fields: Vec<String> = fields
+                        .map(|(name, value)| {
+                            let text = String::from_utf8_lossy;
+                            format!("{}: {}", text(name), text(value))
+                        })
+                        .collect();
+                    let text = format!("CONNECT {} {}", head.authority, fields.join("\n"));
+                    self.asked.lock().unwrap().push(text);
+                    begun = Some((stream, head.authority.to_owned()));
+                }
+                Some(ServerEvent::Body { bytes, .. }) => sent.extend_from_slice(bytes),
+                Some(_) => {}
+            }
+        }
+        if let Some((stream, to)) = begun {
+            let status = match self.manner {
+                Manner::Well | Manner::CloseOpened | Manner::SwallowOpened => 200,
+                Manner::Status(status) => status,
+                _ => return Ok(false),
+            };
+            let head = ResponseBlock::new(status, &[]).unwrap();
+            let length = match status {
+                200 => BodyLength::Unknown,
+                _ => BodyLength::None,
+            };
+            self.frames.respond(stream, &head, length).unwrap();
+            if status == 200 {
+                self.peer = Some((stream, TcpStream::connect(to).await?));
+            }
+        }
+        match (&mut self.peer, self.manner) {
+            (_, Manner::CloseOpened) => self.is_over = !sent.is_empty(),
+            (Some((_, peer)), Manner::Well) => peer.write_all(&sent).await?,
+            _ => {}
+        }
+        Ok(true)
+    }
+
+    fn send_back(&mut self) {
+        if let Some((stream, _)) = &self.peer {
+            let sent = self
+                .frames
+                .send_body(*stream, &self.back, false)
+                .unwrap_or(0);
+            self.back.drain(..sent);
+        }
+    }
+}

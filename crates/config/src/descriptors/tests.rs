@@ -1,0 +1,144 @@
+use proptest::prelude::*;
+use stillwell_legacy::nighthawk::wire::Schema;
+
+use super::*;
+
+/// What reflection tells of our own service.
+fn own() -> Descriptors {
+    let files = Schema::own().describe_symbol("nighthawk.client.NighthawkService");
+    Descriptors::of_files(&files.unwrap()).unwrap()
+}
+
+fn method(name: &str) -> Result<GrpcMethod, MethodError> {
+    own().method(&name.parse().unwrap())
+}
+
+#[test]
+fn methods_are_found_by_name_and_else_named() {
+    let execution = method("/nighthawk.client.NighthawkService/ExecutionStream").unwrap();
+    assert!(execution.client_streams() && execution.server_streams());
+    assert_eq!(
+        execution.name().to_string(),
+        "nighthawk.client.NighthawkService/ExecutionStream"
+    );
+    for (name, says) in [
+        (
+            "nighthawk.client.NighthawkServise/ExecutionStream",
+            "there is no service `nighthawk.client.NighthawkServise`: did you mean \
+             `nighthawk.client.NighthawkService`?; there is nighthawk.client.NighthawkService",
+        ),
+        (
+            "nighthawk.client.NighthawkService.ExecutionStrem",
+            "there is no method `nighthawk.client.NighthawkService/ExecutionStrem`: did you mean \
+             `ExecutionStream`?; there is ExecutionStream",
+        ),
+    ] {
+        assert_eq!(method(name).unwrap_err().to_string(), says);
+    }
+    for text in ["", "Method", "a.B/", "/M", "a b/c", "a/b/c"] {
+        assert!(text.parse::<MethodName>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn json_and_text_become_the_same_message() {
+    let method = method("nighthawk.client.NighthawkService/ExecutionStream").unwrap();
+    let json = r#"{"startRequest": {"options": {"requestsPerSecond": 7, "uri": "u", "duration": "1.5s"}}}
+        {"cancellation_request": {}}"#;
+    let messages = method.messages_of_json(json).unwrap();
+    let text = "start_request { options { requests_per_second { value: 7 } uri { value: \"u\" } \
+                duration { seconds: 1 nanos: 500000000 } } }";
+    assert_eq!(messages.len(), 2);
+    assert_eq!(messages[0], method.message_of_text(text).unwrap());
+    assert!(method.check(&messages[0]).is_ok());
+}
+
+#[test]
+fn what_does_not_fit_names_its_field() {
+    let method = method("nighthawk.client.NighthawkService/ExecutionStream").unwrap();
+    for (json, says) in [
+        (
+            r#"{"startRequest": {"options": {"requestsPerSecond": "often"}}}"#,
+            "it does not fit nighthawk.client.ExecutionRequest, field \
+             `startRequest.options.requestsPerSecond`: ",
+        ),
+        (
+            r#"{"start_request": {"optoins": {}}}"#,
+            "field `start_request.optoins`: ",
+        ),
+        ("[1]", "it does not fit nighthawk.client.ExecutionRequest: "),
+        ("{\"startRequest\": ", "it is no JSON: EOF while parsing"),
+        (" ", "there is no message in it: write {} for an empty one"),
+    ] {
+        let told = method.messages_of_json(json).unwrap_err().to_string();
+        assert!(told.contains(says), "{told}");
+    }
+    let told = method.message_of_text("start_request { optoins {} }");
+    let told = told.unwrap_err().to_string();
+    assert!(told.contains("optoins"), "{told}");
+    // Field 1 as a number, which is a message.
+    let told = method.check(&[0x08, 0x01]).unwrap_err().to_string();
+    assert!(
+        told.contains("fit nighthawk.client.ExecutionRequest: "),
+        "{told}"
+    );
+}
+
+#[test]
+fn text_within_text_was_followed_until_the_stack_ended() {
+    let method = method("nighthawk.client.NighthawkService/ExecutionStream").unwrap();
+    for deep in ["a{", "a<", "a:[", "{"] {
+        let told = method.message_of_text(&deep.repeat(100_000)).unwrap_err();
+        assert!(
+            told.to_string().contains("more than 100 messages"),
+            "{told}"
+        );
+    }
+    let deep = "{\"a\":".repeat(100_000);
+    assert!(method.messages_of_json(&deep).is_err());
+}
+
+#[test]
+fn what_describes_nothing_says_what_to_do() {
+    for (bytes, says) in [
+        (&b"syntax = \"proto3\";"[..], "it is no descriptor set"),
+        (b"", "it describes no file"),
+    ] {
+        let told = Descriptors::of_set(bytes).unwrap_err().to_string();
+        assert!(told.contains(says), "{told}");
+    }
+    let newer = FileDescriptorProto {
+        name: Some("a.proto".to_owned()),
+        syntax: Some("editions".to_owned()),
+        ..FileDescriptorProto::default()
+    };
+    let told = Descriptors::of_files(&[newer.encode_to_vec()]).unwrap_err();
+    assert!(told.to_string().contains("the syntax `editions`"), "{told}");
+    let mut files = Schema::own()
+        .describe_symbol("nighthawk.client.NighthawkService")
+        .unwrap();
+    files.truncate(1);
+    let told = Descriptors::of_files(&files).unwrap_err().to_string();
+    assert!(told.contains("--include_imports"), "{told}");
+}
+
+proptest! {
+    /// Descriptions may come from a network.
+    #[test]
+    fn for_all_changes_of_a_description_it_is_read_or_refused(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+    ) {
+        let files = Schema::own().describe_symbol("grpc.health.v1.Health").unwrap();
+        let mut file = files[0].clone();
+        for (at, byte) in changes {
+            *at.get_mut(&mut file) = byte;
+        }
+        if let Ok(read) = Descriptors::of_files(&[file]) {
+            for method in read.methods() {
+                prop_assert!(read.method(&method.name()).is_ok());
+                drop(method.messages_of_json("{\"service\": \"x\"}"));
+                drop(method.check(b"\x0a\x01x"));
+            }
+        }
+    }
+}

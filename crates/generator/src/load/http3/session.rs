@@ -1,0 +1,464 @@
+//! One connection of HTTP/3, and what is on its way there.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use stillwell_http::h3::{
+    BodyLength, Connection, ConnectionError, ErrorCode, MessageError, MessageReader, ResponseEvent,
+    StreamFailure, UniStream, write_data_head,
+};
+use stillwell_metric::Outcome;
+use stillwell_units::{Moment, Nanos};
+use stillwell_wire::quic::{Line, QuicStream, StreamRead};
+
+use super::super::answer::Whole;
+use super::super::connection::Parting;
+use super::super::http2::number_in;
+use super::super::ledger::{Answer, Ticket};
+use super::super::pool::{Pool, Take};
+use super::super::trace::{Ended, Trace, write_traced};
+use super::super::worker::Worker;
+use crate::stamps::Marks;
+
+/// The longest head of an answer that is taken.
+const SECTION_BYTES_MAX: usize = 64 << 10;
+
+/// A request on its way.
+#[derive(Debug)]
+struct Flight {
+    ticket: Ticket,
+    sent: Moment,
+    first_byte: Option<Moment>,
+    status: u16,
+    head_bytes: u64,
+    body_bytes: u64,
+    /// The number in the header that is watched.
+    origin: Option<u64>,
+    trace: Option<Trace>,
+    reader: MessageReader,
+    /// What of it is still to be sent.
+    rest: Bytes,
+}
+
+/// One connection and what is on its way there.
+pub(super) struct Session {
+    worker: Rc<Worker>,
+    pool: Rc<Pool>,
+    slot: usize,
+    http: Connection,
+    flights: HashMap<QuicStream, Flight>,
+    /// A stream for the next request.
+    next: Option<QuicStream>,
+    /// What of our own control stream is still to be sent.
+    control: Option<(QuicStream, Bytes)>,
+    unis: Vec<(QuicStream, UniStream)>,
+    /// How many requests the pool was told that it may hand over.
+    pub(super) declared: usize,
+    /// Requests that may still begin here.
+    left: u64,
+    streams: usize,
+    /// There is nothing more to take.
+    is_done: bool,
+    /// Whether any request was sent here, and whether any was answered.
+    pub(super) has_begun: bool,
+    pub(super) is_proven: bool,
+    /// Whether it let nothing begin when that was looked at last.
+    pub(super) was_barred: bool,
+    /// Requests that the server did not begin.
+    pub(super) returned: Vec<Ticket>,
+    /// Of blocks, what stamps them.
+    pub(super) marks: Option<Marks>,
+    /// How long the most urgent request may take.
+    pub(super) patience: Nanos,
+}
+
+impl Session {
+    pub(super) fn new(
+        worker: &Rc<Worker>,
+        pool: &Rc<Pool>,
+        slot: usize,
+        marks: Option<Marks>,
+        line: &mut Line,
+    ) -> Self {
+        let connecting = &worker.plan.connecting;
+        let streams = usize::try_from(connecting.streams).unwrap_or(usize::MAX);
+        let http = Connection::client(SECTION_BYTES_MAX);
+        // A peer that allows no control stream has no settings from us.
+        let control = line.open_uni();
+        let mut session = Self {
+            control: control.map(|stream| (stream, http.opening().into())),
+            http,
+            worker: Rc::clone(worker),
+            pool: Rc::clone(pool),
+            slot,
+            flights: HashMap::new(),
+            next: None,
+            unis: Vec::new(),
+            declared: 0,
+            left: connecting.requests_max.unwrap_or(u64::MAX),
+            streams,
+            is_done: false,
+            has_begun: false,
+            is_proven: false,
+            was_barred: false,
+            returned: Vec::new(),
+            marks,
+            patience: worker.patience(pool.endpoint),
+        };
+        session.send_control(line);
+        session
+    }
+
+    /// How many requests are on their way.
+    pub(super) fn aloft(&self) -> usize {
+        self.flights.len()
+    }
+
+    pub(super) fn has_room(&mut self, line: &mut Line) -> bool {
+        self.left > 0 && self.aloft() < self.streams && self.is_open(line)
+    }
+
+    /// Whether the server lets nothing begin although nothing is on its way.
+    pub(super) fn is_barred(&mut self, line: &mut Line) -> bool {
+        let is_idle = self.aloft() == 0 && self.left > 0 && self.http.going_away().is_none();
+        is_idle && !self.is_open(line)
+    }
+
+    /// Whether the server lets one more request begin.
+    fn is_open(&mut self, line: &mut Line) -> bool {
+        if self.http.going_away().is_some() {
+            return false;
+        }
+        if self.next.is_none() {
+            self.next = line.open_bidi();
+        }
+        self.next.is_some()
+    }
+
+    /// Takes what is due as far as there is room, and tells the pool about the
+    /// rest of it.
+    pub(super) fn take(&mut self, line: &mut Line, now: Moment) {
+        self.is_done |= self.worker.is_ending();
+        while !self.is_done && self.aloft() + self.declared < self.streams && self.has_room(line) {
+            match self.pool.take(now) {
+                Take::Now(ticket) => {
+                    self.worker.ledger.borrow_mut().begin(ticket.intended);
+                    self.pool.count_wait(&self.worker, now);
+                    self.send(line, ticket, now);
+                }
+                Take::Later(_) => {
+                    self.declared += 1;
+                    self.pool.slots.borrow_mut().free(self.slot, true);
+                }
+                Take::Never => self.is_done = true,
+            }
+        }
+    }
+
+    /// Why the connection is to be closed now, if it is.
+    pub(super) fn parting(&self) -> Option<Parting> {
+        if self.aloft() > 0 {
+            return None;
+        }
+        if self.is_done {
+            return Some(Parting::Ended);
+        }
+        if self.left == 0 {
+            self.worker.ledger.borrow().shard.connections_used_up.add(1);
+            return Some(Parting::Agreed);
+        }
+        self.http.going_away().map(|_| {
+            self.worker.ledger.borrow().shard.connections_ended.add(1);
+            if self.has_begun {
+                Parting::Agreed
+            } else {
+                Parting::Unused(Outcome::PeerClosed)
+            }
+        })
+    }
+
+    pub(super) fn send(&mut self, line: &mut Line, mut ticket: Ticket, now: Moment) {
+        let worker = Rc::clone(&self.worker);
+        let request = worker.request(self.pool.endpoint, ticket);
+        let trace = worker.next_trace();
+        let (Some(stream), Some(own)) = (self.next.take(), request.http3.as_ref()) else {
+            // Looked at beforehand: there was room.
+            return worker.end_request(ticket, Outcome::SendFailed);
+        };
+        let whole = if let Some((blocks, block)) = worker.block(ticket) {
+            let mut sending = blocks.sending(&block, self.marks.as_mut());
+            let body = sending.rest();
+            let mut whole = Vec::with_capacity(own.block.bytes_max() + body.len());
+            let length = BodyLength::Bytes(body.len() as u64);
+            own.block.write(&[], length, &mut whole);
+            write_data_head(body.len(), &mut whole);
+            whole.extend_from_slice(body);
+            sending.wrote(body.len());
+            Bytes::from(whole)
+        } else if let Some(trace) = &trace {
+            let mut whole = Vec::with_capacity(own.whole.len() + own.block.bytes_max());
+            write_traced(&own.block, trace, own.length, &mut whole);
+            whole.extend_from_slice(&own.whole[own.head_bytes..]);
+            Bytes::from(whole)
+        } else {
+            own.whole.clone()
+        };
+        if worker.blocks.is_none() {
+            worker.ledger.borrow_mut().sent(&mut ticket, now, 0);
+        }
+        let reader = MessageReader::response(own.block.is_head());
+        self.left -= 1;
+        self.has_begun = true;
+        let flight = Flight {
+            ticket,
+            sent: now,
+            first_byte: None,
+            status: 0,
+            head_bytes: 0,
+            body_bytes: 0,
+            origin: None,
+            trace,
+            reader,
+            rest: whole,
+        };
+        self.flights.insert(stream, flight);
+        self.send_more(line, stream);
+    }
+
+    /// Goes on with what has got room.
+    pub(super) fn send_more(&mut self, line: &mut Line, stream: QuicStream) {
+        let Some(flight) = self.flights.get_mut(&stream) else {
+            return self.send_control(line);
+        };
+        let before = flight.rest.len();
+        // What is stopped is told by an event.
+        line.write(stream, &mut flight.rest);
+        let went = before - flight.rest.len();
+        let ledger = self.worker.ledger.borrow();
+        ledger.shard.bytes_sent.add(went as u64);
+        if flight.rest.is_empty() {
+            line.finish(stream);
+        }
+    }
+
+    fn send_control(&mut self, line: &mut Line) {
+        if let Some((stream, rest)) = &mut self.control {
+            let before = rest.len();
+            line.write(*stream, rest);
+            let went = (before - rest.len()) as u64;
+            self.worker.ledger.borrow().shard.bytes_sent.add(went);
+        }
+    }
+
+    /// The server wants no more of a request; it may answer all the same.
+    pub(super) fn stopped(&mut self, line: &mut Line, stream: QuicStream, code: u64) {
+        if let Some(flight) = self.flights.get_mut(&stream) {
+            flight.rest = Bytes::new();
+        }
+        line.reset(stream, code);
+    }
+
+    /// The server has opened streams.
+    pub(super) fn accept(&mut self, line: &mut Line) -> Result<(), ConnectionError> {
+        while let Some(stream) = line.accept_uni() {
+            self.unis.push((stream, UniStream::default()));
+            self.read_uni(line, stream)?;
+        }
+        Ok(())
+    }
+
+    fn read_uni(&mut self, line: &mut Line, stream: QuicStream) -> Result<(), ConnectionError> {
+        let Some(place) = self.unis.iter().position(|(other, _)| *other == stream) else {
+            return Ok(());
+        };
+        let (http, uni) = (&mut self.http, &mut self.unis[place].1);
+        let (mut found, mut bytes) = (Ok(true), 0);
+        let read = line.read(stream, |input| {
+            bytes += input.len() as u64;
+            found = http.read_uni(uni, input);
+            matches!(found, Ok(true))
+        });
+        self.worker.ledger.borrow().shard.bytes_received.add(bytes);
+        if !found? {
+            line.stop(stream, ErrorCode::STREAM_CREATION_ERROR.0);
+            self.unis.swap_remove(place);
+        } else if read != StreamRead::Open {
+            self.http.end_uni(&self.unis[place].1)?;
+            self.unis.swap_remove(place);
+        }
+        Ok(())
+    }
+
+    /// Takes what has come of a stream. An error ends the connection.
+    pub(super) fn read(
+        &mut self,
+        line: &mut Line,
+        stream: QuicStream,
+        now: Moment,
+    ) -> Result<(), ConnectionError> {
+        let Some(flight) = self.flights.get_mut(&stream) else {
+            return self.read_uni(line, stream);
+        };
+        let watched = self.worker.plan.latency_header.as_deref();
+        let (http, mut failure, mut bytes) = (&mut self.http, None, 0);
+        let read = line.read(stream, |input| {
+            bytes += input.len() as u64;
+            failure = digest(http, flight, input, watched, now).err();
+            failure.is_none()
+        });
+        if read == StreamRead::Finished && failure.is_none() {
+            failure = flight.reader.finish().err();
+        }
+        self.worker.ledger.borrow().shard.bytes_received.add(bytes);
+        match (failure, read) {
+            (Some(MessageError::Connection(error)), _) => return Err(error),
+            (Some(MessageError::Stream(failure)), _) => {
+                self.give_up(line, stream, failure.code());
+                self.fail(stream, Failure::Malformed(failure));
+            }
+            (None, StreamRead::Finished) => self.answered(line, stream, now),
+            (None, StreamRead::Reset(code)) => {
+                let failure = match ErrorCode(code) {
+                    ErrorCode::REQUEST_REJECTED => Failure::Rejected,
+                    _ => Failure::Reset,
+                };
+                line.reset(stream, ErrorCode::REQUEST_CANCELLED.0);
+                self.fail(stream, failure);
+            }
+            (None, StreamRead::Gone) => self.fail(stream, Failure::Reset),
+            (None, StreamRead::Open) => {}
+        }
+        self.reject_what_is_not_taken(line);
+        Ok(())
+    }
+
+    /// A server that goes away says which requests it has not begun.
+    fn reject_what_is_not_taken(&mut self, line: &mut Line) {
+        let Some(from) = self.http.going_away() else {
+            return;
+        };
+        let is_rejected = |stream: &&QuicStream| stream.number() >= from;
+        while let Some(stream) = self.flights.keys().find(is_rejected).copied() {
+            self.give_up(line, stream, ErrorCode::REQUEST_CANCELLED);
+            self.fail(stream, Failure::Rejected);
+        }
+    }
+
+    fn give_up(&self, line: &mut Line, stream: QuicStream, code: ErrorCode) {
+        line.stop(stream, code.0);
+        line.reset(stream, code.0);
+    }
+
+    fn answered(&mut self, line: &mut Line, stream: QuicStream, now: Moment) {
+        let Some(flight) = self.flights.remove(&stream) else {
+            return;
+        };
+        if !flight.rest.is_empty() {
+            // It was answered before it was whole.
+            line.reset(stream, ErrorCode::NO_ERROR.0);
+        }
+        let answer = Answer {
+            whole: Whole {
+                status: flight.status,
+                keep_alive: true,
+                head_bytes: flight.head_bytes,
+                body_bytes: flight.body_bytes,
+            },
+            sent: flight.ticket.sent.unwrap_or(flight.sent),
+            first_byte: flight.first_byte.unwrap_or(now),
+            end: now,
+        };
+        self.is_proven = true;
+        self.worker.origin(flight.ticket, flight.origin);
+        self.worker.answered(flight.ticket, &answer);
+        let endpoint = self.pool.endpoint;
+        self.worker.hand_over(flight.trace.as_ref(), || {
+            let request = self.worker.request(endpoint, flight.ticket);
+            Ended::new(endpoint, request, flight.ticket, flight.sent, Ok(&answer))
+        });
+    }
+
+    fn fail(&mut self, stream: QuicStream, failure: Failure) {
+        let Some(flight) = self.flights.remove(&stream) else {
+            return;
+        };
+        let is_away = self.http.going_away().is_some();
+        let outcome = match failure {
+            Failure::Malformed(failure) => self.worker.malformed(&failure),
+            // Another connection may take it; a peer that takes none and gives no
+            // answer would keep it for ever.
+            Failure::Rejected if is_away && self.is_proven => {
+                return self.returned.push(flight.ticket);
+            }
+            Failure::Rejected | Failure::Reset => Outcome::PeerClosed,
+        };
+        self.lose(&flight, outcome);
+    }
+
+    /// A request ends without an answer.
+    fn lose(&self, flight: &Flight, outcome: Outcome) {
+        self.worker.end_request(flight.ticket, outcome);
+        let endpoint = self.pool.endpoint;
+        self.worker.hand_over(flight.trace.as_ref(), || {
+            let request = self.worker.request(endpoint, flight.ticket);
+            Ended::new(endpoint, request, flight.ticket, flight.sent, Err(&outcome))
+        });
+    }
+
+    /// Whatever is still on its way will not arrive.
+    pub(super) fn lose_all(&mut self, outcome: Outcome) {
+        for (_, flight) in std::mem::take(&mut self.flights) {
+            self.lose(&flight, outcome);
+        }
+    }
+
+    /// Gives up what has taken too long; gives when the next one will have.
+    pub(super) fn expire(&mut self, line: &mut Line, now: Moment) -> Moment {
+        let timeout = self.patience;
+        let is_over = |flight: &Flight| flight.sent + timeout <= now;
+        while let Some(stream) = self.flights.iter().find(|(_, it)| is_over(it)) {
+            let stream = *stream.0;
+            self.give_up(line, stream, ErrorCode::REQUEST_CANCELLED);
+            if let Some(flight) = self.flights.remove(&stream) {
+                self.lose(&flight, Outcome::TimedOut);
+            }
+        }
+        let deadlines = self.flights.values().map(|flight| flight.sent + timeout);
+        deadlines.min().unwrap_or(now + timeout)
+    }
+}
+
+/// Why there will be no answer.
+enum Failure {
+    Malformed(StreamFailure),
+    /// The server has not begun with it.
+    Rejected,
+    Reset,
+}
+
+/// Takes the next part of an answer.
+fn digest(
+    http: &mut Connection,
+    flight: &mut Flight,
+    input: &[u8],
+    watched: Option<&str>,
+    now: Moment,
+) -> Result<(), MessageError> {
+    let mut read = 0;
+    loop {
+        let (taken, event) = http.read_response(&mut flight.reader, &input[read..])?;
+        read += taken;
+        match event {
+            None => return Ok(()),
+            Some(ResponseEvent::Head(head)) => {
+                flight.status = head.status;
+                flight.head_bytes = head.fields.bytes_len() as u64;
+                flight.first_byte = Some(now);
+                flight.origin = watched.and_then(|name| number_in(head.fields, name));
+            }
+            Some(ResponseEvent::Body(bytes)) => flight.body_bytes += bytes.len() as u64,
+            Some(ResponseEvent::Trailers(_)) => {}
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! A way through a proxy that is one stream of HTTP/2.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use stillwell_http::h2::{
+    BodyLength, Client, ClientEvent, ConnectionError, Limits, RequestBlock, Stream,
+};
+use stillwell_wire::Connection;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::{Answer, NoAnswer};
+
+/// What is read at once: a frame.
+const INPUT_BYTES: usize = 16 << 10;
+
+/// What may arrive while nobody reads, before we stop reading as well.
+const EARLY_BYTES_MAX: usize = 1 << 20;
+
+/// The frames of a connection whose one stream is the way to an endpoint.
+#[derive(Debug)]
+pub(super) struct Framed {
+    client: Client,
+    stream: Stream,
+    input: Box<[u8]>,
+    /// The head's status, once there was one.
+    status: Option<u16>,
+    /// The endpoint, or the proxy, says no more; or it was cut.
+    end: Option<End>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum End {
+    Whole,
+    Cut,
+}
+
+/// Asks for an endpoint and reads the answer.
+pub(super) async fn answer(
+    connection: &mut Connection,
+    ask: &RequestBlock,
+) -> Result<Answer, NoAnswer> {
+    let mut client = Client::new(Limits {
+        concurrent_streams_max: 1,
+        ..Limits::default()
+    });
+    // Nothing is under way yet: there is room.
+    let Ok(stream) = client.request(ask, BodyLength::Unknown) else {
+        return Ok(Answer::Closed);
+    };
+    let mut framed = Box::new(Framed {
+        client,
+        stream,
+        input: vec![0; INPUT_BYTES].into_boxed_slice(),
+        status: None,
+        end: None,
+    });
+    let mut early = Vec::new();
+    loop {
+        match framed.status {
+            Some(status) if !(200..300).contains(&status) => return Ok(Answer::Refused(status)),
+            Some(_) => {
+                let framed = Some(framed);
+                return Ok(Answer::Open { early, framed });
+            }
+            None if framed.end.is_some() => return Ok(Answer::Closed),
+            None => {}
+        }
+        let taken = poll_fn(|context| {
+            framed.poll_flushed(connection, context)?;
+            framed.poll_in(connection, context)
+        });
+        match taken.await.map_err(NoAnswer::Io)? {
+            0 => return Ok(Answer::Closed),
+            count => framed.digest(count, &mut early).map_err(NoAnswer::Frames)?,
+        }
+    }
+}
+
+impl Framed {
+    /// Reads until there is something to tell in `early`, or the end.
+    pub(super) fn poll_read(
+        &mut self,
+        connection: &mut Connection,
+        early: &mut Vec<u8>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            // Windows and answers to pings are ours to send.
+            self.poll_flushed(connection, context)?;
+            match self.end {
+                _ if !early.is_empty() => return Poll::Ready(Ok(())),
+                Some(End::Whole) => return Poll::Ready(Ok(())),
+                Some(End::Cut) => {
+                    return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+                }
+                None => {}
+            }
+            let count = ready!(self.poll_in(connection, context)?);
+            self.take(count, early)?;
+        }
+    }
+
+    pub(super) fn poll_write(
+        &mut self,
+        connection: &mut Connection,
+        early: &mut Vec<u8>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            self.poll_flushed(connection, context)?;
+            let sent = self.client.send_body(self.stream, bytes, false);
+            let sent = sent.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+            if sent > 0 {
+                self.poll_flushed(connection, context)?;
+                return Poll::Ready(Ok(sent));
+            }
+            if early.len() > EARLY_BYTES_MAX {
+                // Whoever writes has to read first, as over a plain connection.
+                return Poll::Pending;
+            }
+            let count = ready!(self.poll_in(connection, context)?);
+            self.take(count, early)?;
+        }
+    }
+
+    /// Writes all that is laid out.
+    pub(super) fn poll_out(
+        &mut self,
+        connection: &mut Connection,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        while !self.client.output().is_empty() {
+            let written = Pin::new(&mut *connection).poll_write(context, self.client.output());
+            match ready!(written?) {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                count => self.client.sent(count),
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Writes what the connection takes now; it wakes us when it takes more.
+    fn poll_flushed(
+        &mut self,
+        connection: &mut Connection,
+        context: &mut Context<'_>,
+    ) -> io::Result<()> {
+        let out = self.poll_out(connection, context);
+        let out = match out {
+            Poll::Ready(Ok(())) => Pin::new(connection).poll_flush(context),
+            other => other,
+        };
+        match out {
+            Poll::Ready(Err(error)) => Err(error),
+            Poll::Ready(Ok(())) | Poll::Pending => Ok(()),
+        }
+    }
+
+    /// So many bytes are in the input; none at the end.
+    fn poll_in(
+        &mut self,
+        connection: &mut Connection,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::new(&mut self.input);
+        let read = Pin::new(connection).poll_read(context, &mut buffer);
+        read.map_ok(|()| buffer.filled().len())
+    }
+
+    fn take(&mut self, count: usize, early: &mut Vec<u8>) -> io::Result<()> {
+        if count == 0 {
+            // The proxy's end, not that of the stream.
+            self.end.get_or_insert(End::Cut);
+            return Ok(());
+        }
+        let digested = self.digest(count, early);
+        digested.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    }
+
+    fn digest(&mut self, count: usize, early: &mut Vec<u8>) -> Result<(), ConnectionError> {
+        let mut read = 0;
+        loop {
+            let (taken, event) = self.client.advance(&self.input[read..count])?;
+            read += taken;
+            match event {
+                None => return Ok(()),
+                Some(ClientEvent::Head { head, .. }) => self.status = Some(head.status),
+                Some(ClientEvent::Body { bytes, .. }) => early.extend_from_slice(bytes),
+                Some(ClientEvent::End { .. }) => self.end = Some(End::Whole),
+                Some(ClientEvent::Failed { .. }) => self.end = Some(End::Cut),
+                Some(ClientEvent::Room { .. }) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! HTTP/3 (RFC 9114) without I/O: bytes of streams in, events out.
+//!
+//! QUIC carries the streams and is somebody else's matter; what stands in them is
+//! read and written here.
+//!
+//! * [`RequestBlock`] and [`ResponseBlock`] are heads, laid out once and written
+//!   often; [`write_data_head`] stands before a body.
+//! * [`Connection`] is one side of a connection: it reads the streams of one
+//!   direction (control, and those of header compression), and the messages of
+//!   requests' streams by a [`MessageReader`] each.
+//!
+//! Readers are fed with what a stream gave, cut anywhere, until there is no event.
+//!
+//! Header compression ([`qpack`], RFC 9204) goes without a table that changes:
+//! none is offered, so that no stream ever waits for another one, and a head that
+//! comes again as it came before is compared, not decoded.
+//!
+//! Promises (server push) are refused; priorities and datagrams are passed over.
+//!
+//! ```
+//! use stillwell_http::h3::{BodyLength, Connection, MessageReader, RequestBlock, RequestEvent};
+//!
+//! let request = RequestBlock::new("GET", "localhost", "/", &[])?;
+//! let mut stream = Vec::new();
+//! request.write(&[], BodyLength::None, &mut stream);
+//!
+//! let (mut server, mut reader) = (Connection::server(64 << 10), MessageReader::request());
+//! let (taken, event) = server.read_request(&mut reader, &stream)?;
+//! assert!(matches!(event, Some(RequestEvent::Head(head)) if head.path == "/"));
+//! assert_eq!(taken, stream.len());
+//! reader.finish()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod block;
+mod connection;
+mod control;
+mod error;
+mod frame;
+mod message;
+pub mod qpack;
+mod sections;
+#[cfg(test)]
+mod tests;
+mod varint;
+
+pub use crate::h2::{BodyLength, Fields, RequestHead, ResponseHead};
+pub use block::{RequestBlock, ResponseBlock, write_data_head};
+pub use connection::{Connection, UniStream};
+pub use error::{ConnectionError, ErrorCode, MessageError, StreamFailure};
+pub use frame::write_go_away;
+pub use message::{MessageReader, RequestEvent, ResponseEvent};

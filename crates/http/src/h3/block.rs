@@ -1,0 +1,134 @@
+//! Heads, laid out once and sent often.
+
+use super::BodyLength;
+use super::frame::{kind, write_head};
+use super::qpack::{self, encode_field};
+use crate::HeadError;
+use crate::decimal::write_decimal;
+use crate::h1::{check_headers, check_request_line};
+use crate::h2::block::is_of_connection;
+
+/// The head of requests that differ in their bodies alone. It means the same on
+/// every connection.
+#[derive(Clone, Debug)]
+pub struct RequestBlock {
+    section: Vec<u8>,
+    is_head: bool,
+}
+
+/// The head of responses that differ in their bodies alone.
+#[derive(Clone, Debug)]
+pub struct ResponseBlock {
+    section: Vec<u8>,
+}
+
+impl RequestBlock {
+    /// `method` is any but `CONNECT`; the scheme is `https`. `headers` are sent as
+    /// given, in order, in lower case, and may not set lengths or speak of the
+    /// connection.
+    ///
+    /// # Errors
+    /// [`HeadError`] where any part would not arrive as what it was given as.
+    pub fn new(
+        method: &str,
+        authority: &str,
+        path_and_query: &str,
+        headers: &[(&str, &str)],
+    ) -> Result<Self, HeadError> {
+        check_request_line(method, path_and_query, authority)?;
+        let pseudo = [
+            (":method", method),
+            (":scheme", "https"),
+            (":authority", authority),
+            (":path", path_and_query),
+        ];
+        Ok(Self {
+            section: section(&pseudo, headers)?,
+            is_head: method == "HEAD",
+        })
+    }
+
+    /// Whether its method is `HEAD`, whose answers have no body.
+    #[must_use]
+    pub const fn is_head(&self) -> bool {
+        self.is_head
+    }
+
+    /// The room that it takes as a frame, with any length of a body, in bytes.
+    #[must_use]
+    pub const fn bytes_max(&self) -> usize {
+        self.section.len() + 64
+    }
+
+    /// Appends it as a frame, with headers of this one time, whose names are in
+    /// lower case and which are not checked, and with what `body` says.
+    pub fn write(&self, extra: &[(&str, &[u8])], body: BodyLength, out: &mut Vec<u8>) {
+        write_section(&self.section, extra, body, out);
+    }
+}
+
+impl ResponseBlock {
+    /// `headers` as with [`RequestBlock::new`].
+    ///
+    /// # Errors
+    /// [`HeadError`] for a status outside 200 to 599, and for headers that would
+    /// not arrive as given.
+    pub fn new(status: u16, headers: &[(&str, &str)]) -> Result<Self, HeadError> {
+        if !(200..600).contains(&status) {
+            return Err(HeadError::Status { status });
+        }
+        let status = status.to_string();
+        let section = section(&[(":status", &status)], headers)?;
+        Ok(Self { section })
+    }
+
+    /// Appends it as [`RequestBlock::write`] does.
+    pub fn write(&self, extra: &[(&str, &[u8])], body: BodyLength, out: &mut Vec<u8>) {
+        write_section(&self.section, extra, body, out);
+    }
+
+    /// Appends what tells a client that waits with `expect: 100-continue` to send
+    /// its body.
+    pub fn write_continue(out: &mut Vec<u8>) {
+        let mut section = Vec::new();
+        qpack::encode([(b":status".as_slice(), b"100".as_slice())], &mut section);
+        write_section(&section, &[], BodyLength::None, out);
+    }
+}
+
+/// Appends what stands before `length` bytes of a body.
+pub fn write_data_head(length: usize, out: &mut Vec<u8>) {
+    write_head(kind::DATA, length, out);
+}
+
+fn section(pseudo: &[(&str, &str)], headers: &[(&str, &str)]) -> Result<Vec<u8>, HeadError> {
+    check_headers(headers)?;
+    let mut section = Vec::new();
+    let fields = pseudo.iter();
+    let fields = fields.map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+    qpack::encode(fields, &mut section);
+    for (name, value) in headers {
+        let name = name.to_ascii_lowercase();
+        let value = value.trim_ascii();
+        if is_of_connection(&name, value) {
+            return Err(HeadError::HeaderReserved { name });
+        }
+        encode_field(name.as_bytes(), value.as_bytes(), &mut section);
+    }
+    Ok(section)
+}
+
+fn write_section(section: &[u8], extra: &[(&str, &[u8])], body: BodyLength, out: &mut Vec<u8>) {
+    let mut added = Vec::new();
+    if let BodyLength::Bytes(length) | BodyLength::Withheld(length) = body {
+        let mut digits = Vec::with_capacity(20);
+        write_decimal(length, &mut digits);
+        encode_field(b"content-length", &digits, &mut added);
+    }
+    for (name, value) in extra {
+        encode_field(name.as_bytes(), value, &mut added);
+    }
+    write_head(kind::HEADERS, section.len() + added.len(), out);
+    out.extend_from_slice(section);
+    out.extend_from_slice(&added);
+}

@@ -1,0 +1,191 @@
+//! One side of a connection.
+
+use super::control::{Compression, Control, Instructions, opening};
+use super::error::{ConnectionError, ErrorCode, MessageError};
+use super::frame::Partial;
+use super::message::{MessageReader, Note, RequestEvent, ResponseEvent};
+use super::sections::Sections;
+
+/// What is known of the peer, beyond its requests or answers.
+#[derive(Debug)]
+pub struct Connection {
+    is_server: bool,
+    sections: Sections,
+    control: Control,
+    has: Has,
+}
+
+/// Which streams the peer has opened; each but once.
+#[derive(Debug, Default)]
+struct Has {
+    control: bool,
+    encoder: bool,
+    decoder: bool,
+}
+
+/// A stream of one direction that the peer has opened.
+#[derive(Debug, Default)]
+pub struct UniStream {
+    kind: UniKind,
+}
+
+#[derive(Debug)]
+enum UniKind {
+    /// It has not said.
+    New(Partial),
+    Control,
+    Compression(Instructions),
+    /// Of a kind that is not known.
+    Unwanted,
+}
+
+impl Default for UniKind {
+    fn default() -> Self {
+        Self::New(Partial::EMPTY)
+    }
+}
+
+impl Connection {
+    /// The side that asks, and takes heads of up to `section_bytes_max`.
+    #[must_use]
+    pub fn client(section_bytes_max: usize) -> Self {
+        Self::new(section_bytes_max, false)
+    }
+
+    /// The side that answers, and takes heads of up to `section_bytes_max`.
+    #[must_use]
+    pub fn server(section_bytes_max: usize) -> Self {
+        Self::new(section_bytes_max, true)
+    }
+
+    fn new(section_bytes_max: usize, is_server: bool) -> Self {
+        Self {
+            is_server,
+            sections: Sections::new(section_bytes_max),
+            control: Control::default(),
+            has: Has::default(),
+        }
+    }
+
+    /// What is to be sent first, on a stream of one direction that stays open.
+    #[must_use]
+    pub fn opening(&self) -> Vec<u8> {
+        opening(self.sections.bytes_max())
+    }
+
+    /// The peer takes no request from this stream number on, where it has said so;
+    /// a client that says so means promises.
+    #[must_use]
+    pub const fn going_away(&self) -> Option<u64> {
+        self.control.going_away
+    }
+
+    /// Takes the next part of a stream of one direction. Gives whether it is wanted:
+    /// what stands in one that is not need not be read.
+    ///
+    /// # Errors
+    /// [`ConnectionError`], by whose code the connection is to be closed.
+    pub fn read_uni(
+        &mut self,
+        stream: &mut UniStream,
+        mut input: &[u8],
+    ) -> Result<bool, ConnectionError> {
+        if let UniKind::New(partial) = &mut stream.kind {
+            let (taken, kind) = partial.integer(input);
+            let Some(kind) = kind else {
+                return Ok(true);
+            };
+            input = &input[taken..];
+            stream.kind = self.open(kind)?;
+        }
+        match &mut stream.kind {
+            UniKind::Control => self.control.take(input, self.is_server)?,
+            UniKind::Compression(instructions) => instructions.take(input)?,
+            UniKind::New(_) => {}
+            UniKind::Unwanted => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// A stream of one direction has ended, or was reset.
+    ///
+    /// # Errors
+    /// [`ConnectionError`] where it was to last.
+    pub fn end_uni(&self, stream: &UniStream) -> Result<(), ConnectionError> {
+        match stream.kind {
+            UniKind::New(_) | UniKind::Unwanted => Ok(()),
+            UniKind::Control | UniKind::Compression(_) => Err(ConnectionError::new(
+                ErrorCode::CLOSED_CRITICAL_STREAM,
+                "the end of a stream that is to last",
+            )),
+        }
+    }
+
+    fn open(&mut self, kind: u64) -> Result<UniKind, ConnectionError> {
+        let (has, opened) = match kind {
+            0x0 => (&mut self.has.control, UniKind::Control),
+            0x2 => {
+                let instructions = Instructions::new(Compression::Encoder);
+                (&mut self.has.encoder, UniKind::Compression(instructions))
+            }
+            0x3 => {
+                let instructions = Instructions::new(Compression::Decoder);
+                (&mut self.has.decoder, UniKind::Compression(instructions))
+            }
+            0x1 => {
+                let code = if self.is_server {
+                    ErrorCode::STREAM_CREATION_ERROR
+                } else {
+                    ErrorCode::ID_ERROR
+                };
+                let what = "a promise, although none was allowed";
+                return Err(ConnectionError::new(code, what));
+            }
+            _ => return Ok(UniKind::Unwanted),
+        };
+        if std::mem::replace(has, true) {
+            return Err(ConnectionError::new(
+                ErrorCode::STREAM_CREATION_ERROR,
+                "a second stream of a kind of which there is one",
+            ));
+        }
+        Ok(opened)
+    }
+
+    /// How much of `input`, the next of a request's stream, was taken, and what that
+    /// brought. Without an event all of it was taken.
+    ///
+    /// # Errors
+    /// [`MessageError`]: the stream is to be given up, or the connection closed.
+    pub fn read_request<'a>(
+        &'a mut self,
+        reader: &mut MessageReader,
+        input: &'a [u8],
+    ) -> Result<(usize, Option<RequestEvent<'a>>), MessageError> {
+        let (taken, note) = reader.advance(&mut self.sections, input)?;
+        let event = note.map(|note| match note {
+            Note::Head => RequestEvent::Head(self.sections.request_head()),
+            Note::Body(bytes) => RequestEvent::Body(bytes),
+            Note::Trailers => RequestEvent::Trailers(self.sections.fields()),
+        });
+        Ok((taken, event))
+    }
+
+    /// As [`Self::read_request`], of an answer's stream.
+    ///
+    /// # Errors
+    /// As [`Self::read_request`].
+    pub fn read_response<'a>(
+        &'a mut self,
+        reader: &mut MessageReader,
+        input: &'a [u8],
+    ) -> Result<(usize, Option<ResponseEvent<'a>>), MessageError> {
+        let (taken, note) = reader.advance(&mut self.sections, input)?;
+        let event = note.map(|note| match note {
+            Note::Head => ResponseEvent::Head(self.sections.response_head()),
+            Note::Body(bytes) => ResponseEvent::Body(bytes),
+            Note::Trailers => ResponseEvent::Trailers(self.sections.fields()),
+        });
+        Ok((taken, event))
+    }
+}

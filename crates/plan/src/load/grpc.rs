@@ -1,0 +1,35 @@
+//! Calls: what is sent by gRPC.
+
+use serde::{Deserialize, Serialize};
+use stillwell_units::Nanos;
+
+use crate::PayloadPlan;
+
+/// A call of one method. It goes over HTTP/2, and what gRPC needs of headers is
+/// added to those of its request.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct GrpcPlan {
+    /// What it sends.
+    pub messages: GrpcMessages,
+    /// How many messages each call sends, at least one, over and over those that
+    /// there are. With one, each message makes a request of its own, and these take
+    /// turns.
+    pub count: u64,
+    /// How long after the one before each message of a call is due, if not as soon as
+    /// there is room.
+    pub every: Option<Nanos>,
+    /// How long a call may take: the server is told, and it ends here.
+    pub deadline: Option<Nanos>,
+    /// Whether the answer may have any number of messages, rather than one.
+    pub server_streams: bool,
+}
+
+/// Messages, without what stands before each of them on the wire.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GrpcMessages {
+    /// These, at least one.
+    Given(Vec<Vec<u8>>),
+    /// The blocks of a payload.
+    Payload(PayloadPlan),
+}

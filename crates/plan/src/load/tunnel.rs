@@ -1,0 +1,33 @@
+//! A way to endpoints that leads through a proxy.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ClientTlsPlan;
+
+/// A proxy that connects with the endpoints when it is asked to by `CONNECT`.
+///
+/// Each connection of the load has a connection of its own with the proxy, over
+/// which it speaks with its endpoint as it would without.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct TunnelPlan {
+    /// `host:port` of the proxy.
+    pub address: String,
+    /// What is spoken with it.
+    pub protocol: TunnelProtocol,
+    /// The host that its certificate is for, where TLS is spoken with it.
+    pub tls_host: Option<String>,
+    /// How TLS is spoken with it; what is offered by ALPN is the protocol.
+    pub tls: ClientTlsPlan,
+    /// Headers of each `CONNECT`, in this order.
+    pub headers: Vec<(String, String)>,
+}
+
+/// What is spoken with a proxy.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TunnelProtocol {
+    /// HTTP/1.1: what follows the answer is the endpoint's.
+    Http1,
+    /// HTTP/2: the bodies of one stream.
+    Http2,
+}

@@ -1,0 +1,412 @@
+//! One HTTP/3 connection: what comes on its streams, and what is answered.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::rc::Rc;
+
+use stillwell_http::h3::{
+    BodyLength, Connection, ErrorCode, MessageError, MessageReader, RequestEvent, RequestHead,
+    ResponseBlock, UniStream, write_data_head,
+};
+use stillwell_plan::Fault;
+use stillwell_scope::clock;
+use stillwell_units::Moment;
+use stillwell_wire::quic::{Line, QuicEvent, QuicStream, StreamRead};
+
+use super::answers::{Answers, HUGE_HEADER_BYTES, OwnAnswer};
+use super::request::{Wishes, is_wish};
+use super::sending::Sending;
+use super::service::{Reply, Service};
+
+/// The longest head of a request that is taken.
+const SECTION_BYTES_MAX: usize = 64 << 10;
+
+/// Requests that a client may have under way on one connection.
+pub(super) const STREAMS_MAX: u32 = 128;
+
+/// One connection and its requests.
+#[derive(Debug)]
+pub(super) struct Http3 {
+    service: Rc<Service>,
+    http: Connection,
+    requests: HashMap<QuicStream, Request>,
+    unis: Vec<(QuicStream, UniStream)>,
+    control: Option<(QuicStream, Sending)>,
+    /// When each decided request is to be answered.
+    waiting: BinaryHeap<Reverse<(Moment, QuicStream)>>,
+    end: Option<ErrorCode>,
+}
+
+#[derive(Debug)]
+struct Request {
+    head_only: bool,
+    reader: MessageReader,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// It is not whole yet.
+    Reading(Option<Box<Wishes>>),
+    /// Its answer is not due yet.
+    Waiting(Reply),
+    /// Its answer is on its way.
+    Sending(Sending),
+    /// Nothing more is sent.
+    Silent,
+}
+
+impl Http3 {
+    pub(super) fn new(service: &Rc<Service>) -> Self {
+        Self {
+            service: Rc::clone(service),
+            http: Connection::server(SECTION_BYTES_MAX),
+            requests: HashMap::new(),
+            unis: Vec::new(),
+            control: None,
+            waiting: BinaryHeap::new(),
+            end: None,
+        }
+    }
+
+    /// Why the connection is to be closed, once what was answered is sent.
+    pub(super) const fn end(&self) -> Option<ErrorCode> {
+        self.end
+    }
+
+    /// Does what an event asks for. Whether the connection goes on.
+    pub(super) fn heed(&mut self, line: &mut Line, event: &QuicEvent, now: Moment) -> bool {
+        let heeded = match event {
+            QuicEvent::Connected => {
+                self.send_settings(line);
+                Ok(())
+            }
+            QuicEvent::Opened => self.accept(line, now),
+            QuicEvent::Readable(stream) => self.read(line, *stream, now),
+            QuicEvent::Writable(stream) => {
+                self.send_more(line, *stream);
+                Ok(())
+            }
+            QuicEvent::Stopped(stream, code) => {
+                line.reset(*stream, *code);
+                self.drop_request(*stream);
+                Ok(())
+            }
+            QuicEvent::Available => Ok(()),
+            QuicEvent::Lost(_) => return false,
+        };
+        if let Err(code) = heeded {
+            self.service.shard.malformed.add(1);
+            self.end = Some(code);
+        }
+        self.end.is_none()
+    }
+
+    /// When the next answer is due.
+    pub(super) fn due(&self) -> Option<Moment> {
+        self.waiting.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Answers what is due `now`. Whether the connection goes on.
+    pub(super) fn fill(&mut self, line: &mut Line, now: Moment) -> bool {
+        while self.end.is_none()
+            && let Some(Reverse((at, stream))) = self.waiting.peek().copied()
+            && at <= now
+        {
+            self.waiting.pop();
+            let Some(request) = self.requests.get_mut(&stream) else {
+                continue;
+            };
+            match std::mem::replace(&mut request.state, State::Silent) {
+                State::Waiting(reply) => self.answer(line, stream, reply),
+                other => request.state = other,
+            }
+        }
+        self.end.is_none()
+    }
+
+    fn send_settings(&mut self, line: &mut Line) {
+        if let Some(stream) = line.open_uni() {
+            let mut sending = Sending::open(self.http.opening());
+            sending.send(line, stream, &self.service.shard.sent_bytes);
+            self.control = Some((stream, sending));
+        }
+    }
+
+    fn accept(&mut self, line: &mut Line, now: Moment) -> Result<(), ErrorCode> {
+        while let Some(stream) = line.accept_uni() {
+            self.unis.push((stream, UniStream::default()));
+            self.read_uni(line, stream)?;
+        }
+        while let Some(stream) = line.accept_bidi() {
+            let request = Request {
+                head_only: false,
+                reader: MessageReader::request(),
+                state: State::Reading(None),
+            };
+            self.requests.insert(stream, request);
+            self.read(line, stream, now)?;
+        }
+        Ok(())
+    }
+
+    fn read_uni(&mut self, line: &mut Line, stream: QuicStream) -> Result<(), ErrorCode> {
+        let Some(place) = self.unis.iter().position(|(other, _)| *other == stream) else {
+            return Ok(());
+        };
+        let (http, uni) = (&mut self.http, &mut self.unis[place].1);
+        let mut found = Ok(true);
+        let read = line.read(stream, |input| {
+            found = http.read_uni(uni, input);
+            matches!(found, Ok(true))
+        });
+        if !found.map_err(|error| error.code())? {
+            line.stop(stream, ErrorCode::STREAM_CREATION_ERROR.0);
+            self.unis.swap_remove(place);
+        } else if read != StreamRead::Open {
+            let uni = self.unis.swap_remove(place).1;
+            self.http.end_uni(&uni).map_err(|error| error.code())?;
+        }
+        Ok(())
+    }
+
+    /// Takes what has come of a stream. An error ends the connection.
+    fn read(&mut self, line: &mut Line, stream: QuicStream, now: Moment) -> Result<(), ErrorCode> {
+        let Some(request) = self.requests.get_mut(&stream) else {
+            return self.read_uni(line, stream);
+        };
+        if !matches!(request.state, State::Reading(_)) {
+            // It was read to its end, and is still being answered.
+            return Ok(());
+        }
+        let (http, service) = (&mut self.http, &self.service);
+        let (mut failure, mut expects) = (None, false);
+        let read = line.read(stream, |input| {
+            match request.digest(http, service, input) {
+                Ok(is_waiting) => expects |= is_waiting,
+                Err(error) => failure = Some(error),
+            }
+            failure.is_none()
+        });
+        if read == StreamRead::Finished && failure.is_none() {
+            failure = request.reader.finish().err();
+        }
+        match (failure, read) {
+            (Some(MessageError::Connection(error)), _) => return Err(error.code()),
+            (Some(MessageError::Stream(failure)), _) => {
+                self.service.shard.malformed.add(1);
+                line.stop(stream, failure.code().0);
+                line.reset(stream, failure.code().0);
+                self.drop_request(stream);
+            }
+            (None, StreamRead::Finished) => self.decide(line, stream, now),
+            (None, StreamRead::Reset(_) | StreamRead::Gone) => {
+                line.reset(stream, ErrorCode::REQUEST_CANCELLED.0);
+                self.drop_request(stream);
+            }
+            (None, StreamRead::Open) if expects => {
+                let mut bytes = Vec::new();
+                ResponseBlock::write_continue(&mut bytes);
+                let mut sending = Sending::open(bytes);
+                sending.send(line, stream, &self.service.shard.sent_bytes);
+            }
+            (None, StreamRead::Open) => {}
+        }
+        Ok(())
+    }
+
+    /// A request is whole.
+    fn decide(&mut self, line: &mut Line, stream: QuicStream, now: Moment) {
+        let Some(request) = self.requests.get_mut(&stream) else {
+            return;
+        };
+        let State::Reading(wishes) = &mut request.state else {
+            return;
+        };
+        let service = &self.service;
+        service.shard.requests.add(1);
+        let decision = service.decide(now, wishes.take());
+        if decision.due <= now {
+            return self.answer(line, stream, decision.reply);
+        }
+        request.state = State::Waiting(decision.reply);
+        self.waiting.push(Reverse((decision.due, stream)));
+    }
+
+    fn answer(&mut self, line: &mut Line, stream: QuicStream, reply: Reply) {
+        let service = Rc::clone(&self.service);
+        service.site.end_one();
+        let status = match reply {
+            Reply::Common => {
+                let head_only = self.requests.get(&stream).is_some_and(|it| it.head_only);
+                let (answers, date) = (&service.site.answers, &service.date);
+                let common = service.common_http3.borrow_mut().at(
+                    answers,
+                    &mut date.borrow_mut(),
+                    clock::wall(),
+                    head_only,
+                );
+                self.send(line, stream, Sending::whole(common));
+                answers.common().status
+            }
+            Reply::Own(answer) => self.respond(line, stream, &answer),
+            Reply::Fault(Fault::Status(status)) => {
+                self.respond(line, stream, &OwnAnswer::of_status(status))
+            }
+            Reply::Fault(fault) => {
+                service.shard.count_fault(fault);
+                return self.misbehave(line, stream, fault);
+            }
+        };
+        service.shard.count_status(status);
+    }
+
+    /// Answers with `answer`, or with status 500 where it cannot be laid out, and
+    /// says which status it was.
+    fn respond(&mut self, line: &mut Line, stream: QuicStream, answer: &OwnAnswer) -> u16 {
+        let head_only = self.requests.get(&stream).is_some_and(|it| it.head_only);
+        let has_date = self.service.site.answers.has_date();
+        let date = &self.service.date;
+        let date = has_date.then(|| date.borrow_mut().at(clock::wall()).to_owned());
+        let error = OwnAnswer::of_status(500);
+        let laid = answer.lay_http3(has_date, date.as_deref(), head_only);
+        let (bytes, status) = match laid {
+            Ok(bytes) => (bytes, answer.status),
+            Err(_) => (
+                error.lay_http3(false, None, head_only).unwrap_or_default(),
+                500,
+            ),
+        };
+        self.send(line, stream, Sending::whole(bytes.into()));
+        status
+    }
+
+    fn send(&mut self, line: &mut Line, stream: QuicStream, sending: Sending) {
+        if let Some(request) = self.requests.get_mut(&stream) {
+            request.state = State::Sending(sending);
+            self.send_more(line, stream);
+        }
+    }
+
+    /// Sends as much of an answer as there is room for.
+    fn send_more(&mut self, line: &mut Line, stream: QuicStream) {
+        let sent_bytes = &self.service.shard.sent_bytes;
+        let Some(request) = self.requests.get_mut(&stream) else {
+            if let Some((control, sending)) = &mut self.control
+                && *control == stream
+            {
+                sending.send(line, stream, sent_bytes);
+            }
+            return;
+        };
+        let State::Sending(sending) = &mut request.state else {
+            return;
+        };
+        if sending.send(line, stream, sent_bytes) {
+            self.requests.remove(&stream);
+        }
+    }
+
+    fn misbehave(&mut self, line: &mut Line, stream: QuicStream, fault: Fault) {
+        match fault {
+            // It stays, and says nothing.
+            Fault::Status(_) | Fault::Silence => {}
+            Fault::Close => self.end = Some(ErrorCode::NO_ERROR),
+            Fault::Reset => {
+                line.reset(stream, ErrorCode::INTERNAL_ERROR.0);
+                self.requests.remove(&stream);
+            }
+            Fault::Garbage => {
+                let mut garbage = Vec::new();
+                Answers::write_garbage(&mut garbage);
+                self.send(line, stream, Sending::whole(garbage.into()));
+            }
+            Fault::HugeHead => {
+                let mut answer = OwnAnswer::of_status(200);
+                let value = "a".repeat(HUGE_HEADER_BYTES);
+                answer.headers.push(("x-huge".to_owned(), value));
+                self.respond(line, stream, &answer);
+            }
+            Fault::Truncate | Fault::Stall => {
+                let (length, half) = self.service.site.answers.broken_body();
+                let mut bytes = Vec::new();
+                if let Ok(block) = ResponseBlock::new(200, &[]) {
+                    block.write(&[], BodyLength::Bytes(length as u64), &mut bytes);
+                    write_data_head(length, &mut bytes);
+                    bytes.extend_from_slice(&half);
+                }
+                let sending = match fault {
+                    Fault::Truncate => Sending::broken(bytes, ErrorCode::INTERNAL_ERROR.0),
+                    _ => Sending::open(bytes),
+                };
+                self.send(line, stream, sending);
+            }
+        }
+        if let Some(request) = self.requests.get_mut(&stream)
+            && let State::Reading(_) | State::Waiting(_) = request.state
+        {
+            request.state = State::Silent;
+        }
+    }
+
+    fn drop_request(&mut self, stream: QuicStream) {
+        if let Some(request) = self.requests.remove(&stream) {
+            self.give_up(&request);
+        }
+    }
+
+    /// A request that comes to no end.
+    fn give_up(&self, request: &Request) {
+        if let State::Waiting(_) = request.state {
+            self.service.site.end_one();
+            self.service.shard.abandoned.add(1);
+        }
+    }
+}
+
+impl Drop for Http3 {
+    fn drop(&mut self) {
+        for request in self.requests.values() {
+            self.give_up(request);
+        }
+    }
+}
+
+impl Request {
+    /// Takes the next part; whether its client waits to be told to go on.
+    fn digest(
+        &mut self,
+        http: &mut Connection,
+        service: &Service,
+        input: &[u8],
+    ) -> Result<bool, MessageError> {
+        let (mut read, mut expects) = (0, false);
+        loop {
+            let (taken, event) = http.read_request(&mut self.reader, &input[read..])?;
+            read += taken;
+            match event {
+                None => return Ok(expects),
+                Some(RequestEvent::Head(head)) => {
+                    let expect = head.fields.value("expect");
+                    expects |=
+                        expect.is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
+                    self.begin(&head, service.echoes());
+                }
+                Some(RequestEvent::Body(bytes)) => {
+                    service.shard.body_bytes.add(bytes.len() as u64);
+                }
+                Some(RequestEvent::Trailers(_)) => {}
+            }
+        }
+    }
+
+    fn begin(&mut self, head: &RequestHead<'_>, is_echoed: bool) {
+        let has_wishes = is_echoed || head.fields.iter().any(|(name, _)| is_wish(name));
+        let wishes = || {
+            let headers: Vec<_> = head.fields.iter().collect();
+            Box::new(Wishes::of(&headers, is_echoed))
+        };
+        self.head_only = head.method == "HEAD";
+        self.state = State::Reading(has_wishes.then(wishes));
+    }
+}

@@ -1,0 +1,181 @@
+//! All connections of HTTP/3 that come to one socket.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+use std::task::Poll;
+
+use stillwell_http::h3::ErrorCode;
+use stillwell_scope::{PartError, clock};
+use stillwell_units::{Moment, Nanos};
+use stillwell_wire::Timer;
+use stillwell_wire::quic::{BoundQuic, Came, QuicEvent, QuicServer};
+use tokio::select;
+
+use super::http3::Http3;
+use super::service::Service;
+use crate::worker::{Worker, account_ticks};
+
+/// Why a worker that serves HTTP/3 ended.
+#[derive(Debug, thiserror::Error)]
+#[error("receive on a socket of HTTP/3")]
+struct ReceiveError {
+    source: io::Error,
+}
+
+/// Answers all requests that come to `bound` until the worker is to end.
+pub(super) async fn serve(
+    worker: Rc<Worker>,
+    service: Rc<Service>,
+    bound: BoundQuic,
+) -> Result<(), PartError> {
+    let open_max = usize::try_from(service.site.plan.connections_max).unwrap_or(usize::MAX);
+    let mut all = All {
+        server: QuicServer::new(bound, open_max)?,
+        worker: Rc::clone(&worker),
+        service,
+        talks: Vec::new(),
+        armed: Vec::new(),
+        dues: BinaryHeap::new(),
+    };
+    let mut stopping = worker.stopping();
+    let mut ticks = account_ticks();
+    let mut timer = Timer::new()?;
+    loop {
+        all.answer_due(clock::now()).await;
+        let due = all.dues.peek().map(|Reverse((at, _))| *at);
+        let far = clock::now() + Nanos::SECOND;
+        // All arms are cancel-safe.
+        let came = select! {
+            biased;
+            _ = ticks.tick() => continue,
+            () = timer.until(due.unwrap_or(far)), if due.is_some() => continue,
+            came = stopping.next(|context| all.server.poll(context)) => came,
+        };
+        match came {
+            Some(Ok(Came::Line(key))) => all.attend(key).await,
+            Some(Ok(Came::Failed)) => all.service.shard.handshakes_failed.add(1),
+            Some(Err(source)) => return Err(ReceiveError { source }.into()),
+            None => break,
+        }
+    }
+    poll_fn(|context| {
+        all.server.close(context, ErrorCode::NO_ERROR.0);
+        Poll::Ready(())
+    })
+    .await;
+    Ok(())
+}
+
+struct All {
+    server: QuicServer,
+    worker: Rc<Worker>,
+    service: Rc<Service>,
+    /// By the connections' numbers.
+    talks: Vec<Talk>,
+    /// When each is looked at for answers that are due.
+    armed: Vec<Option<Moment>>,
+    /// The same in order. What was put off since is passed over.
+    dues: BinaryHeap<Reverse<(Moment, usize)>>,
+}
+
+#[derive(Default)]
+enum Talk {
+    #[default]
+    None,
+    /// Hands are being shaken.
+    Shaking(Box<Http3>),
+    Talking(Box<Http3>),
+    /// It is closed once what was answered is sent.
+    Ending(Box<Http3>),
+    /// It has ended, but for what is still said about that.
+    Over,
+}
+
+impl All {
+    /// Something has happened on a connection.
+    async fn attend(&mut self, key: usize) {
+        let now = clock::now();
+        if self.talks.len() <= key {
+            self.talks.resize_with(key + 1, Talk::default);
+            self.armed.resize(key + 1, None);
+        }
+        if matches!(self.talks[key], Talk::None) {
+            self.worker.shard.connections.add(1);
+            self.talks[key] = Talk::Shaking(Box::new(Http3::new(&self.service)));
+        }
+        while let Some(event) = self.server.line(key).and_then(|line| line.next_event()) {
+            self.heed(key, &event, now);
+        }
+        self.settle(key).await;
+    }
+
+    fn heed(&mut self, key: usize, event: &QuicEvent, now: Moment) {
+        let shard = &self.service.shard;
+        if let QuicEvent::Connected = event {
+            shard.handshakes.add(1);
+            shard.resumed.add(u64::from(self.server.is_resumed(key)));
+        }
+        let goes_on = match (&mut self.talks[key], self.server.line(key)) {
+            (Talk::Shaking(talk) | Talk::Talking(talk), Some(line)) => talk.heed(line, event, now),
+            _ => return,
+        };
+        self.talks[key] = match (std::mem::take(&mut self.talks[key]), event) {
+            (Talk::Shaking(_), QuicEvent::Lost(_)) => {
+                shard.handshakes_failed.add(1);
+                Talk::Over
+            }
+            (_, QuicEvent::Lost(_)) => Talk::Over,
+            (Talk::Shaking(talk), QuicEvent::Connected) => Talk::Talking(talk),
+            (talk, _) if goes_on => talk,
+            (Talk::Shaking(talk) | Talk::Talking(talk), _) => Talk::Ending(talk),
+            (talk, _) => talk,
+        };
+    }
+
+    /// Answers what is due `now`.
+    async fn answer_due(&mut self, now: Moment) {
+        while let Some(Reverse((at, key))) = self.dues.peek().copied()
+            && at <= now
+        {
+            self.dues.pop();
+            if self.armed[key] != Some(at) {
+                continue;
+            }
+            self.armed[key] = None;
+            if let (Talk::Talking(talk), Some(line)) = (&mut self.talks[key], self.server.line(key))
+                && !talk.fill(line, now)
+                && let Talk::Talking(talk) = std::mem::take(&mut self.talks[key])
+            {
+                self.talks[key] = Talk::Ending(talk);
+            }
+            self.settle(key).await;
+        }
+    }
+
+    /// Sends what is to be sent, and looks when something is due.
+    async fn settle(&mut self, key: usize) {
+        let mut is_there = poll_fn(|context| Poll::Ready(self.server.settle(context, key))).await;
+        if let Talk::Ending(talk) = &self.talks[key] {
+            let code = talk.end().unwrap_or(ErrorCode::NO_ERROR);
+            if let Some(line) = self.server.line(key) {
+                line.close(code.0);
+            }
+            self.talks[key] = Talk::Over;
+            is_there = poll_fn(|context| Poll::Ready(self.server.settle(context, key))).await;
+        }
+        if !is_there {
+            self.talks[key] = Talk::None;
+            return;
+        }
+        if let Talk::Talking(talk) = &self.talks[key]
+            && let Some(due) = talk.due()
+            && self.armed[key].is_none_or(|at| due < at)
+        {
+            self.armed[key] = Some(due);
+            self.dues.push(Reverse((due, key)));
+        }
+    }
+}

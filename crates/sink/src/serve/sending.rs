@@ -1,0 +1,63 @@
+//! What of a stream of QUIC is still to be sent, and how the stream ends then.
+
+use bytes::Bytes;
+use stillwell_metric::Cell;
+use stillwell_wire::quic::{Line, QuicStream};
+
+/// What is still to be sent on one stream.
+#[derive(Debug)]
+pub(super) struct Sending {
+    rest: Bytes,
+    end: StreamEnd,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum StreamEnd {
+    Finish,
+    Reset(u64),
+    /// It does not.
+    Open,
+}
+
+impl Sending {
+    /// All of it: the stream ends behind it.
+    pub(super) const fn whole(rest: Bytes) -> Self {
+        Self {
+            rest,
+            end: StreamEnd::Finish,
+        }
+    }
+
+    /// A part, behind which the stream is given up for this reason.
+    pub(super) fn broken(bytes: Vec<u8>, code: u64) -> Self {
+        Self {
+            rest: bytes.into(),
+            end: StreamEnd::Reset(code),
+        }
+    }
+
+    /// A part, behind which the stream stays open.
+    pub(super) fn open(bytes: Vec<u8>) -> Self {
+        Self {
+            rest: bytes.into(),
+            end: StreamEnd::Open,
+        }
+    }
+
+    /// Sends as much as there is room for, and counts it. Whether the stream has
+    /// ended.
+    pub(super) fn send(&mut self, line: &mut Line, stream: QuicStream, sent: &Cell) -> bool {
+        let before = self.rest.len();
+        let is_taken = line.write(stream, &mut self.rest);
+        sent.add((before - self.rest.len()) as u64);
+        if is_taken && !self.rest.is_empty() {
+            return false;
+        }
+        match self.end {
+            StreamEnd::Finish => line.finish(stream),
+            StreamEnd::Reset(code) => line.reset(stream, code),
+            StreamEnd::Open => return false,
+        }
+        true
+    }
+}

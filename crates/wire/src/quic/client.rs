@@ -1,0 +1,312 @@
+//! The side that connects.
+
+use std::cell::RefCell;
+use std::future::{Future as _, poll_fn};
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use quinn_proto::crypto::rustls::QuicClientConfig;
+use quinn_proto::{
+    ClientConfig, DatagramEvent, Endpoint, EndpointConfig, RandomConnectionIdGenerator, Transmit,
+};
+use rustls::pki_types::ServerName;
+use stillwell_plan::Alpn;
+use stillwell_scope::clock;
+use stillwell_units::Moment;
+use tokio::net::lookup_host;
+use tokio::task::unconstrained;
+use tokio::time::{Sleep, sleep_until};
+
+use super::buffers::Buffers;
+use super::line::{Line, QuicEvent};
+use super::noted::{Noted, initial_suite};
+use super::refused::{QuicEnd, QuicRefused};
+use super::socket::Socket;
+use super::times::Times;
+use super::transport;
+use crate::tls::{ClientTls, Handshake, TlsError, suite_name};
+
+/// Opens connections of one worker.
+#[derive(Clone, Debug)]
+pub struct QuicClient {
+    config: ClientConfig,
+    endpoint: Arc<EndpointConfig>,
+    buffers: Rc<RefCell<Buffers>>,
+    times: Times,
+}
+
+/// One connection and its socket.
+#[derive(Debug)]
+pub struct QuicConnection {
+    line: Line,
+    endpoint: Endpoint,
+    socket: Socket,
+    buffers: Rc<RefCell<Buffers>>,
+    /// What is being sent, and its bytes.
+    unsent: Option<Transmit>,
+    bytes: Vec<u8>,
+    /// Goes off no later than the connection is due.
+    sleep: Pin<Box<Sleep>>,
+    armed: Option<Instant>,
+    begun: Moment,
+    /// What was noted of its handshake, until it has ended.
+    noted: Option<Box<Noted>>,
+    address: String,
+    peer: String,
+}
+
+impl QuicClient {
+    /// Speaks TLS as `tls` says, which was made to offer [`Alpn::Http3`]. To be called
+    /// on the worker's own thread.
+    ///
+    /// # Errors
+    /// [`TlsError::NoTls13`] where TLS 1.3 is not among what may be spoken.
+    pub fn new(tls: &ClientTls) -> Result<Self, TlsError> {
+        let initial = initial_suite().ok_or(TlsError::NoTls13)?;
+        let own = QuicClientConfig::with_initial(tls.config(), initial);
+        let own = own.map_err(|_| TlsError::NoTls13)?;
+        let mut config = ClientConfig::new(Arc::new(own));
+        config.transport_config(transport::settings(0));
+        let mut endpoint = EndpointConfig::default();
+        // Each connection has a socket of its own: its packets need no name.
+        endpoint.cid_generator(|| Box::new(RandomConnectionIdGenerator::new(0)));
+        Ok(Self {
+            config,
+            endpoint: Arc::new(endpoint),
+            buffers: Rc::new(RefCell::new(Buffers::new())),
+            times: Times::new(),
+        })
+    }
+
+    /// A connection to `host:port` in `address`, from the local address `source` where
+    /// there is one, with the server of this `name`; nothing is sent before
+    /// [`QuicConnection::handshake`].
+    ///
+    /// # Errors
+    /// [`QuicRefused`] where there is no such address or no socket to be had.
+    pub async fn open(
+        &self,
+        source: Option<SocketAddr>,
+        address: &str,
+        name: &ServerName<'static>,
+    ) -> Result<QuicConnection, QuicRefused> {
+        let failed = |error| QuicRefused::connect(address, error);
+        let (socket, peer) = connect(source, address).await.map_err(failed)?;
+        let socket = Socket::new(socket).map_err(failed)?;
+        let allows_large = !socket.may_fragment();
+        let mut endpoint = Endpoint::new(Arc::clone(&self.endpoint), None, allows_large, None);
+        let begun = clock::now();
+        let now = self.times.instant(begun);
+        let server_name = name.to_str();
+        drop(Noted::take());
+        let connected = endpoint.connect(now, self.config.clone(), peer, &server_name);
+        let (handle, connection) = connected
+            .map_err(|error| failed(io::Error::new(io::ErrorKind::InvalidInput, error)))?;
+        Ok(QuicConnection {
+            line: Line {
+                connection,
+                handle,
+                times: self.times,
+                cut: None,
+            },
+            endpoint,
+            socket,
+            buffers: Rc::clone(&self.buffers),
+            unsent: None,
+            bytes: Vec::new(),
+            sleep: Box::pin(sleep_until(now.into())),
+            armed: None,
+            begun,
+            noted: Some(Box::new(Noted::take())),
+            address: address.to_owned(),
+            peer: server_name.into_owned(),
+        })
+    }
+}
+
+/// A UDP socket that sends to `address` alone; of the addresses of a name the first
+/// one that can be had.
+async fn connect(
+    source: Option<SocketAddr>,
+    address: &str,
+) -> io::Result<(std::net::UdpSocket, SocketAddr)> {
+    let fits = |peer: &SocketAddr| source.is_none_or(|own| own.is_ipv4() == peer.is_ipv4());
+    let mut last = None;
+    for peer in lookup_host(address).await?.filter(fits) {
+        let own = source.unwrap_or_else(|| match peer {
+            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+        });
+        let connected = std::net::UdpSocket::bind(own).and_then(|socket| {
+            socket.set_nonblocking(true)?;
+            socket.connect(peer)?;
+            Ok(socket)
+        });
+        match connected {
+            Ok(socket) => return Ok((socket, peer)),
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.unwrap_or_else(|| {
+        let message = "it has no address of the family of the local address";
+        io::Error::new(io::ErrorKind::AddrNotAvailable, message)
+    }))
+}
+
+impl QuicConnection {
+    /// Shakes hands. Not to be called again.
+    ///
+    /// # Errors
+    /// [`QuicRefused`] with what to do about it.
+    pub async fn handshake(&mut self) -> Result<Handshake, QuicRefused> {
+        loop {
+            match poll_fn(|context| self.poll_event(context)).await {
+                QuicEvent::Connected => {
+                    let noted = self.noted.take().unwrap_or_default();
+                    return Ok(Handshake {
+                        begun: self.begun,
+                        ended: clock::now(),
+                        resumed: !noted.is_full,
+                        alpn: Some(Alpn::Http3),
+                        version: "TLSv1.3",
+                        suite: noted.suite.map_or("unknown", suite_name),
+                        group: noted.group.and_then(|group| group.as_str()),
+                    });
+                }
+                QuicEvent::Lost(end) => {
+                    let noted = self.noted.as_deref();
+                    return Err(QuicRefused::of(&self.address, &self.peer, noted, end));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Its streams and events.
+    pub const fn line(&mut self) -> &mut Line {
+        &mut self.line
+    }
+
+    /// Sends what is due, receives, and waits for the next event. Events that are
+    /// there already are to be taken by [`Line::next_event`] first: what was done upon
+    /// them is sent here.
+    pub fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<QuicEvent> {
+        loop {
+            if let Some(event) = self.line.next_event() {
+                return Poll::Ready(event);
+            }
+            self.flush(context);
+            let came = self.receive(context);
+            if !self.is_due(context) && !came && self.line.cut.is_none() {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Sends all that is due, as far as the kernel takes it.
+    pub fn flush(&mut self, context: &mut Context<'_>) {
+        let now = self.line.times.now();
+        loop {
+            if let Some(transmit) = &self.unsent {
+                match self.socket.poll_send(context, transmit, &self.bytes) {
+                    Poll::Pending => break,
+                    Poll::Ready(sent) => {
+                        self.unsent = None;
+                        self.look_at(sent.err().as_ref());
+                    }
+                }
+            }
+            self.bytes.clear();
+            let segments = self.socket.segments_max();
+            let connection = &mut self.line.connection;
+            self.unsent = connection.poll_transmit(now, segments, &mut self.bytes);
+            if self.unsent.is_none() {
+                break;
+            }
+        }
+        while let Some(event) = self.line.connection.poll_endpoint_events() {
+            if let Some(event) = self.endpoint.handle_event(self.line.handle, event) {
+                self.line.connection.handle_event(event);
+            }
+        }
+    }
+
+    /// Receives once; whether anything came.
+    fn receive(&mut self, context: &mut Context<'_>) -> bool {
+        match self.socket.poll_readable(context) {
+            Poll::Pending => return false,
+            Poll::Ready(Err(error)) => {
+                self.look_at(Some(&error));
+                return false;
+            }
+            Poll::Ready(Ok(())) => {}
+        }
+        let buffers = Rc::clone(&self.buffers);
+        let now = self.line.times.now();
+        let (endpoint, line) = (&mut self.endpoint, &mut self.line);
+        let mut answer = Vec::new();
+        let received = buffers.borrow_mut().receive(&self.socket, |meta, bytes| {
+            let ecn = meta.ecn.map(|ecn| ecn as u8);
+            let ecn = ecn.and_then(quinn_proto::EcnCodepoint::from_bits);
+            let event = endpoint.handle(now, meta.addr, meta.dst_ip, ecn, bytes, &mut answer);
+            if let Some(DatagramEvent::ConnectionEvent(_, event)) = event {
+                line.connection.handle_event(event);
+            }
+            answer.clear();
+        });
+        if let Some(noted) = &mut self.noted {
+            noted.update();
+        }
+        match received {
+            Ok(_) => true,
+            // Looked at again: the kernel says when.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => true,
+            Err(error) => {
+                self.look_at(Some(&error));
+                true
+            }
+        }
+    }
+
+    /// Whether the connection was due, and was told so; else the task is woken when it
+    /// is. The runtime's timer is set anew only for what comes earlier.
+    fn is_due(&mut self, context: &mut Context<'_>) -> bool {
+        loop {
+            let Some(due) = self.line.connection.poll_timeout() else {
+                return false;
+            };
+            let now = self.line.times.now();
+            if due <= now {
+                self.line.connection.handle_timeout(now);
+                if let Some(noted) = &mut self.noted {
+                    noted.update();
+                }
+                return true;
+            }
+            if self.armed.is_none_or(|armed| due < armed) {
+                self.sleep.as_mut().reset(due.into());
+                self.armed = Some(due);
+            }
+            if pin!(unconstrained(self.sleep.as_mut()))
+                .poll(context)
+                .is_pending()
+            {
+                return false;
+            }
+            self.armed = None;
+        }
+    }
+
+    /// What the kernel says of the path: that nobody listens there is the end.
+    fn look_at(&mut self, error: Option<&io::Error>) {
+        let is_refused = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+        if error.is_some_and(is_refused) && !self.line.connection.is_closed() {
+            self.line.cut = Some(QuicEnd::Unreachable);
+        }
+    }
+}

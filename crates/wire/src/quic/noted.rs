@@ -1,0 +1,237 @@
+//! What the library learns of a handshake and does not tell.
+//!
+//! QUIC keeps its TLS to itself. So the parts that TLS is made of note when they are
+//! used, on the thread that uses them: whoever hands a datagram to a connection asks
+//! right after that what was noted.
+
+use std::cell::RefCell;
+use std::sync::{Arc, LazyLock};
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::ring::{cipher_suite, kx_group};
+use rustls::crypto::{ActiveKeyExchange, CryptoProvider, SupportedKxGroup};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Suite};
+use rustls::sign::{CertifiedKey, Signer, SigningKey};
+use rustls::{
+    CipherSuite, DigitallySignedStruct, Error, NamedGroup, SignatureAlgorithm, SignatureScheme,
+    SupportedCipherSuite, Tls13CipherSuite,
+};
+
+/// What was noted of one handshake.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Noted {
+    /// The suite whose keys were made last.
+    pub(super) suite: Option<CipherSuite>,
+    /// The group that was begun with last.
+    pub(super) group: Option<NamedGroup>,
+    /// Whether a certificate was looked at or shown: no session was resumed.
+    pub(super) is_full: bool,
+    /// Why the peer's certificate was refused.
+    pub(super) failure: Option<Error>,
+}
+
+thread_local! {
+    static NOTED: RefCell<Noted> = RefCell::default();
+}
+
+impl Noted {
+    /// What was noted since the last call.
+    pub(super) fn take() -> Self {
+        NOTED.take()
+    }
+
+    /// Adds what was noted since.
+    pub(super) fn update(&mut self) {
+        let new = Self::take();
+        self.suite = new.suite.or(self.suite);
+        self.group = new.group.or(self.group);
+        self.is_full |= new.is_full;
+        self.failure = new.failure.or_else(|| self.failure.take());
+    }
+}
+
+fn note(change: impl FnOnce(&mut Noted)) {
+    NOTED.with_borrow_mut(change);
+}
+
+/// The same suites and groups, which note that they are used.
+pub(crate) fn noting(provider: &CryptoProvider) -> CryptoProvider {
+    let own = |suite: &SupportedCipherSuite| {
+        let suite = SUITES.iter().find(|own| own.common.suite == suite.suite());
+        suite.map(SupportedCipherSuite::Tls13)
+    };
+    let group = |group: &&'static dyn SupportedKxGroup| {
+        let own = GROUPS.iter().find(|own| own.0.name() == group.name());
+        own.map_or(*group, |own| own as &'static dyn SupportedKxGroup)
+    };
+    CryptoProvider {
+        cipher_suites: provider.cipher_suites.iter().filter_map(own).collect(),
+        kx_groups: provider.kx_groups.iter().map(group).collect(),
+        ..provider.clone()
+    }
+}
+
+/// The suite of packets before there are keys (RFC 9001, 5.2).
+pub(super) fn initial_suite() -> Option<Suite> {
+    match cipher_suite::TLS13_AES_128_GCM_SHA256 {
+        SupportedCipherSuite::Tls13(suite) => suite.quic_suite(),
+        SupportedCipherSuite::Tls12(_) => None,
+    }
+}
+
+static SUITES: LazyLock<Vec<Tls13CipherSuite>> = LazyLock::new(|| {
+    let all = NOTING.iter();
+    let own = all.filter_map(|algorithm| match algorithm.whole {
+        SupportedCipherSuite::Tls13(suite) => Some(Tls13CipherSuite {
+            quic: suite.quic.map(|_| algorithm as &'static dyn Algorithm),
+            common: rustls::crypto::CipherSuiteCommon {
+                suite: suite.common.suite,
+                hash_provider: suite.common.hash_provider,
+                confidentiality_limit: suite.common.confidentiality_limit,
+            },
+            hkdf_provider: suite.hkdf_provider,
+            aead_alg: suite.aead_alg,
+        }),
+        SupportedCipherSuite::Tls12(_) => None,
+    });
+    own.collect()
+});
+
+static NOTING: [NotingAlgorithm; 3] = [
+    NotingAlgorithm {
+        whole: cipher_suite::TLS13_AES_256_GCM_SHA384,
+    },
+    NotingAlgorithm {
+        whole: cipher_suite::TLS13_AES_128_GCM_SHA256,
+    },
+    NotingAlgorithm {
+        whole: cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+    },
+];
+
+struct NotingAlgorithm {
+    whole: SupportedCipherSuite,
+}
+
+impl NotingAlgorithm {
+    fn algorithm(&self) -> &'static dyn Algorithm {
+        let own = match self.whole {
+            SupportedCipherSuite::Tls13(suite) => suite.quic,
+            SupportedCipherSuite::Tls12(_) => None,
+        };
+        own.expect("all suites of TLS 1.3 in this library have their part for QUIC")
+    }
+}
+
+impl Algorithm for NotingAlgorithm {
+    fn packet_key(
+        &self,
+        key: rustls::crypto::cipher::AeadKey,
+        iv: rustls::crypto::cipher::Iv,
+    ) -> Box<dyn PacketKey> {
+        note(|noted| noted.suite = Some(self.whole.suite()));
+        self.algorithm().packet_key(key, iv)
+    }
+
+    fn header_protection_key(
+        &self,
+        key: rustls::crypto::cipher::AeadKey,
+    ) -> Box<dyn HeaderProtectionKey> {
+        self.algorithm().header_protection_key(key)
+    }
+
+    fn aead_key_len(&self) -> usize {
+        self.algorithm().aead_key_len()
+    }
+}
+
+static GROUPS: [NotingGroup; 3] = [
+    NotingGroup(kx_group::X25519),
+    NotingGroup(kx_group::SECP256R1),
+    NotingGroup(kx_group::SECP384R1),
+];
+
+#[derive(Debug)]
+struct NotingGroup(&'static dyn SupportedKxGroup);
+
+impl SupportedKxGroup for NotingGroup {
+    fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
+        note(|noted| noted.group = Some(self.0.name()));
+        self.0.start()
+    }
+
+    fn name(&self) -> NamedGroup {
+        self.0.name()
+    }
+}
+
+/// Checks certificates as `0` does, and notes what came of it.
+#[derive(Debug)]
+pub(crate) struct NotingVerifier(pub(crate) Arc<dyn ServerCertVerifier>);
+
+impl ServerCertVerifier for NotingVerifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verified =
+            self.0
+                .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        note(|noted| {
+            noted.is_full = true;
+            noted.failure = verified.as_ref().err().cloned();
+        });
+        verified
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0
+            .verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0
+            .verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
+
+/// `certified`, which notes that it was shown.
+pub(crate) fn noting_key(certified: CertifiedKey) -> CertifiedKey {
+    CertifiedKey {
+        key: Arc::new(NotingKey(certified.key)),
+        ..certified
+    }
+}
+
+#[derive(Debug)]
+struct NotingKey(Arc<dyn SigningKey>);
+
+impl SigningKey for NotingKey {
+    fn choose_scheme(&self, offered: &[SignatureScheme]) -> Option<Box<dyn Signer>> {
+        note(|noted| noted.is_full = true);
+        self.0.choose_scheme(offered)
+    }
+
+    fn algorithm(&self) -> SignatureAlgorithm {
+        self.0.algorithm()
+    }
+}

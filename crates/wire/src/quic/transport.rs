@@ -1,0 +1,38 @@
+//! What both sides allow.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use quinn_proto::{IdleTimeout, TransportConfig, VarInt};
+
+/// So long a connection may be silent before it counts as lost.
+const IDLE_MS: u32 = 30_000;
+
+/// Streams of one direction that the peer may have open: three are of use.
+const UNI_STREAMS_MAX: u32 = 16;
+
+/// What the peer may send ahead on one stream, and in all.
+const STREAM_WINDOW_BYTES: u32 = 1 << 20;
+const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
+
+/// What of ours may wait to be acknowledged.
+const SEND_WINDOW_BYTES: u64 = 16 << 20;
+
+/// The first guess at a round trip: a packet that is lost before anything is known
+/// is sent again after three of them.
+const FIRST_ROUND_TRIP: Duration = Duration::from_millis(100);
+
+/// The settings of a side whose peer may have `bidi_streams_max` requests under way.
+pub(super) fn settings(bidi_streams_max: u32) -> Arc<TransportConfig> {
+    let mut settings = TransportConfig::default();
+    settings
+        .max_concurrent_bidi_streams(VarInt::from_u32(bidi_streams_max))
+        .max_concurrent_uni_streams(VarInt::from_u32(UNI_STREAMS_MAX))
+        .stream_receive_window(VarInt::from_u32(STREAM_WINDOW_BYTES))
+        .receive_window(VarInt::from_u32(CONNECTION_WINDOW_BYTES))
+        .send_window(SEND_WINDOW_BYTES)
+        .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(IDLE_MS))))
+        .initial_rtt(FIRST_ROUND_TRIP)
+        .datagram_receive_buffer_size(None);
+    Arc::new(settings)
+}

@@ -1,0 +1,107 @@
+//! HTTP/3: the same events, however the bytes are cut, within limits.
+
+use stillwell_http::h2::FieldList;
+use stillwell_http::h3::{
+    Connection, MessageReader, RequestEvent, ResponseEvent, UniStream, qpack,
+};
+
+const SECTION_BYTES_MAX: usize = 4 << 10;
+
+/// Sections, each behind a byte with its length: what was decoded can be encoded and is
+/// the same again, and lists keep to their limit.
+pub fn qpack(bytes: &[u8]) {
+    let mut list = FieldList::new();
+    let mut rest = bytes;
+    while let Some((length, after)) = rest.split_first() {
+        let (section, after) = after.split_at(after.len().min(usize::from(*length)));
+        rest = after;
+        if qpack::decode(section, SECTION_BYTES_MAX, &mut list).is_err() {
+            continue;
+        }
+        assert!(list.fields().bytes_len() <= SECTION_BYTES_MAX);
+        if list.is_overflowed() {
+            continue;
+        }
+        let (mut encoded, mut same) = (Vec::new(), FieldList::new());
+        qpack::encode(list.fields().iter(), &mut encoded);
+        qpack::decode(&encoded, SECTION_BYTES_MAX, &mut same)
+            .expect("what we encode can be decoded");
+        assert_eq!(same.fields(), list.fields());
+    }
+}
+
+/// What a server says on an answer's stream and on one of one direction.
+pub fn h3_client(bytes: &[u8]) {
+    let heard = |cut: usize| {
+        let mut http = Connection::client(SECTION_BYTES_MAX);
+        let mut reader = MessageReader::response(false);
+        let (mut said, mut body) = (Vec::new(), Vec::new());
+        for part in bytes.chunks(cut) {
+            let mut read = 0;
+            loop {
+                let (taken, event) = match http.read_response(&mut reader, &part[read..]) {
+                    Ok(step) => step,
+                    Err(error) => return (said, format!("{error:?}"), body),
+                };
+                read += taken;
+                match event {
+                    None => break,
+                    Some(ResponseEvent::Body(part)) => body.extend_from_slice(part),
+                    Some(event) => said.push(format!("{event:?}")),
+                }
+            }
+            assert_eq!(read, part.len());
+        }
+        (said, format!("{:?}", reader.finish()), body)
+    };
+    let whole = heard(bytes.len().max(1));
+    let parts = heard(usize::from(bytes.first().copied().unwrap_or(0)) % 7 + 1);
+    // Of a body whose frame is refused nothing is heard either way; of one before it,
+    // all is.
+    assert_eq!(parts, whole);
+    one_direction(bytes, || Connection::client(SECTION_BYTES_MAX));
+}
+
+/// What a client says on a request's stream and on one of one direction.
+pub fn h3_server(bytes: &[u8]) {
+    let heard = |cut: usize| {
+        let mut http = Connection::server(SECTION_BYTES_MAX);
+        let mut reader = MessageReader::request();
+        let (mut said, mut body) = (Vec::new(), Vec::new());
+        for part in bytes.chunks(cut) {
+            let mut read = 0;
+            loop {
+                let (taken, event) = match http.read_request(&mut reader, &part[read..]) {
+                    Ok(step) => step,
+                    Err(error) => return (said, format!("{error:?}"), body),
+                };
+                read += taken;
+                match event {
+                    None => break,
+                    Some(RequestEvent::Body(part)) => body.extend_from_slice(part),
+                    Some(event) => said.push(format!("{event:?}")),
+                }
+            }
+        }
+        (said, format!("{:?}", reader.finish()), body)
+    };
+    let whole = heard(bytes.len().max(1));
+    let parts = heard(usize::from(bytes.first().copied().unwrap_or(0)) % 7 + 1);
+    assert_eq!(parts, whole);
+    one_direction(bytes, || Connection::server(SECTION_BYTES_MAX));
+}
+
+fn one_direction(bytes: &[u8], new: impl Fn() -> Connection) {
+    let heard = |cut: usize| {
+        let (mut http, mut stream) = (new(), UniStream::default());
+        for part in bytes.chunks(cut) {
+            match http.read_uni(&mut stream, part) {
+                Ok(true) => {}
+                Ok(false) => return ("not wanted".to_owned(), None),
+                Err(error) => return (format!("{error:?}"), None),
+            }
+        }
+        (format!("{:?}", http.end_uni(&stream)), http.going_away())
+    };
+    assert_eq!(heard(1), heard(bytes.len().max(1)));
+}

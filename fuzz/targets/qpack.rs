@@ -1,0 +1,5 @@
+//! Sections of fields of HTTP/3, one after the other.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stillwell_fuzz::qpack(bytes));
