@@ -55,6 +55,7 @@ fn plan(question: &Question, port: u16, per_second: Option<f64>) -> LoadPlan {
         overflow: Overflow::Wait,
     });
     LoadPlan {
+        tunnel: None,
         endpoints: vec![EndpointPlan {
             address: address.clone(),
             tls_host: question.has_tls.then(|| "127.0.0.1".to_owned()),
@@ -77,6 +78,7 @@ fn plan(question: &Question, port: u16, per_second: Option<f64>) -> LoadPlan {
             },
             streams: question.streams,
             prefetch: true,
+            over: Nanos::ZERO,
             reuse: Reuse::Mru,
             requests_max: None,
             timeout: Nanos::from_secs(5),

@@ -119,7 +119,7 @@ fn what_nobody_takes_is_kept_for_the_next_relay_and_a_torn_end_is_left_out() {
         assert_eq!(post(&mut stream, next), Some(200));
     }
     first.signal("KILL");
-    first.finish(LONG);
+    drop(first.finish(LONG));
     let mut segments: Vec<_> = fs::read_dir(&buffer)
         .unwrap()
         .map(|entry| entry.unwrap().path())

@@ -501,7 +501,11 @@ fn a_distributor_passes_updates_and_cancellations_on_over_tls() {
         call.send(&message(&ExecutionRequest::Update));
         assert_eq!(end_of(&mut call).await.code, Code::InvalidArgument);
     });
-    // What cannot be read is told before anybody asks.
+}
+
+/// What cannot be read, or has no effect, is told before anybody asks.
+#[test]
+fn a_distributor_that_could_not_speak_tls_does_not_begin() {
     let words = [
         "service",
         "--service",

@@ -244,7 +244,6 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
     }
     let parts = Parts::read(door, &map, &around);
     let erratic = map.take("erratic").and_then(|node| reader.boolean(node));
-    let report_links = read_links(reader, &map);
     generator::check_brokers(reader, &generators, &parts.isolation);
     // It was read before anything else.
     map.ignore("matrix");
@@ -279,7 +278,7 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
         design: course.design,
         warmup: course.warmup,
         confirm: course.confirm,
-        report_links,
+        report_links: read_links(reader, &map),
         erratic: erratic.unwrap_or(false),
         span: map.span(),
         has_subject: map.key_span("subject").is_some(),

@@ -111,7 +111,6 @@ fn against(doing: Doing, change: impl FnOnce(&mut LoadPlan)) -> LoadFound {
     let mut plan = calls(listener.local_addr().unwrap(), 10);
     change(&mut plan);
     std::thread::scope(|scope| {
-        #[expect(clippy::disallowed_methods, reason = "a test's own server")]
         scope.spawn(move || {
             // The last connection is the one that says that it is over.
             while let Ok((socket, _)) = listener.accept() {
@@ -136,8 +135,8 @@ fn ends(found: &LoadFound) -> Vec<(CallEnd, u64)> {
     all.filter(|(_, count)| *count > 0).collect()
 }
 
-#[test]
-fn an_answer_that_breaks_grpc_is_told_from_every_other() {
+/// Answers, how each ends a call, and its outcome.
+fn answers() -> Vec<(Answer, CallEnd, Outcome)> {
     let one = framed(b"answer", false);
     let html = Answer {
         head: vec![("content-type", "text/html")],
@@ -159,7 +158,7 @@ fn an_answer_that_breaks_grpc_is_told_from_every_other() {
         ..answer(framed(b"answer", true), Some("0"))
     };
     let (ok, malformed) = (Outcome::Ok, Outcome::Malformed);
-    for (answer, end, outcome) in [
+    vec![
         (answer(one.clone(), Some("0")), CallEnd::Ok, ok),
         (gzip, CallEnd::Ok, ok),
         (
@@ -203,7 +202,12 @@ fn an_answer_that_breaks_grpc_is_told_from_every_other() {
             CallEnd::NotGrpc,
             Outcome::Status5xx,
         ),
-    ] {
+    ]
+}
+
+#[test]
+fn an_answer_that_breaks_grpc_is_told_from_every_other() {
+    for (answer, end, outcome) in answers() {
         let told = format!("{answer:?}");
         let is_compressed = answer.body.first() == Some(&1) && end == CallEnd::Ok;
         let found = against(Doing::Answer(answer), |_| {});

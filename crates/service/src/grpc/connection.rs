@@ -160,7 +160,7 @@ mod tests {
 
     fn site(tls: Option<ServerTls>) -> Site {
         Site {
-            role: Role::Distributor,
+            role: Role::Distributor { tls: None },
             tls,
             token: Token::new(),
             place: Place::new(sync_channel(1).0),

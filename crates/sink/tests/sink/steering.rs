@@ -17,14 +17,15 @@ fn steered(plan: &SinkPlan) -> (RunningSink, SinkControl) {
 }
 
 /// Looks again and again until it is so.
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    for _ in 0..5000 {
-        if is_so() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    panic!("{what}: not within 10 s");
+fn wait_until(what: &str, is_so: impl FnMut() -> bool) {
+    let is_so = stillwell_testkit::wait_until(Duration::from_secs(10), is_so);
+    assert!(is_so, "{what}: not within 10 s");
+}
+
+/// Asks on a thread of its own.
+#[expect(clippy::disallowed_methods, reason = "a test's own client")]
+fn asking(address: SocketAddr) -> std::thread::JoinHandle<Option<String>> {
+    std::thread::spawn(move || request(address))
 }
 
 /// Whether the peer has closed or reset `stream`.
@@ -194,7 +195,7 @@ fn a_queueing_sink_answers_once_it_is_restored() {
     let (sink, control) = steered(&plan(http(Nanos::ZERO, 8)));
     control.change(&SinkChange::Queue);
     let address = sink.address();
-    let asking = std::thread::spawn(move || request(address));
+    let asking = asking(address);
     wait_until("taken", || sink.shards()[0].messages.total() == 1);
     assert!(!asking.is_finished());
     control.change(&SinkChange::Restore);
@@ -206,9 +207,9 @@ fn a_queueing_sink_answers_once_it_is_restored() {
 fn a_formula_delays_answers() {
     let (sink, control) = steered(&plan(http(Nanos::ZERO, 8)));
     control.change(&SinkChange::Delay("40 * active_requests".parse().unwrap()));
-    let begun = std::time::Instant::now();
+    let begun = stillwell_scope::clock::now();
     assert_eq!(request(sink.address()).as_deref(), Some("200"));
-    assert!(begun.elapsed() >= Duration::from_millis(40));
+    assert!(stillwell_scope::clock::now().since(begun) >= Nanos::from_millis(40));
     sink.end();
 }
 
@@ -233,7 +234,7 @@ fn an_intake_refuses_queues_and_closes_as_a_plain_sink_does() {
     control.change(&SinkChange::Restore);
     control.change(&SinkChange::Queue);
     let address = sink.address();
-    let asking = std::thread::spawn(move || request(address));
+    let asking = asking(address);
     wait_until("taken", || sink.shards()[0].messages.total() == 4);
     assert!(!asking.is_finished());
     control.change(&SinkChange::Restore);

@@ -167,6 +167,7 @@ impl Proxy {
         let address = near.local_addr().unwrap();
         let ends = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&ends);
+        #[expect(clippy::disallowed_methods, reason = "a test's own path")]
         let thread = std::thread::spawn(move || {
             let mut client = None;
             let mut buffer = vec![0; 65_536];

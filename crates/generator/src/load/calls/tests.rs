@@ -86,6 +86,7 @@ fn every_way_in_which_an_answer_is_none_has_a_name() {
         ..grpc(&framed(b"a", true), Some(0))
     };
     let well = Ok((CallEnd::Ok, 200));
+    let none = |end| Err(CallTrouble(end));
     for (heard, served, server_streams, expected) in [
         (grpc(&one, Some(0)), 200, false, well),
         (grpc(&[], Some(0)), 200, true, well),
@@ -108,49 +109,24 @@ fn every_way_in_which_an_answer_is_none_has_a_name() {
             Ok((CallEnd::StatusOther, 500)),
         ),
         (heard(b"<html>"), 502, false, Ok((CallEnd::NotGrpc, 502))),
-        (
-            heard(b"<html>"),
-            200,
-            false,
-            Err(CallTrouble(CallEnd::NotGrpc)),
-        ),
-        (
-            grpc(&one, None),
-            200,
-            false,
-            Err(CallTrouble(CallEnd::NoStatus)),
-        ),
+        (heard(b"<html>"), 200, false, none(CallEnd::NotGrpc)),
+        (grpc(&one, None), 200, false, none(CallEnd::NoStatus)),
         (
             grpc(b"\x07abcd", Some(0)),
             200,
             false,
-            Err(CallTrouble(CallEnd::BadFrame)),
+            none(CallEnd::BadFrame),
         ),
-        (
-            grpc(&one[..3], Some(0)),
-            200,
-            true,
-            Err(CallTrouble(CallEnd::CutShort)),
-        ),
-        (
-            grpc(&[], Some(0)),
-            200,
-            false,
-            Err(CallTrouble(CallEnd::WrongCount)),
-        ),
+        (grpc(&one[..3], Some(0)), 200, true, none(CallEnd::CutShort)),
+        (grpc(&[], Some(0)), 200, false, none(CallEnd::WrongCount)),
         (
             grpc(&[one.clone(), one.clone()].concat(), Some(0)),
             200,
             false,
-            Err(CallTrouble(CallEnd::WrongCount)),
+            none(CallEnd::WrongCount),
         ),
         (coded(true), 200, false, well),
-        (
-            coded(false),
-            200,
-            false,
-            Err(CallTrouble(CallEnd::BadFrame)),
-        ),
+        (coded(false), 200, false, none(CallEnd::BadFrame)),
     ] {
         let told = format!("{heard:?}");
         assert_eq!(heard.conclude(served, server_streams), expected, "{told}");

@@ -167,7 +167,7 @@ impl Session {
 
     /// The call of `flight` is answered wholly. Gives the status of HTTP that says
     /// as much; none where the answer breaks gRPC, and the request has failed.
-    pub(super) fn conclude(&mut self, flight: &Flight, heard: &Heard) -> Option<u16> {
+    pub(super) fn conclude(&self, flight: &Flight, heard: &Heard) -> Option<u16> {
         let worker = Rc::clone(&self.worker);
         let call = &worker.request(self.pool.endpoint, flight.ticket).call;
         let server_streams = call.as_ref().is_none_or(|call| call.server_streams);
