@@ -77,6 +77,7 @@ fn some_manifest() -> Manifest {
         subject_cpus: None,
         own_cpus: None,
         notes: Vec::new(),
+        restarts: Vec::new(),
         warnings: Vec::new(),
         started_wall_millis: 5,
         phases: Vec::new(),
