@@ -37,7 +37,7 @@ pub fn broker_nats(bytes: &[u8]) {
                 let digits = digits.trim_start_matches('0');
                 assert!(digits == number.to_string() || number == 0);
             }
-            drop(nats::Answer::read(headers, payload));
+            std::hint::black_box(nats::Answer::read(headers, payload).is_ok());
         }
         _ => {}
     });
