@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, Read as _};
 use std::pin::Pin;
 
+use flate2::read::GzDecoder;
 use stillwell_http::Scheme;
 use stillwell_http::grpc::{MessageReader, status, write_message};
 use stillwell_http::h2::{BodyLength, Client, ClientEvent, Limits, RequestBlock, Stream};
@@ -67,6 +68,8 @@ pub struct ClientCall {
     stream: Stream,
     reader: MessageReader,
     inbox: VecDeque<Vec<u8>>,
+    /// How messages are packed that say that they are.
+    coding: Vec<u8>,
     /// What is left of messages that are sent.
     out: Vec<u8>,
     wants_end: bool,
@@ -143,6 +146,7 @@ impl Channel {
             client,
             reader: MessageReader::new(MESSAGE_BYTES_MAX),
             inbox: VecDeque::new(),
+            coding: Vec::new(),
             out: Vec::new(),
             wants_end: false,
             end: None,
@@ -253,6 +257,7 @@ impl ClientCall {
                     if head.status != 200 {
                         return Err(foreign(format!("it answers with status {}", head.status)));
                     }
+                    self.coding = head.fields.value("grpc-encoding").unwrap_or(b"").to_vec();
                     // A call without messages may end in its head.
                     if let Some(number) = status(head.fields).filter(|number| *number > 0) {
                         let message = head.fields.value("grpc-message");
@@ -267,11 +272,12 @@ impl ClientCall {
                         let (taken, Some(message)) = advanced else {
                             break;
                         };
-                        if message.is_compressed {
-                            let problem = "it compresses its answers, which nobody asked for";
-                            return Err(foreign(problem.to_owned()));
-                        }
-                        self.inbox.push_back(message.bytes.to_vec());
+                        let plain = if message.is_compressed {
+                            inflate(message.bytes, &self.coding).map_err(foreign)?
+                        } else {
+                            message.bytes.to_vec()
+                        };
+                        self.inbox.push_back(plain);
                         at += taken;
                     }
                 }
@@ -297,10 +303,51 @@ impl ClientCall {
     }
 }
 
+/// A message that was packed although nobody asked for it, as some servers do.
+fn inflate(message: &[u8], coding: &[u8]) -> Result<Vec<u8>, String> {
+    if coding != b"gzip" {
+        let coding = String::from_utf8_lossy(coding);
+        return Err(format!(
+            "it compresses its answers by `{coding}`, which is not known here"
+        ));
+    }
+    let mut plain = Vec::new();
+    let mut reader = GzDecoder::new(message).take(u64::from(MESSAGE_BYTES_MAX) + 1);
+    let read = reader.read_to_end(&mut plain);
+    read.map_err(|error| format!("what it compressed cannot be read: {error}"))?;
+    if plain.len() as u64 > u64::from(MESSAGE_BYTES_MAX) {
+        return Err(format!(
+            "a message of it has more than {MESSAGE_BYTES_MAX} bytes"
+        ));
+    }
+    Ok(plain)
+}
+
 fn ended(number: u32, message: Option<&[u8]>) -> Result<(), Ended> {
     if number == 0 {
         return Ok(());
     }
     let message = unescaped_message(message.unwrap_or_default());
     Err(Ended::new(Code::of(number), message))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::{Compression, write::GzEncoder};
+
+    use super::*;
+
+    /// Reflection of a server that compresses whatever it says could not be read.
+    #[test]
+    fn what_a_server_packs_unasked_is_unpacked() {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+        packed.write_all(b"answer").unwrap();
+        let packed = packed.finish().unwrap();
+        assert_eq!(inflate(&packed, b"gzip").unwrap(), b"answer");
+        assert!(inflate(&packed, b"br").unwrap_err().contains("`br`"));
+        let cut = inflate(&packed[..9], b"gzip").unwrap_err();
+        assert!(cut.contains("cannot be read"), "{cut}");
+    }
 }
