@@ -31,8 +31,8 @@ pub(crate) struct LoadGrpcArguments {
     /// The message in the text format of protocol buffers, or @FILE with that
     #[arg(long, value_name = "TEXT", requires = "grpc_method", conflicts_with_all = ["body", "grpc_json"])]
     pub(crate) grpc_text: Option<String>,
-    /// What methods and messages look like, from a file that was written by protoc
-    /// --include_imports -o FILE
+    /// What methods and messages look like: a descriptor set with all imports, as
+    /// protoc writes it
     #[arg(long, value_name = "FILE", requires = "grpc_method")]
     pub(crate) grpc_descriptors: Option<PathBuf>,
     /// Who sends a stream of messages, where nothing else is to say it: the message

@@ -302,6 +302,23 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "nighthawk/shape: jitter_moves_requests_and_loses_none",
     ),
     (
+        "--grpc-method",
+        "load/grpc: unary_calls_and_streams_are_described_by_reflection_or_a_file",
+    ),
+    (
+        "--grpc-json",
+        "load/grpc: unary_calls_and_streams_are_described_by_reflection_or_a_file",
+    ),
+    (
+        "--grpc-descriptors",
+        "load/grpc: unary_calls_and_streams_are_described_by_reflection_or_a_file",
+    ),
+    ("--grpc-streaming", ".ci/grpc: check_kinds"),
+    ("--grpc-text", ".ci/grpc: check_messages"),
+    ("--grpc-deadline", ".ci/grpc: check_deadlines"),
+    ("--grpc-messages", ".ci/grpc: check_kinds"),
+    ("--grpc-message-rate", ".ci/grpc: check_pace"),
+    (
         "--streams",
         "load/idle: as_many_requests_are_under_way_on_a_connection_as_may_be",
     ),
