@@ -23,6 +23,13 @@ pub(crate) struct Slice {
     pub(crate) intended_last: Moment,
 }
 
+impl Slice {
+    /// How many bytes of `set` it is.
+    pub(crate) fn bytes_len(&self, set: &BlockSet) -> usize {
+        set.run(self.first, self.last).bytes.len()
+    }
+}
+
 /// How much may leave together, save that one block always may.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Most {

@@ -47,15 +47,18 @@ fn what_is_left_out_is_what_producers_do() {
     assert!(text.contains("count: 100") && text.matches("count: 1,").count() == 2);
 }
 
+/// Generators that say all that there is to be said.
+pub(super) const EVERY_WORD: &[&str] = &[
+    "{kafka: {address: 'a:1', topic: t, acks: leader, compression: lz4, create_topic: true, \
+     user: u, password: p, message: block, in_flight: 1, timeout: 2s, tls: {}}, payload: ascii}",
+    "{nats: {address: 'a:1', subject: t, acks: jetstream, token: x}, payload: ascii}",
+    "{amqp: {address: 'a:1', routing_key: '', exchange: e, acks: none, mandatory: false, vhost: v, persistent: true}, \
+     payload: ascii}",
+];
+
 #[test]
 fn what_is_said_is_kept() {
-    let plan = plan_of(&[
-        "{kafka: {address: 'a:1', topic: t, acks: leader, compression: lz4, create_topic: true, \
-         user: u, password: p, message: block, in_flight: 1, timeout: 2s, tls: {}}, payload: ascii}",
-        "{nats: {address: 'a:1', subject: t, acks: jetstream, token: x}, payload: ascii}",
-        "{amqp: {address: 'a:1', routing_key: '', exchange: e, acks: none, vhost: v, persistent: true}, \
-         payload: ascii}",
-    ]);
+    let plan = plan_of(EVERY_WORD);
     let json = serde_json::to_value(&plan.generators).unwrap();
     let kafka = &json[0]["transport"]["kafka"];
     assert_eq!(kafka["compression"], "lz4");

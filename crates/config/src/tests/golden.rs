@@ -110,6 +110,7 @@ fn the_file_with_everything_uses_every_key_of_the_schema() {
         .map(|(text, _)| *text)
         .chain(super::payloads::NATIVE)
         .chain(super::binary_payloads::NATIVE)
+        .chain(super::brokers::EVERY_WORD.iter().copied())
         .map(|text| format!("- {text}\n"))
         .collect();
     for text in [
@@ -120,6 +121,7 @@ fn the_file_with_everything_uses_every_key_of_the_schema() {
         super::subjects::FINE,
         super::faults::EVERY_STEP,
         super::faults::LINKS,
+        "{file_gen: {log: a, full: truncate, settle: 1s, file_max: 1 MiB}, lines: {begins: a, ends: b, holds: [c]}}",
     ] {
         let (root, _) = parse(&Source::new("a.yaml", text)).unwrap();
         collect_keys(&root, &mut used);

@@ -47,7 +47,8 @@ impl Served {
             end.result.unwrap();
         }
         assert!(!is_mounted(&at));
-        note
+        // The child of another test has all that is open here from its fork to its exec.
+        note.filter(|note| !note.why.starts_with("in use by fuse-"))
     }
 }
 

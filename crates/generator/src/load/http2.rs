@@ -367,7 +367,7 @@ impl Session {
             return;
         };
         let head = blocks.request.block.as_ref();
-        let length = BodyLength::Bytes(blocks.sending(&block, None).rest().len() as u64);
+        let length = BodyLength::Bytes(block.1.bytes_len(&block.0) as u64);
         let begins_at = self.laid_out();
         let sent = head.map(|head| self.client.request(head, length));
         let Some(Ok(stream)) = sent else {
