@@ -77,8 +77,9 @@ struct Door {
     place: Place,
     /// Workers whose socket is open.
     open: usize,
-    /// From which others are shared.
-    socket: Option<Socket>,
+    /// From which others are shared, and after how many cuts it was opened: one that
+    /// was cut since is nobody's.
+    socket: Option<(u64, Socket)>,
 }
 
 /// Where a sink listens.
@@ -260,13 +261,16 @@ impl Steering {
     }
 
     /// Waits until the sink is up, and gives this worker's socket and how often
-    /// connections had been cut by then; `None` where `token` is cancelled first. A worker calls [`Self::closed`] before.
+    /// connections had been cut by then; `None` where `token` is
+    /// cancelled first. A worker calls [`Self::closed`] before.
     pub(crate) async fn reopen(&self, token: &Token) -> Result<Option<(Socket, u64)>, ReopenError> {
         loop {
             let version = self.version();
             let Behaviour { is_down, cuts, .. } = self.behaviour();
             if !is_down {
-                let socket = self.try_open().map_err(|source| ReopenError { source })?;
+                let socket = self
+                    .try_open(cuts)
+                    .map_err(|source| ReopenError { source })?;
                 if let Some(socket) = socket {
                     return Ok(Some((socket, cuts)));
                 }
@@ -285,18 +289,18 @@ impl Steering {
         }
     }
 
-    fn try_open(&self) -> Result<Option<Socket>, ReopenCause> {
+    fn try_open(&self, cuts: u64) -> Result<Option<Socket>, ReopenCause> {
         let mut door = lock(&self.door);
         let socket = match &door.socket {
-            Some(socket) => socket.share()?,
-            None if door.open > 0 => return Ok(None),
-            None => {
+            Some((after, socket)) if *after == cuts => socket.share()?,
+            _ if door.open > 0 => return Ok(None),
+            _ => {
                 let Some(socket) = door.place.listen()? else {
                     return Ok(None);
                 };
                 let own = socket.share()?;
                 // Kept only as long as others need theirs.
-                door.socket = (self.workers > 1).then_some(socket);
+                door.socket = (self.workers > 1).then_some((cuts, socket));
                 own
             }
         };

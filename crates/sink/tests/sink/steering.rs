@@ -63,6 +63,34 @@ fn a_sink_that_is_down_refuses_and_cuts_and_comes_back_on_its_address() {
     }
 }
 
+/// A worker that was slow to come back shared the socket of before the second cut, and
+/// the others waited for it for ever.
+#[test]
+fn cuts_that_follow_each_other_faster_than_workers_leave_no_old_socket() {
+    let plan = SinkPlan {
+        workers: 4,
+        ..plan(SinkProtocol::Tcp {
+            address: anywhere(),
+        })
+    };
+    let (sink, control) = steered(&plan);
+    for _ in 0..300 {
+        let before = TcpStream::connect(sink.address());
+        control.change(&SinkChange::Down);
+        control.change(&SinkChange::Up);
+        if let Ok(mut before) = before {
+            before
+                .set_read_timeout(Some(Duration::from_secs(20)))
+                .unwrap();
+            let read = before.read(&mut [0]);
+            let is_late = |error: &std::io::Error| error.kind() == std::io::ErrorKind::WouldBlock;
+            assert!(!read.is_err_and(|error| is_late(&error)), "not cut");
+        }
+    }
+    wait_until("accepted", || TcpStream::connect(sink.address()).is_ok());
+    sink.end();
+}
+
 #[test]
 fn a_sink_that_is_down_when_it_is_to_end_ends() {
     let (sink, control) = steered(&plan(SinkProtocol::Tcp {
