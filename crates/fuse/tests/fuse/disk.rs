@@ -44,7 +44,7 @@ fn what_is_written_lies_in_the_folder_and_is_counted() {
     fs::remove_file(at.join("a")).unwrap();
     assert_eq!(shard.used.total(), 0);
     fs::write(at.join("b"), "kept").unwrap();
-    assert_eq!(served.end(), None);
+    assert_eq!(served.end_unused(), None);
     assert_eq!(fs::read(backing.join("b")).unwrap(), b"kept");
     assert!(!at.exists());
 }
@@ -59,7 +59,7 @@ fn a_disk_over_its_own_folder_shows_what_lay_there() {
     assert_eq!(fs::read(folder.path().join("old")).unwrap(), b"before");
     assert_eq!(served.disk.shard().used.total(), 6);
     fs::write(folder.path().join("new"), "behind").unwrap();
-    assert_eq!(served.end(), None);
+    assert_eq!(served.end_unused(), None);
     assert_eq!(fs::read(folder.path().join("new")).unwrap(), b"behind");
 }
 
@@ -102,7 +102,7 @@ fn programs_find_the_disk_a_file_system_like_any() {
     let log = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{log}");
     assert_eq!(served.disk.shard().used.total(), 0);
-    assert_eq!(served.end(), None);
+    assert_eq!(served.end_unused(), None);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn permissions_times_and_links_go_through() {
     drop(file);
     // Closing is told a little later.
     wait_for(|| served.disk.shard().used.total() == 0);
-    assert_eq!(served.end(), None);
+    assert_eq!(served.end_unused(), None);
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_full_disk_takes_what_fits_and_room_comes_back() {
     served.disk.controls().set_limit(None);
     fs::write(at.join("e"), vec![3; 100_000]).unwrap();
     assert_eq!(shard.used.total(), 200_000);
-    assert_eq!(served.end(), None);
+    assert_eq!(served.end_unused(), None);
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn an_fsync_takes_its_time() {
     File::open(&at).unwrap().sync_all().unwrap();
     assert_eq!(shard.fsyncs.total(), 3);
     drop(file);
-    assert_eq!(served.end(), None);
+    assert_eq!(served.end_unused(), None);
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn a_slow_disk_takes_so_many_bytes_a_second() {
     fs::write(at.join("a"), vec![1; 50_000]).unwrap();
     fs::write(at.join("b"), vec![1; 50_000]).unwrap();
     assert!(clock::now().since(begun) >= Nanos::from_millis(100));
-    assert_eq!(served.end(), None);
+    assert_eq!(served.end_unused(), None);
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn an_fsync_whose_program_was_killed_is_no_fsync() {
     // The bytes are still not durable, and become it with the next.
     File::open(at.join("file")).unwrap().sync_all().unwrap();
     assert_eq!(figures(shard), [1001, 1000, 1, 1000]);
-    assert_eq!(served.end(), None);
+    assert_eq!(served.end_unused(), None);
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn a_place_that_another_run_has_is_refused() {
     };
     let error = Mount::fuse(&at, Beneath::Nothing).unwrap_err();
     assert!(matches!(error, MountError::Busy { .. }), "{error}");
-    assert_eq!(served.end(), None);
+    assert_eq!(served.end_unused(), None);
 }
 
 #[test]
