@@ -327,7 +327,7 @@ def check_compressed():
 def check_tls():
     key, certificate = (os.path.join(FOLDER, name) for name in ["key.pem", "certificate.pem"])
     command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
-    command += " -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout " + key + " -out " + certificate
+    command += " -addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout " + key + " -out " + certificate
     subprocess.run(command.split(), check=True, capture_output=True)
     pair = (open(key, "rb").read(), open(certificate, "rb").read())
     caller = Caller()
