@@ -267,7 +267,10 @@ fn an_inspector_is_read_and_what_is_wrong_with_one_is_told() {
     for (text, told) in [
         ("inspector: {arguments: [x]}", "needs `command`"),
         ("inspector: {command: ''}", "the command is empty"),
-        ("inspector: {command: a, args: [x]}", "unknown inspector key `args`"),
+        (
+            "inspector: {command: a, args: [x]}",
+            "unknown inspector key `args`",
+        ),
         ("inspector: {command: a, output: {stdot: x}}", "`stdout`"),
         ("inspector: perf", "inspector"),
     ] {
