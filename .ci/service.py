@@ -184,9 +184,9 @@ def check_refusals(stub, url, failing):
     assert "failing termination predicate: benchmark.http_5xx went above 3" in detail, detail
     assert counters(only_result(response))["benchmark.http_5xx"] >= 4
     request = start(url)
-    request.start_request.options.transport_socket.name = "quic"
+    request.start_request.options.transport_socket.name = "raw"
     talk.ask(request)
-    assert "unknown transport socket `quic`" in talk.answer().error_detail.message
+    assert "unknown transport socket `raw`" in talk.answer().error_detail.message
     assert talk.end() == grpc.StatusCode.OK
     for request in ({"update_request": {}}, {"cancellation_request": {}}):
         alone = Talk(stub.ExecutionStream)
