@@ -128,6 +128,13 @@ class Run:
         print(f"  {self.name}: {found}")
 
 
+def wait_until(is_so, longest=LONG):
+    """Asks again until it is so, or for that many seconds."""
+    end = time.monotonic() + longest
+    while not is_so() and time.monotonic() < end:
+        time.sleep(0.05)
+
+
 def generator(to, payload="json", rate="5000/s", **more):
     lines = [f"payload: {payload}", f"rate: {rate}", "cache: 4 MiB"]
     lines += [f"{key}: {value}" for key, value in more.items()]
@@ -201,9 +208,7 @@ def nats_subscriber(port, subject):
 
 
 def settle(counts, wanted):
-    end = time.monotonic() + 10
-    while counts[0] < wanted and time.monotonic() < end:
-        time.sleep(0.05)
+    wait_until(lambda: counts[0] >= wanted, 10)
     return counts
 
 
@@ -243,11 +248,12 @@ def check_nats(folder):
 
     # It goes away in the middle of a run, and comes back.
     def restart():
-        time.sleep(0.7)
+        wait_until(lambda: counts[0] > 100)
         server.process.stop()
         server.start()
 
-    run = Run(folder, "nats-restart", generator(server.to("subject: logs.a")), during=restart)
+    with nats_subscriber(server.port, "logs.a") as counts:
+        run = Run(folder, "nats-restart", generator(server.to("subject: logs.a")), during=restart)
     opened = run.total("connections_opened")
     run.expect(f"{opened} connections opened", opened == 2)
     run.expect("no connection lost", run.outcomes.get("peer_closed", 0) > 0)
@@ -346,6 +352,11 @@ class Rabbit:
         yield connection.channel()
         connection.close()
 
+    def length(self, queue):
+        """How many messages are in `queue`."""
+        with self.channel() as channel:
+            return channel.queue_declare(queue, passive=True).method.message_count
+
     def take(self, queue):
         """How many messages, and of how many bytes, are in `queue`, which is empty then."""
         with self.channel() as channel:
@@ -389,7 +400,7 @@ def check_amqp(folder):
     stamped(folder, "amqp-stamped", server.to("routing_key: stamped"), ["amqp", str(server.port), "stamped"])
 
     def stop():
-        time.sleep(0.8)
+        wait_until(lambda: server.length("one") > 100)
         server.process.stop(9)
 
     run = Run(folder, "amqp-gone", generator(server.to("routing_key: one"), rate="1000/s"), during=stop)
@@ -443,8 +454,7 @@ log.cleaner.enable=false
         admin.create_topics(topics)
         admin.close()
         # A partition is there a moment later than its topic.
-        while len(self.ends(topic)) < partitions:
-            time.sleep(0.1)
+        wait_until(lambda: len(self.ends(topic)) == partitions)
 
     def ends(self, topic):
         """Where each partition of `topic` ends that has a leader."""
@@ -508,7 +518,7 @@ def check_kafka(folder):
             ["kafka", str(server.port), "stamped"])
 
     def stop():
-        time.sleep(0.8)
+        wait_until(lambda: sum(server.ends("gone").values()) > 100)
         server.process.stop(9)
 
     server.make("gone")

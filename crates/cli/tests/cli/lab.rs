@@ -298,6 +298,21 @@ pub(crate) fn assert_code(ended: &Finished, code: i32) {
     assert_eq!(ended.code, code, "\n--- stdout\n{out}\n--- stderr\n{err}");
 }
 
+/// What a lab says of a host that others use, processes or virtual machines. That it
+/// says so is right.
+const DISTURBANCES: [&str; 2] = ["others used", "the hypervisor took"];
+
+/// Whether the lab gives no verdict because others use this host: there is nothing to be
+/// learned from it then, which is told.
+pub(crate) fn is_disturbed(test: &str, ended: &Finished) -> bool {
+    let mut told = DISTURBANCES.iter();
+    let is_disturbed = ended.code == 4 && told.any(|told| ended.stdout.contains(told));
+    if is_disturbed {
+        println!("DISTURBED: {test}: others use this host");
+    }
+    is_disturbed
+}
+
 /// Fails, showing all of `text`, unless it holds every one of `parts`.
 pub(crate) fn assert_holds(text: &str, parts: &[&str]) {
     for part in parts {

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use stillwell_testkit::{Finished, free_port};
+use stillwell_testkit::free_port;
 
-use crate::lab::{LONG, Lab, assert_code, assert_holds};
+use crate::lab::{LONG, Lab, assert_code, assert_holds, is_disturbed};
 
 const SHORT: &str = "{warmup: 200ms, measure: 500ms, quiet: 50ms}";
 
@@ -109,15 +109,6 @@ fn a_check_of_a_rig_that_fails_exits_with_1() {
     let ended = lab.rig(&[]).finish(LONG);
     assert_code(&ended, 1);
     assert_holds(&ended.stdout, &["tiny"]);
-}
-
-/// That it says so is right, and there is nothing to be learned from it.
-fn is_disturbed(test: &str, ended: &Finished) -> bool {
-    let is_disturbed = ended.code == 4 && ended.stdout.contains("others used");
-    if is_disturbed {
-        println!("DISTURBED: {test}: others use this host");
-    }
-    is_disturbed
 }
 
 fn read(lab: &Lab, name: &str) -> String {
