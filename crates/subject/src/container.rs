@@ -156,7 +156,7 @@ impl Container {
     /// Stops and removes one that we made; one that ran before us goes on. For a thread
     /// without a runtime.
     #[must_use]
-    pub fn stop(&self, subject: &Subject, plan: StopPlan) -> Stopped {
+    pub fn stop(mut self, subject: &Subject, plan: StopPlan) -> Stopped {
         let mut stopped = Stopped {
             exit: subject.exited(),
             killed: false,
@@ -182,7 +182,21 @@ impl Container {
             }
             self.engine.remove(&self.id).await;
         });
+        // There is nothing left to be removed.
+        self.is_ours = false;
         stopped
+    }
+}
+
+/// One that we made and nobody stops any more, since its run ended before it was there,
+/// does not outlive us. For a thread without a runtime, too.
+impl Drop for Container {
+    fn drop(&mut self) {
+        if self.is_ours
+            && let Ok(runtime) = runtime()
+        {
+            runtime.block_on(self.engine.remove(&self.id));
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use stillwell_plan::{ContainerSubject, CpuChoice, SubjectKind};
+use stillwell_plan::{ContainerSubject, CpuChoice, Phase, SubjectKind};
 use stillwell_scope::{clock, explain};
 use stillwell_subject::{Container, ContainerError, Limits};
 
@@ -46,6 +46,13 @@ impl Shell {
             Ok(container) => container,
             Err(error) => return self.happen(Event::StartFailed(explain(&error))),
         };
+        if self.machine.phase() != Phase::Start {
+            // The run ended meanwhile. To have one removed takes time.
+            return self.spawn("container", move |_| {
+                drop(container);
+                Ok(())
+            });
+        }
         let (id, pid) = (container.id().to_owned(), container.pid());
         let what = format!("the container {id} runs as process {pid}");
         self.record.event(self.machine.phase(), what);

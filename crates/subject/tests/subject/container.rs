@@ -223,6 +223,23 @@ fn a_container_of_an_image_is_made_stopped_and_removed() {
     assert!(asked[0].contains("\"NetworkMode\":\"host\""), "{asked:?}");
 }
 
+/// A run may have ended before its engine has made the container.
+#[test]
+fn a_container_that_nobody_stops_does_not_outlive_us() {
+    let engine = Engine::start(&[
+        (
+            "201 Created",
+            format!("{{\"Id\":\"{ID}\",\"Warnings\":[]}}\n"),
+        ),
+        ("204 No Content", String::new()),
+        inspected("running", 4242, 0),
+        ("204 No Content", String::new()),
+    ]);
+    drop(find(&image(&engine.socket()), &Limits::default()).unwrap());
+    let asked = engine.asked();
+    assert!(asked.last().unwrap().starts_with("DELETE "), "{asked:?}");
+}
+
 #[test]
 fn an_image_that_is_missing_is_told_and_not_pulled() {
     let engine = Engine::start(&[(
