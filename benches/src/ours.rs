@@ -48,6 +48,7 @@ pub fn tcp_sink() -> SinkPlan {
         workers: 1,
         limit: None,
         lines: None,
+        prefix: None,
     }
 }
 
@@ -67,6 +68,7 @@ pub fn http_sink() -> SinkPlan {
         workers: 1,
         limit: None,
         lines: None,
+        prefix: None,
     }
 }
 

@@ -58,14 +58,7 @@ pub fn tcp_turn(
         }
         Ok(())
     })?;
-    pause(length);
-    let ends = scope.close(Nanos::from_secs(10));
-    Ok(Figure {
-        bytes: received.load(Ordering::Relaxed),
-        operations: 0,
-        send_cpu: cpu_of(&ends, "gen")?,
-        receive_cpu: cpu_of(&ends, "sink")?,
-    })
+    measured(scope, &received, length)
 }
 
 /// Sends the blocks of `set`, one a datagram, over and over, to a loop that
@@ -122,14 +115,7 @@ fn datagram_turn(
         }
         Ok(())
     })?;
-    pause(length);
-    let ends = scope.close(Nanos::from_secs(10));
-    Ok(Figure {
-        bytes: received.load(Ordering::Relaxed),
-        operations: 0,
-        send_cpu: cpu_of(&ends, "gen")?,
-        receive_cpu: cpu_of(&ends, "sink")?,
-    })
+    measured(scope, &received, length)
 }
 
 /// Posts the blocks of `set` on `connections` in turn to a loop that reads each
@@ -201,14 +187,7 @@ pub fn post_turn(
         }
         Ok(())
     })?;
-    pause(length);
-    let ends = scope.close(Nanos::from_secs(10));
-    Ok(Figure {
-        bytes: received.load(Ordering::Relaxed),
-        operations: 0,
-        send_cpu: cpu_of(&ends, "gen")?,
-        receive_cpu: cpu_of(&ends, "sink")?,
-    })
+    measured(scope, &received, length)
 }
 
 /// Sends `request` to `address` and reads an answer of `answer_bytes`, on
@@ -255,5 +234,18 @@ pub fn http_turn(
         operations,
         send_cpu: cpu_of(&ends, "gen")?,
         receive_cpu: Nanos::ZERO,
+    })
+}
+
+/// Lets the sender and the receiver of `scope` go on for `length` and ends them: what was
+/// `received` by then, and what that cost.
+fn measured(scope: Scope, received: &AtomicU64, length: Duration) -> anyhow::Result<Figure> {
+    pause(length);
+    let ends = scope.close(Nanos::from_secs(10));
+    Ok(Figure {
+        bytes: received.load(Ordering::Relaxed),
+        operations: 0,
+        send_cpu: cpu_of(&ends, "gen")?,
+        receive_cpu: cpu_of(&ends, "sink")?,
     })
 }

@@ -34,7 +34,7 @@ pub use intake::{
 };
 pub use load::{expression, load_answer, response_options};
 pub use template::{lading_template, template};
-pub use wire::nighthawk_wire;
+pub use wire::{nighthawk_text, nighthawk_wire};
 
 /// A page of metrics has no more series than asked for, every line of it is
 /// accounted for at most once, and names are never empty.

@@ -38,16 +38,16 @@ pub fn load_answer(bytes: &[u8]) {
     }
 }
 
-/// The first answer of a connection that ends behind `parts`, and the number
-/// under the header that is watched. Whether another may follow is not the same
+/// The first answer of a connection that ends behind `parts`, the number under the
+/// header that is watched, and how many headers were kept where one is. Whether another may follow is not the same
 /// however it was cut: what follows unasked can be seen, or not yet.
 fn read(
     parts: &[&[u8]],
     wants_body: bool,
     watched: Option<&str>,
     memo: &mut Memo,
-) -> Option<(Whole, Option<u64>)> {
-    let mut reader = Reader::new(watched);
+) -> Option<(Whole, Option<u64>, usize)> {
+    let mut reader = Reader::new(watched).keeping_headers(watched.is_some());
     let mut whole = None;
     for part in parts {
         whole = reader.take(part, wants_body, memo).ok()?;
@@ -60,7 +60,7 @@ fn read(
         keep_alive: true,
         ..whole
     };
-    Some((comparable, reader.watched()))
+    Some((comparable, reader.watched(), reader.heard().count()))
 }
 
 /// One answer after the other, for as long as the reader says that one may

@@ -1,4 +1,4 @@
-//! Messages of Nighthawk's gRPC services.
+//! Messages of Nighthawk's gRPC services, and those that people write as text.
 
 use stillwell_legacy::nighthawk::wire::{
     Schema, UnknownFields, decode_request, decode_response, encode_request, encode_response,
@@ -26,6 +26,28 @@ pub fn nighthawk_wire(bytes: &[u8]) {
             let again = again.unwrap_or_else(|error| panic!("{name}: {error}"));
             let read = schema.decode(name, &again, UnknownFields::PassOver);
             assert!(read.is_ok(), "{name}: {read:?}");
+        }
+    }
+}
+
+/// What is read of a message in text is written, and read again as the same.
+pub fn nighthawk_text(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else {
+        return;
+    };
+    let schema = Schema::own();
+    for name in [
+        "nighthawk.adaptive_load.AdaptiveLoadSessionSpec",
+        "nighthawk.client.CommandLineOptions",
+        "nighthawk.client.Output",
+    ] {
+        if let Ok(value) = schema.read_text(name, text) {
+            let again = schema.write_text(name, &value);
+            let again = again.unwrap_or_else(|error| panic!("{name}: {error}"));
+            let read = schema.read_text(name, &again);
+            let read = read.unwrap_or_else(|error| panic!("{name}: {error}\n{again}"));
+            // An empty list is nothing once it is written.
+            assert_eq!(schema.write_text(name, &read), Ok(again));
         }
     }
 }

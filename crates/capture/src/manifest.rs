@@ -154,6 +154,10 @@ pub struct Restart {
     pub started_after: Option<Nanos>,
     /// From the moment when it was asked to end until it was ready again.
     pub ready_after: Option<Nanos>,
+    /// From the moment when it was asked to end until something arrived at a sink after
+    /// it was ready again; not known of older captures.
+    #[serde(default)]
+    pub delivered_after: Option<Nanos>,
 }
 
 /// How a part of ours ended.

@@ -423,7 +423,8 @@ pub(crate) struct RelayArguments {
     /// Where events go: tcp, udp or http as above, or discard:
     #[arg(long = "out", value_name = "ENDPOINT", default_value = "discard:")]
     pub(crate) output: Endpoint,
-    /// What an event is: lines or json
+    /// What an event is: lines, json, or requests, each of which goes on as one POST of
+    /// the same body, with the stamp in its header if there is one
     #[arg(long, default_value = "lines")]
     pub(crate) events: Format,
     /// Parse every event; those that do not parse are counted and passed on

@@ -41,6 +41,8 @@ mod history;
 mod inspector;
 #[path = "cli/interrupt.rs"]
 mod interrupt;
+#[path = "cli/kubernetes.rs"]
+mod kubernetes;
 #[path = "cli/lab.rs"]
 mod lab;
 #[path = "cli/lading.rs"]

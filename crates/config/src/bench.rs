@@ -7,17 +7,19 @@ use stillwell_legacy::tremor::{
     self, BenchKeys, CODECS, Framing, INSTEAD_OF_TROY, is_troy, read_bench_keys,
 };
 use stillwell_legacy::{Diagnostic, Diagnostics, Keys, MapReader, Node, Reader, Value, code};
-use stillwell_plan::{BenchPlan, SubjectPlan};
+use stillwell_plan::{BenchPlan, PrefixFraming, SubjectPlan};
 use stillwell_units::Nanos;
 
 use crate::files::{Disk, EntryKind, Files, read_source};
 use crate::spec::{Door, read_subject};
 
 mod endpoint;
+mod interceptors;
 mod plan;
 mod tree;
 
 pub use endpoint::BenchEndpoint;
+use interceptors::Side;
 #[cfg(test)]
 pub(crate) use tree::load_bench_tree_from;
 pub use tree::{
@@ -26,7 +28,7 @@ pub use tree::{
 };
 
 /// Our own keys, besides Tremor's.
-const OWN: [&str; 19] = [
+const OWN: [&str; 21] = [
     "name",
     "subject",
     "in",
@@ -46,6 +48,8 @@ const OWN: [&str; 19] = [
     "lossy",
     "shared_network",
     "seed",
+    "postprocessors",
+    "preprocessors",
 ];
 
 /// What is asked for, by a file, by flags or by both; what nobody said is none.
@@ -89,6 +93,11 @@ pub struct BenchAsked {
     pub significant_figures: Option<u8>,
     /// Whether events are stamped.
     pub stamps: Option<bool>,
+    /// How events are framed that a time stands before, in place of stamps, if one does:
+    /// as they are sent, and as they are received.
+    pub sent_prefix: Option<PrefixFraming>,
+    /// The second of these.
+    pub received_prefix: Option<PrefixFraming>,
     /// Events in a write, datagram or request.
     pub batch: Option<u32>,
     /// Connections to the subject.
@@ -280,6 +289,12 @@ fn read_own(door: &Door<'_>, map: &MapReader<'_, '_>) -> BenchAsked {
             .take("connections")
             .and_then(|node| reader.whole(node, 1, 1024)),
         stamps: boolean("stamps"),
+        sent_prefix: map
+            .take("postprocessors")
+            .and_then(|node| interceptors::read(door, node, Side::Post)),
+        received_prefix: map
+            .take("preprocessors")
+            .and_then(|node| interceptors::read(door, node, Side::Pre)),
         retries: map
             .take("retries")
             .and_then(|node| reader.whole(node, 0, 1_000_000)),
@@ -322,7 +337,7 @@ impl BenchAsked {
         first_of!(self, other;
             name, subject, input, output, source, codec, interval, rate, chunk_size, iters, base64,
             is_transactional, structured, stop_after, warmup, limit, drain, significant_figures,
-            stamps, batch, connections, retries, token, lossy, shared_network,
+            stamps, sent_prefix, received_prefix, batch, connections, retries, token, lossy, shared_network,
         )
     }
 }

@@ -5,6 +5,8 @@
 //! Descriptions may come from a network; of their options only those that say how a
 //! field is laid out are looked at.
 
+mod binary;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
@@ -412,11 +414,16 @@ impl GrpcMethod {
     /// Whether `bytes` are a message as the method takes it.
     ///
     /// # Errors
-    /// [`MessageTextError`] where they are none.
+    /// [`MessageTextError`] names the field that is wrong.
     pub fn check(&self, bytes: &[u8]) -> Result<(), MessageTextError> {
-        let message = DynamicMessage::decode(self.descriptor.input(), bytes);
-        let checked = message.map(|_| ());
-        checked.map_err(|error| self.shape(None, error.to_string()))
+        let input = self.descriptor.input();
+        let Err(error) = DynamicMessage::decode(input.clone(), bytes) else {
+            return Ok(());
+        };
+        let whole = || (Vec::new(), error.to_string());
+        let (fields, problem) = binary::culprit(&input, bytes, 0).unwrap_or_else(whole);
+        let field = (!fields.is_empty()).then(|| fields.join("."));
+        Err(self.shape(field, problem))
     }
 
     fn shape(&self, field: Option<String>, problem: String) -> MessageTextError {

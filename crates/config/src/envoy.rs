@@ -24,6 +24,7 @@ mod requests;
 mod stats_sink;
 mod tls;
 mod upstream;
+mod user_defined;
 
 pub use message::EnvoyMessage;
 pub use requests::{RequestSource, SourceBody, SourceRequest};

@@ -47,6 +47,8 @@ pub(crate) enum Shape {
     Map(&'static Self),
     Element(&'static Element),
     Any(&'static [Self]),
+    /// Whatever somebody else reads.
+    Free,
 }
 
 /// A list of texts.
@@ -146,6 +148,7 @@ fn describe(shape: &Shape, definitions: &mut BTreeMap<String, Value>) -> Value {
         Shape::Whole => json!({ "type": "integer", "minimum": 0 }),
         Shape::Number => json!({ "type": "number" }),
         Shape::Text => json!({ "type": "string" }),
+        Shape::Free => json!({}),
         Shape::Like(example) => json!({ "type": "string", "examples": [example] }),
         Shape::Words(words) => json!({ "enum": words }),
         Shape::List(item) => json!({ "type": "array", "items": describe(item, definitions) }),

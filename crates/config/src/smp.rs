@@ -9,9 +9,9 @@ use stillwell_legacy::smp::{self, SmpExperiment, SmpGoal, SmpTarget};
 use stillwell_legacy::{Diagnostic, Diagnostics, ready_probe_of};
 use stillwell_legacy::{Place, Source, code};
 use stillwell_plan::{
-    ChildPlan, CpuChoice, DesignPlan, EnvironmentPlan, ExperimentPlan, GoalMetric, GoalPlan,
-    IsolationPlan, OperatingPoint, PhasesPlan, PlacementPlan, RigPlan, StoppingPlan, SubjectKind,
-    SubjectPlan, VariantPlan, WarmupPlan,
+    ChildPlan, CpuChoice, DesignPlan, EnvironmentPlan, ExperimentPlan, GeneratorPlan, GoalMetric,
+    GoalPlan, IsolationPlan, OperatingPoint, PhasesPlan, PlacementPlan, RigPlan, StoppingPlan,
+    SubjectKind, SubjectPlan, TransportPlan, VariantPlan, Wanted, WarmupPlan,
 };
 
 use crate::discover::Case;
@@ -131,6 +131,13 @@ pub(crate) fn read_load(
 
 /// The rig of a `lading.yaml` around `subject`.
 pub(crate) fn rig_of(load: LadingRig, subject: SubjectPlan) -> RigPlan {
+    let is_in_cluster =
+        |plan: &GeneratorPlan| matches!(plan.transport, TransportPlan::Kubernetes(_));
+    let mut isolation = IsolationPlan::default();
+    if load.generators.iter().any(is_in_cluster) {
+        // Where the cluster is; what was read says so.
+        isolation.network = Wanted::No;
+    }
     RigPlan {
         seed: load.seed,
         generators: load.generators,
@@ -140,7 +147,7 @@ pub(crate) fn rig_of(load: LadingRig, subject: SubjectPlan) -> RigPlan {
         observer: load.observer,
         phases: PhasesPlan::default(),
         timeline: Vec::new(),
-        isolation: IsolationPlan::default(),
+        isolation,
         placement: PlacementPlan::default(),
         checks: Vec::new(),
     }

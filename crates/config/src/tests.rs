@@ -26,6 +26,7 @@ mod disks;
 mod faults;
 mod goals;
 mod golden;
+mod kubernetes;
 mod lab;
 mod lading;
 mod layouts;

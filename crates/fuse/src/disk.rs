@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stillwell_metric::DiskShard;
-use stillwell_plan::FolderDiskPlan;
+use stillwell_plan::{DiskChange, FolderDiskPlan};
 use stillwell_scope::{PartError, Token};
-use stillwell_units::Nanos;
+use stillwell_units::{ByteSize, Nanos};
 
 use crate::mount::{Beneath, Device, Mount, MountError, MountNote};
 use crate::serve::serve;
@@ -120,6 +120,12 @@ impl Disk {
     /// From now on each `fsync` takes so much longer.
     pub fn set_fsync_delay(&self, delay: Nanos) {
         self.controls.set_fsync_delay(delay);
+    }
+
+    /// Does what a step of a timeline says.
+    pub fn change(&self, change: &DiskChange) {
+        let used = ByteSize::new(self.shard.used.total());
+        self.controls.change(change, used);
     }
 
     /// What it counts.

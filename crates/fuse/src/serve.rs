@@ -27,6 +27,12 @@ pub trait FileSystem {
     /// Time has gone by: called often, however little is asked.
     fn beat(&mut self, now: Moment);
 
+    /// Whether all answers that wait are to leave now, because what held them up is over:
+    /// asked often, and true once.
+    fn is_hurried(&mut self) -> bool {
+        false
+    }
+
     /// The answer to `unique`, which was to come later, is on its way now; or, where
     /// `is_given_up`, whoever waited for it does so no longer.
     fn settle(&mut self, unique: u64, is_given_up: bool);
@@ -62,7 +68,11 @@ pub fn serve(
     };
     while !token.is_cancelled() {
         let now = clock::now();
-        server.send_due(file_system, now)?;
+        let due = match file_system.is_hurried() {
+            true => Moment::new(u64::MAX),
+            false => now,
+        };
+        server.send_due(file_system, due)?;
         file_system.beat(now);
         if !server.answer_waiting(file_system)? {
             break;
@@ -156,13 +166,13 @@ impl Server {
         }
     }
 
-    /// Sends what is due.
+    /// Sends what is due at `moment`.
     fn send_due(
         &mut self,
         file_system: &mut impl FileSystem,
-        now: Moment,
+        moment: Moment,
     ) -> Result<(), PartError> {
-        while let Some((unique, mut waiting)) = self.later.take_due(now) {
+        while let Some((unique, mut waiting)) = self.later.take_due(moment) {
             file_system.settle(unique, false);
             send(&self.device, &mut waiting, unique, None)?;
         }

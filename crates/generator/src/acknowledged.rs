@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use stillwell_http::{RequestTemplate, Target};
 use stillwell_metric::Outcome;
+use stillwell_plan::AcknowledgedPlan;
 use stillwell_units::Nanos;
 
 use crate::call::{Answer, post};
@@ -61,22 +62,23 @@ struct Shared {
     address: String,
     head: RequestTemplate,
     rules: Rules,
+    patience: Nanos,
 }
 
 impl Posts {
-    /// Requests that are to be acknowledged.
+    /// Requests with these `headers` that are to be acknowledged.
     pub(crate) fn new(
-        url: &str,
+        asked: &AcknowledgedPlan,
         headers: &[(String, String)],
-        retries: u32,
     ) -> Result<Self, LineError> {
-        let target: Target = url.parse()?;
+        let target: Target = asked.url.parse()?;
         let headers = headers.iter();
         let headers: Vec<(&str, &str)> = headers
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
-        let rules = Rules::acknowledged(retries);
-        Self::by_rules(&target, target.path_and_query(), &headers, rules)
+        let rules = Rules::acknowledged(asked.retries);
+        let head = post(&target, target.path_and_query(), &headers)?;
+        Ok(Self::with(&target, head, rules, asked.patience))
     }
 
     /// Requests for `path`, sent again by `rules`.
@@ -86,13 +88,24 @@ impl Posts {
         headers: &[(&str, &str)],
         rules: Rules,
     ) -> Result<Self, LineError> {
-        Ok(Self {
+        let head = post(target, path, headers)?;
+        Ok(Self::with(target, head, rules, Nanos::ZERO))
+    }
+
+    fn with(target: &Target, head: RequestTemplate, rules: Rules, patience: Nanos) -> Self {
+        Self {
             shared: Arc::new(Shared {
                 address: target.dial_address(),
-                head: post(target, path, headers)?,
+                head,
                 rules,
+                patience,
             }),
-        })
+        }
+    }
+
+    /// How long it is waited for answers once nothing more is to be sent.
+    pub(crate) fn patience(&self) -> Nanos {
+        self.shared.patience
     }
 }
 

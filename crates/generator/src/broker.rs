@@ -18,6 +18,7 @@ mod talk;
 use std::future::Future;
 use std::rc::Rc;
 
+use stillwell_broker::Malformed;
 use stillwell_metric::Outcome;
 use stillwell_plan::{GeneratorPlan, MessageOf, ProducerPlan};
 use stillwell_scope::Tasks;
@@ -109,6 +110,13 @@ impl Loss {
             outcome,
             is_failure: true,
         }
+    }
+}
+
+/// What a broker says makes no sense.
+impl From<Malformed> for Loss {
+    fn from(_: Malformed) -> Self {
+        Self::failure(Outcome::Malformed)
     }
 }
 

@@ -83,13 +83,20 @@ async fn push<T: Transport>(
                 None => return Ok(()),
             },
         };
-        let mut sending = match &mut feed.marks {
+        let sending = match &mut feed.marks {
             // What is stamped is of the first set, and new by its stamps.
             Some(marks) => worker.sending_marked(&set, slice, Some(marks)),
             None => worker.sending_of(&set, slice),
         };
-        if let Err(failure) = send::<T>(worker, connection, &mut sending).await {
-            let left = sending.untouched();
+        let mut under_way = UnderWay {
+            sending,
+            is_over: false,
+        };
+        let sent = send::<T>(worker, connection, &mut under_way.sending).await;
+        under_way.is_over = true;
+        if let Err(failure) = sent {
+            let left = under_way.sending.untouched();
+            drop(under_way);
             worker.settled(u64::from(left.is_none()));
             feed.left = left.map(|left| (set, left));
             return Err(failure);
@@ -99,6 +106,24 @@ async fn push<T: Transport>(
             return Ok(());
         }
         backoff.reset();
+    }
+}
+
+/// What a connection sends. Where its time is over before it is, an event of which the
+/// kernel has only a part was not sent: nobody can receive it. (On a connection that is
+/// lost it was: somebody may have received a part with its stamp, and its number is not
+/// given to another.)
+#[derive(Debug)]
+struct UnderWay<'a> {
+    sending: Sending<'a>,
+    is_over: bool,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.sending.give_up();
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 //! Unary gRPC calls over HTTP/2: a block a message, one call in flight on each
-//! connection.
+//! connection. Stamps stand in the text of messages or in the metadata of calls.
 
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
@@ -17,6 +17,7 @@ use stillwell_http::h2::{
 use stillwell_metric::Outcome;
 use stillwell_payload::BlockSet;
 use stillwell_scope::clock;
+use stillwell_stamp::HEADER;
 use stillwell_wire::{Connection, DialError, Stream as Socket, dial};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::timeout;
@@ -24,6 +25,7 @@ use tokio::time::timeout;
 use crate::backoff::Backoff;
 use crate::call::watched;
 use crate::slice::{Sending, Slice};
+use crate::stamps::Marks;
 use crate::transport::{LineError, stream_outcome};
 use crate::worker::{Wait, Worker};
 
@@ -69,18 +71,14 @@ impl Grpc {
 /// until the worker ends.
 pub(crate) async fn send(worker: Rc<Worker>, grpc: Grpc) {
     let mut backoff = Backoff::new();
-    let mut left = None;
+    let mut feed = Feed {
+        left: None,
+        marks: worker.marks(),
+    };
     let dial = || Line::open(&grpc.shared.address);
     while let Some(mut line) = worker.connect(&mut backoff, dial).await {
-        match converse(
-            &worker,
-            &grpc.shared.head,
-            &mut line,
-            &mut left,
-            &mut backoff,
-        )
-        .await
-        {
+        let head = &grpc.shared.head;
+        match converse(&worker, head, &mut line, &mut feed, &mut backoff).await {
             Parting::Ended => return,
             Parting::Agreed => {}
             Parting::Lost => {
@@ -90,6 +88,15 @@ pub(crate) async fn send(worker: Rc<Worker>, grpc: Grpc) {
             }
         }
     }
+}
+
+/// What one connection sends next, whatever becomes of the socket under it.
+#[derive(Debug)]
+struct Feed {
+    /// Taken, and not begun when the connection ended.
+    left: Option<(Rc<BlockSet>, Slice)>,
+    /// What is stamped with, if anything is.
+    marks: Option<Marks>,
 }
 
 /// How a connection came to its end.
@@ -109,11 +116,11 @@ async fn converse(
     worker: &Worker,
     head: &RequestBlock,
     line: &mut Line,
-    left: &mut Option<(Rc<BlockSet>, Slice)>,
+    feed: &mut Feed,
     backoff: &mut Backoff,
 ) -> Parting {
     loop {
-        let (set, slice) = match left.take() {
+        let (set, slice) = match feed.left.take() {
             Some(left) => left,
             None => match worker.ask_together().await {
                 Some(taken) => taken,
@@ -121,10 +128,17 @@ async fn converse(
             },
         };
         let sent = clock::now();
-        let stream = match line.client.request(head, BodyLength::Unknown) {
+        worker.mark(&set, slice, feed.marks.as_mut());
+        let marks = feed.marks.as_ref();
+        let stamp = marks.and_then(Marks::header);
+        let stamp = stamp.map(|stamp| (HEADER, stamp.as_slice()));
+        let begun = line
+            .client
+            .request_with(head, stamp.as_slice(), BodyLength::Unknown);
+        let stream = match begun {
             Ok(stream) => stream,
             Err(refused) => {
-                *left = Some((set, slice));
+                feed.left = Some((set, slice));
                 // `Busy` where the server allows no calls at all.
                 return match refused {
                     RequestRefused::Busy | RequestRefused::Failed => Parting::Lost,
@@ -132,7 +146,7 @@ async fn converse(
                 };
             }
         };
-        let mut sending = worker.sending_of(&set, slice);
+        let mut sending = worker.sending_of_marked(&set, slice, marks);
         let call = line.call(worker, stream, &mut sending);
         match timeout(TIMEOUT, call)
             .await

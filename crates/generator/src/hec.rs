@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use stillwell_http::{RequestTemplate, Target};
 use stillwell_metric::Outcome;
-use stillwell_plan::{GeneratorPlan, HecAcknowledgements, HecEncoding, PayloadFormat};
+use stillwell_plan::{
+    AcknowledgedPlan, GeneratorPlan, HecAcknowledgements, HecEncoding, PayloadFormat,
+};
 use stillwell_scope::{Tasks, Token, clock};
 use stillwell_units::{Nanos, Seed};
 use tokio::sync::Notify;
@@ -41,6 +43,8 @@ pub(crate) struct Hec {
     shared: Arc<Shared>,
     /// How often a request that was refused is sent again.
     retries: u32,
+    /// How long it is asked what became of the events once nothing more is to be sent.
+    patience: Nanos,
 }
 
 #[derive(Debug)]
@@ -99,13 +103,23 @@ impl Hec {
                 acknowledgements,
             }),
             retries: 0,
+            patience: Nanos::ZERO,
         })
     }
 
     /// The same, which sends requests again that were refused for a while or got no
     /// answer.
-    pub(crate) fn again(self, retries: u32) -> Self {
-        Self { retries, ..self }
+    pub(crate) fn acknowledged(self, asked: &AcknowledgedPlan) -> Self {
+        Self {
+            retries: asked.retries,
+            patience: asked.patience,
+            ..self
+        }
+    }
+
+    /// How long it is waited for acknowledgements once nothing more is to be sent.
+    pub(crate) const fn patience(&self) -> Nanos {
+        self.patience
     }
 
     /// Tasks of one connection.

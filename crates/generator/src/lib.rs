@@ -21,7 +21,8 @@
 //!   are built beside, so that long runs do not repeat themselves.
 //! * *Until when*: until stopped. The block under way is then written whole and
 //!   the request under way answered, if the peer does its part within
-//!   [`GRACE`]; nothing further is begun.
+//!   [`GRACE`]; nothing further is begun. What a cluster keeps for a generator is deleted
+//!   in eight times as long, or named.
 //! * *What came of it*: a refusal, a loss, a bad answer is an
 //!   [`Outcome`](stillwell_metric::Outcome) and counted, never an error.
 //!   Connections that fail are opened again, after a pause that grows from
@@ -49,6 +50,7 @@ mod file_tree;
 mod fresh;
 mod grpc;
 mod hec;
+mod kubernetes;
 mod load;
 mod log_fs;
 mod numbers;
@@ -63,7 +65,10 @@ mod trace_agent;
 mod transport;
 mod worker;
 
-pub use load::{PrepareLoadError, PreparedLoad, StartSignal, prepare_load};
+pub use kubernetes::ClusterError;
+pub use load::{
+    AnswerHeader, Feed, FeedError, PrepareLoadError, PreparedLoad, StartSignal, prepare_load,
+};
 pub use log_fs::ShowError;
 pub use prepare::{PrepareError, Prepared, prepare};
 pub use proc_fs::LayOutError;

@@ -34,10 +34,12 @@ mod http1;
 mod http2;
 mod http3;
 mod ledger;
+mod listen;
 mod pool;
 mod rest;
 mod slots;
 mod spun;
+mod supply;
 mod trace;
 mod tunnel;
 mod worker;
@@ -49,15 +51,19 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use stillwell_export::Span;
 use stillwell_metric::{LoadShard, Recorder};
 use stillwell_pacer::Share;
-use stillwell_plan::LoadPlan;
+use stillwell_plan::{LoadPace, LoadPlan};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_units::Moment;
 use stillwell_wire::tls::ClientTls;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 pub(crate) use blocks::BlockLine;
 use build::Endpoint;
 pub use build::PrepareLoadError;
+pub use listen::AnswerHeader;
+use listen::Listener;
+use supply::Handed;
+pub use supply::{Feed, FeedError};
 use trace::Tracer;
 use tunnel::Proxy;
 use worker::Setup;
@@ -72,6 +78,7 @@ pub struct PreparedLoad {
     workers: Vec<PreparedWorker>,
     start: watch::Sender<Option<Moment>>,
     spans: Option<Receiver<Span>>,
+    headers: Option<Receiver<AnswerHeader>>,
 }
 
 #[derive(Debug)]
@@ -80,6 +87,8 @@ struct PreparedWorker {
     shard: Arc<LoadShard>,
     recorders: Vec<Recorder>,
     tracer: Option<Tracer>,
+    supply: Option<mpsc::Receiver<Handed>>,
+    listener: Option<Listener>,
 }
 
 /// Says when a load that waits for it begins.
@@ -100,6 +109,7 @@ impl StartSignal {
 /// [`PrepareLoadError`] where the plan cannot be carried out.
 pub fn prepare_load(plan: LoadPlan) -> Result<PreparedLoad, PrepareLoadError> {
     plan.check()?;
+    let plan = Arc::new(plan);
     let endpoints = build::endpoints(&plan)?;
     let tls = build::tls(&plan)?;
     let proxy = plan.tunnel.as_ref().map(Proxy::new).transpose();
@@ -109,6 +119,9 @@ pub fn prepare_load(plan: LoadPlan) -> Result<PreparedLoad, PrepareLoadError> {
     let exports = trace.is_some_and(|trace| trace.export.is_some());
     let queue = exports.then(|| sync_channel(trace::SPANS_WAITING_MAX));
     let (sender, spans) = queue.unzip();
+    let listens = !telemetry.headers.is_empty();
+    let queue = listens.then(|| sync_channel(listen::HEADERS_WAITING_MAX));
+    let (heard, headers) = queue.unzip();
     let workers = (0..).zip(Share::all(u32::from(plan.workers)));
     let workers = workers.map(|(worker, share)| {
         let (shard, recorders) = LoadShard::pair();
@@ -117,12 +130,15 @@ pub fn prepare_load(plan: LoadPlan) -> Result<PreparedLoad, PrepareLoadError> {
             shard: Arc::new(shard),
             recorders,
             tracer: trace.map(|it| Tracer::new(it, telemetry.run, worker, sender.clone())),
+            supply: None,
+            listener: heard.as_ref().map(|heard| Listener::new(&plan, heard)),
         }
     });
     Ok(PreparedLoad {
         workers: workers.collect(),
         spans,
-        plan: Arc::new(plan),
+        headers,
+        plan: Arc::clone(&plan),
         endpoints: endpoints.into(),
         tls,
         proxy,
@@ -143,6 +159,32 @@ impl PreparedLoad {
     #[must_use]
     pub const fn take_spans(&mut self) -> Option<Receiver<Span>> {
         self.spans.take()
+    }
+
+    /// The other end of the queue of headers of answers, where any are to be told; once.
+    /// It ends when the last worker has.
+    #[must_use]
+    pub const fn take_headers(&mut self) -> Option<Receiver<AnswerHeader>> {
+        self.headers.take()
+    }
+
+    /// Has requests come from elsewhere while the load goes on, in place of those of the
+    /// plan, through one feed for each worker. On each at most `waiting_max` wait. A
+    /// worker that has none when one is due waits for it; once its feed is dropped and
+    /// all that came was sent, it ends.
+    ///
+    /// # Errors
+    /// [`PrepareLoadError::Unscheduled`] where the load has no schedule.
+    pub fn feeds(&mut self, waiting_max: usize) -> Result<Vec<Feed>, PrepareLoadError> {
+        if matches!(self.plan.pace, LoadPace::Closed) {
+            return Err(PrepareLoadError::Unscheduled);
+        }
+        let feed = |worker: &mut PreparedWorker| {
+            let (feed, queue) = Feed::new(&self.plan, &worker.shard, waiting_max);
+            worker.supply = Some(queue);
+            feed
+        };
+        Ok(self.workers.iter_mut().map(feed).collect())
     }
 
     /// Starts the workers as threads `load-0` and on, each at its place, the
@@ -173,6 +215,8 @@ impl PreparedLoad {
                 start: self.start.subscribe(),
                 stop: stop.clone(),
                 tracer: prepared.tracer,
+                supply: prepared.supply,
+                listener: prepared.listener,
             };
             let name = format!("load-{index}");
             scope.worker(place.unwrap_or_default(), &name, move |token| {

@@ -9,13 +9,17 @@ use stillwell_http::{HeadError, TargetError};
 use stillwell_metric::{Cell, GeneratorShard, Labels, LogFsShard, Recorder};
 use stillwell_pacer::{Schedule, Share, TimeAccount, Turns};
 use stillwell_payload::{BlockSet, BuildError, Seeds, SlotUse, Sources};
-use stillwell_plan::{GeneratorPlan, LoadProtocol, RatePlan, RateUnit, StampPlan, TransportPlan};
+use stillwell_plan::{
+    GeneratorPlan, LoadProtocol, RatePlan, RateUnit, StampForm, StampPlan, TransportPlan,
+};
+use stillwell_scope::clock::FixedWall;
 use stillwell_scope::{Place, Scope, Token, clock};
 use stillwell_stamp::{RunMark, StreamId};
 use stillwell_units::{ByteSize, Moment};
 use stillwell_wire::tls::TlsError;
 
 use crate::fresh::{self, Recipe, Sets};
+use crate::kubernetes::ClusterError;
 use crate::log_fs::{LogFs, ShowError};
 use crate::proc_fs::LayOutError;
 use crate::process_tree::ProgramMissing;
@@ -52,6 +56,8 @@ struct PreparedStamps {
     orders: u32,
     /// One for each stream.
     counts: Arc<[Cell]>,
+    /// What times before events are told by.
+    wall: FixedWall,
 }
 
 #[derive(Debug)]
@@ -151,6 +157,14 @@ pub enum PrepareError {
         /// What of it, and why not.
         source: LayOutError,
     },
+    /// It is not known how to reach its cluster.
+    #[error("find the cluster of generator `{id}`")]
+    Cluster {
+        /// The generator.
+        id: String,
+        /// Why not, and what to do.
+        source: ClusterError,
+    },
     /// The requests' head would not arrive as it was given.
     #[error("write the request head of generator `{id}`")]
     Head {
@@ -183,12 +197,14 @@ pub fn prepare<'s>(
         },
         LineError::Program(source) => PrepareError::Program { id: id(), source },
         LineError::LayOut(source) => PrepareError::LayOut { id: id(), source },
+        LineError::Cluster(source) => PrepareError::Cluster { id: id(), source },
     })?;
     let is_mounted = LogFs::wanted(plan);
     if is_mounted && plan.rate.is_max() {
         return Err(PrepareError::Unpaced { id: id() });
     }
-    if plan.stamps.is_some() && (is_mounted || !carries_stamps(&plan.transport)) {
+    let carries = |stamps: StampPlan| !is_mounted && carries_stamps(&plan.transport, stamps.form);
+    if plan.stamps.is_some_and(|stamps| !carries(stamps)) {
         let transport = plan.transport.name();
         return Err(PrepareError::Unstampable {
             id: id(),
@@ -231,6 +247,7 @@ pub fn prepare<'s>(
             counts: std::iter::repeat_with(Cell::default)
                 .take(streams)
                 .collect(),
+            wall: FixedWall::now(),
         }),
     })
 }
@@ -239,30 +256,33 @@ pub fn prepare<'s>(
 /// may be requests at once.
 fn orders(transport: &TransportPlan) -> u32 {
     match transport {
-        TransportPlan::Http { exchange, .. } if exchange.protocol == LoadProtocol::Http2 => {
+        TransportPlan::Http { exchange, .. } if exchange.protocol != LoadProtocol::Http1 => {
             exchange.streams.max(1)
         }
         _ => 1,
     }
 }
 
-/// Whether what goes over `transport` can be marked on its way.
-const fn carries_stamps(transport: &TransportPlan) -> bool {
-    matches!(
-        transport,
+/// Whether what goes over `transport` can be marked on its way in that form.
+const fn carries_stamps(transport: &TransportPlan, form: StampForm) -> bool {
+    match transport {
         TransportPlan::Tcp { .. }
-            | TransportPlan::Udp { .. }
-            | TransportPlan::UnixStream { .. }
-            | TransportPlan::UnixDatagram { .. }
-            | TransportPlan::Http { .. }
-            | TransportPlan::Acknowledged(_)
-            | TransportPlan::Files { .. }
-            | TransportPlan::PassthruFile { .. }
-            | TransportPlan::Tls { .. }
-            | TransportPlan::Kafka(_)
-            | TransportPlan::Nats(_)
-            | TransportPlan::Amqp(_)
-    )
+        | TransportPlan::Udp { .. }
+        | TransportPlan::UnixStream { .. }
+        | TransportPlan::UnixDatagram { .. }
+        | TransportPlan::Tls { .. } => !matches!(form, StampForm::Header),
+        TransportPlan::Http { .. } | TransportPlan::Grpc { .. } => {
+            !matches!(form, StampForm::Prefix(_))
+        }
+        TransportPlan::SplunkHec { .. }
+        | TransportPlan::Acknowledged(_)
+        | TransportPlan::Files { .. }
+        | TransportPlan::PassthruFile { .. }
+        | TransportPlan::Kafka(_)
+        | TransportPlan::Nats(_)
+        | TransportPlan::Amqp(_) => form.is_text(),
+        _ => false,
+    }
 }
 
 impl Prepared {
@@ -355,10 +375,12 @@ impl Prepared {
     }
 
     /// How many stamped events of each of its streams were begun, if events are
-    /// stamped. Each connection has a stream, over HTTP/2 one for each request at once.
+    /// stamped so that an account can be kept of them. Each connection has a stream,
+    /// over HTTP/2 and HTTP/3 one for each request at once.
     #[must_use]
     pub fn streams(&self) -> Option<Arc<[Cell]>> {
-        let stamps = self.stamps.as_ref()?;
+        let stamps = self.stamps.as_ref();
+        let stamps = stamps.filter(|stamps| stamps.plan.form.prefix().is_none())?;
         Some(Arc::clone(&stamps.counts))
     }
 
@@ -459,7 +481,8 @@ impl PreparedStamps {
                 index: index as usize,
             })
         });
-        Stamping::new(&self.plan, self.run, unit, set, streams.collect())
+        let streams = (streams.collect(), self.wall);
+        Stamping::new(&self.plan, self.run, unit, set, streams)
     }
 }
 
@@ -470,9 +493,10 @@ impl PreparedWorker {
             own: plan.seed.derive("worker", u64::from(share.index())),
             common: plan.seed,
         };
-        let slots = match plan.stamps {
-            Some(_) => SlotUse::Every,
-            None => SlotUse::None,
+        let slots = match plan.stamps.map(|stamps| stamps.form) {
+            Some(StampForm::Text) => SlotUse::Every,
+            Some(StampForm::Prefix(framing)) => SlotUse::Before(framing),
+            Some(StampForm::Header) | None => SlotUse::None,
         };
         let set = BlockSet::build_with(&plan.payload, cache, seed, sources, slots);
         let set = set.map_err(|source| PrepareError::Payload {

@@ -10,7 +10,7 @@ use stillwell_payload::{Block, BlockSet};
 use stillwell_plan::RateUnit;
 use stillwell_units::Moment;
 
-use crate::stamps::{Begun, between};
+use crate::stamps::{Begun, Outgoing, StampText, between};
 
 /// The blocks `first` to `last` - 1 of a set, due together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -110,6 +110,8 @@ pub(crate) struct Sending<'a> {
     run: Block<'a>,
     /// What leaves: the run, or a copy of it with stamps.
     bytes: &'a [u8],
+    /// What stands in the header of its request, if it is stamped there.
+    header: Option<&'a StampText>,
     /// Where the events that were begun are counted, if they are.
     begun: Option<Begun<'a>>,
     written: usize,
@@ -132,6 +134,7 @@ impl<'a> Sending<'a> {
             slice,
             run,
             bytes: run.bytes,
+            header: None,
             begun: None,
             written: 0,
             events: 0,
@@ -139,14 +142,21 @@ impl<'a> Sending<'a> {
         }
     }
 
-    /// The same, of which `bytes`, a marked copy, leave in place of the blocks.
-    pub(crate) fn marked(self, (bytes, begun): (&'a [u8], Begun<'a>)) -> Self {
+    /// The same, marked: a copy leaves in place of the blocks, or a header before them.
+    pub(crate) fn marked(self, outgoing: Outgoing<'a>) -> Self {
+        let bytes = outgoing.copy.unwrap_or(self.bytes);
         debug_assert_eq!(bytes.len(), self.bytes.len(), "a copy is as long");
         Self {
             bytes,
-            begun: Some(begun),
+            header: outgoing.header,
+            begun: Some(outgoing.begun),
             ..self
         }
+    }
+
+    /// What stands in the header of its request, if it is stamped there.
+    pub(crate) const fn header(&self) -> Option<&'a StampText> {
+        self.header
     }
 
     /// What is still to be written; empty once all is.
@@ -186,6 +196,14 @@ impl<'a> Sending<'a> {
             RateUnit::Events => new_events,
             RateUnit::Blocks => new_blocks,
         });
+    }
+
+    /// Nobody will write the rest, here or elsewhere: an event that is not whole was not
+    /// sent.
+    pub(crate) fn give_up(&self) {
+        if let Some(begun) = &self.begun {
+            begun.set(self.events);
+        }
     }
 
     /// Leaves out every block of which nothing has been written yet.

@@ -2,7 +2,8 @@
 //!
 //! Each connection sends a stream of its own, for only there is an order. What it
 //! sends is copied, and the copy marked: blocks themselves never change, and are
-//! sent again and again.
+//! sent again and again. Where a stamp stands in a header nothing is copied, and what
+//! is numbered are requests.
 
 #[cfg(test)]
 mod tests;
@@ -12,8 +13,9 @@ use std::sync::Arc;
 
 use stillwell_metric::Cell;
 use stillwell_payload::BlockSet;
-use stillwell_plan::{RateUnit, StampPlan};
-use stillwell_stamp::{RunMark, STAMP_WIDTH, Span, Stamper, StreamId, Times};
+use stillwell_plan::{RateUnit, StampForm, StampPlan};
+use stillwell_scope::clock::FixedWall;
+use stillwell_stamp::{RunMark, STAMP_WIDTH, Span, Stamper, StreamId, Times, prefix};
 use stillwell_units::{Moment, Nanos};
 
 use crate::slice::{Slice, units};
@@ -23,10 +25,14 @@ use crate::slice::{Slice, units};
 pub(crate) struct Stamping {
     /// One event in so many.
     every: u64,
+    form: StampForm,
     run: RunMark,
     unit: RateUnit,
-    /// What the stamp of each event of the set vouches for.
+    /// What the stamp of each event of the set vouches for; in headers that of each
+    /// block.
     spans: Vec<Span>,
+    /// What times before events are told by.
+    wall: FixedWall,
     /// How many stamped events of each of the worker's streams were begun.
     streams: Vec<Stream>,
     /// How many of these streams have a connection.
@@ -49,13 +55,19 @@ impl Stamping {
         run: RunMark,
         unit: RateUnit,
         set: &BlockSet,
-        streams: Vec<Stream>,
+        (streams, wall): (Vec<Stream>, FixedWall),
     ) -> Self {
         Self {
             every: u64::from(plan.every.max(1)),
+            form: plan.form,
             run,
             unit,
-            spans: spans(set),
+            spans: match plan.form {
+                StampForm::Text => spans(set),
+                StampForm::Header => block_spans(set),
+                StampForm::Prefix(_) => Vec::new(),
+            },
+            wall,
             streams,
             given: cell::Cell::new(0),
         }
@@ -74,22 +86,49 @@ impl Stamping {
             filled_from: 0,
             filled_until: 0,
             bytes: Vec::new(),
+            header: None,
         })
     }
+
+    /// Of so many events that were begun, how many were numbered: a request is one,
+    /// whatever is in it.
+    const fn numbered(&self, events: u64) -> u64 {
+        match self.form {
+            StampForm::Header if events > 1 => 1,
+            _ => events,
+        }
+    }
 }
+
+/// A stamp, written out.
+pub(crate) type StampText = [u8; STAMP_WIDTH];
 
 /// The marks of one connection, whatever becomes of the socket under it.
 #[derive(Debug)]
 pub(crate) struct Marks {
     stamper: Stamper,
     stream: Stream,
-    /// Events of the stream that were begun, stamped or not.
+    /// Events of the stream that were begun, stamped or not; requests where stamps
+    /// stand in headers.
     begun: cell::Cell<u64>,
     /// What of the stream was begun before `bytes`, and will be once they are sent.
     filled_from: u64,
     filled_until: u64,
     /// What is sent next; its room is used again.
     bytes: Vec<u8>,
+    /// The stamp of the request that is sent next, if it has one in a header.
+    header: Option<StampText>,
+}
+
+/// What was marked last, on its way out.
+#[derive(Debug)]
+pub(crate) struct Outgoing<'m> {
+    /// The marked copy; `None` where what is sent stays as it is.
+    pub(crate) copy: Option<&'m [u8]>,
+    /// What stands in the header of its request, if anything.
+    pub(crate) header: Option<&'m StampText>,
+    /// Where it is kept how much of it was begun.
+    pub(crate) begun: Begun<'m>,
 }
 
 /// When a slice is sent, in clock time.
@@ -113,13 +152,22 @@ impl Marks {
         slice: Slice,
         times: SliceTimes,
     ) {
+        let events = set.run(slice.first, slice.last).counts().events;
+        self.filled_from = self.begun.get();
+        self.filled_until = self.filled_from + stamping.numbered(events);
+        match stamping.form {
+            StampForm::Text => self.fill_texts(stamping, set, slice, times),
+            StampForm::Header => self.fill_header(stamping, slice, times),
+            StampForm::Prefix(_) => self.fill_times(stamping, set, slice, times),
+        }
+    }
+
+    fn fill_texts(&mut self, stamping: &Stamping, set: &BlockSet, slice: Slice, times: SliceTimes) {
         let run = set.run(slice.first, slice.last);
         self.bytes.clear();
         self.bytes.extend_from_slice(run.bytes);
         let spans = &stamping.spans[first_event(set, slice.first)..];
         let every = stamping.every;
-        self.filled_from = self.begun.get();
-        self.filled_until = self.filled_from + run.counts().events;
         let first = self.begun.get().div_ceil(every);
         let skipped = as_index(first * every - self.begun.get());
         let mut blocks = Blocks::new(set, slice, stamping.unit, times);
@@ -131,6 +179,39 @@ impl Marks {
                 self.stamper.write(token, sequence, times, spans[event]);
             }
         }
+    }
+
+    /// Writes the intended time of each event into the room before it.
+    fn fill_times(&mut self, stamping: &Stamping, set: &BlockSet, slice: Slice, times: SliceTimes) {
+        let run = set.run(slice.first, slice.last);
+        self.bytes.clear();
+        self.bytes.extend_from_slice(run.bytes);
+        let mut blocks = Blocks::new(set, slice, stamping.unit, times);
+        for (event, slot) in run.slots().enumerate() {
+            let intended = stamping.wall.at(blocks.intended_of(event));
+            if let Some(room) = self.bytes[slot.offset..].first_chunk_mut() {
+                *room = prefix::write(intended);
+            }
+        }
+    }
+
+    /// Writes the stamp of a request whose body is the first block of `slice`, unless
+    /// it is one that has none.
+    fn fill_header(&mut self, stamping: &Stamping, slice: Slice, times: SliceTimes) {
+        let number = self.begun.get();
+        self.header = None;
+        if number.is_multiple_of(stamping.every) {
+            let token = self.header.insert([0; STAMP_WIDTH]);
+            let times = Times::new(times.first, times.sent);
+            let span = stamping.spans[slice.first];
+            let sequence = number / stamping.every;
+            self.stamper.write(token, sequence, times, span);
+        }
+    }
+
+    /// What stands in the header of the request that was marked last, if anything.
+    pub(crate) const fn header(&self) -> Option<&StampText> {
+        self.header.as_ref()
     }
 
     /// The copy that was marked last, to be sent once more: all of its events are
@@ -145,20 +226,25 @@ impl Marks {
     /// Only so many events of the copy that was marked last were begun: the others
     /// never left, and give their numbers to the next.
     pub(crate) fn take_back(&self, stamping: &Stamping, events: u64) {
-        let begun = (self.filled_from + events).min(self.begun.get());
+        let begun = self.filled_from + stamping.numbered(events);
+        let begun = begun.min(self.begun.get());
         self.begun.set(begun);
         self.stream.counts[self.stream.index].set(begun.div_ceil(stamping.every));
     }
 
-    /// The marked copy, and where it is kept how much of it was begun.
-    pub(crate) fn outgoing<'m>(&'m self, stamping: &'m Stamping) -> (&'m [u8], Begun<'m>) {
+    /// What was marked last, on its way out.
+    pub(crate) fn outgoing<'m>(&'m self, stamping: &'m Stamping) -> Outgoing<'m> {
         let begun = Begun {
             events: &self.begun,
             before: self.begun.get(),
-            every: stamping.every,
+            stamping,
             sent: &self.stream.counts[self.stream.index],
         };
-        (&self.bytes, begun)
+        Outgoing {
+            copy: (stamping.form != StampForm::Header).then_some(self.bytes.as_slice()),
+            header: self.header(),
+            begun,
+        }
     }
 }
 
@@ -167,16 +253,16 @@ impl Marks {
 pub(crate) struct Begun<'m> {
     events: &'m cell::Cell<u64>,
     before: u64,
-    every: u64,
+    stamping: &'m Stamping,
     sent: &'m Cell,
 }
 
 impl Begun<'_> {
     /// So many events of the slice were begun.
     pub(crate) fn set(&self, events: u64) {
-        let begun = self.before + events;
+        let begun = self.before + self.stamping.numbered(events);
         self.events.set(begun);
-        self.sent.set(begun.div_ceil(self.every));
+        self.sent.set(begun.div_ceil(self.stamping.every));
     }
 }
 
@@ -192,6 +278,7 @@ struct Blocks<'s> {
     /// The block under way, and the first event behind it.
     block: usize,
     end: usize,
+    intended: Moment,
     current: Times,
 }
 
@@ -205,6 +292,7 @@ impl<'s> Blocks<'s> {
             units: units(set, slice.first, slice.last - 1, unit),
             block: slice.first,
             end: events(set, slice.first, slice.first + 1),
+            intended: times.first,
             current: Times::new(times.first, times.sent),
         }
     }
@@ -217,6 +305,14 @@ impl<'s> Blocks<'s> {
         self.current
     }
 
+    #[inline]
+    fn intended_of(&mut self, event: usize) -> Moment {
+        if event >= self.end {
+            self.advance(event);
+        }
+        self.intended
+    }
+
     fn advance(&mut self, event: usize) {
         while event >= self.end && self.block + 1 < self.slice.last {
             self.block += 1;
@@ -224,8 +320,8 @@ impl<'s> Blocks<'s> {
         }
         let before = units(self.set, self.slice.first, self.block, self.unit);
         let times = self.times;
-        let intended = between(times.first, times.last, before, self.units);
-        self.current = Times::new(intended, times.sent);
+        self.intended = between(times.first, times.last, before, self.units);
+        self.current = Times::new(self.intended, times.sent);
     }
 }
 
@@ -246,6 +342,12 @@ fn events(set: &BlockSet, first: usize, last: usize) -> usize {
 
 fn as_index(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// What a stamp before each block vouches for: as much of it as it can.
+fn block_spans(set: &BlockSet) -> Vec<Span> {
+    let blocks = (0..set.len()).map(|index| set.block(index));
+    blocks.map(|block| Span::of(block.bytes)).collect()
 }
 
 /// What the stamps of all events vouch for: the text behind each, up to where it

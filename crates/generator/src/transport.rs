@@ -16,6 +16,7 @@ use stillwell_http::{HeadError, TargetError};
 use stillwell_metric::Outcome;
 use stillwell_plan::{AcknowledgedBy, GeneratorPlan, TransportPlan};
 use stillwell_scope::Tasks;
+use stillwell_units::Nanos;
 use stillwell_wire::DialError;
 use stillwell_wire::tls::TlsError;
 
@@ -27,12 +28,13 @@ use crate::exchange;
 use crate::file_tree::{self, FileTree};
 use crate::grpc::{self, Grpc};
 use crate::hec::Hec;
+use crate::kubernetes::{self, ClusterError, ObjectsToBe};
 use crate::load::BlockLine;
 use crate::proc_fs::{self, LayOutError, ProcFs};
 use crate::process_tree::{self, ProcessTree, ProgramMissing};
 use crate::round_trip::{self, RoundTrip};
 use crate::trace_agent;
-use crate::worker::Worker;
+use crate::worker::{GRACE, Worker};
 pub use files::FileControl;
 use files::Files;
 use passthru_file::PassthruFile;
@@ -97,6 +99,7 @@ pub(crate) enum Line {
     ProcessTree(Box<ProcessTree>),
     ProcFs(ProcFs),
     Container(Box<ContainersToBe>),
+    Kubernetes(Box<ObjectsToBe>),
     Kafka(Producer<Kafka>),
     Nats(Producer<Nats>),
     Amqp(Producer<Amqp>),
@@ -115,6 +118,8 @@ pub(crate) enum LineError {
     Program(#[from] ProgramMissing),
     #[error(transparent)]
     LayOut(#[from] LayOutError),
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
 }
 
 impl Line {
@@ -135,12 +140,10 @@ impl Line {
                 acknowledgements,
             } => Self::SplunkHec(Hec::new(plan, url, token, *acknowledgements)?),
             TransportPlan::Acknowledged(asked) => match &asked.by {
-                AcknowledgedBy::Status { headers } => {
-                    Self::Posts(Posts::new(&asked.url, headers, asked.retries)?)
-                }
+                AcknowledgedBy::Status { headers } => Self::Posts(Posts::new(asked, headers)?),
                 AcknowledgedBy::SplunkHec { token, questions } => {
                     let hec = Hec::new(plan, &asked.url, token, Some(*questions))?;
-                    Self::SplunkHec(hec.again(asked.retries))
+                    Self::SplunkHec(hec.acknowledged(asked))
                 }
             },
             TransportPlan::Grpc { url } => Self::Grpc(Grpc::new(url)?),
@@ -172,6 +175,9 @@ impl Line {
             TransportPlan::Container(containers) => {
                 Self::Container(Box::new(ContainersToBe::new(containers, &plan.id)))
             }
+            TransportPlan::Kubernetes(objects) => {
+                Self::Kubernetes(Box::new(ObjectsToBe::new(objects, &plan.id)?))
+            }
             TransportPlan::Kafka(to) => Self::Kafka(Producer::new(plan, Kafka::new(to)?)),
             TransportPlan::Nats(to) => Self::Nats(Producer::new(plan, Nats::new(to)?)),
             TransportPlan::Amqp(to) => Self::Amqp(Producer::new(plan, Amqp::new(to)?)),
@@ -191,6 +197,25 @@ impl Line {
         matches!(self, Self::Kafka(_) | Self::Nats(_) | Self::Amqp(_))
     }
 
+    /// How long what was begun may take to end after a stop.
+    pub(crate) fn grace(&self) -> Nanos {
+        let patience = match self {
+            Self::Posts(posts) => posts.patience(),
+            Self::SplunkHec(hec) => hec.patience(),
+            _ => Nanos::ZERO,
+        };
+        patience.max(self.grace_at_the_end())
+    }
+
+    /// The same after the end of everything, where nobody else waits for it.
+    pub(crate) const fn grace_at_the_end(&self) -> Nanos {
+        match self {
+            // What is not deleted by then stays in the cluster.
+            Self::Kubernetes(_) => kubernetes::GRACE,
+            _ => GRACE,
+        }
+    }
+
     /// Tasks of so many connections at most.
     pub(crate) fn tasks_of(&self, connections: u16) -> usize {
         let connections = usize::from(connections);
@@ -199,6 +224,7 @@ impl Line {
             // And the one that says when.
             Self::Http(_) => connections + 1,
             Self::Container(containers) => usize::try_from(containers.count()).unwrap_or(1),
+            Self::Kubernetes(objects) => objects.count(),
             _ => connections,
         }
     }
@@ -246,6 +272,7 @@ impl Line {
                     tasks.spawn(container::churn(Rc::clone(worker), containers.clone()));
                 }
             }
+            Self::Kubernetes(objects) => objects.open(worker, tasks),
             Self::Kafka(producer) => producer.open(worker, connections, tasks),
             Self::Nats(producer) => producer.open(worker, connections, tasks),
             Self::Amqp(producer) => producer.open(worker, connections, tasks),

@@ -1,5 +1,6 @@
 //! One worker: its connections, and what they share.
 
+mod left;
 mod state;
 
 use std::cell::{Cell, RefCell};
@@ -23,10 +24,12 @@ use crate::fresh::{Sets, Walk};
 use crate::slice::{Most, Sending, Slice};
 use crate::stamps::{Marks, SliceTimes, Stamping};
 use crate::transport::Line;
+use left::Left;
 use state::Next;
 pub(crate) use state::{State, Wait};
 
-/// How long what was begun may take to end after a stop.
+/// How long what was begun may take to end after a stop, unless its plan has more
+/// patience; and after the end of its scope in any case.
 pub const GRACE: Nanos = Nanos::SECOND;
 
 /// How often a worker that waits brings its shard up to date.
@@ -55,6 +58,11 @@ pub(crate) struct Worker {
     reserved: bool,
     pub(crate) takes_turns: bool,
     end: Token,
+    /// Cancelled once it cannot go on.
+    failed: Token,
+    failure: RefCell<Option<PartError>>,
+    /// What others keep for it.
+    left: RefCell<Left>,
 }
 
 /// Runs a worker until `scope` or `stop` is cancelled; cancels `sent_all` once
@@ -79,7 +87,11 @@ pub(crate) async fn run(
         takes_turns: state.turns.is_some(),
         state: RefCell::new(state),
         end: Token::new(),
+        failed: Token::new(),
+        failure: RefCell::new(None),
+        left: RefCell::default(),
     });
+    let (grace, grace_at_the_end) = (line.grace(), line.grace_at_the_end());
     let mut tasks = Tasks::new(line.tasks_of(connections));
     line.open(&worker, connections, &mut tasks);
     loop {
@@ -89,6 +101,7 @@ pub(crate) async fn run(
             biased;
             () = scope.cancelled() => true,
             () = stop.cancelled() => true,
+            () = worker.failed.cancelled() => true,
             () = sleep(BEAT.as_duration()) => false,
         };
         let now = clock::now();
@@ -107,7 +120,8 @@ pub(crate) async fn run(
     worker.state.borrow_mut().suspend(Wait::Other, clock::now());
     tokio::select! {
         () = tasks.all_ended() => {}
-        () = sleep(GRACE.as_duration()) => {}
+        () = sleep(grace.as_duration()) => {}
+        () = after_the_end(&scope, grace_at_the_end) => {}
     }
     // What has not ended by now is cut; all that was written is counted.
     drop(tasks);
@@ -116,7 +130,14 @@ pub(crate) async fn run(
     state.resume(Wait::Other, now);
     state.publish(now);
     state.flush();
-    Ok(())
+    let failure = worker.failure.take();
+    worker.left.take().at_the_end(failure)
+}
+
+/// Waits until nobody has time for what was begun any more.
+async fn after_the_end(scope: &Token, grace: Nanos) {
+    scope.cancelled().await;
+    sleep(grace.as_duration()).await;
 }
 
 impl Worker {
@@ -214,6 +235,26 @@ impl Worker {
         self.reserved
     }
 
+    /// It cannot go on, and ends; the first reason counts.
+    pub(crate) fn fail(&self, reason: impl Into<PartError>) {
+        self.failure
+            .borrow_mut()
+            .get_or_insert_with(|| reason.into());
+        // Before the tasks run again, which would begin anew.
+        self.end.cancel();
+        self.failed.cancel();
+    }
+
+    /// Others keep `what` for it, which is taken away by `remedy`, because of `why`.
+    pub(crate) fn left(&self, what: &str, remedy: &str, why: &str) {
+        self.left.borrow_mut().keep(what, remedy, why);
+    }
+
+    /// They keep it no longer.
+    pub(crate) fn not_left(&self, what: &str) {
+        self.left.borrow_mut().drop(what);
+    }
+
     /// Whether nothing new is to be begun.
     pub(crate) fn is_ending(&self) -> bool {
         self.end.is_cancelled()
@@ -247,11 +288,16 @@ impl Worker {
         &'a self,
         set: &'a BlockSet,
         slice: Slice,
-        marks: Option<&'a mut Marks>,
+        mut marks: Option<&'a mut Marks>,
     ) -> Sending<'a> {
-        let sending = self.sending_of(set, slice);
+        self.mark(set, slice, marks.as_deref_mut());
+        self.sending_of_marked(set, slice, marks.map(|marks| &*marks))
+    }
+
+    /// Marks `slice`, which is to leave next, with `marks` if there are any.
+    pub(crate) fn mark(&self, set: &BlockSet, slice: Slice, marks: Option<&mut Marks>) {
         let Some((stamping, marks)) = self.stamping.as_ref().zip(marks) else {
-            return sending;
+            return;
         };
         let state = self.state.borrow();
         let times = SliceTimes {
@@ -260,7 +306,20 @@ impl Worker {
             sent: clock::now(),
         };
         marks.fill(stamping, set, slice, times);
-        sending.marked(marks.outgoing(stamping))
+    }
+
+    /// `slice` on its way out, which was marked with `marks` if there are any.
+    pub(crate) fn sending_of_marked<'a>(
+        &'a self,
+        set: &'a BlockSet,
+        slice: Slice,
+        marks: Option<&'a Marks>,
+    ) -> Sending<'a> {
+        let sending = self.sending_of(set, slice);
+        match self.stamping.as_ref().zip(marks) {
+            Some((stamping, marks)) => sending.marked(marks.outgoing(stamping)),
+            None => sending,
+        }
     }
 
     /// A request begins whose bytes are not the payload's.

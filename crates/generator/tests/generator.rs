@@ -20,6 +20,8 @@ mod grpc;
 mod hec;
 #[path = "generator/http.rs"]
 mod http;
+#[path = "generator/kubernetes.rs"]
+mod kubernetes;
 #[path = "generator/log_fs.rs"]
 mod log_fs;
 #[path = "generator/prepare.rs"]

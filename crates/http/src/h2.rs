@@ -67,6 +67,7 @@ pub(crate) mod head;
 pub mod hpack;
 mod limits;
 mod output;
+pub(crate) mod section;
 mod sections;
 mod server;
 mod side;

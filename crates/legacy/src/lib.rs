@@ -11,6 +11,7 @@
 //! * [`lint`]: old spellings in both, and today's;
 //! * [`smp`]: `experiment.yaml` and `config.yaml` of SMP cases;
 //! * [`tremor`]: the keys of its `bench` connector;
+//! * [`kubernetes`], [`kubeconfig`]: manifests, and where a cluster is;
 //! * [`results`]: what others measured: Nighthawk and fortio JSON, and columns.
 //!
 //! The native formats of the configuration door stand on the same reader, so
@@ -20,6 +21,8 @@ pub mod code;
 mod command;
 mod diagnostic;
 pub mod harness;
+pub mod kubeconfig;
+pub mod kubernetes;
 pub mod lading;
 pub mod lint;
 mod network;

@@ -107,7 +107,8 @@ pub fn ready_probe_of(generators: &[GeneratorPlan]) -> ReadyProbe {
         | TransportPlan::FileTree(_)
         | TransportPlan::ProcessTree(_)
         | TransportPlan::ProcFs(_)
-        | TransportPlan::Container(_) => None,
+        | TransportPlan::Container(_)
+        | TransportPlan::Kubernetes(_) => None,
     };
     generators.iter().find_map(probe).unwrap_or({
         if generators.is_empty() {

@@ -155,7 +155,8 @@ fn target_place(transport: &TransportPlan) -> Option<(&'static str, String)> {
         | TransportPlan::FileTree(_)
         | TransportPlan::ProcessTree(_)
         | TransportPlan::ProcFs(_)
-        | TransportPlan::Container(_) => return None,
+        | TransportPlan::Container(_)
+        | TransportPlan::Kubernetes(_) => return None,
     })
 }
 

@@ -146,6 +146,7 @@ catalogue! {
     // The subject, where steps of the timeline restart it.
     SUBJECT_RESTARTS = "subject_restarts", Count, Counter, "How often the subject was ended by a step of the timeline and was ready again.";
     SUBJECT_RECOVERY = "subject_recovery", Nanoseconds, Gauge, "Longest time from the step that ended the subject to its readiness.";
+    SUBJECT_REDELIVERY = "subject_redelivery", Nanoseconds, Gauge, "Longest time from that step to an arrival at a sink after readiness.";
     // Sinks, labelled component=sink, component_name, id, worker.
     BYTES_RECEIVED = "bytes_received", Bytes, Counter, "Payload bytes that sinks received, as they came over the wire.";
     TOTAL_BYTES_RECEIVED = "total_bytes_received", Bytes, Counter, "Payload bytes that all sinks received.";
@@ -171,7 +172,9 @@ catalogue! {
     EVENTS_UNVERIFIABLE = "events_unverifiable", Count, Counter, "Arrivals of stamped events whose text came in pieces or in another form.";
     STAMPS_BROKEN = "stamps_broken", Count, Counter, "Beginnings of stamps that were none: cut off or changed.";
     STAMPS_FOREIGN = "stamps_foreign", Count, Counter, "Stamps of other runs, or of no generator of this one.";
-    EVENT_LATENCY = "event_latency", Nanoseconds, Histogram, "First arrival of a stamped event less its intended time.";
+    EVENT_LATENCY = "event_latency", Nanoseconds, Histogram, "First arrival of a stamped event less its intended or prefixed time.";
+    PREFIXES_READ = "prefixes_read", Count, Counter, "Times that stood before events and were believed, labelled as the sink.";
+    PREFIXES_IMPLAUSIBLE = "prefixes_implausible", Count, Counter, "What stood before events and cannot be a time, or was cut off.";
     EVENT_TRANSIT = "event_transit", Nanoseconds, Histogram, "First arrival of a stamped event less its sent time.";
     // File systems of ours: growing logs, labelled as their generator and, from fs_read to fs_release, group_id; disks,
     // labelled component=disk, id.

@@ -37,7 +37,7 @@ pub use hdrhistogram::Histogram;
 pub use lading::{CPU_MILLICORES, PHASE_MARKER, lading_series, lading_value};
 pub use load::{
     CallCells, CallEnd, CallMessages, CounterError, HandshakePart, HandshakeTally, LoadCounter,
-    LoadShard, LoadTime, SizeCells, Sizes,
+    LoadShard, LoadTime, Remedy, SizeCells, Sizes, SourceCells, SourceCount, TlsWish, Trouble,
 };
 pub use outcome::Outcome;
 pub use packed::PackedHistogram;

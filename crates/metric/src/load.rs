@@ -4,6 +4,8 @@ mod calls;
 mod counter;
 mod handshakes;
 mod sizes;
+mod source;
+mod trouble;
 
 use std::sync::OnceLock;
 
@@ -15,6 +17,8 @@ pub use calls::{CallCells, CallEnd, CallMessages};
 pub use counter::{CounterError, LoadCounter};
 pub use handshakes::{HandshakePart, HandshakeTally};
 pub use sizes::{SizeCells, Sizes};
+pub use source::{SourceCells, SourceCount};
+pub use trouble::{Remedy, TlsWish, Trouble};
 
 /// Which times of requests and connections are recorded.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -140,10 +144,10 @@ pub struct LoadShard {
     pub connect_failures: PhasedCell,
     /// Those of them that took too long.
     pub connect_timeouts: PhasedCell,
-    /// Why the first of them did, for readers.
-    pub connect_trouble: OnceLock<String>,
-    /// Why the first answer that breaks the protocol does, for readers.
-    pub answer_trouble: OnceLock<String>,
+    /// Why the first of them did.
+    pub connect_trouble: OnceLock<Trouble>,
+    /// Why the first answer that breaks the protocol does.
+    pub answer_trouble: OnceLock<Trouble>,
     /// Handshakes that resumed an earlier session.
     pub handshakes_resumed: PhasedCell,
     /// What was agreed on in handshakes.
@@ -171,6 +175,10 @@ pub struct LoadShard {
     pub spans_sampled: PhasedCell,
     /// Spans that found the exporter's queue full.
     pub spans_dropped: PhasedCell,
+    /// Headers of answers that were to be told, and that found their queue full.
+    pub headers_dropped: PhasedCell,
+    /// What became of requests that others hand out.
+    pub source: SourceCells,
     /// Where the worker's time went. *Running* is CPU time.
     pub account: AccountCells,
     /// The same of the warm-up alone; the largest number while that lasts.
@@ -221,6 +229,8 @@ impl LoadShard {
             calls: CallCells::default(),
             spans_sampled: PhasedCell::default(),
             spans_dropped: PhasedCell::default(),
+            headers_dropped: PhasedCell::default(),
+            source: SourceCells::default(),
             account: AccountCells::default(),
             warmup_account: AccountCells::default(),
             warmup_cpu: Cell::default(),
@@ -301,7 +311,7 @@ impl LoadShard {
     }
 
     /// Everything that is told apart by when it happens.
-    const fn phased(&self) -> [&PhasedCell; 14] {
+    const fn phased(&self) -> [&PhasedCell; 17] {
         [
             &self.asked,
             &self.connections,
@@ -316,6 +326,9 @@ impl LoadShard {
             &self.bytes_received,
             &self.spans_sampled,
             &self.spans_dropped,
+            &self.headers_dropped,
+            &self.source.waits,
+            &self.source.waited,
             &self.run_delay,
         ]
     }

@@ -86,7 +86,8 @@ pub struct Counts {
 }
 
 /// A place of [`SLOT_WIDTH`] bytes in an event's message text, kept free for a
-/// stamp. Until one is written it holds [`SLOT_PLACEHOLDER`].
+/// stamp, which until one is written holds [`SLOT_PLACEHOLDER`]; or one of eight
+/// bytes before an event, for a time, which until then is 0.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Slot {
     /// Where it begins, in bytes from the beginning of the block.

@@ -144,7 +144,8 @@ impl Builder {
     /// What `event` adds, if the block closes after it.
     fn size(&self, event: &Event<'_>) -> usize {
         let before = event.before(self.frame, self.open.events == 0);
-        before.len() + event.bytes.len() + self.frame.close().len()
+        let content = self.frame.content(event.bytes);
+        before.len() + content.len() + self.frame.close().len()
     }
 
     fn push(&mut self, event: &Event<'_>) -> Result<(), BuildError> {
@@ -154,11 +155,16 @@ impl Builder {
             slots,
             ..
         } = &mut self.layout;
+        let (start, content) = (bytes.len(), self.frame.content(event.bytes));
         bytes.push(event.before(self.frame, self.open.events == 0))?;
-        if let Some(slot) = event.slot {
-            slots.push(offset(bytes.len() + slot)?);
+        let in_text = event.slot.map(|slot| bytes.len() + slot);
+        if let Some(slot) = self.frame.time_at().map(|at| start + at).or(in_text) {
+            slots.push(offset(slot)?);
         }
-        bytes.push(event.bytes)?;
+        bytes.push(content)?;
+        if let Some(length) = self.frame.length_of(content) {
+            bytes.replace(start, &length);
+        }
         event_ends.push(offset(bytes.len())?);
         self.open.events += 1;
         self.open.units += event.units;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use stillwell_plan::PayloadFormat;
+use stillwell_plan::{PayloadFormat, PrefixFraming};
 use stillwell_units::Seed;
 
 use crate::SlotUse;
@@ -29,6 +29,9 @@ pub(crate) mod syslog3164;
 pub(crate) mod syslog5424;
 pub(crate) mod template;
 pub(crate) mod trace_agent;
+
+/// Bytes of a time before an event, and of a length before that.
+const TIME_BYTES: usize = 8;
 
 /// What a writer is made from.
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +109,11 @@ pub(crate) enum Frame {
     MsgpackArray,
     /// The length of the rest of the block, as 32 bits in little-endian order.
     LengthPrefixed,
+    /// Room for a time of eight bytes before each line.
+    TimedLines,
+    /// The same before each event, and before that the length of both in eight bytes,
+    /// in big-endian order; the line feed is left out.
+    TimedLengths,
 }
 
 impl Frame {
@@ -117,6 +125,8 @@ impl Frame {
             (Self::JsonArray, false) => b",",
             (Self::MsgpackArray, true) => &[0xdd, 0, 0, 0, 0],
             (Self::LengthPrefixed, true) => &[0; 4],
+            (Self::TimedLines, _) => &[0; TIME_BYTES],
+            (Self::TimedLengths, _) => &[0; 2 * TIME_BYTES],
             (Self::MsgpackArray | Self::LengthPrefixed, false) => b"",
         }
     }
@@ -124,7 +134,12 @@ impl Frame {
     /// What stands after the last event of the block.
     pub(crate) const fn close(self) -> &'static [u8] {
         match self {
-            Self::Lines | Self::Bare | Self::MsgpackArray | Self::LengthPrefixed => b"",
+            Self::Lines
+            | Self::Bare
+            | Self::MsgpackArray
+            | Self::LengthPrefixed
+            | Self::TimedLines
+            | Self::TimedLengths => b"",
             Self::JsonArray => b"]",
             Self::Loki => b"]}]}",
         }
@@ -134,9 +149,47 @@ impl Frame {
     /// first event begins with: how many `bytes` or `events` there are.
     pub(crate) const fn head(self, bytes: u32, events: u32) -> Option<(u32, [u8; 4])> {
         match self {
-            Self::Lines | Self::Bare | Self::JsonArray | Self::Loki => None,
+            Self::Lines
+            | Self::Bare
+            | Self::JsonArray
+            | Self::Loki
+            | Self::TimedLines
+            | Self::TimedLengths => None,
             Self::MsgpackArray => Some((1, events.to_be_bytes())),
             Self::LengthPrefixed => Some((0, (bytes - 4).to_le_bytes())),
+        }
+    }
+
+    /// Lines with room for a time before each.
+    pub(crate) const fn timed(framing: PrefixFraming) -> Self {
+        match framing {
+            PrefixFraming::Lines => Self::TimedLines,
+            PrefixFraming::LengthPrefixed => Self::TimedLengths,
+        }
+    }
+
+    /// Where the room for a time is in what stands before each event, if there is any.
+    pub(crate) const fn time_at(self) -> Option<usize> {
+        match self {
+            Self::TimedLines => Some(0),
+            Self::TimedLengths => Some(TIME_BYTES),
+            _ => None,
+        }
+    }
+
+    /// What of an event is sent.
+    pub(crate) fn content(self, event: &[u8]) -> &[u8] {
+        match self {
+            Self::TimedLengths => event.strip_suffix(b"\n").unwrap_or(event),
+            _ => event,
+        }
+    }
+
+    /// What an event begins with that has this `content`, where its length is told.
+    pub(crate) const fn length_of(self, content: &[u8]) -> Option<[u8; 8]> {
+        match self {
+            Self::TimedLengths => Some(((TIME_BYTES + content.len()) as u64).to_be_bytes()),
+            _ => None,
         }
     }
 

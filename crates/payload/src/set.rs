@@ -1,6 +1,8 @@
 //! All that one worker sends.
 
-use stillwell_plan::{PayloadFormat, PayloadPlan, RateUnit, ReplayPlan, TemplateError};
+use stillwell_plan::{
+    PayloadFormat, PayloadPlan, PrefixFraming, RateUnit, ReplayEnd, ReplayPlan, TemplateError,
+};
 use stillwell_units::{ByteSize, Seed};
 
 use crate::block::as_usize;
@@ -29,6 +31,18 @@ pub enum SlotUse {
     None,
     /// Every event does, in its message text.
     Every,
+    /// Eight bytes are kept before every event, for a time; events are lines.
+    Before(PrefixFraming),
+}
+
+impl SlotUse {
+    /// What of it concerns the text of events.
+    const fn in_text(self) -> Self {
+        match self {
+            Self::Before(_) => Self::None,
+            in_text => in_text,
+        }
+    }
 }
 
 /// The contents of the files that a payload is built from.
@@ -93,8 +107,8 @@ impl BlockSet {
     /// As [`BlockSet::build`], with slots where `slots` asks for them.
     ///
     /// # Errors
-    /// As [`BlockSet::build`], and when slots are asked for in the lines of a
-    /// file, which are sent as they are.
+    /// As [`BlockSet::build`], when slots are asked for in or before the lines of a
+    /// file, which are sent as they are, and before events that are no lines.
     pub fn build_with<'s>(
         plan: &PayloadPlan,
         cache: ByteSize,
@@ -114,7 +128,7 @@ impl BlockSet {
             | PayloadFormat::Static { .. }
             | PayloadFormat::StaticChunks { .. }
             | PayloadFormat::StaticTimestamped(_) => {
-                if slots == SlotUse::Every {
+                if slots != SlotUse::None {
                     return Err(BuildError::Unstampable);
                 }
                 of_files(plan, cache, seeds.own, &sources)?
@@ -259,11 +273,19 @@ fn of_recording(
     slots: SlotUse,
 ) -> Result<(Layout, Option<u64>), BuildError> {
     let first = *sources.0.first().ok_or(BuildError::SourceMissing)?;
-    let mut cuts = Cuts::new(replay, first, cache, slots)?;
+    let frame = match slots {
+        SlotUse::None | SlotUse::Every => Frame::Lines,
+        SlotUse::Before(PrefixFraming::Lines) if replay.end != ReplayEnd::LineFeed => {
+            let name = plan.format.name();
+            return Err(BuildError::NotLines { name });
+        }
+        SlotUse::Before(framing) => Frame::timed(framing),
+    };
+    let mut cuts = Cuts::new(replay, first, cache, slots.in_text(), frame.overhead())?;
     let (size, passes) = (cuts.size(), cuts.passes());
     // Blocks of a recording are drawn from nothing.
     let sizes = Sizes::new(cut::shape(plan.blocks), Seed::from_number(0));
-    let layout = fill(&mut cuts, Frame::Lines, sizes, size)?;
+    let layout = fill(&mut cuts, frame, sizes, size)?;
     let each = (layout.marks.len() - 1) as u64 / passes;
     let most = replay
         .rounds
@@ -286,9 +308,13 @@ fn seeded(
         return Err(BuildError::NoSlots { name });
     }
     let maximum = plan.blocks.maximum();
-    let frame = entry.frame(&plan.format);
+    let frame = match (slots, entry.frame(&plan.format)) {
+        (SlotUse::Before(framing), Frame::Lines) => Frame::timed(framing),
+        (SlotUse::Before(_), _) => return Err(BuildError::NotLines { name }),
+        (SlotUse::None | SlotUse::Every, frame) => frame,
+    };
     let slot = match slots {
-        SlotUse::None => 0,
+        SlotUse::None | SlotUse::Before(_) => 0,
         SlotUse::Every => SLOT_WIDTH + 1,
     };
     let smallest = (entry.event_floor)(&plan.format) + slot + frame.overhead();
@@ -305,7 +331,7 @@ fn seeded(
         seed: seed.derive(name, 0),
         common: common.derive(name, 0),
         event_max: maximum.as_usize() - frame.overhead(),
-        slots,
+        slots: slots.in_text(),
     });
     let sizes = Sizes::new(plan.blocks, seed.derive("payload-blocks", 0));
     let layout = fill(writer.as_mut(), frame, sizes, cache)?;
@@ -371,6 +397,12 @@ pub enum BuildError {
     /// Stamp slots were asked for in a format without text for them.
     #[error("events of {name} have no text that could carry a stamp")]
     NoSlots {
+        /// The format.
+        name: &'static str,
+    },
+    /// Times were asked for before events that are no lines.
+    #[error("events of {name} are no lines, before which times could stand")]
+    NotLines {
         /// The format.
         name: &'static str,
     },

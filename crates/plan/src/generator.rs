@@ -3,6 +3,7 @@
 mod acknowledged;
 mod broker;
 mod exchange;
+mod kubernetes;
 mod places;
 mod system;
 
@@ -19,6 +20,7 @@ pub use broker::{
     NatsPlan, ProducerPlan,
 };
 pub use exchange::ExchangePlan;
+pub use kubernetes::{KubernetesKind, KubernetesPlan};
 pub use system::{ContainerPlan, ExecutablePlan, ProcFsPlan, ProcessTreePlan, WordsPlan};
 
 /// One source of load.
@@ -147,6 +149,9 @@ pub enum TransportPlan {
     ProcFs(ProcFsPlan),
     /// Containers that come and go. The payload only paces: a block a container.
     Container(Box<ContainerPlan>),
+    /// Objects of a Kubernetes cluster that come and go. The payload only paces: a block
+    /// an object.
+    Kubernetes(Box<KubernetesPlan>),
     /// Records for a topic of Kafka.
     Kafka(Box<KafkaPlan>),
     /// Messages for a subject of NATS.
@@ -302,6 +307,7 @@ impl TransportPlan {
             Self::ProcessTree(_) => "process_tree",
             Self::ProcFs(_) => "proc_fs",
             Self::Container(_) => "container",
+            Self::Kubernetes(_) => "kubernetes",
             Self::Kafka(_) => "kafka",
             Self::Nats(_) => "nats",
             Self::Amqp(_) => "amqp",
@@ -318,6 +324,7 @@ impl TransportPlan {
                 | Self::ProcessTree(_)
                 | Self::ProcFs(_)
                 | Self::Container(_)
+                | Self::Kubernetes(_)
         )
     }
 
@@ -353,6 +360,7 @@ impl TransportPlan {
             | Self::ProcessTree(_)
             | Self::ProcFs(_)
             | Self::Container(_)
+            | Self::Kubernetes(_)
             | Self::Kafka(_)
             | Self::Nats(_)
             | Self::Amqp(_) => None,
@@ -382,6 +390,7 @@ impl TransportPlan {
             | Self::ProcessTree(_)
             | Self::ProcFs(_)
             | Self::Container(_)
+            | Self::Kubernetes(_)
             | Self::Kafka(_)
             | Self::Nats(_)
             | Self::Amqp(_) => None,

@@ -51,8 +51,9 @@ pub use experiment::{
 pub use generator::{
     AcknowledgedBy, AcknowledgedPlan, AmqpPlan, ContainerPlan, ExchangePlan, ExecutablePlan,
     FileLayout, FileTreePlan, GeneratorPlan, HecAcknowledgements, KafkaAcks, KafkaCompression,
-    KafkaPlan, Login, MessageOf, NatsAcks, NatsLogin, NatsPlan, ProcFsPlan, ProcessTreePlan,
-    ProducerPlan, RatePlan, RateShape, RateUnit, StreamTarget, TransportPlan, WhenFull, WordsPlan,
+    KafkaPlan, KubernetesKind, KubernetesPlan, Login, MessageOf, NatsAcks, NatsLogin, NatsPlan,
+    ProcFsPlan, ProcessTreePlan, ProducerPlan, RatePlan, RateShape, RateUnit, StreamTarget,
+    TransportPlan, WhenFull, WordsPlan,
 };
 pub use goal::{
     Direction, GoalMetric, GoalMetricError, GoalPlan, LatencyQuantile, Reduction, Scale, SeriesGoal,
@@ -62,11 +63,11 @@ pub use link::{
     OUTPUT_SUBJECT,
 };
 pub use load::{
-    BodyPlan, ConnectingPlan, EndpointPlan, GrpcMessages, GrpcPlan, IdleStrategy, LoadCurve,
-    LoadPace, LoadPlan, LoadPlanError, LoadProtocol, LoadStep, Overflow, PredicatePlan,
-    ReceiverPlan, RequestPlan, Reuse, Spacing, SpanProtocol, SpanSinkPlan, StatsPagePlan,
-    StatsProtocol, StatsSinkPlan, TelemetryPlan, TraceHeaders, TracePlan, TunnelPlan,
-    TunnelProtocol, UntilPlan,
+    AnswerHeadersPlan, BodyPlan, ConnectingPlan, EndpointPlan, GrpcMessages, GrpcPlan,
+    IdleStrategy, LoadCurve, LoadPace, LoadPlan, LoadPlanError, LoadProtocol, LoadStep, Overflow,
+    PredicatePlan, ReceiverPlan, RequestPlan, Reuse, Spacing, SpanProtocol, SpanSinkPlan,
+    StatsPagePlan, StatsProtocol, StatsSinkPlan, TelemetryPlan, TraceHeaders, TracePlan,
+    TunnelPlan, TunnelProtocol, UntilPlan,
 };
 pub use observer::{
     InspectorPlan, KernelSeries, ObserverPlan, ProfilePlan, ScrapeFormat, ScrapePlan,
@@ -100,9 +101,10 @@ pub use serve::{
 pub use sink::{
     IntakeService, LinesPlan, OpenmetricsPlan, SeriesRecord, SinkBody, SinkPlan, SinkProtocol,
 };
-pub use stamp::StampPlan;
+pub use stamp::{PrefixFraming, StampForm, StampPlan};
 pub use step::{
-    Refusal, RefusePlan, SinkChange, StepAction, StepPlan, SubjectChange, SubjectSignal,
+    DiskChange, DiskLimits, Refusal, RefusePlan, SinkChange, StepAction, StepPlan, SubjectChange,
+    SubjectSignal,
 };
 pub use stopping::{
     DesignPlan, PAIRS_CONFIRM_MIN, PAIRS_MAX_DEFAULT, PAIRS_MIN, PAIRS_OPEN_DEFAULT, StoppingPlan,

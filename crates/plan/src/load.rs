@@ -21,8 +21,8 @@ pub use grpc::{GrpcMessages, GrpcPlan};
 pub use pace::{LoadCurve, LoadPace, LoadStep, Overflow, Spacing};
 pub use request::{BodyPlan, EndpointPlan, RequestPlan};
 pub use telemetry::{
-    ReceiverPlan, SpanProtocol, SpanSinkPlan, StatsPagePlan, StatsProtocol, StatsSinkPlan,
-    TelemetryPlan, TraceHeaders, TracePlan,
+    AnswerHeadersPlan, ReceiverPlan, SpanProtocol, SpanSinkPlan, StatsPagePlan, StatsProtocol,
+    StatsSinkPlan, TelemetryPlan, TraceHeaders, TracePlan,
 };
 pub use tunnel::{TunnelPlan, TunnelProtocol};
 

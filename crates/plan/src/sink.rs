@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use stillwell_units::{ByteRate, Nanos};
 
+use crate::PrefixFraming;
+
 /// One receiver.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct SinkPlan {
@@ -23,6 +25,10 @@ pub struct SinkPlan {
     /// left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<LinesPlan>,
+    /// How events are framed that have a time before them; `None` where they have
+    /// none. Sockets that only send alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<PrefixFraming>,
 }
 
 /// What lines must look like for their stamps to count as arrived: those that a
@@ -75,7 +81,7 @@ pub enum SinkProtocol {
         /// Its socket; a stale one is replaced.
         path: PathBuf,
     },
-    /// Answers every HTTP/1.1 request.
+    /// Answers every request, over HTTP/1.1 and HTTP/2, and every call of gRPC.
     Http {
         /// Where it listens.
         address: SocketAddr,

@@ -14,6 +14,67 @@ pub struct StampPlan {
     pub copies: u8,
     /// An event that arrives later than this after its intended time is late.
     pub late_after: Option<Nanos>,
+    /// What a stamp looks like, and where it stands.
+    #[serde(default, skip_serializing_if = "StampForm::is_text")]
+    pub form: StampForm,
+}
+
+/// What a stamp looks like, and where it stands.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StampForm {
+    /// A token in the text of each event.
+    #[default]
+    Text,
+    /// A token in a header of each request or of each call of gRPC, which then is
+    /// what is numbered and followed: one block.
+    Header,
+    /// A time of eight bytes before each event, as Tremor's `ingest-ns` has it. It
+    /// tells how long each event took and nothing else: there is no account.
+    Prefix(PrefixFraming),
+}
+
+impl StampForm {
+    /// Whether it is a token in the text of each event.
+    #[must_use]
+    pub const fn is_text(&self) -> bool {
+        matches!(self, Self::Text)
+    }
+
+    /// The framing of events that have a time before them, if they do.
+    #[must_use]
+    pub const fn prefix(&self) -> Option<PrefixFraming> {
+        match self {
+            Self::Prefix(framing) => Some(*framing),
+            Self::Text | Self::Header => None,
+        }
+    }
+}
+
+/// How it is told where an event begins that has a time before it.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PrefixFraming {
+    /// Behind the line feed of the event before; the eight bytes of the time may
+    /// hold one as well, which ends nothing.
+    Lines,
+    /// Behind its length in eight bytes, big-endian, that of the time included, as
+    /// Tremor's `length-prefixed` has it; there is no line feed then.
+    LengthPrefixed,
+}
+
+impl PrefixFraming {
+    /// Both of them.
+    pub const ALL: [Self; 2] = [Self::Lines, Self::LengthPrefixed];
+
+    /// The word in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lines => "lines",
+            Self::LengthPrefixed => "length_prefixed",
+        }
+    }
 }
 
 impl StampPlan {
@@ -22,6 +83,7 @@ impl StampPlan {
         every: 1,
         copies: 1,
         late_after: None,
+        form: StampForm::Text,
     };
 
     /// The most copies that can be expected.

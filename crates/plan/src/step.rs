@@ -1,9 +1,11 @@
 //! What happens in the middle of a run.
 
-use serde::{Deserialize, Serialize};
-use stillwell_units::{ByteRate, Nanos};
+use std::path::PathBuf;
 
-use crate::{DelayExpression, LinkChange, WhenFull};
+use serde::{Deserialize, Serialize};
+use stillwell_units::{ByteRate, ByteSize, Nanos};
+
+use crate::{DelayExpression, LinkChange, PhasesPlan, WhenFull};
 
 /// Something that happens at a set time.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -12,6 +14,19 @@ pub struct StepPlan {
     pub at: Nanos,
     /// What happens.
     pub action: StepAction,
+}
+
+impl StepPlan {
+    /// Whether it happens in a run of these `phases`: while measuring, and where it acts
+    /// on the subject in the drain as well.
+    #[must_use]
+    pub fn comes_in(&self, phases: &PhasesPlan) -> bool {
+        let end = match self.action {
+            StepAction::Subject(_) => phases.measure + phases.drain,
+            _ => phases.measure,
+        };
+        self.at < end
+    }
 }
 
 /// What a step does.
@@ -37,6 +52,13 @@ pub enum StepAction {
         id: String,
         /// How.
         rotate: WhenFull,
+    },
+    /// Changes a disk that shows a folder.
+    Disk {
+        /// Where it is mounted, as its own plan says.
+        path: PathBuf,
+        /// What changes.
+        change: DiskChange,
     },
     /// Changes the links of a run whose subject stands in a network of its own.
     Network {
@@ -70,6 +92,31 @@ pub enum SinkChange {
     Delay(DelayExpression),
     /// All but `Down` is undone: what the sink's own plan says holds again.
     Restore,
+}
+
+/// How a disk behaves from a step on.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DiskChange {
+    /// It holds no more than it does then; what is deleted makes room again.
+    Full,
+    /// It is as fast and as large as this.
+    Limits(DiskLimits),
+    /// It is as its own plan says again, and what waits for it waits no longer.
+    Restore,
+}
+
+/// How fast and how large a disk is; `None` for as it was before.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct DiskLimits {
+    /// How long each `fsync` takes besides its own time.
+    pub fsync_delay: Option<Nanos>,
+    /// And so much more for each MiB that it makes durable.
+    pub fsync_delay_per_mib: Option<Nanos>,
+    /// Bytes that it takes each second.
+    pub write_rate: Option<ByteRate>,
+    /// Bytes that it holds.
+    pub limit: Option<ByteSize>,
 }
 
 /// Which requests a sink refuses, and how. What is in a refused request was not

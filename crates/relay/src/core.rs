@@ -17,7 +17,7 @@ use crate::counters::{Counters, RelayReport, add};
 use crate::disk::Disk;
 use crate::fault::{Faults, Passed};
 use crate::limit::Limit;
-use crate::options::RelayOptions;
+use crate::options::{Format, RelayOptions};
 use crate::stall::Gate;
 use crate::transform::Transform;
 use crate::work::Work;
@@ -52,6 +52,8 @@ pub(crate) struct Core {
     transform: RefCell<Transform>,
     faults: RefCell<Faults>,
     turn_events: u64,
+    /// Whether events are whole requests.
+    takes_requests: bool,
 }
 
 impl Core {
@@ -68,7 +70,13 @@ impl Core {
             transform: RefCell::new(Transform::new(options, work)),
             faults: RefCell::new(Faults::new(&options.faults)),
             turn_events,
+            takes_requests: options.format == Format::Requests,
         }
+    }
+
+    /// Whether events are whole requests, as [`crate::server::whole`] has them.
+    pub(crate) const fn takes_requests(&self) -> bool {
+        self.takes_requests
     }
 
     /// How one of the relay's loops over a socket ends.
@@ -99,6 +107,15 @@ impl Core {
                 self.gate.pass().await;
             }
         }
+        self.write_out().await;
+    }
+
+    /// Takes in one event that may hold ends of lines, for which room has been
+    /// reserved.
+    pub(crate) async fn take_whole(&self, event: Bytes) {
+        self.gate.pass().await;
+        self.keep_to_limit(event.len()).await;
+        self.take_one(event);
         self.write_out().await;
     }
 

@@ -8,7 +8,8 @@
 //! [`run`] runs it on one thread until its token asks it to end; [`bind`] comes
 //! first where the addresses that the kernel chose are of interest.
 //!
-//! * An event is a line without its end. Lines longer than a mebibyte are
+//! * An event is a line without its end, or where that is asked for a whole request
+//!   over HTTP, which goes on with its stamp if one stands in its header. Lines longer than a mebibyte are
 //!   dropped; a last line without an end is an event once its peer has closed.
 //! * TCP and Unix streams are not read while the buffer is full. Datagrams are
 //!   read and dropped. An HTTP request is taken whole or not at all: 503 where

@@ -135,6 +135,10 @@ pub enum Format {
     /// A line of text.
     #[default]
     Lines,
+    /// A whole request over HTTP, or the message of a gRPC call: it goes on as one
+    /// `POST` of the same body, with the stamp that stood in its header if there was
+    /// one. It is neither parsed nor rewritten.
+    Requests,
 }
 
 impl FromStr for Format {
@@ -144,10 +148,11 @@ impl FromStr for Format {
         match text {
             "json" => Ok(Self::Json),
             "lines" => Ok(Self::Lines),
+            "requests" => Ok(Self::Requests),
             _ => Err(ParseError::Shape {
                 found: text.to_owned(),
                 kind: "format",
-                accepted: "`lines` or `json`",
+                accepted: "`lines`, `json` or `requests`",
             }),
         }
     }
@@ -265,6 +270,7 @@ mod tests {
         );
         assert!("=b".parse::<Rewrite>().is_err());
         assert_eq!("json".parse(), Ok(Format::Json));
+        assert_eq!("requests".parse(), Ok(Format::Requests));
         assert!("xml".parse::<Format>().is_err());
     }
 }

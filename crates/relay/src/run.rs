@@ -16,9 +16,10 @@ use tokio::{join, select};
 use crate::core::Core;
 use crate::counters::{RelayReport, add};
 use crate::disk::{BYTES_MIN, Disk, DiskError};
+use crate::endpoint::Endpoint;
 use crate::input::{self, BoundInput};
 use crate::metrics;
-use crate::options::RelayOptions;
+use crate::options::{Format, RelayOptions};
 use crate::output::{self, Output};
 
 /// So long a relay that is to end goes on sending what it holds.
@@ -49,6 +50,12 @@ pub enum RelayError {
         /// The input.
         endpoint: String,
     },
+    /// What comes in or goes out there is no request.
+    #[error(
+        "with `--events requests` the input is `http://…` or `grpc://…`, the output `http://…` or \
+         `discard:`, and nothing is parsed or rewritten"
+    )]
+    NotRequests,
     /// The input's name has no address.
     #[error("find the address of {endpoint}")]
     Resolve {
@@ -116,6 +123,9 @@ pub fn bind(options: RelayOptions) -> Result<BoundRelay, RelayError> {
         let endpoint = options.input.to_string();
         return Err(RelayError::CannotRefuse { endpoint });
     }
+    if options.format == Format::Requests && !carries_requests(&options) {
+        return Err(RelayError::NotRequests);
+    }
     if let Some(disk) = options
         .disk
         .as_ref()
@@ -143,6 +153,14 @@ pub fn bind(options: RelayOptions) -> Result<BoundRelay, RelayError> {
         output,
         metrics,
     })
+}
+
+/// Whether whole requests can come in and go out, as they are.
+fn carries_requests(options: &RelayOptions) -> bool {
+    matches!(options.input, Endpoint::Http(_) | Endpoint::Grpc(_))
+        && matches!(options.output, Endpoint::Http(_) | Endpoint::Discard)
+        && !options.parse
+        && options.rewrite.is_empty()
 }
 
 /// Binds and runs a relay; see [`BoundRelay::run`].

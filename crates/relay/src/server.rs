@@ -1,5 +1,7 @@
 //! HTTP/1.1 connections from the side of the server.
 
+use bytes::Bytes;
+use memchr::memchr;
 use stillwell_http::{CONTINUE, RequestEvent, RequestHead, RequestParser, write_response};
 use stillwell_wire::Stream;
 use tokio::io::AsyncWriteExt;
@@ -10,11 +12,33 @@ use crate::input::Reader;
 /// The longest body that is kept; longer ones are answered with 413.
 const BODY_BYTES_MAX: usize = 16 << 20;
 
+/// The longest request that is one event, its stamp included: what a buffer on disk
+/// takes.
+pub(crate) const REQUEST_BYTES_MAX: usize = 16 << 20;
+
+/// The header that carries the stamp of a request.
+pub(crate) const STAMP_HEADER: &str = "stillwell-stamp";
+
+/// A request as one event: what stands in its header for stamps, if anything does, a
+/// line feed, and its body.
+pub(crate) fn whole(stamp: &[u8], body: &[u8]) -> Bytes {
+    [stamp, b"\n", body].concat().into()
+}
+
+/// The stamp and the body of such an event.
+pub(crate) fn parts(event: &[u8]) -> (&[u8], &[u8]) {
+    let end = memchr(b'\n', event).unwrap_or(event.len());
+    let (stamp, rest) = event.split_at(end);
+    (stamp, rest.get(1..).unwrap_or_default())
+}
+
 /// A whole request.
 #[derive(Debug, Default)]
 pub(crate) struct Request {
     pub(crate) method: String,
     pub(crate) target: String,
+    /// What stands in its header for stamps; empty where there is none.
+    pub(crate) stamp: Vec<u8>,
     pub(crate) body: Vec<u8>,
     pub(crate) is_encoded: bool,
     is_last: bool,
@@ -113,6 +137,7 @@ impl Request {
         Self {
             method: head.method.to_owned(),
             target: head.target.to_owned(),
+            stamp: head.header(STAMP_HEADER).unwrap_or_default().to_vec(),
             body: Vec::new(),
             is_encoded: head
                 .content_encoding
@@ -139,4 +164,18 @@ fn write(answer: &Answer, is_last: bool, out: &mut Vec<u8>) {
     let headers = if is_last { &headers[..] } else { &headers[..1] };
     write_response(answer.status, headers, answer.body.as_bytes(), out)
         .unwrap_or_else(|_| unreachable!("statuses and headers are constants that can be sent"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_comes_out_of_its_event_as_it_went_in() {
+        for (stamp, body) in [("", ""), ("", "a\nb\n"), ("stamp", ""), ("stamp", "\n\nx")] {
+            let event = whole(stamp.as_bytes(), body.as_bytes());
+            assert_eq!(parts(&event), (stamp.as_bytes(), body.as_bytes()));
+        }
+        assert_eq!(parts(b"no line end"), (&b"no line end"[..], &b""[..]));
+    }
 }

@@ -57,6 +57,7 @@ impl Transform {
         match self.format {
             Format::Lines => self.apply_to_line(event),
             Format::Json => self.apply_to_json(event),
+            Format::Requests => Ok(()),
         }
     }
 

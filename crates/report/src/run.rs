@@ -36,6 +36,10 @@ pub fn run_terminal(run: &RunSummary, style: Style) -> String {
             row(&head, Some(told));
         }
     }
+    row(
+        "times before events",
+        figures.prefixes.map(stamps::prefixes),
+    );
     row("event latency", figures.event_latency.map(times));
     row("from sent time", figures.event_transit.map(times));
     row("lateness", figures.lateness.map(times));
@@ -93,13 +97,16 @@ fn timeline(figures: &RunFigures) -> String {
             Some(after) => format!("ready again {} later", words::nanos(after)),
             None => "was not ready again".to_owned(),
         };
+        let delivered = restart.delivered_after.map_or_else(String::new, |after| {
+            format!(", delivering again {} later", words::nanos(after))
+        });
         let how = if restart.killed {
             " and was killed"
         } else {
             ""
         };
         text.push_str(&format!(
-            "  restart: ended after {}{how}, {ready}\n",
+            "  restart: ended after {}{how}, {ready}{delivered}\n",
             words::nanos(restart.ended_after)
         ));
     }

@@ -38,10 +38,12 @@ pub use conduct::{ConductError, conduct, conduct_together};
 pub use export::{Exports, PageAddress, PagePlan};
 pub use interrupt::Interrupt;
 pub use load::{
-    AddressFamily, HostCpu, LoadDoubt, LoadEnd, LoadError, LoadFound, LoadPacing, LoadPhase,
-    LoadSecond, LoadSnapshot, LoadWorkerFound, PageFound, ResolveError, SinkFound, SpansFound,
-    TelemetryError, TelemetryFound, conduct_load, load_doubts, snapshot_doubts,
+    AddressFamily, HostCpu, LoadBeside, LoadDoubt, LoadEnd, LoadError, LoadFound, LoadPacing,
+    LoadPhase, LoadSecond, LoadSnapshot, LoadSource, LoadWorkerFound, PageFound, ResolveError,
+    SinkFound, SpansFound, TelemetryError, TelemetryFound, conduct_load, conduct_load_beside,
+    load_doubts, snapshot_doubts,
 };
 pub use request::{Progress, RunRequest};
+pub use stillwell_generator::{AnswerHeader, Feed, FeedError};
 pub use stillwell_subject::{ProgramError, find_program};
 pub use together::Together;

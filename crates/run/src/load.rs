@@ -4,7 +4,10 @@
 //! until connections are there, and collects what the workers counted: once a
 //! second while it goes on, so that there is a series, and all of it at the end.
 //! A signal ends it in its own order, with all that was found until then.
+//! [`conduct_load_beside`] does so while others hand its requests out, or are told of
+//! answers.
 
+mod beside;
 mod collect;
 mod doubt;
 mod resolve;
@@ -15,12 +18,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 
 use stillwell_generator::{PrepareLoadError, prepare_load};
-use stillwell_metric::LoadShard;
+use stillwell_metric::{LoadShard, SourceCells};
 use stillwell_plan::LoadPlan;
 use stillwell_scope::{PartEnd, Place, Scope, Token, clock, explain};
 use stillwell_units::{Moment, Nanos};
 
 use crate::interrupt::Interrupt;
+use beside::Company;
+pub use beside::{LoadBeside, LoadSource};
 use collect::Collector;
 pub use collect::{LoadSecond, LoadWorkerFound};
 pub use doubt::{LoadDoubt, LoadPacing, load_doubts, snapshot_doubts};
@@ -105,22 +110,42 @@ pub enum LoadError {
     Start(#[source] std::io::Error),
 }
 
-/// Makes the load of `plan`, workers at `places` in turn, and calls `progress`
-/// with a snapshot of each second, warm-up included, on the calling thread.
+/// As [`conduct_load_beside`], with nothing beside it but `progress`.
 ///
 /// # Errors
-/// [`LoadError`] where it could not begin. What goes wrong later is in what was
-/// found.
+/// [`LoadError`] where it could not begin.
 pub fn conduct_load(
-    mut plan: LoadPlan,
+    plan: LoadPlan,
     family: AddressFamily,
     places: &[Place],
     interrupt: &Interrupt,
     progress: &mut dyn FnMut(&LoadSnapshot<'_>),
 ) -> Result<LoadFound, LoadError> {
+    let beside = LoadBeside {
+        progress,
+        heard: &mut |_| {},
+        source: None,
+    };
+    conduct_load_beside(plan, family, places, interrupt, beside)
+}
+
+/// Makes the load of `plan`, workers at `places` in turn, and all that goes on
+/// `beside`, told on the calling thread.
+///
+/// # Errors
+/// [`LoadError`] where it could not begin. What goes wrong later is in what was
+/// found.
+pub fn conduct_load_beside(
+    mut plan: LoadPlan,
+    family: AddressFamily,
+    places: &[Place],
+    interrupt: &Interrupt,
+    beside: LoadBeside<'_>,
+) -> Result<LoadFound, LoadError> {
     resolve::endpoints(&mut plan, family)?;
     let mut prepared = prepare_load(plan.clone())?;
-    let mut telemetry = Telemetry::start(&plan, prepared.take_spans())?;
+    let telemetry = Telemetry::start(&plan, prepared.take_spans())?;
+    let mut company = Company::start(beside, telemetry, &mut prepared)?;
     let shards = prepared.shards();
     let mut scope = Scope::new(&Token::new());
     // Cancelled with the interrupt, or by a worker whose predicate holds.
@@ -129,19 +154,20 @@ pub fn conduct_load(
     let signal = signal.map_err(LoadError::Start)?;
     let pause = Pause::new();
     wait_for_connections(&plan, &shards, interrupt, &pause);
+    company.wait_for_requests(&shards, interrupt, &pause);
     let workers = shards.len();
     let start = clock::now() + LEAD;
     let measured_from = start + plan.warmup;
     let mut collector = Collector::new(shards, start, measured_from);
     signal.begin(start);
-    telemetry.iter_mut().for_each(Telemetry::begin);
+    company.telemetry.iter_mut().for_each(Telemetry::begin);
     let mut watch = Watch {
         ends: Vec::new(),
         scope,
     };
     while clock::now() < measured_from && watch.running(workers) {
         pause.wait(LOOK_EVERY);
-        tell(&mut collector, false, progress, telemetry.as_mut());
+        company.tell(&mut collector, false);
     }
     // Told a moment later than it was.
     let wall = clock::wall().saturating_sub(clock::now().since(measured_from));
@@ -155,7 +181,7 @@ pub fn conduct_load(
     while watch.running(workers) && !overdue.is_past(&stop) {
         pause.wait(LOOK_EVERY);
         let is_draining = stop.is_cancelled() || until.is_some_and(|until| clock::now() >= until);
-        tell(&mut collector, is_draining, progress, telemetry.as_mut());
+        company.tell(&mut collector, is_draining);
     }
     let cpu = clock::process_cpu().saturating_sub(cpu);
     let host = resolve::host_cpu_since(host);
@@ -163,34 +189,18 @@ pub fn conduct_load(
         .ends
         .extend(watch.scope.close(plan.grace + CLOSE_BESIDES));
     let (workers, seconds, measured) = collector.finish(&watch.ends);
+    let telemetry = company.finish();
     let telemetry = telemetry.map(|it| it.finish(&workers, interrupt, &pause));
     Ok(LoadFound {
         started: wall,
         measured,
-        end: end_of(&plan, &workers, &watch.ends, interrupt),
+        end: end_of(&plan, &workers, measured, &watch.ends, interrupt),
         workers,
         seconds,
         cpu,
         host,
         telemetry: telemetry.unwrap_or_default(),
     })
-}
-
-/// Tells of the piece of time that has ended just now, if one has.
-fn tell(
-    collector: &mut Collector,
-    is_draining: bool,
-    progress: &mut dyn FnMut(&LoadSnapshot<'_>),
-    telemetry: Option<&mut Telemetry>,
-) {
-    if collector.look(clock::now())
-        && let Some(snapshot) = collector.snapshot(is_draining)
-    {
-        progress(&snapshot);
-        if let Some(telemetry) = telemetry {
-            telemetry.tell(&snapshot);
-        }
-    }
 }
 
 /// Waits until all connections that are to be open before the start are, or one
@@ -283,6 +293,7 @@ impl Pause {
 fn end_of(
     plan: &LoadPlan,
     workers: &[LoadWorkerFound],
+    measured: Nanos,
     ends: &[PartEnd],
     interrupt: &Interrupt,
 ) -> LoadEnd {
@@ -308,6 +319,13 @@ fn end_of(
         .iter()
         .map(|worker| worker.shard.begun_in_all())
         .sum();
+    let duration = plan.until.duration;
+    let is_early = duration.is_none_or(|duration| plan.warmup + measured < duration);
+    let mut sources = workers.iter().map(|worker| &worker.shard.source);
+    if is_early && sources.any(SourceCells::is_over) {
+        // Nobody hands out any more.
+        return LoadEnd::Requests;
+    }
     match plan.until.requests {
         Some(requests) if begun >= requests => LoadEnd::Requests,
         _ => LoadEnd::Duration,

@@ -13,7 +13,8 @@
 //! deadline. The machine reads no clock: `now` is an argument, and
 //! [`Machine::deadline`] says when it wants to be asked again.
 //!
-//! Steps of the timeline happen while measuring. Where one ends the subject, its end
+//! Steps of the timeline happen while measuring, and those that come later in the drain,
+//! which is not over before. Where one ends the subject, its end
 //! is no failure, and the run goes on without it until it is there again:
 //!
 //! ```text
@@ -153,6 +154,8 @@ pub struct Machine {
     life: Life,
     phase: Phase,
     entered: Moment,
+    /// When measuring began, which steps count from.
+    measured_from: Moment,
     outcome: Option<RunOutcome>,
     finished: bool,
 }
@@ -175,6 +178,7 @@ impl Machine {
             life: Life::Runs,
             phase: Phase::Prepare,
             entered: Moment::default(),
+            measured_from: Moment::default(),
             outcome: None,
             finished: false,
         }
@@ -222,10 +226,24 @@ impl Machine {
         if let Some(end) = self.restart_end() {
             deadline = deadline.min(end);
         }
-        match self.steps.last() {
-            Some(step) if self.phase == Phase::Measure => deadline.min(self.entered + step.at),
-            _ => deadline,
+        match self.next_step() {
+            Some(step) => deadline.min(step),
+            None => deadline,
         }
+    }
+
+    /// When the next step happens, in a phase in which steps do.
+    fn next_step(&self) -> Option<Moment> {
+        let step = self.steps.last()?;
+        let is_time = matches!(self.phase, Phase::Measure | Phase::Drain);
+        is_time.then(|| self.measured_from + step.at)
+    }
+
+    /// Whether another step happens before this phase is over.
+    #[must_use]
+    pub fn awaits_step(&self) -> bool {
+        let next = self.next_step();
+        next.is_some_and(|step| step < self.phase_end())
     }
 
     /// Whether the subject is not there, or not ready, because a step wanted it so.
@@ -300,7 +318,7 @@ impl Machine {
                 actions
             }
             Event::LoadEnded if self.phase == Phase::Measure => self.drain(now),
-            Event::Quiet if self.phase == Phase::Drain && self.life == Life::Runs => self.stop(now),
+            Event::Quiet if self.may_stop() => self.stop(now),
             Event::Stopped if self.phase == Phase::Stop => {
                 self.enter(now, Phase::Close, [Action::Close])
             }
@@ -322,9 +340,14 @@ impl Machine {
         }
     }
 
+    /// Whether nothing is waited for but that sinks are quiet.
+    fn may_stop(&self) -> bool {
+        self.phase == Phase::Drain && self.life == Life::Runs && !self.awaits_step()
+    }
+
     fn tick(&mut self, now: Moment) -> Vec<Action> {
-        if self.phase == Phase::Measure
-            && let Some(step) = self.steps.pop_if(|step| now >= self.entered + step.at)
+        if self.next_step().is_some_and(|step| now >= step)
+            && let Some(step) = self.steps.pop()
         {
             return self.step(now, step.action);
         }
@@ -465,6 +488,9 @@ impl Machine {
     ) -> Vec<Action> {
         self.phase = phase;
         self.entered = now;
+        if phase == Phase::Measure {
+            self.measured_from = now;
+        }
         let mut all = vec![Action::Enter(phase)];
         all.extend(actions);
         all

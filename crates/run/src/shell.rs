@@ -250,6 +250,7 @@ impl Shell {
         let ends = self.scope.ends();
         self.parts_ended(&ends);
         self.watch_load();
+        self.watch_recovery();
         self.watch_quiet();
     }
 

@@ -1,12 +1,14 @@
 //! What steps of the timeline act on, and what they are called.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stillwell_capture::Restart;
 use stillwell_generator::{FileControl, Prepared};
 use stillwell_metric::{Labels, Sample, Shard, catalogue};
 use stillwell_plan::{
-    LinkChange, Refusal, RigPlan, SinkChange, StepAction, SubjectChange, SubjectKind,
+    DiskChange, DiskKind, DiskLimits, LinkChange, Refusal, RigPlan, SinkChange, StepAction,
+    SubjectChange, SubjectKind,
 };
 use stillwell_sink::{BoundSink, SinkControl};
 use stillwell_subject::Stopped;
@@ -83,6 +85,7 @@ impl Restarts {
             killed: stopped.killed,
             started_after: None,
             ready_after: None,
+            delivered_after: None,
         });
     }
 
@@ -104,6 +107,20 @@ impl Restarts {
         after
     }
 
+    /// Sinks have received something at `last`, and nothing later: where that is the
+    /// first since the subject was ready again, gives how long it took from the step on.
+    pub(crate) fn received(&self, last: Moment) -> Option<Nanos> {
+        let mut all = self.lock();
+        let restart = all.last_mut()?;
+        let ready = restart.moment + restart.ready_after?;
+        if restart.delivered_after.is_some() || last < ready {
+            return None;
+        }
+        let after = last.since(restart.moment);
+        restart.delivered_after = Some(after);
+        Some(after)
+    }
+
     /// All of them so far.
     pub(crate) fn all(&self) -> Vec<Restart> {
         self.lock().clone()
@@ -117,17 +134,22 @@ impl Restarts {
 
 impl Shard for Restarts {
     fn sample(&self, samples: &mut Vec<Sample>) {
-        let ready: Vec<Nanos> = self
-            .lock()
-            .iter()
-            .filter_map(|one| one.ready_after)
-            .collect();
+        let all = self.lock();
         let none = Labels::none();
-        let count = u64::try_from(ready.len()).unwrap_or(u64::MAX);
+        let ready = all.iter().filter(|one| one.ready_after.is_some()).count();
+        let count = u64::try_from(ready).unwrap_or(u64::MAX);
         samples.push(Sample::int(catalogue::SUBJECT_RESTARTS, &none, count));
-        if let Some(longest) = ready.into_iter().max() {
-            let longest = longest.as_u64();
-            samples.push(Sample::int(catalogue::SUBJECT_RECOVERY, &none, longest));
+        let longest = |of: fn(&Restart) -> Option<Nanos>| all.iter().filter_map(of).max();
+        for (metric, longest) in [
+            (catalogue::SUBJECT_RECOVERY, longest(|one| one.ready_after)),
+            (
+                catalogue::SUBJECT_REDELIVERY,
+                longest(|one| one.delivered_after),
+            ),
+        ] {
+            if let Some(longest) = longest {
+                samples.push(Sample::int(metric, &none, longest.as_u64()));
+            }
         }
     }
 }
@@ -147,7 +169,24 @@ pub(crate) fn refusal(plan: &RigPlan) -> Option<String> {
     if plan.isolation.links.is_none() && steps.any(|step| changes_links(&step.action)) {
         return Some("a step changes links that this rig does not have".to_owned());
     }
-    None
+    missing_disk(plan)
+}
+
+fn missing_disk(plan: &RigPlan) -> Option<String> {
+    let is_there = |wanted: &Path| {
+        plan.disks
+            .iter()
+            .any(|disk| disk.path == wanted && matches!(disk.kind, DiskKind::Folder(_)))
+    };
+    plan.timeline.iter().find_map(|step| match &step.action {
+        StepAction::Disk { path, .. } if !is_there(path) => {
+            let path = path.display();
+            Some(format!(
+                "a step changes the disk at {path}, which this rig does not have, or as memory"
+            ))
+        }
+        _ => None,
+    })
 }
 
 /// What a step does, in words.
@@ -164,6 +203,9 @@ pub(crate) fn describe(action: &StepAction) -> String {
         StepAction::Subject(SubjectChange::Start) => "the subject is started again".to_owned(),
         StepAction::File { id, rotate } => {
             format!("the log of generator {id}: {}", rotate.name())
+        }
+        StepAction::Disk { path, change } => {
+            format!("disk {}: {}", path.display(), describe_disk(change))
         }
         StepAction::Network { input, output } => {
             let links = [("input", input), ("output", output)];
@@ -195,6 +237,28 @@ fn describe_sink(change: &SinkChange) -> String {
     }
 }
 
+fn describe_disk(change: &DiskChange) -> String {
+    let limits = match change {
+        DiskChange::Full => return "full".to_owned(),
+        DiskChange::Restore => return "as in its plan".to_owned(),
+        DiskChange::Limits(limits) => limits,
+    };
+    let DiskLimits {
+        fsync_delay,
+        fsync_delay_per_mib,
+        write_rate,
+        limit,
+    } = limits;
+    let told = [
+        fsync_delay.map(|delay| format!("fsync takes {delay} longer")),
+        fsync_delay_per_mib.map(|delay| format!("{delay} longer for each MiB")),
+        write_rate.map(|rate| format!("takes {rate} at most")),
+        limit.map(|size| format!("holds {size} at most")),
+    ];
+    let told: Vec<String> = told.into_iter().flatten().collect();
+    told.join(", ")
+}
+
 fn describe_link(name: &str, change: &LinkChange) -> Option<String> {
     let loss = change.loss_per_million.map(|loss| match loss {
         0 => "no loss".to_owned(),
@@ -219,3 +283,6 @@ fn describe_link(name: &str, change: &LinkChange) -> Option<String> {
 fn percent(per_million: u32) -> String {
     format!("{}%", f64::from(per_million) / 1e4)
 }
+
+#[cfg(test)]
+mod tests;

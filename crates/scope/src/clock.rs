@@ -15,6 +15,28 @@ pub fn wall() -> Nanos {
     Nanos::new(nanos(clock_gettime(ClockId::Realtime)))
 }
 
+/// The wall clock as it stood to the monotonic one at one moment: nothing that is
+/// done to it later moves it.
+#[derive(Clone, Copy, Debug)]
+pub struct FixedWall {
+    ahead: u64,
+}
+
+impl FixedWall {
+    /// As it stands now.
+    #[must_use]
+    pub fn now() -> Self {
+        let ahead = wall().as_u64().wrapping_sub(now().as_u64());
+        Self { ahead }
+    }
+
+    /// What it says at `moment` of the monotonic clock: nanoseconds since 1970.
+    #[must_use]
+    pub const fn at(&self, moment: Moment) -> Moment {
+        Moment::new(moment.as_u64().wrapping_add(self.ahead))
+    }
+}
+
 /// CPU time of the calling thread.
 #[must_use]
 pub fn thread_cpu() -> Nanos {
@@ -46,5 +68,7 @@ mod tests {
         assert!(thread_cpu() > cpu);
         assert!(process_cpu() >= thread_cpu());
         assert!(wall() > Nanos::from_secs(1_600_000_000));
+        let earlier = FixedWall::now().at(before).as_u64();
+        assert!((1_600_000_000_000_000_000..=wall().as_u64()).contains(&earlier));
     }
 }

@@ -26,16 +26,19 @@ const ENDS_WAITING_MAX: usize = 1024;
 /// The threads of one run.
 pub struct Scope {
     token: Token,
-    running: BTreeMap<String, thread::JoinHandle<()>>,
+    /// By the order in which they started: a name may be used again before it is known
+    /// here that whoever had it has ended.
+    running: BTreeMap<u64, (String, thread::JoinHandle<()>)>,
+    started: u64,
     infos: Arc<Mutex<Vec<ThreadInfo>>>,
-    sender: SyncSender<PartEnd>,
-    ends: Receiver<PartEnd>,
+    sender: SyncSender<(u64, PartEnd)>,
+    ends: Receiver<(u64, PartEnd)>,
 }
 
 /// A thread that runs.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ThreadInfo {
-    /// Its name, unique in its scope.
+    /// Its name, which no other has in its scope while it runs.
     pub name: String,
     /// The kernel's number of it.
     pub id: u32,
@@ -80,6 +83,7 @@ impl Scope {
         Self {
             token: parent.child_token(),
             running: BTreeMap::new(),
+            started: 0,
             infos: Arc::default(),
             sender,
             ends,
@@ -104,8 +108,8 @@ impl Scope {
         move || lock(&infos).clone()
     }
 
-    /// Starts a thread that runs `body` at `place`. `name` must be unique in the
-    /// scope; the kernel shows its first 15 bytes.
+    /// Starts a thread that runs `body` at `place`. No other thread of the scope runs
+    /// under this `name`; the kernel shows its first 15 bytes.
     ///
     /// # Errors
     /// The kernel's answer where it starts no more threads.
@@ -122,6 +126,7 @@ impl Scope {
         let (token, sender) = (self.token.clone(), self.sender.clone());
         let infos = Arc::clone(&self.infos);
         let own_name = name.to_owned();
+        let number = self.started;
         let handle = thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
@@ -142,9 +147,10 @@ impl Scope {
                     cpu: clock::thread_cpu(),
                 };
                 // Nobody listens only where the scope itself is gone.
-                drop(sender.send(end));
+                drop(sender.send((number, end)));
             })?;
-        self.running.insert(name.to_owned(), handle);
+        self.started += 1;
+        self.running.insert(number, (name.to_owned(), handle));
         Ok(())
     }
 
@@ -174,11 +180,12 @@ impl Scope {
 
     /// Parts that have ended since the last call, without waiting.
     pub fn ends(&mut self) -> Vec<PartEnd> {
-        let ended: Vec<PartEnd> = self.ends.try_iter().collect();
-        for end in &ended {
-            self.join(&end.name);
-        }
-        ended
+        let ended: Vec<(u64, PartEnd)> = self.ends.try_iter().collect();
+        let joined = ended.into_iter().map(|(number, end)| {
+            self.join(number);
+            end
+        });
+        joined.collect()
     }
 
     /// Asks all parts to end and waits until they have, but not longer than
@@ -190,14 +197,14 @@ impl Scope {
         while !self.running.is_empty() {
             let left = until.since(clock::now());
             match self.ends.recv_timeout(left.as_duration()) {
-                Ok(end) => {
-                    self.join(&end.name);
+                Ok((number, end)) => {
+                    self.join(number);
                     ended.push(end);
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
-        ended.extend(self.running.keys().map(|name| PartEnd {
+        ended.extend(self.running.values().map(|(name, _)| PartEnd {
             name: name.clone(),
             result: Err(PartFailure::Overdue { deadline }),
             cpu: Nanos::ZERO,
@@ -205,8 +212,8 @@ impl Scope {
         ended
     }
 
-    fn join(&mut self, name: &str) {
-        if let Some(handle) = self.running.remove(name) {
+    fn join(&mut self, number: u64) {
+        if let Some((_, handle)) = self.running.remove(&number) {
             // Panics were caught inside and are in the part's end.
             drop(handle.join());
         }
@@ -222,7 +229,7 @@ impl Drop for Scope {
 impl fmt::Debug for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Scope")
-            .field("running", &self.running.keys())
+            .field("running", &self.running.values())
             .finish_non_exhaustive()
     }
 }

@@ -19,6 +19,7 @@ use crate::file::{self, Tail};
 use crate::http::{self, Answers};
 use crate::intake::{self, Intake};
 use crate::ledger::SharedLedger;
+use crate::prefixes::SharedPrefixes;
 use crate::steering::{self, SinkControl, Steering};
 use crate::throttle::Throttle;
 use crate::worker::Worker;
@@ -69,6 +70,7 @@ pub struct BoundSink {
     limit: Option<ByteRate>,
     steering: Option<Arc<Steering>>,
     lines: Option<Arc<LinesPlan>>,
+    prefixes: Option<Arc<SharedPrefixes>>,
 }
 
 /// Binds the sockets of `plan` now, so that a taken address is known before
@@ -109,6 +111,10 @@ pub fn bind(plan: &SinkPlan) -> Result<BoundSink, BindError> {
         limit: plan.limit,
         steering: None,
         lines: plan.lines.clone().map(Arc::new),
+        prefixes: plan
+            .prefix
+            .map(|framing| SharedPrefixes::new(&plan.id, plan.protocol.name(), framing))
+            .map(Arc::new),
     })
 }
 
@@ -145,7 +151,8 @@ impl BoundSink {
         (self, SinkControl(steering))
     }
 
-    /// Series that it records from what it receives, if it does.
+    /// Series that it records from what it receives, if it does: of its metrics, or of
+    /// the times before its events.
     #[must_use]
     pub fn recorded(&self) -> Option<Arc<dyn Shard>> {
         let receivers = self.workers.iter().map(|(_, receiver)| receiver);
@@ -153,8 +160,10 @@ impl BoundSink {
             Receiver::Intake { intake, .. } => intake.recorded(),
             _ => None,
         });
-        // All workers share one.
-        recorded.next().map(|recorded| recorded as Arc<dyn Shard>)
+        // All workers share one, and only an intake can.
+        let recorded = recorded.next().map(|recorded| recorded as Arc<dyn Shard>);
+        let prefixes = self.prefixes.clone();
+        recorded.or_else(|| prefixes.map(|prefixes| prefixes as Arc<dyn Shard>))
     }
 
     /// The address that it listens on, with the port that the kernel chose where
@@ -175,12 +184,13 @@ impl BoundSink {
             let name = sink_worker_name(&self.id, &number);
             let ledger = self.ledger.clone();
             let lines = self.lines.clone();
-            let steering = self.steering.clone();
+            let (steering, prefixes) = (self.steering.clone(), self.prefixes.clone());
             let throttle = self.limit.map(|limit| Throttle::share(limit, count));
             scope.worker(place.clone(), &name, move |token| async move {
                 let worker = Worker::new(shard, token)
                     .with_ledger(ledger)
-                    .with_lines(lines);
+                    .with_lines(lines)
+                    .with_prefixes(prefixes);
                 let worker = worker.with_throttle(throttle).with_steering(steering);
                 let worker = Rc::new(worker);
                 accounted(Rc::clone(&worker), receiver.run(worker)).await

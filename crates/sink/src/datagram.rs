@@ -17,7 +17,7 @@ use tokio::select;
 use tokio::time::sleep;
 
 use crate::bind::DatagramSocket;
-use crate::lines::Lines;
+use crate::prefixes::Events;
 use crate::steering;
 use crate::worker::{Worker, account_ticks};
 use drops::Drops;
@@ -72,6 +72,7 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
     let mut stopping = worker.stopping();
     let mut ticks = account_ticks();
     let stamps = worker.stamps();
+    let mut events = worker.events();
     loop {
         let version = worker.heed();
         if worker.is_paused() && !worker.is_cut_off(cuts) {
@@ -82,7 +83,7 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
         }
         let poll = |context: &mut Context<'_>| {
             let take = |bytes: &[u8]| {
-                count(bytes, &worker.shard);
+                count(bytes, &mut events, &worker.shard);
                 stamps.whole(bytes);
             };
             worker.poll_datagram(|read| socket.poll_receive(context, read), take)
@@ -145,9 +146,8 @@ impl Socket {
     }
 }
 
-fn count(datagram: &[u8], shard: &SinkShard) {
-    let mut lines = Lines::default();
-    let events = lines.take(datagram) + lines.finish();
+fn count(datagram: &[u8], events: &mut Events, shard: &SinkShard) {
+    let events = events.take(datagram) + events.finish();
     shard.messages.add(1);
     shard.bytes.add(datagram.len() as u64);
     shard.events.add(events.max(1));

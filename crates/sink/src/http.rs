@@ -1,11 +1,14 @@
-//! HTTP/1.1 connections: count every request, answer each alike.
+//! HTTP connections: count every request, answer each alike. Those of HTTP/2 are the
+//! intake's, with a service that is none.
 
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use stillwell_http::h2::is_http2;
 use stillwell_http::{CONTINUE, HeadError, PreparedResponse, write_response};
+use stillwell_metric::SinkShard;
 use stillwell_plan::{Refusal, SinkBody};
 use stillwell_scope::{Stopping, clock};
 use stillwell_units::{Moment, Nanos};
@@ -13,6 +16,7 @@ use stillwell_wire::{Stream, Timer};
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
+use crate::intake::{self, Intake};
 use crate::steering::Steering;
 use crate::worker::Worker;
 
@@ -34,6 +38,7 @@ pub(crate) struct Answers {
     last: PreparedResponse,
     refusal: PreparedResponse,
     delay: Nanos,
+    http2: Arc<Intake>,
 }
 
 impl Answers {
@@ -47,6 +52,7 @@ impl Answers {
             SinkBody::Empty => [].as_slice(),
             SinkBody::Static(bytes) => bytes,
         };
+        let http2 = Intake::plain(status, headers, body, delay);
         let close = ("connection", "close");
         let mut headers: Vec<(&str, &str)> = headers
             .iter()
@@ -64,6 +70,7 @@ impl Answers {
             last: PreparedResponse::new(status, &headers, body)?,
             refusal: PreparedResponse::new(400, &[close], b"")?,
             delay,
+            http2: Arc::new(http2),
         })
     }
 
@@ -92,12 +99,20 @@ pub(crate) async fn serve(worker: Rc<Worker>, answers: Arc<Answers>, mut stream:
     let mut exchange = Exchange::new(worker.stamps(), worker.steering().cloned());
     let mut stopping = worker.stopping();
     let mut writer = Writer::default();
+    let mut version = Version::Unknown(Vec::new());
     loop {
-        let take = |bytes: &[u8]| exchange.take(bytes, &worker.shard);
+        let take = |bytes: &[u8]| version.take(bytes, &mut exchange, &worker.shard);
         match worker.receive(&mut stream, &mut stopping, take).await {
             Some(Ok(1..)) => {}
-            Some(Ok(0) | Err(_)) => return exchange.finish(&worker.shard),
+            Some(Ok(0) | Err(_)) => {
+                version.finish(&worker.shard);
+                return exchange.finish(&worker.shard);
+            }
             None => return,
+        }
+        if let Version::Http2(seen) = &version {
+            let intake = Arc::clone(&answers.http2);
+            return intake::serve_on(worker, intake, stream, seen).await;
         }
         let replies = exchange.replies();
         let written = match worker.steering() {
@@ -118,6 +133,42 @@ pub(crate) async fn serve(worker: Rc<Worker>, answers: Arc<Answers>, mut stream:
     }
     if exchange.is_refused() {
         linger(&worker, &mut stream, &mut stopping).await;
+    }
+}
+
+/// Which version of HTTP a connection speaks: its first bytes tell.
+#[derive(Debug)]
+enum Version {
+    /// Nobody knows yet.
+    Unknown(Vec<u8>),
+    Http1,
+    /// What was read until that was known.
+    Http2(Vec<u8>),
+}
+
+impl Version {
+    fn take(&mut self, bytes: &[u8], exchange: &mut Exchange, shard: &SinkShard) {
+        match self {
+            Self::Http1 => exchange.take(bytes, shard),
+            Self::Http2(seen) => seen.extend_from_slice(bytes),
+            Self::Unknown(seen) => {
+                seen.extend_from_slice(bytes);
+                match is_http2(seen) {
+                    None => {}
+                    Some(true) => *self = Self::Http2(std::mem::take(seen)),
+                    Some(false) => {
+                        exchange.take(seen, shard);
+                        *self = Self::Http1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The peer has closed the connection.
+    fn finish(&self, shard: &SinkShard) {
+        let was_cut = matches!(self, Self::Unknown(seen) if !seen.is_empty());
+        shard.errors.add(u64::from(was_cut));
     }
 }
 

@@ -14,6 +14,7 @@ mod logs;
 mod md5;
 mod openmetrics;
 mod otlp;
+mod plain;
 mod recorded;
 mod request;
 mod service;
@@ -82,6 +83,20 @@ impl Intake {
         }
     }
 
+    /// One that answers everything alike.
+    pub(crate) fn plain(
+        status: u16,
+        headers: &[(String, String)],
+        body: &[u8],
+        delay: Nanos,
+    ) -> Self {
+        Self {
+            service: Box::new(plain::Plain::new(status, headers, body)),
+            delay,
+            recorded: None,
+        }
+    }
+
     /// Series that it records, if it does.
     pub(crate) fn recorded(&self) -> Option<Arc<Recorded>> {
         self.recorded.clone()
@@ -119,6 +134,12 @@ impl Site {
         let mut stamps = self.stamps.borrow_mut();
         stamps.feed(body);
         stamps.end();
+    }
+
+    /// Enters what stands in the header of a whole request or call for stamps; `body` is
+    /// its body or its first message.
+    fn headed(&self, token: &[u8], body: &[u8]) {
+        self.stamps.borrow().header(token, body);
     }
 
     /// When the answer to what came `now` is due.
@@ -271,7 +292,17 @@ impl Talk {
 
 /// Counts and answers the requests of `stream` until either side closes it or the
 /// worker ends.
-pub(crate) async fn serve(worker: Rc<Worker>, intake: Arc<Intake>, mut stream: Stream) {
+pub(crate) async fn serve(worker: Rc<Worker>, intake: Arc<Intake>, stream: Stream) {
+    serve_on(worker, intake, stream, &[]).await;
+}
+
+/// The same of a stream of which `seen` was read already.
+pub(crate) async fn serve_on(
+    worker: Rc<Worker>,
+    intake: Arc<Intake>,
+    mut stream: Stream,
+    seen: &[u8],
+) {
     let site = Site {
         intake,
         shard: Arc::clone(&worker.shard),
@@ -280,6 +311,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, intake: Arc<Intake>, mut stream: S
         is_cut: Rc::default(),
     };
     let mut talk = Talk::Unknown(site.clone(), Vec::new());
+    talk.take(seen, clock::now());
     let mut stopping = worker.stopping();
     let mut timer = None;
     loop {

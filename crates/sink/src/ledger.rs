@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stillwell_metric::{
     Cell, Intervals, Labels, Metric, Recorder, Sample, Shard, Value, catalogue, encode_histogram,
 };
-use stillwell_plan::{LinesPlan, StampPlan};
+use stillwell_plan::{LinesPlan, StampForm, StampPlan};
 use stillwell_scope::clock;
 use stillwell_stamp::{
-    ArrivalKind, Expected, ExpectedStream, Ledger, LedgerError, Losses, RunMark, Sighting,
-    StampSearch, StreamFigures, StreamId,
+    ArrivalKind, BEHIND_MAX, Expected, ExpectedStream, Ledger, LedgerError, Losses, RunMark,
+    STAMP_WIDTH, Sighting, StampSearch, StreamFigures, StreamId, sight,
 };
 use stillwell_units::{ByteSize, Moment};
 
@@ -165,6 +165,12 @@ impl SharedLedger {
         missing.sum()
     }
 
+    /// Whether stamps stand in headers.
+    fn is_in_headers(&self) -> bool {
+        let mut plans = self.generators.iter().map(|one| one.generator.plan);
+        plans.any(|plan| plan.form == StampForm::Header)
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // Entering never panics half way.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -305,6 +311,36 @@ struct Looking {
     ledger: Arc<SharedLedger>,
     /// Where stamps count in lines alone that look as they should.
     fitting: Option<Fitting>,
+    /// What is known of the request under way, where stamps stand in headers.
+    headed: Option<Headed>,
+}
+
+/// What stands in the header of a request, and the beginning of its body, which that
+/// vouches for.
+#[derive(Debug, Default)]
+struct Headed {
+    /// Empty where there is no such header.
+    token: Vec<u8>,
+    behind: Vec<u8>,
+}
+
+impl Headed {
+    fn begin(&mut self, token: Option<&[u8]>) {
+        self.token.clear();
+        self.behind.clear();
+        let token = token.unwrap_or_default();
+        // What is longer is no stamp either way.
+        self.token
+            .extend_from_slice(&token[..token.len().min(STAMP_WIDTH + 1)]);
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        if !self.token.is_empty() {
+            let room = BEHIND_MAX - self.behind.len();
+            self.behind
+                .extend_from_slice(&bytes[..bytes.len().min(room)]);
+        }
+    }
 }
 
 impl Stamps {
@@ -314,7 +350,41 @@ impl Stamps {
                 search: StampSearch::new(),
                 ledger: Arc::clone(ledger),
                 fitting: lines.map(|lines| Fitting::new(Arc::clone(lines))),
+                headed: ledger.is_in_headers().then(Headed::default),
             }),
+        }
+    }
+
+    /// Whether stamps are looked for in headers.
+    pub(crate) fn looks_in_headers(&self) -> bool {
+        let looking = self.looking.as_ref();
+        looking.is_some_and(|looking| looking.headed.is_some())
+    }
+
+    /// A request begins that has this in its header for stamps, if it has that; its
+    /// body follows. What the header says is entered once it is whole.
+    pub(crate) fn begin_request(&mut self, header: Option<&[u8]>) {
+        let looking = self.looking.as_mut();
+        if let Some(headed) = looking.and_then(|looking| looking.headed.as_mut()) {
+            headed.begin(header);
+        }
+    }
+
+    /// The request that began last is whole.
+    pub(crate) fn end_request(&mut self) {
+        let looking = self.looking.as_ref();
+        if let Some(headed) = looking.and_then(|looking| looking.headed.as_ref()) {
+            self.header(&headed.token, &headed.behind);
+        }
+        self.end();
+    }
+
+    /// Enters what stands in the header of a whole request, if anything does; its body
+    /// begins with `behind`.
+    pub(crate) fn header(&self, token: &[u8], behind: &[u8]) {
+        if let (Some(looking), false) = (&self.looking, token.is_empty()) {
+            let sighting = sight(token, behind);
+            looking.ledger.lock().enter(&sighting, clock::now());
         }
     }
 
@@ -323,6 +393,9 @@ impl Stamps {
         let Some(looking) = &mut self.looking else {
             return;
         };
+        if let Some(headed) = &mut looking.headed {
+            headed.take(bytes);
+        }
         let now = clock::now();
         let mut state = looking.ledger.lock();
         let search = &mut looking.search;
@@ -357,6 +430,9 @@ impl Stamps {
         let Some(looking) = &mut self.looking else {
             return;
         };
+        if let Some(headed) = &mut looking.headed {
+            headed.begin(None);
+        }
         let now = clock::now();
         let mut state = looking.ledger.lock();
         let search = &mut looking.search;

@@ -25,6 +25,9 @@
 //! its framing, and enter them into one [`SharedLedger`]; bodies in a coding that is
 //! not undone are not looked through.
 //!
+//! Where a sink is told that times stand before events (`prefix`), events are what
+//! these frame, and how long they took is recorded.
+//!
 //! Connections that break off within a request or a line, and requests that
 //! cannot be framed, count as errors. Nothing that is received can stop a sink;
 //! a listener that fails for good ends its worker with an error.
@@ -51,6 +54,7 @@
 //!     workers: 1,
 //!     limit: None,
 //!     lines: None,
+//!     prefix: None,
 //! })?;
 //! let address = sink.address().ok_or("TCP has an address")?;
 //! let shards = sink.shards();
@@ -73,6 +77,7 @@ mod http;
 mod intake;
 mod ledger;
 mod lines;
+mod prefixes;
 mod round_trip;
 mod serve;
 mod steering;

@@ -18,6 +18,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::account::Account;
 use crate::ledger::{SharedLedger, Stamps};
+use crate::prefixes::{Events, SharedPrefixes};
 use crate::steering::{ReopenError, Socket, Steering};
 use crate::throttle::Throttle;
 
@@ -45,6 +46,8 @@ pub(crate) struct Worker {
     ledger: Option<Arc<SharedLedger>>,
     /// What lines must look like whose stamps are entered.
     lines: Option<Arc<LinesPlan>>,
+    /// Where times that stand before events are entered, if they do.
+    prefixes: Option<Arc<SharedPrefixes>>,
     /// What holds it back, if it is slow on purpose.
     throttle: RefCell<Option<Rc<Throttle>>>,
     /// What changes how it behaves, if anything does.
@@ -64,6 +67,7 @@ impl Worker {
             account: Account::begin(),
             ledger: None,
             lines: None,
+            prefixes: None,
             throttle: RefCell::default(),
             steering: None,
             heeded: Cell::new(0),
@@ -80,6 +84,11 @@ impl Worker {
     /// The same, entering only the stamps in lines that look like this.
     pub(crate) fn with_lines(self, lines: Option<Arc<LinesPlan>>) -> Self {
         Self { lines, ..self }
+    }
+
+    /// The same, of events before which times stand, which are entered there.
+    pub(crate) fn with_prefixes(self, prefixes: Option<Arc<SharedPrefixes>>) -> Self {
+        Self { prefixes, ..self }
     }
 
     /// The same, reading no more than this from all streams together.
@@ -101,6 +110,12 @@ impl Worker {
     /// Looks for stamps in what one connection or socket brings.
     pub(crate) fn stamps(&self) -> Stamps {
         Stamps::new(self.ledger.as_ref(), self.lines.as_ref())
+    }
+
+    /// Reads the events of one connection or socket: lines, or what has a time before
+    /// it.
+    pub(crate) fn events(&self) -> Events {
+        Events::new(self.prefixes.as_ref())
     }
 
     /// How one of the worker's loops over a socket ends.

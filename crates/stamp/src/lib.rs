@@ -6,8 +6,8 @@
 //! [`Stamper`] writes it into a slot; a [`StampSearch`] finds it in whatever
 //! arrives, however that is framed and cut into reads; a [`Ledger`] says what
 //! was lost, doubled, reordered, late or damaged. `docs/formats/stamp.md` has
-//! every byte. The [`prefix`] is a second kind of mark: time alone, for peers
-//! that know no stamps.
+//! every byte. In [`HEADER`] it stands before a whole request. The [`prefix`] is a
+//! second kind of mark: time alone, for peers that know no stamps.
 //!
 //! Nothing here reads a clock: when something arrived is an argument. Nothing
 //! panics on bytes from anywhere, and nothing is allocated for each event.
@@ -58,8 +58,8 @@ pub use ledger::{
     Arrival, ArrivalKind, Bounds, Expected, ExpectedStream, Ledger, LedgerError, Loss, Losses,
     StreamFigures,
 };
-pub use search::{Sighting, StampSearch};
+pub use search::{BEHIND_MAX, Sighting, StampSearch, sight};
 pub use span::{GUARD_WIDTH, SPAN_LIMIT, Span, SpanCheck};
 pub use stamp::{
-    RunMark, SEQUENCE_LIMIT, STAMP_WIDTH, STREAM_LIMIT, Stamp, Stamper, StreamId, Times,
+    HEADER, RunMark, SEQUENCE_LIMIT, STAMP_WIDTH, STREAM_LIMIT, Stamp, Stamper, StreamId, Times,
 };

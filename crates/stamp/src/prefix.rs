@@ -4,12 +4,19 @@
 //! It has no magic, no sequence and no checksum: it is found only where the
 //! framing says that an event begins, gives a latency, and nothing can be said
 //! about loss from it. Any eight bytes are a prefix, so that a time is to be
-//! believed only within the bounds that the caller knows.
+//! believed only within the bounds that the caller knows: see [`Plausible`].
 
-use stillwell_units::Moment;
+use memchr::memchr;
+use stillwell_units::{Moment, Nanos};
 
 /// Bytes of the prefix.
 pub const PREFIX_WIDTH: usize = 8;
+
+/// Bytes of the length before it, where there is one.
+pub const LENGTH_WIDTH: usize = 8;
+
+/// No event is longer than that, its prefix included: a larger length is none.
+const EVENT_BYTES_MAX: u64 = 64 << 20;
 
 /// The prefix for an event that is meant to be sent at `intended`. The receiver
 /// has to read the same clock; Tremor's own is the time of day.
@@ -18,29 +25,275 @@ pub const fn write(intended: Moment) -> [u8; PREFIX_WIDTH] {
     intended.as_u64().to_be_bytes()
 }
 
-/// The time in front of an event, and the event; `None` if there are fewer than
-/// [`PREFIX_WIDTH`] bytes.
-#[must_use]
-pub fn split(event: &[u8]) -> Option<(Moment, &[u8])> {
-    let (prefix, rest) = event.split_first_chunk()?;
-    Some((Moment::new(u64::from_be_bytes(*prefix)), rest))
+/// How events follow each other.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Framing {
+    /// Each ends with a line feed; those among the bytes of a prefix do not count.
+    Lines,
+    /// Each has the length of prefix and event before it, in eight bytes,
+    /// big-endian, as Tremor's `length-prefixed` has it.
+    Lengths,
+}
+
+impl Framing {
+    /// What stands before an event.
+    const fn head_bytes(self) -> usize {
+        match self {
+            Self::Lines => PREFIX_WIDTH,
+            Self::Lengths => LENGTH_WIDTH + PREFIX_WIDTH,
+        }
+    }
+}
+
+/// What a [`PrefixReader`] came upon.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Prefixed {
+    /// A whole event, and the time before it.
+    Event(Moment),
+    /// The end came within an event.
+    Cut,
+    /// Something that is no length: from here on nobody knows where events begin.
+    Unframed,
+}
+
+/// Reads the times before the events of one connection or datagram, cut anywhere.
+#[derive(Clone, Copy, Debug)]
+pub struct PrefixReader {
+    framing: Framing,
+    state: State,
+    /// What has come of what stands before the event.
+    head: [u8; LENGTH_WIDTH + PREFIX_WIDTH],
+    head_bytes: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// Within what stands before an event.
+    Head,
+    /// Within a line that has this time.
+    Line(Moment),
+    /// Within an event that has this time, so many bytes before its end.
+    Body(Moment, u64),
+    Unframed,
+}
+
+impl PrefixReader {
+    /// Before the first event.
+    #[must_use]
+    pub const fn new(framing: Framing) -> Self {
+        Self {
+            framing,
+            state: State::Head,
+            head: [0; LENGTH_WIDTH + PREFIX_WIDTH],
+            head_bytes: 0,
+        }
+    }
+
+    /// Takes the next read and tells of each event that ends in it, in order.
+    pub fn take(&mut self, mut read: &[u8], mut tell: impl FnMut(Prefixed)) {
+        while !read.is_empty() {
+            read = match self.state {
+                State::Head => self.take_head(read, &mut tell),
+                State::Line(time) => match memchr(b'\n', read) {
+                    Some(end) => {
+                        self.ended(time, &mut tell);
+                        &read[end + 1..]
+                    }
+                    None => return,
+                },
+                State::Body(time, left) => {
+                    let here = usize::try_from(left).unwrap_or(usize::MAX).min(read.len());
+                    self.begin_body(time, left - here as u64, &mut tell);
+                    &read[here..]
+                }
+                State::Unframed => return,
+            };
+        }
+    }
+
+    /// Nothing more comes: an event that has begun ends here, if it is a line. What
+    /// is taken next begins anew.
+    pub fn finish(&mut self, mut tell: impl FnMut(Prefixed)) {
+        match self.state {
+            State::Head if self.head_bytes > 0 => tell(Prefixed::Cut),
+            State::Line(time) => tell(Prefixed::Event(time)),
+            State::Body(..) => tell(Prefixed::Cut),
+            State::Head | State::Unframed => {}
+        }
+        *self = Self::new(self.framing);
+    }
+
+    /// Whether an event has begun and not ended.
+    #[must_use]
+    pub const fn is_within_event(&self) -> bool {
+        match self.state {
+            State::Head => self.head_bytes > 0,
+            State::Line(_) | State::Body(..) => true,
+            State::Unframed => false,
+        }
+    }
+
+    /// What of `read` follows the head, or nothing while it is not whole.
+    fn take_head<'r>(&mut self, read: &'r [u8], tell: &mut impl FnMut(Prefixed)) -> &'r [u8] {
+        let whole = self.framing.head_bytes();
+        let here = (whole - self.head_bytes).min(read.len());
+        let (new, rest) = read.split_at(here);
+        self.head[self.head_bytes..][..here].copy_from_slice(new);
+        self.head_bytes += here;
+        if self.head_bytes == whole {
+            self.head_bytes = 0;
+            self.begin(tell);
+        }
+        rest
+    }
+
+    /// All that stands before an event has come.
+    fn begin(&mut self, tell: &mut impl FnMut(Prefixed)) {
+        let (words, _) = self.head.as_chunks::<8>();
+        let [first, second] = [words[0], words[1]].map(u64::from_be_bytes);
+        match self.framing {
+            Framing::Lines => self.state = State::Line(Moment::new(first)),
+            Framing::Lengths => match first.checked_sub(PREFIX_WIDTH as u64) {
+                Some(left) if first <= EVENT_BYTES_MAX => {
+                    self.begin_body(Moment::new(second), left, tell);
+                }
+                _ => {
+                    self.state = State::Unframed;
+                    tell(Prefixed::Unframed);
+                }
+            },
+        }
+    }
+
+    fn begin_body(&mut self, time: Moment, left: u64, tell: &mut impl FnMut(Prefixed)) {
+        if left == 0 {
+            self.ended(time, tell);
+        } else {
+            self.state = State::Body(time, left);
+        }
+    }
+
+    fn ended(&mut self, time: Moment, tell: &mut impl FnMut(Prefixed)) {
+        self.state = State::Head;
+        tell(Prefixed::Event(time));
+    }
+}
+
+/// Which times are to be believed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Plausible {
+    earliest: Moment,
+    ahead: Nanos,
+}
+
+impl Plausible {
+    /// Those from `earliest` until `ahead` after they were read: by so much may the
+    /// clock of whoever wrote them be ahead.
+    #[must_use]
+    pub const fn new(earliest: Moment, ahead: Nanos) -> Self {
+        Self { earliest, ahead }
+    }
+
+    /// How long before `now` the time of a prefix is, 0 if it is ahead; `None` if it
+    /// is not to be believed.
+    #[must_use]
+    pub fn latency(&self, time: Moment, now: Moment) -> Option<Nanos> {
+        let is_plausible = self.earliest <= time && time <= now + self.ahead;
+        is_plausible.then(|| now.since(time))
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
-    #[test]
-    fn a_prefix_reads_back() {
-        for time in [0, 1, 0x0102_0304_0506_0708, u64::MAX] {
-            let event = [&write(Moment::new(time))[..], b"event"].concat();
-            assert_eq!(split(&event), Some((Moment::new(time), &b"event"[..])));
+    fn framed(framing: Framing, events: &[(u64, Vec<u8>)]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (time, event) in events {
+            if framing == Framing::Lengths {
+                let length = (PREFIX_WIDTH + event.len()) as u64;
+                bytes.extend_from_slice(&length.to_be_bytes());
+            }
+            bytes.extend_from_slice(&write(Moment::new(*time)));
+            bytes.extend_from_slice(event);
+            if framing == Framing::Lines {
+                bytes.push(b'\n');
+            }
         }
+        bytes
+    }
+
+    fn read<'b>(framing: Framing, parts: impl IntoIterator<Item = &'b [u8]>) -> Vec<Prefixed> {
+        let (mut reader, mut found) = (PrefixReader::new(framing), Vec::new());
+        for part in parts {
+            reader.take(part, |one| found.push(one));
+        }
+        reader.finish(|one| found.push(one));
+        assert!(!reader.is_within_event());
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn for_all_events_and_cuts_each_has_its_time(
+            events in prop::collection::vec((any::<u64>(), "[ -~]{0,40}".prop_map(Vec::from)), 0..20),
+            part_bytes in 1_usize..70,
+            lines in any::<bool>(),
+        ) {
+            let framing = if lines { Framing::Lines } else { Framing::Lengths };
+            let bytes = framed(framing, &events);
+            let times = events.iter().map(|(time, _)| Prefixed::Event(Moment::new(*time)));
+            let found = read(framing, bytes.chunks(part_bytes));
+            prop_assert_eq!(&found, &times.collect::<Vec<_>>());
+            // Whatever is cut off is told, save a line feed.
+            let cut = bytes.len().saturating_sub(1);
+            let shorter = read(framing, [&bytes[..cut]]);
+            prop_assert_eq!(shorter.len(), found.len());
+            prop_assert_eq!(shorter.contains(&Prefixed::Cut), !lines && !found.is_empty());
+        }
+
+        #[test]
+        fn for_all_bytes_reading_ends_and_does_not_depend_on_the_cuts(
+            bytes in prop::collection::vec(any::<u8>(), 0..300),
+            part_bytes in 1_usize..40,
+            lines in any::<bool>(),
+        ) {
+            let framing = if lines { Framing::Lines } else { Framing::Lengths };
+            prop_assert_eq!(read(framing, bytes.chunks(part_bytes)), read(framing, [&bytes[..]]));
+        }
+
+        #[test]
+        fn for_all_times_only_those_within_the_bounds_are_believed(
+            earliest in 1_000_u64..2_000,
+            time in 0_u64..5_000,
+            now in 2_000_u64..4_000,
+            ahead in 0_u64..100,
+        ) {
+            let bounds = Plausible::new(Moment::new(earliest), Nanos::new(ahead));
+            let latency = bounds.latency(Moment::new(time), Moment::new(now));
+            let expected = (earliest..=now + ahead).contains(&time);
+            let expected = expected.then(|| Nanos::new(now.saturating_sub(time)));
+            prop_assert_eq!(latency, expected);
+        }
+    }
+
+    #[test]
+    fn a_prefix_is_eight_bytes_in_the_order_of_the_network() {
         assert_eq!(write(Moment::new(0x0102)), [0, 0, 0, 0, 0, 0, 1, 2]);
-        assert_eq!(split(b"1234567"), None);
-        assert_eq!(
-            split(b"\0\0\0\0\0\0\0\x01"),
-            Some((Moment::new(1), &b""[..]))
-        );
+        let lines = b"\0\0\0\0\0\0\0\x01one\n\0\0\0\0\0\0\0\ntwo";
+        let times = [1, 10].map(|time| Prefixed::Event(Moment::new(time)));
+        assert_eq!(read(Framing::Lines, [&lines[..]]), times);
+    }
+
+    #[test]
+    fn what_is_no_length_ends_the_reading() {
+        for length in [0, 7, EVENT_BYTES_MAX + 1, u64::from_be_bytes(*b"<13>1 20")] {
+            let mut bytes = length.to_be_bytes().to_vec();
+            bytes.extend_from_slice(&[0; 40]);
+            let found = read(Framing::Lengths, [&bytes[..]]);
+            assert_eq!(found, [Prefixed::Unframed], "{length}");
+        }
     }
 }

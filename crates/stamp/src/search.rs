@@ -12,6 +12,9 @@ use crate::stamp::{MAGIC, STAMP_WIDTH, Stamp};
 /// How far behind its beginning a stamp and all that it vouches for end at most.
 const REACH: usize = STAMP_WIDTH + SPAN_LIMIT + GUARD_WIDTH;
 
+/// As many bytes behind a stamp as it can speak of.
+pub const BEHIND_MAX: usize = SPAN_LIMIT + GUARD_WIDTH;
+
 /// Spans that may be open at once: each begins at least one stamp after the one
 /// before it.
 const OPEN_SPANS: usize = REACH / STAMP_WIDTH + 2;
@@ -36,6 +39,18 @@ pub enum Sighting {
     },
     /// The beginning of a stamp, but no stamp: cut off or changed.
     Broken,
+}
+
+/// What a stamp says that stands apart from what it vouches for, such as in a header
+/// before a body: `token` is all of the header, `behind` the body from its beginning,
+/// as far as it arrived or as [`BEHIND_MAX`] bytes of it. Never pending.
+#[must_use]
+pub fn sight(token: &[u8], behind: &[u8]) -> Sighting {
+    let stamp = token.try_into().ok().and_then(Stamp::read);
+    stamp.map_or(Sighting::Broken, |stamp| Sighting::Stamp {
+        stamp,
+        span: stamp.span.check(behind),
+    })
 }
 
 /// The search through one connection, or one file: its reads in their order.

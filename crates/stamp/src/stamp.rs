@@ -8,6 +8,9 @@ use crate::span::{HASH_BITS, Span, fold};
 /// Characters of a stamp.
 pub const STAMP_WIDTH: usize = 64;
 
+/// The header of a request, or the metadata of a call, that carries a stamp.
+pub const HEADER: &str = "stillwell-stamp";
+
 /// Sequence numbers lie below this: 2³⁶.
 pub const SEQUENCE_LIMIT: u64 = 1 << 36;
 

@@ -153,7 +153,8 @@ fn bind(plan: &MountPlan, at: &Path) -> Result<MountStep, MountError> {
     })
 }
 
-/// The steps that make `folder` the root: what the root holds now, and the plans.
+/// The steps that make `folder` the root: what the root holds now, and the plans. What
+/// an earlier start of the subject has left in `folder` is used again.
 fn new_root(
     plans: &[(&MountPlan, bool)],
     folder: &Path,
@@ -175,11 +176,14 @@ fn new_root(
         let kind = entry.file_type().map_err(failed)?;
         if kind.is_symlink() {
             let to = fs::read_link(&old).map_err(failed)?;
-            std::os::unix::fs::symlink(to, &new).map_err(failed)?;
+            match std::os::unix::fs::symlink(to, &new) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => made.map_err(failed)?,
+            }
             continue;
         }
         if kind.is_dir() {
-            fs::create_dir(&new).map_err(failed)?;
+            fs::create_dir_all(&new).map_err(failed)?;
         } else {
             fs::write(&new, "").map_err(failed)?;
         }
@@ -272,6 +276,18 @@ mod tests {
         let plan = MountPlan::read_only("/no-such-source".into(), "/etc".into());
         let error = prepare(&[plan], folder.path()).unwrap_err();
         assert!(matches!(error, MountError::SourceMissing { .. }));
+    }
+
+    #[test]
+    fn a_subject_with_a_place_below_the_root_could_not_be_started_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let staging = folder.path().join("staging");
+        let at = "/stillwell-is-not-here";
+        let plan = [MountPlan::read_only(folder.path().into(), at.into())];
+        let (first, _) = prepare(&plan, &staging).unwrap();
+        let (again, _) = prepare(&plan, &staging).unwrap();
+        assert_eq!(first.len(), again.len());
+        assert!(matches!(again.last(), Some(MountStep::Root { .. })));
     }
 
     #[test]

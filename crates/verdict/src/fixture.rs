@@ -244,6 +244,7 @@ pub(crate) fn rig() -> RigPlan {
             workers: 1,
             limit: None,
             lines: None,
+            prefix: None,
         }],
         subject: SubjectPlan {
             name: "relay".to_owned(),

@@ -68,7 +68,8 @@ pub use subjects::{
     subjects_exit_code,
 };
 pub use summary::{
-    BeatRates, Component, Drift, GeneratorFigures, Measured, OutcomeCount, RunFigures, RunSummary,
-    SUMMARY_SCHEMA, StepMark, Totals, WarmupFigures, WorkerShares, summarise, summarise_from,
+    BeatRates, Component, Drift, GeneratorFigures, Measured, OutcomeCount, PrefixCounts,
+    RunFigures, RunSummary, SUMMARY_SCHEMA, StepMark, Totals, WarmupFigures, WorkerShares,
+    summarise, summarise_from,
 };
 pub use window::TimeQuantiles;

@@ -115,6 +115,15 @@ pub struct StepMark {
     pub what: String,
 }
 
+/// Times that stood before events.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct PrefixCounts {
+    /// Those that were believed.
+    pub read: u64,
+    /// What stood where one should, and cannot be one; and events that were cut.
+    pub implausible: u64,
+}
+
 /// What happened in a run. Shares are shares of one; everything is of the
 /// measured phase unless it says otherwise; `None` is what was not recorded.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -137,6 +146,9 @@ pub struct RunFigures {
     /// First arrival of stamped events less their sent time.
     #[serde(default)]
     pub event_transit: Option<TimeQuantiles>,
+    /// Times that stood before the events that sinks received, over the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefixes: Option<PrefixCounts>,
     /// Steps of the timeline that were done.
     #[serde(default)]
     pub steps: Vec<StepMark>,

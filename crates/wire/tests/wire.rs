@@ -6,6 +6,8 @@
 mod dial;
 #[path = "wire/listen.rs"]
 mod listen;
+#[path = "wire/quic.rs"]
+mod quic;
 #[path = "wire/timer.rs"]
 mod timer;
 #[path = "wire/tls.rs"]

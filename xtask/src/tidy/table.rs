@@ -61,7 +61,7 @@ pub(super) const CRATES: &[Entry] = &[
     edge("wire", &["units", "metric", "plan", "scope"]),
     edge("fuse", &["units", "metric", "plan", "scope"]),
     edge("generator", &[
-        "units", "metric", "plan", "stamp", "payload", "pacer", "http", "broker", "export", "scope", "wire", "fuse",
+        "units", "metric", "plan", "legacy", "stamp", "payload", "pacer", "http", "broker", "export", "scope", "wire", "fuse",
     ]),
     edge("subject", &["units", "metric", "plan", "http", "scope", "wire"]),
     edge("observer", &["units", "metric", "plan", "scope", "wire", "http"]),

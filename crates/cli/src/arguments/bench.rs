@@ -120,7 +120,8 @@ pub(crate) struct BenchReplayArguments {
     /// The longest that it goes on with --iters [default: 10m]
     #[arg(long, value_name = "TIME")]
     pub(crate) limit: Option<Nanos>,
-    /// How long is waited for what the program still holds [default: 10s]
+    /// How long is waited for what the program still holds or has not acknowledged
+    /// [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub(crate) drain: Option<Nanos>,
 }

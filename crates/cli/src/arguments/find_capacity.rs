@@ -9,9 +9,9 @@ use stillwell_report::load::LoadFormat;
 use stillwell_units::{ByteRate, EventRate, Nanos, Seed, float_from_u64};
 
 use super::load::{
-    Concurrency, LoadArguments, LoadConnectingArguments, LoadGrpcArguments, LoadRate,
+    LoadArguments, LoadConnectingArguments, LoadGrpcArguments, LoadOverArguments, LoadRate,
     LoadRequestArguments, LoadShapeArguments, LoadStatsArguments, LoadTlsArguments,
-    LoadTraceArguments, LoadTunnelArguments, ProtocolName,
+    LoadTraceArguments, LoadTunnelArguments,
 };
 
 const NOTES: &str = "\
@@ -24,6 +24,8 @@ Bounds:
   throughput>99%              sent, of what was asked for; of a rig, or received, of
                               what was sent, where that is less
 Where none says otherwise, errors<1% is asked of a URL and throughput>99% of a rig.
+
+Of the knee, --connections is the most that are tried.
 
 A probe in which the generator was the limit, or that did not reach its rate
 although all bounds held, says nothing and is made again. The answer is confirmed
@@ -81,21 +83,8 @@ pub(crate) struct FindCapacityArguments {
     /// The generator whose rate is varied, where a rig has several
     #[arg(long, value_name = "NAME")]
     pub(crate) generator: Option<String>,
-    /// Connections over all workers; of the knee, the most that are tried
-    #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) connections: u32,
-    /// Threads that send: a number, or auto for one on each CPU
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub(crate) concurrency: Concurrency,
-    /// CPUs for these threads, such as 1 or 2,3: one thread on each in turn
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub(crate) cpus: Vec<u16>,
-    /// What is spoken on connections
-    #[arg(short, long, value_enum, default_value_t = ProtocolName::Http1)]
-    pub(crate) protocol: ProtocolName,
-    /// Requests at once on each connection of HTTP/2
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) streams: u32,
+    #[command(flatten)]
+    pub(crate) over: LoadOverArguments,
     #[command(flatten)]
     pub(crate) shape: LoadShapeArguments,
     #[command(flatten)]
@@ -151,11 +140,7 @@ pub(crate) fn load_arguments(arguments: &FindCapacityArguments) -> LoadArguments
         duration: Some(arguments.probe),
         requests: None,
         warmup: Nanos::ZERO,
-        connections: arguments.connections,
-        concurrency: arguments.concurrency,
-        cpus: arguments.cpus.clone(),
-        protocol: arguments.protocol,
-        streams: arguments.streams,
+        over: arguments.over.clone(),
         closed_loop: false,
         shape: arguments.shape.clone(),
         request: arguments.request.clone(),

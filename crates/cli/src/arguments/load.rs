@@ -97,22 +97,8 @@ pub(crate) struct LoadArguments {
     /// How long to send before anything is measured, within the duration
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub(crate) warmup: Nanos,
-    /// Connections over all workers
-    #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) connections: u32,
-    /// Threads that send: a number, or auto for one on each CPU
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub(crate) concurrency: Concurrency,
-    /// CPUs for these threads, such as 1 or 2,3: one thread on each, in turn where
-    /// there are more threads
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub(crate) cpus: Vec<u16>,
-    /// What is spoken on connections
-    #[arg(short, long, value_enum, default_value_t = ProtocolName::Http1)]
-    pub(crate) protocol: ProtocolName,
-    /// Requests at once on each connection, with --protocol http2 or http3
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) streams: u32,
+    #[command(flatten)]
+    pub(crate) over: LoadOverArguments,
     /// Have a rate wait for answers: no more than it is sent, nothing queues up, and
     /// latency counts from the sent time
     #[arg(long)]
@@ -154,6 +140,27 @@ pub(crate) struct LoadArguments {
     pub(crate) stats: LoadStatsArguments,
     #[command(flatten)]
     pub(crate) trace: LoadTraceArguments,
+}
+
+/// Over what requests go, and from which threads.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LoadOverArguments {
+    /// Connections over all workers
+    #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) connections: u32,
+    /// Threads that send: a number, or auto for one on each CPU
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) concurrency: Concurrency,
+    /// CPUs for these threads, such as 1 or 2,3: one thread on each, in turn where
+    /// there are more threads
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) cpus: Vec<u16>,
+    /// What is spoken on connections
+    #[arg(short, long, value_enum, default_value_t = ProtocolName::Http1)]
+    pub(crate) protocol: ProtocolName,
+    /// Requests at once on each connection, with --protocol http2 or http3
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) streams: u32,
 }
 
 /// How the moments of requests lie on the rate.

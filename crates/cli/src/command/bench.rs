@@ -29,9 +29,14 @@ pub(crate) fn run(
     output::tell_privileges(privileges, arguments.quiet);
     let plan = loaded.plan;
     if let Some(why) = &plan.unstamped {
+        let is_timed = plan.rig.sinks.iter().any(|sink| sink.prefix.is_some());
+        let or_how_long = if is_timed {
+            ""
+        } else {
+            " or how long they took"
+        };
         Paint::say(&format!(
-            "events carry no stamps, since {why}: they are counted, and nobody knows which are lost or how \
-             long they took"
+            "events carry no stamps, since {why}: they are counted, and nobody knows which are lost{or_how_long}"
         ));
     }
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
@@ -104,6 +109,8 @@ fn asked(arguments: &BenchArguments) -> BenchAsked {
         drain: replay.drain,
         significant_figures: arguments.significant_figures,
         stamps: replay.no_stamps.then_some(false),
+        sent_prefix: None,
+        received_prefix: None,
         batch: replay.batch,
         connections: pipeline.connections,
         retries: pipeline.retries,

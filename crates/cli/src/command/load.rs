@@ -7,6 +7,7 @@ mod grpc;
 mod listed;
 pub(crate) mod nighthawk;
 mod plan;
+pub(crate) mod remedy;
 mod source;
 mod telemetry;
 mod tunnel;
@@ -15,7 +16,7 @@ use stillwell_legacy::nighthawk::CommandLineOptions;
 use stillwell_plan::LoadPlan;
 use stillwell_report::load::{GeneratorHealth, LoadFormat, render_load};
 use stillwell_run::{
-    AddressFamily, Interrupt, LoadEnd, LoadError, LoadFound, conduct_load, load_doubts,
+    AddressFamily, AnswerHeader, Interrupt, LoadEnd, LoadError, LoadFound, load_doubts,
 };
 use stillwell_scope::Place;
 use stillwell_units::{Nanos, Seed};
@@ -41,11 +42,13 @@ pub(crate) fn run(arguments: &LoadArguments, paint: &Paint) -> Result<Exit, Comm
         plan: plan::plan(arguments, seed).map_err(not_planned)?,
         seed,
         family: arguments.connecting.address_family.into(),
-        places: arguments.cpus.iter().map(place).collect(),
+        places: arguments.over.cpus.iter().map(place).collect(),
         targets: &arguments.urls,
         labels: &arguments.label,
         closed_loop: arguments.closed_loop,
         nighthawk: None,
+        source: None,
+        heard: &|_| {},
         quiet: arguments.quiet,
         format: arguments.output_format,
     };
@@ -64,6 +67,10 @@ struct Job<'a> {
     closed_loop: bool,
     /// What was asked for in Nighthawk's words, where it was.
     nighthawk: Option<CommandLineOptions>,
+    /// Who hands requests out, where it is not the plan.
+    source: Option<nighthawk::Source>,
+    /// Who is told headers of answers that the plan names.
+    heard: &'a dyn Fn(&AnswerHeader),
     quiet: bool,
     format: LoadFormat,
 }
@@ -80,12 +87,14 @@ impl Job<'_> {
         let signals = signals::listen(move |signal| raised.raise(signal))
             .map_err(|error| could_not(error.into()))?;
         let mut teller = LoadTeller::new(paint, self.quiet, &self.target(), &self.plan);
-        let found = conduct_load(
-            self.plan.clone(),
+        let found = nighthawk::conduct(
+            &self.plan,
+            self.source.as_ref(),
             self.family,
             &self.places,
             &interrupt,
             &mut |snapshot| teller.tell(snapshot),
+            &mut |header| (self.heard)(header),
         );
         // What it has drawn goes before anything else is said.
         drop(teller);

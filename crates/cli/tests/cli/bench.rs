@@ -337,6 +337,34 @@ fn transactional_events_come_through_all_the_same() {
 }
 
 #[test]
+fn a_bench_that_is_ended_by_time_waits_for_acknowledgements_that_come_seconds_later() {
+    for into in ["http", "hec"] {
+        let bench = Bench::new(into, "tcp");
+        let words = ["--stop-after", "1s", "--batch", "200"];
+        // The first request takes three seconds.
+        let ended = bench.run(&words, &["--limit", "8 KiB/s"]);
+        assert_code(&ended.finished, 0);
+        assert_eq!(ended.count("/answers/unacknowledged"), 0, "{into}");
+        assert_eq!(ended.count("/answers/acknowledged"), 200, "{into}");
+        assert_eq!(ended.ledger("lost"), 0, "{into}");
+    }
+}
+
+#[test]
+fn a_bench_whose_events_are_never_acknowledged_ends_with_its_drain_and_says_so() {
+    let bench = Bench::new("http", "tcp");
+    let [into, out] = bench.endpoints();
+    // The first request takes half a minute, and whoever is killed answers nothing.
+    let ended = bench.run_file(&format!(
+        "subject:\n  command: [\"{{self}}\", relay, --in, \"{into}\", --out, \"{out}\", --limit, \
+         1 KiB/s]\n  stop: {{signal: KILL}}\nin: {into}\nout: {out}\nsource: in.json\nbatch: 200\n\
+         stop_after_secs: 1\ndrain: 2s\n"
+    ));
+    assert_code(&ended.finished, 1);
+    assert_eq!(ended.count("/answers/unacknowledged"), 200);
+}
+
+#[test]
 fn a_subject_that_dies_ends_the_bench_with_what_came() {
     let bench = Bench::new("tcp", "tcp");
     let [into, out] = bench.endpoints();

@@ -30,7 +30,7 @@ fn assert_completed(lab: &Lab, ended: &Finished) -> Manifest {
     manifest
 }
 
-fn may_mount(test: &str) -> bool {
+pub(crate) fn may_mount(test: &str) -> bool {
     let is_root = fs::metadata("/proc/self").is_ok_and(|own| {
         use std::os::unix::fs::MetadataExt;
         own.uid() == 0
@@ -51,7 +51,7 @@ fn mounts_below(folder: &Path) -> Vec<String> {
     table.lines().filter(below).map(str::to_owned).collect()
 }
 
-fn assert_nothing_mounted(lab: &Lab) {
+pub(crate) fn assert_nothing_mounted(lab: &Lab) {
     let folder = fs::canonicalize(lab.path(".")).unwrap();
     assert_eq!(mounts_below(&folder), [""; 0]);
 }

@@ -1,6 +1,8 @@
 //! Faults on the timeline, on real sockets and processes: what steps do is seen in
 //! the account of every event.
 
+#[path = "faults/disks.rs"]
+mod disks;
 #[path = "faults/links.rs"]
 mod links;
 
@@ -24,6 +26,8 @@ struct Way {
     input: (String, String),
     output: (String, String),
     ready: String,
+    /// More words for the relay.
+    words: String,
 }
 
 impl Way {
@@ -38,6 +42,7 @@ impl Way {
                 format!("tcp://{}", lab.sink),
             ),
             ready: format!("{{tcp: \"{}\"}}", lab.listen),
+            words: String::new(),
         }
     }
 
@@ -57,9 +62,10 @@ fn run(lab: &Lab, way: &Way, timeline: &str, besides: &str) -> Run {
         input,
         output,
         ready,
+        words,
     } = way;
     let text = format!(
-        "subject:\n  name: relay\n  command: [\"{{self}}\", relay, --in, \"{}\", --out, \"{}\"]\n  \
+        "subject:\n  name: relay\n  command: [\"{{self}}\", relay, --in, \"{}\", --out, \"{}\"{words}]\n  \
          ready: {ready}\n\
          phases: {{ready: 10s, warmup: 200ms, measure: 2s, drain: 10s, quiet: 1s}}\n\
          workload:\n  generators:\n    - {{{}, id: load, payload: syslog5424, cache: 1 MiB, \
@@ -230,6 +236,8 @@ fn a_subject_that_is_killed_and_started_again_leaves_a_valid_run_with_its_recove
             panic!("{:?}", run.manifest.restarts);
         };
         assert!(restart.ready_after.unwrap() >= restart.started_after.unwrap());
+        assert!(restart.delivered_after.unwrap() >= restart.ready_after.unwrap());
+        assert!(run.series("subject_redelivery") >= run.series("subject_recovery"));
         assert!(
             run.series("subject_recovery") > 0.0,
             "{:?}",
@@ -238,7 +246,12 @@ fn a_subject_that_is_killed_and_started_again_leaves_a_valid_run_with_its_recove
         let how = format!("the subject is ended by {signal}");
         assert_holds(
             &run.shown,
-            &[&how, "the subject is started again", "ready again"],
+            &[
+                &how,
+                "the subject is started again",
+                "ready again",
+                "delivering again",
+            ],
         );
         let doubts = run.summary["doubts"].to_string();
         assert!(!doubts.contains("subject"), "{doubts}");

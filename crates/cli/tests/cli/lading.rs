@@ -97,25 +97,18 @@ fn the_list_shape_runs_and_says_what_was_asked_and_achieved() {
 fn a_key_that_is_known_but_not_built_is_named_and_nothing_runs() {
     let lab = Lab::new();
     let text = list_shape(&lab);
-    let text = text.replace(
-        "generator:\n",
-        "generator:\n  - kubernetes: {manifest: {pod: 'kind: Pod'}}\n",
-    );
+    let text = text.replace("generator:\n", "generator:\n  - kafka: {topic: a}\n");
     lab.file("lading.yaml", &text);
     let ended = rig(&lab, "tcp").finish(LONG);
     assert_code(&ended, 2);
     assert_holds(
         &ended.stderr,
-        &[
-            "`kubernetes` is known but not built",
-            "lading.yaml:2:5",
-            "^^^",
-        ],
+        &["`kafka` is known but not built", "lading.yaml:2:5", "^^^"],
     );
     assert!(!lab.results().exists());
     let checked = lab.call(&["check", "lading.yaml"]);
     assert_code(&checked, 2);
-    assert_holds(&checked.stderr, &["`kubernetes` is known but not built"]);
+    assert_holds(&checked.stderr, &["`kafka` is known but not built"]);
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn a_certificate_is_checked_unless_one_says_otherwise() {
         ended.stdout
     );
     assert!(
-        ended.stdout.contains("--ca") || ended.stdout.contains("authority"),
+        ended.stdout.contains("--ca,") && ended.stdout.contains("--insecure"),
         "{}",
         ended.stdout
     );

@@ -8,6 +8,8 @@ mod connections;
 mod counts;
 #[path = "nighthawk/flags.rs"]
 mod flags;
+#[path = "nighthawk/http3.rs"]
+mod http3;
 #[path = "nighthawk/requests.rs"]
 mod requests;
 #[path = "nighthawk/server.rs"]

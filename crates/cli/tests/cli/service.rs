@@ -1,6 +1,9 @@
 //! `stillwell service` between real processes, asked by a client of ours. `.ci/service`
 //! asks the same of it by a client that protoc made.
 
+#[path = "service/source.rs"]
+mod source;
+
 use std::fs;
 use std::future::Future;
 use std::net::TcpListener;
@@ -556,60 +559,6 @@ fn nighthawks_client_has_a_service_make_its_load() {
     assert_eq!((ended.code, ended.stdout.as_str()), (1, ""));
     assert!(
         ended.stderr.contains("ask the service at"),
-        "{}",
-        ended.stderr
-    );
-}
-
-#[test]
-fn requests_come_from_a_source_of_others() {
-    let folder = tempfile::tempdir().unwrap();
-    let list = folder.path().join("list");
-    fs::write(&list, "PUT http://h/ abc\nhttp://h/\n").unwrap();
-    let target = Listening::target(&["--echo"]);
-    let words = [
-        "--service",
-        "request-source",
-        "--requests",
-        list.to_str().unwrap(),
-    ];
-    let source = Listening::service(&words);
-    let load = |source: &str| {
-        client(&format!(
-            "--request-source grpc://{source} --rps 50 --duration 1 --output-format json \
-             --sequencer-idle-strategy sleep http://{}/",
-            target.1
-        ))
-    };
-    let ended = load(&source.1);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    let output = read_json(&ended.stdout).unwrap();
-    assert_eq!(
-        output.options.request_source,
-        Some(format!("grpc://{}", source.1))
-    );
-    let sent = output.global().unwrap().counter("benchmark.http_2xx");
-    assert!((45..=55).contains(&sent), "{sent}");
-    target.0.signal("TERM");
-    let counted = target.0.finish(LONG).stdout;
-    // Every other one has a body of three bytes.
-    let bytes = counted
-        .lines()
-        .find(|line| line.starts_with("body bytes"))
-        .unwrap();
-    let bytes: u64 = bytes.rsplit(' ').next().unwrap().parse().unwrap();
-    assert!((sent * 3 / 2).abs_diff(bytes) <= 3, "{counted}");
-}
-
-#[test]
-fn a_source_of_requests_that_is_not_there_is_told() {
-    let port = free_port();
-    let ended = client(&format!(
-        "--request-source grpc://127.0.0.1:{port} http://a/"
-    ));
-    assert_eq!(ended.code, 1, "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("--request-source"),
         "{}",
         ended.stderr
     );

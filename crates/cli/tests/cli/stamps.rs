@@ -1,8 +1,12 @@
 //! Every event accounted for: what a relay does wrong on purpose is what the rig
 //! says of it.
 
+#[path = "stamps/headers.rs"]
+mod headers;
 #[path = "stamps/http2.rs"]
 mod http2;
+#[path = "stamps/prefixes.rs"]
+mod prefixes;
 
 use serde_json::Value;
 use stillwell_testkit::Process;
@@ -38,6 +42,24 @@ const SLOW: Pace = Pace {
     measure: "2s",
 };
 
+/// What a generator sends, and what a sink is told of it.
+#[derive(Clone, Copy)]
+struct Load<'l> {
+    payload: &'l str,
+    /// Further keys of the generator, and of the sink.
+    generator: &'l str,
+    sink: &'l str,
+    checks: &'l str,
+}
+
+const TEXTS: Load<'static> = Load {
+    payload: "syslog5424",
+    generator: "stamps: {late_after: 1ms}",
+    sink: "workers: 1",
+    checks: "checks:\n  - {name: lossless, series: loss, upper_bound: 0}\n  \
+             - {name: once, series: doubled, upper_bound: 0}\n",
+};
+
 /// What the relay did, by its own words.
 #[derive(Debug, Eq, PartialEq)]
 struct Planted {
@@ -57,6 +79,10 @@ struct Run {
 
 impl Run {
     fn of(input: &str, output: &str, pace: Pace, arguments: &[&str]) -> Self {
+        Self::with(input, output, TEXTS, pace, arguments)
+    }
+
+    fn with(input: &str, output: &str, load: Load<'_>, pace: Pace, arguments: &[&str]) -> Self {
         let lab = Lab::alone();
         let Way {
             ready,
@@ -69,26 +95,57 @@ impl Run {
         words.extend(arguments);
         let words = serde_json::to_string(&words).unwrap();
         let Pace { rate, measure } = pace;
+        let Load {
+            payload,
+            generator,
+            sink: of_sink,
+            checks,
+        } = load;
         let text = format!(
             "subject:\n  name: relay\n  command: {words}\n  ready: {ready}\n\
              phases: {{ready: 10s, warmup: 200ms, measure: {measure}, drain: 10s, quiet: 500ms}}\n\
-             workload:\n  generators:\n    - {target}\n      payload: syslog5424\n      \
-             cache: 1 MiB\n      rate: {rate}/s\n      stamps: {{late_after: 1ms}}\n  sinks:\n    \
-             - {sink}\n\
-             checks:\n  - {{name: lossless, series: loss, upper_bound: 0}}\n  \
-             - {{name: once, series: doubled, upper_bound: 0}}\n"
+             workload:\n  generators:\n    - {target}\n      payload: {payload}\n      \
+             cache: 1 MiB\n      rate: {rate}/s\n      {generator}\n  sinks:\n    \
+             - {sink}\n      {of_sink}\n\
+             {checks}"
         );
-        lab.file("rig.yaml", &text);
+        Self::of_rig(&lab, &text)
+    }
+
+    /// From the generator, which `target` makes of the sink's address, right into the
+    /// sink of kind `kind`.
+    fn direct(target: impl Fn(&str) -> String, kind: &str, load: Load<'_>, pace: Pace) -> Self {
+        let lab = Lab::alone();
+        let (sink, target) = (&lab.sink, target(&lab.sink));
+        let Pace { rate, measure } = pace;
+        let Load {
+            payload,
+            generator,
+            sink: of_sink,
+            checks,
+        } = load;
+        let text = format!(
+            "phases: {{warmup: 200ms, measure: {measure}, drain: 10s, quiet: 500ms}}\n\
+             workload:\n  generators:\n    - {target}\n      payload: {payload}\n      \
+             cache: 1 MiB\n      rate: {rate}/s\n      {generator}\n  sinks:\n    \
+             - {kind}: \"{sink}\"\n      {of_sink}\n\
+             {checks}"
+        );
+        Self::of_rig(&lab, &text)
+    }
+
+    fn of_rig(lab: &Lab, text: &str) -> Self {
+        lab.file("rig.yaml", text);
         let words = ["rig", "rig.yaml", "--results", "results"];
         let ended = Process::start(&mut lab.stillwell(&words)).finish(LONG);
         let summary = std::fs::read_to_string(lab.results().join("summary.json"));
         assert!(summary.is_ok(), "{}", ended.stderr);
-        let said = std::fs::read_to_string(lab.results().join("subject.stderr.log")).unwrap();
+        let said = std::fs::read_to_string(lab.results().join("subject.stderr.log"));
         lab.assert_nothing_left();
         Self {
             summary: serde_json::from_str(&summary.unwrap()).unwrap(),
             shown: ended.stdout,
-            planted: planted(&said),
+            planted: said.ok().and_then(|said| planted(&said)),
         }
     }
 
@@ -104,6 +161,12 @@ impl Run {
         }
         assert_eq!(figure["least"], figure["most"], "{name}: {figure}");
         figure["least"].as_u64().unwrap()
+    }
+
+    /// A count of the run itself.
+    fn count_of(&self, part: &str, name: &str) -> u64 {
+        let count = self.summary["figures"][part][name].as_f64().unwrap();
+        format!("{count:.0}").parse().unwrap()
     }
 
     fn check(&self, name: &str) -> &str {
@@ -141,6 +204,14 @@ impl Way {
         };
         match input {
             "http" => way.target = format!("http: \"{}\"", way.from),
+            "hec" => {
+                let to = format!("url: \"http://{listen}\", token: t");
+                way.target = format!("splunk_hec: {{{to}}}");
+            }
+            "grpc" => {
+                let logs = "opentelemetry.proto.collector.logs.v1.LogsService/Export";
+                way.target = format!("grpc: \"http://{listen}/{logs}\"");
+            }
             "udp" => way.ready = "{delay: 200ms}".to_owned(),
             "file" => {
                 let (folder, out) = (lab.path("in"), lab.path("out.log"));
@@ -174,6 +245,17 @@ fn planted(said: &str) -> Option<Planted> {
 }
 
 fn faults_are_found(input: &str, output: &str, pace: Pace, faults: Faults) {
+    faults_are_found_with(input, output, TEXTS, pace, faults, &[]);
+}
+
+fn faults_are_found_with(
+    input: &str,
+    output: &str,
+    load: Load<'_>,
+    pace: Pace,
+    faults: Faults,
+    more: &[&str],
+) {
     let Faults {
         drop,
         flip,
@@ -187,8 +269,9 @@ fn faults_are_found(input: &str, output: &str, pace: Pace, faults: Faults) {
         ("--double", double),
     ];
     let words = words.map(|(flag, one_in)| [flag.to_owned(), format!("1/{one_in}")]);
-    let words: Vec<&str> = words.iter().flatten().map(String::as_str).collect();
-    let run = Run::of(input, output, pace, &words);
+    let words = words.iter().flatten().map(String::as_str);
+    let words: Vec<&str> = words.chain(more.iter().copied()).collect();
+    let run = Run::with(input, output, load, pace, &words);
     let found = Planted {
         dropped: run.count("lost"),
         flipped: run.count("damaged"),

@@ -91,6 +91,34 @@ fn several_subjects_run_in_blocks_and_end_in_one_table() {
 }
 
 #[test]
+fn a_step_that_kills_subjects_gives_a_row_of_how_long_they_took_to_deliver_again() {
+    let lab = Lab::new();
+    three(&lab);
+    let file = "several/experiment.yaml";
+    let text = fs::read_to_string(lab.path(file)).unwrap();
+    let steps = "timeline: [{at: 300ms, subject: {restart: {signal: KILL, after: 200ms}}}]\n";
+    lab.file(file, &(text + steps));
+    let words = ["run", "several", "--runs", "1", "--results", "results"];
+    let ended = run(&lab, &words);
+    assert!(
+        ended.stdout.contains("Restart recovery"),
+        "{}",
+        ended.stdout
+    );
+    let report = json(&lab, "results/report.json");
+    let rows = report["experiments"][0]["metrics"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["metric"] == "recovery").unwrap();
+    for cell in row["cells"].as_array().unwrap() {
+        // On a busy machine the number is there, and doubted.
+        let mean = cell["mean"]
+            .as_f64()
+            .or_else(|| cell["doubted_mean"].as_f64());
+        // It was not there for so long.
+        assert!(mean.unwrap() >= 0.2, "{row}");
+    }
+}
+
+#[test]
 fn what_cannot_be_meant_is_told_before_anything_runs() {
     let lab = Lab::new();
     three(&lab);

@@ -100,6 +100,14 @@ impl BenchEndpoint {
         matches!(self, Self::Udp(_) | Self::UnixDatagram(_))
     }
 
+    /// Whether it is a socket that nothing is said over but what is sent.
+    pub(super) const fn is_socket(&self) -> bool {
+        matches!(
+            self,
+            Self::Tcp(_) | Self::Udp(_) | Self::UnixStream(_) | Self::UnixDatagram(_)
+        )
+    }
+
     /// Whether what is sent there is answered.
     pub(super) const fn is_answered(&self) -> bool {
         matches!(self, Self::Http(_) | Self::SplunkHec(_))

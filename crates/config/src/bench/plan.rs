@@ -5,8 +5,9 @@ use stillwell_legacy::{Diagnostic, Diagnostics, code, ready_probe_of};
 use stillwell_plan::{
     AcknowledgedBy, AcknowledgedPlan, BenchPlan, BlockShape, ChildPlan, CpuChoice, EnvironmentPlan,
     FileLayout, GeneratorPlan, HecAcknowledgements, IsolationPlan, ObserverPlan, PayloadFormat,
-    PayloadPlan, PhasesPlan, PlacementPlan, RatePlan, ReplayCut, ReplayEnd, ReplayPlan, RigPlan,
-    SinkPlan, StampPlan, SubjectKind, SubjectPlan, TransportPlan, Wanted,
+    PayloadPlan, PhasesPlan, PlacementPlan, PrefixFraming, RatePlan, ReplayCut, ReplayEnd,
+    ReplayPlan, RigPlan, SinkPlan, StampForm, StampPlan, SubjectKind, SubjectPlan, TransportPlan,
+    Wanted,
 };
 use stillwell_units::{ByteSize, EventRate, Nanos, Seed, float_from_u64};
 
@@ -77,6 +78,7 @@ pub(super) fn plan_of(asked: &BenchAsked, found: &mut Diagnostics) -> Option<Ben
         let error = Diagnostic::error(code::SAME_ADDRESS, message);
         found.push(error.help("`in` is where it listens, `out` where the bench does"));
     }
+    check_prefixes(asked, (input, output), found);
     let unstamped = unstamped(asked);
     let generator = generator(asked, input, unstamped.is_none(), found)?;
     let sink = match output.sink() {
@@ -86,6 +88,7 @@ pub(super) fn plan_of(asked: &BenchAsked, found: &mut Diagnostics) -> Option<Ben
             workers: 1,
             limit: None,
             lines: None,
+            prefix: asked.received_prefix,
         },
         Err(help) => {
             let message = "this is no place for a bench to listen at";
@@ -144,6 +147,9 @@ fn unstamped(asked: &BenchAsked) -> Option<String> {
     if asked.stamps == Some(false) {
         return Some("none were wanted".to_owned());
     }
+    if asked.sent_prefix.is_some() {
+        return Some("a time stands before each in place of one".to_owned());
+    }
     if asked.chunk_size.is_some() {
         return Some("chunks are sent as they are".to_owned());
     }
@@ -200,8 +206,40 @@ fn generator(
         connections,
         workers: 1,
         seed: Seed::from_number(0),
-        stamps: is_stamped.then_some(StampPlan::ALL),
+        stamps: match asked.sent_prefix {
+            Some(framing) => Some(StampPlan {
+                form: StampForm::Prefix(framing),
+                ..StampPlan::ALL
+            }),
+            None => is_stamped.then_some(StampPlan::ALL),
+        },
     })
+}
+
+/// Reports times that nothing can stand before.
+fn check_prefixes(
+    asked: &BenchAsked,
+    (input, output): (&BenchEndpoint, &BenchEndpoint),
+    found: &mut Diagnostics,
+) {
+    let sides = [
+        ("postprocessors", asked.sent_prefix, input),
+        ("preprocessors", asked.received_prefix, output),
+    ];
+    for (key, prefix, endpoint) in sides {
+        if prefix.is_some() && !endpoint.is_socket() {
+            let message = format!("there are no `{key}` over requests and files");
+            let error = Diagnostic::error(code::BAD_VALUE, message);
+            found.push(error.help("over `tcp`, `udp`, `unix` and `unixgram` there are"));
+        }
+    }
+    let has_ends = framing(asked.codec.as_deref().unwrap_or("json")) != Some(Framing::Bytes);
+    let is_lines = asked.sent_prefix == Some(PrefixFraming::Lines);
+    if is_lines && (asked.chunk_size.is_some() || !has_ends) {
+        let message = "events without ends cannot be told apart behind `separate`";
+        let error = Diagnostic::error(code::BAD_VALUE, message);
+        found.push(error.help("`postprocessors: [ingest-ns, length-prefixed]`"));
+    }
 }
 
 /// Reports what would have no effect where events go in there.
@@ -295,7 +333,12 @@ fn transport(
         false => asked.retries.unwrap_or(0),
     };
     let acknowledged = |url: String, by| {
-        TransportPlan::Acknowledged(Box::new(AcknowledgedPlan { url, by, retries }))
+        TransportPlan::Acknowledged(Box::new(AcknowledgedPlan {
+            url,
+            by,
+            retries,
+            patience: asked.drain.unwrap_or(DRAIN_DEFAULT),
+        }))
     };
     Some(match input {
         BenchEndpoint::Tcp(address) => TransportPlan::Tcp {

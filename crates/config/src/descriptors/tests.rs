@@ -76,12 +76,39 @@ fn what_does_not_fit_names_its_field() {
     let told = method.message_of_text("start_request { optoins {} }");
     let told = told.unwrap_err().to_string();
     assert!(told.contains("optoins"), "{told}");
-    // Field 1 as a number, which is a message.
-    let told = method.check(&[0x08, 0x01]).unwrap_err().to_string();
-    assert!(
-        told.contains("fit nighthawk.client.ExecutionRequest: "),
-        "{told}"
-    );
+}
+
+#[test]
+fn what_does_not_fit_in_binary_names_its_field() {
+    let method = method("nighthawk.client.NighthawkService/ExecutionStream").unwrap();
+    for (bytes, says) in [
+        // Field 1 as a number, which is a message.
+        (&b"\x08\x01"[..], "field `start_request`: "),
+        // options.uri.value is no UTF-8; a duration before it is well.
+        (
+            b"\x0a\x0c\x0a\x0a\x1a\x02\x08\x01\x92\x01\x03\x0a\x01\xff",
+            "field `start_request.options.uri.value`: ",
+        ),
+        (
+            b"\x0a\x05\x0a\x03\x0a\x01\x0d",
+            "field `start_request.options.requests_per_second.value`: the message ends within it",
+        ),
+        (
+            b"\x12\x00\x1a\x05\x01",
+            "field `cancellation_request`: the message ends within it",
+        ),
+        // Nobody knows what field 99 is, and it is cut off.
+        (b"\x98\x06", "field `99`: the message ends within it"),
+        (
+            b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+            "it does not fit nighthawk.client.ExecutionRequest: ",
+        ),
+    ] {
+        let told = method.check(bytes).unwrap_err().to_string();
+        assert!(told.contains(says), "{bytes:x?}: {told}");
+    }
+    // One that is not known is passed over.
+    assert_eq!(method.check(b"\x98\x06\x01"), Ok(()));
 }
 
 #[test]
@@ -123,6 +150,18 @@ fn what_describes_nothing_says_what_to_do() {
 }
 
 proptest! {
+    /// What is told to be wrong is wrong, and its field is told where it is not the whole.
+    #[test]
+    fn for_all_bytes_a_message_is_read_or_its_fault_is_found(
+        bytes in prop::collection::vec(prop_oneof![0_u8..32, any::<u8>()], 0..40),
+    ) {
+        let method = method("nighthawk.client.NighthawkService/ExecutionStream").unwrap();
+        let fits = DynamicMessage::decode(method.descriptor.input(), bytes.as_slice()).is_ok();
+        prop_assert_eq!(method.check(&bytes).is_ok(), fits);
+        let found = binary::culprit(&method.descriptor.input(), &bytes, 0);
+        prop_assert!(!fits || found.is_none(), "{:?}", found);
+    }
+
     /// Descriptions may come from a network.
     #[test]
     fn for_all_changes_of_a_description_it_is_read_or_refused(

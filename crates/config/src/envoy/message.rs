@@ -6,11 +6,13 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 use stillwell_legacy::nighthawk::parse_duration;
 use stillwell_legacy::{Diagnostic, Keys, Node, Reader, Severity, Source, Value, code, parse};
-use stillwell_plan::{ClientTlsPlan, StatsSinkPlan};
+use stillwell_plan::{AnswerHeadersPlan, ClientTlsPlan, StatsSinkPlan};
 use stillwell_units::Nanos;
 
 use super::requests::RequestSource;
-use super::{check_type, filters, named, read_socket_address, requests, stats_sink, upstream};
+use super::{
+    check_type, filters, named, read_socket_address, requests, stats_sink, upstream, user_defined,
+};
 use crate::Diagnostics;
 use crate::files::Disk;
 
@@ -163,6 +165,14 @@ impl EnvoyMessage {
     /// Every mistake in it, with its place.
     pub fn stats_sink(&self, tcp_address: Option<&str>) -> Result<StatsSinkPlan, Diagnostics> {
         self.read(|reader, node| stats_sink::read(reader, node, tcp_address))
+    }
+
+    /// Which headers of answers Nighthawk's user-defined output plugin logs.
+    ///
+    /// # Errors
+    /// Every mistake in it, with its place.
+    pub fn answer_headers(&self) -> Result<AnswerHeadersPlan, Diagnostics> {
+        self.read(user_defined::read)
     }
 
     fn read<T>(&self, read: impl FnOnce(&Reader, &Node) -> Option<T>) -> Result<T, Diagnostics> {

@@ -170,11 +170,11 @@ fn apply_overrides(
             found.push(Diagnostic::error(code::OUT_OF_RANGE, message));
         }
     }
-    let end = plan.rig.phases.measure;
-    if plan.rig.timeline.iter().any(|step| step.at >= end) {
+    let phases = &plan.rig.phases;
+    if plan.rig.timeline.iter().any(|step| !step.comes_in(phases)) {
         let message = format!(
-            "{}: a step of its timeline comes after the {end} that are measured",
-            plan.name
+            "{}: a step of its timeline comes after the {} that are measured",
+            plan.name, phases.measure
         );
         found.push(Diagnostic::error(code::OUT_OF_RANGE, message));
     }

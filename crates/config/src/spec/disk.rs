@@ -143,7 +143,7 @@ fn read_folder(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<FolderDiskPla
     })
 }
 
-fn read_size(door: &Door<'_>, node: &Node) -> Option<ByteSize> {
+pub(super) fn read_size(door: &Door<'_>, node: &Node) -> Option<ByteSize> {
     let size: ByteSize = door.reader.parsed(node)?;
     if size.bytes() == 0 {
         let error = door

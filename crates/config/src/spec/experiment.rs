@@ -234,17 +234,18 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
     let goals = read_goals(door, &map);
     let course = course::read(door, &map);
     let around = timeline::Around {
-        measure: course.phases.measure,
+        phases: &course.phases,
         sinks: &sinks,
         generators: generators.iter().map(|spec| &spec.plan.value).collect(),
+        // They are read together with what happens to them.
+        disks: &[],
         has_network: map.key_span("network").is_some(),
     };
     if around.has_network {
         network::check_ends(reader, &sinks, &generators);
     }
-    let parts = Parts::read(door, &map, &around);
-    let erratic = map.take("erratic").and_then(|node| reader.boolean(node));
-    generator::check_brokers(reader, &generators, &parts.isolation);
+    let mut parts = Parts::read(door, &map, around);
+    generator::check_network(reader, &generators, &mut parts.isolation);
     // It was read before anything else.
     map.ignore("matrix");
     let generators = generators.into_iter().map(|spec| spec.plan.value);
@@ -279,7 +280,7 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
         warmup: course.warmup,
         confirm: course.confirm,
         report_links: read_links(reader, &map),
-        erratic: erratic.unwrap_or(false),
+        erratic: map.take("erratic").and_then(|node| reader.boolean(node)) == Some(true),
         span: map.span(),
         has_subject: map.key_span("subject").is_some(),
         has_variants: map.key_span("variants").is_some(),
@@ -299,7 +300,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn read(door: &Door<'_>, map: &MapReader<'_, '_>, around: &timeline::Around<'_>) -> Self {
+    fn read(door: &Door<'_>, map: &MapReader<'_, '_>, around: timeline::Around<'_>) -> Self {
         let mut parts = Self::default();
         if let Some(node) = map.take("observe") {
             parts.observer = observe::read_observe(door, node).unwrap_or_default();
@@ -308,7 +309,9 @@ impl Parts {
             parts.disks = disk::read_disks(door, node);
         }
         if let Some(node) = map.take("timeline") {
-            parts.timeline = timeline::read_timeline(door, node, around);
+            let disks = &parts.disks;
+            let around = timeline::Around { disks, ..around };
+            parts.timeline = timeline::read_timeline(door, node, &around);
         }
         if let Some(node) = map.take("isolation") {
             parts.isolation = placement::read_isolation(door, node).unwrap_or_default();

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use stillwell_legacy::{Ids, MapReader, Node, Placed, Reader, Value, code};
 use stillwell_plan::{
-    BlockShape, ClientTlsPlan, FileLayout, GeneratorPlan, PayloadFormat, PayloadPlan, RatePlan,
-    RateUnit, StampPlan, StreamTarget, TransportPlan,
+    BlockShape, ClientTlsPlan, FileLayout, GeneratorPlan, IsolationPlan, PayloadFormat,
+    PayloadPlan, RatePlan, RateUnit, StampPlan, StreamTarget, TransportPlan,
 };
 use stillwell_units::{ByteSize, Seed};
 
@@ -16,6 +16,7 @@ mod broker;
 mod files;
 mod fit;
 mod http;
+mod kubernetes;
 mod requests;
 mod system;
 mod tls;
@@ -224,6 +225,7 @@ const KINDS: &[&str] = &[
     "process_tree",
     "proc_fs",
     "container",
+    "kubernetes",
     "kafka",
     "nats",
     "amqp",
@@ -309,6 +311,11 @@ pub(super) const GENERATOR: Element = Element {
             "Containers that come and go; has no payload.",
         ),
         optional(
+            "kubernetes",
+            Shape::Element(&kubernetes::KUBERNETES),
+            "Objects of a Kubernetes cluster that come and go; has no payload.",
+        ),
+        optional(
             "kafka",
             Shape::Element(&broker::KAFKA),
             "Records for a topic of Kafka.",
@@ -358,7 +365,15 @@ pub(crate) struct GeneratorSpec {
     pub(crate) has_rate: bool,
 }
 
-pub(super) use broker::check_brokers;
+/// Whether what stands outside of the run is in its reach.
+pub(super) fn check_network(
+    reader: &Reader,
+    generators: &[GeneratorSpec],
+    isolation: &mut IsolationPlan,
+) {
+    kubernetes::stay_with_cluster(reader, generators, isolation);
+    broker::check_brokers(reader, generators, isolation);
+}
 
 pub(super) fn read_generators(door: &Door<'_>, node: &Node, seed: &Seed) -> Vec<GeneratorSpec> {
     let reader = door.reader;
@@ -410,6 +425,7 @@ fn read_generator(door: &Door<'_>, node: &Node) -> Option<GeneratorSpec> {
     };
     let (connections, workers) = read_threads(reader, &map);
     check_writers(reader, node, transport.as_ref(), connections);
+    kubernetes::check_single(reader, &map, transport.as_ref());
     if let (false, Some(node), Some(rate)) = (sends_payload, rate_node, &rate) {
         check_paced_rate(reader, node, rate);
     }
@@ -491,11 +507,11 @@ fn read_stamps(
     format: Option<&PayloadFormat>,
     transport: &TransportPlan,
 ) -> Option<StampPlan> {
-    let stamps = stamp::read_stamps(door, node);
+    let stamps = stamp::read_stamps(door, node)?;
     if let Some(format) = format {
-        stamp::check_stamps(door, node, format, transport);
+        stamp::check_stamps(door, node, stamps.form, (format, transport));
     }
-    stamps
+    Some(stamps)
 }
 
 /// What sends no payload has nothing to say about it.
@@ -581,6 +597,7 @@ fn read_transport(door: &Door<'_>, kind: &str, node: &Node) -> Option<TransportP
         "splunk_hec" | "grpc" | "trace_agent" => requests::read(door, kind, node),
         "file_gen" | "passthru_file" | "file_tree" | "tcp_rr" => files::read(door, kind, node),
         "process_tree" | "proc_fs" | "container" => system::read(door, kind, node),
+        "kubernetes" => kubernetes::read(door, node),
         "kafka" | "nats" | "amqp" => broker::read(door, kind, node),
         _ if is_short => http::read_short(door, node),
         _ => http::read(door, node),
@@ -698,6 +715,7 @@ fn default_blocks(transport: &TransportPlan, rate: &RatePlan, maximum: ByteSize)
             | TransportPlan::ProcessTree(_)
             | TransportPlan::ProcFs(_)
             | TransportPlan::Container(_)
+            | TransportPlan::Kubernetes(_)
             | TransportPlan::Nats(_)
             | TransportPlan::Amqp(_),
         ) => (rate <= SINGLE_EVENTS_MAX).then_some(1),

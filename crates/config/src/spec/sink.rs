@@ -35,7 +35,7 @@ const UNIX: Element = Element {
 
 const HTTP: Element = Element {
     name: "http sink",
-    about: "Answers every HTTP/1.1 request.",
+    about: "Answers every request, over HTTP/1.1 and HTTP/2, and every call of gRPC.",
     fields: &[
         required("address", ADDRESS, "Where it listens."),
         optional("status", Shape::Whole, "Status of every answer."),
@@ -220,6 +220,12 @@ pub(super) const SINK: Element = Element {
             Shape::Element(&LINES),
             "What lines must look like for their stamps to count as arrived.",
         ),
+        optional(
+            "prefix",
+            super::stamp::FRAMINGS,
+            "How events are framed that have a time in eight bytes before them; they have none if \
+             left out.",
+        ),
     ],
     one_of: KINDS,
 };
@@ -273,6 +279,16 @@ fn read_sink(door: &Door<'_>, node: &Node) -> Option<Placed<SinkPlan>> {
             .report(error.label("`tcp`, `unix_stream`, `http` and `file` have `lines`"));
     }
     let lines = lines_node.and_then(|node| read_lines(door, node));
+    let prefix_node = map.take("prefix");
+    if let Some(node) = prefix_node
+        && !matches!(kind, "tcp" | "udp" | "unix_stream" | "unix_datagram")
+    {
+        let message = format!("before what a `{kind}` sink receives no time can stand");
+        let error = door.reader.error(code::BAD_VALUE, node.span, message);
+        door.reader
+            .report(error.label("`tcp`, `udp`, `unix_stream` and `unix_datagram` have `prefix`"));
+    }
+    let prefix = prefix_node.and_then(|node| super::stamp::read_framing(door, node));
     let protocol = read_protocol(door, kind, body)?;
     let value = SinkPlan {
         id: id.unwrap_or_default().to_owned(),
@@ -280,6 +296,7 @@ fn read_sink(door: &Door<'_>, node: &Node) -> Option<Placed<SinkPlan>> {
         workers: workers?,
         limit,
         lines,
+        prefix,
     };
     Some(Placed {
         value,

@@ -1,11 +1,14 @@
 //! `timeline`.
 
 mod check;
+mod disk;
 mod sink;
 mod subject;
 
 use stillwell_legacy::{Node, Placed, Span, code};
-use stillwell_plan::{GeneratorPlan, SinkPlan, StepAction, StepPlan, SubjectSignal, WhenFull};
+use stillwell_plan::{
+    DiskPlan, GeneratorPlan, PhasesPlan, SinkPlan, StepAction, StepPlan, SubjectSignal, WhenFull,
+};
 use stillwell_units::Nanos;
 
 use super::{Door, network};
@@ -53,7 +56,8 @@ pub(super) const STEP: Element = Element {
         required(
             "at",
             DURATION,
-            "Time after the start of the measured phase.",
+            "Time after the start of the measured phase; steps on the subject may also lie in \
+             the drain.",
         ),
         optional("signal", SIGNAL, "Sends the subject a signal."),
         optional("note", Shape::Text, "Writes a note into the capture."),
@@ -73,12 +77,19 @@ pub(super) const STEP: Element = Element {
             "Moves or empties the log that a generator writes.",
         ),
         optional(
+            "disk",
+            Shape::Element(&disk::STEP),
+            "Changes how a disk of `disks` behaves.",
+        ),
+        optional(
             "network",
             Shape::Element(&network::NETWORK),
             "Changes the links of a rig with `network`; what is left out stays.",
         ),
     ],
-    one_of: &["signal", "note", "sink", "subject", "file", "network"],
+    one_of: &[
+        "signal", "note", "sink", "subject", "file", "disk", "network",
+    ],
 };
 
 pub(super) fn read_signal(door: &Door<'_>, node: &Node) -> Option<SubjectSignal> {
@@ -87,9 +98,10 @@ pub(super) fn read_signal(door: &Door<'_>, node: &Node) -> Option<SubjectSignal>
 
 /// What steps are held against.
 pub(super) struct Around<'a> {
-    pub(super) measure: Nanos,
+    pub(super) phases: &'a PhasesPlan,
     pub(super) sinks: &'a [Placed<SinkPlan>],
     pub(super) generators: Vec<&'a GeneratorPlan>,
+    pub(super) disks: &'a [DiskPlan],
     /// Whether the subject stands in a network of its own.
     pub(super) has_network: bool,
 }
@@ -99,16 +111,17 @@ struct Step {
     plan: StepPlan,
     /// The whole step.
     span: Span,
-    /// What it acts on: the name of a sink or generator, if it has one.
+    /// What it acts on: the name of a sink or generator or the path of a disk, if there is
+    /// one.
     name: Option<Span>,
 }
 
-/// The steps in the order of time; one behind the end of `measure` never comes.
+/// The steps in the order of time; those that never come are reported.
 pub(super) fn read_timeline(door: &Door<'_>, node: &Node, around: &Around<'_>) -> Vec<StepPlan> {
     let items = door.reader.list(node).unwrap_or_default();
     let steps = items
         .iter()
-        .filter_map(|item| read_step(door, item, around.measure));
+        .filter_map(|item| read_step(door, item, around.phases));
     let mut steps: Vec<Step> = steps.flatten().collect();
     // Stable: steps of one time happen in the order in which they are written.
     steps.sort_by_key(|step| step.plan.at);
@@ -116,31 +129,39 @@ pub(super) fn read_timeline(door: &Door<'_>, node: &Node, around: &Around<'_>) -
     steps.into_iter().map(|step| step.plan).collect()
 }
 
-fn read_step(door: &Door<'_>, node: &Node, measure: Nanos) -> Option<Vec<Step>> {
+fn read_step(door: &Door<'_>, node: &Node, phases: &PhasesPlan) -> Option<Vec<Step>> {
     let reader = door.reader;
     let map = reader.map(node, &STEP.keys())?;
     let at_node = map.required("at");
     let at = at_node.and_then(|node| reader.parsed::<Nanos>(node));
+    let end = match node.entry("subject") {
+        Some(_) => End::Drain(phases.measure + phases.drain),
+        None => End::Measure(phases.measure),
+    };
     if let (Some(node), Some(at)) = (at_node, at) {
-        check_time(door, node.span, at, measure);
+        check_time(door, node.span, at, end);
     }
     let mut name = None;
-    let mut named = |node: &Node| name = node.entry("id").map(|id| id.span);
+    let mut named = |node: &Node, key| name = node.entry(key).map(|name| name.span);
     let once = |action: Option<StepAction>| action.map(|action| vec![(Nanos::ZERO, action)]);
     let (kind, what) = map.one_of(STEP.one_of)?;
     let actions = match kind {
         "signal" => once(read_signal(door, what).map(StepAction::Signal)),
         "sink" => {
-            named(what);
+            named(what, "id");
             once(sink::read(door, what))
         }
         "subject" => subject::read(door, what, |after, span| {
             let start = at.map(|at| at + after);
-            start.is_none_or(|start| check_time(door, span, start, measure))
+            start.is_none_or(|start| check_time(door, span, start, end))
         }),
         "file" => {
-            named(what);
+            named(what, "id");
             once(read_file(door, what))
+        }
+        "disk" => {
+            named(what, "path");
+            once(disk::read(door, what))
         }
         "network" => once(network::read_change(door, what)),
         _ => once(
@@ -161,14 +182,27 @@ fn read_step(door: &Door<'_>, node: &Node, measure: Nanos) -> Option<Vec<Step>> 
     Some(steps.collect())
 }
 
+/// Before what a step must lie.
+#[derive(Clone, Copy)]
+enum End {
+    /// The end of the measured phase.
+    Measure(Nanos),
+    /// The end of the drain behind it.
+    Drain(Nanos),
+}
+
 /// Whether a step at this time comes.
-fn check_time(door: &Door<'_>, span: Span, at: Nanos, measure: Nanos) -> bool {
-    if at < measure {
+fn check_time(door: &Door<'_>, span: Span, at: Nanos, end: End) -> bool {
+    let (end, takes) = match end {
+        End::Measure(end) => (end, "the measured phase takes"),
+        End::Drain(end) => (end, "the measured phase and the drain take"),
+    };
+    if at < end {
         return true;
     }
-    let message = format!("this step never comes: the measured phase takes {measure}");
+    let message = format!("this step never comes: {takes} {end}");
     let error = door.reader.error(code::OUT_OF_RANGE, span, message);
-    let label = format!("must lie before {measure}");
+    let label = format!("must lie before {end}");
     door.reader.report(error.label(label));
     false
 }

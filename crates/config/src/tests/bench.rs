@@ -4,8 +4,8 @@ use std::path::Path;
 
 use stillwell_legacy::Diagnostics;
 use stillwell_plan::{
-    BenchPlan, FileLayout, PayloadFormat, RateShape, ReplayCut, ReplayEnd, ReplayPlan, SubjectKind,
-    TransportPlan,
+    BenchPlan, FileLayout, PayloadFormat, PrefixFraming, RateShape, ReplayCut, ReplayEnd,
+    ReplayPlan, StampForm, SubjectKind, TransportPlan,
 };
 use stillwell_units::Nanos;
 
@@ -98,6 +98,59 @@ fn what_has_no_place_for_stamps_is_only_counted() {
 }
 
 #[test]
+fn times_before_events_are_asked_for_by_the_names_of_tremors_interceptors() {
+    let sent = |text: &str| {
+        let plan = read(&format!("source: in.json\niters: 1\n{text}"))?;
+        let stamps = plan.rig.generators[0].stamps.map(|stamps| stamps.form);
+        Ok::<_, String>((stamps, plan.rig.sinks[0].prefix, plan.unstamped.is_some()))
+    };
+    let lines = Some(PrefixFraming::Lines);
+    let lengths = Some(PrefixFraming::LengthPrefixed);
+    for (text, framing) in [
+        (
+            "postprocessors: [ingest-ns]\npreprocessors: [ingest-ns]\n",
+            lines,
+        ),
+        (
+            "postprocessors: [{name: ingest-ns}, separate]\npreprocessors: [separate, ingest-ns]\n",
+            lines,
+        ),
+        (
+            "postprocessors: [ingest-ns, length-prefixed]\npreprocessors: [length-prefixed, ingest-ns]\n",
+            lengths,
+        ),
+    ] {
+        let form = framing.map(StampForm::Prefix);
+        assert_eq!(sent(text), Ok((form, framing, true)), "{text}");
+    }
+    let plain = "postprocessors: [separate]\npreprocessors: [separate]\n";
+    assert_eq!(sent(plain), Ok((Some(StampForm::Text), None, false)));
+    for (text, told) in [
+        (
+            "postprocessors: [gzip]\n",
+            "these postprocessors are not done here",
+        ),
+        (
+            "preprocessors: [ingest-ns, separate]\n",
+            "these preprocessors are not done here",
+        ),
+        (
+            "codec: binary\npostprocessors: [ingest-ns]\n",
+            "events without ends cannot be told apart behind `separate`",
+        ),
+    ] {
+        assert_eq!(sent(text), Err(told.to_owned()), "{text}");
+    }
+    let http = SUBJECT.replace("tcp://127.0.0.1:9100\n", "http://127.0.0.1:9100/\n");
+    let text = format!("{http}source: in.json\niters: 1\npostprocessors: [ingest-ns]\n");
+    let told = load(&text, BenchAsked::default()).unwrap_err();
+    assert_eq!(
+        told,
+        "there are no `postprocessors` over requests and files"
+    );
+}
+
+#[test]
 fn flags_go_before_the_file() {
     let flags = BenchAsked {
         iters: Some(7),
@@ -114,6 +167,22 @@ fn flags_go_before_the_file() {
         panic!("{plan:?}");
     };
     assert_eq!(asked.retries, 10);
+    assert_eq!(asked.patience, Nanos::from_secs(10));
+}
+
+#[test]
+fn acknowledgements_are_waited_for_as_long_as_the_drain_may_take() {
+    let flags = BenchAsked {
+        drain: Some(Nanos::from_secs(45)),
+        input: Some("hec://127.0.0.1:9100".parse().unwrap()),
+        ..BenchAsked::default()
+    };
+    let plan = load(&format!("{SUBJECT}source: in.json\n"), flags).unwrap();
+    let TransportPlan::Acknowledged(asked) = &plan.rig.generators[0].transport else {
+        panic!("{plan:?}");
+    };
+    assert_eq!(asked.patience, Nanos::from_secs(45));
+    assert_eq!(plan.rig.phases.drain, asked.patience);
 }
 
 #[test]

@@ -1,4 +1,6 @@
-use stillwell_plan::{LinkUses, SinkChange, StepAction, SubjectChange, SubjectSignal, Wanted};
+use stillwell_plan::{
+    DiskChange, DiskLimits, LinkUses, SinkChange, StepAction, SubjectChange, SubjectSignal, Wanted,
+};
 use stillwell_units::Nanos;
 
 use super::rig;
@@ -6,6 +8,7 @@ use super::rig;
 /// A rig on which every step can happen.
 const RIG: &str = "subject: {command: ./x}
 phases: {measure: 10s}
+disks: [{path: '{state}/buffer', write_rate: 50 MiB/s}, {path: '{state}/small', tmpfs: 1 MiB}]
 workload:
   generators:
     - {id: load, tcp: '127.0.0.1:9100', payload: ascii, rate: 1/s}
@@ -29,6 +32,10 @@ pub(super) const EVERY_STEP: &str = "  - {at: 1s, sink: {id: lines, do: {slow: 1
   - {at: 5s, sink: {id: web, do: queue}}
   - {at: 6s, sink: {id: web, do: restore}}
   - {at: 7s, file: {id: log, rotate: copy_truncate}}
+  - {at: 7s, disk: {path: '{state}/buffer', do: full}}
+  - {at: 7s, disk: {path: '{state}/buffer', do: {fsync_delay: 50ms, fsync_delay_per_mib: 2ms}}}
+  - {at: 8s, disk: {path: '{state}/buffer', do: {write_rate: 1 MiB/s, limit: 8 MiB}}}
+  - {at: 8s, disk: {path: '{state}/buffer', do: restore}}
   - {at: 8s, subject: pause}
   - {at: 9s, subject: resume}
 ";
@@ -80,9 +87,45 @@ fn steps_become_a_plan_in_the_order_of_time() {
 }
 
 #[test]
+fn steps_name_disks_as_the_file_does_and_limits_leave_out_what_stays() {
+    let found = steps(
+        "  - {at: 1s, disk: {path: '{state}/buffer', do: {fsync_delay: 50ms}}}
+  - {at: 2s, disk: {path: '{state}/buffer', do: restore}}
+",
+    );
+    let limits = DiskLimits {
+        fsync_delay: Some(Nanos::from_millis(50)),
+        ..DiskLimits::default()
+    };
+    let changes = [DiskChange::Limits(limits), DiskChange::Restore];
+    let disk = |change| StepAction::Disk {
+        path: "{state}/buffer".into(),
+        change,
+    };
+    let wanted = [1, 2].map(Nanos::from_secs).into_iter();
+    let wanted: Vec<_> = wanted.zip(changes.map(disk)).collect();
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn steps_on_the_subject_may_lie_in_the_drain_and_others_may_not() {
+    let found = steps("  - {at: 12s, subject: {restart: {signal: KILL, after: 1s}}}\n");
+    let times: Vec<Nanos> = found.into_iter().map(|(at, _)| at).collect();
+    assert_eq!(times, [12, 13].map(Nanos::from_secs));
+    for refused in [
+        "at: 20s, subject: restart",
+        "at: 12s, sink: {id: web, do: down}",
+    ] {
+        let text = format!("{RIG}timeline: [{{{refused}}}]\n");
+        let told = rig(&text).unwrap_err().to_string();
+        assert!(told.contains("this step never comes"), "{told}");
+    }
+}
+
+#[test]
 fn every_step_that_can_happen_is_read() {
     let found = steps(EVERY_STEP);
-    assert_eq!(found.len(), 12);
+    assert_eq!(found.len(), 16);
     let text = serde_json::to_string(&found).unwrap();
     let again: Vec<(Nanos, StepAction)> = serde_json::from_str(&text).unwrap();
     assert_eq!(found, again);
@@ -116,6 +159,9 @@ fn steps_that_cannot_happen() {
   - {{at: 1s, file: {{id: load, rotate: truncate}}}}
   - {{at: 1s, file: {{id: none, rotate: rename}}}}
   - {{at: 1s, network: {{output: {{loss: 1%}}}}}}
+  - {{at: 1s, disk: {{path: '{{state}}/bufer', do: full}}}}
+  - {{at: 1s, disk: {{path: '{{state}}/small', do: full}}}}
+  - {{at: 1s, disk: {{path: '{{state}}/buffer', do: {{}}}}}}
   - {{at: 2s, subject: start}}
   - {{at: 3s, subject: kill}}
   - {{at: 4s, signal: HUP}}
@@ -135,8 +181,12 @@ fn steps_that_are_misspelt() {
   - {{at: 1s, sink: {{id: web, do: {{respond: {{close: false}}}}}}}}
   - {{at: 1s, sink: {{id: web, do: {{delay: 5 + requests}}}}}}
   - {{at: 1s, subject: reboot}}
-  - {{at: 9s, subject: {{restart: {{after: 5s}}}}}}
+  - {{at: 9s, subject: {{restart: {{after: 15s}}}}}}
   - {{at: 1s, network: {{output: {{rate: 5, loss: 101%}}}}}}
+  - {{at: 1s, disk: {{path: '{{state}}/buffer', do: ful}}}}
+  - {{at: 1s, disk: {{path: '{{state}}/buffer', do: {{limit: 0 B}}}}}}
+  - {{at: 1s, disk: {{path: '{{state}}/buffer', do: {{fsync: 1ms}}}}}}
+  - {{at: 1s, disk: {{id: '{{state}}/buffer', do: full}}}}
 "
     ));
 }

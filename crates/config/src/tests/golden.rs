@@ -1,7 +1,8 @@
 //! Files that use everything.
 
 use serde_json::Value;
-use stillwell_legacy::{Node, Source, parse};
+use stillwell_legacy::{Diagnostics, Node, Source, parse};
+use stillwell_plan::{PrefixFraming, StampForm, StampPlan};
 
 use super::{experiment, rig};
 use crate::schema;
@@ -29,6 +30,10 @@ const PROBES: [(&str, &str); 6] = [
 
 /// What a generator says of stamps, beside saying `all`.
 const STAMPS: &str = "stamps: {every: 2, copies: 3, late_after: 1s}";
+
+/// The same of times before events, and what a sink says of them.
+const PREFIX: &str = "stamps: {form: prefix, framing: length_prefixed}";
+const PREFIX_SINK: &str = "tcp: 127.0.0.1:9200, prefix: length_prefixed";
 
 /// A sink that is none of the file with everything.
 const FILE_SINK: &str = "file: ./out.log";
@@ -117,7 +122,9 @@ fn the_file_with_everything_uses_every_key_of_the_schema() {
         EVERYTHING,
         probes.as_str(),
         STAMPS,
+        PREFIX,
         FILE_SINK,
+        &format!("{{{PREFIX_SINK}}}"),
         super::subjects::FINE,
         super::faults::EVERY_STEP,
         super::faults::LINKS,
@@ -153,6 +160,105 @@ fn stamps_and_files_are_read() {
     ] {
         let text = LEAST.replace("payload: ascii", refused);
         assert!(experiment(&text).is_err(), "{refused}");
+    }
+}
+
+#[test]
+fn forms_of_stamps_are_read() {
+    let text = LEAST.replace("payload: ascii", &format!("payload: ascii, {PREFIX}"));
+    let loaded = experiment(&format!("{text}  sinks: [{{{PREFIX_SINK}}}]\n")).unwrap();
+    let rig = &loaded.plan.experiments[0].rig;
+    let framing = PrefixFraming::LengthPrefixed;
+    let form = StampForm::Prefix(framing);
+    assert_eq!(
+        rig.generators[0].stamps,
+        Some(StampPlan {
+            form,
+            ..StampPlan::ALL
+        })
+    );
+    assert_eq!(rig.sinks[0].prefix, Some(framing));
+    let to = |to: &str, stamps: &str| {
+        let text = LEAST.replace("tcp: 127.0.0.1:9100", to);
+        let payload = "payload: opentelemetry_traces";
+        let text = text.replace("payload: ascii", &format!("{payload}, stamps: {stamps}"));
+        let loaded = experiment(&text)?;
+        let stamps = loaded.plan.experiments[0].rig.generators[0].stamps;
+        Ok::<_, Diagnostics>(stamps.unwrap().form)
+    };
+    let calls = "grpc: 'http://127.0.0.1:9100/a.B/C'";
+    for target in ["http: 'http://127.0.0.1:9100/'", calls] {
+        let form = to(target, "{form: header, every: 2}").unwrap();
+        assert_eq!(form, StampForm::Header, "{target}");
+        assert!(to(target, "all").is_err(), "traces have no text");
+    }
+}
+
+/// What an error says and what it marks, for all that cannot be.
+#[test]
+fn forms_that_cannot_be_are_refused_with_what_can() {
+    let refused = |to: &str, payload: &str, stamps: &str| {
+        let text = LEAST.replace("tcp: 127.0.0.1:9100", to);
+        let stamped = format!("payload: {payload}, stamps: {stamps}");
+        let text = text.replace("payload: ascii", &stamped);
+        let found = experiment(&text).unwrap_err();
+        let messages: Vec<&str> = found.iter().map(|one| one.message.as_str()).collect();
+        messages.join("; ")
+    };
+    let (tcp, http) = ("tcp: 127.0.0.1:9100", "http: 'http://127.0.0.1:9100/'");
+    let headed = "http: {url: 'http://127.0.0.1:9100/', headers: {Stillwell-Stamp: x}}";
+    for (to, payload, stamps, told) in [
+        (
+            tcp,
+            "ascii",
+            "{form: header}",
+            "what leaves over `tcp` has no headers of ours",
+        ),
+        (
+            http,
+            "ascii",
+            "{form: prefix}",
+            "over `http` no time can stand before events",
+        ),
+        (
+            headed,
+            "ascii",
+            "{form: header}",
+            "the header `Stillwell-Stamp` is where stamps stand",
+        ),
+        (
+            tcp,
+            "datadog_log",
+            "{form: prefix}",
+            "before events of `datadog_log` no time can stand",
+        ),
+        (
+            tcp,
+            "elasticsearch",
+            "{form: prefix}",
+            "before events of `elasticsearch` no time can stand",
+        ),
+        (
+            tcp,
+            "ascii",
+            "{form: prefix, every: 2}",
+            "a time before an event tells how long it took, and no more",
+        ),
+        (
+            tcp,
+            "ascii",
+            "{framing: lines}",
+            "`framing` has no meaning here: no time stands before events",
+        ),
+    ] {
+        assert_eq!(refused(to, payload, stamps), told, "{stamps}");
+    }
+    let sinks = "  sinks: [{http: 127.0.0.1:9200, prefix: lines}]\n";
+    let found = experiment(&format!("{LEAST}{sinks}")).unwrap_err();
+    assert!(found.to_string().contains("no time can stand"), "{found}");
+    for unknown in ["{form: footer}", "{form: prefix, framing: words}"] {
+        let told = refused(tcp, "ascii", unknown);
+        assert!(told.contains("unknown"), "{told}");
     }
 }
 

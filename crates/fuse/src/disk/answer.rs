@@ -55,6 +55,8 @@ pub(super) struct Files {
     /// When the disk has taken all that was written, where it is slow.
     busy_until: Moment,
     controls: Arc<DiskControls>,
+    /// How often it was restored, as far as is known here.
+    restored: u64,
     shard: Arc<DiskShard>,
 }
 
@@ -90,6 +92,7 @@ impl Files {
             unsynced: HashMap::new(),
             syncing: HashMap::new(),
             busy_until: Moment::new(0),
+            restored: controls.restored(),
             controls,
             shard,
         })
@@ -366,6 +369,15 @@ impl FileSystem for Files {
     }
 
     fn beat(&mut self, _now: Moment) {}
+
+    fn is_hurried(&mut self) -> bool {
+        let before = std::mem::replace(&mut self.restored, self.controls.restored());
+        if self.restored == before {
+            return false;
+        }
+        self.busy_until = Moment::new(0);
+        true
+    }
 
     fn settle(&mut self, unique: u64, is_given_up: bool) {
         // A write that waited has nothing to settle: its bytes are where they belong.

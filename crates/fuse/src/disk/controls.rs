@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stillwell_plan::FolderDiskPlan;
+use stillwell_plan::{DiskChange, DiskLimits, FolderDiskPlan};
 use stillwell_units::{ByteRate, ByteSize, Nanos};
 
 /// No limit, of whatever.
@@ -10,9 +10,13 @@ const NONE: u64 = u64::MAX;
 const MIB: u64 = 1 << 20;
 
 /// How slow and how small a disk is. May be changed at any time, by any thread; what
-/// waits already waits on as it was.
+/// waits already waits on as it was, until the disk is restored.
 #[derive(Debug)]
 pub struct DiskControls {
+    /// How it was at first.
+    plan: FolderDiskPlan,
+    /// How often it was made like that again.
+    restored: AtomicU64,
     fsync_delay: AtomicU64,
     fsync_delay_per_mib: AtomicU64,
     /// Bytes each second.
@@ -27,6 +31,8 @@ impl DiskControls {
     pub fn new(plan: &FolderDiskPlan) -> Self {
         let rate = plan.write_rate.map_or(NONE, ByteRate::bytes_per_second);
         Self {
+            plan: plan.clone(),
+            restored: AtomicU64::new(0),
             fsync_delay: plan.fsync_delay.as_u64().into(),
             fsync_delay_per_mib: plan.fsync_delay_per_mib.as_u64().into(),
             write_rate: rate.into(),
@@ -56,6 +62,45 @@ impl DiskControls {
     pub fn set_limit(&self, limit: Option<ByteSize>) {
         let limit = limit.map_or(NONE, ByteSize::bytes);
         self.limit.store(limit, Ordering::Relaxed);
+    }
+
+    /// Does what a step says, on a disk that holds `used`.
+    pub fn change(&self, change: &DiskChange, used: ByteSize) {
+        match change {
+            DiskChange::Full => self.set_limit(Some(used)),
+            DiskChange::Limits(limits) => self.set(limits),
+            DiskChange::Restore => self.restore(),
+        }
+    }
+
+    fn set(&self, limits: &DiskLimits) {
+        if let Some(delay) = limits.fsync_delay {
+            self.set_fsync_delay(delay);
+        }
+        if let Some(delay) = limits.fsync_delay_per_mib {
+            self.set_fsync_delay_per_mib(delay);
+        }
+        if limits.write_rate.is_some() {
+            self.set_write_rate(limits.write_rate);
+        }
+        if limits.limit.is_some() {
+            self.set_limit(limits.limit);
+        }
+    }
+
+    /// It is as it was at first, and what waits waits no longer.
+    fn restore(&self) {
+        self.set_fsync_delay(self.plan.fsync_delay);
+        self.set_fsync_delay_per_mib(self.plan.fsync_delay_per_mib);
+        self.set_write_rate(self.plan.write_rate);
+        self.set_limit(self.plan.limit);
+        // Whoever sees the count sees all that came before it.
+        self.restored.fetch_add(1, Ordering::Release);
+    }
+
+    /// How often it was restored.
+    pub(super) fn restored(&self) -> u64 {
+        self.restored.load(Ordering::Acquire)
     }
 
     /// How much longer an `fsync` of `bytes` takes.
@@ -104,5 +149,58 @@ mod tests {
         assert_eq!(controls.write_time_of(u64::MAX), Nanos::ZERO);
         controls.set_write_rate(ByteRate::try_new(1_000_000).ok());
         assert_eq!(controls.write_time_of(2_000), Nanos::from_millis(2));
+    }
+
+    /// Microseconds of an `fsync` of a MiB and of a write of 1,000 bytes, and what it holds.
+    fn figures(controls: &DiskControls) -> (u64, u64, Option<u64>) {
+        let micros = |time: Nanos| time.as_u64() / 1000;
+        let (fsync, write) = (controls.fsync_delay_of(MIB), controls.write_time_of(1_000));
+        (micros(fsync), micros(write), controls.limit())
+    }
+
+    #[test]
+    fn steps_change_what_they_name_and_restore_all() {
+        let controls = DiskControls::new(&FolderDiskPlan {
+            fsync_delay: Nanos::from_millis(2),
+            write_rate: ByteRate::try_new(1_000_000).ok(),
+            ..FolderDiskPlan::default()
+        });
+        let limits = |change: DiskLimits| DiskChange::Limits(change);
+        let none = DiskLimits::default();
+        let used = ByteSize::new(700);
+        for (change, expected) in [
+            (limits(none), (2_000, 1_000, None)),
+            (DiskChange::Full, (2_000, 1_000, Some(700))),
+            (
+                limits(DiskLimits {
+                    fsync_delay: Some(Nanos::from_millis(50)),
+                    fsync_delay_per_mib: Some(Nanos::from_millis(3)),
+                    ..none
+                }),
+                (53_000, 1_000, Some(700)),
+            ),
+            (
+                limits(DiskLimits {
+                    write_rate: ByteRate::try_new(10_000).ok(),
+                    ..none
+                }),
+                (53_000, 100_000, Some(700)),
+            ),
+            (
+                limits(DiskLimits {
+                    limit: Some(ByteSize::new(900)),
+                    ..none
+                }),
+                (53_000, 100_000, Some(900)),
+            ),
+            (DiskChange::Restore, (2_000, 1_000, None)),
+            (DiskChange::Restore, (2_000, 1_000, None)),
+        ] {
+            let before = controls.restored();
+            controls.change(&change, used);
+            assert_eq!(figures(&controls), expected, "{change:?}");
+            let is_restored = controls.restored() > before;
+            assert_eq!(is_restored, change == DiskChange::Restore);
+        }
     }
 }

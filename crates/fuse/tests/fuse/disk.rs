@@ -4,14 +4,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command};
 
 use stillwell_metric::DiskShard;
-use stillwell_plan::FolderDiskPlan;
+use stillwell_plan::{DiskChange, DiskLimits, FolderDiskPlan};
 use stillwell_scope::clock;
 use stillwell_units::{ByteRate, ByteSize, Nanos};
 
-use crate::support::{served, wait_for};
+use crate::support::{Served, served, wait_for};
 
 fn figures(shard: &DiskShard) -> [u64; 4] {
     [&shard.written, &shard.synced, &shard.fsyncs, &shard.used].map(|cell| cell.total())
@@ -220,28 +220,76 @@ fn a_slow_disk_takes_so_many_bytes_a_second() {
 }
 
 #[test]
-fn an_fsync_whose_program_was_killed_is_no_fsync() {
+fn a_disk_that_a_step_made_full_has_room_again_for_what_is_deleted_and_once_it_is_restored() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().join("disk");
+    let Some(served) = served("full step", &at, &FolderDiskPlan::default()) else {
+        return;
+    };
+    fs::write(at.join("a"), vec![1; 30_000]).unwrap();
+    served.disk.change(&DiskChange::Full);
+    let error = fs::write(at.join("b"), "x").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::StorageFull);
+    assert!(served.disk.shard().refused.total() > 0);
+    fs::remove_file(at.join("a")).unwrap();
+    fs::write(at.join("b"), vec![2; 30_000]).unwrap();
+    assert!(fs::write(at.join("c"), "x").is_err());
+    served.disk.change(&DiskChange::Restore);
+    fs::write(at.join("c"), vec![3; 90_000]).unwrap();
+    assert_eq!(served.disk.shard().used.total(), 120_000);
+    assert_eq!(served.end_unused(), None);
+}
+
+/// A program that writes so many bytes to a file in `at` and then asks for them to be
+/// durable.
+fn dd(at: &Path, bytes: u32) -> Child {
+    let mut dd = Command::new("dd");
+    dd.args(["if=/dev/zero", "of=file", &format!("bs={bytes}")]);
+    dd.args(["count=1", "conv=fsync", "status=none"]);
+    dd.current_dir(at).spawn().unwrap()
+}
+
+#[test]
+fn who_waits_for_a_slow_disk_goes_on_once_it_is_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().join("disk");
+    let Some(served) = served("restored", &at, &FolderDiskPlan::default()) else {
+        return;
+    };
+    served.disk.change(&DiskChange::Limits(DiskLimits {
+        write_rate: ByteRate::try_new(1).ok(),
+        ..DiskLimits::default()
+    }));
+    let mut dd = dd(&at, 100_000);
+    // It is written, and its answer is to come in more than a day.
+    wait_for(|| served.disk.shard().written.total() > 0);
+    served.disk.change(&DiskChange::Restore);
+    assert!(dd.wait().unwrap().success());
+    assert_eq!(figures(served.disk.shard()), [100_000, 100_000, 1, 100_000]);
+    assert_eq!(served.end_unused(), None);
+}
+
+/// A disk whose fsyncs take an hour, and a program that has written 1000 bytes there and
+/// waits for one; `None` where there is no such disk to be had.
+fn stuck_in_fsync(what: &str, at: &Path) -> Option<(Served, Child)> {
     let plan = FolderDiskPlan {
         fsync_delay: Nanos::from_secs(3600),
         ..FolderDiskPlan::default()
     };
-    let Some(served) = served("killed", &at, &plan) else {
+    let served = served(what, at, &plan)?;
+    let dd = dd(at, 1000);
+    wait_for(|| served.disk.shard().written.total() == 1000);
+    Some((served, dd))
+}
+
+#[test]
+fn an_fsync_whose_program_was_killed_is_no_fsync() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().join("disk");
+    let Some((served, mut dd)) = stuck_in_fsync("killed", &at) else {
         return;
     };
-    let mut dd = Command::new("dd");
-    dd.args([
-        "if=/dev/zero",
-        "of=file",
-        "bs=1000",
-        "count=1",
-        "conv=fsync",
-        "status=none",
-    ]);
-    let mut dd = dd.current_dir(&at).spawn().unwrap();
     let shard = served.disk.shard();
-    wait_for(|| shard.written.total() == 1000);
     // It waits, and holds nobody else up.
     fs::write(at.join("other"), "x").unwrap();
     assert_eq!(fs::read(at.join("other")).unwrap(), b"x");
@@ -261,25 +309,10 @@ fn an_fsync_whose_program_was_killed_is_no_fsync() {
 fn a_slow_disk_ends_while_its_answers_are_still_to_come() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().join("disk");
-    let plan = FolderDiskPlan {
-        fsync_delay: Nanos::from_secs(3600),
-        ..FolderDiskPlan::default()
-    };
-    let Some(served) = served("slow end", &at, &plan) else {
+    let Some((served, mut dd)) = stuck_in_fsync("slow end", &at) else {
         return;
     };
-    let mut dd = Command::new("dd");
-    dd.args([
-        "if=/dev/zero",
-        "of=file",
-        "bs=1000",
-        "count=1",
-        "conv=fsync",
-        "status=none",
-    ]);
-    let mut dd = dd.current_dir(&at).spawn().unwrap();
     let shard = std::sync::Arc::clone(served.disk.shard());
-    wait_for(|| shard.written.total() == 1000);
     assert!(served.end().is_some());
     assert!(!dd.wait().unwrap().success());
     assert_eq!(shard.fsyncs.total(), 0);

@@ -175,8 +175,7 @@ impl Session for AmqpSession {
         input: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Option<(Option<Heard>, usize)>, Loss> {
-        let malformed = |_| Loss::failure(Outcome::Malformed);
-        let Some((frame, used)) = read(input).map_err(malformed)? else {
+        let Some((frame, used)) = read(input)? else {
             return Ok(None);
         };
         let messages = |number, and_before, refusal| Heard::Messages {

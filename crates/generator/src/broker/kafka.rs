@@ -220,21 +220,20 @@ impl Session for KafkaSession {
         input: &[u8],
         _out: &mut Vec<u8>,
     ) -> Result<Option<(Option<Heard>, usize)>, Loss> {
-        let malformed = |_| Loss::failure(Outcome::Malformed);
         if self.is_moved {
             return Err(Loss {
                 outcome: Outcome::Status5xx,
                 is_failure: false,
             });
         }
-        let Some((answer, used)) = read(input).map_err(malformed)? else {
+        let Some((answer, used)) = read(input)? else {
             return Ok(None);
         };
         if answer.number != self.answer {
             return Err(Loss::failure(Outcome::Malformed));
         }
         self.answer = self.answer.wrapping_add(1);
-        let refusal = read_produced(answer.body).map_err(malformed)?;
+        let refusal = read_produced(answer.body)?;
         self.is_moved = refusal.is_some_and(Refusal::wants_metadata);
         let heard = Heard::Oldest(refusal.map(outcome_of));
         Ok(Some((Some(heard), used)))

@@ -185,8 +185,7 @@ impl Session for NatsSession {
         input: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Option<(Option<Heard>, usize)>, Loss> {
-        let malformed = |_| Loss::failure(Outcome::Malformed);
-        let Some((word, used)) = read(input).map_err(malformed)? else {
+        let Some((word, used)) = read(input)? else {
             return Ok(None);
         };
         let heard = match word {
@@ -204,7 +203,7 @@ impl Session for NatsSession {
                 payload,
             } => match self.publisher.number_of(subject) {
                 Some(number) => {
-                    let answer = Answer::read(headers, payload).map_err(malformed)?;
+                    let answer = Answer::read(headers, payload)?;
                     Some(Heard::Messages {
                         number,
                         and_before: false,

@@ -226,7 +226,7 @@ impl<S: Session> Talk<'_, S> {
             let written = self.write_slice(&set, slice, &mut sending, &mut feed.slice);
             if written.await.is_none() {
                 let left = sending.untouched();
-                let posts = feed.slice.posts.len() - feed.slice.begun;
+                let posts = slice.last - slice.first - feed.slice.begun;
                 // What is left counts as one that was taken.
                 self.worker.settled((posts as u64).saturating_sub(1));
                 feed.left = left.map(|left| (set, left));

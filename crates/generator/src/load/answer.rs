@@ -24,6 +24,8 @@ pub(super) struct Reader {
     /// that differ in it are not alike.
     watched: Option<String>,
     found: Vec<Option<u64>>,
+    /// Headers of the answer under way, where they are to be told.
+    heard: Option<Vec<(String, Vec<u8>)>>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -54,7 +56,21 @@ impl Reader {
             whole: Whole::default(),
             watched: watched.map(str::to_owned),
             found: Vec::new(),
+            heard: None,
         }
+    }
+
+    /// Keeps all headers of each answer, where `keeps` says so. Each head is parsed
+    /// then.
+    pub(super) fn keeping_headers(self, keeps: bool) -> Self {
+        let heard = keeps.then(Vec::new);
+        Self { heard, ..self }
+    }
+
+    /// Names and values of the last answer's headers, where they are kept.
+    pub(super) fn heard(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let heard = self.heard.iter().flatten();
+        heard.map(|(name, value)| (name.as_bytes(), value.as_slice()))
     }
 
     /// The number under the watched header of the last answer, where it had one.
@@ -122,14 +138,21 @@ impl Reader {
             self.whole = Whole::default();
             self.state = State::Parsing;
             self.found.clear();
+            if let Some(heard) = &mut self.heard {
+                heard.clear();
+            }
         }
         let mut read = 0;
         loop {
             let (watched, found) = (&self.watched, &mut self.found);
+            let heard = &mut self.heard;
             let header = |name: &str, value: &[u8]| {
                 let is_it = |watched: &String| watched.eq_ignore_ascii_case(name);
                 if watched.as_ref().is_some_and(is_it) {
                     found.push(number(value));
+                }
+                if let Some(heard) = heard {
+                    heard.push((name.to_owned(), value.to_vec()));
                 }
             };
             let (consumed, event) = self.parser.advance_reading(&input[read..], header)?;
@@ -145,7 +168,8 @@ impl Reader {
                         self.parser = ResponseParser::new();
                         return Ok(self.ended(read == input.len()));
                     }
-                    let is_alike = self.watched.is_none() && !matches!(head.status, 204 | 304);
+                    let is_read = self.watched.is_some() || self.heard.is_some();
+                    let is_alike = !is_read && !matches!(head.status, 204 | 304);
                     if is_start && is_alike {
                         memo.learn(&input[..read], self.whole, head.content_length);
                     }

@@ -23,6 +23,7 @@ use stillwell_pacer::Share;
 use stillwell_payload::BlockSet;
 use stillwell_plan::{BodyPlan, EndpointPlan, IdleStrategy, LoadPlan, RequestPlan};
 use stillwell_scope::{Tasks, Token, clock};
+use stillwell_stamp::HEADER;
 use stillwell_units::Moment;
 use stillwell_wire::tls::ClientTls;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -38,9 +39,12 @@ use super::worker::{Setup, Worker};
 use taken::Taken;
 
 use crate::slice::{Sending, Slice};
-use crate::stamps::Marks;
+use crate::stamps::{Marks, StampText};
 use crate::transport::{LineError, stream_outcome};
 use crate::worker::{Wait, Worker as Generator};
+
+/// What ends a line of a head.
+const LINE_END: &[u8] = b"\r\n";
 
 /// Where blocks go, and what stands around them; for any number of workers.
 #[derive(Clone, Debug)]
@@ -113,6 +117,8 @@ impl BlockLine {
                 start,
                 stop: Token::new(),
                 tracer: None,
+                supply: None,
+                listener: None,
             },
             Rc::clone(blocks),
         )
@@ -199,11 +205,20 @@ impl Blocks {
         self.generator.marks()
     }
 
-    /// Writes the head that stands before so many bytes, over HTTP/1.1.
-    fn write_head(&self, bytes: usize, out: &mut Vec<u8>) {
+    /// Writes the head that stands before so many bytes, over HTTP/1.1, with their
+    /// stamp if it stands there.
+    fn write_head(&self, bytes: usize, stamp: Option<&StampText>, out: &mut Vec<u8>) {
         out.clear();
-        if let Head::Http1(template) = &self.head {
-            template.write_head(bytes as u64, out);
+        let Head::Http1(template) = &self.head else {
+            return;
+        };
+        template.write_head(bytes as u64, out);
+        if let Some(stamp) = stamp {
+            // Before the empty line that ends it.
+            out.truncate(out.len() - LINE_END.len());
+            for part in [HEADER.as_bytes(), b": ", stamp, LINE_END, LINE_END] {
+                out.extend_from_slice(part);
+            }
         }
     }
 
@@ -292,7 +307,7 @@ impl Lane {
         let sent = *now;
         self.alarm.deadline = sent + worker.plan.timeout;
         let mut sending = blocks.sending(&block, marks.as_mut());
-        blocks.write_head(sending.rest().len(), &mut head);
+        blocks.write_head(sending.rest().len(), sending.header(), &mut head);
         let written = self.write_block(stream, &head, &mut sending).await;
         self.marks.extend(marks);
         self.head = head;

@@ -45,6 +45,9 @@ pub enum PrepareLoadError {
     /// The same of the proxy.
     #[error("prepare TLS with the proxy")]
     Proxy(#[source] TlsError),
+    /// Requests that come from elsewhere are taken when they are due.
+    #[error("take requests from elsewhere: give a rate at which they are sent")]
+    Unscheduled,
     /// The payload of a body could not be built.
     #[error("build the body of request `{method} {path}`")]
     Payload {
@@ -167,6 +170,16 @@ pub(super) fn endpoints(plan: &LoadPlan) -> Result<Vec<Endpoint>, PrepareLoadErr
         })
     };
     plan.endpoints.iter().map(build).collect()
+}
+
+/// One request that no plan has: `request`, for any endpoint.
+pub(super) fn lay_out(plan: &LoadPlan, request: &RequestPlan) -> Result<Request, PrepareLoadError> {
+    let no_endpoint = || PrepareLoadError::Plan(LoadPlanError::NoEndpoint);
+    let endpoint = plan.endpoints.first().ok_or_else(no_endpoint)?;
+    let mut requests = Vec::with_capacity(1);
+    // It is none of those that the plan has.
+    add(&mut requests, plan, endpoint, request, u64::MAX)?;
+    requests.pop().ok_or_else(no_endpoint)
 }
 
 fn add(

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use stillwell_metric::Outcome;
+use stillwell_metric::{Outcome, Trouble};
 use stillwell_plan::{Alpn, LoadProtocol};
 use stillwell_scope::{clock, explain};
 use stillwell_units::Nanos;
 use stillwell_wire::quic::{QuicClient, QuicConnection, QuicRefused};
-use stillwell_wire::tls::{Handshake, TlsStream};
-use stillwell_wire::{Stream, dial};
+use stillwell_wire::tls::{Handshake, HandshakeError, TlsStream};
+use stillwell_wire::{DialError, Stream, dial};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
@@ -208,7 +208,8 @@ impl Lane {
     pub(super) fn unused(&self, outcome: Outcome, why: &str) -> Parting {
         let ledger = self.worker.ledger.borrow();
         // The first one stays.
-        ledger.shard.connect_trouble.get_or_init(|| why.to_owned());
+        let trouble = &ledger.shard.connect_trouble;
+        trouble.get_or_init(|| Trouble::plain(why.to_owned()));
         Parting::Unused(outcome)
     }
 
@@ -243,8 +244,8 @@ impl Lane {
         let worker = &self.worker;
         let limit = worker.plan.connecting.timeout.as_duration();
         let dialled = timeout(limit, self.open()).await;
-        let dialled = dialled
-            .unwrap_or_else(|_| Err((Outcome::ConnectTimedOut, "it takes too long".to_owned())));
+        let late = || Trouble::plain("it takes too long".to_owned());
+        let dialled = dialled.unwrap_or_else(|_| Err((Outcome::ConnectTimedOut, late())));
         if let Some(blocks) = &worker.blocks {
             blocks.dialled(dialled.as_ref().err().map(|(outcome, _)| *outcome));
         }
@@ -266,7 +267,7 @@ impl Lane {
 
     /// Connects, through a proxy where there is one, and shakes hands where that is
     /// due.
-    async fn open(&self) -> Result<(Dialled, Opened), (Outcome, String)> {
+    async fn open(&self) -> Result<(Dialled, Opened), (Outcome, Trouble)> {
         let worker = &self.worker;
         let endpoint = &worker.endpoints[self.pool.endpoint];
         if worker.plan.connecting.protocol == LoadProtocol::Http3 {
@@ -279,9 +280,10 @@ impl Lane {
             None => dial::tcp(address).await,
             Some(source) => dial::tcp_from(source, address).await,
         };
-        let refused = |error: TunnelError| (error.outcome(), explain(&error));
+        let refused = |error: TunnelError| (error.outcome(), error.trouble());
         let Some((proxy, ask)) = proxy else {
-            let stream = stream.map_err(|error| (error.outcome(), explain(&error)))?;
+            let failed = |error: DialError| (error.outcome(), Trouble::plain(explain(&error)));
+            let stream = stream.map_err(failed)?;
             let connect = clock::now().since(begun);
             let (way, handshake) = self.secure(stream).await?;
             return Ok((Dialled::Direct(way), Opened { connect, handshake }));
@@ -296,10 +298,10 @@ impl Lane {
 
     /// A connection of QUIC. Connecting takes no round trip of its own there: all but
     /// the lookup of the name is the handshake.
-    async fn open_quic(&self) -> Result<(Dialled, Opened), (Outcome, String)> {
+    async fn open_quic(&self) -> Result<(Dialled, Opened), (Outcome, Trouble)> {
         let worker = &self.worker;
         let endpoint = &worker.endpoints[self.pool.endpoint];
-        let refused = |why: String| (Outcome::HandshakeFailed, why);
+        let refused = |why: String| (Outcome::HandshakeFailed, Trouble::plain(why));
         let (Some(host), Some(tls)) = (&endpoint.tls_host, &worker.tls) else {
             return Err(refused("HTTP/3 goes over TLS alone".to_owned()));
         };
@@ -315,7 +317,10 @@ impl Lane {
         };
         let begun = clock::now();
         let source = worker.plan.connecting.source;
-        let failed = |error: QuicRefused| (error.outcome(), explain(&error));
+        let failed = |error: QuicRefused| {
+            let (why, remedy) = (explain(&error), error.remedy());
+            (error.outcome(), Trouble { why, remedy })
+        };
         let opened = client.open(source, &endpoint.address, &name).await;
         let mut quic = opened.map_err(failed)?;
         let connect = clock::now().since(begun);
@@ -328,20 +333,21 @@ impl Lane {
     async fn secure<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         stream: S,
-    ) -> Result<(Way<S>, Option<Handshake>), (Outcome, String)> {
+    ) -> Result<(Way<S>, Option<Handshake>), (Outcome, Trouble)> {
         let worker = &self.worker;
         let endpoint = &worker.endpoints[self.pool.endpoint];
         let (Some(host), Some(tls)) = (&endpoint.tls_host, &worker.tls) else {
             return Ok((Way::Plain(stream), None));
         };
-        let refused = |why: String| (Outcome::HandshakeFailed, why);
+        let refused = |why: String| (Outcome::HandshakeFailed, Trouble::plain(why));
         let name = tls.server_name(host);
         let name = name.map_err(|error| refused(explain(&error)))?;
-        let mut stream = tls
-            .open(stream, &name)
-            .map_err(|error| refused(explain(&error)))?;
-        let handshake = stream.handshake().await;
-        let handshake = handshake.map_err(|error| refused(explain(&error)))?;
+        let failed = |error: HandshakeError| {
+            let (why, remedy) = (explain(&error), error.remedy(false));
+            (Outcome::HandshakeFailed, Trouble { why, remedy })
+        };
+        let mut stream = tls.open(stream, &name).map_err(failed)?;
+        let handshake = stream.handshake().await.map_err(failed)?;
         let wants_http2 = worker.plan.connecting.protocol == LoadProtocol::Http2;
         if wants_http2 && handshake.alpn != Some(Alpn::Http2) {
             return Err(refused(format!("{host} does not speak HTTP/2 over TLS")));

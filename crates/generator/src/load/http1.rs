@@ -29,8 +29,8 @@ impl Lane {
     ) -> Parting {
         let worker = Rc::clone(&self.worker);
         let pool = Rc::clone(&self.pool);
-        let requests = &worker.endpoints[pool.endpoint].requests;
-        let mut reader = Reader::new(worker.plan.latency_header.as_deref());
+        let reader = Reader::new(worker.plan.latency_header.as_deref());
+        let mut reader = reader.keeping_headers(worker.listener.is_some());
         let mut outgoing = Outgoing::default();
         let mut left = worker.plan.connecting.requests_max.unwrap_or(u64::MAX);
         let mut is_proven = false;
@@ -61,17 +61,17 @@ impl Lane {
                 }
                 continue;
             }
-            let request = &requests[ticket.request];
+            let request = worker.request(pool.endpoint, ticket);
             let sent = worker
                 .ledger
                 .borrow_mut()
                 .sent(&mut ticket, now, request.bytes.len());
             let trace = worker.next_trace();
-            let bytes = outgoing.lay_out(request, ticket.request, trace.as_ref());
-            let exchange = self.exchange(&mut stream, &mut reader, request, bytes, sent);
+            let bytes = outgoing.lay_out(&request, worker.planned(ticket), trace.as_ref());
+            let exchange = self.exchange(&mut stream, &mut reader, &request, bytes, sent);
             let result = exchange.await;
             worker.hand_over(trace.as_ref(), || {
-                Ended::new(pool.endpoint, request, ticket, sent, result.as_ref())
+                Ended::new(pool.endpoint, &request, ticket, sent, result.as_ref())
             });
             let answer = match result {
                 Ok(answer) => answer,
@@ -82,6 +82,7 @@ impl Lane {
             };
             now = answer.end;
             worker.origin(ticket, reader.watched());
+            worker.hear(answer.whole.status, reader.heard());
             worker.answered(ticket, &answer);
             self.backoff.reset();
             is_proven = true;
@@ -112,7 +113,7 @@ impl Lane {
                 return Ok(ticket);
             }
             Take::Never => return Err(Parting::Ended),
-            Take::Later(_) => {}
+            Take::Later(_) | Take::Starved => {}
         }
         let buffer = &mut self.buffer;
         let is_lost = |context: &mut Context<'_>| poll_read(stream, buffer, context).is_ready();

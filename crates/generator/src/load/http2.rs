@@ -14,6 +14,7 @@ use stillwell_http::h2::{
 };
 use stillwell_metric::Outcome;
 use stillwell_scope::{clock, explain};
+use stillwell_stamp::HEADER;
 use stillwell_units::{Moment, Nanos};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -296,7 +297,7 @@ impl Session {
                     self.pool.count_wait(&self.worker, now);
                     self.send(ticket, now);
                 }
-                Take::Later(_) => {
+                Take::Later(_) | Take::Starved => {
                     self.declared += 1;
                     self.pool.slots.borrow_mut().free(self.slot, true);
                 }
@@ -331,7 +332,8 @@ impl Session {
         if self.worker.blocks.is_some() {
             return self.send_block(ticket, now);
         }
-        let request = &self.worker.endpoints[self.pool.endpoint].requests[ticket.request];
+        let worker = Rc::clone(&self.worker);
+        let request = worker.request(self.pool.endpoint, ticket);
         if request.call.is_some() {
             return self.send_call(ticket, now);
         }
@@ -340,13 +342,12 @@ impl Session {
             bytes => BodyLength::Bytes(bytes as u64),
         };
         let block = request.block.as_ref();
-        let trace = self.worker.next_trace();
+        let trace = worker.next_trace();
         let client = &mut self.client;
         let sent = block.map(|block| request_traced(client, block, trace.as_ref(), length));
         let Some(Ok(stream)) = sent else {
             // Looked at beforehand: there was room.
-            self.worker.end_request(ticket, Outcome::SendFailed);
-            return;
+            return worker.end_request(ticket, Outcome::SendFailed);
         };
         let body_sent = match request.bytes.len() {
             0 => 0,
@@ -355,7 +356,7 @@ impl Session {
                 .send_body(stream, &request.bytes, true)
                 .unwrap_or(0),
         };
-        self.worker.ledger.borrow_mut().sent(&mut ticket, now, 0);
+        worker.ledger.borrow_mut().sent(&mut ticket, now, 0);
         self.launch(stream, ticket, now, (body_sent, trace));
     }
 
@@ -369,11 +370,14 @@ impl Session {
         let head = blocks.request.block.as_ref();
         let length = BodyLength::Bytes(block.1.bytes_len(&block.0) as u64);
         let begins_at = self.laid_out();
-        let sent = head.map(|head| self.client.request(head, length));
+        let marks = self.marks.get_mut(self.client.next_slot());
+        let mut sending = blocks.sending(&block, marks);
+        let stamp = sending.header().map(|stamp| (HEADER, stamp.as_slice()));
+        let client = &mut self.client;
+        let sent = head.map(|head| client.request_with(head, stamp.as_slice(), length));
         let Some(Ok(stream)) = sent else {
             return worker.end_request(ticket, Outcome::SendFailed);
         };
-        let mut sending = blocks.sending(&block, self.marks.get_mut(stream.slot()));
         let body = sending.rest();
         let body_sent = self.client.send_body(stream, body, true).unwrap_or(0);
         sending.wrote(body.len());
@@ -439,6 +443,7 @@ impl Session {
                     let status = head.status;
                     let watched = worker.plan.latency_header.as_ref();
                     let origin = watched.and_then(|name| number_in(head.fields, name));
+                    worker.hear(status, head.fields.iter());
                     self.calls.head(stream, head.fields);
                     self.update(stream, |flight| {
                         flight.status = status;
@@ -530,7 +535,7 @@ impl Session {
         let endpoint = self.pool.endpoint;
         self.worker.hand_over(flight.trace.as_ref(), || {
             let request = self.worker.request(endpoint, flight.ticket);
-            Ended::new(endpoint, request, flight.ticket, flight.sent, Ok(&answer))
+            Ended::new(endpoint, &request, flight.ticket, flight.sent, Ok(&answer))
         });
         self.take(now);
     }
@@ -568,7 +573,13 @@ impl Session {
         let endpoint = self.pool.endpoint;
         self.worker.hand_over(flight.trace.as_ref(), || {
             let request = self.worker.request(endpoint, flight.ticket);
-            Ended::new(endpoint, request, flight.ticket, flight.sent, Err(&outcome))
+            Ended::new(
+                endpoint,
+                &request,
+                flight.ticket,
+                flight.sent,
+                Err(&outcome),
+            )
         });
     }
 

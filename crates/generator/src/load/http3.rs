@@ -35,11 +35,10 @@ impl Lane {
             &self.worker,
             &self.pool,
             self.slot,
-            self.marks.pop(),
+            std::mem::take(&mut self.marks),
             quic.line(),
         );
         let parting = self.attend_quic(&mut quic, &mut session).await;
-        self.marks.extend(session.marks.take());
         // Whoever broke the protocol was told so before.
         quic.line().close(ErrorCode::NO_ERROR.0);
         poll_fn(|context| {
@@ -54,6 +53,7 @@ impl Lane {
         }
         drop(slots);
         session.lose_all(Outcome::PeerClosed);
+        self.marks = std::mem::take(&mut session.marks);
         // These were due before all that is in hand.
         while let Some(ticket) = session.returned.pop() {
             self.in_hand.push_front(ticket);
@@ -70,6 +70,8 @@ impl Lane {
                 }
             }
             let line = quic.line();
+            // Once all that came with it is read: what the server did answer proves it.
+            session.reject_what_is_not_taken(line);
             while session.has_room(line)
                 && let Some(ticket) = self.in_hand.pop_front()
             {

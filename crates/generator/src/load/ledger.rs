@@ -170,6 +170,11 @@ impl Ledger {
             &self.shard.outcomes
         };
         cells[outcome.index()].add(1);
+        self.is_over()
+    }
+
+    /// Whether a predicate says that the load is over.
+    pub(super) fn is_over(&self) -> bool {
         !self.watches.is_empty() && !self.is_warming && self.look()
     }
 

@@ -18,6 +18,7 @@ use super::hold::Hold;
 use super::ledger::{Ledger, Ticket};
 use super::slots::Slots;
 use super::spun::Done;
+use super::supply::{Stock, Supply};
 use super::worker::Worker;
 
 /// A worker that spins sleeps until this long before the next send.
@@ -45,6 +46,8 @@ pub(super) struct Pool {
     limits: Cell<Limits>,
     requests: usize,
     next_request: Cell<usize>,
+    /// Where requests come from, where they are none of the endpoint's.
+    supply: Option<Rc<Supply>>,
 }
 
 /// When requests are taken.
@@ -74,6 +77,8 @@ pub(super) enum Take {
     Now(Ticket),
     /// Wait at least until then.
     Later(Moment),
+    /// Wait until there is a request: one is due.
+    Starved,
     /// End: there is nothing more.
     Never,
 }
@@ -99,7 +104,14 @@ impl Pool {
             limits: Cell::default(),
             requests,
             next_request: Cell::new(first),
+            supply: None,
         }
+    }
+
+    /// Has requests come from `supply`, where there is one.
+    pub(super) fn supplied(self, supply: Option<&Rc<Supply>>) -> Self {
+        let supply = supply.map(Rc::clone);
+        Self { supply, ..self }
     }
 
     /// From now on requests are taken.
@@ -127,9 +139,13 @@ impl Pool {
         }
         self.defer(now);
         let look = self.look(now);
-        let Take::Now(ticket) = look else {
+        let Take::Now(mut ticket) = look else {
             return look;
         };
+        let Some(request) = self.next_request() else {
+            return Take::Starved;
+        };
+        ticket.request = request;
         match &mut *self.timing.borrow_mut() {
             Timing::Before | Timing::Blocks(_) => {}
             Timing::Closed { taken, .. } => *taken += 1,
@@ -139,10 +155,19 @@ impl Pool {
         if let Some(hold) = &mut *self.hold.borrow_mut() {
             hold.take(now);
         }
-        let next = ticket.request + 1;
+        Take::Now(ticket)
+    }
+
+    /// Takes the next request, whenever it is due; none where there is none yet.
+    fn next_request(&self) -> Option<usize> {
+        if let Some(supply) = &self.supply {
+            return supply.take();
+        }
+        let request = self.next_request.get();
+        let next = request + 1;
         self.next_request
             .set(if next < self.requests { next } else { 0 });
-        look
+        Some(request)
     }
 
     /// A connection took a request itself `now`: unless another one is free, that
@@ -196,7 +221,11 @@ impl Pool {
                 if now < due {
                     return Take::Later(due);
                 }
-                due
+                match self.supply.as_ref().map(|supply| supply.look()) {
+                    None | Some(Stock::Some) => due,
+                    Some(Stock::None) => return Take::Starved,
+                    Some(Stock::Over) => return Take::Never,
+                }
             }
         };
         let request = self.next_request.get();
@@ -209,6 +238,10 @@ impl Pool {
 
     /// Whether as many requests were taken as there are.
     pub(super) fn is_spent(&self) -> bool {
+        let is_over = |supply: &Rc<Supply>| supply.look() == Stock::Over;
+        if self.supply.as_ref().is_some_and(is_over) {
+            return true;
+        }
         let Some(limit) = self.limits.get().requests else {
             return false;
         };
@@ -235,20 +268,32 @@ impl Pool {
     /// Sends one request ahead of the schedule, which begins at `start`; it is of
     /// the warm-up.
     pub(super) fn send_early(&self, worker: &Worker, start: Moment) {
+        let mut slots = self.slots.borrow_mut();
+        let outage = slots.outage();
+        if !slots.is_any_free() && outage.is_none() {
+            return;
+        }
+        let Some(request) = self.early_request() else {
+            return;
+        };
         let ticket = Ticket {
-            request: self.next_request.get(),
+            request,
             intended: clock::now().min(start - Nanos::new(1)),
             sent: None,
         };
-        let mut slots = self.slots.borrow_mut();
         let is_sent = slots.offer(ticket);
-        let outage = slots.outage();
         drop(slots);
-        if is_sent || outage.is_some() {
-            worker.ledger.borrow_mut().begin(ticket.intended);
-        }
+        worker.ledger.borrow_mut().begin(ticket.intended);
         if let (false, Some(outcome)) = (is_sent, outage) {
             worker.end_request(ticket, outcome);
+        }
+    }
+
+    /// What the schedule begins with, or the first that was handed out.
+    fn early_request(&self) -> Option<usize> {
+        match &self.supply {
+            None => Some(self.next_request.get()),
+            Some(supply) => supply.take(),
         }
     }
 
@@ -321,6 +366,7 @@ pub(super) async fn pace(worker: Rc<Worker>, pool: Rc<Pool>) {
                     worker.late.set(worker.late.get() + late);
                 }
             }
+            Take::Starved => starve(&worker, &pool, now).await,
             Take::Now(ticket) => {
                 if !hand_out(&worker, &pool, ticket, now) {
                     worker.suspend(None);
@@ -363,10 +409,32 @@ fn hand_out(worker: &Worker, pool: &Pool, ticket: Ticket, now: Moment) -> bool {
         None if is_surplus() => Outcome::Dropped,
         None => return false,
     };
-    pool.take(now);
+    let ticket = match pool.take(now) {
+        Take::Now(Ticket { request, .. }) => Ticket { request, ..ticket },
+        Take::Later(_) | Take::Starved | Take::Never => ticket,
+    };
     worker.ledger.borrow_mut().begin(ticket.intended);
     worker.end_request(ticket, outcome);
     true
+}
+
+/// A request has been due since `since`, and none is there: waits until one is
+/// handed out. The schedule stands still meanwhile, and catches up.
+async fn starve(worker: &Worker, pool: &Pool, since: Moment) {
+    let Some(supply) = &pool.supply else {
+        return;
+    };
+    worker.ledger.borrow().shard.source.waits.add(1);
+    let is_there = worker.end.run_until_cancelled(supply.ready()).await;
+    let now = clock::now();
+    let waited = now.since(since);
+    let mut ledger = worker.ledger.borrow_mut();
+    ledger.shard.source.waited.add(waited.as_u64());
+    if is_there.is_some() && since >= ledger.measure_from {
+        ledger.record(LoadTime::Blocked, waited);
+    }
+    worker.blocked.set(worker.blocked.get() + waited);
+    worker.blocked_until.set(now);
 }
 
 /// Waits until a connection is free or none can be had, or a request is to be
@@ -478,7 +546,7 @@ mod tests {
     fn due(pool: &Pool, at: &[u64]) -> Vec<Option<u64>> {
         let due = |now: &u64| match pool.take(micros(*now)) {
             Take::Now(ticket) => Some(ticket.intended.as_u64() / 1000),
-            Take::Later(_) | Take::Never => None,
+            Take::Later(_) | Take::Starved | Take::Never => None,
         };
         at.iter().map(due).collect()
     }

@@ -151,21 +151,21 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// The bytes of `request`, number `which` of its endpoint. Allocates only
-    /// where they are more than ever before.
+    /// The bytes of `request`, number `which` of its endpoint where it is one of the
+    /// plan's. Allocates only where they are more than ever before.
     pub(super) fn lay_out<'a>(
         &'a mut self,
         request: &'a Request,
-        which: usize,
+        which: Option<usize>,
         trace: Option<&Trace>,
     ) -> &'a [u8] {
         let Some(trace) = trace else {
             return &request.bytes;
         };
-        if self.which != Some(which) {
+        if which.is_none() || self.which != which {
             self.bytes.clear();
             self.bytes.extend_from_slice(&request.bytes);
-            self.which = Some(which);
+            self.which = which;
         }
         let values = TraceValues::new(trace.headers, &trace.context);
         for ((_, value), place) in values.iter().zip(&request.trace_at) {
@@ -256,7 +256,7 @@ mod tests {
             for number in 0..6 {
                 let which = number % 2;
                 let trace = tracer.next_trace();
-                let bytes = outgoing.lay_out(&requests[which], which, Some(&trace));
+                let bytes = outgoing.lay_out(&requests[which], Some(which), Some(&trace));
                 let text = String::from_utf8(bytes.to_vec()).unwrap();
                 for (name, value) in TraceValues::new(headers, &trace.context).texts() {
                     assert!(text.contains(&format!("\r\n{name}: {value}\r\n")), "{text}");

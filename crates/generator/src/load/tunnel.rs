@@ -12,8 +12,9 @@ use std::task::{Context, Poll};
 
 use stillwell_http::h2::{self, RequestBlock};
 use stillwell_http::{HeadError, ParseError, ResponseEvent, ResponseParser, connect_head};
-use stillwell_metric::Outcome;
+use stillwell_metric::{Outcome, Trouble};
 use stillwell_plan::{Alpn, ClientTlsPlan, TunnelPlan, TunnelProtocol};
+use stillwell_scope::explain;
 use stillwell_wire::tls::{ClientTls, HandshakeError, TlsError};
 use stillwell_wire::{Connection, DialError, Stream};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
@@ -112,6 +113,17 @@ const fn advice(status: u16) -> &'static str {
 }
 
 impl TunnelError {
+    /// What is told of it.
+    pub(super) fn trouble(&self) -> Trouble {
+        Trouble {
+            why: explain(self),
+            remedy: match self {
+                Self::Handshake { source, .. } => source.remedy(true),
+                _ => None,
+            },
+        }
+    }
+
     /// What it counts as.
     pub(super) fn outcome(&self) -> Outcome {
         match self {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use stillwell_metric::{LoadShard, LoadTime, Outcome, Recorder, Sizes};
+use stillwell_metric::{LoadShard, LoadTime, Outcome, Recorder, Sizes, Trouble};
 use stillwell_pacer::{Arrivals, Part, Share};
 use stillwell_payload::BlockSet;
 use stillwell_plan::{LoadPace, LoadPlan, Overflow, PredicatePlan};
@@ -14,17 +14,19 @@ use stillwell_units::{Moment, Nanos, floor_to_u64};
 use stillwell_wire::Timer;
 use stillwell_wire::quic::QuicClient;
 use stillwell_wire::tls::{ClientTls, Handshake, HandshakeError};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
 use super::blocks::Blocks;
-use super::build::{Endpoint, Request};
+use super::build::Endpoint;
 use super::connection;
 use super::ledger::{Answer, Ledger, Ticket, Watch};
+use super::listen::Listener;
 use super::pool::{Limits, Pool, Timing, pace};
 use super::rest::{Rest, rest};
 use super::slots::Slots;
 use super::spun::Spun;
+use super::supply::{Handed, Supply};
 use super::trace::{Ended, Trace, Tracer};
 use super::tunnel::Proxy;
 use crate::slice::Slice;
@@ -51,6 +53,10 @@ pub(super) struct Setup {
     pub(super) start: watch::Receiver<Option<Moment>>,
     pub(super) stop: Token,
     pub(super) tracer: Option<Tracer>,
+    /// Where requests come from, where they are none of the endpoints'.
+    pub(super) supply: Option<mpsc::Receiver<Handed>>,
+    /// Who is told headers of answers, if anybody is.
+    pub(super) listener: Option<Listener>,
 }
 
 /// What the pools of one worker share. All of them live on its thread.
@@ -86,6 +92,10 @@ pub(super) struct Worker {
     tracer: Option<RefCell<Tracer>>,
     /// What is sent, where it is the blocks of a generator.
     pub(super) blocks: Option<Rc<Blocks>>,
+    /// What is sent, where others hand it out.
+    pub(super) supply: Option<Rc<Supply>>,
+    /// Who is told headers of answers, if anybody is.
+    pub(super) listener: Option<Listener>,
 }
 
 /// Runs a worker until its time is up, its requests are done, or `scope` or the
@@ -182,7 +192,9 @@ async fn carry_on(
         if is_asked || worker.is_time_up(book.start) {
             return Ok(Ending::Asked);
         }
-        if pools.iter().all(|(pool, _)| pool.is_spent()) {
+        let is_spent = pools.iter().all(|(pool, _)| pool.is_spent());
+        worker.look_at_supply();
+        if is_spent {
             break;
         }
     }
@@ -315,6 +327,8 @@ impl Worker {
             failure: Cell::default(),
             tracer: setup.tracer.map(RefCell::new),
             blocks: None,
+            supply: setup.supply.map(|queue| Rc::new(Supply::new(queue))),
+            listener: setup.listener,
             plan: setup.plan,
         }
     }
@@ -341,7 +355,8 @@ impl Worker {
             let first = requests * usize::try_from(share.index()).unwrap_or(0)
                 / usize::try_from(share.of()).unwrap_or(1).max(1);
             let slots = Slots::new(count, connecting.streams, connecting.reuse);
-            (Rc::new(Pool::new(index, requests, first, slots)), count)
+            let pool = Pool::new(index, requests, first, slots);
+            (Rc::new(pool.supplied(self.supply.as_ref())), count)
         });
         pools.collect()
     }
@@ -434,6 +449,7 @@ impl Worker {
         let mut ledger = self.ledger.borrow_mut();
         let is_end = ledger.failed(ticket.intended, outcome, clock::now());
         drop(ledger);
+        self.ended(ticket);
         self.end_if(is_end);
     }
 
@@ -446,6 +462,7 @@ impl Worker {
             self.rest.answered(answer.end.since(answer.sent));
         }
         let is_end = self.ledger.borrow_mut().answered(ticket, answer);
+        self.ended(ticket);
         self.end_if(is_end);
     }
 
@@ -493,7 +510,8 @@ impl Worker {
     /// An answer that breaks the protocol; why is kept of the first one.
     pub(super) fn malformed(&self, why: &dyn std::error::Error) -> Outcome {
         let ledger = self.ledger.borrow();
-        ledger.shard.answer_trouble.get_or_init(|| explain(why));
+        let trouble = &ledger.shard.answer_trouble;
+        trouble.get_or_init(|| Trouble::plain(explain(why)));
         Outcome::Malformed
     }
 
@@ -503,7 +521,10 @@ impl Worker {
         let address = &self.endpoints[endpoint].address;
         if let Some(said) = HandshakeError::behind(address, error) {
             let ledger = self.ledger.borrow();
-            ledger.shard.answer_trouble.get_or_init(|| explain(&said));
+            ledger.shard.answer_trouble.get_or_init(|| Trouble {
+                why: explain(&said),
+                remedy: said.remedy(false),
+            });
         }
         stream_outcome(error)
     }
@@ -522,7 +543,7 @@ impl Worker {
         }
     }
 
-    fn end_if(&self, is_end: bool) {
+    pub(super) fn end_if(&self, is_end: bool) {
         if is_end {
             self.finish();
             if !self.plan.until.by_worker {
@@ -535,14 +556,6 @@ impl Worker {
     pub(super) fn block(&self, ticket: Ticket) -> Option<(&Blocks, (Rc<BlockSet>, Slice))> {
         let blocks = self.blocks.as_deref()?;
         Some((blocks, blocks.block(ticket)?))
-    }
-
-    /// What `ticket` asks an endpoint for.
-    pub(super) fn request(&self, endpoint: usize, ticket: Ticket) -> &Request {
-        match &self.blocks {
-            Some(blocks) => &blocks.request,
-            None => &self.endpoints[endpoint].requests[ticket.request],
-        }
     }
 
     /// How long the most urgent request to an endpoint may take.

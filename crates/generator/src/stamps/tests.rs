@@ -1,14 +1,19 @@
 use proptest::prelude::*;
 use stillwell_metric::{GeneratorShard, Labels, Recorder};
 use stillwell_payload::SlotUse;
-use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan};
-use stillwell_stamp::{Sighting, SpanCheck, StampSearch};
+use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan, PrefixFraming};
+use stillwell_stamp::prefix::{Framing, PrefixReader, Prefixed};
+use stillwell_stamp::{Sighting, SpanCheck, StampSearch, sight};
 use stillwell_units::{ByteSize, RunId, Seed};
 
 use super::*;
 use crate::slice::Sending;
 
 fn set(format: PayloadFormat) -> BlockSet {
+    set_with(format, SlotUse::Every)
+}
+
+fn set_with(format: PayloadFormat, slots: SlotUse) -> BlockSet {
     let plan = PayloadPlan {
         format,
         blocks: BlockShape::UpTo {
@@ -17,7 +22,7 @@ fn set(format: PayloadFormat) -> BlockSet {
         cache: ByteSize::kib(64),
     };
     let seed = Seed::from_number(3);
-    BlockSet::build_with(&plan, plan.cache, seed, None, SlotUse::Every).unwrap()
+    BlockSet::build_with(&plan, plan.cache, seed, None, slots).unwrap()
 }
 
 fn shard() -> GeneratorShard {
@@ -30,13 +35,18 @@ fn stamping(set: &BlockSet, every: u32, counts: &Arc<[Cell]>) -> Stamping {
         every,
         ..StampPlan::ALL
     };
+    stamping_as(&plan, set, counts)
+}
+
+fn stamping_as(plan: &StampPlan, set: &BlockSet, counts: &Arc<[Cell]>) -> Stamping {
     let stream = Stream {
         id: StreamId::new(9).unwrap(),
         counts: Arc::clone(counts),
         index: 1,
     };
     let run = RunMark::of(&RunId::from_bytes([5; 16]));
-    Stamping::new(&plan, run, RateUnit::Events, set, vec![stream])
+    let streams = (vec![stream], FixedWall::now());
+    Stamping::new(plan, run, RateUnit::Events, set, streams)
 }
 
 fn at(first: u64) -> SliceTimes {
@@ -109,6 +119,98 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn for_all_fates_requests_that_left_have_numbers_that_follow_each_other(
+        every in 1_u32..5,
+        // Which block, and whether any of it leaves; if not, whether that is only
+        // known later.
+        requests in prop::collection::vec((any::<prop::sample::Index>(), 0_u8..4), 1..30),
+    ) {
+        let set = set_with(PayloadFormat::Json, SlotUse::None);
+        let counts: Arc<[Cell]> = [Cell::default(), Cell::default()].into();
+        let plan = StampPlan { every, form: StampForm::Header, ..StampPlan::ALL };
+        let stamping = stamping_as(&plan, &set, &counts);
+        let mut marks = stamping.marks().unwrap();
+        let shard = shard();
+        let (mut sequences, mut begun) = (Vec::new(), 0_u64);
+        for (block, fate) in requests {
+            let first = block.index(set.len());
+            let slice = Slice {
+                first,
+                last: first + 1,
+                intended: Moment::new(1_000),
+                intended_last: Moment::new(2_000),
+            };
+            marks.fill(&stamping, &set, slice, at(1_000));
+            let sending = Sending::new(&set, &shard, RateUnit::Events, slice);
+            let mut sending = sending.marked(marks.outgoing(&stamping));
+            let (body, header) = (sending.rest(), sending.header().copied());
+            prop_assert_eq!(body, set.block(first).bytes);
+            prop_assert_eq!(header.is_some(), begun % u64::from(every) == 0);
+            let (left, is_known_later) = (fate > 1, fate == 1);
+            if left || is_known_later {
+                sending.wrote(1);
+                sending.wrote(body.len() - 1);
+            }
+            if is_known_later {
+                marks.take_back(&stamping, 0);
+            }
+            if !left {
+                continue;
+            }
+            begun += 1;
+            if let Some(token) = header {
+                let Sighting::Stamp { stamp, span } = sight(&token, body) else {
+                    panic!("{token:?}");
+                };
+                prop_assert_eq!(span, SpanCheck::Intact);
+                sequences.push(stamp.sequence);
+            }
+        }
+        let expected: Vec<u64> = (0..sequences.len() as u64).collect();
+        prop_assert_eq!(&sequences, &expected);
+        prop_assert_eq!(counts[1].total(), expected.len() as u64);
+    }
+}
+
+#[test]
+fn before_each_event_stands_when_it_was_intended() {
+    for framing in PrefixFraming::ALL {
+        let set = set_with(PayloadFormat::Syslog5424, SlotUse::Before(framing));
+        let counts: Arc<[Cell]> = [Cell::default(), Cell::default()].into();
+        let form = StampForm::Prefix(framing);
+        let plan = StampPlan {
+            form,
+            ..StampPlan::ALL
+        };
+        let stamping = stamping_as(&plan, &set, &counts);
+        let mut marks = stamping.marks().unwrap();
+        let slice = Slice {
+            first: 1,
+            last: 3,
+            intended: Moment::new(0),
+            intended_last: Moment::new(0),
+        };
+        marks.fill(&stamping, &set, slice, at(10_000));
+        let copy = marks.outgoing(&stamping).copy.unwrap();
+        let mut times = Vec::new();
+        let mut reader = PrefixReader::new(match framing {
+            PrefixFraming::Lines => Framing::Lines,
+            PrefixFraming::LengthPrefixed => Framing::Lengths,
+        });
+        reader.take(copy, |found| times.push(found));
+        let [first, last] = [10_000, 11_000].map(|time| stamping.wall.at(Moment::new(time)));
+        let of_first = events(&set, 1, 2);
+        let of_last = events(&set, 2, 3);
+        let expected = std::iter::repeat_n(Prefixed::Event(first), of_first)
+            .chain(std::iter::repeat_n(Prefixed::Event(last), of_last));
+        assert_eq!(times, expected.collect::<Vec<_>>());
+    }
+}
+
 #[test]
 fn every_format_with_text_vouches_for_some_of_it() {
     for format in [
@@ -137,11 +239,8 @@ fn blocks_of_a_slice_have_intended_times_on_a_line() {
         intended_last: Moment::new(0),
     };
     marks.fill(&stamping, &set, slice, at(10_000));
-    let (bytes, _) = marks.outgoing(&stamping);
-    let latencies: Vec<u64> = found(bytes)
-        .iter()
-        .map(|(.., late)| late.as_u64())
-        .collect();
+    let copy = marks.outgoing(&stamping).copy.unwrap();
+    let latencies: Vec<u64> = found(copy).iter().map(|(.., late)| late.as_u64()).collect();
     let ends = [1, 2, 3].map(|block| events(&set, 0, block));
     assert_eq!(latencies[0], 90_000);
     assert!(latencies[..ends[0]].iter().all(|late| *late == 90_000));

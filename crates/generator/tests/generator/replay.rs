@@ -6,12 +6,12 @@ use std::io::Read;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-use stillwell_generator::{Prepared, prepare};
+use stillwell_generator::{GRACE, Prepared, prepare};
 use stillwell_plan::{
     AcknowledgedBy, AcknowledgedPlan, BlockShape, GeneratorPlan, HecAcknowledgements,
     PayloadFormat, ReplayCut, ReplayEnd, ReplayPlan, StampPlan, TransportPlan,
 };
-use stillwell_scope::Token;
+use stillwell_scope::{Token, clock};
 use stillwell_units::{ByteSize, Nanos};
 
 use crate::hec::{response, serve_one};
@@ -89,7 +89,60 @@ fn what_has_no_end_has_none() {
 }
 
 fn acknowledged(url: String, by: AcknowledgedBy, retries: u32) -> TransportPlan {
-    TransportPlan::Acknowledged(Box::new(AcknowledgedPlan { url, by, retries }))
+    TransportPlan::Acknowledged(Box::new(AcknowledgedPlan {
+        url,
+        by,
+        retries,
+        patience: Nanos::ZERO,
+    }))
+}
+
+/// Events without an end to a server that answers its first request, when the load has
+/// ended, with what `late` does before; gives how many were acknowledged.
+fn answered_late(patience: Nanos, late: impl FnOnce(&[Token]) + Send + 'static) -> u64 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let plan = AcknowledgedPlan {
+        url: format!("http://{}/in", listener.local_addr().unwrap()),
+        by: AcknowledgedBy::Status {
+            headers: Vec::new(),
+        },
+        retries: 0,
+        patience,
+    };
+    let plan = replay(TransportPlan::Acknowledged(Box::new(plan)), 10);
+    let prepared = prepared(&plan);
+    let over = prepared.over().to_vec();
+    let mut rig = Rig::start_prepared(prepared, false);
+    let stop = rig.stop.clone();
+    let mut late = Some(late);
+    let served = rig.beside("peer", move |_| {
+        serve_one(&listener, &[], |_| {
+            stop.cancel();
+            if let Some(late) = late.take() {
+                late(&over);
+            }
+            response(204, "")
+        })
+    });
+    served.recv_timeout(LONG).unwrap();
+    let shards = rig.finish();
+    shards[0].events_acknowledged.total()
+}
+
+#[test]
+fn an_answer_that_comes_seconds_after_the_end_of_the_load_is_waited_for() {
+    // Longer than anybody waits who was not asked to.
+    let late = |_: &[Token]| {
+        let answer_at = clock::now() + GRACE + GRACE;
+        wait_until(|| clock::now() >= answer_at);
+    };
+    assert_eq!(answered_late(Nanos::from(LONG), late), 1);
+}
+
+#[test]
+fn an_answer_that_does_not_come_in_time_holds_up_nobody() {
+    let late = |over: &[Token]| wait_until(|| over.iter().all(Token::is_cancelled));
+    assert_eq!(answered_late(Nanos::ZERO, late), 0);
 }
 
 /// Bodies, and how often each came.

@@ -5,8 +5,9 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Barrier};
 
+use stillwell_generator::prepare;
 use stillwell_metric::Outcome;
-use stillwell_plan::{BlockShape, RatePlan, RateShape, RateUnit, TransportPlan};
+use stillwell_plan::{BlockShape, RatePlan, RateShape, RateUnit, StampPlan, TransportPlan};
 use stillwell_scope::{PartError, Token};
 use stillwell_units::{ByteRate, ByteSize};
 
@@ -198,6 +199,23 @@ fn what_a_deaf_peer_cuts_is_counted_to_the_last_whole_event() {
     let set = blocks(&plan, 0);
     assert!(is_walk(&set, 0, &received));
     assert_eq!(shards[0].bytes.total(), received.len() as u64);
+    assert_eq!(shards[0].events.total(), lines(&received));
+}
+
+#[test]
+fn an_event_that_is_half_sent_when_the_load_ends_behind_a_deaf_peer_was_not_sent() {
+    let (listener, transport) = tcp();
+    let mut plan = plan(transport);
+    plan.stamps = Some(StampPlan::ALL);
+    let prepared = prepare(&plan, None).unwrap();
+    let counts = prepared.streams().unwrap();
+    let rig = Rig::start_prepared(prepared, false);
+    let mut peer = accept(&listener).unwrap();
+    wait_until(|| rig.total(|shard| &shard.account.blocked) > 0);
+    let shards = rig.finish();
+    let mut received = Vec::new();
+    peer.read_to_end(&mut received).unwrap();
+    assert_eq!(counts[0].total(), lines(&received));
     assert_eq!(shards[0].events.total(), lines(&received));
 }
 

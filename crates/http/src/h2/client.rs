@@ -139,6 +139,12 @@ impl Client {
         Ok(stream)
     }
 
+    /// The slot of the stream that the next request gets.
+    #[must_use]
+    pub fn next_slot(&self) -> usize {
+        self.side.connection.streams.next_slot()
+    }
+
     /// Sends as much of `bytes`, the next part of a request's body, as there is
     /// room for, and says how much that was. With the whole of it, `is_last`
     /// ends the request; where it is not the whole, [`ClientEvent::Room`] will
@@ -263,7 +269,7 @@ impl Client {
         match note {
             Note::Head(stream) => ClientEvent::Head {
                 stream,
-                head: self.side.sections.response_head(),
+                head: self.side.sections.last.response_head(),
             },
             Note::Body(stream, bytes) => ClientEvent::Body { stream, bytes },
             Note::End {
@@ -271,7 +277,7 @@ impl Client {
                 has_trailers,
             } => ClientEvent::End {
                 stream,
-                trailers: has_trailers.then(|| self.side.sections.fields()),
+                trailers: has_trailers.then(|| self.side.sections.last.fields()),
             },
             Note::Failed(stream, cause) => ClientEvent::Failed { stream, cause },
             Note::Room(stream) => ClientEvent::Room { stream },
@@ -322,7 +328,7 @@ fn receive_headers(
             .nuisance("frames on streams that were reset")?;
         return Ok(None);
     };
-    if side.sections.is_overflowed() {
+    if side.sections.last.is_overflowed() {
         return connection.headers_too_large(stream);
     }
     let has_head = connection
@@ -330,10 +336,10 @@ fn receive_headers(
         .state(stream)
         .is_some_and(|state| state.has_head);
     if has_head {
-        let fields = side.sections.fields();
+        let fields = side.sections.last.fields();
         return connection.receive_trailers(stream, fields, end_stream);
     }
-    let parts = match side.sections.response() {
+    let parts = match side.sections.last.response() {
         Ok(parts) => parts,
         Err(what) => return connection.malformed(stream, what),
     };

@@ -1,9 +1,8 @@
 //! Header blocks as they arrive.
 
-use super::fields::{FieldList, Fields};
-use super::head::{RequestHead, RequestParts, ResponseHead, ResponseParts};
 use super::hpack::{Decoder, HpackError, TABLE_BYTES_DEFAULT};
 use super::limits::Limits;
+use super::section::Section;
 
 /// Decodes blocks, and remembers the last one. Where the same bytes come again,
 /// the same fields are meant, and the block need not be read again, if either
@@ -18,14 +17,13 @@ use super::limits::Limits;
 #[derive(Debug)]
 pub(super) struct Sections {
     decoder: Decoder,
-    list: FieldList,
+    /// The last one, decoded.
+    pub(super) last: Section,
     last_block: Vec<u8>,
-    /// Whether `last_block` stands for `list` and need not be read again.
+    /// Whether `last_block` stands for `last` and need not be read again.
     is_remembered: bool,
     /// What `last_block` has added to the table since another one came, in bytes.
     added_bytes: usize,
-    response: Option<Result<ResponseParts, &'static str>>,
-    request: Option<Result<RequestParts, &'static str>>,
 }
 
 impl Sections {
@@ -37,12 +35,10 @@ impl Sections {
         }
         Self {
             decoder,
-            list: FieldList::new(),
+            last: Section::new(),
             last_block: Vec::new(),
             is_remembered: false,
             added_bytes: 0,
-            response: None,
-            request: None,
         }
     }
 
@@ -57,10 +53,8 @@ impl Sections {
             return Ok(());
         }
         self.is_remembered = false;
-        self.response = None;
-        self.request = None;
         let changes = self.decoder.changes();
-        self.decoder.decode(block, &mut self.list)?;
+        self.decoder.decode(block, self.last.refill())?;
         if !is_same {
             self.last_block.clear();
             self.last_block.extend_from_slice(block);
@@ -71,43 +65,6 @@ impl Sections {
         let fills_table = self.added_bytes >= self.decoder.table_bytes_max();
         self.is_remembered = self.decoder.changes() == changes || (fills_table && !effect.depends);
         Ok(())
-    }
-
-    pub(super) const fn is_overflowed(&self) -> bool {
-        self.list.is_overflowed()
-    }
-
-    /// The fields of the last block.
-    pub(super) fn fields(&self) -> Fields<'_> {
-        self.list.fields()
-    }
-
-    /// The last block as the head of a response.
-    pub(super) fn response(&mut self) -> Result<ResponseParts, &'static str> {
-        let fields = self.list.fields();
-        *self
-            .response
-            .get_or_insert_with(|| ResponseParts::parse(fields))
-    }
-
-    /// The last block as the head of a request.
-    pub(super) fn request(&mut self) -> Result<RequestParts, &'static str> {
-        let fields = self.list.fields();
-        *self
-            .request
-            .get_or_insert_with(|| RequestParts::parse(fields))
-    }
-
-    /// The last block, which was found to be the head of a response.
-    pub(super) fn response_head(&self) -> ResponseHead<'_> {
-        let parts = self.response.and_then(Result::ok).unwrap_or_default();
-        parts.head(self.list.fields())
-    }
-
-    /// The last block, which was found to be the head of a request.
-    pub(super) fn request_head(&self) -> RequestHead<'_> {
-        let parts = self.request.and_then(Result::ok).unwrap_or_default();
-        parts.head(self.list.fields())
     }
 }
 

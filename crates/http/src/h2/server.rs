@@ -242,7 +242,7 @@ impl Server {
         match note {
             Note::Head(stream) => ServerEvent::Head {
                 stream,
-                head: self.side.sections.request_head(),
+                head: self.side.sections.last.request_head(),
             },
             Note::Body(stream, bytes) => ServerEvent::Body { stream, bytes },
             Note::End {
@@ -250,7 +250,7 @@ impl Server {
                 has_trailers,
             } => ServerEvent::End {
                 stream,
-                trailers: has_trailers.then(|| self.side.sections.fields()),
+                trailers: has_trailers.then(|| self.side.sections.last.fields()),
             },
             Note::Failed(stream, cause) => ServerEvent::Failed { stream, cause },
             Note::Room(stream) => ServerEvent::Room { stream },
@@ -313,10 +313,10 @@ impl Requests {
         decoded.map_err(ConnectionError::Compression)?;
         let connection = &mut side.connection;
         if let Some(stream) = connection.streams.find(number) {
-            if side.sections.is_overflowed() {
+            if side.sections.last.is_overflowed() {
                 return connection.headers_too_large(stream);
             }
-            let fields = side.sections.fields();
+            let fields = side.sections.last.fields();
             return connection.receive_trailers(stream, fields, end_stream);
         }
         if number.is_multiple_of(2) {
@@ -333,10 +333,10 @@ impl Requests {
         if self.is_closing || connection.streams.len() >= open_max {
             return self.refuse(side, number, ErrorCode::REFUSED_STREAM);
         }
-        if side.sections.is_overflowed() {
+        if side.sections.last.is_overflowed() {
             return self.refuse(side, number, ErrorCode::ENHANCE_YOUR_CALM);
         }
-        let Ok(parts) = side.sections.request() else {
+        let Ok(parts) = side.sections.last.request() else {
             return self.refuse(side, number, ErrorCode::PROTOCOL_ERROR);
         };
         if end_stream && !matches!(parts.content_length, None | Some(0)) {

@@ -139,6 +139,12 @@ impl Streams {
         self.slots.len() - self.free.len()
     }
 
+    /// The slot that the next one gets.
+    pub(super) fn next_slot(&self) -> usize {
+        let free = self.free.last().map(|slot| *slot as usize);
+        free.unwrap_or(self.slots.len())
+    }
+
     /// `number` is new and not 0.
     pub(super) fn insert(&mut self, number: u32, state: StreamState) -> Stream {
         let state = StreamState { number, ..state };

@@ -164,9 +164,9 @@ impl Connection {
     ) -> Result<(usize, Option<RequestEvent<'a>>), MessageError> {
         let (taken, note) = reader.advance(&mut self.sections, input)?;
         let event = note.map(|note| match note {
-            Note::Head => RequestEvent::Head(self.sections.request_head()),
+            Note::Head => RequestEvent::Head(self.sections.last.request_head()),
             Note::Body(bytes) => RequestEvent::Body(bytes),
-            Note::Trailers => RequestEvent::Trailers(self.sections.fields()),
+            Note::Trailers => RequestEvent::Trailers(self.sections.last.fields()),
         });
         Ok((taken, event))
     }
@@ -182,9 +182,9 @@ impl Connection {
     ) -> Result<(usize, Option<ResponseEvent<'a>>), MessageError> {
         let (taken, note) = reader.advance(&mut self.sections, input)?;
         let event = note.map(|note| match note {
-            Note::Head => ResponseEvent::Head(self.sections.response_head()),
+            Note::Head => ResponseEvent::Head(self.sections.last.response_head()),
             Note::Body(bytes) => ResponseEvent::Body(bytes),
-            Note::Trailers => ResponseEvent::Trailers(self.sections.fields()),
+            Note::Trailers => ResponseEvent::Trailers(self.sections.last.fields()),
         });
         Ok((taken, event))
     }

@@ -235,16 +235,16 @@ impl MessageReader {
         }
         let malformed = |what| StreamFailure::Malformed { what };
         if self.phase == Phase::Body {
-            check_trailers(sections.fields()).map_err(malformed)?;
+            check_trailers(sections.last.fields()).map_err(malformed)?;
             self.phase = Phase::AfterTrailers;
             return Ok(Some(Note::Trailers));
         }
         match self.side {
             Side::Request => {
-                self.body_left = sections.request().map_err(malformed)?.content_length;
+                self.body_left = sections.last.request().map_err(malformed)?.content_length;
             }
             Side::Response { is_bodiless } => {
-                let parts = sections.response().map_err(malformed)?;
+                let parts = sections.last.response().map_err(malformed)?;
                 if parts.status < 200 {
                     return Ok(None);
                 }

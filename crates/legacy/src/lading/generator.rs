@@ -12,6 +12,7 @@ use crate::rules::{Ids, Placed};
 use crate::source::Span;
 
 mod files;
+mod kubernetes;
 mod requests;
 mod system;
 
@@ -33,12 +34,10 @@ const KINDS: &[&str] = &[
     "process_tree",
     "proc_fs",
     "container",
+    "kubernetes",
 ];
 
 const KNOWN: &[&str] = &["kafka"];
-
-/// Known, and refused with what to do instead.
-const KUBERNETES: &str = "kubernetes";
 
 pub(super) fn read_all(reader: &Reader, nodes: &[&Node]) -> Vec<Placed<GeneratorPlan>> {
     let mut ids = Ids::new(reader, "generator");
@@ -71,12 +70,6 @@ pub(super) fn given_id<'n>(reader: &Reader, node: &'n Node) -> Option<(&'n str, 
 }
 
 fn read(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
-    if let Some(node) = node.entry(KUBERNETES) {
-        let help = "apply the manifests before the run and delete them after it, or give their \
-                    load to `container`";
-        reader.not_built(node.span, "generator", KUBERNETES, Some(help));
-        return None;
-    }
     let mut accepted = KINDS.to_vec();
     accepted.push("id");
     let map = reader.map(node, &Keys::new("generator", &accepted).known(KNOWN))?;
@@ -87,6 +80,7 @@ fn read(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
         "file_gen" | "passthru_file" | "file_tree" => files::read(reader, kind, body),
         "tcp_rr" => files::read_round_trip(reader, body),
         "process_tree" | "proc_fs" | "container" => system::read(reader, kind, body),
+        "kubernetes" => kubernetes::read(reader, body),
         _ => read_socket(reader, kind, body),
     }
 }

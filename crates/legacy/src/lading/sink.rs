@@ -53,6 +53,7 @@ pub(super) fn read_all(reader: &Reader, nodes: &[&Node]) -> Vec<Placed<SinkPlan>
                 workers: 1,
                 limit: None,
                 lines: None,
+                prefix: None,
             };
             sinks.push(Placed {
                 value,

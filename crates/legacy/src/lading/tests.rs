@@ -283,7 +283,7 @@ fn an_inspector_is_read_and_what_is_wrong_with_one_is_told() {
 fn what_is_known_but_not_built_is_named() {
     let text = format!(
         "generator:
-  - kubernetes: {{manifest: {{pod: 'kind: Pod'}}}}
+  - kafka: {{topic: a}}
   - tcp:
       seed: {}
       addr: 0.0.0.0:8282
@@ -295,6 +295,58 @@ fn what_is_known_but_not_built_is_named() {
     insta::with_settings!({ omit_expression => true }, {
         insta::assert_snapshot!(mistakes(&text));
     });
+}
+
+#[test]
+fn objects_of_a_cluster_are_read_with_ladings_defaults() {
+    let text = "generator:
+  - kubernetes:
+      manifest:
+        deployment: |
+          metadata: {name: web, namespace: lab}
+          spec: {replicas: 2}
+      max_instance_lifetime_seconds: 60
+      concurrent_instances: 3
+  - kubernetes: {manifest: {node: 'kind: Node'}}
+blackhole: []
+";
+    let (rig, found) = rig(text);
+    assert!(!found.has_errors(), "{found}");
+    let told = found.to_string();
+    for note in ["lifetime", "the network of the host"] {
+        assert!(told.contains(note), "{told}");
+    }
+    let generators: Vec<_> = rig
+        .generators
+        .iter()
+        .map(|one| (&one.id, &one.transport))
+        .collect();
+    insta::assert_debug_snapshot!(generators);
+}
+
+#[test]
+fn mistakes_in_objects_of_a_cluster_are_told() {
+    for (body, told) in [
+        ("{}", "needs `manifest`"),
+        ("{manifest: {job: a}}", "unknown manifest key `job`"),
+        ("{manifest: {pod: {kind: Pod}}}", "expected a single value"),
+        (
+            "{manifest: {pod: 'kind: Service'}}",
+            "it belongs under `service`",
+        ),
+        ("{manifest: {pod: a, node: b}}", "a manifest is one thing"),
+        (
+            "{manifest: {pod: 'a: b'}, concurrent_instances: 0}",
+            "a whole number from 1",
+        ),
+        (
+            "{manifest: {pod: 'a: b'}, lifetime: 1}",
+            "unknown kubernetes generator key",
+        ),
+    ] {
+        let mistakes = mistakes(&format!("generator: [kubernetes: {body}]\n"));
+        assert!(mistakes.contains(told), "{body}: {mistakes}");
+    }
 }
 
 #[test]

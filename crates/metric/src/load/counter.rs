@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CallEnd, CallMessages, LoadShard};
+use super::{CallEnd, CallMessages, LoadShard, SourceCount};
 use crate::outcome::Outcome;
 
 /// A counter by name: ours, or the one that Nighthawk has for the same.
@@ -20,6 +20,7 @@ enum What {
     Ended(Outcome),
     Call(CallEnd),
     Messages(CallMessages),
+    Source(SourceCount),
     /// A status from 100 to 199 is never the end of a request.
     Never,
     ConnectFailures,
@@ -32,7 +33,7 @@ enum What {
 
 /// Names of counters besides those of [`Outcome`]; of several for one, the
 /// first is ours.
-const NAMES: [(&str, What); 24] = [
+const NAMES: [(&str, What); 29] = [
     ("requests", What::Begun),
     ("requests_sent", What::Sent),
     ("upstream_rq_total", What::Sent),
@@ -56,8 +57,30 @@ const NAMES: [(&str, What); 24] = [
     ("benchmark.http_5xx", What::Ended(Outcome::Status5xx)),
     ("benchmark.http_xxx", What::Ended(Outcome::StatusOther)),
     ("benchmark.pool_overflow", What::Ended(Outcome::Dropped)),
-    // There is no request source elsewhere that could fail.
-    ("requestsource.upstream_rq_5xx", What::Never),
+    (
+        "requestsource.internal.upstream_rq_200",
+        What::Source(SourceCount::Answered),
+    ),
+    (
+        "requestsource.upstream_cx_total",
+        What::Source(SourceCount::Calls),
+    ),
+    (
+        "requestsource.upstream_cx_connect_fail",
+        What::Source(SourceCount::Unconnected),
+    ),
+    (
+        "requestsource.upstream_rq_total",
+        What::Source(SourceCount::Calls),
+    ),
+    (
+        "requestsource.upstream_rq_pending_failure_eject",
+        What::Source(SourceCount::Unconnected),
+    ),
+    (
+        "requestsource.upstream_rq_5xx",
+        What::Source(SourceCount::Failures),
+    ),
 ];
 
 /// Ends of requests that got no connection.
@@ -95,6 +118,7 @@ impl LoadCounter {
             What::Ended(outcome) => ended(outcome),
             What::Call(end) => shard.calls.ended(end).total(),
             What::Messages(which) => shard.calls.messages(which).total(),
+            What::Source(count) => shard.source.value(count),
             What::Never => 0,
             What::ConnectFailures => NO_CONNECTION.into_iter().map(ended).sum(),
             What::StreamResets => CUT_OFF.into_iter().map(ended).sum(),
@@ -114,11 +138,13 @@ impl FromStr for LoadCounter {
         let end = || Outcome::ALL.into_iter().find(|end| end.name() == text);
         let call = || CallEnd::ALL.into_iter().find(|end| end.name() == text);
         let messages = || CallMessages::ALL.into_iter().find(|it| it.name() == text);
+        let source = || SourceCount::ALL.into_iter().find(|it| it.name() == text);
         named
             .map(|(_, what)| *what)
             .or_else(|| end().map(What::Ended))
             .or_else(|| call().map(What::Call))
             .or_else(|| messages().map(What::Messages))
+            .or_else(|| source().map(What::Source))
             .map(Self)
             .ok_or_else(|| CounterError {
                 found: text.to_owned(),
@@ -148,6 +174,7 @@ impl fmt::Display for LoadCounter {
             What::Ended(outcome) => outcome.name(),
             What::Call(end) => end.name(),
             What::Messages(which) => which.name(),
+            What::Source(count) => count.name(),
             _ => named.map_or("", |(name, _)| name),
         })
     }
@@ -157,8 +184,10 @@ fn names() -> Vec<&'static str> {
     let ends = Outcome::ALL.iter().map(|end| end.name());
     let calls = CallEnd::ALL.iter().map(|end| end.name());
     let messages = CallMessages::ALL.iter().map(|which| which.name());
+    let source = SourceCount::ALL.iter().map(|count| count.name());
     let named = NAMES.iter().map(|(name, _)| *name);
-    ends.chain(named).chain(calls).chain(messages).collect()
+    let all = ends.chain(named).chain(calls).chain(messages);
+    all.chain(source).collect()
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ impl Writer for ApacheCommon {
 #[inline(always)]
 fn target(pen: &mut Pen<'_>, random: &mut Random, end: usize, slots: SlotUse) -> Option<usize> {
     let slot = match slots {
-        SlotUse::None => None,
+        SlotUse::None | SlotUse::Before(_) => None,
         SlotUse::Every => {
             pen.fixed(b"/");
             let slot = pen.slot(slots);

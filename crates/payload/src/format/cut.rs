@@ -30,12 +30,13 @@ pub(crate) struct Cuts<'s> {
 
 impl<'s> Cuts<'s> {
     /// As many passes over `source` as fit into `cache`, at least one and no more
-    /// than are to be sent.
+    /// than are to be sent. Before each event stand so many bytes of its frame.
     pub(crate) fn new(
         plan: &ReplayPlan,
         source: &'s [u8],
         cache: ByteSize,
         slots: SlotUse,
+        before: usize,
     ) -> Result<Self, BuildError> {
         if slots == SlotUse::Every && !plan.takes_stamps() {
             return Err(BuildError::Unstampable);
@@ -49,7 +50,7 @@ impl<'s> Cuts<'s> {
         let mut pass = 0;
         for piece in &pieces {
             write(piece, end, slots, &mut scratch);
-            pass += scratch.len() as u64;
+            pass += (before + scratch.len()) as u64;
         }
         if pass == 0 {
             return Err(BuildError::SourceEmpty);
@@ -142,7 +143,7 @@ fn write(piece: &[u8], end: &[u8], slots: SlotUse, out: &mut Vec<u8>) -> Option<
     out.clear();
     let mut slot = None;
     match slots {
-        SlotUse::None => out.extend_from_slice(piece),
+        SlotUse::None | SlotUse::Before(_) => out.extend_from_slice(piece),
         SlotUse::Every => {
             if let Some((head, tail)) = object(piece) {
                 out.extend_from_slice(head);

@@ -141,7 +141,7 @@ fn message<'p>(
     slots: SlotUse,
 ) -> Event<'p> {
     let stamp = match slots {
-        SlotUse::None => 0,
+        SlotUse::None | SlotUse::Before(_) => 0,
         SlotUse::Every => crate::SLOT_WIDTH + 1,
     };
     let slot = messages.write(&mut pen, random, TEXT_ROOM + stamp, slots);

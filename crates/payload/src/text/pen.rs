@@ -223,7 +223,7 @@ impl<'p> Pen<'p> {
     #[inline(always)]
     pub(crate) fn slot(&mut self, slots: SlotUse) -> Option<usize> {
         match slots {
-            SlotUse::None => None,
+            SlotUse::None | SlotUse::Before(_) => None,
             SlotUse::Every => {
                 let start = self.at;
                 self.fixed(&SLOT_PLACEHOLDER);

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
-use stillwell_payload::{Fingerprint, SLOT_PLACEHOLDER, SLOT_WIDTH, SlotUse};
-use stillwell_plan::PayloadFormat;
+use stillwell_payload::{BlockSet, BuildError, Fingerprint, SLOT_PLACEHOLDER, SLOT_WIDTH, SlotUse};
+use stillwell_plan::{PayloadFormat, PrefixFraming};
+use stillwell_units::Seed;
 
 use crate::readers::{apache_common, json_string, syslog5424};
 use crate::{any_plan, build};
@@ -28,6 +29,48 @@ proptest! {
                 prop_assert!(slot.offset >= start && slot.offset + SLOT_WIDTH < end);
                 let message = message(&plan.format, &stamped[start..end]);
                 prop_assert!(message.contains(&stamp(number)), "{}", message);
+                start = end;
+            }
+        }
+    }
+
+    /// For all plans of lines: before each event stands room for a time, and where that
+    /// is the framing its length, and what follows is what a line of the format is.
+    #[test]
+    fn before_every_line_there_is_room_for_a_time(
+        plan in any_plan(),
+        seed: u64,
+        framing in prop::sample::select(PrefixFraming::ALL.to_vec()),
+    ) {
+        let slots = SlotUse::Before(framing);
+        if plan.format == PayloadFormat::DatadogLog {
+            let built = BlockSet::build_with(&plan, plan.cache, Seed::from_number(seed), None, slots);
+            let name = "datadog_log";
+            prop_assert_eq!(built.unwrap_err(), BuildError::NotLines { name });
+            return Ok(());
+        }
+        let set = build(&plan, seed, slots);
+        prop_assert!(set.largest_block() as u64 <= plan.blocks.maximum().bytes());
+        for index in 0..set.len() {
+            let block = set.block(index);
+            prop_assert_eq!(block.slots().len(), block.event_ends().len());
+            let mut start = 0;
+            for (slot, end) in block.slots().zip(block.event_ends()) {
+                prop_assert_eq!(&block.bytes[slot.offset..slot.offset + 8], &[0; 8]);
+                let event = &block.bytes[slot.offset + 8..end];
+                let feeds = event.iter().filter(|byte| **byte == b'\n').count();
+                match framing {
+                    PrefixFraming::Lines => {
+                        prop_assert_eq!(slot.offset, start);
+                        prop_assert!(event.ends_with(b"\n") && feeds == 1);
+                    }
+                    PrefixFraming::LengthPrefixed => {
+                        prop_assert_eq!((slot.offset, feeds), (start + 8, 0));
+                        let length = block.bytes[start..].first_chunk().unwrap();
+                        let length = u64::from_be_bytes(*length);
+                        prop_assert_eq!(length, (8 + event.len()) as u64);
+                    }
+                }
                 start = end;
             }
         }

@@ -1,6 +1,7 @@
 //! Requests that are sent until they are acknowledged.
 
 use serde::{Deserialize, Serialize};
+use stillwell_units::Nanos;
 
 use super::HecAcknowledgements;
 
@@ -15,6 +16,17 @@ pub struct AcknowledgedPlan {
     /// How often a request is sent again that was answered with 408, 429 or 5xx, or
     /// got no answer, after pauses that double.
     pub retries: u32,
+    /// How long after the end of the load it is waited for what is not answered or
+    /// acknowledged by then.
+    #[serde(default = "AcknowledgedPlan::patience_before")]
+    pub patience: Nanos,
+}
+
+impl AcknowledgedPlan {
+    /// What plans had that do not say.
+    const fn patience_before() -> Nanos {
+        Nanos::SECOND
+    }
 }
 
 /// What an acknowledgement is.

@@ -21,6 +21,8 @@ pub struct TelemetryPlan {
     pub page: Option<StatsPagePlan>,
     /// How requests are traced, if they are.
     pub trace: Option<TracePlan>,
+    /// Which headers of answers are told, to whoever conducts the load.
+    pub headers: Vec<AnswerHeadersPlan>,
 }
 
 impl Default for TelemetryPlan {
@@ -32,6 +34,7 @@ impl Default for TelemetryPlan {
             flush_every: Self::FLUSH_EVERY,
             page: None,
             trace: None,
+            headers: Vec::new(),
         }
     }
 }
@@ -46,6 +49,15 @@ impl TelemetryPlan {
         let exports = self.trace.as_ref().is_some_and(|it| it.export.is_some());
         !self.sinks.is_empty() || self.page.is_some() || exports
     }
+}
+
+/// Headers of answers that are told as they arrive.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct AnswerHeadersPlan {
+    /// Their names in lower case; none for all headers.
+    pub names: Vec<String>,
+    /// Whether answers with a status from 200 to 299 are passed over.
+    pub passes_over_2xx: bool,
 }
 
 /// Somebody who is told counts and times.

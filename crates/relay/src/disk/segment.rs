@@ -45,11 +45,14 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Begins a new one. Where it must survive the host, so must its name.
+    /// Begins a new one, over what is left of a try that failed before: on a full disk
+    /// its name may be all that there was room for. Where it must survive the host, so
+    /// must its name.
     pub(super) fn begin(folder: &Path, number: u64, is_synced: bool) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let mut file = options
-            .create_new(true)
+            .create(true)
+            .truncate(true)
             .write(true)
             .open(path(folder, number))?;
         file.write_all(MAGIC)?;
@@ -168,6 +171,21 @@ mod tests {
         let mut reader = Reader::open(folder.path(), 7, FIRST + 11).unwrap().unwrap();
         assert_eq!(reader.next(writer.end).unwrap(), Some((b"".as_slice(), 8)));
         assert_eq!(reader.next(writer.end - 1).unwrap(), None);
+    }
+
+    #[test]
+    fn a_segment_that_was_begun_on_a_full_disk_could_never_be_begun_again() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(path(folder.path(), 3), &MAGIC[..2]).unwrap();
+        let mut writer = Writer::begin(folder.path(), 3, true).unwrap();
+        let mut bytes = Vec::new();
+        record::write(b"one", &mut bytes);
+        writer.append(&bytes).unwrap();
+        let mut reader = Reader::open(folder.path(), 3, 0).unwrap().unwrap();
+        assert_eq!(
+            reader.next(writer.end).unwrap(),
+            Some((b"one".as_slice(), 11))
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Unary gRPC calls. A call that exports OpenTelemetry logs is one event for each
-//! record: its body, if that is a text. Any other call is one event that names it.
+//! record: its body, if that is a text. Any other call is one event that names it, or
+//! where events are requests its message.
 
 use std::rc::Rc;
 
@@ -14,6 +15,7 @@ use tokio::io::AsyncWriteExt as _;
 use super::Reader;
 use crate::core::Core;
 use crate::counters::add;
+use crate::server::{self, STAMP_HEADER};
 
 /// The longest message that is taken, in bytes.
 const MESSAGE_BYTES_MAX: u32 = 64 << 20;
@@ -22,6 +24,7 @@ const LOGS: &str = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
 
 const OK: u32 = 0;
 const INVALID_ARGUMENT: u32 = 3;
+const RESOURCE_EXHAUSTED: u32 = 8;
 const UNIMPLEMENTED: u32 = 12;
 
 /// A call that is not whole yet.
@@ -29,6 +32,8 @@ const UNIMPLEMENTED: u32 = 12;
 struct Incoming {
     stream: Call,
     method: String,
+    /// What stands in its metadata for stamps; empty where there is none.
+    stamp: Vec<u8>,
     body: Vec<u8>,
 }
 
@@ -74,6 +79,7 @@ fn take(
             Some(ServerEvent::Head { stream, head }) => calls.push(Incoming {
                 stream,
                 method: head.path.to_owned(),
+                stamp: head.fields.value(STAMP_HEADER).unwrap_or_default().to_vec(),
                 body: Vec::new(),
             }),
             Some(ServerEvent::Body { stream, bytes }) => {
@@ -104,6 +110,16 @@ async fn answer(core: &Core, call: &Incoming) -> u32 {
         Ok((_, None)) | Err(_) => return INVALID_ARGUMENT,
     };
     add(&core.counters.bytes_in, message.len() as u64);
+    if core.takes_requests() {
+        let event = server::whole(&call.stamp, message);
+        if event.len() > server::REQUEST_BYTES_MAX || !core.can_hold(1, event.len()) {
+            return RESOURCE_EXHAUSTED;
+        }
+        core.reserve(1, event.len()).await;
+        core.take_whole(event).await;
+        core.kept().await;
+        return OK;
+    }
     let lines = if call.method == LOGS {
         match lines_of_logs(message) {
             Some(lines) => lines,

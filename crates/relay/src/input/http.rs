@@ -1,4 +1,4 @@
-//! `POST`s of lines.
+//! `POST`s of lines, or of whatever where a request is one event.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -29,12 +29,20 @@ async fn answer(core: &Core, request: Request) -> Answer {
     }
     let mut body = request.body;
     add(&core.counters.bytes_in, body.len() as u64);
-    if body.last().is_some_and(|last| *last != b'\n') {
-        body.push(b'\n');
-    }
-    let events = memchr_iter(b'\n', &body).count();
-    let bytes = body.len() - events;
-    if !core.can_hold(events, bytes) {
+    let (event, events, bytes) = if core.takes_requests() {
+        let event = server::whole(&request.stamp, &body);
+        let bytes = event.len();
+        (event, 1, bytes)
+    } else {
+        if body.last().is_some_and(|last| *last != b'\n') {
+            body.push(b'\n');
+        }
+        let events = memchr_iter(b'\n', &body).count();
+        let bytes = body.len() - events;
+        (Bytes::from(body), events, bytes)
+    };
+    let is_too_long = core.takes_requests() && bytes > server::REQUEST_BYTES_MAX;
+    if is_too_long || !core.can_hold(events, bytes) {
         return Answer::status(413);
     }
     if core.refuses(events) {
@@ -46,7 +54,11 @@ async fn answer(core: &Core, request: Request) -> Answer {
     {
         return Answer::status(503);
     }
-    core.take_in(Bytes::from(body), true).await;
+    if core.takes_requests() {
+        core.take_whole(event).await;
+    } else {
+        core.take_in(event, true).await;
+    }
     core.kept().await;
     Answer::status(200)
 }

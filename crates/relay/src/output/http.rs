@@ -1,4 +1,4 @@
-//! `POST`s of lines.
+//! `POST`s of lines, or of what came as a whole request.
 
 use std::io;
 
@@ -9,12 +9,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::backoff::Backoff;
 use super::batch::Batch;
 use crate::core::Core;
+use crate::server::{self, STAMP_HEADER};
 
 /// Events in one request.
 const EVENTS_MAX: u64 = 1000;
 /// Bytes in one request, unless one event is longer.
 const BODY_BYTES_MAX: usize = 1 << 20;
 const READ_BYTES: usize = 16 << 10;
+const LINE_END: &[u8] = b"\r\n";
 
 /// Where requests go, and their head.
 #[derive(Debug)]
@@ -32,6 +34,20 @@ impl Destination {
             template: RequestTemplate::new("POST", target.path_and_query(), &authority, &headers)?,
         })
     }
+
+    /// Writes a request with `stamp` in its header, if that is not empty.
+    fn write(&self, stamp: &[u8], body: &[u8], request: &mut Vec<u8>) {
+        request.clear();
+        self.template.write_head(body.len() as u64, request);
+        if !stamp.is_empty() {
+            // Before the empty line that ends the head.
+            request.truncate(request.len() - LINE_END.len());
+            for part in [STAMP_HEADER.as_bytes(), b": ", stamp, LINE_END, LINE_END] {
+                request.extend_from_slice(part);
+            }
+        }
+        request.extend_from_slice(body);
+    }
 }
 
 /// A connection on which no answer is outstanding.
@@ -46,11 +62,14 @@ pub(super) async fn send_on(core: &Core, destination: &Destination) {
     let mut connection = None;
     let mut batch = Batch::default();
     let mut request = Vec::new();
-    while batch.fill(core, EVENTS_MAX, BODY_BYTES_MAX).await {
-        request.clear();
-        let body_bytes = batch.bytes.len() as u64;
-        destination.template.write_head(body_bytes, &mut request);
-        request.extend_from_slice(&batch.bytes);
+    let is_whole = core.takes_requests();
+    let events_max = if is_whole { 1 } else { EVENTS_MAX };
+    while batch.fill(core, events_max, BODY_BYTES_MAX).await {
+        let (stamp, body) = match batch.bytes.split_last() {
+            Some((_line_end, event)) if is_whole => server::parts(event),
+            _ => (&[][..], batch.bytes.as_slice()),
+        };
+        destination.write(stamp, body, &mut request);
         loop {
             match post(destination, &mut connection, &request).await {
                 Ok(200..300) => {

@@ -1,6 +1,6 @@
 use std::error::Error;
 
-use stillwell_relay::{OneIn, RelayError, bind};
+use stillwell_relay::{Format, OneIn, RelayError, bind};
 
 use crate::support::{listener, options};
 
@@ -29,6 +29,25 @@ fn where_nothing_is_answered_refusals_were_passed_over() {
         let refused = format!("nothing that comes by {input} can be refused");
         let is_refused = told.is_some_and(|told| told.contains(&refused));
         assert_eq!(is_refused, !is_taken, "{input}");
+    }
+}
+
+#[test]
+fn requests_go_by_http_and_stay_as_they_are() {
+    let (http, tcp) = ("http://127.0.0.1:1/", "tcp://127.0.0.1:1");
+    for (input, output, parse, is_taken) in [
+        (http, http, false, true),
+        ("grpc://127.0.0.1:0", "discard:", false, true),
+        (http, http, true, false),
+        (http, tcp, false, false),
+        (tcp, http, false, false),
+        ("hec://127.0.0.1:1", http, false, false),
+    ] {
+        let mut options = options(input, output);
+        (options.format, options.parse) = (Format::Requests, parse);
+        let refused = bind(options).err();
+        let is_refused = matches!(refused, Some(RelayError::NotRequests));
+        assert_eq!(is_refused, !is_taken, "{input} to {output}");
     }
 }
 

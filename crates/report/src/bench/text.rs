@@ -94,8 +94,10 @@ fn throughput(report: &BenchReport) -> String {
 fn rows(report: &BenchReport) -> Vec<(String, String)> {
     let mut rows: Vec<(String, String)> = Vec::new();
     let grouped = |count: u64| words::grouped(float_from_u64(count));
-    // Without stamps the sink does not know events from lines.
-    let arrived = if report.unstamped.is_some() {
+    let is_timed = !report.latency.is_empty();
+    // Without stamps the sink does not know events from lines, unless times stand before
+    // them.
+    let arrived = if report.unstamped.is_some() && !is_timed {
         "lines"
     } else {
         "events"
@@ -128,7 +130,8 @@ fn rows(report: &BenchReport) -> Vec<(String, String)> {
         volume(report.received.events, report.received.bytes, arrived),
     );
     if let Some(why) = &report.unstamped {
-        let told = format!("{why}: only counted, no latency, no loss by name");
+        let no_latency = if is_timed { "" } else { " no latency," };
+        let told = format!("{why}: only counted,{no_latency} no loss by name");
         row("no stamps", told);
     }
     if let Some(answers) = &report.answers {

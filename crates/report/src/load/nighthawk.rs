@@ -2,7 +2,7 @@
 
 use stillwell_legacy::nighthawk::{
     AddressFamily, CommandLineOptions, Counter, Output, OutputFormat, Percentile, Protocol,
-    Quantity, RequestMethod, RequestOptions, Statistic, Verbosity, WorkerResult,
+    Quantity, RequestMethod, RequestOptions, Statistic, UserDefinedOutput, Verbosity, WorkerResult,
 };
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
@@ -10,6 +10,8 @@ use super::percentile::ticks_and_exact;
 use super::{
     AskedRate, LoadOptions, LoadProtocol, LoadReport, LoadResult, LoadStatistic, StatisticUnit,
 };
+
+const HEADERS_LOGGED: &str = "type.googleapis.com/nighthawk.LogResponseHeadersOutput";
 
 /// The result as `nighthawk.client.Output`: each worker where there are several,
 /// then all together. Our own statistics stand beside Nighthawk's, and the exact
@@ -19,12 +21,30 @@ pub fn nighthawk_output(report: &LoadReport) -> Output {
     let several = report.workers.len() > 1;
     let workers = report.workers.iter().filter(|_| several);
     let results = workers.chain([&report.global]);
+    let options = options(&report.options);
+    let result = |result: &LoadResult| WorkerResult {
+        user_defined_outputs: user_defined(&options),
+        ..nighthawk_result(result)
+    };
     Output {
-        options: options(&report.options),
-        results: results.map(nighthawk_result).collect(),
+        results: results.map(result).collect(),
+        options: options.clone(),
         timestamp: Some(report.written),
         version: Some(version(&report.version)),
     }
+}
+
+/// What plugins that look at answers put into a result: that which logs headers puts
+/// an empty message there.
+fn user_defined(options: &CommandLineOptions) -> Vec<UserDefinedOutput> {
+    let configs = options.user_defined_plugin_configs.iter();
+    let name = |config: &serde_json::Value| config["name"].as_str().map(str::to_owned);
+    let output = |plugin_name: String| UserDefinedOutput {
+        plugin_name,
+        typed_output: Some(serde_json::json!({ "@type": HEADERS_LOGGED })),
+        error_message: None,
+    };
+    configs.filter_map(name).map(output).collect()
 }
 
 /// Envoy's message about a build, filled with ours.

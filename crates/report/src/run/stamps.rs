@@ -1,7 +1,8 @@
 //! What became of stamped events.
 
+use stillwell_plan::StampForm;
 use stillwell_units::float_from_u64;
-use stillwell_verdict::{CountBounds, LedgerFigures, LedgerRange, LedgerRecord};
+use stillwell_verdict::{CountBounds, LedgerFigures, LedgerRange, LedgerRecord, PrefixCounts};
 
 use crate::words;
 
@@ -61,13 +62,26 @@ pub(crate) fn rows(ledger: &LedgerRecord) -> Vec<(String, String)> {
     rows
 }
 
+/// What stood before events.
+pub(crate) fn prefixes(counts: PrefixCounts) -> String {
+    let read = grouped(counts.read);
+    match counts.implausible {
+        0 => format!("{read} read"),
+        other => format!("{read} read, {} that cannot be times", grouped(other)),
+    }
+}
+
 fn stamped(own: &LedgerFigures) -> String {
     let of = match own.expected.every {
         1 => String::new(),
         every => format!(", one in {}", grouped(u64::from(every))),
     };
+    let what = match own.expected.form {
+        StampForm::Header => "requests",
+        StampForm::Text | StampForm::Prefix(_) => "events",
+    };
     let (sent, arrivals) = (grouped(own.sent), grouped(own.arrivals));
-    format!("{sent} events over the whole run{of}; {arrivals} arrivals")
+    format!("{sent} {what} over the whole run{of}; {arrivals} arrivals")
 }
 
 fn reordered(own: &LedgerFigures) -> String {

@@ -165,7 +165,7 @@ impl Scale {
             M::MemoryPeak | M::DiskRead | M::DiskWritten | M::NetReceived | M::NetSent => {
                 fitting(&BYTES)
             }
-            M::LatencyP50 | M::LatencyP99 | M::Drain => fitting(&TIMES),
+            M::LatencyP50 | M::LatencyP99 | M::Drain | M::Recovery => fitting(&TIMES),
             M::CpuSystem | M::CpuUser => plain("cores"),
             M::CpuPerGib => plain("CPU s"),
             M::Loss | M::Doubled => Self {
@@ -213,6 +213,7 @@ pub(super) const fn title(metric: SubjectsMetric) -> &'static str {
         SubjectsMetric::Loss => "Loss",
         SubjectsMetric::Doubled => "Doubled",
         SubjectsMetric::Drain => "Sent on after the load (time)",
+        SubjectsMetric::Recovery => "Restart recovery",
     }
 }
 

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use stillwell_metric::{
-    Histogram, LoadShard, LoadTime, Outcome, TimeState, add_histogram, empty_histogram,
+    Histogram, LoadShard, LoadTime, Outcome, Remedy, TimeState, Trouble, add_histogram,
+    empty_histogram,
 };
 use stillwell_plan::{LoadPace, LoadPlan, Overflow};
 use stillwell_units::{Nanos, float_from_u64};
@@ -22,6 +23,8 @@ const DELAY_MAX: f64 = 0.05;
 const TOLD_FROM: Nanos = Nanos::from_millis(500);
 /// Above this share of the host's time given to others.
 const STEAL_MAX: f64 = 0.02;
+/// Above this share of its time in which a worker had no request to send.
+const STARVED_MAX: f64 = 0.01;
 /// Below this share of the asked rate that was sent.
 const ACHIEVED_MIN: f64 = 0.99;
 
@@ -60,6 +63,20 @@ pub enum LoadDoubt {
         /// The share that was sent.
         share: f64,
     },
+    /// Requests that were due waited until somebody handed them out.
+    SourceSlow {
+        /// How often.
+        waits: u64,
+        /// How long, as a share of a worker's time.
+        share: f64,
+    },
+    /// Whoever hands requests out broke off.
+    SourceFailed {
+        /// How many requests he had handed out by then.
+        requests: u64,
+        /// Why.
+        why: String,
+    },
     /// It ended within its warm-up.
     AllWarmup,
     /// Nothing was due, or could be begun.
@@ -67,19 +84,19 @@ pub enum LoadDoubt {
         /// How many were due.
         asked: u64,
         /// Why the first connection could not be had, if that is why.
-        why: Option<String>,
+        why: Option<Trouble>,
     },
     /// Nothing was answered.
     NoAnswer {
         /// Why the first connection could not be had, if that is why.
-        why: Option<String>,
+        why: Option<Trouble>,
     },
     /// Some answers broke the protocol.
     Malformed {
         /// How many.
         count: u64,
         /// What was wrong with the first of them.
-        why: String,
+        why: Trouble,
     },
     /// Somebody was not told all that was to be told while it went on.
     Untold {
@@ -99,11 +116,24 @@ impl LoadDoubt {
             Self::NoCpu { .. } => "no_cpu",
             Self::Steal { .. } => "steal",
             Self::NotAchieved { .. } => "not_achieved",
+            Self::SourceSlow { .. } => "source_slow",
+            Self::SourceFailed { .. } => "source_failed",
             Self::AllWarmup => "all_warmup",
             Self::NoRequest { .. } => "no_request",
             Self::NoAnswer { .. } => "no_answer",
             Self::Malformed { .. } => "malformed",
             Self::Untold { .. } => "untold",
+        }
+    }
+
+    /// What can be asked for that may help, if anything: each command has its own words
+    /// for it, and [`Display`](fmt::Display) none.
+    #[must_use]
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Self::NoRequest { why, .. } | Self::NoAnswer { why } => why.as_ref()?.remedy,
+            Self::Malformed { why, .. } => why.remedy,
+            _ => None,
         }
     }
 
@@ -115,6 +145,7 @@ impl LoadDoubt {
             Self::Saturated { .. }
                 | Self::Late { .. }
                 | Self::NoCpu { .. }
+                | Self::SourceSlow { .. }
                 | Self::AllWarmup
                 | Self::NoRequest { .. }
                 | Self::NoAnswer { .. }
@@ -157,6 +188,7 @@ impl fmt::Display for LoadDoubt {
                 "{} % of the asked rate was sent: connections waited for the target",
                 percent(*share)
             ),
+            Self::SourceSlow { .. } | Self::SourceFailed { .. } => self.tell_source(f),
             Self::AllWarmup => f.write_str(
                 "it ended before its warm-up was over, and nothing was measured: use a shorter \
                  --warmup, or more requests",
@@ -169,19 +201,45 @@ impl fmt::Display for LoadDoubt {
                 "of {asked} requests that were due not one was begun: no connection was free, or \
                  the generator had no CPU"
             ),
-            Self::NoRequest { why: Some(why), .. } => write!(f, "not one request was begun: {why}"),
+            Self::NoRequest {
+                why: Some(Trouble { why, .. }),
+                ..
+            } => write!(f, "not one request was begun: {why}"),
             Self::NoAnswer { why: None } => f.write_str("not one request was answered"),
-            Self::NoAnswer { why: Some(why) } => {
-                write!(f, "not one request was answered: {why}")
-            }
-            Self::Malformed { count: 1, why } => {
-                write!(f, "one answer is not HTTP as it should be: {why}")
-            }
-            Self::Malformed { count, why } => write!(
+            Self::NoAnswer {
+                why: Some(Trouble { why, .. }),
+            } => write!(f, "not one request was answered: {why}"),
+            Self::Malformed {
+                count: 1,
+                why: Trouble { why, .. },
+            } => write!(f, "one answer is not HTTP as it should be: {why}"),
+            Self::Malformed {
+                count,
+                why: Trouble { why, .. },
+            } => write!(
                 f,
                 "{count} answers are not HTTP as it should be; the first of them: {why}"
             ),
             Self::Untold { what } => f.write_str(what),
+        }
+    }
+}
+
+impl LoadDoubt {
+    /// What is told of whoever hands requests out.
+    fn tell_source(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SourceSlow { waits, share } => write!(
+                f,
+                "requests that were due waited {waits} times for whoever hands them out, {} % of \
+                 the time: latencies from the intended time include that",
+                (share * 1000.0).round() / 10.0
+            ),
+            Self::SourceFailed { requests, why } => write!(
+                f,
+                "whoever hands requests out broke off after {requests} of them: {why}"
+            ),
+            _ => Ok(()),
         }
     }
 }
@@ -297,11 +355,14 @@ pub fn load_doubts(plan: &LoadPlan, found: &LoadFound) -> Vec<LoadDoubt> {
         doubts.push(LoadDoubt::Steal { share: steal });
     }
     let pacing = LoadPacing::of(plan);
-    if of_due(pacing, found, |shard| shard.begun.total()) < ACHIEVED_MIN {
+    let of_source = source(found);
+    let is_source = !of_source.is_empty();
+    doubts.extend(of_source);
+    if !is_source && of_due(pacing, found, |shard| shard.begun.total()) < ACHIEVED_MIN {
         let share = of_due(pacing, found, |shard| shard.sent.total());
         doubts.push(LoadDoubt::NotAchieved { share });
     }
-    let untold = found.telemetry.troubles().into_iter();
+    let untold = found.telemetry.troubles().into_iter().chain(unheard(found));
     doubts.extend(untold.map(|what| LoadDoubt::Untold { what }));
     doubts
 }
@@ -332,15 +393,55 @@ fn nothing_found(plan: &LoadPlan, found: &LoadFound) -> Option<LoadDoubt> {
     }
     let why = shards()
         .find_map(|shard| {
-            let trouble = shard.connect_trouble.get();
-            trouble.or_else(|| shard.answer_trouble.get())
+            let of_source = shard.source.trouble.get().cloned();
+            let trouble = of_source.map(Trouble::plain);
+            let trouble = trouble.or_else(|| shard.connect_trouble.get().cloned());
+            trouble.or_else(|| shard.answer_trouble.get().cloned())
         })
-        .cloned();
+        .or_else(|| {
+            let handed: u64 = shards().map(|shard| shard.source.requests.total()).sum();
+            let waits: u64 = shards().map(|shard| shard.source.waits.total()).sum();
+            let is_silent = handed == 0 && waits > 0;
+            is_silent.then(|| Trouble::plain("not one was handed out".to_owned()))
+        });
     Some(if measured == 0 {
         let asked = shards().map(|shard| shard.asked.measured()).sum();
         LoadDoubt::NoRequest { asked, why }
     } else {
         LoadDoubt::NoAnswer { why }
+    })
+}
+
+/// Whether requests were there when they were due, where others hand them out.
+fn source(found: &LoadFound) -> Vec<LoadDoubt> {
+    let shards = || found.workers.iter().map(|worker| &worker.shard);
+    let mut doubts = Vec::new();
+    let trouble = shards().find_map(|shard| shard.source.trouble.get());
+    let requests = shards().map(|shard| shard.source.requests.total()).sum();
+    // Without any there is no load, and that is why.
+    if let Some(why) = trouble.filter(|_| requests > 0) {
+        let why = why.clone();
+        doubts.push(LoadDoubt::SourceFailed { requests, why });
+    }
+    let shares = found.workers.iter().map(|worker| {
+        let waited = worker.shard.source.waited.measured();
+        share_of(waited, worker.measured)
+    });
+    let share = shares.fold(0.0, f64::max).min(1.0);
+    if share > STARVED_MAX {
+        let waits = shards().map(|shard| shard.source.waits.measured()).sum();
+        doubts.push(LoadDoubt::SourceSlow { waits, share });
+    }
+    doubts
+}
+
+/// Headers of answers that were to be told, and were not.
+fn unheard(found: &LoadFound) -> Option<String> {
+    let dropped = found.workers.iter();
+    let dropped = dropped.map(|worker| worker.shard.headers_dropped.measured());
+    let dropped: u64 = dropped.sum();
+    (dropped > 0).then(|| {
+        format!("{dropped} headers of answers were not told: they came faster than that goes")
     })
 }
 

@@ -412,6 +412,36 @@ fn a_drain_waits_for_a_subject_that_is_not_back_and_fails_without_it() {
 }
 
 #[test]
+fn a_step_behind_the_load_happens_in_the_drain_which_waits_for_it() {
+    let steps = [
+        on_subject(6000, SubjectChange::End(SubjectSignal::Kill)),
+        on_subject(6000, SubjectChange::Start),
+        // The drain is over before.
+        on_subject(8000, SubjectChange::Pause),
+    ];
+    let mut machine = machine(&steps);
+    play(&mut machine, &up_to_measure());
+    let early = play(&mut machine, &[(8, Event::Tick), (9, Event::Tick)]);
+    assert_eq!(early[0], Action::Enter(Phase::Drain));
+    assert_eq!((machine.deadline(), machine.awaits_step()), (at(10), true));
+    // Sinks are quiet because all is still to come.
+    assert_eq!(machine.next(at(9), Event::Quiet), []);
+    let done = play(&mut machine, &[(10, Event::Tick), (10, Event::Tick)]);
+    assert_eq!(done, [Action::EndSubject(SubjectSignal::Kill)]);
+    let back = [
+        (10, Event::SubjectExited),
+        (10, Event::SubjectEnded),
+        (10, Event::StartedAgain),
+        (11, Event::ReadyAgain),
+    ];
+    let done = play(&mut machine, &back);
+    assert_eq!(done, [Action::StartAgain, Action::AwaitReadyAgain]);
+    assert!(!machine.awaits_step());
+    machine.next(at(11), Event::Quiet);
+    assert_eq!((machine.phase(), machine.failure()), (Phase::Stop, None));
+}
+
+#[test]
 fn a_subject_that_is_not_ready_again_in_time_or_dies_on_its_way_fails_the_run() {
     let restart = [
         on_subject(0, SubjectChange::End(SubjectSignal::Term)),

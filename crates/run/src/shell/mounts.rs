@@ -1,12 +1,13 @@
 //! What a run mounts for its subject: disks, and logs in a file system of their own.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use stillwell_fuse::{Disk, Mount, MountNote};
 use stillwell_generator::Prepared;
 use stillwell_metric::Shard;
-use stillwell_plan::{DiskKind, DiskPlan};
+use stillwell_plan::{DiskChange, DiskKind, DiskPlan};
 use stillwell_scope::{Place, Scope, explain};
 use stillwell_units::Nanos;
 
@@ -20,7 +21,8 @@ const END_MAX: Nanos = Nanos::from_secs(2);
 #[derive(Debug, Default)]
 pub(crate) struct Mounts {
     plain: Vec<Mount>,
-    disks: Vec<Disk>,
+    /// Each with its place as it was asked for.
+    disks: Vec<(PathBuf, Disk)>,
 }
 
 impl Mounts {
@@ -43,7 +45,7 @@ impl Mounts {
         let mounted = Disk::mount(&plan.path, folder);
         let (disk, server, notes) = mounted.map_err(|error| explain(&error))?;
         let name = format!("disk-{}", self.disks.len());
-        self.disks.push(disk);
+        self.disks.push((plan.path.clone(), disk));
         scope
             .thread(place, &name, move |token| server.serve(token))
             .map_err(|error| explain(&error))?;
@@ -52,8 +54,17 @@ impl Mounts {
 
     /// What they count.
     fn shards(&self) -> impl Iterator<Item = Arc<dyn Shard>> {
-        let shards = self.disks.iter().map(|disk| Arc::clone(disk.shard()));
+        let shards = self.disks.iter().map(|(_, disk)| Arc::clone(disk.shard()));
         shards.map(|shard| shard as Arc<dyn Shard>)
+    }
+
+    /// Changes the disk at `at`, a place that is filled in.
+    pub(super) fn change(&self, at: &Path, change: &DiskChange) -> Result<(), String> {
+        let found = self.disks.iter().find(|(path, _)| path == at);
+        let (_, disk) =
+            found.ok_or_else(|| format!("there is no disk of ours at {}", at.display()))?;
+        disk.change(change);
+        Ok(())
     }
 
     fn is_empty(&self) -> bool {
@@ -61,7 +72,7 @@ impl Mounts {
     }
 
     fn end(self) -> Vec<MountNote> {
-        let disks = self.disks.into_iter().map(Disk::end);
+        let disks = self.disks.into_iter().map(|(_, disk)| disk.end());
         let plain = self.plain.into_iter().map(Mount::end);
         disks.chain(plain).flatten().collect()
     }

@@ -281,9 +281,7 @@ impl Shell {
         self.record.manifest.subject = self.subject_end();
         let restarts = self.restarts.as_ref();
         self.record.manifest.restarts = restarts.map_or_else(Vec::new, |all| all.all());
-        let received = self.sinks.iter().map(|shard| shard.received_at.total());
-        let last = received.max().filter(|at| *at > 0);
-        self.record.manifest.last_received = last.map(Moment::new);
+        self.record.manifest.last_received = self.received_at();
         let ledger = self.ledger.as_ref();
         self.record.manifest.ledger =
             ledger.map(|ledger| ledger.record(self.was_quiet, self.under_way));

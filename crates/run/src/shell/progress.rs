@@ -5,7 +5,7 @@ use std::sync::mpsc::SyncSender;
 use stillwell_metric::{Sample, catalogue};
 use stillwell_observer::Beaten;
 use stillwell_scope::{Token, clock};
-use stillwell_units::Nanos;
+use stillwell_units::{Moment, Nanos};
 
 use crate::machine::Event;
 use crate::request::Progress;
@@ -117,6 +117,7 @@ impl Shell {
         } else if now.since(since) >= self.quiet_enough()
             && self.load_over.iter().all(Token::is_cancelled)
             && !self.machine.is_without_subject()
+            && !self.machine.awaits_step()
         {
             self.quiet_since = None;
             self.was_quiet = true;
@@ -133,6 +134,12 @@ impl Shell {
             }
             _ => quiet,
         }
+    }
+
+    /// When sinks received the last of it, if they have received anything.
+    pub(super) fn received_at(&self) -> Option<Moment> {
+        let received = self.sinks.iter().map(|shard| shard.received_at.total());
+        received.max().filter(|at| *at > 0).map(Moment::new)
     }
 
     /// Bytes that sinks have received, now.

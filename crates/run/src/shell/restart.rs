@@ -122,9 +122,25 @@ impl Shell {
                     what = format!("{what}, {in_all} after it was asked to end");
                 }
                 self.record.event(self.machine.phase(), what);
+                // While it was not there nothing could come.
+                if let Some((since, _)) = &mut self.quiet_since {
+                    *since = clock::now();
+                }
                 self.happen(Event::ReadyAgain);
             }
             Err(reason) => self.happen(Event::NotAgain(reason)),
+        }
+    }
+
+    /// Sees when something arrives at sinks again.
+    pub(super) fn watch_recovery(&mut self) {
+        let Some(restarts) = &self.restarts else {
+            return;
+        };
+        let last = self.received_at();
+        if let Some(after) = last.and_then(|last| restarts.received(last)) {
+            let what = format!("the subject delivered again {after} after it was asked to end");
+            self.record.event(self.machine.phase(), what);
         }
     }
 }

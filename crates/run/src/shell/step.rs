@@ -1,5 +1,7 @@
 //! Steps of the timeline, done.
 
+use std::path::Path;
+
 use stillwell_plan::{StepAction, SubjectChange, SubjectSignal};
 use stillwell_scope::explain;
 
@@ -17,6 +19,10 @@ impl Shell {
             }
             StepAction::Sink { id, change } => self.controls.sink(id, change),
             StepAction::File { id, rotate } => self.controls.rotate(id, *rotate),
+            StepAction::Disk { path, change } => {
+                let at = self.request.places.fill(&path.to_string_lossy());
+                self.mounts.change(Path::new(&at), change)
+            }
             StepAction::Subject(SubjectChange::Pause) => self.signal_all(SubjectSignal::Stop),
             StepAction::Subject(SubjectChange::Resume) => self.signal_all(SubjectSignal::Cont),
             // The machine's own.

@@ -81,6 +81,7 @@ fn plan() -> RigPlan {
             workers: 1,
             limit: None,
             lines: None,
+            prefix: None,
         }],
         subject: subject_plan(),
         disks: Vec::new(),

@@ -43,6 +43,27 @@ fn workers_end_by_their_token() {
     assert!(ends.iter().all(|end| end.result.is_ok()));
 }
 
+/// Whoever asked what had ended waited for the second as well.
+#[test]
+fn a_name_that_is_used_again_before_its_end_was_heard_of_is_that_of_two_threads() {
+    let mut scope = Scope::new(&Token::new());
+    scope.thread(Place::default(), "one", |_| Ok(())).unwrap();
+    while !scope.running[&0].1.is_finished() {
+        std::thread::yield_now();
+    }
+    scope
+        .worker(Place::default(), "one", |token| async move {
+            token.cancelled().await;
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(names(&scope.ends()), ["one"]);
+    assert_eq!(scope.running.len(), 1);
+    let ends = scope.close(Nanos::from_secs(10));
+    assert_eq!(names(&ends), ["one"]);
+    assert!(ends[0].result.is_ok());
+}
+
 #[test]
 fn a_part_that_does_not_end_is_named_and_left_behind() {
     let (release, wait) = sync_channel::<()>(0);

@@ -73,6 +73,7 @@ pub struct ClientCall {
     /// What is left of messages that are sent.
     out: Vec<u8>,
     wants_end: bool,
+    is_answered: bool,
     end: Option<Result<(), Ended>>,
     buffer: Vec<u8>,
 }
@@ -149,6 +150,7 @@ impl Channel {
             coding: Vec::new(),
             out: Vec::new(),
             wants_end: false,
+            is_answered: false,
             end: None,
             buffer: vec![0; 64 << 10],
         })
@@ -166,6 +168,12 @@ impl ClientCall {
     /// Says that no more messages come.
     pub fn end(&mut self) {
         self.wants_end = true;
+    }
+
+    /// Whether the server has begun to answer, by gRPC.
+    #[must_use]
+    pub const fn is_answered(&self) -> bool {
+        self.is_answered
     }
 
     /// Sends all that is laid out and that the server has room for.
@@ -257,6 +265,7 @@ impl ClientCall {
                     if head.status != 200 {
                         return Err(foreign(format!("it answers with status {}", head.status)));
                     }
+                    self.is_answered = true;
                     self.coding = head.fields.value("grpc-encoding").unwrap_or(b"").to_vec();
                     // A call without messages may end in its head.
                     if let Some(number) = status(head.fields).filter(|number| *number > 0) {

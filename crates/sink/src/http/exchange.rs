@@ -5,6 +5,7 @@ use stillwell_http::{ParseError, RequestEvent, RequestHead, RequestParser};
 
 use stillwell_metric::SinkShard;
 use stillwell_plan::Refusal;
+use stillwell_stamp::HEADER;
 
 use crate::events::BodyEvents;
 use crate::intake::decode::{Coding, Decoder};
@@ -136,6 +137,9 @@ impl Exchange {
                 }
                 let steering = self.steering.as_ref();
                 let refusal = steering.and_then(|steering| steering.refusal());
+                if refusal.is_none() && self.stamps.looks_in_headers() {
+                    self.stamps.begin_request(head.header(HEADER));
+                }
                 self.request = Some(Request::of(&head, refusal));
             }
             Some(RequestEvent::Body(part)) => {
@@ -147,7 +151,7 @@ impl Exchange {
             Some(RequestEvent::End) => {
                 if let Some(mut request) = self.request.take() {
                     request.end(&mut self.stamps, shard);
-                    self.stamps.end();
+                    self.stamps.end_request();
                     shard.messages.add(1);
                     shard.refused.add(u64::from(request.refusal.is_some()));
                     shard.events.add(request.events.finish());

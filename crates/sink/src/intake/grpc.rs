@@ -18,18 +18,23 @@ pub(super) struct Incoming {
     reader: MessageReader,
     /// `None` where messages are in a coding that is not known.
     coding: Option<Vec<Coding>>,
+    /// What stands in its metadata for stamps, until its first message has come; empty
+    /// where there is none.
+    stamp: Vec<u8>,
     /// How the call ends: 0 while all goes well.
     pub(super) status: u32,
 }
 
 impl Incoming {
-    /// A call of `method`, whose compressed messages are in the coding `encoding`.
-    pub(super) fn new(method: &str, encoding: Option<&[u8]>) -> Self {
+    /// A call of `method`, whose compressed messages are in the coding `encoding`, with
+    /// this in its metadata for stamps.
+    pub(super) fn new(method: &str, encoding: Option<&[u8]>, stamp: &[u8]) -> Self {
         let encoding = str::from_utf8(encoding.unwrap_or_default());
         Self {
             method: method.to_owned(),
             reader: MessageReader::new(MESSAGE_BYTES_MAX),
             coding: encoding.ok().and_then(Coding::all),
+            stamp: stamp.to_vec(),
             status: 0,
         }
     }
@@ -47,7 +52,8 @@ impl Incoming {
                     read += taken;
                     shard.messages.add(1);
                     let coding = self.coding.as_deref();
-                    match one(&self.method, message, coding, site) {
+                    let stamp = std::mem::take(&mut self.stamp);
+                    match one(&self.method, message, coding, (site, &stamp)) {
                         Ok(found) => {
                             shard.events.add(found.events);
                             reply(found);
@@ -77,14 +83,16 @@ fn one(
     method: &str,
     message: Message<'_>,
     coding: Option<&[Coding]>,
-    site: &Site,
+    (site, stamp): (&Site, &[u8]),
 ) -> Result<Reply, u32> {
     if !message.is_compressed {
         site.decoded(message.bytes);
+        site.headed(stamp, message.bytes);
         return site.service().message(method, message.bytes);
     }
     let coding = coding.ok_or(UNIMPLEMENTED)?;
     let decoded = decode(message.bytes, coding, DECODED_BYTES_MAX).ok_or(INVALID_ARGUMENT)?;
     site.decoded(&decoded);
+    site.headed(stamp, &decoded);
     site.service().message(method, &decoded)
 }

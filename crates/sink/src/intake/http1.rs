@@ -6,6 +6,7 @@ use stillwell_http::{
     CONTINUE, ParseError, PreparedResponse, RequestEvent, RequestParser, write_response,
 };
 use stillwell_plan::Refusal;
+use stillwell_stamp::HEADER;
 use stillwell_units::Moment;
 
 use super::request::Partial;
@@ -88,10 +89,13 @@ impl Http1 {
                     self.out.extend_from_slice(CONTINUE);
                 }
                 let mut partial = Partial::new(head.method, head.target);
+                let is_stamped = self.site.stamps.borrow().looks_in_headers();
+                let stamp = is_stamped.then(|| head.header(HEADER)).flatten();
                 for (name, value) in [
                     ("content-type", head.content_type.map(str::as_bytes)),
                     ("content-encoding", head.content_encoding.map(str::as_bytes)),
                     ("x-amz-target", head.header("x-amz-target")),
+                    (HEADER, stamp),
                 ] {
                     partial.header(name, value.unwrap_or_default());
                 }
@@ -185,8 +189,9 @@ impl Outgoing {
     fn write(&self, out: &mut Vec<u8>) {
         let answer = &self.answer;
         let own = answer.headers.iter();
-        let mut headers: Vec<(&str, &str)> =
-            own.map(|(name, value)| (*name, value.as_ref())).collect();
+        let mut headers: Vec<(&str, &str)> = own
+            .map(|(name, value)| (name.as_ref(), value.as_ref()))
+            .collect();
         if self.is_last {
             headers.push(("connection", "close"));
         }

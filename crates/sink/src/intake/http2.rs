@@ -173,8 +173,9 @@ impl Http2 {
                     false => BodyLength::Bytes(length),
                 };
                 let own = answer.headers.iter();
-                let headers: Vec<(&str, &str)> =
-                    own.map(|(name, value)| (*name, value.as_ref())).collect();
+                let headers: Vec<(&str, &str)> = own
+                    .map(|(name, value)| (name.as_ref(), value.as_ref()))
+                    .collect();
                 let block = ResponseBlock::new(answer.status, &headers);
                 let sent = block.map(|block| self.server.respond(stream, &block, length));
                 if !request.is_head {
@@ -262,6 +263,20 @@ fn respond_to_call(server: &mut Server, request: &mut Request) {
     }
 }
 
+/// Puts a reply among those that wait, in the order in which they are due. A delay may
+/// differ from one to the next; what is said on one stream keeps its order all the same.
+fn put_in_order(waiting: &mut VecDeque<Waiting>, mut own: Waiting) {
+    let is_last = |last: &Waiting| last.due.moment <= own.due.moment;
+    if waiting.back().is_none_or(is_last) {
+        return waiting.push_back(own);
+    }
+    if let Some(before) = waiting.iter().rfind(|it| it.stream == own.stream) {
+        own.due.moment = own.due.moment.max(before.due.moment);
+    }
+    let place = waiting.partition_point(|other| other.due.moment <= own.due.moment);
+    waiting.insert(place, own);
+}
+
 /// Takes in what happened; gives the stream whose answer has got room.
 fn take_event(
     site: &Site,
@@ -271,11 +286,8 @@ fn take_event(
     now: Moment,
 ) -> Option<Stream> {
     let mut wait = |stream, what| {
-        waiting.push_back(Waiting {
-            due: site.due(now),
-            stream,
-            what,
-        });
+        let due = site.due(now);
+        put_in_order(waiting, Waiting { due, stream, what });
     };
     match event {
         ServerEvent::Head { stream, head } => {
@@ -334,7 +346,8 @@ impl Request {
             Incoming::Refused(with)
         } else if partial.content_type().starts_with("application/grpc") {
             let encoding = head.fields.value("grpc-encoding");
-            Incoming::Call(grpc::Incoming::new(partial.target(), encoding))
+            let stamp = partial.stamp();
+            Incoming::Call(grpc::Incoming::new(partial.target(), encoding, stamp))
         } else {
             Incoming::Plain(partial)
         };

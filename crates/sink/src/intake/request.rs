@@ -1,6 +1,9 @@
 //! Requests on their way in.
 
+use std::borrow::Cow;
+
 use stillwell_metric::SinkShard;
+use stillwell_stamp::HEADER;
 
 use super::Site;
 use super::decode::{Coding, decode, unpack_snappy};
@@ -18,6 +21,8 @@ pub(super) struct Partial {
     target: String,
     content_type: String,
     operation: String,
+    /// What stands in its header for stamps; empty where there is none.
+    stamp: Vec<u8>,
     /// `None` where it is in a coding that is not known.
     codings: Option<Vec<Coding>>,
     /// Whether it is a block of Snappy.
@@ -54,7 +59,14 @@ impl Partial {
             };
         } else if name.eq_ignore_ascii_case("x-amz-target") {
             value.clone_into(&mut self.operation);
+        } else if name.eq_ignore_ascii_case(HEADER) {
+            self.stamp = value.as_bytes().to_vec();
         }
+    }
+
+    /// What stands in its header for stamps; empty where there is none.
+    pub(super) fn stamp(&self) -> &[u8] {
+        &self.stamp
     }
 
     /// The next part of its body.
@@ -83,7 +95,7 @@ impl Partial {
     }
 
     /// It is whole: counts it and gives the service's answer.
-    pub(super) fn finish(self, site: &Site) -> Answer {
+    pub(super) fn finish(&self, site: &Site) -> Answer {
         let shard = &site.shard;
         shard.messages.add(1);
         let answer = self.answer(site);
@@ -93,36 +105,48 @@ impl Partial {
         answer
     }
 
-    fn answer(self, site: &Site) -> Answer {
-        if self.is_too_long {
-            return Answer::status(413).malformed();
-        }
-        let Some(codings) = self.codings else {
-            return Answer::status(415).malformed();
-        };
-        let body = if codings.is_empty() {
-            self.body
-        } else {
-            match decode(&self.body, &codings, DECODED_BYTES_MAX) {
-                Some(body) => body,
-                None => return Answer::status(400).malformed(),
-            }
-        };
-        let request = Request {
+    /// As a service has it, with this body.
+    fn request<'a>(&'a self, body: &'a [u8]) -> Request<'a> {
+        Request {
             method: &self.method,
             path: self.target.split('?').next().unwrap_or_default(),
             content_type: &self.content_type,
             operation: &self.operation,
-            body: &body,
+            body,
+        }
+    }
+
+    fn answer(&self, site: &Site) -> Answer {
+        if self.is_too_long {
+            return Answer::status(413).malformed();
+        }
+        let Some(codings) = &self.codings else {
+            let answer = if site.service().takes_any_coding() {
+                site.service().answer(&self.request(b""))
+            } else {
+                Answer::status(415)
+            };
+            return answer.malformed();
         };
+        let body = if codings.is_empty() {
+            Cow::Borrowed(self.body.as_slice())
+        } else {
+            match decode(&self.body, codings, DECODED_BYTES_MAX) {
+                Some(body) => Cow::Owned(body),
+                None => return Answer::status(400).malformed(),
+            }
+        };
+        let request = self.request(&body);
         if !(self.is_snappy || site.service().is_snappy(&request)) {
             site.decoded(&body);
+            site.headed(&self.stamp, &body);
             return site.service().answer(&request);
         }
         let Some(body) = unpack_snappy(&body, DECODED_BYTES_MAX) else {
             return Answer::status(400).malformed();
         };
         site.decoded(&body);
+        site.headed(&self.stamp, &body);
         site.service().answer(&Request {
             body: &body,
             ..request

@@ -16,6 +16,12 @@ pub(super) trait Service: Debug + Send + Sync {
         false
     }
 
+    /// Whether it answers requests in a coding that is not known, without their body;
+    /// else that is refused.
+    fn takes_any_coding(&self) -> bool {
+        false
+    }
+
     /// The answer to one message of a gRPC call of `method`, such as
     /// `/package.Service/Method`; an error is the call's status.
     fn message(&self, method: &str, message: &[u8]) -> Result<Reply, u32> {
@@ -46,7 +52,7 @@ pub(super) struct Request<'a> {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Answer {
     pub(super) status: u16,
-    pub(super) headers: Vec<(&'static str, Cow<'static, str>)>,
+    pub(super) headers: Vec<(Cow<'static, str>, Cow<'static, str>)>,
     pub(super) body: Cow<'static, [u8]>,
     /// Events that it held.
     pub(super) events: u64,
@@ -76,7 +82,7 @@ impl Answer {
         body: impl Into<Cow<'static, [u8]>>,
     ) -> Self {
         Self {
-            headers: vec![("content-type", Cow::Borrowed(content_type))],
+            headers: vec![(Cow::Borrowed("content-type"), Cow::Borrowed(content_type))],
             body: body.into(),
             ..Self::status(status)
         }
@@ -111,7 +117,7 @@ impl Answer {
         name: &'static str,
         value: impl Into<Cow<'static, str>>,
     ) -> Self {
-        self.headers.push((name, value.into()));
+        self.headers.push((name.into(), value.into()));
         self
     }
 }

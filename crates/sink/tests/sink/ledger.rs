@@ -6,7 +6,7 @@ use std::net::{TcpStream, UdpSocket};
 use std::sync::Arc;
 
 use stillwell_metric::{Cell, Shard, catalogue};
-use stillwell_plan::{SinkProtocol, StampPlan};
+use stillwell_plan::{SinkProtocol, StampForm, StampPlan};
 use stillwell_sink::{BoundSink, SharedLedger, StampedGenerator, StreamAccount, bind};
 use stillwell_stamp::{RunMark, STAMP_WIDTH, Span, Stamper, StreamId, Times};
 use stillwell_units::{ByteSize, Moment, Nanos, RunId};
@@ -17,11 +17,17 @@ const TEXT: &str = " some text of a message that is long enough";
 
 /// One line with a stamp.
 fn event(sequence: u64) -> Vec<u8> {
+    let slot = token(sequence, TEXT.as_bytes());
+    [b"<1>", &slot[..], TEXT.as_bytes(), b"\n"].concat()
+}
+
+/// A stamp that `behind` follows.
+fn token(sequence: u64, behind: &[u8]) -> [u8; STAMP_WIDTH] {
     let mut slot = [0; STAMP_WIDTH];
     let stamper = Stamper::new(mark(), StreamId::new(0).unwrap());
     let times = Times::new(Moment::new(1_000), Moment::new(3_000));
-    stamper.write(&mut slot, sequence, times, Span::of(TEXT.as_bytes()));
-    [b"<1>", &slot[..], TEXT.as_bytes(), b"\n"].concat()
+    stamper.write(&mut slot, sequence, times, Span::of(behind));
+    slot
 }
 
 fn events(sequences: &[u64]) -> Vec<u8> {
@@ -34,12 +40,17 @@ fn mark() -> RunMark {
 
 /// A ledger of one stream of which `sent` events were sent.
 fn ledger(sent: u64) -> Arc<SharedLedger> {
+    ledger_of(StampForm::Text, sent)
+}
+
+fn ledger_of(form: StampForm, sent: u64) -> Arc<SharedLedger> {
     let cells: Arc<[Cell]> = [Cell::default()].into();
     cells[0].set(sent);
     let generator = StampedGenerator {
         id: "g".to_owned(),
         plan: StampPlan {
             late_after: Some(Nanos::SECOND),
+            form,
             ..StampPlan::ALL
         },
         sent: cells,
@@ -131,6 +142,63 @@ fn datagrams_and_bodies_are_searched_whole() {
     read_all(&mut stream);
     sink.end();
     assert_eq!(found(&ledger_http), [1, 1, 0, 0, 4]);
+}
+
+/// A request with `stamp` in its header, the last one of its connection or not.
+fn request(stamp: &str, connection: &str, body: &[u8]) -> Vec<u8> {
+    let length = body.len();
+    let head = format!(
+        "POST / HTTP/1.1\r\nhost: a\r\nStillwell-Stamp: {stamp}\r\nconnection: {connection}\r\n\
+         content-length: {length}\r\n\r\n"
+    );
+    [head.as_bytes(), body].concat()
+}
+
+/// Whole requests count, each with what became of its body; those that break off do
+/// not, nor does a header that is no stamp.
+#[test]
+fn the_stamps_of_whole_requests_are_entered() {
+    let body = "a body of some length\n".repeat(400).into_bytes();
+    let text = |sequence| String::from_utf8(token(sequence, &body).to_vec()).unwrap();
+    let mut changed = body.clone();
+    changed[4000] ^= 1;
+    let ledger = ledger_of(StampForm::Header, 6);
+    let sink = run_bound(bound(http(Nanos::ZERO, 8), &ledger));
+    let mut stream = TcpStream::connect(sink.address()).unwrap();
+    let all = [
+        request(&text(0), "keep-alive", &body),
+        request(&text(2), "keep-alive", &changed),
+        request("no stamp at all", "keep-alive", &body),
+        request(&text(1), "keep-alive", &body),
+        request(&text(1), "close", &body),
+    ];
+    for piece in all.concat().chunks(777) {
+        stream.write_all(piece).unwrap();
+    }
+    read_all(&mut stream);
+    let mut cut = TcpStream::connect(sink.address()).unwrap();
+    let broken_off = request(&text(3), "close", &body);
+    cut.write_all(&broken_off[..broken_off.len() - 1]).unwrap();
+    cut.shutdown(std::net::Shutdown::Write).unwrap();
+    read_all(&mut cut);
+    let counts = sink.end();
+    assert_eq!((counts.messages, counts.errors), (5, 1));
+    assert_eq!(found(&ledger), [3, 1, 1, 1, 3]);
+    assert_eq!(ledger.besides().0, 1);
+}
+
+/// Where stamps stand in the text, a header is none of the ledger's.
+#[test]
+fn headers_are_not_looked_at_where_no_stamp_stands_there() {
+    let ledger = ledger(2);
+    let sink = run_bound(bound(http(Nanos::ZERO, 8), &ledger));
+    let mut stream = TcpStream::connect(sink.address()).unwrap();
+    let stamp = String::from_utf8(token(1, b"").to_vec()).unwrap();
+    let body = event(0);
+    stream.write_all(&request(&stamp, "close", &body)).unwrap();
+    read_all(&mut stream);
+    sink.end();
+    assert_eq!(found(&ledger), [1, 0, 0, 0, 1]);
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use stillwell_http::Scheme;
+use stillwell_http::h2::{BodyLength, Client, ClientEvent, Limits, RequestBlock, Stream};
 use stillwell_plan::{Refusal, RefusePlan, SinkChange, SinkPlan, SinkProtocol};
 use stillwell_sink::{SinkControl, bind};
 use stillwell_units::{ByteRate, Nanos, Seed};
@@ -241,15 +243,60 @@ fn a_formula_delays_answers() {
     sink.end();
 }
 
-#[test]
-fn an_intake_refuses_queues_and_closes_as_a_plain_sink_does() {
-    let intake = SinkProtocol::Intake {
+fn intake() -> SinkProtocol {
+    SinkProtocol::Intake {
         service: stillwell_plan::IntakeService::S3,
         address: anywhere(),
         delay: Nanos::ZERO,
         connections_max: 8,
+    }
+}
+
+/// The first request is to be answered in an hour, and the second at once.
+#[test]
+fn an_answer_over_http2_waited_for_a_slower_one_before_it() {
+    let (sink, control) = steered(&plan(intake()));
+    let formula = "3600000 * (2 - active_requests)";
+    control.change(&SinkChange::Delay(formula.parse().unwrap()));
+    let mut client = Client::new(Limits::default());
+    let head = RequestBlock::new("PUT", Scheme::Http, "sink", "/bucket/key", &[]).unwrap();
+    let mut ask = || client.request(&head, BodyLength::None).unwrap();
+    let (_slow, fast) = (ask(), ask());
+    let mut stream = TcpStream::connect(sink.address()).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
+    let mut input = [0; 4096];
+    let ended = loop {
+        stream.write_all(client.output()).unwrap();
+        client.sent(client.output().len());
+        let length = stream.read(&mut input).unwrap();
+        assert!(length > 0, "the sink has closed");
+        if let Some(ended) = first_end(&mut client, &input[..length]) {
+            break ended;
+        }
     };
-    let (sink, control) = steered(&plan(intake));
+    assert_eq!(ended, fast);
+    drop(stream);
+    sink.end();
+}
+
+/// The stream whose answer ends first in `input`.
+fn first_end(client: &mut Client, mut input: &[u8]) -> Option<Stream> {
+    loop {
+        let (taken, event) = client.advance(input).unwrap();
+        input = &input[taken..];
+        match event {
+            None => return None,
+            Some(ClientEvent::End { stream, .. }) => return Some(stream),
+            Some(_) => {}
+        }
+    }
+}
+
+#[test]
+fn an_intake_refuses_queues_and_closes_as_a_plain_sink_does() {
+    let (sink, control) = steered(&plan(intake()));
     let usual = request(sink.address());
     let status = Refusal::Status {
         status: 503,

@@ -34,6 +34,7 @@ pub(crate) fn plan(protocol: SinkProtocol) -> SinkPlan {
         workers: 1,
         limit: None,
         lines: None,
+        prefix: None,
     }
 }
 

@@ -202,3 +202,22 @@ fn a_cut_span_is_not_called_damaged() {
         assert_eq!(all, [(1, SpanCheck::Unverifiable), (2, SpanCheck::Intact)]);
     }
 }
+
+#[test]
+fn a_stamp_apart_from_what_it_vouches_for_is_held_against_that() {
+    let whole = event(7, "a body of which the stamp stands in a header");
+    let (token, body) = whole.split_at(STAMP_WIDTH);
+    let span_of = |token: &[u8], body: &[u8]| match sight(token, body) {
+        Sighting::Stamp { stamp, span } => Some((stamp.sequence, span)),
+        Sighting::Settled { .. } | Sighting::Broken => None,
+    };
+    assert_eq!(span_of(token, body), Some((7, SpanCheck::Intact)));
+    let mut other = body.to_vec();
+    other[3] ^= 1;
+    assert_eq!(span_of(token, &other), Some((7, SpanCheck::Damaged)));
+    let shorter = &other[..other.len() - 1];
+    assert_eq!(span_of(token, shorter), Some((7, SpanCheck::Unverifiable)));
+    for none in [&b""[..], &token[1..], &whole, &[b'a'; STAMP_WIDTH]] {
+        assert_eq!(span_of(none, body), None);
+    }
+}

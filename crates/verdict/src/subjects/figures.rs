@@ -65,7 +65,7 @@ impl SubjectsMetric {
             | Self::DiskWritten
             | Self::NetReceived
             | Self::NetSent => "B",
-            Self::LatencyP50 | Self::LatencyP99 | Self::Drain => "s",
+            Self::LatencyP50 | Self::LatencyP99 | Self::Drain | Self::Recovery => "s",
             Self::CpuPerGib => "s/GiB",
             Self::FlushesPerMib => "1/MiB",
             Self::Load

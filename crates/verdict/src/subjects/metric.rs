@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use stillwell_metric::{Metric, catalogue};
 use stillwell_plan::{GoalMetric, LatencyQuantile};
+use stillwell_units::Nanos;
 
 use crate::summary::RunSummary;
 
@@ -55,6 +56,9 @@ pub enum SubjectsMetric {
     Doubled,
     /// How long it went on sending after the load had ended.
     Drain,
+    /// Longest time from a step that ended it to the first arrival at a sink after it
+    /// was ready again.
+    Recovery,
 }
 
 /// Which way of a row is better.
@@ -72,7 +76,7 @@ pub enum Ranking {
 
 impl SubjectsMetric {
     /// All of them, in the order of the table.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Accepted,
         Self::Delivered,
         Self::CpuSystem,
@@ -94,6 +98,7 @@ impl SubjectsMetric {
         Self::Loss,
         Self::Doubled,
         Self::Drain,
+        Self::Recovery,
     ];
 
     /// Which way is better.
@@ -101,7 +106,9 @@ impl SubjectsMetric {
     pub const fn ranking(self) -> Ranking {
         match self {
             Self::Accepted | Self::Delivered => Ranking::Higher,
-            Self::MemoryPeak | Self::CpuPerGib | Self::Loss | Self::Doubled => Ranking::Lower,
+            Self::MemoryPeak | Self::CpuPerGib | Self::Loss | Self::Doubled | Self::Recovery => {
+                Ranking::Lower
+            }
             Self::CpuSystem | Self::CpuUser | Self::LatencyP50 | Self::LatencyP99 | Self::Drain => {
                 Ranking::LowerForEqualWork
             }
@@ -128,7 +135,7 @@ impl SubjectsMetric {
     pub(super) const fn goal(self, latencies: Latencies) -> GoalMetric {
         match self {
             Self::Accepted => GoalMetric::IngressThroughput,
-            Self::Delivered | Self::Drain => GoalMetric::EgressThroughput,
+            Self::Delivered | Self::Drain | Self::Recovery => GoalMetric::EgressThroughput,
             Self::LatencyP50 => latencies.goal(LatencyQuantile::P50),
             Self::LatencyP99 => latencies.goal(LatencyQuantile::P99),
             Self::Loss => GoalMetric::Loss,
@@ -175,8 +182,21 @@ impl SubjectsMetric {
                 Some(drain) => Ok(drain.as_secs_f64()),
                 None => Err("it still sent when the drain ended".to_owned()),
             },
+            Self::Recovery => recovery(run),
         }
     }
+}
+
+/// Seconds from the step that ended it to its next delivery, of several the longest.
+fn recovery(run: &RunSummary) -> Result<f64, String> {
+    let restarts = &run.figures.restarts;
+    if restarts.is_empty() {
+        return Err("no step ended it".to_owned());
+    }
+    let back: Option<Vec<Nanos>> = restarts.iter().map(|one| one.delivered_after).collect();
+    let longest = back.and_then(|back| back.into_iter().max());
+    let longest = longest.ok_or_else(|| "nothing came of it after it was ended".to_owned())?;
+    Ok(longest.as_secs_f64())
 }
 
 /// Bytes that the subject took while it was measured.

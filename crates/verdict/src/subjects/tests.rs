@@ -1,7 +1,8 @@
 use proptest::prelude::*;
+use stillwell_capture::Restart;
 use stillwell_metric::{Labels, catalogue};
 use stillwell_plan::{ContenderPlan, GoalMetric, LatencyQuantile, PlacementPlan};
-use stillwell_units::Seed;
+use stillwell_units::{Moment, Nanos, Seed};
 
 use super::*;
 use crate::fixture::{Story, generator, rig, sink};
@@ -412,4 +413,40 @@ proptest! {
             more => prop_assert!(false, "{} winners", more),
         }
     }
+}
+
+#[test]
+fn the_way_back_from_a_restart_is_a_row_where_a_step_ended_the_subject() {
+    let restart = |delivered: Option<u64>| Restart {
+        moment: Moment::new(1_000),
+        ended_after: Nanos::new(1),
+        killed: false,
+        started_after: Some(Nanos::new(2)),
+        ready_after: Some(Nanos::new(3)),
+        delivered_after: delivered.map(Nanos::from_millis),
+    };
+    let (plan, mut runs) = two(6, 1.0, [100_000.0; 2]);
+    let verdict = judge_subjects(&plan, &runs);
+    let is_recovery = |row: &&SubjectsRow| row.metric == SubjectsMetric::Recovery;
+    assert!(!verdict.rows.iter().any(|row| is_recovery(&row)));
+    for (number, run) in (0..).zip(&mut runs) {
+        let is_a = number % 2 == 0;
+        // Of two the longest; what never delivered again has no number.
+        run.figures.restarts = match is_a {
+            true => vec![restart(Some(100)), restart(Some(900 + number % 3))],
+            false => vec![restart(Some(5)), restart(None)],
+        };
+    }
+    let verdict = judge_subjects(&plan, &runs);
+    let SubjectsCell::Value { mean, runs, .. } = cell_of(&verdict, SubjectsMetric::Recovery, 0)
+    else {
+        panic!("{:?}", verdict.rows);
+    };
+    assert!((0.900..0.903).contains(mean), "{mean}");
+    assert_eq!(*runs, 6);
+    let cell = cell_of(&verdict, SubjectsMetric::Recovery, 1);
+    assert!(
+        matches!(cell, SubjectsCell::Missing { reason } if reason.contains("nothing came")),
+        "{cell:?}"
+    );
 }

@@ -8,7 +8,8 @@ use stillwell_plan::{Phase, PhasesPlan};
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 use super::{
-    Component, GeneratorFigures, OutcomeCount, RunFigures, StepMark, Totals, WorkerShares,
+    Component, GeneratorFigures, OutcomeCount, PrefixCounts, RunFigures, StepMark, Totals,
+    WorkerShares,
 };
 use crate::window::{self, Window};
 
@@ -20,6 +21,7 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
         subject_cpus: manifest.subject_cpus.clone(),
         own_cpus: manifest.own_cpus.clone(),
         ledger: manifest.ledger.clone(),
+        prefixes: prefixes(&capture.series),
         drain: drain(manifest),
         steps: steps(capture),
         restarts: manifest.restarts.clone(),
@@ -65,6 +67,15 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
         figures.foreign_cpu_share = of_host(catalogue::HOST_CPU_FOREIGN);
     }
     figures
+}
+
+/// What sinks read before events, where they were told to.
+fn prefixes(series: &SeriesTable) -> Option<PrefixCounts> {
+    let last = |metric| window::last(series, metric).map(floor_to_u64);
+    Some(PrefixCounts {
+        read: last(catalogue::PREFIXES_READ)?,
+        implausible: last(catalogue::PREFIXES_IMPLAUSIBLE)?,
+    })
 }
 
 /// What the timeline wanted and was done.

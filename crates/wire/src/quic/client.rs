@@ -167,6 +167,13 @@ impl QuicConnection {
         loop {
             match poll_fn(|context| self.poll_event(context)).await {
                 QuicEvent::Connected => {
+                    // The peer's hands are shaken only by what we still have to send,
+                    // and a connection that is closed sends nothing else.
+                    poll_fn(|context| {
+                        self.flush(context);
+                        Poll::Ready(())
+                    })
+                    .await;
                     let noted = self.noted.take().unwrap_or_default();
                     return Ok(Handshake {
                         begun: self.begun,

@@ -4,7 +4,7 @@ use std::io;
 
 use quinn_proto::{ConnectionError, TransportErrorCode};
 use rustls::{AlertDescription, Error};
-use stillwell_metric::Outcome;
+use stillwell_metric::{Outcome, Remedy};
 
 use super::noted::Noted;
 use crate::tls::HandshakeError;
@@ -39,6 +39,15 @@ impl QuicRefused {
                 _ => Outcome::ConnectFailed,
             },
             Self::Handshake(_) => Outcome::HandshakeFailed,
+        }
+    }
+
+    /// What can be asked for that may help.
+    #[must_use]
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Self::Connect { .. } => None,
+            Self::Handshake(error) => error.remedy(false),
         }
     }
 

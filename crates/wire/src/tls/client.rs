@@ -6,7 +6,7 @@ use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
-use stillwell_plan::{Alpn, ClientTlsPlan, Verification};
+use stillwell_plan::{Alpn, ClientTlsPlan, PemSource, Verification};
 
 use super::pem::{Identity, add_roots, unusable};
 use super::suites::{provider, quic_provider};
@@ -33,6 +33,15 @@ impl ClientTls {
     /// # Errors
     /// [`TlsError`] with the file or the name that is wrong.
     pub fn new(plan: &ClientTlsPlan) -> Result<Self, TlsError> {
+        Self::trusting(plan, &[])
+    }
+
+    /// The same, with the roots in `authorities` besides, which need not be files. They
+    /// have no effect where certificates are not checked.
+    ///
+    /// # Errors
+    /// As [`ClientTls::new`].
+    pub fn trusting(plan: &ClientTlsPlan, authorities: &[PemSource]) -> Result<Self, TlsError> {
         let is_quic = plan.alpn.contains(&Alpn::Http3);
         let (provider, versions) = if is_quic {
             quic_provider(&plan.suites)?
@@ -55,7 +64,8 @@ impl ClientTls {
                 if *public {
                     roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
                 }
-                add_roots(&mut roots, extra)?;
+                add_roots(&mut roots, extra.iter().cloned().map(PemSource::File))?;
+                add_roots(&mut roots, authorities.iter().cloned())?;
                 if is_quic {
                     let verifier =
                         WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);

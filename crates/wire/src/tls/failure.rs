@@ -3,7 +3,7 @@
 use std::io;
 
 use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
-use stillwell_metric::Outcome;
+use stillwell_metric::{Outcome, Remedy, TlsWish};
 
 /// Why a handshake failed.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -89,6 +89,14 @@ impl HandshakeError {
             .then(|| Self::new(peer, true, Cause::Tls(inner.clone())))
     }
 
+    /// What can be asked for that may help, where it was we who connected; `of_proxy`
+    /// is whether the peer is one.
+    #[must_use]
+    pub fn remedy(&self, of_proxy: bool) -> Option<Remedy> {
+        let wish = self.failure.wish().filter(|_| self.is_client)?;
+        Some(Remedy { wish, of_proxy })
+    }
+
     /// What it counts as.
     #[must_use]
     pub const fn outcome(&self) -> Outcome {
@@ -172,40 +180,44 @@ const fn advice(failure: HandshakeFailure, is_client: bool) -> &'static str {
         return "";
     }
     match failure {
-        Failure::Expired => {
-            ": its certificate has expired; renew it, or go on unchecked with --insecure"
-        }
+        Failure::Expired => ": its certificate has expired; renew it",
         Failure::NotYetValid => ": its certificate is not valid yet; look at the clocks of both",
-        Failure::UnknownAuthority => {
-            ": its certificate comes from an authority that is not known; name the authority's \
-             file with --ca, or go on unchecked with --insecure"
-        }
-        Failure::OtherName => {
-            ": its certificate is for other names; connect to one of them, or name the one to \
-             ask for with --sni"
-        }
+        Failure::UnknownAuthority => ": its certificate comes from an authority that is not known",
+        Failure::OtherName => ": its certificate is for other names; connect to one of them",
         Failure::Authority => {
             ": it shows a certificate that is for authorities (CA:TRUE); make it one with \
-             basicConstraints=CA:FALSE, or go on unchecked with --insecure"
+             basicConstraints=CA:FALSE"
         }
-        Failure::BadCertificate => {
-            ": its certificate is not right; replace it, or go on unchecked with --insecure"
-        }
-        Failure::CertificateWanted => {
-            ": it wants a certificate; give one with --certificate and --key"
-        }
-        Failure::CertificateRefused => {
-            ": it does not take our certificate; give one that it knows with --certificate and \
-             --key"
-        }
+        Failure::BadCertificate => ": its certificate is not right; replace it",
+        Failure::CertificateWanted => ": it wants a certificate",
+        Failure::CertificateRefused => ": it does not take our certificate",
         Failure::NothingInCommon => {
             ": there is no version or cipher suite that both speak; TLS 1.2 and 1.3 are spoken \
              here, and suites with ECDHE"
         }
         Failure::NoProtocol => ": it does not speak the version of HTTP that was asked for",
-        Failure::UnknownName => ": it does not know that name; name another with --sni",
+        Failure::UnknownName => ": it does not know that name",
         Failure::NotTls => ": it does not speak TLS; try http:// instead of https://",
         Failure::PeerClosed => ": it closed the connection",
         Failure::Other => "",
+    }
+}
+
+impl HandshakeFailure {
+    /// What the side that connects can ask for, if that may help.
+    #[must_use]
+    pub const fn wish(self) -> Option<TlsWish> {
+        Some(match self {
+            Self::UnknownAuthority => TlsWish::Trust,
+            Self::Expired | Self::Authority | Self::BadCertificate => TlsWish::Unchecked,
+            Self::OtherName | Self::UnknownName => TlsWish::Name,
+            Self::CertificateWanted | Self::CertificateRefused => TlsWish::Identity,
+            Self::NotYetValid
+            | Self::NothingInCommon
+            | Self::NoProtocol
+            | Self::NotTls
+            | Self::PeerClosed
+            | Self::Other => return None,
+        })
     }
 }

@@ -40,16 +40,16 @@ pub(super) fn unusable(from: &TlsIdentity) -> impl FnOnce(rustls::Error) -> TlsE
     }
 }
 
-/// Adds the certificates in `files` to `roots`.
-pub(super) fn add_roots<'p>(
+/// Adds the certificates in `sources` to `roots`.
+pub(super) fn add_roots(
     roots: &mut RootCertStore,
-    files: impl IntoIterator<Item = &'p std::path::PathBuf>,
+    sources: impl IntoIterator<Item = PemSource>,
 ) -> Result<(), TlsError> {
-    for file in files {
-        for certificate in certificates(&PemSource::File(file.clone()))? {
-            roots.add(certificate).map_err(|source| TlsError::Root {
-                place: file.display().to_string(),
-                source,
+    for source in sources {
+        for certificate in certificates(&source)? {
+            roots.add(certificate).map_err(|error| TlsError::Root {
+                place: place(&source),
+                source: error,
             })?;
         }
     }

@@ -7,7 +7,7 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
-use stillwell_plan::{Alpn, ServerIdentity, ServerTlsPlan};
+use stillwell_plan::{Alpn, PemSource, ServerIdentity, ServerTlsPlan};
 
 use super::client::names;
 use super::pem::{Identity, add_roots, unusable};
@@ -43,7 +43,10 @@ impl ServerTls {
             builder.with_no_client_auth()
         } else {
             let mut roots = RootCertStore::empty();
-            add_roots(&mut roots, &plan.client_roots)?;
+            add_roots(
+                &mut roots,
+                plan.client_roots.iter().cloned().map(PemSource::File),
+            )?;
             let verifier =
                 WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
             let verifier = verifier.build().map_err(|error| TlsError::Refused {

@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
 };
+use stillwell_metric::TlsWish;
 use stillwell_plan::{
     Alpn, ClientTlsPlan, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites,
     TlsVersion, Verification,
@@ -206,21 +207,35 @@ fn versions_suites_and_protocols_are_those_that_both_want() {
 }
 
 #[test]
-fn every_failure_says_what_to_do() {
+fn every_failure_says_what_it_is_and_what_may_help() {
     use HandshakeFailure::{Expired, NotYetValid, OtherName, UnknownAuthority};
+    use TlsWish::{Name, Trust, Unchecked};
     let (known, unknown) = (Authority::new(), Authority::called("another"));
     let near = client(&known);
-    for (identity, expected, advice) in [
-        (known.identity("a", 2000, 2001), Expired, "renew it"),
-        (known.identity("a", 2998, 2999), NotYetValid, "the clocks"),
-        (known.identity("b", 2000, 2999), OtherName, "--sni"),
-        (unknown.identity("a", 2000, 2999), UnknownAuthority, "--ca"),
+    let own = |from, until| known.identity("a", from, until);
+    for (identity, expected, says, wish) in [
+        (own(2000, 2001), Expired, "renew it", Some(Unchecked)),
+        (own(2998, 2999), NotYetValid, "the clocks", None),
+        (
+            known.identity("b", 2000, 2999),
+            OtherName,
+            "for other names",
+            Some(Name),
+        ),
+        (
+            unknown.identity("a", 2000, 2999),
+            UnknownAuthority,
+            "that is not known",
+            Some(Trust),
+        ),
     ] {
         let far = server(identity);
         let (failure, message) = failure(&near, &far, "a");
-        assert_eq!(failure, expected);
+        assert_eq!((failure, failure.wish()), (expected, wish));
         assert!(message.starts_with("shake hands with a: "), "{message}");
-        assert!(message.contains(advice), "{message}");
+        assert!(message.contains(says), "{message}");
+        // Commands have flags; here nobody knows which.
+        assert!(!message.contains("--"), "{message}");
         let mut insecure = near.clone();
         insecure.verification = Verification::None;
         assert_eq!(handshakes(&insecure, &far, "a", 1).len(), 1);

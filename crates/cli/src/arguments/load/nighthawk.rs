@@ -19,8 +19,7 @@ mod values;
     version,
     disable_help_subcommand = true,
     args_override_self = false,
-    after_help = "Flags that need HTTP/3 are refused by name.\n\
-                  Exit codes: 0, or 1 for whatever went wrong."
+    after_help = "Exit codes: 0, or 1 for whatever went wrong."
 )]
 pub(crate) struct NighthawkClientArguments {
     /// Where requests go; http where no scheme is given
@@ -173,8 +172,8 @@ pub(crate) struct NighthawkRequest {
     /// The body of requests
     #[arg(long, value_name = "FILE")]
     pub(crate) request_body_file: Option<PathBuf>,
-    /// A gRPC service that hands requests out, such as grpc://localhost:8443; up to
-    /// 100,000 are fetched before the start
+    /// A gRPC service that hands requests out while the load goes on, such as
+    /// grpc://localhost:8443
     #[arg(long, value_name = "URI")]
     pub(crate) request_source: Option<String>,
     /// Requests from a list: nighthawk.file-based-request-source-plugin or
@@ -216,8 +215,9 @@ pub(crate) struct NighthawkTelling {
     /// The header of answers that holds a number of nanoseconds to record
     #[arg(long, value_name = "NAME", default_value = "")]
     pub(crate) latency_response_header_name: String,
-    /// A plugin that looks at answers, which is not built
-    #[arg(long, value_name = "JSON", hide = true)]
+    /// Headers of answers that are told on standard error:
+    /// nighthawk.log_response_headers_plugin as JSON or YAML in one line; repeatable
+    #[arg(long, value_name = "JSON")]
     pub(crate) user_defined_plugin_config: Vec<String>,
     /// A gRPC service that makes the load, such as grpc://localhost:8443
     #[arg(long, value_name = "URI")]
@@ -244,7 +244,7 @@ pub(crate) enum NighthawkProtocol {
     Http1,
     /// HTTP/2.
     Http2,
-    /// HTTP/3, which is not spoken.
+    /// HTTP/3, over TLS alone.
     Http3,
 }
 

@@ -206,13 +206,21 @@ fn coarse(length: Nanos) -> Nanos {
 
 pub(super) fn rig(plan: &RigPlan, text: &mut String) {
     for generator in &plan.generators {
+        let transport = &generator.transport;
+        let what = if transport.sends_payload() {
+            format!(
+                "{} over {}",
+                generator.payload.format.name(),
+                transport.name()
+            )
+        } else {
+            transport.name().to_owned()
+        };
         line(
             text,
             format_args!(
-                "  generator  {}: {} over {}, {}, {} connection(s), {} worker(s)",
+                "  generator  {}: {what}, {}, {} connection(s), {} worker(s)",
                 generator.id,
-                generator.payload.format.name(),
-                generator.transport.name(),
                 rate(generator.rate.unit, generator.rate.shape),
                 generator.connections,
                 generator.workers,

@@ -14,6 +14,7 @@ use super::judge::{BUNCHED, Evidence, judge};
 use super::{Found, Search, Watch, usage};
 use crate::arguments::{CapacityRate, FindCapacityArguments, load_arguments};
 use crate::command::load;
+use crate::command::load::remedy::Words;
 use crate::exit::{CommandError, Exit};
 
 /// Requests a second.
@@ -49,7 +50,7 @@ pub(super) fn places(arguments: &FindCapacityArguments) -> Vec<Place> {
         cpus: Some(vec![*cpu]),
         network: None,
     };
-    arguments.cpus.iter().map(place).collect()
+    arguments.over.cpus.iter().map(place).collect()
 }
 
 pub(super) fn bounds(arguments: &FindCapacityArguments) -> Vec<CapacityBound> {
@@ -212,7 +213,8 @@ pub(super) fn told(
         why,
         figures,
     };
-    (probe, nobody.map(ToString::to_string))
+    let nobody = nobody.map(|doubt| Words::Own.told(&doubt.to_string(), doubt.remedy()));
+    (probe, nobody)
 }
 
 /// What became of the requests of a probe.

@@ -17,11 +17,11 @@ pub(super) fn search(search: &mut Search<'_>) -> Result<Found, CommandError> {
     let mut plan = http::plan(arguments)?;
     plan.pace = LoadPace::Closed;
     let least = u32::try_from(plan.endpoints.len()).unwrap_or(u32::MAX);
-    let loads = loads(least.max(1), arguments.connections);
+    let loads = loads(least.max(1), arguments.over.connections);
     if loads.len() < LOADS_MIN {
         let what = format!(
             "--connections {} gives {} loads, and a knee needs {LOADS_MIN} of them",
-            arguments.connections,
+            arguments.over.connections,
             loads.len()
         );
         return Err(usage(&what));
@@ -54,7 +54,7 @@ pub(super) fn search(search: &mut Search<'_>) -> Result<Found, CommandError> {
             search.watch.wait(arguments.cooldown);
         }
     }
-    let knee = knee(&search.probes, arguments.connections);
+    let knee = knee(&search.probes, arguments.over.connections);
     Ok(told(
         search,
         &plan,

@@ -125,8 +125,8 @@ fn tls(tls: &LoadTlsArguments, plan: &LoadPlan) -> [Rule; 6] {
 
 /// Every CPU that is named is for a thread, and may be used.
 fn cpus(arguments: &LoadArguments) -> anyhow::Result<()> {
-    let named = arguments.cpus.len();
-    if let Concurrency::Workers(threads) = arguments.concurrency
+    let named = arguments.over.cpus.len();
+    if let Concurrency::Workers(threads) = arguments.over.concurrency
         && named > usize::from(threads)
     {
         bail!(
@@ -136,7 +136,7 @@ fn cpus(arguments: &LoadArguments) -> anyhow::Result<()> {
     }
     let permitted = permitted_cpus();
     let is_missing = |cpu: &&u16| !permitted.is_empty() && !permitted.contains(cpu);
-    if let Some(cpu) = arguments.cpus.iter().find(is_missing) {
+    if let Some(cpu) = arguments.over.cpus.iter().find(is_missing) {
         let list: Vec<String> = permitted.iter().map(u16::to_string).collect();
         bail!(
             "--cpus names CPU {cpu}, which this process may not use: name some of {}",

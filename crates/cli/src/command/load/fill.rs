@@ -14,6 +14,7 @@ use stillwell_run::{LoadDoubt, LoadEnd, LoadFound, LoadSecond, LoadWorkerFound};
 use stillwell_scope::clock;
 use stillwell_units::{Nanos, Seed, float_from_u64};
 
+use super::remedy::Words;
 use super::telemetry;
 
 mod counters;
@@ -240,9 +241,13 @@ fn health(told: &Told<'_>, length: Nanos) -> GeneratorHealth {
         let whole = found.measured.as_secs_f64() * f64::from(host.cpus.max(1));
         host.steal.as_secs_f64() / whole.max(1e-9)
     });
+    let words = match told.nighthawk {
+        Some(_) => Words::Nighthawk,
+        None => Words::Own,
+    };
     let findings = told.doubts.iter().map(|doubt| Finding {
         code: doubt.code().to_owned(),
-        text: doubt.to_string(),
+        text: words.told(&doubt.to_string(), doubt.remedy()),
         invalidates: doubt.invalidates(),
     });
     GeneratorHealth {

@@ -7,6 +7,7 @@ mod options;
 mod plan;
 pub(crate) mod remote;
 mod request;
+mod source;
 #[cfg(test)]
 mod tests;
 
@@ -14,18 +15,20 @@ use std::error::Error as _;
 
 use clap::Parser;
 use clap::error::{ContextKind, ErrorKind};
-use stillwell_metric::Outcome;
+use stillwell_metric::{Outcome, Trouble};
 use stillwell_plan::{LoadPlan, Verification};
 use stillwell_report::Style;
 use stillwell_report::load::{GeneratorHealth, LoadFormat, render_load};
-use stillwell_run::{Interrupt, LoadEnd, LoadFound, conduct_load, load_doubts};
+use stillwell_run::{AnswerHeader, Interrupt, LoadEnd, LoadFound, load_doubts};
 use stillwell_units::{Nanos, Seed};
 
+use super::remedy::Words;
 use super::{Job, fill, telemetry};
 use crate::arguments::{Concurrency, NighthawkClientArguments, NighthawkVerbosity};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use log::Log;
+pub(super) use source::{Source, conduct};
 
 /// The exit is Nighthawk's: 0, or 1 for whatever went wrong.
 pub(crate) fn run_as_nighthawk(paint: &Paint) -> Exit {
@@ -52,7 +55,7 @@ pub(crate) fn run_as_nighthawk(paint: &Paint) -> Exit {
             };
         }
     };
-    match conduct(&arguments, paint) {
+    match carry_out(&arguments, paint) {
         Ok(exit) => exit,
         Err(error) if error.exit == Exit::Usage => {
             Paint::say(&format!("Bad argument: {error}"));
@@ -76,13 +79,24 @@ pub(crate) fn load_in_words(words: &[String], interrupt: &Interrupt) -> anyhow::
     let plan = plan::plan(&arguments, seed)?;
     plan.check()?;
     let family = arguments.target.address_family.into();
-    let found = conduct_load(plan.clone(), family, &[], interrupt, &mut |_| {})?;
+    let source = Source::of(&arguments)?;
+    let source = source.as_ref();
+    let found = conduct(
+        &plan,
+        source,
+        family,
+        &[],
+        interrupt,
+        &mut |_| {},
+        &mut |_| {},
+    )?;
     if let LoadEnd::PartFailed(what) = &found.end {
         anyhow::bail!("{what}");
     }
     let doubts = load_doubts(&plan, &found);
     for doubt in doubts.iter().filter(|doubt| doubt.invalidates()) {
-        Paint::say(&format!("warning: {}", in_its_words(&doubt.to_string())));
+        let told = Words::Nighthawk.told(&doubt.to_string(), doubt.remedy());
+        Paint::say(&format!("warning: {told}"));
     }
     let report = fill::report(&fill::Told {
         targets: &[],
@@ -120,7 +134,7 @@ fn refusal(error: &clap::Error) -> String {
     format!("PARSE ERROR: Argument: {argument}\n{error}")
 }
 
-fn conduct(arguments: &NighthawkClientArguments, paint: &Paint) -> Result<Exit, CommandError> {
+fn carry_out(arguments: &NighthawkClientArguments, paint: &Paint) -> Result<Exit, CommandError> {
     let bad = |error: anyhow::Error| CommandError::new(Exit::Usage, error);
     let seed = Seed::from_number(1);
     check::check(arguments).map_err(bad)?;
@@ -146,6 +160,8 @@ fn conduct(arguments: &NighthawkClientArguments, paint: &Paint) -> Result<Exit, 
         labels: &arguments.telling.label,
         closed_loop: !arguments.shape.open_loop,
         nighthawk: Some(options),
+        source: Source::of(arguments).map_err(bad)?,
+        heard: &|header| tell_header(header, log),
         quiet: arguments.telling.verbosity > NighthawkVerbosity::Debug,
         format: format_of(arguments),
     };
@@ -248,6 +264,14 @@ fn announce(arguments: &NighthawkClientArguments, plan: &LoadPlan, log: Log) {
     }
 }
 
+/// A header of an answer, in the words of Nighthawk's plugin.
+fn tell_header(header: &AnswerHeader, log: Log) {
+    let AnswerHeader { name, value } = header;
+    log.info(&format!(
+        "Received Header with name {name} and value {value}"
+    ));
+}
+
 /// What went wrong on the way, if anything.
 fn tell_troubles(found: &LoadFound, health: &GeneratorHealth, log: Log) {
     let shards = || found.workers.iter().map(|worker| &worker.shard);
@@ -255,38 +279,24 @@ fn tell_troubles(found: &LoadFound, health: &GeneratorHealth, log: Log) {
         shards().find_map(|shard| shard.connect_trouble.get()),
         shards().find_map(|shard| shard.answer_trouble.get()),
     ] {
-        let is_told = |why: &String| health.findings.iter().any(|it| it.text.contains(why));
-        if let Some(why) = trouble.filter(|why| !is_told(why)) {
-            log.warn(&in_its_words(why));
+        let is_told = |it: &&Trouble| health.findings.iter().any(|own| own.text.contains(&it.why));
+        if let Some(trouble) = trouble.filter(|it| !is_told(it)) {
+            log.warn(&Words::Nighthawk.told(&trouble.why, trouble.remedy));
         }
     }
     for line in telemetry::told(&found.telemetry) {
         log.info(&line);
     }
+    if shards().any(|shard| shard.source.ended.total() > 0) {
+        let requests: u64 = shards().map(|shard| shard.source.requests.total()).sum();
+        log.info(&format!(
+            "The request source has ended: it handed {requests} requests out."
+        ));
+    }
     for finding in &health.findings {
-        log.warn(&in_its_words(&finding.text));
+        log.warn(&finding.text);
     }
     if shards().any(|shard| shard.ended(Outcome::Unfinished) > 0) {
         log.warn("Wait for the connection pool drain timed out, proceeding to hard shutdown.");
     }
-}
-
-/// Advice that names flags of `stillwell load`, with those of Nighthawk instead.
-fn in_its_words(text: &str) -> String {
-    [
-        (", or go on unchecked with --insecure", ""),
-        (
-            "with --certificate and --key",
-            "in tls_certificates of --transport-socket",
-        ),
-        (
-            "with --ca",
-            "in validation_context.trusted_ca of --transport-socket",
-        ),
-        ("with --sni", "by sni of --transport-socket"),
-    ]
-    .into_iter()
-    .fold(text.to_owned(), |text, (ours, theirs)| {
-        text.replace(ours, theirs)
-    })
 }

@@ -39,20 +39,20 @@ pub(super) fn plan(arguments: &LoadArguments, seed: Seed) -> anyhow::Result<Load
     };
     let protocol = match arguments.grpc.grpc_method {
         Some(_) => LoadProtocol::Http2,
-        None => arguments.protocol.into(),
+        None => arguments.over.protocol.into(),
     };
     let workers = workers(
-        arguments.concurrency,
-        arguments.connections,
+        arguments.over.concurrency,
+        arguments.over.connections,
         endpoints.len(),
     );
     let plan = LoadPlan {
         endpoints,
         pace,
         connecting: ConnectingPlan {
-            connections: arguments.connections,
+            connections: arguments.over.connections,
             protocol,
-            streams: arguments.streams,
+            streams: arguments.over.streams,
             prefetch: !connecting.connect_late,
             over: connecting.connect_over.unwrap_or(Nanos::ZERO),
             reuse: connecting.connection_reuse.unwrap_or(ReuseName::Mru).into(),

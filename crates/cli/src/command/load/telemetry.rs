@@ -34,6 +34,7 @@ pub(super) fn plan(
             sample: trace.trace_sample.unwrap_or(1.0),
             export,
         }),
+        headers: Vec::new(),
     })
 }
 

@@ -1,13 +1,23 @@
 //! HTTP/3 with `serve` at the other end, over a good path and over bad ones.
 
+use std::collections::HashMap;
+use std::future::poll_fn;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use stillwell_http::h3::{BodyLength, Connection, ResponseBlock, write_go_away};
+use stillwell_plan::Alpn;
+use stillwell_scope::{Place, Scope, Token};
+use stillwell_units::Nanos;
+use stillwell_wire::quic::{Came, QuicEvent, QuicServer, QuicStream, bind_quic};
+
 use super::ends::{Report, Serving, load};
+use crate::faulty_peer::tls;
 
 /// `serve` over HTTP/3, and the file of its certificate.
 fn serving(folder: &Path, arguments: &[&str]) -> (Serving, String) {
@@ -133,6 +143,120 @@ fn nobody_and_strangers_are_told_over_http3() {
         "{}",
         nobody.findings()
     );
+}
+
+/// A server that answers the first request of each connection once others have come
+/// behind it, says that it takes none of those, and nothing more about them.
+struct Leaving {
+    scope: Scope,
+    address: SocketAddr,
+}
+
+impl Leaving {
+    fn start() -> Self {
+        let mut bound = bind_quic(
+            "127.0.0.1:0".parse().unwrap(),
+            1,
+            &tls::server(&[Alpn::Http3]),
+            16,
+        )
+        .unwrap();
+        let bound = bound.pop().unwrap();
+        let address = bound.address().unwrap();
+        let mut scope = Scope::new(&Token::new());
+        let serve = async move |token: Token| {
+            let mut server = QuicServer::new(bound, 16)?;
+            let mut controls = HashMap::new();
+            loop {
+                // Both arms are cancel-safe.
+                let came = tokio::select! {
+                    () = token.cancelled() => return Ok(()),
+                    came = poll_fn(|context| server.poll(context)) => came?,
+                };
+                let Came::Line(key) = came else { continue };
+                let requests = heed(&mut server, key, &mut controls);
+                settle(&mut server, key).await;
+                // It has left already where there is none.
+                let (Some(first), Some(control)) = (requests.first(), controls.get(&key)) else {
+                    continue;
+                };
+                answer(&mut server, key, *first);
+                settle(&mut server, key).await;
+                if let (Some(second), Some(line)) = (requests.get(1), server.line(key)) {
+                    let mut away = Vec::new();
+                    write_go_away(second.number(), &mut away);
+                    line.write(*control, &mut away.into());
+                    controls.remove(&key);
+                    settle(&mut server, key).await;
+                }
+            }
+        };
+        scope.worker(Place::default(), "leaving", serve).unwrap();
+        Self { scope, address }
+    }
+
+    fn stop(self) {
+        self.scope.close(Nanos::from_secs(10));
+    }
+}
+
+async fn settle(server: &mut QuicServer, key: usize) {
+    poll_fn(|context| Poll::Ready(server.settle(context, key))).await;
+}
+
+/// What has happened on a connection; gives the requests that have begun at once.
+fn heed(
+    server: &mut QuicServer,
+    key: usize,
+    controls: &mut HashMap<usize, QuicStream>,
+) -> Vec<QuicStream> {
+    let mut requests = Vec::new();
+    let Some(line) = server.line(key) else {
+        return requests;
+    };
+    while let Some(event) = line.next_event() {
+        match event {
+            QuicEvent::Connected => {
+                let control = line.open_uni().unwrap();
+                let settings = Connection::server(1 << 16).opening();
+                line.write(control, &mut settings.into());
+                controls.insert(key, control);
+            }
+            QuicEvent::Opened => {
+                requests.extend(std::iter::from_fn(|| line.accept_bidi()));
+                while line.accept_uni().is_some() {}
+            }
+            _ => {}
+        }
+    }
+    requests
+}
+
+fn answer(server: &mut QuicServer, key: usize, stream: QuicStream) {
+    let mut bytes = Vec::new();
+    let block = ResponseBlock::new(200, &[]).unwrap();
+    block.write(&[], BodyLength::None, &mut bytes);
+    if let Some(line) = server.line(key) {
+        line.write(stream, &mut bytes.into());
+        line.finish(stream);
+    }
+}
+
+/// They were given up only when they had taken too long.
+#[test]
+fn requests_that_a_server_had_refused_as_it_left_waited_for_their_answers() {
+    let server = Leaving::start();
+    let url = format!("https://{}/", server.address);
+    let words = [
+        "--protocol=http3",
+        "--insecure",
+        "-n7",
+        "-c1",
+        "--streams=3",
+    ];
+    let report = load(&[words.as_slice(), &["--timeout=20s", &url]].concat());
+    report.assert_all_well(7);
+    server.stop();
 }
 
 /// What a path does to datagrams.

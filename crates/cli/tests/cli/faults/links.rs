@@ -23,6 +23,7 @@ fn way(scheme: &str) -> Way {
             format!("{scheme}://10.64.2.2:9200"),
         ),
         ready: ready.to_owned(),
+        words: String::new(),
     }
 }
 

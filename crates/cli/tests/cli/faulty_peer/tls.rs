@@ -100,7 +100,7 @@ fn cases() -> Vec<Case<Fault>> {
         case(Fault::NoAnswer, late, "it takes too long"),
         case(Fault::StallInHello, late, "it takes too long"),
         case(Fault::NothingInCommon, failed, "no version or cipher suite"),
-        case(Fault::UnknownName, failed, "name another with --sni"),
+        case(Fault::UnknownName, failed, "it does not know that name"),
         case(Fault::InternalError, failed, "InternalError"),
         case(Fault::Goodbye, failed, "it closed the connection"),
         case(Fault::EndlessAlerts, failed, "shake hands"),

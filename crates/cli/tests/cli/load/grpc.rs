@@ -176,3 +176,27 @@ fn what_cannot_be_called_says_what_to_do() {
     }
     drop((service, server));
 }
+
+#[test]
+fn calls_of_a_warm_up_are_not_counted() {
+    let (service, url) = service();
+    for pace in ["--rate=100/s", "--rate=max"] {
+        let words = [pace, "--warmup=500ms", "--duration=1s", "--connections=2"];
+        let ended = call(&url, CHECK, &words);
+        // A busy machine may make it invalid; counts are counts all the same.
+        assert!(matches!(ended.code, 0 | 4), "{}", ended.stderr);
+        let found: Value = serde_json::from_str(&ended.stdout).unwrap();
+        let outcomes = found["global"]["outcomes"].as_array().unwrap();
+        assert_eq!(outcomes.len(), 1, "{outcomes:?}");
+        let answers = outcomes[0]["count"].as_u64().unwrap();
+        assert_eq!(outcomes[0]["outcome"], "ok");
+        // Half of the hundred are due in the warm-up.
+        let is_paced = pace != "--rate=max";
+        assert!(answers > 0 && (!is_paced || answers <= 51), "{answers}");
+        let counted = counted(&ended);
+        for name in ["ok", "messages_sent", "messages_received"] {
+            assert_eq!(counted.get(name), Some(&answers), "{pace}: {name}");
+        }
+    }
+    drop(service);
+}

@@ -42,6 +42,11 @@ fn help_version_and_mistakes_have_nighthawks_words_and_exits() {
             "--user-defined-plugin-config",
         ),
         (
+            "--user-defined-plugin-config '{name: nighthawk.fake_user_defined_output}' http://foo",
+            1,
+            "its own tests alone",
+        ),
+        (
             "--stats-sinks '{name: statsd}' http://foo",
             1,
             "unknown stats sink `statsd`",

@@ -90,3 +90,54 @@ fn every_request_leaves_a_span_at_the_tracer() {
     }
     assert!(tracer.stop() >= 2);
 }
+
+#[test]
+fn headers_of_answers_are_logged_and_results_say_so() {
+    let origin = Origin::start();
+    let plugin = |mode: &str, names: &str| {
+        format!(
+            "--user-defined-plugin-config '{{name:\"nighthawk.log_response_headers_plugin\",\
+             typed_config:{{\"@type\":\"type.googleapis.com/nighthawk.LogResponseHeadersConfig\",\
+             logging_mode:{mode},log_headers_with_name:[{names}]}}}}'"
+        )
+    };
+    let (all, skip) = ("LM_LOG_ALL_RESPONSES", "LM_SKIP_200_LEVEL_RESPONSES");
+    let times = |found: &Found, line: &str| found.log.matches(line).count() as u64;
+    let logged = "Received Header with name x-nh and value 1";
+    for (protocol, workers) in [("http1", 1), ("http2", 2)] {
+        let few = format!("{FEW} --protocol {protocol} --concurrency {workers}");
+        let by_name = plugin(all, "X-Nh");
+        let found = measure(&format!("{few} {by_name} {}", origin.url()));
+        let answers = found.counter("benchmark.http_2xx");
+        assert!(answers > 50, "{answers}");
+        assert_eq!(times(&found, logged), answers, "{protocol}");
+        assert_eq!(times(&found, "Received Header"), answers, "{protocol}");
+        for result in found.results() {
+            let output = &result["user_defined_outputs"][0];
+            let name = "nighthawk.log_response_headers_plugin";
+            assert_eq!(output["plugin_name"], name);
+            let of = "type.googleapis.com/nighthawk.LogResponseHeadersOutput";
+            assert_eq!(output["typed_output"]["@type"], of);
+        }
+        // Two plugins, of which one passes over what is well.
+        let both = [plugin(all, ""), plugin(skip, "")].join(" ");
+        let found = measure(&format!("{few} {both} {}", origin.url()));
+        let answers = found.counter("benchmark.http_2xx");
+        for line in [logged, "Received Header with name :status and value 200"] {
+            assert_eq!(times(&found, line), answers, "{protocol}: {line}");
+        }
+        let outputs = found.results()[0]["user_defined_outputs"].as_array();
+        assert_eq!(outputs.unwrap().len(), 2);
+        // News are for those who want them.
+        let found = measure(&format!("{few} -v warn {by_name} {}", origin.url()));
+        assert_eq!(times(&found, "Received Header"), 0);
+    }
+    let bad = "--no-default-failure-predicates --request-method POST --request-header ':path: /'";
+    let failing = format!("{bad} --request-header 'x-nighthawk-test-server-config: {{broken'");
+    let skip = plugin(skip, "\":status\"");
+    let found = measure(&format!("{FEW} {failing} {skip} {}", origin.url()));
+    let answers = found.counter("benchmark.http_5xx");
+    assert!(answers > 50, "{}", found.log);
+    let line = "Received Header with name :status and value 500";
+    assert_eq!(times(&found, line), answers);
+}

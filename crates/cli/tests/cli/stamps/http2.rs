@@ -9,7 +9,7 @@ use crate::lab::{LONG, Lab};
 /// Requests after which nginx closes a connection, with others under way.
 const REQUESTS_MAX: u64 = 7;
 
-fn configuration(lab: &Lab) -> String {
+pub(super) fn configuration(lab: &Lab) -> String {
     let (listen, sink, folder) = (&lab.listen, &lab.sink, lab.path("").display().to_string());
     let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
     let paths = paths.map(|name| format!("{name}_temp_path {folder}/{name};\n"));

@@ -34,6 +34,8 @@ pub(crate) enum Manner {
     CloseOpened,
     /// It connects, and whatever is sent gets lost.
     SwallowOpened,
+    /// Over HTTP/2: it connects, and ends its side before it makes room for anything.
+    EndOpened,
 }
 
 /// The proxy, which keeps what it was asked.
@@ -140,8 +142,13 @@ async fn http2(manner: Manner, mut talk: Talk, asked: &Mutex<Vec<String>>) -> io
         talk.stream.write_all(framed.frames.output()).await?;
         framed.frames.sent(framed.frames.output().len());
         talk.flush().await?;
-        if framed.is_over {
-            return Ok(());
+        match manner {
+            Manner::EndOpened if framed.is_over => {
+                talk.stream.shutdown().await?;
+                return talk.fall_silent().await;
+            }
+            _ if framed.is_over => return Ok(()),
+            _ => {}
         }
         let has_room = framed.back.is_empty();
         let peer = framed.peer.as_mut().filter(|_| has_room);
@@ -212,7 +219,9 @@ impl Framed<'_> {
         }
         if let Some((stream, to)) = begun {
             let status = match self.manner {
-                Manner::Well | Manner::CloseOpened | Manner::SwallowOpened => 200,
+                Manner::Well | Manner::CloseOpened | Manner::SwallowOpened | Manner::EndOpened => {
+                    200
+                }
                 Manner::Status(status) => status,
                 _ => return Ok(false),
             };
@@ -228,6 +237,7 @@ impl Framed<'_> {
         }
         match (&mut self.peer, self.manner) {
             (_, Manner::CloseOpened) => self.is_over = !sent.is_empty(),
+            (peer, Manner::EndOpened) => self.is_over = peer.is_some(),
             (Some((_, peer)), Manner::Well) => peer.write_all(&sent).await?,
             _ => {}
         }

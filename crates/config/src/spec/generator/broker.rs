@@ -393,7 +393,7 @@ fn read_short(door: &Door<'_>, node: &Node) -> Option<String> {
 
 /// Notes brokers that stand where a run cannot reach them, unless its subject brings them
 /// along.
-pub(in crate::spec) fn check_brokers(
+pub(super) fn check_brokers(
     reader: &Reader,
     generators: &[GeneratorSpec],
     isolation: &IsolationPlan,

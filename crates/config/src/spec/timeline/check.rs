@@ -1,10 +1,12 @@
 //! Whether steps can happen: what they name is there, and is in a state for it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use stillwell_legacy::{Reader, Span, code};
 use stillwell_plan::{
-    FileLayout, LinkChange, SinkChange, SinkProtocol, StepAction, SubjectChange, TransportPlan,
+    DiskChange, DiskKind, DiskLimits, FileLayout, LinkChange, SinkChange, SinkProtocol, StepAction,
+    SubjectChange, TransportPlan,
 };
 
 use super::{Around, Step};
@@ -41,6 +43,7 @@ pub(super) fn check(reader: &Reader, steps: &[Step], around: &Around<'_>) {
                 ended = (subject == SubjectState::Ended).then_some(step.span);
             }
             StepAction::File { id, .. } => check_file(reader, step, id, around),
+            StepAction::Disk { path, change } => check_disk(reader, step, (path, change), around),
             StepAction::Network { input, output } => {
                 check_network(reader, step, around, [input, output]);
             }
@@ -163,6 +166,30 @@ fn check_file(reader: &Reader, step: &Step, id: &str, around: &Around<'_>) {
     let message = format!("generator `{id}` writes no log that could be moved or emptied");
     let error = reader.error(code::TIMELINE, step.span, message);
     reader.report(error.label(label));
+}
+
+fn check_disk(
+    reader: &Reader,
+    step: &Step,
+    (path, change): (&Path, &DiskChange),
+    around: &Around<'_>,
+) {
+    let mut disks = around.disks.iter();
+    let Some(disk) = disks.find(|disk| disk.path == path) else {
+        let known = around.disks.iter().filter_map(|disk| disk.path.to_str());
+        let path = path.to_string_lossy();
+        return unknown(reader, step, "disk", &path, known.collect());
+    };
+    if matches!(disk.kind, DiskKind::Memory(_)) {
+        let message = "a disk of memory cannot change";
+        let error = reader.error(code::TIMELINE, step.span, message);
+        reader.report(error.label("leave out its `tmpfs`: it shows a folder then"));
+    }
+    if *change == DiskChange::Limits(DiskLimits::default()) {
+        let message = "this step changes nothing";
+        let error = reader.error(code::TIMELINE, step.span, message);
+        reader.report(error.label("write for example `do: full`, or `do: {fsync_delay: 50ms}`"));
+    }
 }
 
 fn check_network(reader: &Reader, step: &Step, around: &Around<'_>, changes: [&LinkChange; 2]) {

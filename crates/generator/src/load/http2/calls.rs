@@ -169,8 +169,9 @@ impl Session {
     /// as much; none where the answer breaks gRPC, and the request has failed.
     pub(super) fn conclude(&self, flight: &Flight, heard: &Heard) -> Option<u16> {
         let worker = Rc::clone(&self.worker);
-        let call = &worker.request(self.pool.endpoint, flight.ticket).call;
-        let server_streams = call.as_ref().is_none_or(|call| call.server_streams);
+        let request = worker.request(self.pool.endpoint, flight.ticket);
+        let call = request.call.as_ref();
+        let server_streams = call.is_none_or(|call| call.server_streams);
         let concluded = heard.conclude(flight.status, server_streams);
         let mut ledger = worker.ledger.borrow_mut();
         let trouble = match concluded {

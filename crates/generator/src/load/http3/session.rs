@@ -9,6 +9,7 @@ use stillwell_http::h3::{
     StreamFailure, UniStream, write_data_head,
 };
 use stillwell_metric::Outcome;
+use stillwell_stamp::{HEADER, STAMP_WIDTH};
 use stillwell_units::{Moment, Nanos};
 use stillwell_wire::quic::{Line, QuicStream, StreamRead};
 
@@ -39,6 +40,9 @@ struct Flight {
     reader: MessageReader,
     /// What of it is still to be sent.
     rest: Bytes,
+    /// Of a block, how long it is, and what stamps it.
+    body_whole: usize,
+    marks: Option<Marks>,
 }
 
 /// One connection and what is on its way there.
@@ -67,8 +71,9 @@ pub(super) struct Session {
     pub(super) was_barred: bool,
     /// Requests that the server did not begin.
     pub(super) returned: Vec<Ticket>,
-    /// Of blocks, what stamps them.
-    pub(super) marks: Option<Marks>,
+    /// Of blocks, what stamps those that are not on their way: each has an order of its
+    /// own.
+    pub(super) marks: Vec<Marks>,
     /// How long the most urgent request may take.
     pub(super) patience: Nanos,
 }
@@ -78,7 +83,7 @@ impl Session {
         worker: &Rc<Worker>,
         pool: &Rc<Pool>,
         slot: usize,
-        marks: Option<Marks>,
+        marks: Vec<Marks>,
         line: &mut Line,
     ) -> Self {
         let connecting = &worker.plan.connecting;
@@ -147,7 +152,7 @@ impl Session {
                     self.pool.count_wait(&self.worker, now);
                     self.send(line, ticket, now);
                 }
-                Take::Later(_) => {
+                Take::Later(_) | Take::Starved => {
                     self.declared += 1;
                     self.pool.slots.borrow_mut().free(self.slot, true);
                 }
@@ -186,12 +191,17 @@ impl Session {
             // Looked at beforehand: there was room.
             return worker.end_request(ticket, Outcome::SendFailed);
         };
+        let (mut marks, mut body_whole) = (None, 0);
         let whole = if let Some((blocks, block)) = worker.block(ticket) {
-            let mut sending = blocks.sending(&block, self.marks.as_mut());
+            marks = self.marks.pop();
+            let mut sending = blocks.sending(&block, marks.as_mut());
             let body = sending.rest();
-            let mut whole = Vec::with_capacity(own.block.bytes_max() + body.len());
+            body_whole = body.len();
+            let head_bytes = own.block.bytes_max() + HEADER.len() + 2 * STAMP_WIDTH;
+            let mut whole = Vec::with_capacity(head_bytes + body.len());
             let length = BodyLength::Bytes(body.len() as u64);
-            own.block.write(&[], length, &mut whole);
+            let stamp = sending.header().map(|stamp| (HEADER, stamp.as_slice()));
+            own.block.write(stamp.as_slice(), length, &mut whole);
             write_data_head(body.len(), &mut whole);
             whole.extend_from_slice(body);
             sending.wrote(body.len());
@@ -221,6 +231,8 @@ impl Session {
             trace,
             reader,
             rest: whole,
+            body_whole,
+            marks,
         };
         self.flights.insert(stream, flight);
         self.send_more(line, stream);
@@ -300,11 +312,11 @@ impl Session {
         let Some(flight) = self.flights.get_mut(&stream) else {
             return self.read_uni(line, stream);
         };
-        let watched = self.worker.plan.latency_header.as_deref();
+        let worker = &self.worker;
         let (http, mut failure, mut bytes) = (&mut self.http, None, 0);
         let read = line.read(stream, |input| {
             bytes += input.len() as u64;
-            failure = digest(http, flight, input, watched, now).err();
+            failure = digest(http, flight, input, worker, now).err();
             failure.is_none()
         });
         if read == StreamRead::Finished && failure.is_none() {
@@ -329,12 +341,11 @@ impl Session {
             (None, StreamRead::Gone) => self.fail(stream, Failure::Reset),
             (None, StreamRead::Open) => {}
         }
-        self.reject_what_is_not_taken(line);
         Ok(())
     }
 
     /// A server that goes away says which requests it has not begun.
-    fn reject_what_is_not_taken(&mut self, line: &mut Line) {
+    pub(super) fn reject_what_is_not_taken(&mut self, line: &mut Line) {
         let Some(from) = self.http.going_away() else {
             return;
         };
@@ -351,9 +362,10 @@ impl Session {
     }
 
     fn answered(&mut self, line: &mut Line, stream: QuicStream, now: Moment) {
-        let Some(flight) = self.flights.remove(&stream) else {
+        let Some(mut flight) = self.flights.remove(&stream) else {
             return;
         };
+        self.marks.extend(flight.marks.take());
         if !flight.rest.is_empty() {
             // It was answered before it was whole.
             line.reset(stream, ErrorCode::NO_ERROR.0);
@@ -375,12 +387,12 @@ impl Session {
         let endpoint = self.pool.endpoint;
         self.worker.hand_over(flight.trace.as_ref(), || {
             let request = self.worker.request(endpoint, flight.ticket);
-            Ended::new(endpoint, request, flight.ticket, flight.sent, Ok(&answer))
+            Ended::new(endpoint, &request, flight.ticket, flight.sent, Ok(&answer))
         });
     }
 
     fn fail(&mut self, stream: QuicStream, failure: Failure) {
-        let Some(flight) = self.flights.remove(&stream) else {
+        let Some(mut flight) = self.flights.remove(&stream) else {
             return;
         };
         let is_away = self.http.going_away().is_some();
@@ -389,27 +401,46 @@ impl Session {
             // Another connection may take it; a peer that takes none and gives no
             // answer would keep it for ever.
             Failure::Rejected if is_away && self.is_proven => {
+                self.take_back(&mut flight, 0);
                 return self.returned.push(flight.ticket);
             }
             Failure::Rejected | Failure::Reset => Outcome::PeerClosed,
         };
-        self.lose(&flight, outcome);
+        self.lose(flight, outcome);
+    }
+
+    /// A block will not be answered: of its body, only so many bytes were ever sent.
+    fn take_back(&mut self, flight: &mut Flight, bytes: usize) {
+        let marks = flight.marks.take();
+        if let (Some(blocks), Some(marks)) = (self.worker.blocks.as_ref(), &marks) {
+            blocks.take_back(flight.ticket, marks, bytes);
+        }
+        self.marks.extend(marks);
     }
 
     /// A request ends without an answer.
-    fn lose(&self, flight: &Flight, outcome: Outcome) {
+    fn lose(&mut self, mut flight: Flight, outcome: Outcome) {
+        // The head goes first.
+        let sent = flight.body_whole.saturating_sub(flight.rest.len());
+        self.take_back(&mut flight, sent);
         self.worker.end_request(flight.ticket, outcome);
         let endpoint = self.pool.endpoint;
         self.worker.hand_over(flight.trace.as_ref(), || {
             let request = self.worker.request(endpoint, flight.ticket);
-            Ended::new(endpoint, request, flight.ticket, flight.sent, Err(&outcome))
+            Ended::new(
+                endpoint,
+                &request,
+                flight.ticket,
+                flight.sent,
+                Err(&outcome),
+            )
         });
     }
 
     /// Whatever is still on its way will not arrive.
     pub(super) fn lose_all(&mut self, outcome: Outcome) {
         for (_, flight) in std::mem::take(&mut self.flights) {
-            self.lose(&flight, outcome);
+            self.lose(flight, outcome);
         }
     }
 
@@ -421,7 +452,7 @@ impl Session {
             let stream = *stream.0;
             self.give_up(line, stream, ErrorCode::REQUEST_CANCELLED);
             if let Some(flight) = self.flights.remove(&stream) {
-                self.lose(&flight, Outcome::TimedOut);
+                self.lose(flight, Outcome::TimedOut);
             }
         }
         let deadlines = self.flights.values().map(|flight| flight.sent + timeout);
@@ -442,7 +473,7 @@ fn digest(
     http: &mut Connection,
     flight: &mut Flight,
     input: &[u8],
-    watched: Option<&str>,
+    worker: &Worker,
     now: Moment,
 ) -> Result<(), MessageError> {
     let mut read = 0;
@@ -455,7 +486,9 @@ fn digest(
                 flight.status = head.status;
                 flight.head_bytes = head.fields.bytes_len() as u64;
                 flight.first_byte = Some(now);
+                let watched = worker.plan.latency_header.as_deref();
                 flight.origin = watched.and_then(|name| number_in(head.fields, name));
+                worker.hear(head.status, head.fields.iter());
             }
             Some(ResponseEvent::Body(bytes)) => flight.body_bytes += bytes.len() as u64,
             Some(ResponseEvent::Trailers(_)) => {}

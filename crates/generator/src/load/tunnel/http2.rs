@@ -124,6 +124,10 @@ impl Framed {
             }
             let count = ready!(self.poll_in(connection, context)?);
             self.take(count, early)?;
+            if count == 0 {
+                // There will be no room any more.
+                return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::super::fields::FieldList;
 use super::*;
 use crate::h2::hpack::Encoder;
 
@@ -42,7 +43,7 @@ fn blocks() -> Vec<Vec<u8>> {
 }
 
 fn fields(sections: &Sections) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let fields = sections.fields();
+    let fields = sections.last.fields();
     let owned = fields
         .iter()
         .map(|(name, value)| (name.to_vec(), value.to_vec()));

@@ -90,7 +90,9 @@ impl Driver {
             let request = RequestBlock::new(method, Scheme::Http, "h", "/", &[]).unwrap();
             let number = index.to_string();
             let extra = [("x-exchange", number.as_bytes())];
+            let slot = self.client.next_slot();
             let stream = self.client.request_with(&request, &extra, body).unwrap();
+            assert_eq!(stream.slot(), slot);
             let received = Received {
                 exchange: index,
                 ..Received::default()

@@ -15,14 +15,14 @@ pub(super) struct ParseError {
 type Parsed<T> = Result<T, String>;
 
 /// What all of `files`, path and text, say.
-pub(super) fn schema(files: &[(&'static str, &str)]) -> Result<Schema, ParseError> {
+pub(super) fn schema(files: &[(&'static str, impl AsRef<str>)]) -> Result<Schema, ParseError> {
     let mut schema = Schema::default();
     for (path, text) in files {
         let fail = |problem| ParseError {
             path: (*path).to_owned(),
             problem,
         };
-        let tokens = tokens(text).map_err(fail)?;
+        let tokens = tokens(text.as_ref()).map_err(fail)?;
         let mut parser = Parser {
             tokens: &tokens,
             schema: &mut schema,

@@ -1,6 +1,7 @@
 //! What messages look like, read from the `.proto` files that users are given as
 //! well: there is one account of every field's name, number and type.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -13,8 +14,8 @@ macro_rules! files {
     };
 }
 
-/// Path and text of every file.
-pub(super) const FILES: &[(&str, &str)] = files![
+/// Path and text of every file but those that are others under another name.
+const FILES: &[(&str, &str)] = files![
     "api/adaptive_load/adaptive_load.proto",
     "api/adaptive_load/benchmark_result.proto",
     "api/adaptive_load/metric_spec.proto",
@@ -27,6 +28,7 @@ pub(super) const FILES: &[(&str, &str)] = files![
     "api/request_source/request_source_plugin.proto",
     "api/request_source/service.proto",
     "api/sink/sink.proto",
+    "api/user_defined_output/log_response_headers.proto",
     "envoy/api/v2/core/base.proto",
     "envoy/config/core/v3/address.proto",
     "envoy/config/core/v3/base.proto",
@@ -43,12 +45,30 @@ pub(super) const FILES: &[(&str, &str)] = files![
     "google/rpc/status.proto",
     "grpc/health/v1/health.proto",
     "grpc/reflection/v1/reflection.proto",
-    "grpc/reflection/v1alpha/reflection.proto",
     "stillwell/service/v1/samples.proto",
 ];
 
+/// Reflection under the name that it had before there was a first version.
+const REFLECTION: [&str; 2] = ["grpc/reflection/v1/", "package grpc.reflection.v1;"];
+const REFLECTION_ALPHA: [&str; 2] = [
+    "grpc/reflection/v1alpha/reflection.proto",
+    "package grpc.reflection.v1alpha;",
+];
+
+/// Path and text of every file.
+pub(super) fn files() -> Vec<(&'static str, Cow<'static, str>)> {
+    let [folder, package] = REFLECTION;
+    let of_alpha = FILES.iter().filter(|(path, _)| path.starts_with(folder));
+    let alpha = of_alpha.map(|(_, text)| {
+        let text = text.replace(package, REFLECTION_ALPHA[1]);
+        (REFLECTION_ALPHA[0], Cow::from(text))
+    });
+    let own = FILES.iter().map(|(path, text)| (*path, Cow::from(*text)));
+    own.chain(alpha).collect()
+}
+
 static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
-    parse::schema(FILES).unwrap_or_else(|error| unreachable!("a test reads the files: {error}"))
+    parse::schema(&files()).unwrap_or_else(|error| unreachable!("a test reads the files: {error}"))
 });
 
 /// Every message and service that is known.

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use stillwell_units::Nanos;
 
-use super::schema::FILES;
+use super::schema::files;
 use super::*;
 use crate::nighthawk::{
     CommandLineOptions, Counter, MessageError, Output, Percentile, Protocol, Quantity,
@@ -108,11 +108,12 @@ fn what_is_written_is_read_again() {
 
 #[test]
 fn every_file_is_read_and_described() {
-    let schema = parse::schema(FILES).unwrap();
-    assert_eq!(schema.files.len(), FILES.len());
+    let files = files();
+    let schema = parse::schema(&files).unwrap();
+    assert_eq!(schema.files.len(), files.len());
     let services = schema.services();
     assert!(services.contains(&"nighthawk.client.NighthawkService".to_owned()));
-    for (path, _) in FILES {
+    for (path, _) in files {
         // What it imports is there as well.
         assert!(schema.describe_file(path).is_some(), "{path}");
     }
@@ -124,6 +125,10 @@ fn every_file_is_read_and_described() {
         assert!(schema.describe_symbol(&symbol).is_some(), "{symbol}");
     }
     assert_eq!(schema.describe_symbol("nighthawk.client.Nothing"), None);
+    for version in ["v1", "v1alpha"] {
+        let symbol = format!("grpc.reflection.{version}.ServerReflection");
+        assert!(services.contains(&symbol), "{services:?}");
+    }
 }
 
 #[test]
@@ -362,6 +367,72 @@ fn a_message_is_written_as_text_and_read_again() {
         read,
         json!({ "requests_per_second": 7, "labels": ["a", "b"] })
     );
+}
+
+/// Pieces of texts, of which some fit each other.
+fn text_pieces() -> impl Strategy<Value = String> {
+    let pieces = [
+        "requests_per_second { value: 7 }",
+        "duration { seconds: 1 nanos: 5 }",
+        "duration { seconds: 99999999999 }",
+        "labels: \"a\\n\\377\"",
+        "labels: ['a', \"b\" 'c']",
+        "labels: []",
+        "termination_predicates { key: 'a' value: 0x10 }",
+        "protocol { value: HTTP2 }",
+        "protocol { value: 9 }",
+        "request_source_plugin_config { name: 'n' }",
+        "typed_config",
+        "[type.googleapis.com/nighthawk.client.Statistic]",
+        "[google.protobuf.Duration]",
+        "google.protobuf.Any",
+        "raw_mean: nan",
+        "raw_mean: -inf",
+        "raw_mean: 1e400",
+        "request_options",
+        "request_headers { header { key: 'a' value: 'b' } append { value: true } }",
+        "scheduled_start { seconds: 5 nanos: 999999999 }",
+        "stats_sinks { name: 's' typed_config { type_url: 'x' value: '\\001' } }",
+        "seconds: -1",
+        "{",
+        "}",
+        "<",
+        ">",
+        ":",
+        ";",
+        ",",
+        "# c",
+        "\n",
+        "\"",
+        "[",
+        "]",
+    ];
+    let piece = prop::sample::select(pieces.map(str::to_owned).to_vec());
+    prop::collection::vec(piece, 0..7).prop_map(|all| all.join(" "))
+}
+
+proptest! {
+    /// Results and sessions are files that are read again.
+    #[test]
+    fn for_all_texts_what_is_read_is_written_and_read_again(text in text_pieces()) {
+        let schema = Schema::own();
+        for name in [
+            "nighthawk.client.CommandLineOptions",
+            "nighthawk.client.Statistic",
+            "envoy.config.core.v3.TypedExtensionConfig",
+        ] {
+            let Ok(value) = schema.read_text(name, &text) else {
+                continue;
+            };
+            let written = schema.write_text(name, &value).map_err(|error| {
+                TestCaseError::fail(format!("{error}: {value}"))
+            })?;
+            let read = schema.read_text(name, &written).map_err(|error| {
+                TestCaseError::fail(format!("{error}: {written}"))
+            })?;
+            prop_assert_eq!(schema.write_text(name, &read), Ok(written));
+        }
+    }
 }
 
 #[test]

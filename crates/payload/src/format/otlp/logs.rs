@@ -108,7 +108,7 @@ impl Writing {
             slots: recipe.slots,
             body: vec![0; SLOT_WIDTH + 1 + longest + 2 * SLACK].into_boxed_slice(),
             body_max: match recipe.slots {
-                SlotUse::None => longest,
+                SlotUse::None | SlotUse::Before(_) => longest,
                 SlotUse::Every => SLOT_WIDTH + 1 + longest,
             },
         }

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 use stillwell_payload::{BlockSet, BuildError, SLOT_PLACEHOLDER, SLOT_WIDTH, SlotUse};
-use stillwell_plan::{BlockShape, PayloadFormat, ReplayCut, ReplayEnd, ReplayPlan};
+use stillwell_plan::{BlockShape, PayloadFormat, PrefixFraming, ReplayCut, ReplayEnd, ReplayPlan};
 use stillwell_units::{ByteSize, Seed};
 
 use crate::golden::compare;
@@ -130,6 +130,30 @@ proptest! {
             start = end;
         }
     }
+}
+
+/// Every pass of a recording is there although each event is longer by its time.
+#[test]
+fn a_recording_with_times_before_its_events_is_whole() {
+    let source = b"a\nbb\n\nccc\n";
+    for (framing, first) in [
+        (PrefixFraming::Lines, &b"\0\0\0\0\0\0\0\0a\n"[..]),
+        (
+            PrefixFraming::LengthPrefixed,
+            b"\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0\0a",
+        ),
+    ] {
+        let set = build(by_lines(), few(2), 0, source, SlotUse::Before(framing)).unwrap();
+        assert_eq!((set.len(), set.total().events), (2, 4), "{framing:?}");
+        assert_eq!(events(&set)[0], first, "{framing:?}");
+    }
+    let bare = ReplayPlan {
+        end: ReplayEnd::Nothing,
+        ..by_lines()
+    };
+    let lines = SlotUse::Before(PrefixFraming::Lines);
+    let refused = build(bare, few(1), 0, source, lines).unwrap_err();
+    assert_eq!(refused, BuildError::NotLines { name: "replay" });
 }
 
 #[test]

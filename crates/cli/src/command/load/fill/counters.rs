@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stillwell_metric::{CallEnd, CallMessages, HandshakePart, LoadShard, Outcome};
+use stillwell_metric::{CallEnd, CallMessages, HandshakePart, LoadShard, Outcome, SourceCount};
 use stillwell_plan::LoadProtocol;
 use stillwell_run::LoadEnd;
 
@@ -26,6 +26,7 @@ pub(super) fn of(told: &Told<'_>, shard: &LoadShard) -> BTreeMap<String, u64> {
         connections(told, shard),
         requests(told, shard),
         calls(shard),
+        source(shard),
     ];
     let named = all.into_iter().flatten().filter(|(_, value)| *value > 0);
     let named = named.map(|(name, value)| (name.to_owned(), value));
@@ -136,6 +137,38 @@ fn calls(shard: &LoadShard) -> Vec<(&'static str, u64)> {
     let messages = CallMessages::ALL.into_iter();
     let messages = messages.map(|which| (which.name(), shard.calls.messages(which).total()));
     ends.chain(messages).collect()
+}
+
+/// What became of requests that others handed out, by Nighthawk's names and, where it
+/// has none, by ours.
+fn source(shard: &LoadShard) -> Vec<(&'static str, u64)> {
+    let own = [
+        SourceCount::Requests,
+        SourceCount::Ended,
+        SourceCount::Waits,
+    ];
+    let own = own
+        .into_iter()
+        .map(|count| (count.name(), shard.source.value(count)));
+    let named = [
+        (
+            "requestsource.internal.upstream_rq_200",
+            SourceCount::Answered,
+        ),
+        ("requestsource.upstream_cx_total", SourceCount::Calls),
+        (
+            "requestsource.upstream_cx_connect_fail",
+            SourceCount::Unconnected,
+        ),
+        ("requestsource.upstream_rq_total", SourceCount::Calls),
+        (
+            "requestsource.upstream_rq_pending_failure_eject",
+            SourceCount::Unconnected,
+        ),
+        ("requestsource.upstream_rq_5xx", SourceCount::Failures),
+    ];
+    let named = named.map(|(name, count)| (name, shard.source.value(count)));
+    own.chain(named).collect()
 }
 
 /// What was agreed on, by the names that BoringSSL has for it.

@@ -1,22 +1,18 @@
-//! Services of others that a load needs: one that makes it, or one that hands its
-//! requests out.
+//! A load that a service of others makes.
 
 use std::sync::mpsc::sync_channel;
 
-use anyhow::{Context, anyhow};
-use serde_json::{Value, json};
-use stillwell_config::{RequestSource, SourceBody, SourceRequest};
+use anyhow::Context;
+use stillwell_legacy::nighthawk::CommandLineOptions;
 use stillwell_legacy::nighthawk::wire::{
-    ExecutionRequest, ExecutionResponse, Schema, UnknownFields, decode_response, encode_request,
+    ExecutionRequest, ExecutionResponse, decode_response, encode_request,
 };
-use stillwell_legacy::nighthawk::{CommandLineOptions, RequestMethod};
 use stillwell_plan::{Alpn, ClientTlsPlan, TlsSuites, Verification};
 use stillwell_report::load::{LoadFormat, render_nighthawk};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_service::Channel;
 use stillwell_units::Nanos;
 use tokio::select;
-use tokio::time::timeout;
 
 use super::log::Log;
 use crate::exit::{CommandError, Exit};
@@ -26,12 +22,7 @@ use crate::signals;
 /// The port of a service that names none.
 const PORT: u16 = 8443;
 
-/// The most requests that are fetched before a load begins; a longer load sends
-/// them again.
-pub(super) const REQUESTS_MAX: u64 = 100_000;
-
 const EXECUTION: &str = "/nighthawk.client.NighthawkService/ExecutionStream";
-const REQUESTS: &str = "/nighthawk.request_source.NighthawkRequestSourceService/RequestStream";
 
 /// Has the service at `uri` make the load of `options`, and prints what it found. A
 /// signal is passed on to it: what it found until then is printed.
@@ -92,70 +83,9 @@ async fn ask(
     }
 }
 
-/// `quantity` requests from the source at `uri`, within `at_most`.
-pub(super) fn requests(uri: &str, quantity: u64, at_most: Nanos) -> anyhow::Result<RequestSource> {
-    let channel = channel(uri)?;
-    let fetched = wait(async move || {
-        let fetched = timeout(at_most.as_duration(), fetch(&channel, quantity)).await;
-        fetched
-            .map_err(|_| anyhow!("it has not handed {quantity} requests out within {at_most}"))?
-    });
-    let requests = fetched.with_context(|| format!("--request-source: ask {uri}"))?;
-    Ok(RequestSource {
-        requests,
-        requests_max: None,
-    })
-}
-
-async fn fetch(channel: &Channel, quantity: u64) -> anyhow::Result<Vec<SourceRequest>> {
-    let schema = Schema::own();
-    let name = |own: &str| format!("nighthawk.request_source.RequestStream{own}");
-    let mut call = channel.call(REQUESTS, &[]).await?;
-    let asked = json!({ "quantity": quantity.to_string() });
-    call.send(&schema.encode(&name("Request"), &asked)?);
-    let mut requests = Vec::new();
-    while (requests.len() as u64) < quantity {
-        let bytes = call.next().await?;
-        let Some(bytes) = bytes else {
-            break;
-        };
-        let response = schema.decode(&name("Response"), &bytes, UnknownFields::PassOver)?;
-        requests.push(request(&response["request_specifier"]));
-    }
-    if requests.is_empty() {
-        anyhow::bail!("it hands no requests out");
-    }
-    Ok(requests)
-}
-
-/// What a source says of a request.
-fn request(specifier: &Value) -> SourceRequest {
-    let text = |key: &str| specifier.get(key).and_then(Value::as_str);
-    let mut headers = Vec::new();
-    for (key, name) in [("path", ":path"), ("authority", "host")] {
-        headers.extend(text(key).map(|value| (name.to_owned(), value.to_owned())));
-    }
-    for list in ["headers", "v3_headers"] {
-        let own = specifier.get(list).and_then(|own| own.get("headers"));
-        for header in own.and_then(Value::as_array).into_iter().flatten() {
-            let part = |key: &str| header.get(key).and_then(Value::as_str).unwrap_or_default();
-            headers.push((part("key").to_owned(), part("value").to_owned()));
-        }
-    }
-    let length = specifier.get("content_length").and_then(Value::as_u64);
-    let length = length.and_then(|length| u32::try_from(length).ok());
-    SourceRequest {
-        method: text("method")
-            .and_then(RequestMethod::from_name)
-            .map(|own| own.name()),
-        headers,
-        body: length.map(SourceBody::Bytes),
-    }
-}
-
 /// To the service at `uri`: `grpc://HOST:PORT` or the like, over TLS by `https` or
 /// `grpcs`.
-fn channel(uri: &str) -> anyhow::Result<Channel> {
+pub(super) fn channel(uri: &str) -> anyhow::Result<Channel> {
     let (scheme, rest) = uri.split_once("://").unwrap_or(("grpc", uri));
     let authority = rest.split('/').next().unwrap_or_default();
     let has_port = authority

@@ -161,12 +161,6 @@ fn unbuilt(arguments: &NighthawkClientArguments) -> anyhow::Result<()> {
     {
         bail!("Invalid replay source URI: {uri}");
     }
-    if !arguments.telling.user_defined_plugin_config.is_empty() {
-        bail!(
-            "--user-defined-plugin-config is not built: no plugin looks at answers; \
-             --latency-response-header-name records a number that they carry"
-        );
-    }
     if request.request_method == "CONNECT" {
         bail!(
             "--request-method CONNECT is not built: it asks for a tunnel, through which there \

@@ -90,6 +90,11 @@ fn messages(
             &request.request_source_plugin_config,
         ),
         (
+            "http3_protocol_options",
+            "--http3-protocol-options",
+            &target.http3_protocol_options,
+        ),
+        (
             "rate_limiter_plugin_config",
             "--rate-limiter-plugin-config",
             &arguments.shape.rate_limiter_plugin_config,
@@ -116,6 +121,10 @@ fn messages(
     for text in &telling.stats_sinks {
         let message = EnvoyMessage::parse("--stats-sinks", text)?;
         options.stats_sinks.push(message.json());
+    }
+    for text in &telling.user_defined_plugin_config {
+        let message = EnvoyMessage::parse("--user-defined-plugin-config", text)?;
+        options.user_defined_plugin_configs.push(message.json());
     }
     Ok(())
 }

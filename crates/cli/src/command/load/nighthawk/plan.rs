@@ -6,16 +6,16 @@ use anyhow::{Context, bail};
 use stillwell_config::{EnvoyMessage, upstream_tls};
 use stillwell_metric::LoadCounter;
 use stillwell_plan::{
-    ClientTlsPlan, ConnectingPlan, IdleStrategy, LoadCurve, LoadPace, LoadPlan, LoadProtocol,
-    Overflow, PredicatePlan, Spacing, TelemetryPlan, TlsSuites, TraceHeaders, TracePlan, UntilPlan,
-    Verification,
+    AnswerHeadersPlan, ClientTlsPlan, ConnectingPlan, IdleStrategy, LoadCurve, LoadPace, LoadPlan,
+    LoadProtocol, Overflow, PredicatePlan, Spacing, TelemetryPlan, TlsSuites, TraceHeaders,
+    TracePlan, UntilPlan, Verification,
 };
 use stillwell_units::{Nanos, Seed};
 
 use super::request;
 use crate::arguments::{
     NighthawkClientArguments, NighthawkIdle, NighthawkPredicate, NighthawkProtocol, NighthawkShape,
-    NighthawkTelling, SpanSink,
+    NighthawkTelling, NighthawkVerbosity, SpanSink,
 };
 use crate::command::load::telemetry::random_run;
 use crate::command::load::{endpoint, plan, tunnel};
@@ -253,8 +253,20 @@ fn telemetry(telling: &NighthawkTelling) -> anyhow::Result<TelemetryPlan> {
             .filter(|uri| !uri.is_empty())
             .map(trace)
             .transpose()?,
+        headers: answer_headers(telling)?,
         ..TelemetryPlan::default()
     })
+}
+
+/// Headers of answers are told as Nighthawk's plugin does: as news, and to nobody whom
+/// that does not concern.
+fn answer_headers(telling: &NighthawkTelling) -> anyhow::Result<Vec<AnswerHeadersPlan>> {
+    let flag = "--user-defined-plugin-config";
+    let configs = telling.user_defined_plugin_config.iter();
+    let read = configs.map(|text| Ok(EnvoyMessage::parse(flag, text)?.answer_headers()?));
+    let plans = read.collect::<anyhow::Result<Vec<_>>>()?;
+    let is_told = telling.verbosity <= NighthawkVerbosity::Info;
+    Ok(if is_told { plans } else { Vec::new() })
 }
 
 /// Every request is traced, by the headers of Envoy's tracer.

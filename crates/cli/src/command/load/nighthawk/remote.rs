@@ -10,13 +10,15 @@ use stillwell_legacy::nighthawk::CommandLineOptions;
 use stillwell_legacy::nighthawk::wire::{ExecutionResponse, Status};
 use stillwell_plan::{BodyPlan, LoadPlan};
 use stillwell_report::load::nighthawk_output;
-use stillwell_run::{LoadEnd, LoadFound, conduct_load, load_doubts};
+use stillwell_run::{LoadEnd, LoadFound, load_doubts};
 use stillwell_scope::clock;
 use stillwell_service::{Code, HandedOut, Task, attach_samples};
 use stillwell_units::{Nanos, Seed};
 
 use super::log::Log;
-use super::{announce, check, options, plan, refusal, tell_troubles, warn};
+use super::{
+    Source, announce, check, conduct, options, plan, refusal, tell_header, tell_troubles, warn,
+};
 use crate::arguments::NighthawkClientArguments;
 use crate::command::load::endpoint::{target, usual_method};
 use crate::command::load::{fill, source};
@@ -59,6 +61,7 @@ struct Prepared {
     arguments: NighthawkClientArguments,
     options: CommandLineOptions,
     plan: LoadPlan,
+    source: Option<Source>,
     seed: Seed,
     start: Option<Nanos>,
 }
@@ -80,6 +83,7 @@ fn prepare(asked: &CommandLineOptions) -> Result<Prepared, String> {
     options.execution_id.clone_from(&asked.execution_id);
     let plan = plan::plan(&arguments, seed).map_err(explained)?;
     plan.check().map_err(|error| explained(error.into()))?;
+    let source = Source::of(&arguments).map_err(explained)?;
     let start = asked.scheduled_start;
     if start.is_some_and(|start| start <= clock::wall()) {
         return Err("Scheduled execution date already transpired".to_owned());
@@ -88,6 +92,7 @@ fn prepare(asked: &CommandLineOptions) -> Result<Prepared, String> {
         arguments,
         options,
         plan,
+        source,
         seed,
         start,
     })
@@ -103,12 +108,14 @@ impl Prepared {
         }
         let mut progress = Progress::default();
         let family = self.arguments.target.address_family.into();
-        let found = conduct_load(
-            self.plan.clone(),
+        let found = conduct(
+            &self.plan,
+            self.source.as_ref(),
             family,
             &[],
             task.interrupt(),
             &mut |snapshot| task.tell(progress.take(snapshot)),
+            &mut |header| tell_header(header, log),
         );
         let response = match found {
             Ok(found) => self.answer(&found, task, log),

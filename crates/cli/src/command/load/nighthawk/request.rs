@@ -2,41 +2,21 @@
 
 use anyhow::Context;
 use stillwell_config::{EnvoyMessage, RequestSource, SourceRequest};
-use stillwell_plan::{BodyPlan, EndpointPlan};
+use stillwell_http::Target;
+use stillwell_plan::{BodyPlan, EndpointPlan, RequestPlan};
 
-use super::afar;
-use super::plan::DURATION;
-use crate::arguments::{NighthawkClientArguments, NighthawkRequest};
+use crate::arguments::{Header, NighthawkClientArguments, NighthawkRequest};
 use crate::command::load::endpoint::{target, tls_host};
 use crate::command::load::listed::{self, Common, filled, is_host};
-use crate::command::load::plan;
 
 /// What stands in `Host` where there are several targets.
 const MANY_HOSTS: &str = "host-not-supported-in-multitarget-mode";
 
-/// The list of requests, where there is one, be it of another's.
+/// The list of requests, where there is one.
 pub(super) fn source(
     arguments: &NighthawkClientArguments,
 ) -> anyhow::Result<Option<RequestSource>> {
-    let request = &arguments.request;
-    if let Some(uri) = &request.request_source {
-        let shape = &arguments.shape;
-        let workers = u64::from(plan::workers(shape.concurrency, u32::MAX, 1));
-        let seconds = match shape.no_duration {
-            true => u64::MAX,
-            false => shape
-                .duration
-                .unwrap_or(DURATION)
-                .as_u64()
-                .div_ceil(1_000_000_000),
-        };
-        let sent = workers
-            .saturating_mul(shape.rps.into())
-            .saturating_mul(seconds);
-        let quantity = sent.clamp(1, afar::REQUESTS_MAX);
-        return afar::requests(uri, quantity, shape.timeout).map(Some);
-    }
-    let Some(text) = &request.request_source_plugin_config else {
+    let Some(text) = &arguments.request.request_source_plugin_config else {
         return Ok(None);
     };
     let message = EnvoyMessage::parse("--request-source-plugin-config", text)?;
@@ -48,6 +28,30 @@ pub(super) fn endpoints(
     arguments: &NighthawkClientArguments,
     source: Option<&RequestSource>,
 ) -> anyhow::Result<Vec<EndpointPlan>> {
+    let alike = [SourceRequest::default()];
+    let all = source.map_or(alike.as_slice(), |source| &source.requests);
+    let endpoint = |pattern: Pattern| EndpointPlan {
+        address: pattern.target.dial_address(),
+        tls_host: tls_host(&pattern.target),
+        weight: 1,
+        requests: all.iter().map(|own| pattern.request(own)).collect(),
+    };
+    Ok(patterns(arguments)?.into_iter().map(endpoint).collect())
+}
+
+/// What all requests to one target have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    target: Target,
+    method: String,
+    headers: Vec<Header>,
+    body: BodyPlan,
+    /// Whether it is one of several targets.
+    is_one_of_many: bool,
+}
+
+/// Those of all targets, at least one.
+pub(super) fn patterns(arguments: &NighthawkClientArguments) -> anyhow::Result<Vec<Pattern>> {
     let request = &arguments.request;
     let many = &arguments.target.multi_target_endpoint;
     let urls: Vec<String> = match &arguments.uri {
@@ -63,35 +67,34 @@ pub(super) fn endpoints(
         }
     };
     let body = body(request)?;
-    let alike = [SourceRequest::default()];
-    let all = source.map_or(alike.as_slice(), |source| &source.requests);
-    let endpoint = |url: &String| {
-        let target = target(url).with_context(|| format!("Invalid target URI: '{url}'"))?;
-        let common = Common {
-            method: Some(&request.request_method),
-            headers: &request.request_header,
-            body: &body,
-        };
-        let is_named = |own: &SourceRequest| {
-            let all = request.request_header.iter().map(|header| &header.0);
-            let own = own.headers.iter().map(|header| &header.0);
-            all.chain(own).any(|name| is_host(name))
-        };
-        let one = |own: &SourceRequest| {
-            let mut one = listed::request(&target, common, Some(own));
-            if !many.is_empty() && !is_named(own) {
-                MANY_HOSTS.clone_into(&mut one.authority);
-            }
-            one
-        };
-        Ok(EndpointPlan {
-            address: target.dial_address(),
-            tls_host: tls_host(&target),
-            weight: 1,
-            requests: all.iter().map(one).collect(),
+    let pattern = |url: &String| {
+        Ok(Pattern {
+            target: target(url).with_context(|| format!("Invalid target URI: '{url}'"))?,
+            method: request.request_method.clone(),
+            headers: request.request_header.clone(),
+            body: body.clone(),
+            is_one_of_many: !many.is_empty(),
         })
     };
-    urls.iter().map(endpoint).collect()
+    urls.iter().map(pattern).collect()
+}
+
+impl Pattern {
+    /// The request that says `own` of itself.
+    pub(super) fn request(&self, own: &SourceRequest) -> RequestPlan {
+        let common = Common {
+            method: Some(&self.method),
+            headers: &self.headers,
+            body: &self.body,
+        };
+        let mut one = listed::request(&self.target, common, Some(own));
+        let all = self.headers.iter().map(|header| &header.0);
+        let mut names = all.chain(own.headers.iter().map(|header| &header.0));
+        if self.is_one_of_many && !names.any(|name| is_host(name)) {
+            MANY_HOSTS.clone_into(&mut one.authority);
+        }
+        one
+    }
 }
 
 fn body(request: &NighthawkRequest) -> anyhow::Result<BodyPlan> {

@@ -190,10 +190,6 @@ fn flags_that_contradict_each_other_are_refused_in_nighthawks_words() {
 #[test]
 fn what_is_not_built_is_refused_by_its_name() {
     for (words, says) in [
-        (
-            "--user-defined-plugin-config {} a",
-            "--user-defined-plugin-config",
-        ),
         ("--request-method CONNECT a", "--request-method CONNECT"),
         (
             "--tunnel-protocol http3 --tunnel-uri http://b --tunnel-tls-context {} a",
@@ -252,15 +248,4 @@ fn the_name_to_ask_for_comes_from_the_one_header_that_names_the_host() {
     assert_eq!(name(""), Ok(None));
     let both = name("--request-header host:a --request-header :authority:a");
     assert!(both.unwrap_err().contains("names the host twice"));
-}
-
-#[test]
-fn advice_names_no_flag_that_there_is_not() {
-    let text = "from an authority that is not known; name the authority's file with --ca, or go \
-                on unchecked with --insecure";
-    let told = in_its_words(text);
-    assert!(
-        told.ends_with("validation_context.trusted_ca of --transport-socket"),
-        "{told}"
-    );
 }

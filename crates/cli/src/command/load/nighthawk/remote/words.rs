@@ -240,6 +240,12 @@ mod tests {
              {protocol:\"UDP\",address:\"127.0.0.1\",port_value:8125}}}}' --stats-flush-interval 7 a",
             "--tunnel-protocol http2 --tunnel-uri https://proxy:8443 --tunnel-tls-context \
              {sni:\"p\",common_tls_context:{alpn_protocols:[\"h2\"]}} https://a",
+            "-p http3 --http3-protocol-options {quic_protocol_options:{max_concurrent_streams:7}} \
+             https://a",
+            "--user-defined-plugin-config {name:\"nighthawk.log_response_headers_plugin\",\
+             typed_config:{\"@type\":\"type.googleapis.com/nighthawk.LogResponseHeadersConfig\",\
+             log_headers_with_name:[\"a\"],logging_mode:\"LM_LOG_ALL_RESPONSES\"}} a",
+            "--request-source grpc://b:1 a",
             "--upstream-bind-config {source_address:{address:\"127.0.0.1\",port_value:0}} a",
             "--rate-limiter-plugin-config {name:\"nighthawk.linear-ramping-rate-limiter-plugin\",\
              typed_config:{\"@type\":\"type.googleapis.com/nighthawk.rate_limiter.\

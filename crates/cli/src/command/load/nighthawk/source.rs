@@ -1,0 +1,260 @@
+//! Requests that a service of others hands out while a load goes on.
+//!
+//! Each worker has a call of its own, on a thread beside the workers. It asks for as
+//! many requests at a time as the worker sends in a second, and again when half of
+//! them have come. A call that breaks off is not made again: the load ends as its
+//! predicates say, or with the last request that came.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow, bail};
+use serde_json::{Value, json};
+use stillwell_config::{SourceBody, SourceRequest};
+use stillwell_legacy::nighthawk::wire::{Schema, UnknownFields};
+use stillwell_plan::LoadPlan;
+use stillwell_run::{
+    AddressFamily, AnswerHeader, Feed, FeedError, Interrupt, LoadBeside, LoadError, LoadFound,
+    LoadSnapshot, LoadSource, conduct_load_beside,
+};
+use stillwell_scope::{Place, Scope, Tasks};
+use stillwell_service::{Channel, ClientCall};
+use stillwell_units::Nanos;
+use tokio::select;
+use tokio::time::timeout;
+
+use super::afar;
+use super::request::{Pattern, patterns};
+use crate::arguments::NighthawkClientArguments;
+
+/// The most requests that are asked for at a time, and that wait for a worker.
+const AHEAD_MAX: u32 = 10_000;
+
+/// The longest body that is sent, as in lists of requests.
+const BODY_BYTES_MAX: u32 = 4 << 20;
+
+const CALL: &str = "/nighthawk.request_source.NighthawkRequestSourceService/RequestStream";
+const ASKED: &str = "nighthawk.request_source.RequestStreamRequest";
+const HANDED: &str = "nighthawk.request_source.RequestStreamResponse";
+
+/// A service that hands requests out.
+#[derive(Clone, Debug)]
+pub(in crate::command::load) struct Source(Arc<Asked>);
+
+/// What is asked for, of whom.
+#[derive(Debug)]
+struct Asked {
+    uri: String,
+    channel: Channel,
+    /// How many requests at a time.
+    ahead: u32,
+    /// The message that asks for so many.
+    message: Vec<u8>,
+    connect_within: Nanos,
+    /// What requests have in common.
+    pattern: Pattern,
+}
+
+impl Source {
+    /// The one that `arguments` name, if they do.
+    pub(super) fn of(arguments: &NighthawkClientArguments) -> anyhow::Result<Option<Self>> {
+        let Some(uri) = &arguments.request.request_source else {
+            return Ok(None);
+        };
+        let shape = &arguments.shape;
+        let ahead = shape.rps.max(shape.burst_size).clamp(1, AHEAD_MAX);
+        let asked = json!({ "quantity": ahead.to_string() });
+        let pattern = patterns(arguments)?.into_iter().next();
+        Ok(Some(Self(Arc::new(Asked {
+            uri: uri.clone(),
+            channel: afar::channel(uri).with_context(|| format!("--request-source {uri}"))?,
+            ahead,
+            message: Schema::own().encode(ASKED, &asked)?,
+            connect_within: shape.timeout,
+            pattern: pattern.context("there is no target")?,
+        }))))
+    }
+
+    /// Starts the thread that fills `feeds`, until its scope or the last of them ends.
+    fn start(&self, scope: &mut Scope, feeds: Vec<Feed>) -> std::io::Result<()> {
+        let asked = Arc::clone(&self.0);
+        scope.worker(Place::default(), "requests", move |token| async move {
+            let asked = Rc::new(asked);
+            let mut tasks = Tasks::new(feeds.len());
+            for feed in feeds {
+                let asked = Rc::clone(&asked);
+                tasks.spawn(async move { asked.supply(&feed).await });
+            }
+            token.run_until_cancelled(tasks.all_ended()).await;
+            Ok(())
+        })
+    }
+}
+
+/// Makes the load of `plan`, with requests from `source` where there is one; `progress`
+/// is told of each second, and `heard` of headers of answers that the plan names.
+///
+/// # Errors
+/// [`LoadError`] where it could not begin.
+pub(in crate::command::load) fn conduct<'a>(
+    plan: &LoadPlan,
+    source: Option<&'a Source>,
+    family: AddressFamily,
+    places: &[Place],
+    interrupt: &Interrupt,
+    progress: &mut dyn FnMut(&LoadSnapshot<'_>),
+    heard: &mut dyn FnMut(&AnswerHeader),
+) -> Result<LoadFound, LoadError> {
+    let ahead = source.map_or(0, |source| source.0.ahead);
+    let start =
+        |source: &'a Source| move |scope: &mut Scope, feeds: Vec<Feed>| source.start(scope, feeds);
+    let mut start = source.map(start);
+    let beside = LoadBeside {
+        progress,
+        heard,
+        source: start.as_mut().map(|start| LoadSource {
+            start,
+            waiting_max: usize::try_from(ahead).unwrap_or(usize::MAX),
+        }),
+    };
+    conduct_load_beside(plan.clone(), family, places, interrupt, beside)
+}
+
+impl Asked {
+    /// Hands `feed` what comes, until either end has enough.
+    async fn supply(&self, feed: &Feed) {
+        if let Err(error) = self.fetch(feed).await {
+            let counts = feed.counts();
+            // The first one stays.
+            let why = format!("--request-source {}: {error:#}", self.uri);
+            counts.trouble.get_or_init(|| why);
+            counts.failures.add(1);
+        }
+    }
+
+    async fn fetch(&self, feed: &Feed) -> anyhow::Result<()> {
+        let counts = feed.counts();
+        // Both arms are cancel-safe: the one call is given up with the other.
+        let call = select! {
+            biased;
+            () = feed.closed() => return Ok(()),
+            call = self.connect() => call,
+        };
+        let mut call = call.inspect_err(|_| counts.unconnected.add(1))?;
+        counts.calls.add(1);
+        let (mut due, mut is_answered) = (0_u64, false);
+        loop {
+            if due * 2 <= self.ahead.into() {
+                call.send(&self.message);
+                due += u64::from(self.ahead);
+            }
+            // Both arms are cancel-safe.
+            let next = select! {
+                biased;
+                () = feed.closed() => return Ok(()),
+                next = call.next() => next,
+            };
+            if !is_answered && call.is_answered() {
+                is_answered = true;
+                counts.answered.add(1);
+            }
+            let Some(bytes) = next? else {
+                counts.ended.add(1);
+                return Ok(());
+            };
+            due = due.saturating_sub(1);
+            let request = self.pattern.request(&request_of(&bytes)?);
+            match feed.hand_over(&request).await {
+                Ok(()) => {}
+                Err(FeedError::Over) => return Ok(()),
+                Err(FeedError::Request(error)) => {
+                    return Err(error).context("what it hands out cannot be sent");
+                }
+            }
+        }
+    }
+
+    async fn connect(&self) -> anyhow::Result<ClientCall> {
+        let within = self.connect_within;
+        let call = timeout(within.as_duration(), self.channel.call(CALL, &[])).await;
+        let late = |_| anyhow!("there is no connection within {within}");
+        Ok(call.map_err(late)??)
+    }
+}
+
+/// What a source says of a request.
+fn request_of(bytes: &[u8]) -> anyhow::Result<SourceRequest> {
+    let response = Schema::own().decode(HANDED, bytes, UnknownFields::PassOver);
+    let response = response.context("what it hands out is no request")?;
+    let specifier = &response["request_specifier"];
+    let text = |key: &str| specifier.get(key).and_then(Value::as_str);
+    let mut headers = Vec::new();
+    for (key, name) in [
+        ("method", ":method"),
+        ("path", ":path"),
+        ("authority", "host"),
+    ] {
+        let value = text(key).filter(|value| !value.is_empty());
+        headers.extend(value.map(|value| (name.to_owned(), value.to_owned())));
+    }
+    if text("method") == Some("CONNECT") {
+        bail!("it hands out a request by CONNECT, which asks for a tunnel");
+    }
+    for list in ["headers", "v3_headers"] {
+        let own = specifier.get(list).and_then(|own| own.get("headers"));
+        for header in own.and_then(Value::as_array).into_iter().flatten() {
+            let part = |key: &str| header.get(key).and_then(Value::as_str).unwrap_or_default();
+            headers.push((part("key").to_owned(), part("value").to_owned()));
+        }
+    }
+    let length = specifier.get("content_length").and_then(Value::as_u64);
+    let length = length.map(|length| {
+        let known = u32::try_from(length).ok();
+        let known = known.filter(|length| *length <= BODY_BYTES_MAX);
+        known.ok_or_else(|| {
+            anyhow!("it hands out a request with a body of {length} bytes: up to {BODY_BYTES_MAX} are sent")
+        })
+    });
+    Ok(SourceRequest {
+        method: None,
+        headers,
+        body: length.transpose()?.map(SourceBody::Bytes),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(response: &Value) -> Result<SourceRequest, String> {
+        let bytes = Schema::own().encode(HANDED, response).unwrap();
+        request_of(&bytes).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn requests_are_read_as_they_are_specified() {
+        let specified = json!({ "request_specifier": {
+            "method": "PURGE", "path": "/a", "authority": "b", "content_length": 3,
+            "v3_headers": { "headers": [{ "key": "c", "value": "d" }] },
+        } });
+        let pair = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        let request = read(&specified).unwrap();
+        let headers = [
+            (":method", "PURGE"),
+            (":path", "/a"),
+            ("host", "b"),
+            ("c", "d"),
+        ];
+        assert_eq!(request.headers, headers.map(pair));
+        assert_eq!(request.body, Some(SourceBody::Bytes(3)));
+        assert_eq!(read(&json!({})), Ok(SourceRequest::default()));
+        for (specifier, says) in [
+            (json!({ "method": "CONNECT" }), "by CONNECT"),
+            (json!({ "content_length": 4_194_305 }), "up to 4194304"),
+        ] {
+            let why = read(&json!({ "request_specifier": specifier })).unwrap_err();
+            assert!(why.contains(says), "{why}");
+        }
+        assert!(request_of(b"\x0a\x7f").is_err());
+    }
+}

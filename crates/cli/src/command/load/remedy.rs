@@ -1,0 +1,113 @@
+//! What to do about a trouble, in the words of the command that was typed.
+
+use stillwell_metric::{Remedy, TlsWish};
+
+/// Whose words those are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Words {
+    /// Of `stillwell load`.
+    Own,
+    /// Of `nighthawk_client`.
+    Nighthawk,
+}
+
+impl Words {
+    /// `text`, and what to do about it, if anything.
+    pub(crate) fn told(self, text: &str, remedy: Option<Remedy>) -> String {
+        match remedy.and_then(|remedy| self.advice(remedy)) {
+            Some(advice) => format!("{text}; {advice}"),
+            None => text.to_owned(),
+        }
+    }
+
+    fn advice(self, remedy: Remedy) -> Option<String> {
+        match self {
+            Self::Own => own(remedy),
+            Self::Nighthawk => nighthawk(remedy),
+        }
+    }
+}
+
+fn own(Remedy { wish, of_proxy }: Remedy) -> Option<String> {
+    let (authority, unchecked) = match of_proxy {
+        true => ("--tunnel-ca", "--tunnel-insecure"),
+        false => ("--ca", "--insecure"),
+    };
+    Some(match (wish, of_proxy) {
+        (TlsWish::Trust, _) => format!(
+            "name the authority's file with {authority}, or go on unchecked with {unchecked}"
+        ),
+        (TlsWish::Unchecked, _) => format!("or go on unchecked with {unchecked}"),
+        (TlsWish::Name, false) => "or name the one to ask for with --sni".to_owned(),
+        (TlsWish::Identity, false) => {
+            "give one that it knows with --certificate and --key".to_owned()
+        }
+        // A proxy is asked for by the name in its URL, and shown nothing.
+        (TlsWish::Name | TlsWish::Identity, true) => return None,
+    })
+}
+
+fn nighthawk(Remedy { wish, of_proxy }: Remedy) -> Option<String> {
+    let context = match of_proxy {
+        true => "--tunnel-tls-context",
+        false => "--transport-socket",
+    };
+    Some(match wish {
+        TlsWish::Trust => format!(
+            "name the authority's file in common_tls_context.validation_context.trusted_ca of \
+             {context}"
+        ),
+        TlsWish::Name => format!("or name the one to ask for by sni of {context}"),
+        TlsWish::Identity => {
+            format!("give one that it knows in common_tls_context.tls_certificates of {context}")
+        }
+        // Nothing is checked there unless that was asked for.
+        TlsWish::Unchecked => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::arguments::{LoadArguments, NighthawkClientArguments};
+
+    /// Advice of one command named flags of another, and advice about a proxy those for
+    /// targets.
+    #[test]
+    fn advice_names_flags_that_its_command_has_and_no_others() {
+        #[derive(clap::Parser)]
+        struct Load {
+            #[command(flatten)]
+            _own: LoadArguments,
+        }
+        for (words, command) in [
+            (Words::Own, Load::command()),
+            (Words::Nighthawk, NighthawkClientArguments::command()),
+        ] {
+            let mut named = 0;
+            for wish in [
+                TlsWish::Trust,
+                TlsWish::Unchecked,
+                TlsWish::Name,
+                TlsWish::Identity,
+            ] {
+                for of_proxy in [false, true] {
+                    let told = words.told("text", Some(Remedy { wish, of_proxy }));
+                    let flags = told
+                        .split([' ', ','])
+                        .filter_map(|it| it.strip_prefix("--"));
+                    for flag in flags {
+                        named += 1;
+                        let mut all = command.get_arguments();
+                        assert!(all.any(|it| it.get_long() == Some(flag)), "{told}");
+                        assert_eq!(flag.starts_with("tunnel-"), of_proxy, "{told}");
+                    }
+                }
+            }
+            assert!(named >= 6, "{words:?}: {named}");
+        }
+        assert_eq!(Words::Own.told("text", None), "text");
+    }
+}

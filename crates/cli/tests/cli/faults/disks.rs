@@ -1,0 +1,88 @@
+//! A relay that keeps what it holds on a disk which becomes full, or slow, and well
+//! again.
+
+use super::{Way, run};
+use crate::disks::{assert_nothing_mounted, may_mount};
+use crate::lab::{Lab, assert_code, assert_holds};
+
+const DISK: &str = "disks: [{path: \"{state}/disk\"}]\n";
+
+/// A relay whose buffer lies on a disk of the run.
+fn buffered(lab: &Lab) -> Way {
+    Way {
+        words: ", --buffer-dir, \"{state}/disk/buffer\", --fsync, 5ms".to_owned(),
+        ..Way::tcp(lab)
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_for_a_while_holds_a_relay_up_and_loses_nothing() {
+    if !may_mount("full disk on the timeline") {
+        return;
+    }
+    let lab = Lab::alone();
+    let steps = "[{at: 300ms, disk: {path: \"{state}/disk\", do: full}}, \
+                 {at: 1200ms, disk: {path: \"{state}/disk\", do: restore}}]";
+    let run = run(&lab, &buffered(&lab), steps, DISK);
+    run.assert_accounted();
+    assert_eq!(
+        (run.count("lost"), run.count("doubled")),
+        (0, 0),
+        "{}",
+        run.shown
+    );
+    assert!(run.series("disk_writes_refused") > 0.0, "{}", run.shown);
+    // What came while nothing could be kept waited for that.
+    assert!(run.latency_max() > 700_000_000, "{}", run.shown);
+    let told = [
+        "disk {state}/disk: full",
+        "disk {state}/disk: as in its plan",
+    ];
+    assert_holds(&run.shown, &told);
+    assert_nothing_mounted(&lab);
+}
+
+#[test]
+fn a_disk_that_is_slow_for_a_while_holds_a_relay_up_until_it_is_well_again() {
+    if !may_mount("slow disk on the timeline") {
+        return;
+    }
+    let lab = Lab::alone();
+    // An hour, of which only the part before the next step is waited for.
+    let steps = "[{at: 300ms, disk: {path: \"{state}/disk\", do: {fsync_delay: 1h}}}, \
+                 {at: 1200ms, disk: {path: \"{state}/disk\", do: restore}}]";
+    let run = run(&lab, &buffered(&lab), steps, DISK);
+    run.assert_accounted();
+    assert_eq!(
+        (run.count("lost"), run.count("doubled")),
+        (0, 0),
+        "{}",
+        run.shown
+    );
+    assert!(run.latency_max() > 700_000_000, "{}", run.shown);
+    assert!(run.series("disk_fsyncs") > 0.0, "{}", run.shown);
+    assert_holds(&run.shown, &["disk {state}/disk: fsync takes 1h longer"]);
+    assert_nothing_mounted(&lab);
+}
+
+#[test]
+fn a_step_on_a_disk_that_is_not_there_is_told_by_its_place() {
+    let lab = Lab::new();
+    let text = format!(
+        "subject: {{command: [\"{{self}}\", relay, --in, \"tcp://{}\"]}}\n\
+         workload: {{generators: [{{tcp: \"{}\", payload: ascii, rate: 1/s}}]}}\n{DISK}\
+         timeline: [{{at: 1s, disk: {{path: \"{{state}}/dsk\", do: full}}}}]\n",
+        lab.listen, lab.listen
+    );
+    lab.file("rig.yaml", &text);
+    let ended = lab.call(&["rig", "rig.yaml", "--results", "results"]);
+    assert_code(&ended, 2);
+    assert_holds(
+        &ended.stderr,
+        &[
+            "W218",
+            "there is no disk `{state}/dsk`",
+            "one of: {state}/disk",
+        ],
+    );
+}

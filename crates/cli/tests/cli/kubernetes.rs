@@ -1,0 +1,184 @@
+//! Objects of a cluster, as a user asks for them: the cluster is one of exchanges as its
+//! API's documentation has them.
+
+use std::process::Command;
+
+use stillwell_capture::RunOutcome;
+use stillwell_testkit::{Cluster, Process, wait_until};
+
+use crate::lab::{BESIDES, LONG, Lab, assert_code, assert_holds, open};
+
+const PODS: &str = "/api/v1/namespaces/lab/pods";
+
+const LADING: &str = "generator:
+  - kubernetes:
+      manifest:
+        pod: |
+          apiVersion: v1
+          kind: Pod
+          metadata: {name: web}
+          spec:
+            containers: [{name: one, image: 'busybox:1.36', args: [sleep, '60']}]
+      max_instance_lifetime_seconds: 1
+      concurrent_instances: 2
+blackhole: []
+";
+
+/// A rig whose KUBECONFIG leads to `cluster`.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a peer of the test, which ends with its process"
+)]
+fn rig(lab: &Lab, cluster: &Cluster, words: &[&str]) -> Command {
+    let (url, serve) = cluster.listen();
+    std::thread::spawn(serve);
+    let text = format!(
+        "current-context: lab\nclusters: [{{name: lab, cluster: {{server: '{url}'}}}}]\n\
+         users: [{{name: lab, user: {{token: secret-token}}}}]\n\
+         contexts: [{{name: lab, context: {{cluster: lab, user: lab, namespace: lab}}}}]\n"
+    );
+    let path = lab.file("kubeconfig", &text);
+    let mut command = lab.stillwell(words);
+    command.env("KUBECONFIG", path);
+    command
+}
+
+fn words<'w>(file: &'w str, measure: &'w str) -> [&'w str; 8] {
+    [
+        "rig",
+        file,
+        "--results",
+        "results",
+        "--warmup",
+        "100ms",
+        "--measure",
+        measure,
+    ]
+}
+
+#[test]
+fn a_lading_file_makes_replaces_and_deletes_objects_of_a_cluster() {
+    let lab = Lab::new();
+    let cluster = Cluster::default();
+    lab.file("lading.yaml", LADING);
+    let ended = Process::start(&mut rig(&lab, &cluster, &words("lading.yaml", "3s"))).finish(LONG);
+    let manifest = open(&lab, &lab.results());
+    assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
+    assert_holds(&ended.stderr, &["the network of the host"]);
+    assert_eq!(cluster.standing(), [""; 0]);
+    for index in 0..2 {
+        // Once for its lifetime at least, and once at the end.
+        assert!(cluster.count(&format!("DELETE {PODS}/web-0000{index}")) >= 2);
+    }
+    let asked = cluster.asked();
+    assert!(
+        asked
+            .iter()
+            .all(|one| one.authorization == "Bearer secret-token")
+    );
+    // What lets one in is nobody's business who reads the results.
+    for file in ["manifest.json", "summary.json", "events.jsonl"] {
+        let text = std::fs::read_to_string(lab.results().join(file)).unwrap();
+        assert!(!text.contains("secret-token"), "{file}");
+    }
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_run_that_is_ended_by_sigterm_deletes_all_objects() {
+    let lab = Lab::new();
+    let cluster = Cluster::default();
+    lab.file("lading.yaml", LADING);
+    let running = Process::start(&mut rig(&lab, &cluster, &words("lading.yaml", "60s")));
+    let stands = || cluster.standing().len() == 2;
+    assert!(wait_until(LONG, stands), "{}", running.stderr());
+    running.signal("TERM");
+    let ended = running.finish(BESIDES);
+    assert_code(&ended, 143);
+    assert_eq!(cluster.standing(), [""; 0]);
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_native_file_makes_objects_of_an_inline_manifest() {
+    let lab = Lab::new();
+    let cluster = Cluster::default();
+    let text = "phases: {warmup: 100ms, measure: 700ms, drain: 2s, quiet: 50ms}
+workload:
+  generators:
+    - kubernetes:
+        manifest: {kind: Service, metadata: {name: web, namespace: other}, spec: {ports: [{port: 80}]}}
+        kubeconfig: kubeconfig
+        context: lab
+      rate: max
+";
+    lab.file("rig.yaml", text);
+    let mut command = rig(&lab, &cluster, &["rig", "rig.yaml", "--results", "results"]);
+    let ended = Process::start(command.env("KUBECONFIG", "/no/such")).finish(LONG);
+    let manifest = open(&lab, &lab.results());
+    assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
+    let services = "/api/v1/namespaces/other/services";
+    let asked: Vec<String> = cluster.asked().into_iter().map(|one| one.what).collect();
+    assert_eq!(
+        asked,
+        [format!("POST {services}"), format!("DELETE {services}/web")]
+    );
+    assert!(cluster.asked()[0].body.contains("\"port\":80"));
+}
+
+#[test]
+fn what_a_cluster_refuses_is_told_in_its_own_words() {
+    let lab = Lab::new();
+    let cluster = Cluster::default();
+    lab.file("lading.yaml", LADING);
+    cluster.script(
+        "POST",
+        403,
+        "pods is forbidden: User \"a\" cannot create pods",
+        u32::MAX,
+    );
+    let ended = Process::start(&mut rig(&lab, &cluster, &words("lading.yaml", "60s"))).finish(LONG);
+    assert_code(&ended, 4);
+    let told = format!("{}{}", ended.stdout, ended.stderr);
+    assert_holds(
+        &told,
+        &[
+            "pods is forbidden: User \"a\" cannot create pods",
+            "ask for the right",
+        ],
+    );
+}
+
+#[test]
+fn without_a_cluster_nothing_runs_and_it_is_said_what_to_do() {
+    let lab = Lab::new();
+    lab.file("lading.yaml", LADING);
+    let run = |kubeconfig: Option<&str>| {
+        let mut command = lab.stillwell(&words("lading.yaml", "60s"));
+        command
+            .env_remove("KUBERNETES_SERVICE_HOST")
+            .env("HOME", "/no/home");
+        match kubeconfig {
+            Some(path) => command.env("KUBECONFIG", path),
+            None => command.env_remove("KUBECONFIG"),
+        };
+        let ended = Process::start(&mut command).finish(LONG);
+        assert_code(&ended, 3);
+        format!("{}{}", ended.stdout, ended.stderr)
+    };
+    assert_holds(&run(None), &["no cluster is configured", "KUBECONFIG"]);
+    assert_holds(&run(Some("/no/kubeconfig")), &["read /no/kubeconfig"]);
+    let file = lab.file("broken", "current-context: a\ncontexts: [{name: b}]\n");
+    let told = run(Some(&file.to_string_lossy()));
+    assert_holds(&told, &["there is no context `a`", "which has `b`"]);
+    lab.file(
+        "lading.yaml",
+        "generator: [kubernetes: {manifest: {pod: 'kind: Job'}}]\n",
+    );
+    let checked = lab.call(&["check", "lading.yaml"]);
+    assert_code(&checked, 2);
+    assert_holds(
+        &checked.stderr,
+        &["this manifest is a `Job` and not a `Pod`"],
+    );
+}

@@ -1,0 +1,82 @@
+//! Loads over HTTP/3 against `stillwell serve`, which checks nothing that Nighthawk's
+//! client would not.
+
+use super::*;
+
+/// `stillwell serve` over HTTP/3, its URL, and a transport socket that trusts it.
+fn serving(folder: &TempDir) -> (Process, String, String) {
+    let ca = folder.path().join("ca.pem").display().to_string();
+    let mut command = Command::new(STILLWELL);
+    command.args(["serve", "--address=127.0.0.1:0", "--protocol=http3"]);
+    command.args(["--tls=self-signed", &format!("--tls-certificate-out={ca}")]);
+    let process = Process::start(&mut command);
+    let mut url = None;
+    let is_up = wait_until(LONG, || {
+        let said = process.stderr();
+        let rest = said.split_once("https://").map(|(_, rest)| rest.to_owned());
+        let line = rest.filter(|rest| rest.contains('\n'));
+        url = line.and_then(|rest| rest.lines().next().map(|at| format!("https://{at}")));
+        url.is_some()
+    });
+    assert!(is_up, "{}", process.stderr());
+    let socket = format!(
+        "--transport-socket '{{name:\"envoy.transport_sockets.quic\",typed_config:{{\"@type\":\
+         \"type.googleapis.com/envoy.extensions.transport_sockets.quic.v3.QuicUpstreamTransport\",\
+         upstream_tls_context:{{common_tls_context:{{validation_context:{{trusted_ca:\
+         {{filename:\"{ca}\"}}}}}}}}}}}}'"
+    );
+    (process, url.unwrap(), socket)
+}
+
+const FEW: &str = "--protocol http3 --rps 100 --duration 100 --max-active-requests 1 \
+                   --termination-predicate benchmark.http_2xx:24";
+
+/// Telling test 10 of Nighthawk's.
+#[test]
+fn a_load_over_http3_counts_as_over_any_other() {
+    for (words, workers) in [
+        ("", 1),
+        ("--request-header Host:localhost", 1),
+        (
+            "--upstream-bind-config {source_address:{address:\"127.0.0.1\",port_value:0}}",
+            1,
+        ),
+        (
+            "--http3-protocol-options {quic_protocol_options:{max_concurrent_streams:2}}",
+            1,
+        ),
+        ("--concurrency 2 --open-loop --request-body-size 100000", 2),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (server, url, socket) = serving(&folder);
+        let found = measure(&format!("{FEW} {words} {socket} {url}"));
+        for (name, value) in [
+            ("benchmark.http_2xx", 25 * workers),
+            ("upstream_cx_http3_total", workers),
+            ("upstream_cx_total", workers),
+            ("ssl.handshake", workers),
+            ("ssl.versions.TLSv1.3", workers),
+        ] {
+            assert_eq!(found.counter(name), value, "{words}: {name}");
+        }
+        let id = "benchmark_http_client.request_to_response";
+        assert_eq!(found.samples(id), 25 * workers, "{words}");
+        assert_eq!(found.output["options"]["protocol"]["value"], "HTTP3");
+        server.signal("TERM");
+        let ended = server.finish(LONG);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        assert!(count(&ended.stdout, "requests") >= 25 * workers);
+    }
+}
+
+#[test]
+fn over_http3_a_certificate_is_always_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, url, _) = serving(&folder);
+    let ended = client(&format!("{FEW} --output-format json {url}"));
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    let found = Found::read(&ended);
+    assert_eq!(found.counter("benchmark.http_2xx"), 0);
+    assert!(found.counter("benchmark.pool_connection_failure") > 0);
+    drop(server);
+}

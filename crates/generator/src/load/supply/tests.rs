@@ -1,0 +1,174 @@
+use proptest::prelude::*;
+use stillwell_metric::LoadShard;
+use stillwell_plan::{
+    BodyPlan, ClientTlsPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadProtocol,
+    Reuse, TelemetryPlan, UntilPlan,
+};
+use stillwell_units::{Nanos, Seed};
+
+use super::*;
+
+fn request(body_bytes: usize) -> RequestPlan {
+    RequestPlan {
+        method: "PUT".to_owned(),
+        path: format!("/{body_bytes}"),
+        authority: "a".to_owned(),
+        headers: Vec::new(),
+        body: BodyPlan::Bytes(vec![b'a'; body_bytes]),
+    }
+}
+
+fn plan() -> Arc<LoadPlan> {
+    Arc::new(LoadPlan {
+        endpoints: vec![EndpointPlan {
+            address: "127.0.0.1:1".to_owned(),
+            tls_host: None,
+            weight: 1,
+            requests: vec![request(0)],
+        }],
+        pace: LoadPace::Closed,
+        connecting: ConnectingPlan {
+            connections: 1,
+            protocol: LoadProtocol::Http1,
+            streams: 1,
+            prefetch: false,
+            over: Nanos::ZERO,
+            reuse: Reuse::Mru,
+            requests_max: None,
+            timeout: Nanos::SECOND,
+            source: None,
+        },
+        tunnel: None,
+        tls: ClientTlsPlan::default(),
+        workers: 1,
+        until: UntilPlan::default(),
+        warmup: Nanos::ZERO,
+        first_request: false,
+        latency_header: None,
+        timeout: Nanos::SECOND,
+        grace: Nanos::SECOND,
+        idle: IdleStrategy::Sleep,
+        telemetry: TelemetryPlan::default(),
+        seed: Seed::from_number(1),
+    })
+}
+
+/// A feed and its other end.
+fn pair(waiting_max: usize) -> (Feed, Supply) {
+    let (shard, _) = LoadShard::pair();
+    let (feed, queue) = Feed::new(&plan(), &Arc::new(shard), waiting_max);
+    (feed, Supply::new(queue))
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build();
+    runtime.unwrap().block_on(future)
+}
+
+/// Whether `future` waits, as far as it gets by itself.
+fn waits<T>(future: impl Future<Output = T>) -> bool {
+    let mut future = std::pin::pin!(future);
+    let mut context = std::task::Context::from_waker(Waker::noop());
+    future.as_mut().poll(&mut context).is_pending()
+}
+
+proptest! {
+    /// Whatever is taken, ends and is taken again: a number stands for what was taken
+    /// under it last.
+    #[test]
+    fn for_all_orders_a_number_is_of_one_request_until_that_ends(
+        steps in prop::collection::vec((any::<bool>(), 0_usize..8), 1..80),
+    ) {
+        let (feed, supply) = pair(100);
+        let mut under_way: Vec<(usize, usize)> = Vec::new();
+        let mut handed = 0;
+        for (takes, which) in steps {
+            if takes || under_way.is_empty() {
+                handed += 1;
+                block_on(feed.hand_over(&request(handed))).unwrap();
+                let number = supply.take().unwrap();
+                prop_assert!(under_way.iter().all(|(other, _)| *other != number));
+                under_way.push((number, handed));
+            } else {
+                let (number, _) = under_way.swap_remove(which % under_way.len());
+                supply.ended(number);
+            }
+            for (number, body_bytes) in &under_way {
+                let end = "a".repeat(*body_bytes);
+                let request = supply.request(*number);
+                let text = String::from_utf8_lossy(&request.bytes).into_owned();
+                let (head, body) = text.split_once("\r\n\r\n").unwrap();
+                let path = format!("PUT /{body_bytes} ");
+                prop_assert!(head.starts_with(&path) && body == end, "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn who_hands_out_faster_than_the_load_sends_waits() {
+    let (feed, supply) = pair(2);
+    for _ in 0..2 {
+        assert!(!waits(feed.hand_over(&request(0))));
+    }
+    assert!(waits(feed.hand_over(&request(0))));
+    assert_eq!(feed.counts().requests.total(), 2);
+    assert_eq!(supply.take(), Some(0));
+    assert!(!waits(feed.hand_over(&request(0))));
+    // By bytes as well: of a queue with room for 63 MiB.
+    let (feed, supply) = pair(100);
+    for _ in 0..15 {
+        assert!(!waits(feed.hand_over(&request(4 << 20))));
+    }
+    assert!(waits(feed.hand_over(&request(4 << 20))));
+    supply.take();
+    assert!(!waits(feed.hand_over(&request(4 << 20))));
+}
+
+#[test]
+fn all_that_came_is_sent_before_the_end() {
+    let (feed, supply) = pair(2);
+    assert_eq!((supply.look(), supply.take()), (Stock::None, None));
+    block_on(feed.hand_over(&request(1))).unwrap();
+    drop(feed);
+    assert_eq!(supply.look(), Stock::Some);
+    assert_eq!(supply.take(), Some(0));
+    assert_eq!((supply.look(), supply.take()), (Stock::Over, None));
+    block_on(supply.ready());
+}
+
+#[test]
+fn a_worker_that_has_ended_keeps_nobody_waiting() {
+    let (feed, supply) = pair(1);
+    block_on(feed.hand_over(&request(1))).unwrap();
+    drop(supply);
+    let refused = block_on(feed.hand_over(&request(1)));
+    assert!(matches!(refused, Err(FeedError::Over)), "{refused:?}");
+    block_on(feed.closed());
+}
+
+#[test]
+fn what_cannot_be_sent_is_not_handed_over() {
+    let (feed, supply) = pair(1);
+    let broken = RequestPlan {
+        path: "/a b\r\n".to_owned(),
+        ..request(0)
+    };
+    let refused = block_on(feed.hand_over(&broken)).unwrap_err();
+    assert!(matches!(refused, FeedError::Request(_)), "{refused}");
+    assert_eq!(supply.look(), Stock::None);
+}
+
+/// Pacers of several endpoints wait for the same requests.
+#[test]
+fn one_request_wakes_all_who_wait() {
+    let (feed, supply) = pair(2);
+    block_on(async {
+        let (first, second, hand) = tokio::join!(supply.ready(), supply.ready(), async {
+            feed.hand_over(&request(1)).await
+        });
+        assert_eq!((first, second), ((), ()));
+        hand.unwrap();
+    });
+}

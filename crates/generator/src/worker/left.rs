@@ -1,0 +1,90 @@
+//! What others keep for a worker, and would go on to keep when it has ended.
+
+use std::collections::BTreeMap;
+
+use stillwell_scope::PartError;
+
+/// Each thing that is kept, by what it is called.
+#[derive(Debug, Default)]
+pub(super) struct Left(BTreeMap<String, Kept>);
+
+#[derive(Debug)]
+struct Kept {
+    remedy: String,
+    why: String,
+}
+
+/// Something that the worker could not take away again.
+#[derive(Debug, thiserror::Error)]
+#[error("left behind: {what}{}: {why}; remove it with `{remedy}`", and_more(*.more))]
+pub(super) struct LeftBehind {
+    what: String,
+    more: usize,
+    why: String,
+    remedy: String,
+}
+
+fn and_more(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    }
+}
+
+impl Left {
+    /// `what` is kept; the latest reason counts.
+    pub(super) fn keep(&mut self, what: &str, remedy: &str, why: &str) {
+        let (remedy, why) = (remedy.to_owned(), why.to_owned());
+        self.0.insert(what.to_owned(), Kept { remedy, why });
+    }
+
+    /// It is kept no longer.
+    pub(super) fn drop(&mut self, what: &str) {
+        self.0.remove(what);
+    }
+
+    /// What is to be said at the end of a worker, which ended by `failure` if by any.
+    pub(super) fn at_the_end(self, failure: Option<PartError>) -> Result<(), PartError> {
+        let more = self.0.len().saturating_sub(1);
+        let first = self.0.into_iter().next();
+        let left = first.map(|(what, kept)| LeftBehind {
+            what,
+            more,
+            why: kept.why,
+            remedy: kept.remedy,
+        });
+        match (failure, left) {
+            (None, None) => Ok(()),
+            (Some(failure), None) => Err(failure),
+            (None, Some(left)) => Err(left.into()),
+            (Some(failure), Some(left)) if failure.to_string() == left.why => Err(left.into()),
+            (Some(failure), Some(left)) => Err(format!("{failure}; {left}").into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_behind_is_told_beside_why_a_worker_failed() {
+        let told = |kept: &[&str], failure: Option<&str>| {
+            let mut left = Left::default();
+            left.keep("pod `z`", "kubectl delete pod z", "no time");
+            left.drop("pod `z`");
+            for name in kept {
+                left.keep(&format!("pod `{name}`"), &format!("rm {name}"), "no time");
+            }
+            let ended = left.at_the_end(failure.map(Into::into));
+            ended.err().map(|error| error.to_string())
+        };
+        assert_eq!(told(&[], None), None);
+        assert_eq!(told(&[], Some("why")).as_deref(), Some("why"));
+        let one = "left behind: pod `a`: no time; remove it with `rm a`";
+        assert_eq!(told(&["a"], None).as_deref(), Some(one));
+        assert_eq!(told(&["a"], Some("no time")).as_deref(), Some(one));
+        let two = "why; left behind: pod `a` and 1 more: no time; remove it with `rm a`";
+        assert_eq!(told(&["b", "a"], Some("why")).as_deref(), Some(two));
+    }
+}

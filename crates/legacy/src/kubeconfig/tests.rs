@@ -1,0 +1,199 @@
+use super::*;
+
+/// As `kind` and `kubeadm` write it.
+const ADMIN: &str = "apiVersion: v1
+kind: Config
+preferences: {}
+current-context: kind-lab
+clusters:
+- name: kind-lab
+  cluster:
+    server: https://127.0.0.1:40123
+    certificate-authority-data: Q0VSVElGSUNBVEU=
+contexts:
+- name: kind-lab
+  context: {cluster: kind-lab, user: kind-lab, namespace: lab}
+- name: other
+  context: {cluster: plain, user: ''}
+- name: nowhere
+  context: {cluster: gone, user: kind-lab}
+users:
+- name: kind-lab
+  user:
+    client-certificate-data: Q0VSVA==
+    client-key-data: S0VZ
+";
+
+/// Another file beside it.
+const MORE: &str = "current-context: never
+clusters:
+- name: plain
+  cluster: {server: 'http://127.0.0.1:8001', extensions: [{name: x}]}
+- name: kind-lab
+  cluster: {server: 'http://shadowed'}
+- name: files
+  cluster:
+    server: https://api.test/k8s/clusters/c-1
+    certificate-authority: ca.crt
+    tls-server-name: kubernetes
+- name: blind
+  cluster: {server: 'https://[::1]:6443', insecure-skip-tls-verify: true}
+contexts:
+- name: files
+  context: {cluster: files, user: files}
+- name: blind
+  context: {cluster: blind, user: bearer}
+users:
+- name: files
+  user: {client-certificate: /etc/a.crt, client-key: a.key, token: t, tokenFile: ../token}
+- name: bearer
+  user: {token: '12'}
+";
+
+fn both() -> Kubeconfig {
+    let texts = [
+        ("/a/.kube/config".into(), ADMIN.to_owned()),
+        ("/etc/more".into(), MORE.to_owned()),
+    ];
+    Kubeconfig::read(&texts).unwrap()
+}
+
+#[test]
+fn the_current_context_of_the_first_file_says_where_the_cluster_is() {
+    let access = both().access(None).unwrap();
+    assert_eq!(access.server, "https://127.0.0.1:40123");
+    let text = |text: &str| PemSource::Text(text.to_owned());
+    assert_eq!(access.authority, Some(text("CERTIFICATE")));
+    let identity = access.identity.clone().unwrap();
+    assert_eq!(
+        (identity.certificates, identity.key),
+        (text("CERT"), text("KEY"))
+    );
+    assert_eq!(access.token, Token::None);
+    assert_eq!(access.namespace.as_deref(), Some("lab"));
+    assert!(!access.is_unverified);
+    assert_eq!(
+        format!("{access:?}"),
+        "Access { server: \"https://127.0.0.1:40123\", .. }"
+    );
+}
+
+#[test]
+fn a_context_may_be_named_and_stand_in_another_file() {
+    let access = both().access(Some("other")).unwrap();
+    assert_eq!(access.server, "http://127.0.0.1:8001");
+    assert!(access.identity.is_none() && access.authority.is_none());
+    let access = both().access(Some("files")).unwrap();
+    assert_eq!(
+        access.authority,
+        Some(PemSource::File("/etc/ca.crt".into()))
+    );
+    let identity = access.identity.unwrap();
+    assert_eq!(identity.certificates, PemSource::File("/etc/a.crt".into()));
+    assert_eq!(identity.key, PemSource::File("/etc/a.key".into()));
+    assert_eq!(access.token, Token::File("/etc/../token".into()));
+    assert_eq!(access.server_name.as_deref(), Some("kubernetes"));
+    let access = both().access(Some("blind")).unwrap();
+    assert!(access.is_unverified);
+    assert_eq!(access.token, Token::Text("12".to_owned()));
+    assert_eq!(format!("{:?}", access.token), "Text(…)");
+}
+
+#[test]
+fn what_is_not_there_is_named_with_what_is() {
+    for (context, told) in [
+        (
+            "missing",
+            "there is no context `missing` in /a/.kube/config, which has `kind-lab`, `other`, `nowhere`, \
+             `files`, `blind`",
+        ),
+        (
+            "nowhere",
+            "there is no cluster `gone` in /a/.kube/config, which has `kind-lab`, `plain`, `kind-lab`, \
+             `files`, `blind`",
+        ),
+    ] {
+        assert_eq!(both().access(Some(context)).unwrap_err().to_string(), told);
+    }
+    let empty = Kubeconfig::read(&[("k".into(), String::new())]).unwrap();
+    let error = empty.access(None).unwrap_err().to_string();
+    assert!(
+        error.starts_with("k has no current context") && error.ends_with("of none"),
+        "{error}"
+    );
+}
+
+/// A kubeconfig with this cluster and this user.
+fn with(cluster: &str, user: &str) -> Result<Access, KubeconfigError> {
+    let text = format!(
+        "current-context: c\nclusters: [{{name: c, cluster: {cluster}}}]\nusers: [{{name: c, user: {user}}}]\n\
+         contexts: [{{name: c, context: {{cluster: c, user: c}}}}]\n"
+    );
+    Kubeconfig::read(&[("k".into(), text)])?.access(None)
+}
+
+const SERVER: &str = "{server: 'https://a'}";
+
+#[test]
+fn what_is_not_followed_is_refused_by_name_with_what_to_do() {
+    for key in ["exec", "auth-provider", "username", "password"] {
+        let error = with(SERVER, &format!("{{{key}: {{command: aws}}}}")).unwrap_err();
+        let told = error.to_string();
+        assert!(
+            told.contains(&format!("the user `c` in k has `{key}`")),
+            "{told}"
+        );
+        assert!(told.contains("kubectl create token"), "{told}");
+    }
+    let error = with(SERVER, "{as: somebody}").unwrap_err().to_string();
+    assert!(error.contains("`as`"), "{error}");
+    let error = with("{server: 'https://a', proxy-url: 'http://b'}", "{}").unwrap_err();
+    assert!(error.to_string().contains("`proxy-url`"), "{error}");
+    assert!(with(SERVER, "{exec: ~}").is_ok());
+}
+
+#[test]
+fn mistakes_are_told_without_what_stands_around_them() {
+    for (cluster, user, told) in [
+        ("{}", "{}", "the cluster `c` in k has no `server`"),
+        ("~", "{}", "the cluster `c` in k has no `server`"),
+        (
+            "{server: [a]}",
+            "{}",
+            "`server` of the cluster `c` in k is not a text",
+        ),
+        (
+            SERVER,
+            "{client-key-data: S0VZ}",
+            "the user `c` in k has no `client-certificate`",
+        ),
+        (
+            SERVER,
+            "{client-certificate: a}",
+            "the user `c` in k has no `client-key`",
+        ),
+        (
+            SERVER,
+            "{client-certificate-data: '%', client-key: a}",
+            "`client-certificate-data` of the user `c` in k is not PEM in base 64",
+        ),
+        (
+            "{server: a, insecure-skip-tls-verify: perhaps}",
+            "{}",
+            "`insecure-skip-tls-verify` of the cluster `c` in k is not `true` or `false`",
+        ),
+    ] {
+        assert_eq!(with(cluster, user).unwrap_err().to_string(), told);
+    }
+    for text in [
+        "- a",
+        "token: secret: x",
+        "token: secret\ntoken: secret",
+        "secret",
+    ] {
+        let error = Kubeconfig::read(&[("k".into(), text.to_owned())]).unwrap_err();
+        let told = error.to_string();
+        assert!(told.starts_with("k is no kubeconfig: "), "{told}");
+        assert!(!told.contains("secret"), "{told}");
+    }
+}

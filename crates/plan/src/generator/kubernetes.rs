@@ -1,0 +1,113 @@
+//! Objects that a Kubernetes cluster keeps.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use stillwell_units::Nanos;
+
+/// Objects of one manifest that come and go in a cluster.
+///
+/// How the cluster is reached is not part of it: a plan is written into every capture, and
+/// what a kubeconfig holds is nobody's business there.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct KubernetesPlan {
+    /// What they are.
+    pub kind: KubernetesKind,
+    /// What they are called, with a number behind it where there are several.
+    pub name: String,
+    /// Where they belong; where the kubeconfig says if none. Always none for what belongs
+    /// to the whole cluster.
+    pub namespace: Option<String>,
+    /// The manifest: a map, in which kind and version of the API need not stand.
+    pub manifest: Value,
+    /// After this long an object goes and another one comes; never if none.
+    pub lifetime: Option<Nanos>,
+    /// Objects at a time; at least one.
+    pub count: u32,
+    /// The file that says where the cluster is; found as `kubectl` finds it if none.
+    pub kubeconfig: Option<PathBuf>,
+    /// Which context of that file counts; its current one if none.
+    pub context: Option<String>,
+}
+
+/// What an object of a cluster can be.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KubernetesKind {
+    /// A machine of the cluster.
+    Node,
+    /// A name space.
+    Namespace,
+    /// Containers that run together.
+    Pod,
+    /// Pods that are kept up.
+    Deployment,
+    /// A name for pods in the network.
+    Service,
+}
+
+impl KubernetesKind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Node,
+        Self::Namespace,
+        Self::Pod,
+        Self::Deployment,
+        Self::Service,
+    ];
+
+    /// The word in manifests, as `Pod`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Node => "Node",
+            Self::Namespace => "Namespace",
+            Self::Pod => "Pod",
+            Self::Deployment => "Deployment",
+            Self::Service => "Service",
+        }
+    }
+
+    /// The word in sentences and on the command line of `kubectl`, as `pod`.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Node => "node",
+            Self::Namespace => "namespace",
+            Self::Pod => "pod",
+            Self::Deployment => "deployment",
+            Self::Service => "service",
+        }
+    }
+
+    /// The word in paths of the API, as `pods`.
+    #[must_use]
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::Node => "nodes",
+            Self::Namespace => "namespaces",
+            Self::Pod => "pods",
+            Self::Deployment => "deployments",
+            Self::Service => "services",
+        }
+    }
+
+    /// Group and version of its API, as manifests have them.
+    #[must_use]
+    pub const fn api_version(self) -> &'static str {
+        match self {
+            Self::Deployment => "apps/v1",
+            Self::Node | Self::Namespace | Self::Pod | Self::Service => "v1",
+        }
+    }
+
+    /// Whether it belongs to a namespace, and not to the whole cluster.
+    #[must_use]
+    pub const fn is_namespaced(self) -> bool {
+        match self {
+            Self::Pod | Self::Deployment | Self::Service => true,
+            Self::Node | Self::Namespace => false,
+        }
+    }
+}
