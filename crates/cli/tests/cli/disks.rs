@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use stillwell_capture::{Capture, Manifest, RunOutcome};
 use stillwell_metric::Value;
@@ -30,7 +31,12 @@ fn assert_completed(lab: &Lab, ended: &Finished) -> Manifest {
     manifest
 }
 
-pub(crate) fn may_mount(test: &str) -> bool {
+/// Whoever mounts takes away all that killed runs of anybody left: that one is killed
+/// while nobody else does.
+static MOUNTS: RwLock<()> = RwLock::new(());
+
+/// To be kept while anything may be mounted; `None` where nothing may be.
+pub(crate) fn may_mount(test: &str) -> Option<RwLockReadGuard<'static, ()>> {
     let is_root = fs::metadata("/proc/self").is_ok_and(|own| {
         use std::os::unix::fs::MetadataExt;
         own.uid() == 0
@@ -39,7 +45,8 @@ pub(crate) fn may_mount(test: &str) -> bool {
     if !may {
         println!("SKIPPED: {test}: needs root and /dev/fuse");
     }
-    may
+    // Where another test has failed, nothing is wrong with the lock.
+    may.then(|| MOUNTS.read().unwrap_or_else(PoisonError::into_inner))
 }
 
 fn mounts_below(folder: &Path) -> Vec<String> {
@@ -58,9 +65,9 @@ pub(crate) fn assert_nothing_mounted(lab: &Lab) {
 
 #[test]
 fn a_disk_counts_what_its_subject_makes_durable() {
-    if !may_mount("disk") {
+    let Some(_mounts) = may_mount("disk") else {
         return;
-    }
+    };
     let write = "dd if=/dev/zero of=disk/a bs=100k count=4 conv=fsync && \
                  dd if=/dev/zero of=disk/b bs=100k count=2; \
                  dd if=/dev/zero of=disk/c bs=1M count=3; \
@@ -89,9 +96,9 @@ fn a_disk_counts_what_its_subject_makes_durable() {
 
 #[test]
 fn a_disk_that_cannot_be_is_said_before_anything_is_run() {
-    if !may_mount("refused disk") {
+    let Some(_mounts) = may_mount("refused disk") else {
         return;
-    }
+    };
     let lab = Lab::new();
     let full = lab.file("full/already", "here");
     let disks = format!(
@@ -124,9 +131,9 @@ const RIG: [&str; 4] = ["rig", "rig.yaml", "--results", "results"];
 
 #[test]
 fn a_subject_follows_logs_and_what_it_missed_is_known() {
-    if !may_mount("logs") {
+    let Some(_mounts) = may_mount("logs") else {
         return;
-    }
+    };
     let lab = Lab::new();
     logs(&lab, "2s");
     let ended = lab.call(&RIG);
@@ -152,9 +159,9 @@ fn a_subject_follows_logs_and_what_it_missed_is_known() {
 
 #[test]
 fn a_run_that_is_ended_takes_its_logs_away() {
-    if !may_mount("interrupted logs") {
+    let Some(_mounts) = may_mount("interrupted logs") else {
         return;
-    }
+    };
     let lab = Lab::new();
     logs(&lab, "60s");
     let rig = Process::start(&mut lab.stillwell(&RIG));
@@ -168,9 +175,11 @@ fn a_run_that_is_ended_takes_its_logs_away() {
 
 #[test]
 fn logs_that_a_killed_run_left_are_taken_away_by_the_next() {
-    if !may_mount("killed logs") {
+    let Some(mounts) = may_mount("killed logs") else {
         return;
-    }
+    };
+    drop(mounts);
+    let _alone = MOUNTS.write().unwrap_or_else(PoisonError::into_inner);
     let lab = Lab::new();
     logs(&lab, "60s");
     let rig = Process::start(&mut lab.stillwell(&RIG));
@@ -189,9 +198,9 @@ fn logs_that_a_killed_run_left_are_taken_away_by_the_next() {
 
 #[test]
 fn whoever_holds_logs_open_is_named_and_holds_nothing_up() {
-    if !may_mount("held logs") {
+    let Some(_mounts) = may_mount("held logs") else {
         return;
-    }
+    };
     let lab = Lab::new();
     logs(&lab, "1s");
     let rig = Process::start(&mut lab.stillwell(&RIG));
@@ -210,9 +219,9 @@ fn whoever_holds_logs_open_is_named_and_holds_nothing_up() {
 
 #[test]
 fn ladings_logrotate_fs_counts_what_nobody_read() {
-    if !may_mount("logrotate_fs") {
+    let Some(_mounts) = may_mount("logrotate_fs") else {
         return;
-    }
+    };
     let lab = Lab::new();
     let seed: Vec<String> = (0..32).map(|number| number.to_string()).collect();
     let text = format!(

@@ -167,6 +167,8 @@ fn a_full_disk_takes_what_fits_and_room_comes_back() {
     drop(file);
     fs::write(at.join("c"), "").unwrap();
     fs::rename(at.join("c"), at.join("b")).unwrap();
+    // The kernel says a moment later that the last one who had it open has closed it.
+    wait_for(|| shard.used.total() == 0);
     fs::write(at.join("d"), vec![3; 100_000]).unwrap();
     served.disk.controls().set_limit(None);
     fs::write(at.join("e"), vec![3; 100_000]).unwrap();

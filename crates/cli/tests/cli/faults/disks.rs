@@ -17,9 +17,9 @@ fn buffered(lab: &Lab) -> Way {
 
 #[test]
 fn a_disk_that_is_full_for_a_while_holds_a_relay_up_and_loses_nothing() {
-    if !may_mount("full disk on the timeline") {
+    let Some(_mounts) = may_mount("full disk on the timeline") else {
         return;
-    }
+    };
     let lab = Lab::alone();
     let steps = "[{at: 300ms, disk: {path: \"{state}/disk\", do: full}}, \
                  {at: 1200ms, disk: {path: \"{state}/disk\", do: restore}}]";
@@ -44,9 +44,9 @@ fn a_disk_that_is_full_for_a_while_holds_a_relay_up_and_loses_nothing() {
 
 #[test]
 fn a_disk_that_is_slow_for_a_while_holds_a_relay_up_until_it_is_well_again() {
-    if !may_mount("slow disk on the timeline") {
+    let Some(_mounts) = may_mount("slow disk on the timeline") else {
         return;
-    }
+    };
     let lab = Lab::alone();
     // An hour, of which only the part before the next step is waited for.
     let steps = "[{at: 300ms, disk: {path: \"{state}/disk\", do: {fsync_delay: 1h}}}, \
