@@ -123,7 +123,7 @@ pub fn judge_subjects(plan: &SubjectsPlan, runs: &[RunSummary]) -> SubjectsVerdi
         .into_iter()
         .filter_map(|metric| row((metric, latencies), &columns, &runs, unequal.as_deref()))
         .collect();
-    let mut remarks = Vec::new();
+    let mut remarks = left_out(&columns, &runs, latencies);
     if plan.runs < limits::PAIRS_MIN {
         remarks.push(format!(
             "{} blocks are too few to call anybody better: at least {} are needed",
@@ -334,6 +334,34 @@ fn row(
         pairs,
         unranked,
     })
+}
+
+/// Of whom some runs, but not all, are left out of rows, and why: their numbers come from
+/// the rest.
+fn left_out(
+    columns: &[ColumnFound],
+    runs: &[Vec<&RunSummary>],
+    latencies: Latencies,
+) -> Vec<String> {
+    let of = |(column, runs): (&ColumnFound, &Vec<&RunSummary>)| {
+        let doubts = runs.iter().filter_map(|run| {
+            let mut metrics = SubjectsMetric::ALL.into_iter();
+            let doubt = metrics.find_map(|metric| run.doubt_about(&metric.goal(latencies)))?;
+            Some(doubt.to_string())
+        });
+        let doubts: Vec<String> = doubts.collect();
+        let is_some = (1..runs.len()).contains(&doubts.len());
+        let first = doubts
+            .first()
+            .filter(|_| is_some && column.invalid.is_none())?;
+        Some(format!(
+            "`{}`: {} of {} runs left out where that counts: {first}",
+            column.name,
+            doubts.len(),
+            runs.len()
+        ))
+    };
+    columns.iter().zip(runs).filter_map(of).collect()
 }
 
 /// For each column the first one that claims to keep the same.

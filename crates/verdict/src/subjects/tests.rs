@@ -293,6 +293,31 @@ fn subjects_that_keep_unlike_things_are_not_compared() {
     assert_eq!(places, [Place::None, Place::Winner, Place::Behind]);
 }
 
+/// Means then came from the rest, and nobody was told.
+#[test]
+fn doubted_runs_that_are_left_out_are_told() {
+    let (plan, mut runs) = two(4, 1.5, [100_000.0; 2]);
+    assert_eq!(judge_subjects(&plan, &runs).remarks, [""; 0]);
+    let stolen = |name, block| {
+        let story = Story::healthy().placed(name, block);
+        story
+            .with(catalogue::HOST_CPU_STEAL, Labels::none(), 0.2e9)
+            .summary()
+    };
+    runs[0] = stolen("a", 1);
+    let remarks = judge_subjects(&plan, &runs).remarks;
+    assert_eq!(remarks.len(), 1, "{remarks:?}");
+    assert!(
+        remarks[0].starts_with("`a`: 1 of 4 runs left out where that counts: the hypervisor"),
+        "{remarks:?}"
+    );
+    // Where none is left, each number says why.
+    for (at, block) in [(0, 1), (2, 2), (4, 3), (6, 4)] {
+        runs[at] = stolen("a", block);
+    }
+    assert_eq!(judge_subjects(&plan, &runs).remarks, [""; 0]);
+}
+
 #[test]
 fn a_subject_that_always_dies_is_invalid_and_the_others_stay() {
     let (mut plan, mut runs) = two(4, 1.5, [100_000.0; 2]);
