@@ -15,9 +15,7 @@ fn udp(address: String) -> stillwell_plan::GeneratorPlan {
     let mut plan = plan(TransportPlan::Udp { address, bind });
     plan.rate = RatePlan {
         unit: RateUnit::Blocks,
-        shape: RateShape::Constant {
-            per_second: 500.0,
-        },
+        shape: RateShape::Constant { per_second: 500.0 },
     };
     plan
 }
