@@ -148,10 +148,6 @@ impl FromStr for MethodName {
         // As reflection and some tools write it.
         let parts = own.rsplit_once('/').or_else(|| own.rsplit_once('.'));
         let (service, method) = parts.ok_or_else(wrong)?;
-        let is_name = |name: &str| {
-            let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-            !name.is_empty() && name.chars().all(is_part)
-        };
         if !is_name(service) || !is_name(method) {
             return Err(wrong());
         }
@@ -160,6 +156,13 @@ impl FromStr for MethodName {
             method: method.to_owned(),
         })
     }
+}
+
+/// Whether it is words with a dot between each two.
+fn is_name(name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.split('.')
+        .all(|word| !word.is_empty() && word.chars().all(is_part))
 }
 
 impl fmt::Display for MethodName {
@@ -226,7 +229,13 @@ impl Descriptors {
         let pool = pool.map_err(|error| DescriptorsError::Set {
             problem: error.to_string(),
         })?;
-        Ok(Self { pool })
+        let own = Self { pool };
+        // By another name nobody could ask for it.
+        if let Some(name) = own.methods().map(|method| method.name()).find(is_no_name) {
+            let problem = format!("a method is called `{name}`, which is no name");
+            return Err(DescriptorsError::Set { problem });
+        }
+        Ok(own)
     }
 
     /// The method of this name.
@@ -271,6 +280,10 @@ impl Descriptors {
                 .map(|descriptor| GrpcMethod { descriptor })
         })
     }
+}
+
+fn is_no_name(name: &MethodName) -> bool {
+    !is_name(&name.service) || !is_name(&name.method)
 }
 
 #[expect(

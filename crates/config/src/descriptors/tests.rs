@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use prost_reflect::prost_types::{MethodDescriptorProto, ServiceDescriptorProto};
 use stillwell_legacy::nighthawk::wire::Schema;
 
 use super::*;
@@ -35,7 +36,9 @@ fn methods_are_found_by_name_and_else_named() {
     ] {
         assert_eq!(method(name).unwrap_err().to_string(), says);
     }
-    for text in ["", "Method", "a.B/", "/M", "a b/c", "a/b/c"] {
+    for text in [
+        "", "Method", "a.B/", "/M", "a b/c", "a/b/c", "..S/M", "a.S/M.",
+    ] {
         assert!(text.parse::<MethodName>().is_err(), "{text}");
     }
 }
@@ -123,6 +126,38 @@ fn text_within_text_was_followed_until_the_stack_ended() {
     }
     let deep = "{\"a\":".repeat(100_000);
     assert!(method.messages_of_json(&deep).is_err());
+}
+
+#[test]
+fn methods_without_a_proper_name_were_there_and_were_not_found() {
+    let refused = [("..S", "M"), ("a.S", ""), ("a b.S", "M")];
+    for (service, method) in refused {
+        let (package, own) = service.rsplit_once('.').unwrap();
+        let file = FileDescriptorProto {
+            name: Some("a.proto".to_owned()),
+            package: Some(package.to_owned()),
+            message_type: vec![DescriptorProto {
+                name: Some("N".to_owned()),
+                ..DescriptorProto::default()
+            }],
+            service: vec![ServiceDescriptorProto {
+                name: Some(own.to_owned()),
+                method: vec![MethodDescriptorProto {
+                    name: Some(method.to_owned()),
+                    input_type: Some("N".to_owned()),
+                    output_type: Some("N".to_owned()),
+                    ..MethodDescriptorProto::default()
+                }],
+                ..ServiceDescriptorProto::default()
+            }],
+            ..FileDescriptorProto::default()
+        };
+        let said = Descriptors::of_set(&FileDescriptorSet { file: vec![file] }.encode_to_vec());
+        assert!(
+            matches!(said, Err(DescriptorsError::Set { .. })),
+            "{service}/{method}: {said:?}"
+        );
+    }
 }
 
 #[test]
