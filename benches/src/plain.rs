@@ -95,16 +95,18 @@ fn datagram_turn(
     let received = Arc::new(AtomicU64::new(0));
     let mut scope = Scope::new(&Token::new());
     let total = Arc::clone(&received);
-    scope.thread(on(RECEIVER_CPU), "sink", move |token| {
+    // Until nothing comes any more, not until it is told to end: the sender would find
+    // nobody there.
+    scope.thread(on(RECEIVER_CPU), "sink", move |_| {
         let mut buffer = vec![0; READ_BYTES];
-        while !token.is_cancelled() {
+        loop {
             match receive(&mut buffer) {
+                Ok(0) => return Ok(()),
                 Ok(count) => total.fetch_add(count as u64, Ordering::Relaxed),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error.into()),
             };
         }
-        Ok(())
     })?;
     let set = Arc::clone(set);
     scope.thread(on(SENDER_CPU), "gen", move |token| {
