@@ -54,6 +54,7 @@ pub fn run_lab(
     let started = clock::now();
     check_designs(plan)?;
     let results = Results::new(options.results.clone());
+    let lock = results.lock()?;
     let record = results.open(options.resume)?;
     if let Some(record) = &record {
         results.check_plan(record, plan)?;
@@ -75,7 +76,6 @@ pub fn run_lab(
             results.write_record(plan, &options.command, wall_millis, &prepared.binaries)?;
         }
     }
-    let lock = results.lock()?;
     let session = Session::new(
         plan,
         options,

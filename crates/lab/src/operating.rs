@@ -94,8 +94,7 @@ impl Reading {
 ///
 /// * Where the subject used 85 % of its CPUs or more it was the limit: the rate
 ///   is `share` of what was reached.
-/// * Where something else was, the rate is the same share all the same, and
-///   lower still where the subject spread over more than its CPUs: a rig close
+/// * Where something else was, the rate is the same share all the same: a rig close
 ///   to a limit of its own is late, and its runs are invalid.
 /// * If the subject then used less CPU than any verdict on CPU needs (a quarter
 ///   of a core and a margin), the rate goes up to where it does, but not above
@@ -147,11 +146,10 @@ fn factor(share: f64, reading: &Reading) -> (f64, String) {
             format!("where the subject, busy for {percent:.0} % of its CPUs, was the limit");
         return (share, reason);
     }
-    let conservative = share.min(share / core_share);
     let used = reading.subject_cpu_share.unwrap_or(core_share);
     let least = LIGHT_LOAD_SHARE * LIGHT_LOAD_MARGIN;
-    if used > 0.0 && used * conservative < least {
-        let raised = (least / used).min(OTHER_LIMIT_SHARE).max(conservative);
+    if used > 0.0 && used * share < least {
+        let raised = (least / used).min(OTHER_LIMIT_SHARE).max(share);
         let reason = format!(
             "where the subject was busy for {percent:.0} % of its CPUs and something else was the limit; \
              a lower rate would leave the subject too idle to judge its CPU time"
@@ -161,7 +159,7 @@ fn factor(share: f64, reading: &Reading) -> (f64, String) {
     let reason = format!(
         "where the subject was busy for {percent:.0} % of its CPUs and something else was the limit"
     );
-    (conservative, reason)
+    (share, reason)
 }
 
 /// What a probe of `experiment` looks like.

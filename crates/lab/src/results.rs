@@ -20,6 +20,20 @@ use crate::{BinaryIdentity, LabError};
 
 pub(crate) use self::pairs::PairLeft;
 
+/// A results folder that is this process's alone.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _folder: File,
+    path: PathBuf,
+}
+
+impl Drop for Lock {
+    /// What nothing came to leaves no folder behind: only an empty one goes.
+    fn drop(&mut self) {
+        fs::remove_dir(&self.path).unwrap_or_default();
+    }
+}
+
 /// Names the shape of [`LabRecord`]; keys are added within a version and never
 /// removed.
 pub const LAB_SCHEMA: &str = "stillwell/lab/v1";
@@ -160,16 +174,24 @@ impl Results {
         }
     }
 
-    /// Keeps other processes away for as long as the file lives.
-    pub(crate) fn lock(&self) -> Result<File, LabError> {
-        let path = self.lab();
+    /// Makes the folder where it is not there, and keeps other processes away from it for
+    /// as long as the lock lives. What is locked is the folder: files in it are replaced.
+    pub(crate) fn lock(&self) -> Result<Lock, LabError> {
+        let path = &self.root;
+        fs::create_dir_all(path).map_err(|source| LabError::Write {
+            path: path.clone(),
+            source,
+        })?;
         let failed = |source| LabError::Read {
             path: path.clone(),
             source,
         };
-        let file = File::open(&path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => Ok(file),
+        let folder = File::open(path).map_err(failed)?;
+        match folder.try_lock() {
+            Ok(()) => Ok(Lock {
+                _folder: folder,
+                path: path.clone(),
+            }),
             Err(TryLockError::WouldBlock) => Err(LabError::InUse {
                 results: self.root.clone(),
             }),

@@ -87,6 +87,7 @@ pub fn run_subjects(
 ) -> Result<SubjectsOutcome, LabError> {
     let started = clock::now();
     let results = Results::new(options.results.clone());
+    let lock = results.lock()?;
     let identities = identity::identities(plans, options, interrupt)?;
     begin(plans, options, &results, &identities)?;
     let mut course = Course {
@@ -117,6 +118,7 @@ pub fn run_subjects(
         // Only if it is empty: what could not be removed has been told.
         drop(std::fs::remove_dir(&options.state_root));
     }
+    drop(lock);
     all.resize(plans.len(), Vec::new());
     Ok(SubjectsOutcome {
         runs: all,

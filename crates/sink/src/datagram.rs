@@ -25,6 +25,9 @@ use drops::Drops;
 /// Between tries where the kernel has no memory.
 const PAUSE: Duration = Duration::from_millis(10);
 
+/// So many datagrams that wait already are taken before anything else is looked at.
+const AT_ONCE_MAX: usize = 32;
+
 /// A datagram socket that its runtime watches.
 #[derive(Debug)]
 enum Socket {
@@ -81,12 +84,22 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
             }
             continue;
         }
+        let mut take = |bytes: &[u8]| {
+            count(bytes, &mut events, &worker.shard);
+            stamps.whole(bytes);
+        };
         let poll = |context: &mut Context<'_>| {
-            let take = |bytes: &[u8]| {
-                count(bytes, &mut events, &worker.shard);
-                stamps.whole(bytes);
-            };
-            worker.poll_datagram(|read| socket.poll_receive(context, read), take)
+            for taken in 0..AT_ONCE_MAX {
+                let polled =
+                    worker.poll_datagram(|read| socket.poll_receive(context, read), &mut take);
+                match polled {
+                    Poll::Ready(Ok(())) => {}
+                    Poll::Pending if taken > 0 => break,
+                    // What was taken before an error is counted already.
+                    other => return other,
+                }
+            }
+            Poll::Ready(Ok(()))
         };
         // All arms are cancel-safe: a datagram that was taken was counted.
         let received = select! {

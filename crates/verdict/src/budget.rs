@@ -1,6 +1,6 @@
 //! One error budget over all experiments of a lab.
 
-use stillwell_stats::Level;
+use stillwell_stats::{Level, Looks};
 
 use crate::experiment_verdict::ExperimentVerdict;
 use crate::goal_verdict::GoalVerdict;
@@ -123,11 +123,9 @@ fn unprotected(verdicts: &[ExperimentVerdict]) -> Vec<Unprotected> {
     for (experiment, verdict) in verdicts.iter().enumerate() {
         for (goal, own) in verdict.goals.iter().enumerate() {
             // A change that waits for its confirmation is not protected by it.
-            let waits = own
-                .confirmation
-                .as_ref()
-                .is_some_and(|own| own.confirmed.is_none());
-            let is_protected = verdict.confirm && !waits;
+            let confirmed = own.confirmation.as_ref().and_then(|own| own.confirmed);
+            let is_protected =
+                verdict.confirm && (!own.verdict.is_flag() || confirmed == Some(true));
             if own.primary && !verdict.erratic && !is_protected {
                 family.push(Unprotected {
                     experiment,
@@ -149,7 +147,9 @@ fn survive(family: &mut [Unprotected], verdicts: &[ExperimentVerdict]) {
         goal.t_statistic.is_some_and(|t| {
             t.is_infinite() || {
                 let looks = LookPlan::at(verdict.stopping, level);
-                let critical = looks.critical(goal.pairs);
+                // What ended before its first look was judged once, by what there was.
+                let once = || Looks::fixed(goal.pairs, level).critical(goal.pairs);
+                let critical = looks.critical(goal.pairs).or_else(once);
                 critical.is_some_and(|critical| t.abs() > critical)
             }
         })
@@ -162,7 +162,7 @@ fn survive(family: &mut [Unprotected], verdicts: &[ExperimentVerdict]) {
         let mut any = false;
         for own in family.iter_mut().filter(|own| !own.survives) {
             let goal = &verdicts[own.experiment].goals[own.goal];
-            let is_flagged = matches!(goal.verdict, Verdict::Regressed | Verdict::Improved);
+            let is_flagged = goal.verdict.is_flag();
             // A loss of everything has no t, and needs none.
             let is_lost = is_flagged && goal.t_statistic.is_none();
             if is_lost || (is_flagged && excludes_zero(own, level)) {

@@ -26,7 +26,8 @@ pub enum ErraticSign {
         lower: u32,
         /// Runs in the upper group.
         upper: u32,
-        /// By how much the groups' means differ, as a share of the lower one.
+        /// By how much the groups' means differ: as a share of the lower one, or in the
+        /// goal's own unit where its changes are differences.
         apart: f64,
     },
 }

@@ -7,7 +7,7 @@ mod confirm;
 pub(crate) mod looks;
 mod pairs;
 mod ranking;
-mod table;
+pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 
@@ -16,7 +16,7 @@ use stillwell_plan::{ExperimentPlan, GoalPlan};
 use stillwell_units::Nanos;
 
 use self::compare::{Course, Question, Searched, search};
-use self::confirm::{ConfirmCourse, confirm};
+use self::confirm::{ConfirmCourse, cannot_confirm, confirm};
 use self::looks::LookPlan;
 use self::table::RunTable;
 use crate::experiment_verdict::{CheckVerdict, ExperimentVerdict};
@@ -114,7 +114,12 @@ fn next_step(plan: &ExperimentPlan, goals: &mut [Searched<'_>], table: &RunTable
     let mut reasons = Vec::new();
     for searched in &mut primaries {
         match (searched.course, plan.confirm) {
-            (Course::Settled(reason), _) => reasons.push(reason),
+            (Course::Settled(reason), is_confirmed) => {
+                if is_confirmed {
+                    cannot_confirm(searched);
+                }
+                reasons.push(reason);
+            }
             (Course::Found, true) => {
                 let comparison = searched.goal.comparison.clone();
                 match confirm(searched, goal, [&baseline.name, &comparison], table) {

@@ -78,6 +78,11 @@ impl Verdict {
         }
     }
 
+    /// Whether it is one that has to hold on fresh pairs.
+    pub(crate) const fn is_flag(self) -> bool {
+        matches!(self, Self::Regressed | Self::Improved)
+    }
+
     /// Of two comparisons' verdicts the one that matters more to a reader.
     #[must_use]
     pub fn graver(self, other: Self) -> Self {

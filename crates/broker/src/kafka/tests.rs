@@ -108,6 +108,18 @@ proptest! {
         if let Ok(Some((answer, used))) = read(&body) {
             prop_assert_eq!(answer.body.len() + 8, used);
         }
+        // With its length before it and more behind it, it is an answer once it has a
+        // number.
+        let mut framed = i32::try_from(body.len()).unwrap().to_be_bytes().to_vec();
+        framed.extend_from_slice(&body);
+        framed.extend_from_slice(b"more");
+        match read(&framed) {
+            Ok(Some((answer, used))) => {
+                prop_assert_eq!(answer.body, &body[4..]);
+                prop_assert_eq!(used, 4 + body.len());
+            }
+            other => prop_assert!(body.len() < 4, "{other:?}"),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use super::generator::{self, GeneratorSpec};
 use super::subject::{self, STOP_DEFAULT, SubjectSpec};
 use super::{
     Door, PROBE_DEFAULT, check, contender, course, design, disk, goal, network, observe,
-    operating_point, phases, placement, sink, stopping, timeline, variant,
+    operating_point, phases, placement, sink, stamp, stopping, timeline, variant,
 };
 use crate::matrix;
 use crate::schema::{Element, Shape, optional, required};
@@ -405,6 +405,7 @@ fn read_goals(door: &Door<'_>, map: &MapReader<'_, '_>) -> Vec<GoalPlan> {
         sinks: !sinks.is_empty(),
         answers: !generators.iter().all(is_silent),
         stamps: generators.iter().any(|item| item.entry("stamps").is_some()),
+        numbers: generators.iter().any(stamp::has_numbers),
         scrapes: !pages.is_empty(),
     };
     let Some(node) = map.take("goals") else {

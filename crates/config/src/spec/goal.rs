@@ -236,6 +236,8 @@ pub(super) struct Workload {
     pub(super) answers: bool,
     /// Generators whose events are stamped.
     pub(super) stamps: bool,
+    /// Generators whose stamps have numbers: a time before an event has none.
+    pub(super) numbers: bool,
     /// Pages of the subject's own metrics.
     pub(super) scrapes: bool,
 }
@@ -280,6 +282,9 @@ fn missing(metric: &GoalMetric, workload: Workload) -> Option<&'static str> {
         GoalMetric::Doubled | GoalMetric::EventLatency(_) if !workload.stamps => {
             Some("no generator stamps its events: give one `stamps: all`")
         }
+        GoalMetric::Doubled if !workload.numbers => Some(
+            "times before events tell how long they took, not which they are: another `form` does",
+        ),
         GoalMetric::Latency(_) if !workload.answers => {
             Some("no generator waits for answers: only `http` does")
         }

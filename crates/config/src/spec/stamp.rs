@@ -91,6 +91,15 @@ pub(super) fn read_stamps(door: &Door<'_>, node: &Node) -> Option<StampPlan> {
     })
 }
 
+/// Whether the events of `generator` are stamped with numbers, as far as that is written
+/// there.
+pub(super) fn has_numbers(generator: &Node) -> bool {
+    let is_prefix =
+        |form: &Node| matches!(&form.value, Value::Scalar { text, .. } if text == PREFIX);
+    let stamps = generator.entry("stamps");
+    stamps.is_some_and(|stamps| !stamps.entry("form").is_some_and(is_prefix))
+}
+
 /// What a framing is called.
 pub(super) fn read_framing(door: &Door<'_>, node: &Node) -> Option<PrefixFraming> {
     let framings = PrefixFraming::ALL.map(|framing| (framing.name(), framing));

@@ -81,6 +81,24 @@ fn latency_needs_answers_and_loss_a_sink() {
 }
 
 #[test]
+fn what_arrived_twice_was_asked_of_times_before_events() {
+    let text = |stamps: &str| {
+        let text = LEAST.replace(
+            "payload: ascii",
+            &format!("payload: json, stamps: {stamps}"),
+        );
+        format!("{text}  sinks: [{{tcp: '127.0.0.1:2'}}]\ngoals: [doubled, event_latency_p99]\n")
+    };
+    for stamps in ["all", "{every: 2}", "{form: text}"] {
+        let goals = plan(&text(stamps)).goals;
+        assert_eq!(names(&goals), ["doubled", "event_latency_p99"], "{stamps}");
+    }
+    let times = said(&text("{form: prefix}"));
+    assert_eq!(times.matches("never be measured").count(), 1, "{times}");
+    assert!(times.contains("not which they are"), "{times}");
+}
+
+#[test]
 fn mistakes_in_goals_are_shown_all_at_once() {
     snapshot!(&format!(
         "{LEAST}{PAGE}goals:

@@ -269,7 +269,6 @@ impl<S: Session> Talk<'_, S> {
     ) -> Option<()> {
         let encoding = self.encode(set, slice, sending.rest(), encoded);
         let more = (slice.last - slice.first - 1) as u64;
-        self.worker.shard.requests.add(more);
         self.worker.state.borrow_mut().unsettled += more;
         if let Err(outcome) = encoding {
             self.give_up(Loss::failure(outcome));
@@ -331,6 +330,10 @@ impl<S: Session> Talk<'_, S> {
             && *first <= pieces
         {
             encoded.begun += 1;
+            // The first of a slice was counted when it was taken; what is not begun on
+            // this connection will be on another.
+            let is_more = encoded.begun > 1;
+            self.worker.shard.requests.add(u64::from(is_more));
             if self.is_answered {
                 self.in_flight.borrow_mut().push(*post);
             } else {

@@ -112,15 +112,24 @@ impl<'a> Commands<'a> {
         command
             .args(arguments)
             .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
         let output = self.runtime.block_on(async {
+            let child = command.spawn().ok()?;
+            let group = group_of(&child);
             // Both arms are cancel-safe: the program dies with its future.
-            tokio::select! {
+            let output = tokio::select! {
                 biased;
                 () = self.interrupt.token().cancelled() => None,
-                output = tokio::time::timeout(limit, command.output()) => output.ok()?.ok(),
+                output = tokio::time::timeout(limit, child.wait_with_output()) => output.ok(),
+            };
+            // What it has started would otherwise stay.
+            if let (None, Some(group)) = (&output, group) {
+                send(group, Signal::KILL).unwrap_or_default();
             }
+            output?.ok()
         })?;
         [&output.stdout, &output.stderr]
             .into_iter()
@@ -205,11 +214,7 @@ fn git<'b>(repository: &Path, arguments: impl IntoIterator<Item = &'b str>) -> C
 }
 
 async fn end_group(child: &mut Child) -> io::Result<()> {
-    let group = child
-        .id()
-        .and_then(|id| i32::try_from(id).ok())
-        .and_then(Pid::from_raw);
-    let Some(group) = group else {
+    let Some(group) = group_of(child) else {
         return Ok(());
     };
     send(group, Signal::TERM)?;
@@ -219,6 +224,12 @@ async fn end_group(child: &mut Child) -> io::Result<()> {
         child.wait().await?;
     }
     Ok(())
+}
+
+/// The group that it leads; `None` once it has ended.
+fn group_of(child: &Child) -> Option<Pid> {
+    let id = child.id().and_then(|id| i32::try_from(id).ok());
+    id.and_then(Pid::from_raw)
 }
 
 fn send(group: Pid, signal: Signal) -> io::Result<()> {

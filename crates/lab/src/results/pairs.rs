@@ -24,7 +24,8 @@ pub(crate) enum PairLeft {
 
 impl Results {
     /// The summaries of all runs of an experiment that there are, by stage, pair
-    /// and place of the variant.
+    /// and place of the variant. A run that was only cut off runs again, and says
+    /// nothing.
     ///
     /// # Errors
     /// [`LabError::Read`] for one that is there and not readable.
@@ -35,7 +36,8 @@ impl Results {
                 let folder = self.run_of(&experiment.name, stage, pair, &variant.name);
                 let path = summary_of(&folder);
                 if path.exists() {
-                    runs.push(read_json(&path)?);
+                    let run: RunSummary = read_json(&path)?;
+                    runs.extend(is_told(&run.outcome).then_some(run));
                 }
             }
         }

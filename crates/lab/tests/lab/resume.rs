@@ -156,10 +156,43 @@ fn results_are_never_overwritten_or_invented() {
         &mut Mock::new(dearer),
     );
     assert!(matches!(there, Err(LabError::AlreadyThere { .. })));
-    let held = fs::File::open(folder.path().join("results/lab.json")).unwrap();
+    let held = fs::File::open(folder.path().join("results")).unwrap();
     held.lock().unwrap();
     let in_use = run(&plan, &options(folder.path(), true), &mut Mock::new(dearer));
     assert!(matches!(in_use, Err(LabError::InUse { .. })));
+}
+
+#[test]
+fn two_labs_that_began_at_once_shared_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = six_pairs();
+    let own = || options(folder.path(), false);
+    // While the first one runs, another one begins in the same folder.
+    let mut others = Vec::new();
+    let mut mock = Mock::new(|run: &RunIdentity, interrupt: &Interrupt| {
+        if run.pair == 1 {
+            others.push(self::run(&plan, &own(), &mut Mock::new(dearer)).unwrap_err());
+        }
+        dearer(run, interrupt)
+    });
+    run(&plan, &own(), &mut mock).unwrap();
+    drop(mock);
+    assert_eq!(others.len(), 2);
+    for other in others {
+        assert!(matches!(other, LabError::InUse { .. }), "{other}");
+    }
+}
+
+#[test]
+fn a_lab_that_could_not_begin_leaves_no_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = run(
+        &six_pairs(),
+        &options(folder.path(), true),
+        &mut Mock::new(dearer),
+    );
+    assert!(matches!(refused, Err(LabError::NothingToResume { .. })));
+    assert!(!folder.path().join("results").exists());
 }
 
 /// What was written before there were stages, looks and confirmation.
@@ -203,16 +236,33 @@ fn results_of_an_older_version_are_read_and_gone_on_with() {
     }
     let record = results.record().unwrap();
     assert_eq!(record.plan, plan);
-    assert_eq!(
-        results
-            .summaries(&record.plan.experiments[0])
-            .unwrap()
-            .len(),
-        11
-    );
+    let told = results.summaries(&record.plan.experiments[0]).unwrap();
+    assert_eq!(told.len(), 11);
     let mut mock = Mock::new(dearer);
     let outcome = run(&plan, &options(true), &mut mock).unwrap();
     assert_eq!(outcome.verdicts[0].verdict, Verdict::Regressed);
+}
+
+/// A report counted it as a pair that had to be discarded.
+#[test]
+fn a_run_that_was_interrupted_spoke_for_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = six_pairs();
+    run(
+        &plan,
+        &options(folder.path(), false),
+        &mut Mock::new(dearer),
+    )
+    .unwrap();
+    let results = Results::new(folder.path().join("results"));
+    let told = || results.summaries(&plan.experiments[0]).unwrap().len();
+    let all = told();
+    let interrupted = RunOutcome::Interrupted { signal: 2 };
+    let path = results.run("one", 2, "comparison").join("summary.json");
+    rewrite(&path, |summary| {
+        summary["outcome"] = serde_json::to_value(&interrupted).unwrap()
+    });
+    assert_eq!(told(), all - 1);
 }
 
 /// Replaces a file of JSON by what `change` makes of it.

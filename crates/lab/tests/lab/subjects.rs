@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use stillwell_capture::{RunIdentity, RunOutcome};
-use stillwell_lab::{LabProgress, not_installed, run_subjects};
+use stillwell_lab::{LabError, LabProgress, not_installed, run_subjects};
 use stillwell_plan::{ContenderPlan, Phase, SubjectKind, SubjectsPlan};
 use stillwell_run::Interrupt;
 use stillwell_units::Seed;
@@ -77,4 +77,54 @@ fn a_program_that_is_started_by_another_one_is_looked_for_too() {
     let missing = not_installed(&plan, Path::new("/bin/sh"));
     let missing: Vec<&str> = missing.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(missing, ["a"]);
+}
+
+#[test]
+fn a_second_lab_of_subjects_took_the_runs_of_the_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let plans = [plan(2)];
+    let mut refused = Vec::new();
+    let mut mock = Mock::new(|_: &RunIdentity, _: &Interrupt| {
+        let mut ignore = |_: LabProgress<'_>| {};
+        let mut other = Mock::new(|_: &RunIdentity, _: &Interrupt| (RunOutcome::Completed, 1.0));
+        let options = options(folder.path(), true);
+        let other = run_subjects(&plans, &options, &mut other, &Interrupt::new(), &mut ignore);
+        refused.push(other.unwrap_err());
+        (RunOutcome::Completed, 1.0)
+    });
+    let mut ignore = |_: LabProgress<'_>| {};
+    let options = options(folder.path(), false);
+    run_subjects(&plans, &options, &mut mock, &Interrupt::new(), &mut ignore).unwrap();
+    assert_eq!(refused.len(), 4);
+    assert!(
+        refused
+            .iter()
+            .all(|own| matches!(own, LabError::InUse { .. })),
+        "{refused:?}"
+    );
+}
+
+/// A process that was started to say its version, and has started another.
+#[test]
+fn what_told_no_version_left_its_children_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let number = folder.path().join("number");
+    let mut plan = plan(1);
+    let script = format!("sleep 1000 & echo $! > {}; wait", number.display());
+    plan.contenders[0].version = Some(["sh", "-c", &script].map(str::to_owned).to_vec());
+    let mut mock = Mock::new(|_: &RunIdentity, _: &Interrupt| (RunOutcome::Completed, 1.0));
+    let mut ignore = |_: LabProgress<'_>| {};
+    let options = options(folder.path(), false);
+    run_subjects(&[plan], &options, &mut mock, &Interrupt::new(), &mut ignore).unwrap();
+    let child = std::fs::read_to_string(&number).unwrap();
+    let status = PathBuf::from(format!("/proc/{}/stat", child.trim()));
+    // Killed is what it is at once; gone once its new parent has looked.
+    let is_alive = |status: &Path| {
+        let stat = std::fs::read_to_string(status).unwrap_or_default();
+        !stat.is_empty() && !stat.contains(") Z ") && !stat.contains(") X ")
+    };
+    let at_most = std::time::Duration::from_secs(30);
+    assert!(stillwell_testkit::wait_until(at_most, || !is_alive(
+        &status
+    )));
 }

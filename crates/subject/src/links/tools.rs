@@ -1,12 +1,17 @@
 //! The programs that make and change links.
 
 use std::io::Write as _;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use stillwell_plan::LinkUses;
+use stillwell_scope::clock;
+use stillwell_units::Nanos;
 
 use super::LinkError;
+use crate::pause::readable_before;
 use crate::program;
 
 /// Where administrators' programs are that are not on everybody's path.
@@ -61,8 +66,20 @@ impl Tools {
     }
 }
 
+/// So long a program may take that says at once what it has to say.
+const PATIENCE: Nanos = Nanos::from_secs(10);
+
 /// Runs `program` in the calling thread's network, and gives what it says.
 pub(super) fn run(program: &Path, arguments: &[String], input: &[u8]) -> Result<String, LinkError> {
+    run_within(PATIENCE, program, arguments, input)
+}
+
+fn run_within(
+    patience: Nanos,
+    program: &Path,
+    arguments: &[String],
+    input: &[u8],
+) -> Result<String, LinkError> {
     let failed = |said: String| LinkError::Command {
         program: program.file_name().map_or_else(String::new, |name| {
             let arguments = arguments.join(" ");
@@ -81,13 +98,49 @@ pub(super) fn run(program: &Path, arguments: &[String], input: &[u8]) -> Result<
         // Its complaint says more than a pipe that it does not read.
         stdin.write_all(input).unwrap_or_default();
     }
+    let ended = pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
+    let ended = ended.map_err(|error| failed(error.to_string()));
+    let ended = ended.map(|descriptor| {
+        let until = clock::now() + patience;
+        readable_before(descriptor.as_fd(), until)
+    });
+    if !matches!(ended, Ok(true)) {
+        child.kill().unwrap_or_default();
+    }
     let output = child
         .wait_with_output()
         .map_err(|error| failed(error.to_string()))?;
+    if !ended? {
+        return Err(failed(format!("it had not ended after {patience}")));
+    }
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let said = said.lines().next().unwrap_or("it did not say why");
     Err(failed(said.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tried(patience: Nanos, script: &str) -> Result<String, LinkError> {
+        let arguments = ["-c".to_owned(), script.to_owned()];
+        run_within(patience, Path::new("/bin/sh"), &arguments, b"7")
+    }
+
+    #[test]
+    fn what_a_program_says_is_given_and_its_complaint_told() {
+        let patience = Nanos::from_secs(60);
+        assert_eq!(tried(patience, "read a; echo $a").unwrap(), "7\n");
+        let error = tried(patience, "echo no such link >&2; exit 1").unwrap_err();
+        assert!(error.to_string().contains("no such link"), "{error}");
+    }
+
+    #[test]
+    fn a_program_that_never_ended_was_waited_for_without_end() {
+        let error = tried(Nanos::from_millis(50), "exec sleep 1000").unwrap_err();
+        assert!(error.to_string().contains("had not ended"), "{error}");
+    }
 }

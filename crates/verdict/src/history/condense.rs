@@ -7,7 +7,8 @@ use stillwell_plan::{ExperimentPlan, GoalMetric, GoalPlan, Scale};
 use stillwell_stats::Sample;
 
 use super::{Measurement, Role};
-use crate::deltas::{Deltas, mean_on};
+use crate::deltas::mean_on;
+use crate::judge::table::pair_doubts;
 use crate::summary::RunSummary;
 
 /// What the runs of an experiment say of each metric about `comparison` against
@@ -37,7 +38,7 @@ pub fn condense(plan: &ExperimentPlan, runs: &[RunSummary], comparison: &str) ->
     goals
         .chain(others)
         .filter_map(|(goal, role)| {
-            let pairs = pairs_of(&goal.metric, runs, [&baseline.name, comparison]);
+            let pairs = pairs_of(plan, &goal.metric, runs, [&baseline.name, comparison]);
             measure(goal, role, &pairs)
         })
         .collect()
@@ -45,8 +46,13 @@ pub fn condense(plan: &ExperimentPlan, runs: &[RunSummary], comparison: &str) ->
 
 fn measure(goal: GoalPlan, role: Role, pairs: &[(f64, f64)]) -> Option<Measurement> {
     let scale = goal.metric.scale();
-    let deltas = Deltas::of(scale, pairs).ok()?;
-    let sample = Sample::try_new(deltas.values(), 1).ok()?;
+    // One pair is enough here, and all numbers are such that they have a ratio.
+    let delta = |(one, other): &(f64, f64)| match scale {
+        Scale::Ratio => (other / one).ln(),
+        Scale::Difference => other - one,
+    };
+    let deltas: Vec<f64> = pairs.iter().map(delta).collect();
+    let sample = Sample::try_new(&deltas, 1).ok()?;
     Some(Measurement {
         metric: goal.metric,
         direction: goal.direction,
@@ -61,8 +67,13 @@ fn measure(goal: GoalPlan, role: Role, pairs: &[(f64, f64)]) -> Option<Measureme
 }
 
 /// The (baseline, comparison) numbers of every pair that has both, in order.
-fn pairs_of(metric: &GoalMetric, runs: &[RunSummary], variants: [&str; 2]) -> Vec<(f64, f64)> {
-    let mut halves: BTreeMap<(RunStage, u32), [Option<f64>; 2]> = BTreeMap::new();
+fn pairs_of(
+    plan: &ExperimentPlan,
+    metric: &GoalMetric,
+    runs: &[RunSummary],
+    variants: [&str; 2],
+) -> Vec<(f64, f64)> {
+    let mut halves: BTreeMap<(RunStage, u32), [Option<&RunSummary>; 2]> = BTreeMap::new();
     for run in runs {
         let Some(identity) = &run.identity else {
             continue;
@@ -72,12 +83,16 @@ fn pairs_of(metric: &GoalMetric, runs: &[RunSummary], variants: [&str; 2]) -> Ve
         let (Some((side, _)), None) = (side, run.doubt_about(metric)) else {
             continue;
         };
-        let usable = |value: &f64| {
-            value.is_finite() && (metric.scale() == Scale::Difference || *value > 0.0)
-        };
         let pair = halves.entry((identity.stage, identity.pair)).or_default();
-        pair[side] = run.value(metric).filter(usable);
+        pair[side] = Some(run);
     }
-    let both = |half: [Option<f64>; 2]| Some((half[0]?, half[1]?));
+    let usable =
+        |value: &f64| value.is_finite() && (metric.scale() == Scale::Difference || *value > 0.0);
+    let value = |run: &RunSummary| run.value(metric).filter(usable);
+    let both = |half: [Option<&RunSummary>; 2]| {
+        let (one, other) = (half[0]?, half[1]?);
+        let is_alike = pair_doubts(plan.design, one, other).is_empty();
+        is_alike.then(|| Some((value(one)?, value(other)?)))?
+    };
     halves.into_values().filter_map(both).collect()
 }

@@ -292,6 +292,26 @@ fn runs_that_cannot_be_believed_take_their_pair_with_them() {
     assert!((found[0].comparison_mean - 110.0).abs() < 1e-9);
 }
 
+#[test]
+fn one_pair_was_no_pair() {
+    let plan = synthetic::plan("relay", goals());
+    let mut runs: Vec<_> = [("baseline", 100.0), ("comparison", 110.0)]
+        .into_iter()
+        .map(|(variant, cost)| {
+            synthetic::run("relay", (RunStage::Search, 1, variant), &[(CPU, cost)])
+        })
+        .collect();
+    let found = condense(&plan, &runs, "comparison");
+    assert_eq!((found[0].pairs, found[0].deviation), (1, None));
+    assert!((found[0].delta - 1.1_f64.ln()).abs() < 1e-12);
+    // Two runs under different circumstances are none.
+    for (run, governor) in runs.iter_mut().zip(["performance", "powersave"]) {
+        run.environment
+            .insert("governor".to_owned(), governor.to_owned());
+    }
+    assert!(condense(&plan, &runs, "comparison").is_empty());
+}
+
 proptest! {
     /// For all orders of the labs: the same trends.
     #[test]

@@ -1,7 +1,7 @@
 //! How the answer could be had better, and what shows that it cannot.
 
 use stillwell_capture::RunStage;
-use stillwell_plan::{DesignPlan, ExperimentPlan, GoalPlan, PAIRS_MIN, WarmupPlan};
+use stillwell_plan::{DesignPlan, ExperimentPlan, GoalPlan, PAIRS_MIN, Scale, WarmupPlan};
 use stillwell_stats::components::{RunBounds, VarianceComponents};
 use stillwell_stats::modes::gap_test;
 use stillwell_stats::{Level, Sample};
@@ -84,7 +84,11 @@ fn two_groups(goal: &GoalPlan, runs: &[&RunSummary]) -> Option<ErraticSign> {
     values.sort_unstable_by(f64::total_cmp);
     let (lowest, highest) = values.first().zip(values.last())?;
     // Groups nearer than the tolerance do not matter.
-    let matters = |low: f64, high: f64| high - low > goal.tolerance.share() * low.abs();
+    let apart = |low: f64, high: f64| match goal.metric.scale() {
+        Scale::Ratio => (high - low) / low.abs(),
+        Scale::Difference => high - low,
+    };
+    let matters = |low: f64, high: f64| apart(low, high) > goal.tolerance.share();
     if !matters(*lowest, *highest) {
         return None;
     }
@@ -98,7 +102,7 @@ fn two_groups(goal: &GoalPlan, runs: &[&RunSummary]) -> Option<ErraticSign> {
         variant: variant.clone(),
         lower: count(gap.below),
         upper: count(gap.above),
-        apart: (high - low) / low.abs(),
+        apart: apart(low, high),
     })
 }
 

@@ -4,7 +4,7 @@ use stillwell_capture::RunStage;
 use stillwell_plan::ExperimentPlan;
 use stillwell_stats::Sample;
 
-use super::pairs::{count, usable};
+use super::pairs::{alone, count, usable};
 use super::table::RunTable;
 use crate::check::{CheckPassed, CheckResult};
 use crate::doubt::Doubt;
@@ -30,14 +30,15 @@ pub(super) fn not_used(table: &RunTable<'_>) -> Vec<RunNotUsed> {
     all.filter(|run| !run.doubts.is_empty()).collect()
 }
 
-/// Of each variant the runs that say nothing about the primary goal.
+/// Of each variant the runs that say nothing about the primary goal by themselves: that
+/// two are no pair is nobody's fault.
 pub(super) fn discards(plan: &ExperimentPlan, table: &RunTable<'_>) -> Vec<ArmDiscards> {
     let Some(goal) = plan.goals.first() else {
         return Vec::new();
     };
     let of = |variant: &str| {
         let own = table.iter().filter(|(_, _, own, _)| *own == variant);
-        let rejected = own.filter(|(_, _, _, row)| usable(row, &goal.metric, table).is_err());
+        let rejected = own.filter(|(_, _, _, row)| alone(row.run, &goal.metric, table).is_err());
         rejected.map(|(_, _, _, row)| row).collect::<Vec<_>>()
     };
     let variants = plan.variants.iter();

@@ -2,8 +2,9 @@
 
 use stillwell_capture::RunStage;
 use stillwell_plan::{GoalPlan, Scale};
+use stillwell_stats::PairedError;
 
-use super::compare::{Course, Searched, pair_changes};
+use super::compare::{Course, Searched, pair_changes, refusal};
 use super::looks::repeats_allowed;
 use super::pairs::{Pairs, is_lost};
 use super::table::RunTable;
@@ -47,10 +48,16 @@ pub(super) fn confirm(
     let rejected = pairs.rejected(variants);
     pairs.values.truncate(wanted as usize);
     let scale = goal.metric.scale();
-    let (change, p_value) = measure(scale, &pairs.values, searched.goal.change);
+    let measured = measure(scale, &pairs.values, searched.goal.change);
     let is_whole = valid >= wanted;
-    let confirmed = is_whole.then(|| change.is_some_and(|change| points_to(found, change, goal)));
+    // One number that has no logarithm is no proof that nothing was there.
+    let refused = measured.as_ref().err().filter(|_| is_whole);
+    let refused = refused.map(|error| refusal(&goal.metric, error));
+    let (change, p_value) = measured.unwrap_or_default();
+    let confirmed = (is_whole && refused.is_none())
+        .then(|| change.is_some_and(|change| points_to(found, change, goal)));
     let course = match confirmed {
+        None if refused.is_some() => ConfirmCourse::Settled(StopReason::Unfit),
         Some(true) => ConfirmCourse::Settled(StopReason::Confirmed),
         Some(false) => ConfirmCourse::Settled(StopReason::NotConfirmed),
         None if pairs.never_measured || pairs.discarded > repeats_allowed(wanted) => {
@@ -69,7 +76,9 @@ pub(super) fn confirm(
             Verdict::Invalid,
             Some(format!(
                 "{word} in the search, and fresh pairs could not be had: {}",
-                rejected.unwrap_or_else(|| "none were valid".to_owned())
+                refused
+                    .or(rejected)
+                    .unwrap_or_else(|| "none were valid".to_owned())
             )),
         ),
         ConfirmCourse::Settled(_) => (
@@ -95,25 +104,41 @@ pub(super) fn confirm(
     Some(course)
 }
 
+/// What was found on a machine that is unfit before there was a look cannot be asked of
+/// fresh pairs, and counts for nothing where it has to be.
+pub(super) fn cannot_confirm(searched: &mut Searched<'_>) {
+    let goal = &mut searched.goal;
+    if !goal.verdict.is_flag() {
+        return;
+    }
+    let why = goal.reason.take();
+    goal.reason = Some(format!(
+        "{} in {} pairs, and fresh pairs could not be had: {}",
+        goal.verdict.name(),
+        goal.pairs,
+        why.unwrap_or_else(|| "the machine is unfit".to_owned())
+    ));
+    goal.verdict = Verdict::Invalid;
+}
+
 /// The change in the fresh pairs, and how often they would point as far as they
 /// do in the direction of what was found without any change.
 fn measure(
     scale: Scale,
     values: &[(f64, f64)],
     found: Option<Change>,
-) -> (Option<Change>, Option<f64>) {
-    if is_lost(values) {
+) -> Result<(Option<Change>, Option<f64>), PairedError> {
+    if scale == Scale::Ratio && is_lost(values) {
         let lost = Change {
             estimate: -1.0,
             lower: -1.0,
             upper: -1.0,
         };
-        return (Some(lost), None);
+        return Ok((Some(lost), None));
     }
-    let deltas = Deltas::of(scale, values).ok();
-    let spread = deltas.and_then(|deltas| Spread::of(scale, deltas.values()));
-    let Some(spread) = spread else {
-        return (None, None);
+    let deltas = Deltas::of(scale, values)?;
+    let Some(spread) = Spread::of(scale, deltas.values()) else {
+        return Ok((None, None));
     };
     let change = spread
         .plain_critical()
@@ -126,7 +151,7 @@ fn measure(
             1.0 - both / 2.0
         }
     });
-    (change, p_value)
+    Ok((change, p_value))
 }
 
 /// Whether a change surely points to what was found, of whatever size.

@@ -90,20 +90,29 @@ pub(super) fn usable(
     metric: &GoalMetric,
     table: &RunTable<'_>,
 ) -> Result<f64, String> {
-    if let Some(doubt) = row
-        .run
-        .doubt_about(metric)
-        .or_else(|| row.pair_doubts.first())
-    {
+    let value = alone(row.run, metric, table)?;
+    match row.pair_doubts.first() {
+        Some(doubt) => Err(doubt.to_string()),
+        None => Ok(value),
+    }
+}
+
+/// The same, whatever it is a pair with.
+pub(super) fn alone(
+    run: &RunSummary,
+    metric: &GoalMetric,
+    table: &RunTable<'_>,
+) -> Result<f64, String> {
+    if let Some(doubt) = run.doubt_about(metric) {
         return Err(doubt.to_string());
     }
-    if let Some(warmup) = table.warmup().filter(|warmup| *warmup != row.run.warmup) {
+    if let Some(warmup) = table.warmup().filter(|warmup| *warmup != run.warmup) {
         return Err(format!(
             "it was summed up without the first {} of load, and not without {warmup}",
-            row.run.warmup
+            run.warmup
         ));
     }
-    match row.run.measured(metric) {
+    match run.measured(metric) {
         Measured::Value(value) => Ok(value),
         Measured::Missing { reason } => Err(format!("{metric} is missing: {reason}")),
     }

@@ -60,7 +60,7 @@ fn ranked(
     runs: &[(&RunSummary, &RunSummary)],
 ) -> (Vec<Moved>, u32) {
     let values = values(goal, runs);
-    let mut tested: Vec<(Moved, f64)> = values
+    let mut tested: Vec<(Moved, Sureness)> = values
         .iter()
         .filter_map(|(series, values)| test(series, comparison, values))
         .collect();
@@ -86,9 +86,9 @@ fn ranked(
 
 /// By what is sure of the change; between those of which all is new, by how sure
 /// that is.
-fn by_size_and_certainty(one: &(Moved, f64), other: &(Moved, f64)) -> Ordering {
-    let size = other.0.at_least.total_cmp(&one.0.at_least);
-    let certainty = || other.1.total_cmp(&one.1);
+fn by_size_and_certainty(one: &(Moved, Sureness), other: &(Moved, Sureness)) -> Ordering {
+    let size = other.1.size.total_cmp(&one.1.size);
+    let certainty = || other.1.t.total_cmp(&one.1.t);
     size.then_with(certainty)
         .then_with(|| one.0.series.cmp(&other.0.series))
 }
@@ -199,9 +199,18 @@ fn own_metrics(goal: &GoalMetric) -> Vec<&str> {
     metrics.iter().map(|metric| metric.name).collect()
 }
 
-/// The change of one series, with its p not yet adjusted, and its |t|. `None`
+/// What changes are ranked by.
+#[derive(Clone, Copy, Debug)]
+struct Sureness {
+    /// How much of the change is sure, on a logarithmic scale.
+    size: f64,
+    /// How sure it is that there is one: |t|.
+    t: f64,
+}
+
+/// The change of one series, with its p not yet adjusted, and how sure it is. `None`
 /// where nothing differs, or too little is known.
-fn test(series: &str, comparison: &str, values: &[(f64, f64)]) -> Option<(Moved, f64)> {
+fn test(series: &str, comparison: &str, values: &[(f64, f64)]) -> Option<(Moved, Sureness)> {
     let pairs = count(values.len());
     if pairs < limits::PAIRS_MIN {
         return None;
@@ -238,9 +247,18 @@ fn test(series: &str, comparison: &str, values: &[(f64, f64)]) -> Option<(Moved,
         baseline_mean,
         comparison_mean,
         change: share(spread.mean),
-        at_least: share(sure),
+        at_least: share(sure.copysign(spread.mean)).abs(),
         p_adjusted: spread.p_value()?,
         pairs,
     };
-    (deltas.iter().any(|delta| delta.abs() > 0.0)).then_some((moved, spread.t().abs()))
+    // To half of it is as far as to twice of it.
+    let size = match scale {
+        Scale::Ratio => sure,
+        Scale::Difference => moved.at_least.ln_1p(),
+    };
+    let sureness = Sureness {
+        size,
+        t: spread.t().abs(),
+    };
+    (deltas.iter().any(|delta| delta.abs() > 0.0)).then_some((moved, sureness))
 }

@@ -27,6 +27,25 @@ pub(super) struct Row<'a> {
     pub(super) pair_doubts: Vec<Doubt>,
 }
 
+/// What keeps two runs from being a pair: their environments differ.
+pub(crate) fn pair_doubts(
+    design: DesignPlan,
+    baseline: &RunSummary,
+    other: &RunSummary,
+) -> Vec<Doubt> {
+    // What runs side by side has CPUs of its own.
+    let may_differ = |fact: &str| fact == SUBJECT_CPUS && design == DesignPlan::Duet;
+    differences(&baseline.environment, &other.environment)
+        .into_iter()
+        .filter(|(fact, ..)| !may_differ(fact))
+        .map(|(fact, there, here)| Doubt::EnvironmentDiffers {
+            fact: fact.to_owned(),
+            baseline: there.to_owned(),
+            here: here.to_owned(),
+        })
+        .collect()
+}
+
 impl<'a> RunTable<'a> {
     pub(super) fn of(plan: &'a ExperimentPlan, runs: &'a [RunSummary]) -> Self {
         let variants: Vec<&str> = plan.variants.iter().map(|own| own.name.as_str()).collect();
@@ -66,8 +85,6 @@ impl<'a> RunTable<'a> {
     }
 
     fn compare_environments(&mut self, plan: &ExperimentPlan) {
-        // What runs side by side has CPUs of its own.
-        let may_differ = |fact: &str| fact == SUBJECT_CPUS && plan.design == DesignPlan::Duet;
         let places: Vec<(RunStage, u32, usize)> = self.rows.keys().copied().collect();
         for place in places {
             let (stage, pair, variant) = place;
@@ -77,16 +94,7 @@ impl<'a> RunTable<'a> {
             let Some(row) = self.rows.get_mut(&place).filter(|_| variant > 0) else {
                 continue;
             };
-            let differing = differences(&baseline.environment, &row.run.environment);
-            row.pair_doubts = differing
-                .into_iter()
-                .filter(|(fact, ..)| !may_differ(fact))
-                .map(|(fact, there, here)| Doubt::EnvironmentDiffers {
-                    fact: fact.to_owned(),
-                    baseline: there.to_owned(),
-                    here: here.to_owned(),
-                })
-                .collect();
+            row.pair_doubts = pair_doubts(plan.design, baseline, row.run);
         }
     }
 

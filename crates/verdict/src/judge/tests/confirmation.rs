@@ -6,6 +6,7 @@ use super::sequential::{pairs_of, search_pairs, stopping};
 use super::*;
 use crate::budget::{Protection, apply_error_budget};
 use crate::standing::{NextStep, StopReason};
+use crate::synthetic;
 
 const WORSE: [f64; 6] = [1.06, 1.061, 1.059, 1.062, 1.058, 1.06];
 const SAME: [f64; 6] = [1.001, 0.999, 1.0, 1.002, 0.998, 1.0];
@@ -204,4 +205,86 @@ fn confirmed_and_erratic_experiments_need_no_holm() {
     let mixed = apply_error_budget(&mut pending);
     assert_eq!(mixed.protection, Protection::Mixed);
     assert!((mixed.false_alarm_bound - 0.0375).abs() < 1e-12);
+}
+
+#[test]
+fn one_fresh_pair_without_a_ratio_was_no_confirmation_and_no_doubt() {
+    let mut fresh = WORSE;
+    fresh[3] = 0.0;
+    let told = with_fresh(&fresh);
+    assert_eq!(told.next, NextStep::Stop(StopReason::Unfit));
+    assert_eq!(told.verdict.gate, Gate::Invalid);
+    let goal = &told.verdict.goals[0];
+    let reason = goal.reason.as_deref().unwrap();
+    assert!(
+        reason.contains("a ratio needs numbers above zero"),
+        "{reason}"
+    );
+    assert_eq!(goal.confirmation.as_ref().unwrap().confirmed, None);
+}
+
+#[test]
+fn a_loss_that_went_to_zero_was_a_hundred_points_less() {
+    let plan = ExperimentPlan {
+        confirm: true,
+        stopping: StoppingPlan::Sequential { max_pairs: 20 },
+        ..experiment(&[GoalMetric::Loss])
+    };
+    let pairs = |stage, losses: &[f64]| {
+        let pairs = (1..).zip(losses).flat_map(|(pair, loss)| {
+            let run = |variant: &str, value| {
+                synthetic::run("e", (stage, pair, variant), &[(GoalMetric::Loss, value)])
+            };
+            [run("baseline", *loss), run("comparison", 0.0)]
+        });
+        pairs.collect::<Vec<_>>()
+    };
+    let with = |fresh: &[f64]| {
+        let mut runs = pairs(RunStage::Search, &[0.2, 0.21, 0.19, 0.2]);
+        runs.extend(pairs(RunStage::Confirm, fresh));
+        let told = standing(&plan, &runs);
+        let confirmation = told.verdict.goals[0].confirmation.clone();
+        (told.next, confirmation.unwrap().change.unwrap())
+    };
+    let (next, change) = with(&[0.2, 0.19, 0.21, 0.2, 0.2, 0.2]);
+    assert_eq!(next, NextStep::Stop(StopReason::Confirmed));
+    assert!((change.estimate + 0.2).abs() < 1e-12, "{change:?}");
+    // One loss among five of next to nothing proves nothing.
+    let (next, _) = with(&[0.5, 1e-4, 1e-4, 1e-4, 1e-4, 1e-4]);
+    assert_eq!(next, NextStep::Stop(StopReason::NotConfirmed));
+}
+
+#[test]
+fn what_an_unfit_machine_showed_before_a_look_was_let_through_or_taken_back() {
+    let mut runs = search_pairs(&[1.1, 1.101, 1.099, 1.1, 1.1, 1.1, 1.1]);
+    for run in runs.iter_mut().skip(8).filter(|run| {
+        let identity = run.identity.as_ref();
+        identity.is_some_and(|own| own.variant == "comparison")
+    }) {
+        run.doubts = vec![crate::Doubt::SubjectRestarted];
+    }
+    let fixed = stopping(StoppingPlan::Fixed { pairs: 8 });
+    // Nobody asked for a confirmation: it stays, by an interval of what there was.
+    let mut told = [standing(&fixed, &runs).verdict];
+    let budget = apply_error_budget(&mut told);
+    assert_eq!(
+        (told[0].verdict, told[0].gate),
+        (Verdict::Regressed, Gate::Regressed)
+    );
+    assert_eq!(budget.protection, Protection::Single);
+    // Somebody did, and there can be none.
+    let confirming = ExperimentPlan {
+        confirm: true,
+        ..fixed
+    };
+    let told = standing(&confirming, &runs);
+    assert_eq!(told.next, NextStep::Stop(StopReason::Unfit));
+    assert_eq!(told.verdict.gate, Gate::Invalid);
+    let reason = told.verdict.goals[0].reason.clone().unwrap();
+    assert!(
+        reason.starts_with(
+            "regressed in 4 pairs, and fresh pairs could not be had: the machine is unfit"
+        ),
+        "{reason}"
+    );
 }

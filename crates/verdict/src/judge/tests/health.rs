@@ -284,3 +284,64 @@ fn the_printed_runs_of_an_old_report_tell_nothing() {
     let nothing = crate::compare_columns(&goal, &[1.0, 0.0], &[1.0, 1.0]);
     assert_eq!(nothing.verdict, Verdict::Invalid);
 }
+
+#[test]
+fn pairs_whose_environments_differ_were_one_variants_fault() {
+    let mut runs = search_pairs(&[1.02, 0.98, 1.02, 0.98, 1.021]);
+    for pair in 1..=5 {
+        let run = of(&mut runs, pair, "comparison");
+        run.environment
+            .insert("governor".to_owned(), "powersave".to_owned());
+    }
+    for pair in 1..=5 {
+        let run = of(&mut runs, pair, "baseline");
+        run.environment
+            .insert("governor".to_owned(), "performance".to_owned());
+    }
+    let told = judge(&plan(), &runs);
+    assert_eq!(told.pairs_discarded, 5);
+    assert!(
+        told.discards.iter().all(|own| own.runs == 0),
+        "{:?}",
+        told.discards
+    );
+    assert!(!told.discards_unbalanced);
+}
+
+#[test]
+fn losses_of_next_to_nothing_fell_into_two_groups() {
+    let plan = ExperimentPlan {
+        goals: vec![GoalPlan::new(GoalMetric::Loss)],
+        ..plan()
+    };
+    let groups = |high: f64| {
+        let pairs = (1..=8).flat_map(|pair| {
+            let loss = if pair % 2 == 0 {
+                0.0
+            } else {
+                high * (1.0 + f64::from(pair) * 1e-3)
+            };
+            ["baseline", "comparison"].map(|variant| {
+                synthetic::run(
+                    "e",
+                    (RunStage::Search, pair, variant),
+                    &[(GoalMetric::Loss, loss)],
+                )
+            })
+        });
+        let told = judge(&plan, &pairs.collect::<Vec<_>>());
+        let signs = told.erratic_signs.into_iter();
+        let found = signs.filter_map(|sign| match sign {
+            ErraticSign::TwoGroups { apart, .. } => Some(apart),
+            ErraticSign::TooNoisy { .. } => None,
+        });
+        found.collect::<Vec<_>>()
+    };
+    assert_eq!(groups(1e-6), Vec::<f64>::new());
+    let apart = groups(0.1);
+    assert!(
+        apart.iter().all(|apart| (0.09..0.11).contains(apart)),
+        "{apart:?}"
+    );
+    assert_eq!(apart.len(), 2);
+}

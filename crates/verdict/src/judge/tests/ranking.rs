@@ -136,3 +136,29 @@ fn a_lab_of_a_hundred_experiments_is_judged() {
         assert_eq!(told.moved_of, 300);
     }
 }
+
+#[test]
+fn what_was_halved_had_surely_fallen_by_more_than_all_of_it() {
+    let ratios: Vec<f64> = (0..8)
+        .map(|pair| 1.05 + f64::from(pair % 3) * 1e-3)
+        .collect();
+    let mut runs = search_pairs(&ratios);
+    insert(&mut runs, "target/halved:mean", 100.0, 50.0);
+    insert(&mut runs, "target/a_third_more:mean", 100.0, 133.0);
+    let told = told(&runs);
+    let own: Vec<(&str, f64, f64)> = told
+        .moved
+        .iter()
+        .map(|own| (own.series.as_str(), own.change, own.at_least))
+        .collect();
+    let [(first, change, at_least), (second, ..)] = own[..] else {
+        panic!("{own:?}");
+    };
+    // To half is further than a third more, although the share is not much larger.
+    assert_eq!(
+        (first, second),
+        ("target/halved:mean", "target/a_third_more:mean")
+    );
+    assert!((change + 0.5).abs() < 0.01, "{change}");
+    assert!(at_least > 0.45 && at_least <= -change, "{at_least}");
+}
