@@ -21,8 +21,8 @@ use crate::journal::Row;
 use crate::schema;
 
 /// Rows kept in memory before they are written as one group: some megabytes, which come
-/// and go every other minute of a usual run.
-const ROWS_WAITING_MAX: usize = 8_192;
+/// and go every minute of a usual run.
+const ROWS_WAITING_MAX: usize = 4_096;
 /// By custom, of 1 to 22.
 pub(crate) const COMPRESSION_LEVEL: i32 = 3;
 
