@@ -92,16 +92,17 @@ fn what_cannot_be_read_is_not_taken_over() {
     assert_eq!(ran, [2, 2, 4, 4, 5, 5, 6, 6]);
 }
 
+/// Carries `plan` out in a folder of its own there, to its end.
+fn finish(plan: &LabPlan, folder: &Path) {
+    let outcome = run(plan, &options(folder, false), &mut Mock::new(dearer));
+    outcome.unwrap();
+}
+
 #[test]
 fn nothing_runs_again_where_all_is_finished() {
     let folder = tempfile::tempdir().unwrap();
     let plan = six_pairs();
-    run(
-        &plan,
-        &options(folder.path(), false),
-        &mut Mock::new(dearer),
-    )
-    .unwrap();
+    finish(&plan, folder.path());
     let mut mock = Mock::new(dearer);
     let outcome = run(&plan, &options(folder.path(), true), &mut mock).unwrap();
     assert!(mock.requests.is_empty());
@@ -248,12 +249,7 @@ fn results_of_an_older_version_are_read_and_gone_on_with() {
 fn a_run_that_was_interrupted_spoke_for_itself() {
     let folder = tempfile::tempdir().unwrap();
     let plan = six_pairs();
-    run(
-        &plan,
-        &options(folder.path(), false),
-        &mut Mock::new(dearer),
-    )
-    .unwrap();
+    finish(&plan, folder.path());
     let results = Results::new(folder.path().join("results"));
     let told = || results.summaries(&plan.experiments[0]).unwrap().len();
     let all = told();

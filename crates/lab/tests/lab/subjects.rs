@@ -110,7 +110,7 @@ fn what_told_no_version_left_its_children_behind() {
     let folder = tempfile::tempdir().unwrap();
     let number = folder.path().join("number");
     let mut plan = plan(1);
-    let script = format!("sleep 1000 & echo $! > {}; wait", number.display());
+    let script = format!("tail -f /dev/null & echo $! > {}; wait", number.display());
     plan.contenders[0].version = Some(["sh", "-c", &script].map(str::to_owned).to_vec());
     let mut mock = Mock::new(|_: &RunIdentity, _: &Interrupt| (RunOutcome::Completed, 1.0));
     let mut ignore = |_: LabProgress<'_>| {};
