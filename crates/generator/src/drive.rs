@@ -8,7 +8,7 @@ use stillwell_payload::BlockSet;
 
 use crate::backoff::Backoff;
 use crate::fresh::Walk;
-use crate::slice::{Most, Sending, Slice};
+use crate::slice::{Sending, Slice};
 use crate::stamps::Marks;
 use crate::transport::{Failure, Transport};
 use crate::worker::{Wait, Worker};
@@ -24,10 +24,6 @@ const SLICE_BYTES_MAX_IN_TURNS: usize = 64 << 10;
 /// The same for events that are stamped: what is copied and marked is still near
 /// the CPU when it is written.
 const SLICE_BYTES_MAX_STAMPED: usize = 64 << 10;
-
-/// So many messages are taken together where there is no schedule that each of them
-/// could miss, and no stamp that says when it left.
-const MESSAGES_MAX: usize = 16;
 
 /// One connection, opened again whenever it is lost, until the worker ends.
 pub(crate) async fn drive<T: Transport>(worker: Rc<Worker>, transport: Rc<T>) {
@@ -70,11 +66,19 @@ async fn push<T: Transport>(
     feed: &mut Feed,
     backoff: &mut Backoff,
 ) -> Result<(), Failure> {
-    let most = most_at_once::<T>(worker, feed.marks.is_some());
+    let bytes_max = if T::IS_MESSAGES {
+        0
+    } else if worker.takes_turns {
+        SLICE_BYTES_MAX_IN_TURNS
+    } else if feed.marks.is_some() {
+        SLICE_BYTES_MAX_STAMPED
+    } else {
+        SLICE_BYTES_MAX
+    };
     loop {
         let (set, slice) = match feed.left.take() {
             Some(left) => left,
-            None => match worker.ask_walking(&mut feed.walk, most).await {
+            None => match worker.ask_walking(&mut feed.walk, bytes_max.into()).await {
                 Some(taken) => taken,
                 None => return Ok(()),
             },
@@ -105,25 +109,6 @@ async fn push<T: Transport>(
     }
 }
 
-/// What is asked for at once.
-fn most_at_once<T: Transport>(worker: &Worker, is_stamped: bool) -> Most {
-    if T::IS_MESSAGES {
-        let is_free = worker.is_at_full_speed() && !is_stamped && !worker.takes_turns;
-        return Most {
-            bytes: SLICE_BYTES_MAX,
-            blocks: if is_free { MESSAGES_MAX } else { 1 },
-        };
-    }
-    let bytes = if worker.takes_turns {
-        SLICE_BYTES_MAX_IN_TURNS
-    } else if is_stamped {
-        SLICE_BYTES_MAX_STAMPED
-    } else {
-        SLICE_BYTES_MAX
-    };
-    bytes.into()
-}
-
 /// What a connection sends. Where its time is over before it is, an event of which the
 /// kernel has only a part was not sent: nobody can receive it. (On a connection that is
 /// lost it was: somebody may have received a part with its stamp, and its number is not
@@ -149,12 +134,7 @@ async fn send<T: Transport>(
     sending: &mut Sending<'_>,
 ) -> Result<(), Failure> {
     while !sending.rest().is_empty() {
-        let bytes = if T::IS_MESSAGES {
-            sending.message()
-        } else {
-            sending.rest()
-        };
-        match T::try_send(connection, bytes) {
+        match T::try_send(connection, sending.rest()) {
             Ok(bytes) => {
                 sending.wrote(bytes);
                 if T::IS_MESSAGES {

@@ -164,13 +164,6 @@ impl<'a> Sending<'a> {
         &self.bytes[self.written..]
     }
 
-    /// The next block, where each leaves by itself and as a whole; empty once all have.
-    pub(crate) fn message(&self) -> &'a [u8] {
-        let next = self.slice.first + as_index(self.blocks);
-        let end = self.bytes_until((next + 1).min(self.slice.last));
-        &self.bytes[self.written..end]
-    }
-
     /// The kernel has taken `bytes` more.
     pub(crate) fn wrote(&mut self, bytes: usize) {
         self.wrote_of(bytes, bytes);

@@ -230,11 +230,6 @@ impl Worker {
         self.unit
     }
 
-    /// Whether it has no schedule.
-    pub(crate) fn is_at_full_speed(&self) -> bool {
-        self.state.borrow().is_max
-    }
-
     /// Whether the worker owns its CPU.
     pub(crate) const fn is_reserved(&self) -> bool {
         self.reserved

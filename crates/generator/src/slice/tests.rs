@@ -61,24 +61,6 @@ proptest! {
     }
 
     #[test]
-    fn for_all_slices_messages_are_their_blocks(
-        first in any::<prop::sample::Index>(),
-        length in 1_usize..20,
-    ) {
-        let (set, shard) = (set(2), shard());
-        let first = first.index(set.len());
-        let last = (first + length).min(set.len());
-        let mut sending = Sending::new(&set, &shard, RateUnit::Events, slice(first, last));
-        for block in first..last {
-            let message = sending.message();
-            prop_assert_eq!(message, set.block(block).bytes);
-            sending.wrote(message.len());
-        }
-        prop_assert!(sending.message().is_empty() && sending.rest().is_empty());
-        prop_assert_eq!(shard.blocks.total(), (last - first) as u64);
-    }
-
-    #[test]
     fn for_all_cuts_what_is_counted_is_what_was_written(
         first in any::<prop::sample::Index>(),
         length in 1_usize..9,
