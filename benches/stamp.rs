@@ -48,6 +48,12 @@ enum Work {
     Enter,
 }
 
+/// Whether it is a stamp that declares no span.
+fn is_bare(sighting: &Sighting) -> bool {
+    let undeclared = SpanCheck::Undeclared;
+    matches!(sighting, Sighting::Stamp { span, .. } if *span == undeclared)
+}
+
 /// Text with a stamp in each event.
 struct Events {
     bytes: Vec<u8>,
@@ -141,17 +147,14 @@ impl Events {
             let now = Moment::new(self.sequence * 5_000);
             let before = clock::thread_cpu();
             for read in self.bytes.chunks(READ) {
-                search.feed(read, |sighting| match (work, sighting) {
-                    (Work::Enter, sighting) => {
+                search.feed(read, |sighting| match work {
+                    Work::Enter => {
                         if let Some(arrival) = ledger.take_in(&sighting, now) {
                             found += 1;
                             latency += arrival.latency;
                         }
                     }
-                    (Work::Search, Sighting::Stamp { span, .. }) => {
-                        found += u64::from(span == SpanCheck::Undeclared);
-                    }
-                    (Work::Search, _) => {}
+                    Work::Search => found += u64::from(is_bare(&sighting)),
                 });
             }
             rounds.push(clock::thread_cpu().saturating_sub(before));

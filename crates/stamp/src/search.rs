@@ -4,6 +4,8 @@
 //! what may still become a stamp, or belongs to a span, for the next read: never
 //! more than [`REACH`] bytes of it.
 
+mod near;
+
 use memchr::memmem::Finder;
 
 use crate::span::{GUARD_WIDTH, SPAN_LIMIT, SpanCheck};
@@ -120,7 +122,7 @@ impl StampSearch {
     #[inline]
     pub fn whole(&self, message: &[u8], mut tell: impl FnMut(Sighting)) {
         let mut rest = message;
-        while let Some(start) = self.finder.find(rest) {
+        while let Some(start) = near::find(&self.finder, rest) {
             let found = &rest[start..];
             let read = found.split_first_chunk();
             let read = read.and_then(|(token, behind)| Some((Stamp::read(token)?, behind)));
@@ -250,7 +252,7 @@ impl Scan<'_> {
         tell: &mut impl FnMut(Sighting),
     ) -> usize {
         let mut next = self.from;
-        while let Some(found) = finder.find(&self.buffer[next..]) {
+        while let Some(found) = near::find(finder, &self.buffer[next..]) {
             let start = next + found;
             if start >= self.starts_before {
                 break;

@@ -86,7 +86,7 @@ impl Window {
     }
 
     /// Enters a number if that changes nothing about how the window is kept.
-    #[inline]
+    #[inline(always)]
     pub(super) fn touch(&mut self, offset: u16) -> Option<Entry> {
         match self {
             Self::Run { first, length } => {
