@@ -12,7 +12,7 @@ use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataWriter};
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use stillwell_metric::Value;
@@ -61,6 +61,9 @@ impl SeriesFile {
         let level = ZstdLevel::try_new(compression_level).map_err(to_io)?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(level))
+            // The bounds of each page would be kept in memory until the end, and grow.
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_offset_index_disabled(true)
             .build();
         let message = match columns {
             Columns::Lading => schema::LADING_MESSAGE_TYPE,
