@@ -25,7 +25,8 @@ Bounds:
                               what was sent, where that is less
 Where none says otherwise, errors<1% is asked of a URL and throughput>99% of a rig.
 
-Of the knee, --connections is the most that are tried.
+Of the knee, --connections is the most that are tried; of a rig, those of its
+generator, which sends as much as is taken.
 
 A probe in which the generator was the limit, or that did not reach its rate
 although all bounds held, says nothing and is made again. The answer is confirmed

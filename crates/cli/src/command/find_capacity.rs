@@ -58,12 +58,12 @@ pub(crate) fn run(
             output::tell_privileges(privileges, arguments.quiet);
             rig::search(&mut search, file, &folder, paint)
         }
-        (Some(_), Objective::Knee) => Err(usage("the knee is searched over connections of a URL"))
-            .map_err(|error| {
-                error.hint("of a rig, search the highest rate: leave --objective out")
-            }),
+        (Some(file), Objective::Knee) => {
+            output::tell_privileges(privileges, arguments.quiet);
+            knee::of_rig(&mut search, file, &folder, paint)
+        }
         (None, Objective::Bounds) => http::search(&mut search),
-        (None, Objective::Knee) => knee::search(&mut search),
+        (None, Objective::Knee) => knee::of_url(&mut search),
     };
     let signal = search.watch.interrupt.signal();
     let (probes, failure) = (std::mem::take(&mut search.probes), search.failure.take());

@@ -164,6 +164,7 @@ impl Lane {
                 session.send(ticket, now);
             }
             session.take(now);
+            session.take_due(now);
             if let Some(parting) = session.parting() {
                 session.client.close();
                 // What is not taken at once is no loss: nothing is under way.
@@ -303,6 +304,18 @@ impl Session {
                 }
                 Take::Never => self.is_done = true,
             }
+        }
+    }
+
+    /// Sends what is due meanwhile itself, although it was for the pacer to hand it over.
+    fn take_due(&mut self, now: Moment) {
+        while self.declared > 0
+            && !self.is_done
+            && self.has_room()
+            && let Some(ticket) = self.pool.take_due(&self.worker, self.slot, now)
+        {
+            self.declared -= 1;
+            self.send(ticket, now);
         }
     }
 

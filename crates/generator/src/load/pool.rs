@@ -184,6 +184,39 @@ impl Pool {
         }
     }
 
+    /// Takes what is due for a connection that is free.
+    fn take_free(&self, worker: &Worker, now: Moment) -> Option<Ticket> {
+        let had_to_wait = self.waits.get();
+        let Take::Now(ticket) = self.take(now) else {
+            return None;
+        };
+        let mut ledger = worker.ledger.borrow_mut();
+        ledger.begin(ticket.intended);
+        if ticket.intended >= ledger.measure_from {
+            // A connection was free all along: nobody else was in the way.
+            let waited_from = ticket.intended.max(worker.blocked_until.get());
+            ledger.record(LoadTime::OwnLateness, now.since(waited_from));
+        }
+        if had_to_wait {
+            self.record_wait(&mut ledger, now);
+        }
+        Some(ticket)
+    }
+
+    /// Takes what is due for the connection of `slot`, if that is free and has the word:
+    /// until the pacer has it again, others may have much to read.
+    pub(super) fn take_due(&self, worker: &Worker, slot: usize, now: Moment) -> Option<Ticket> {
+        let is_due = worker.has_schedule && matches!(self.look(now), Take::Now(_));
+        if !is_due || !self.slots.borrow_mut().withdraw_one(slot) {
+            return None;
+        }
+        let taken = self.take_free(worker, now);
+        if taken.is_none() {
+            self.slots.borrow_mut().free(slot, true);
+        }
+        taken
+    }
+
     /// A schedule that waits for answers goes on from `now` where the next request
     /// had to wait for one.
     fn defer(&self, now: Moment) {
@@ -383,21 +416,9 @@ fn hand_out(worker: &Worker, pool: &Pool, ticket: Ticket, now: Moment) -> bool {
     let outage = {
         let slots = pool.slots.borrow();
         if slots.is_any_free() {
-            let had_to_wait = pool.waits.get();
             drop(slots);
-            let Take::Now(ticket) = pool.take(now) else {
-                return true;
-            };
-            pool.slots.borrow_mut().offer(ticket);
-            let mut ledger = worker.ledger.borrow_mut();
-            ledger.begin(ticket.intended);
-            if ticket.intended >= ledger.measure_from {
-                // A connection was free all along: nobody else was in the way.
-                let waited_from = ticket.intended.max(worker.blocked_until.get());
-                ledger.record(LoadTime::OwnLateness, now.since(waited_from));
-            }
-            if had_to_wait {
-                pool.record_wait(&mut ledger, now);
+            if let Some(ticket) = pool.take_free(worker, now) {
+                pool.slots.borrow_mut().offer(ticket);
             }
             return true;
         }

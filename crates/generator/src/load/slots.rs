@@ -76,6 +76,12 @@ impl Slots {
         self.closed.retain(|other| *other != slot);
     }
 
+    /// `slot` takes one request fewer for now; `false` if it is handed none as it is.
+    pub(super) fn withdraw_one(&mut self, slot: usize) -> bool {
+        let place = self.open.iter().rposition(|other| *other == slot);
+        place.is_some_and(|place| self.open.remove(place).is_some())
+    }
+
     /// One could not connect.
     pub(super) fn go_down(&mut self, failure: Outcome) {
         self.failure = failure;
@@ -142,5 +148,33 @@ fn note(waker: &mut Option<Waker>, context: &Context<'_>) {
     match waker {
         Some(waker) => waker.clone_from(context.waker()),
         None => *waker = Some(context.waker().clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_units::Moment;
+
+    use super::*;
+
+    /// Where answers kept many connections busy, what was due meanwhile waited for the
+    /// pacer, who comes after all of them.
+    #[test]
+    fn whoever_has_the_word_takes_back_one_of_its_own_places() {
+        let ticket = Ticket {
+            request: 0,
+            intended: Moment::default(),
+            sent: None,
+        };
+        let mut slots = Slots::new(2, 2, Reuse::Lru);
+        [0, 1, 0].map(|slot| slots.free(slot, true));
+        assert!(slots.withdraw_one(0));
+        let handed = |slots: &mut Slots, slot| slots.unaccepted(slot).is_some();
+        for slot in [0, 1] {
+            assert!(slots.offer(ticket));
+            assert!(handed(&mut slots, slot), "{slot}");
+        }
+        assert!(!slots.offer(ticket));
+        assert!(!slots.withdraw_one(1), "it has no place left");
     }
 }

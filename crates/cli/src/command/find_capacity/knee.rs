@@ -1,80 +1,120 @@
 //! The load that gets the most throughput for its latency.
 
-use stillwell_plan::{LoadPace, LoadPlan};
+use std::path::Path;
+
+use stillwell_plan::{CapacityBound, LoadPace, LoadPlan};
 use stillwell_report::{CapacityAnswer, CapacityProbe, CapacityUnit, KneeFound};
 use stillwell_stats::Level;
 use stillwell_stats::capacity::Observed;
 use stillwell_stats::capacity::usl::Usl;
 
-use super::{Found, Search, http, shown, usage};
-use crate::exit::CommandError;
+use super::rig::{Asked, Rig};
+use super::{Found, Search, Watch, http, shown, usage};
+use crate::arguments::FindCapacityArguments;
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
 
 /// Fewest different loads that a law follows from.
 const LOADS_MIN: usize = 4;
 
-pub(super) fn search(search: &mut Search<'_>) -> Result<Found, CommandError> {
+/// The knee over connections to a URL.
+pub(super) fn of_url(search: &mut Search<'_>) -> Result<Found, CommandError> {
     let arguments = search.arguments;
     let mut plan = http::plan(arguments)?;
     plan.pace = LoadPace::Closed;
     let least = u32::try_from(plan.endpoints.len()).unwrap_or(u32::MAX);
-    let loads = loads(least.max(1), arguments.over.connections);
+    let bounds = http::bounds(arguments);
+    let mut is_first = true;
+    let answer = along(
+        search,
+        (least.max(1), CapacityUnit::Requests),
+        &bounds,
+        |connections, watch| {
+            let plan = at_load(&plan, connections, arguments);
+            let found = http::conduct(&plan, arguments, watch)?;
+            let (probe, nobody) = http::told(&plan, &found, &bounds);
+            match nobody.filter(|_| std::mem::take(&mut is_first)) {
+                Some(why) => Err(CommandError::new(
+                    Exit::CouldNotRun,
+                    anyhow::anyhow!("{why}"),
+                )),
+                None => Ok(probe),
+            }
+        },
+    )?;
+    Ok(Found {
+        target: http::target(arguments, &plan),
+        unit: CapacityUnit::Requests,
+        bounds,
+        answer,
+    })
+}
+
+/// The knee over the connections of one generator of a rig, which sends as much as it
+/// is taken.
+pub(super) fn of_rig(
+    search: &mut Search<'_>,
+    file: &Path,
+    folder: &Path,
+    paint: &Paint,
+) -> Result<Found, CommandError> {
+    let rig = Rig::load(search.arguments, file, paint)?;
+    rig.has_connections()?;
+    let unit = rig.unit();
+    let mut number = 0;
+    let answer = along(search, (1, unit), rig.bounds(), |connections, watch| {
+        number += 1;
+        let folder = folder.join(format!("probe-{number:03}"));
+        rig.probe(Asked::AtFullSpeed { connections }, &folder, watch)
+    })?;
+    Ok(rig.found(unit, answer))
+}
+
+/// The knee of what `probe` gives at each load, from `least` connections on; `None` where
+/// the search was cut short.
+fn along(
+    search: &mut Search<'_>,
+    (least, unit): (u32, CapacityUnit),
+    bounds: &[CapacityBound],
+    mut probe: impl FnMut(u32, &Watch) -> Result<CapacityProbe, CommandError>,
+) -> Result<Option<CapacityAnswer>, CommandError> {
+    let arguments = search.arguments;
+    let most = arguments.over.connections;
+    let loads = loads(least, most);
     if loads.len() < LOADS_MIN {
         let what = format!(
-            "--connections {} gives {} loads, and a knee needs {LOADS_MIN} of them",
-            arguments.over.connections,
+            "--connections {most} gives {} loads, and a knee needs {LOADS_MIN} of them",
             loads.len()
         );
         return Err(usage(&what));
     }
-    let bounds = http::bounds(arguments);
-    let shown = shown(&bounds);
-    let mut is_first = true;
+    let shown = shown(bounds);
     // Round after round, so that what drifts hits all loads alike.
     for _ in 0..arguments.repeats {
         for connections in &loads {
-            let plan = at_load(&plan, *connections, search);
-            let found = match http::conduct(&plan, arguments, &search.watch) {
-                Ok(found) => found,
+            let told = match probe(*connections, &search.watch) {
+                Ok(told) => told,
                 Err(error) => {
                     search.fail(error)?;
-                    return Ok(told(search, &plan, bounds, None));
+                    return Ok(None);
                 }
             };
             if search.watch.interrupt.signal().is_some() {
-                return Ok(told(search, &plan, bounds, None));
+                return Ok(None);
             }
-            let (mut probe, nobody) = http::told(&plan, &found, &bounds);
-            if let Some(why) = nobody.filter(|_| std::mem::take(&mut is_first)) {
-                let error = anyhow::anyhow!("{why}");
-                return Err(CommandError::new(crate::exit::Exit::CouldNotRun, error));
-            }
-            is_first = false;
-            probe.connections = Some(*connections);
-            search.tell(probe, CapacityUnit::Requests, &shown);
+            let connections = Some(*connections);
+            search.tell(
+                CapacityProbe {
+                    connections,
+                    ..told
+                },
+                unit,
+                &shown,
+            );
             search.watch.wait(arguments.cooldown);
         }
     }
-    let knee = knee(&search.probes, arguments.over.connections);
-    Ok(told(
-        search,
-        &plan,
-        bounds,
-        Some(CapacityAnswer::Knee(knee)),
-    ))
-}
-
-fn told(
-    search: &Search<'_>,
-    plan: &LoadPlan,
-    bounds: Vec<stillwell_plan::CapacityBound>,
-    answer: Option<CapacityAnswer>,
-) -> Found {
-    Found {
-        target: http::target(search.arguments, plan),
-        unit: CapacityUnit::Requests,
-        bounds,
-        answer,
-    }
+    Ok(Some(CapacityAnswer::Knee(knee(&search.probes, most))))
 }
 
 /// Numbers of connections: each some half more than the one before.
@@ -91,7 +131,7 @@ fn loads(least: u32, most: u32) -> Vec<u32> {
     loads
 }
 
-fn at_load(plan: &LoadPlan, connections: u32, search: &Search<'_>) -> LoadPlan {
+fn at_load(plan: &LoadPlan, connections: u32, arguments: &FindCapacityArguments) -> LoadPlan {
     let mut plan = plan.clone();
     let endpoints = u32::try_from(plan.endpoints.len())
         .unwrap_or(u32::MAX)
@@ -99,7 +139,7 @@ fn at_load(plan: &LoadPlan, connections: u32, search: &Search<'_>) -> LoadPlan {
     plan.connecting.connections = connections;
     let fed = u16::try_from(connections / endpoints).unwrap_or(u16::MAX);
     plan.workers = plan.workers.min(fed.max(1));
-    http::last(&mut plan, search.arguments.probe, search.arguments);
+    http::last(&mut plan, arguments.probe, arguments);
     plan
 }
 

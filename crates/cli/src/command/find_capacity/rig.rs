@@ -6,9 +6,9 @@ use stillwell_capture::{Capture, RunOutcome};
 use stillwell_config::RigOverrides;
 use stillwell_plan::{
     CapacityBound, CapacityFigure, GeneratorPlan, GoalMetric, LatencyQuantile, Phase, RatePlan,
-    RateShape, RateUnit, RigPlan,
+    RateShape, RateUnit, RigPlan, TransportPlan,
 };
-use stillwell_report::{CapacityProbe, CapacityUnit};
+use stillwell_report::{CapacityAnswer, CapacityProbe, CapacityUnit};
 use stillwell_run::conduct;
 use stillwell_stats::capacity::{Observed, Purpose};
 use stillwell_units::{Nanos, float_from_u64};
@@ -16,7 +16,7 @@ use stillwell_verdict::{Component, Doubt, OutcomeCount, RunSummary, WorkerShares
 
 use super::judge::{Evidence, judge};
 use super::{Found, Search, Watch, usage};
-use crate::arguments::CapacityRate;
+use crate::arguments::{CapacityRate, FindCapacityArguments};
 use crate::command::{rig, select};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
@@ -33,6 +33,29 @@ const SENT_MIN: f64 = 0.99;
 /// How far the search goes around what a file says.
 const AROUND: (f64, f64) = (0.1, 100.0);
 
+/// A rig of which one generator is varied.
+pub(super) struct Rig<'a> {
+    arguments: &'a FindCapacityArguments,
+    file: &'a Path,
+    plan: RigPlan,
+    /// Of the generator.
+    place: usize,
+    bounds: Vec<CapacityBound>,
+}
+
+/// What a probe is to send.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Asked {
+    /// Units each second.
+    Rate {
+        unit: RateUnit,
+        per_second: f64,
+        purpose: Purpose,
+    },
+    /// As much as is taken, over so many connections.
+    AtFullSpeed { connections: u32 },
+}
+
 pub(super) fn search(
     search: &mut Search<'_>,
     file: &Path,
@@ -40,44 +63,118 @@ pub(super) fn search(
     paint: &Paint,
 ) -> Result<Found, CommandError> {
     let arguments = search.arguments;
-    let overrides = RigOverrides {
-        seed: Some(arguments.seed),
-        ..RigOverrides::default()
-    };
-    let loaded = stillwell_config::load_rig(file, &overrides)
-        .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
-    select::warn(&loaded.warnings, paint);
-    let plan = loaded.plan;
-    let place = chosen(&plan, arguments.generator.as_deref())?;
-    let own = &plan.generators[place];
-    let (unit, range) = range(own, arguments.from, arguments.to)?;
-    let mut bounds = arguments.bound.clone();
-    if bounds.is_empty() {
-        bounds.extend(THROUGHPUT.parse::<CapacityBound>());
-    }
-    for bound in &bounds {
-        measurable(bound)?;
-    }
-    let capacity_unit = CapacityUnit::Generated(unit);
-    let target = format!("{}, generator {}", file.display(), own.id);
+    let rig = Rig::load(arguments, file, paint)?;
+    let (unit, range) = range(rig.own(), arguments.from, arguments.to)?;
+    let counted = CapacityUnit::Generated(unit);
     let mut number = 0;
-    let probe = |rate: f64, purpose: Purpose, watch: &Watch| {
+    let probe = |per_second: f64, purpose: Purpose, watch: &Watch| {
         number += 1;
-        let plan = probing(&plan, place, (unit, rate), search_lengths(arguments));
         let folder = folder.join(format!("probe-{number:03}"));
-        let (summary, course) = carry_out(plan, place, (&folder, file), watch)?;
-        told(&summary, &own.id, (rate, purpose, course), &bounds)
+        let asked = Asked::Rate {
+            unit,
+            per_second,
+            purpose,
+        };
+        rig.probe(asked, &folder, watch)
     };
-    let answer = search.highest(range, (capacity_unit, &bounds), probe)?;
-    Ok(Found {
-        target,
-        unit: capacity_unit,
-        bounds,
-        answer,
-    })
+    let answer = search.highest(range, (counted, &rig.bounds), probe)?;
+    Ok(rig.found(counted, answer))
 }
 
-fn search_lengths(arguments: &crate::arguments::FindCapacityArguments) -> (Nanos, Nanos) {
+impl<'a> Rig<'a> {
+    pub(super) fn load(
+        arguments: &'a FindCapacityArguments,
+        file: &'a Path,
+        paint: &Paint,
+    ) -> Result<Self, CommandError> {
+        let overrides = RigOverrides {
+            seed: Some(arguments.seed),
+            ..RigOverrides::default()
+        };
+        let loaded = stillwell_config::load_rig(file, &overrides)
+            .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
+        select::warn(&loaded.warnings, paint);
+        let plan = loaded.plan;
+        let place = chosen(&plan, arguments.generator.as_deref())?;
+        let mut bounds = arguments.bound.clone();
+        if bounds.is_empty() {
+            bounds.extend(THROUGHPUT.parse::<CapacityBound>());
+        }
+        for bound in &bounds {
+            measurable(bound)?;
+        }
+        Ok(Self {
+            arguments,
+            file,
+            plan,
+            place,
+            bounds,
+        })
+    }
+
+    fn own(&self) -> &GeneratorPlan {
+        &self.plan.generators[self.place]
+    }
+
+    pub(super) fn bounds(&self) -> &[CapacityBound] {
+        &self.bounds
+    }
+
+    /// What its file counts of the generator.
+    pub(super) fn unit(&self) -> CapacityUnit {
+        CapacityUnit::Generated(self.own().rate.unit)
+    }
+
+    /// Whether it means something to vary them.
+    pub(super) fn has_connections(&self) -> Result<(), CommandError> {
+        let own = self.own();
+        if matches!(
+            own.transport,
+            TransportPlan::Tcp { .. }
+                | TransportPlan::UnixStream { .. }
+                | TransportPlan::Http { .. }
+                | TransportPlan::SplunkHec { .. }
+                | TransportPlan::Acknowledged(_)
+                | TransportPlan::Grpc { .. }
+                | TransportPlan::TraceAgent { .. }
+        ) {
+            return Ok(());
+        }
+        let what = format!(
+            "generator `{}` has no connections that could be varied",
+            own.id
+        );
+        Err(usage(&what).hint("search the highest rate: leave --objective out"))
+    }
+
+    /// One run.
+    pub(super) fn probe(
+        &self,
+        asked: Asked,
+        folder: &Path,
+        watch: &Watch,
+    ) -> Result<CapacityProbe, CommandError> {
+        let plan = probing(
+            &self.plan,
+            self.place,
+            asked,
+            search_lengths(self.arguments),
+        );
+        let (summary, course) = carry_out(plan, self.place, (folder, self.file), watch)?;
+        self.told(&summary, asked, course)
+    }
+
+    pub(super) fn found(self, unit: CapacityUnit, answer: Option<CapacityAnswer>) -> Found {
+        Found {
+            target: format!("{}, generator {}", self.file.display(), self.own().id),
+            unit,
+            bounds: self.bounds,
+            answer,
+        }
+    }
+}
+
+fn search_lengths(arguments: &FindCapacityArguments) -> (Nanos, Nanos) {
     let quarter = Nanos::new(arguments.probe.as_u64() / 4);
     (arguments.warmup.unwrap_or(quarter), arguments.probe)
 }
@@ -155,18 +252,28 @@ fn quantile(share: f64) -> Option<LatencyQuantile> {
     own.map(|own| own.1)
 }
 
-/// The rig with one generator at this rate.
+/// The rig with one generator that sends what is asked.
 fn probing(
     plan: &RigPlan,
     place: usize,
-    (unit, per_second): (RateUnit, f64),
+    asked: Asked,
     (warmup, measure): (Nanos, Nanos),
 ) -> RigPlan {
     let mut plan = plan.clone();
-    plan.generators[place].rate = RatePlan {
-        unit,
-        shape: RateShape::Constant { per_second },
-    };
+    let own = &mut plan.generators[place];
+    match asked {
+        Asked::Rate {
+            unit, per_second, ..
+        } => {
+            let shape = RateShape::Constant { per_second };
+            own.rate = RatePlan { unit, shape };
+        }
+        Asked::AtFullSpeed { connections } => {
+            own.rate.shape = RateShape::Max;
+            own.connections = u16::try_from(connections).unwrap_or(u16::MAX);
+            own.workers = own.workers.min(own.connections);
+        }
+    }
     (plan.phases.warmup, plan.phases.measure) = (warmup, measure);
     // Steps and bounds are meant for runs as the file has them.
     plan.timeline.clear();
@@ -209,68 +316,83 @@ fn carry_out(
     Ok((summary, course))
 }
 
-fn told(
-    summary: &RunSummary,
-    id: &str,
-    (rate, purpose, course): (f64, Purpose, Course),
-    bounds: &[CapacityBound],
-) -> Result<CapacityProbe, CommandError> {
-    let mut figures: Vec<CapacityFigure> = CapacityProbe::COLUMNS.to_vec();
-    figures.extend(bounds.iter().map(|bound| bound.figure));
-    let figures: Vec<_> = figures
-        .into_iter()
-        .map(|figure| (figure, figure_of(summary, course, figure)))
-        .collect();
-    let died = summary
-        .doubts
-        .iter()
-        .find(|doubt| matches!(doubt, Doubt::SubjectDied { .. }));
-    let broken = summary
-        .doubts
-        .iter()
-        .find(|doubt| matches!(doubt, Doubt::PartFailed { .. } | Doubt::NotCompleted { .. }));
-    let (observed, why) = if let Some(died) = died {
-        (Observed::Failed, Some(died.to_string()))
-    } else if let Some(broken) = broken {
-        if matches!(summary.outcome, RunOutcome::Interrupted { .. }) {
-            (Observed::Unclear, Some(broken.to_string()))
-        } else {
-            let error = anyhow::anyhow!("{broken}");
-            return Err(CommandError::new(Exit::Invalid, error));
-        }
-    } else {
-        // Lateness that all was sent in spite of moves no totals, only times.
-        let is_sent = course.sent >= SENT_MIN && !bounds.iter().any(|own| own.figure.is_time());
-        let evidence = Evidence {
-            figures: &figures,
-            reached: course.sent,
-            has_rate: true,
-            generator_limit: own_limit(summary, id, is_sent),
-            // What a generator's own lateness did is in its doubts.
-            own_lateness: Nanos::ZERO,
-            own_late_share: 0.0,
-        };
-        match judge(bounds, &evidence) {
-            (Observed::Held, _) if course.is_open_to_doubt(bounds) => {
-                let share = CapacityFigure::Throughput.told(course.sent - course.counted);
-                let why = format!(
-                    "sends that may be under way are {share} of all, and whether bounds hold \
-                     rests on them: let probes last longer (--probe)"
-                );
-                (Observed::Unclear, Some(why))
+impl Rig<'_> {
+    fn told(
+        &self,
+        summary: &RunSummary,
+        asked: Asked,
+        course: Course,
+    ) -> Result<CapacityProbe, CommandError> {
+        let bounds = &self.bounds;
+        let mut figures: Vec<CapacityFigure> = CapacityProbe::COLUMNS.to_vec();
+        figures.extend(bounds.iter().map(|bound| bound.figure));
+        let figures: Vec<_> = figures
+            .into_iter()
+            .map(|figure| (figure, figure_of(summary, course, figure)))
+            .collect();
+        let died = summary
+            .doubts
+            .iter()
+            .find(|doubt| matches!(doubt, Doubt::SubjectDied { .. }));
+        let broken = summary
+            .doubts
+            .iter()
+            .find(|doubt| matches!(doubt, Doubt::PartFailed { .. } | Doubt::NotCompleted { .. }));
+        let (observed, why) = if let Some(died) = died {
+            (Observed::Failed, Some(died.to_string()))
+        } else if let Some(broken) = broken {
+            if matches!(summary.outcome, RunOutcome::Interrupted { .. }) {
+                (Observed::Unclear, Some(broken.to_string()))
+            } else {
+                let error = anyhow::anyhow!("{broken}");
+                return Err(CommandError::new(Exit::Invalid, error));
             }
-            judged => judged,
-        }
-    };
-    Ok(CapacityProbe {
-        purpose: Some(purpose),
-        rate: Some(rate),
-        connections: None,
-        reached: rate * course.sent,
-        observed,
-        why,
-        figures,
-    })
+        } else {
+            // Lateness that all was sent in spite of moves no totals, only times.
+            let is_sent = course.sent >= SENT_MIN && !bounds.iter().any(|own| own.figure.is_time());
+            let evidence = Evidence {
+                figures: &figures,
+                reached: course.sent,
+                has_rate: matches!(asked, Asked::Rate { .. }),
+                generator_limit: own_limit(summary, &self.own().id, is_sent),
+                // What a generator's own lateness did is in its doubts.
+                own_lateness: Nanos::ZERO,
+                own_late_share: 0.0,
+            };
+            match judge(bounds, &evidence) {
+                (Observed::Held, _) if course.is_open_to_doubt(bounds) => {
+                    let share = CapacityFigure::Throughput.told(course.sent - course.counted);
+                    let why = format!(
+                        "sends that may be under way are {share} of all, and whether bounds hold \
+                     rests on them: let probes last longer (--probe)"
+                    );
+                    (Observed::Unclear, Some(why))
+                }
+                judged => judged,
+            }
+        };
+        let (purpose, rate, reached) = match asked {
+            Asked::Rate {
+                per_second,
+                purpose,
+                ..
+            } => (Some(purpose), Some(per_second), per_second * course.sent),
+            Asked::AtFullSpeed { .. } => {
+                let own = summary.figures.generators.get(self.place);
+                let achieved = own.and_then(|own| own.achieved_per_second);
+                (None, None, achieved.unwrap_or(0.0))
+            }
+        };
+        Ok(CapacityProbe {
+            purpose,
+            rate,
+            connections: None,
+            reached,
+            observed,
+            why,
+            figures,
+        })
+    }
 }
 
 /// Why the rig and not its subject was the limit, if its doubts say so. The varied
