@@ -42,6 +42,9 @@ pub struct TimeQuantiles {
     /// 999 of 1000 are at most this long.
     #[serde(rename = "p999_ns")]
     pub p999: Nanos,
+    /// Their mean; 0 in summaries of older versions.
+    #[serde(default, rename = "mean_ns")]
+    pub mean: Nanos,
     /// The longest.
     #[serde(rename = "max_ns")]
     pub max: Nanos,
@@ -241,6 +244,7 @@ impl<'a> Window<'a> {
             p90: at(0.9),
             p99: at(0.99),
             p999: at(0.999),
+            mean: Nanos::from_secs_f64(all.mean() / 1e9),
             max: Nanos::new(all.max()),
         })
     }

@@ -100,6 +100,37 @@ fn the_knee_of_a_known_law_is_found() {
 }
 
 #[test]
+fn the_knee_of_a_rig_is_found() {
+    // λ = 50/s, σ = 0.05 and κ = 0.01, as above.
+    let delay = "20 + (active_requests - 1) + 0.2 * active_requests * (active_requests - 1)";
+    let lab = Lab::new();
+    let text = format!(
+        "isolation: {{network: no}}\nphases: {{ready: 10s, drain: 2s, quiet: 50ms}}\nsubject:\n  \
+         command: [{STILLWELL}, serve, --address, \"{listen}\", --delay, \"{delay}\"]\n  \
+         ready: {{tcp: \"{listen}\"}}\nworkload:\n  generators:\n    - http: \"http://{listen}\"\n      \
+         payload: ascii\n      block: 1 KiB\n      rate: 10/s\n      cache: 1 MiB\n",
+        listen = lab.listen,
+    );
+    lab.file("rig.yaml", &text);
+    let file = lab.path("rig.yaml");
+    let words = "--objective knee --bound mean<1s -c 16 --probe 1s --repeats 2 --quiet";
+    let mut words: Vec<&str> = words.split(' ').collect();
+    words.push(file.to_str().unwrap());
+    let ended = find(&words, &lab.path("found"));
+    let knee = &told(&ended)["knee"]["knee"]["connections"]["value"];
+    let knee = knee.as_f64().unwrap();
+    assert!((knee / 5.0 - 1.0).abs() < 0.15, "{}", ended.stdout);
+    assert_eq!(ended.code, 0);
+    // Over datagrams there is nothing that could be varied.
+    lab.file("rig.yaml", &text.replace("- http: \"http://", "- udp: \""));
+    let ended = find(&words, &lab.path("refused"));
+    assert_eq!(ended.code, 2);
+    let hint = "search the highest rate: leave --objective out";
+    assert!(ended.stderr.contains(hint), "{}", ended.stderr);
+    lab.assert_nothing_left();
+}
+
+#[test]
 fn a_pipeline_is_found_by_what_it_passes_on() {
     let lab = Lab::new();
     let text = format!(

@@ -234,9 +234,6 @@ fn measurable(bound: &CapacityBound) -> Result<(), CommandError> {
             let what = format!("a run has no {}", bound.figure);
             Err(usage(&what).hint("it has p50, p90, p99 and p99.9"))
         }
-        CapacityFigure::LatencyMean => {
-            Err(usage("a run has no mean latency").hint("it has p50, p90, p99, p99.9 and max"))
-        }
         _ => Ok(()),
     }
 }
@@ -324,6 +321,7 @@ impl Rig<'_> {
         course: Course,
     ) -> Result<CapacityProbe, CommandError> {
         let bounds = &self.bounds;
+        let has_rate = matches!(asked, Asked::Rate { .. });
         let mut figures: Vec<CapacityFigure> = CapacityProbe::COLUMNS.to_vec();
         figures.extend(bounds.iter().map(|bound| bound.figure));
         let figures: Vec<_> = figures
@@ -349,11 +347,13 @@ impl Rig<'_> {
             }
         } else {
             // Lateness that all was sent in spite of moves no totals, only times.
-            let is_sent = course.sent >= SENT_MIN && !bounds.iter().any(|own| own.figure.is_time());
+            let is_sent = has_rate
+                && course.sent >= SENT_MIN
+                && !bounds.iter().any(|own| own.figure.is_time());
             let evidence = Evidence {
                 figures: &figures,
                 reached: course.sent,
-                has_rate: matches!(asked, Asked::Rate { .. }),
+                has_rate,
                 generator_limit: own_limit(summary, &self.own().id, is_sent),
                 // What a generator's own lateness did is in its doubts.
                 own_lateness: Nanos::ZERO,
@@ -428,6 +428,9 @@ fn figure_of(summary: &RunSummary, course: Course, figure: CapacityFigure) -> Op
             .value(&of_events)
             .or_else(|| summary.value(&of_answers))
     };
+    let figures = &summary.figures;
+    let times = figures.event_latency.or(figures.response_time);
+    let told = |time: Nanos| float_from_u64(time.as_u64());
     match figure {
         CapacityFigure::Latency(share) => {
             let quantile = quantile(share)?;
@@ -436,14 +439,8 @@ fn figure_of(summary: &RunSummary, course: Course, figure: CapacityFigure) -> Op
                 GoalMetric::Latency(quantile),
             )
         }
-        CapacityFigure::LatencyMean => None,
-        CapacityFigure::LatencyMax => {
-            let times = summary
-                .figures
-                .event_latency
-                .or(summary.figures.response_time);
-            times.map(|times| float_from_u64(times.max.as_u64()))
-        }
+        CapacityFigure::LatencyMean => times.map(|times| told(times.mean)),
+        CapacityFigure::LatencyMax => times.map(|times| told(times.max)),
         CapacityFigure::Errors => {
             let count = |own: &OutcomeCount| float_from_u64(own.count);
             let outcomes = &summary.figures.outcomes;
