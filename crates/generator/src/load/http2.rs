@@ -164,7 +164,6 @@ impl Lane {
                 session.send(ticket, now);
             }
             session.take(now);
-            session.take_due(now);
             if let Some(parting) = session.parting() {
                 session.client.close();
                 // What is not taken at once is no loss: nothing is under way.
@@ -305,6 +304,7 @@ impl Session {
                 Take::Never => self.is_done = true,
             }
         }
+        self.take_due(now);
     }
 
     /// Sends what is due meanwhile itself, although it was for the pacer to hand it over.

@@ -167,7 +167,9 @@ mod tests {
             sent: None,
         };
         let mut slots = Slots::new(2, 2, Reuse::Lru);
-        [0, 1, 0].map(|slot| slots.free(slot, true));
+        [0, 1, 0]
+            .into_iter()
+            .for_each(|slot| slots.free(slot, true));
         assert!(slots.withdraw_one(0));
         let handed = |slots: &mut Slots, slot| slots.unaccepted(slot).is_some();
         for slot in [0, 1] {

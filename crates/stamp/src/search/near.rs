@@ -32,10 +32,6 @@ pub(super) fn find(finder: &Finder<'static>, bytes: &[u8]) -> Option<usize> {
 }
 
 /// The place of a bit in 64.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "a bit that is set has a place below 64"
-)]
 const fn low_six(place: u32) -> u8 {
     (place & 63) as u8
 }
