@@ -207,14 +207,13 @@ impl Pool {
     /// until the pacer has it again, others may have much to read.
     pub(super) fn take_due(&self, worker: &Worker, slot: usize, now: Moment) -> Option<Ticket> {
         let is_due = worker.has_schedule && matches!(self.look(now), Take::Now(_));
-        if !is_due || !self.slots.borrow_mut().withdraw_one(slot) {
+        if !is_due || !self.slots.borrow().is_free(slot) {
             return None;
         }
-        let taken = self.take_free(worker, now);
-        if taken.is_none() {
-            self.slots.borrow_mut().free(slot, true);
-        }
-        taken
+        // Until it is taken the connection counts as free: nothing had to wait for it.
+        let ticket = self.take_free(worker, now)?;
+        self.slots.borrow_mut().withdraw_one(slot);
+        Some(ticket)
     }
 
     /// A schedule that waits for answers goes on from `now` where the next request

@@ -76,10 +76,16 @@ impl Slots {
         self.closed.retain(|other| *other != slot);
     }
 
-    /// `slot` takes one request fewer for now; `false` if it is handed none as it is.
-    pub(super) fn withdraw_one(&mut self, slot: usize) -> bool {
-        let place = self.open.iter().rposition(|other| *other == slot);
-        place.is_some_and(|place| self.open.remove(place).is_some())
+    /// Whether `slot` is open and may be handed a request.
+    pub(super) fn is_free(&self, slot: usize) -> bool {
+        self.open.contains(&slot)
+    }
+
+    /// `slot` takes one request fewer for now.
+    pub(super) fn withdraw_one(&mut self, slot: usize) {
+        if let Some(place) = self.open.iter().rposition(|other| *other == slot) {
+            self.open.remove(place);
+        }
     }
 
     /// One could not connect.
@@ -170,13 +176,15 @@ mod tests {
         [0, 1, 0]
             .into_iter()
             .for_each(|slot| slots.free(slot, true));
-        assert!(slots.withdraw_one(0));
+        assert!(slots.is_free(0));
+        slots.withdraw_one(0);
         let handed = |slots: &mut Slots, slot| slots.unaccepted(slot).is_some();
         for slot in [0, 1] {
             assert!(slots.offer(ticket));
             assert!(handed(&mut slots, slot), "{slot}");
         }
         assert!(!slots.offer(ticket));
-        assert!(!slots.withdraw_one(1), "it has no place left");
+        assert!(!slots.is_free(1), "it has no place left");
+        slots.withdraw_one(1);
     }
 }
