@@ -27,7 +27,7 @@ impl Account {
     }
 
     /// The time since the last look belongs to `state`; gives now.
-    fn pass(&self, state: TimeState, cells: &AccountCells) -> Moment {
+    pub(crate) fn pass(&self, state: TimeState, cells: &AccountCells) -> Moment {
         let now = clock::now();
         cells.of(state).add(now.since(self.until.get()).as_u64());
         self.until.set(now);

@@ -1,15 +1,20 @@
 //! The one loop that takes datagrams.
 
 mod drops;
+mod eager;
 
 use std::io::{self, ErrorKind};
+use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use stillwell_metric::SinkShard;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
+use stillwell_metric::{SinkShard, TimeState};
 use stillwell_scope::PartError;
+use stillwell_units::{Moment, Nanos};
 use stillwell_wire::SocketFile;
 use tokio::io::ReadBuf;
 use tokio::net::{UdpSocket, UnixDatagram};
@@ -21,12 +26,13 @@ use crate::prefixes::Events;
 use crate::steering;
 use crate::worker::{Worker, account_ticks};
 use drops::Drops;
+use eager::Eager;
 
 /// Between tries where the kernel has no memory.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// So many datagrams that wait already are taken before anything else is looked at.
-const AT_ONCE_MAX: usize = 32;
+const AT_ONCE_MAX: u64 = 32;
 
 /// A datagram socket that its runtime watches.
 #[derive(Debug)]
@@ -76,6 +82,7 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
     let mut ticks = account_ticks();
     let stamps = worker.stamps();
     let mut events = worker.events();
+    let mut eager = Eager::new();
     loop {
         let version = worker.heed();
         if worker.is_paused() && !worker.is_cut_off(cuts) {
@@ -89,15 +96,23 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
             stamps.whole(bytes);
         };
         let poll = |context: &mut Context<'_>| {
-            for taken in 0..AT_ONCE_MAX {
+            let mut taken = 0;
+            while taken < AT_ONCE_MAX {
                 let polled =
                     worker.poll_datagram(|read| socket.poll_receive(context, read), &mut take);
                 match polled {
-                    Poll::Ready(Ok(())) => {}
+                    Poll::Ready(Ok(())) => taken += 1,
                     Poll::Pending if taken > 0 => break,
                     // What was taken before an error is counted already.
                     other => return other,
                 }
+            }
+            let now = worker
+                .account
+                .pass(TimeState::Running, &worker.shard.account);
+            eager.came(taken, now);
+            if taken < AT_ONCE_MAX {
+                return ask_on(worker, &socket, (&mut eager, now), &mut take);
             }
             Poll::Ready(Ok(()))
         };
@@ -130,6 +145,37 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
     }
 }
 
+/// Nothing waits any more, `now`: asks for what comes next as long as that costs less than
+/// to wait for it. To ask in vain is no work: the worker is ahead of who sends.
+fn ask_on(
+    worker: &Worker,
+    socket: &Socket,
+    (eager, mut now): (&mut Eager, Moment),
+    mut take: impl FnMut(&[u8]),
+) -> Poll<io::Result<()>> {
+    let cells = &worker.shard.account;
+    let length = eager.length();
+    if length == Nanos::ZERO {
+        return Poll::Ready(Ok(()));
+    }
+    let mut until = now + length;
+    let mut taken = 0;
+    while now < until && taken < AT_ONCE_MAX {
+        match worker.poll_datagram(|read| socket.try_receive(read), &mut take) {
+            Poll::Ready(Ok(())) => {
+                taken += 1;
+                now = worker.account.pass(TimeState::Running, cells);
+                eager.came(1, now);
+                until = now + eager.length();
+            }
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            Poll::Pending => now = worker.account.pass(TimeState::Ahead, cells),
+        }
+    }
+    eager.brought(taken);
+    Poll::Ready(Ok(()))
+}
+
 /// What the kernel dropped belongs to the account as much as what it gave.
 fn tell(drops: Option<&Drops>, shard: &SinkShard) {
     if let Some(count) = drops.and_then(Drops::count) {
@@ -144,6 +190,26 @@ impl Socket {
         match self {
             Self::Udp(socket) if shard.is_first() => Drops::of(socket, shard.dropped.total()),
             Self::Udp(_) | Self::Unix(_) => None,
+        }
+    }
+
+    /// One datagram, if one waits. The runtime is not asked, nor told.
+    fn try_receive(&self, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let descriptor = match self {
+            Self::Udp(socket) => socket.as_fd(),
+            Self::Unix(socket) => socket.as_fd(),
+        };
+        match recv(
+            descriptor,
+            buffer.initialize_unfilled(),
+            RecvFlags::DONTWAIT,
+        ) {
+            Ok((length, _)) => {
+                buffer.advance(length);
+                Poll::Ready(Ok(()))
+            }
+            Err(Errno::WOULDBLOCK) => Poll::Pending,
+            Err(error) => Poll::Ready(Err(error.into())),
         }
     }
 

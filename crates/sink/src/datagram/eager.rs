@@ -1,0 +1,133 @@
+//! How long a sink goes on asking for datagrams before it waits for them.
+//!
+//! To wait and to be woken costs a sink, and whoever sends, some microseconds of CPU
+//! time, several on a virtual machine. Where the next datagram is there sooner than
+//! that, it is cheaper to ask until it is. The sink never asks for longer than
+//! [`LONGEST`], and not at all where datagrams come more slowly or where asking was
+//! mostly in vain.
+
+use stillwell_units::{Moment, Nanos};
+
+/// Never longer than this: about what it costs to wait.
+const LONGEST: Nanos = Nanos::new(8_000);
+
+/// How many times the mean time from one datagram to the next.
+const MEANS: u64 = 2;
+
+/// What is remembered of the times between datagrams of late.
+const REMEMBERED: u64 = 32;
+
+/// Asking in vain for so many times in turn,
+const VAIN_MAX: u32 = 8;
+/// it is left alone for so many waits.
+const LEFT_ALONE: u32 = 1_000;
+
+/// Datagrams of one socket, as they came of late.
+#[derive(Debug)]
+pub(super) struct Eager {
+    last: Moment,
+    /// The mean time from one datagram to the next of late, in nanoseconds.
+    between_ns: u64,
+    in_vain: u32,
+    left_alone: u32,
+}
+
+impl Eager {
+    /// Before the first datagram.
+    pub(super) const fn new() -> Self {
+        Self {
+            last: Moment::new(0),
+            between_ns: u64::MAX / REMEMBERED,
+            in_vain: 0,
+            left_alone: 0,
+        }
+    }
+
+    /// `count` datagrams came since the last, the last of them `now`.
+    pub(super) fn came(&mut self, count: u64, now: Moment) {
+        let between = now.since(self.last).as_u64() / count.max(1);
+        // One pause among many datagrams is no sign that they come slowly.
+        let between = between.min(LONGEST.as_u64() * MEANS);
+        let known = self.between_ns.min(LONGEST.as_u64() * MEANS);
+        self.between_ns = known - known / REMEMBERED + between / REMEMBERED;
+        self.last = now;
+    }
+
+    /// How long to go on asking now that nothing waits; nothing where that is not
+    /// worth it.
+    pub(super) fn length(&mut self) -> Nanos {
+        if self.left_alone > 0 {
+            self.left_alone -= 1;
+            return Nanos::ZERO;
+        }
+        let length = Nanos::new(self.between_ns.saturating_mul(MEANS));
+        if length > LONGEST {
+            return Nanos::ZERO;
+        }
+        length
+    }
+
+    /// It was asked, and so many datagrams came of it.
+    pub(super) fn brought(&mut self, count: u64) {
+        self.in_vain = if count > 0 { 0 } else { self.in_vain + 1 };
+        if self.in_vain == VAIN_MAX {
+            (self.in_vain, self.left_alone) = (0, LEFT_ALONE);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// After many datagrams that came so far apart.
+    fn settled(between: u64) -> (Eager, Moment) {
+        let (mut eager, mut now) = (Eager::new(), Moment::new(1_000_000));
+        for _ in 0..400 {
+            now = now + Nanos::new(between);
+            eager.came(1, now);
+        }
+        (eager, now)
+    }
+
+    proptest! {
+        #[test]
+        fn for_all_rates_it_asks_for_no_longer_than_waiting_costs(
+            between in 0_u64..100_000_000,
+        ) {
+            let (mut eager, _) = settled(between);
+            let length = eager.length();
+            prop_assert!(length <= LONGEST);
+            if between > LONGEST.as_u64() {
+                prop_assert_eq!(length, Nanos::ZERO);
+            }
+        }
+    }
+
+    #[test]
+    fn asks_where_datagrams_come_at_once_and_not_where_they_are_slow() {
+        let (mut eager, now) = settled(2_000);
+        assert!((3_000..=4_200).contains(&eager.length().as_u64()));
+        // A pause of a second is no slow stream yet.
+        eager.came(1, now + Nanos::SECOND);
+        assert!(eager.length() > Nanos::ZERO);
+        assert_eq!(settled(20_000).0.length(), Nanos::ZERO);
+        assert_eq!(Eager::new().length(), Nanos::ZERO);
+    }
+
+    #[test]
+    fn what_is_asked_in_vain_is_left_alone_for_a_while() {
+        let (mut eager, _) = settled(2_000);
+        (0..VAIN_MAX).for_each(|_| eager.brought(0));
+        for _ in 0..LEFT_ALONE {
+            assert_eq!(eager.length(), Nanos::ZERO);
+        }
+        assert!(eager.length() > Nanos::ZERO);
+        (1..VAIN_MAX).for_each(|_| eager.brought(0));
+        eager.brought(1);
+        eager.brought(0);
+        assert!(eager.length() > Nanos::ZERO);
+    }
+}
