@@ -13,7 +13,7 @@ use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan};
 use stillwell_scope::clock;
 use stillwell_stamp::{
     Expected, ExpectedStream, Ledger, RunMark, STAMP_WIDTH, Sighting, Span, SpanCheck, StampSearch,
-    Stamper, StreamId, Times,
+    Stamper, StreamId, Tell, Times,
 };
 use stillwell_units::{ByteSize, Moment, Nanos, RunId, Seed, float_from_u64};
 
@@ -52,6 +52,24 @@ enum Work {
 fn is_bare(sighting: &Sighting) -> bool {
     let undeclared = SpanCheck::Undeclared;
     matches!(sighting, Sighting::Stamp { span, .. } if *span == undeclared)
+}
+
+/// Enters what is found, as a sink does.
+struct Entering<'a> {
+    ledger: &'a mut Ledger,
+    now: Moment,
+    found: &'a mut u64,
+    latency: &'a mut Nanos,
+}
+
+impl Tell for Entering<'_> {
+    #[inline(always)]
+    fn tell(&mut self, sighting: Sighting) {
+        if let Some(arrival) = self.ledger.take_in(&sighting, self.now) {
+            *self.found += 1;
+            *self.latency += arrival.latency;
+        }
+    }
 }
 
 /// Text with a stamp in each event.
@@ -147,15 +165,20 @@ impl Events {
             let now = Moment::new(self.sequence * 5_000);
             let before = clock::thread_cpu();
             for read in self.bytes.chunks(READ) {
-                search.feed(read, |sighting| match work {
-                    Work::Enter => {
-                        if let Some(arrival) = ledger.take_in(&sighting, now) {
-                            found += 1;
-                            latency += arrival.latency;
-                        }
-                    }
-                    Work::Search => found += u64::from(is_bare(&sighting)),
-                });
+                match work {
+                    Work::Enter => search.feed(
+                        read,
+                        Entering {
+                            ledger: &mut ledger,
+                            now,
+                            found: &mut found,
+                            latency: &mut latency,
+                        },
+                    ),
+                    Work::Search => search.feed(read, |sighting| {
+                        found += u64::from(is_bare(&sighting));
+                    }),
+                }
             }
             rounds.push(clock::thread_cpu().saturating_sub(before));
         }

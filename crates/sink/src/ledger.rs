@@ -9,7 +9,7 @@ use stillwell_plan::{LinesPlan, StampForm, StampPlan};
 use stillwell_scope::clock;
 use stillwell_stamp::{
     ArrivalKind, BEHIND_MAX, Expected, ExpectedStream, Ledger, LedgerError, Losses, RunMark,
-    STAMP_WIDTH, Sighting, StampSearch, StreamFigures, StreamId, sight,
+    STAMP_WIDTH, Sighting, StampSearch, StreamFigures, StreamId, Tell, sight,
 };
 use stillwell_units::{ByteSize, Moment};
 
@@ -274,8 +274,25 @@ impl Shard for SharedLedger {
     }
 }
 
+/// Who enters what a search comes upon in a read that arrived at `now`.
+struct Entering<'a> {
+    state: &'a mut State,
+    now: Moment,
+}
+
+impl Tell for Entering<'_> {
+    #[inline(always)]
+    fn tell(&mut self, sighting: Sighting) {
+        self.state.enter(&sighting, self.now);
+    }
+}
+
 impl State {
-    #[inline]
+    const fn entering(&mut self, now: Moment) -> Entering<'_> {
+        Entering { state: self, now }
+    }
+
+    #[inline(always)]
     fn enter(&mut self, sighting: &Sighting, now: Moment) {
         let Some(arrival) = self.ledger.take_in(sighting, now) else {
             return;
@@ -400,9 +417,9 @@ impl Stamps {
         let mut state = looking.ledger.lock();
         let search = &mut looking.search;
         match &mut looking.fitting {
-            None => search.feed(bytes, |sighting| state.enter(&sighting, now)),
+            None => search.feed(bytes, state.entering(now)),
             Some(fitting) => fitting.take(bytes, |line| {
-                search.whole(line, |sighting| state.enter(&sighting, now));
+                search.whole(line, state.entering(now));
             }),
         }
     }
@@ -415,9 +432,7 @@ impl Stamps {
         let now = clock::now();
         let mut state = looking.ledger.lock();
         let mut enter = |bytes: &[u8]| {
-            looking
-                .search
-                .whole(bytes, |sighting| state.enter(&sighting, now));
+            looking.search.whole(bytes, state.entering(now));
         };
         match &looking.fitting {
             None => enter(bytes),
@@ -437,9 +452,9 @@ impl Stamps {
         let mut state = looking.ledger.lock();
         let search = &mut looking.search;
         match &mut looking.fitting {
-            None => search.end(|sighting| state.enter(&sighting, now)),
+            None => search.end(state.entering(now)),
             Some(fitting) => fitting.finish(|line| {
-                search.whole(line, |sighting| state.enter(&sighting, now));
+                search.whole(line, state.entering(now));
             }),
         }
     }

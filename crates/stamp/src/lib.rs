@@ -48,6 +48,7 @@
 //! ```
 
 mod code;
+mod lanes;
 mod ledger;
 pub mod prefix;
 mod search;
@@ -58,7 +59,7 @@ pub use ledger::{
     Arrival, ArrivalKind, Bounds, Expected, ExpectedStream, Ledger, LedgerError, Loss, Losses,
     StreamFigures,
 };
-pub use search::{BEHIND_MAX, Sighting, StampSearch, sight};
+pub use search::{BEHIND_MAX, Sighting, StampSearch, Tell, sight};
 pub use span::{GUARD_WIDTH, SPAN_LIMIT, Span, SpanCheck};
 pub use stamp::{
     HEADER, RunMark, SEQUENCE_LIMIT, STAMP_WIDTH, STREAM_LIMIT, Stamp, Stamper, StreamId, Times,

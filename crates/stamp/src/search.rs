@@ -4,10 +4,9 @@
 //! what may still become a stamp, or belongs to a span, for the next read: never
 //! more than [`REACH`] bytes of it.
 
-mod near;
-
 use memchr::memmem::Finder;
 
+use crate::lanes::{Lanes, Work, best};
 use crate::span::{GUARD_WIDTH, SPAN_LIMIT, SpanCheck};
 use crate::stamp::{MAGIC, STAMP_WIDTH, Stamp};
 
@@ -41,6 +40,20 @@ pub enum Sighting {
     },
     /// The beginning of a stamp, but no stamp: cut off or changed.
     Broken,
+}
+
+/// Who is told. A closure can be; what is to be told of millions of events a second
+/// is better a type of its own, whose method can be made part of the search.
+pub trait Tell {
+    /// Hears of the next thing that the search came upon.
+    fn tell(&mut self, sighting: Sighting);
+}
+
+impl<F: FnMut(Sighting)> Tell for F {
+    #[inline(always)]
+    fn tell(&mut self, sighting: Sighting) {
+        self(sighting);
+    }
 }
 
 /// What a stamp says that stands apart from what it vouches for, such as in a header
@@ -91,26 +104,28 @@ impl StampSearch {
     /// order in which they stand. Each stamp is told of once, as soon as its last
     /// character arrived.
     #[inline]
-    pub fn feed(&mut self, read: &[u8], mut tell: impl FnMut(Sighting)) {
+    pub fn feed(&mut self, read: &[u8], mut tell: impl Tell) {
         if !self.carry.is_empty() && self.feed_carry(read, &mut tell) {
             return;
         }
-        let scan = Scan {
+        self.resume = best(Scan {
             buffer: read,
             from: 0,
             starts_before: read.len(),
-        };
-        self.resume = scan.run(&self.finder, &mut self.open, &mut tell);
+            finder: &self.finder,
+            open: &mut self.open,
+            tell: &mut tell,
+        });
         self.keep(read);
     }
 
     /// Ends the connection or file: what is still open is told of as it stands.
-    pub fn end(&mut self, mut tell: impl FnMut(Sighting)) {
+    pub fn end(&mut self, mut tell: impl Tell) {
         for open in self.open.drain(..) {
-            tell(open.closed(&self.carry));
+            tell.tell(open.closed(&self.carry));
         }
         if self.carry[self.resume..].starts_with(MAGIC) {
-            tell(Sighting::Broken);
+            tell.tell(Sighting::Broken);
         }
         self.carry.clear();
         self.resume = 0;
@@ -120,38 +135,31 @@ impl StampSearch {
     /// Neither uses nor changes what [`StampSearch::feed`] keeps. No span is
     /// told of as pending.
     #[inline]
-    pub fn whole(&self, message: &[u8], mut tell: impl FnMut(Sighting)) {
-        let mut rest = message;
-        while let Some(start) = near::find(&self.finder, rest) {
-            let found = &rest[start..];
-            let read = found.split_first_chunk();
-            let read = read.and_then(|(token, behind)| Some((Stamp::read(token)?, behind)));
-            let Some((stamp, behind)) = read else {
-                tell_broken(&mut tell);
-                rest = &found[MAGIC.len()..];
-                continue;
-            };
-            let span = stamp.span.check(behind);
-            rest = &behind[stamp.passed_over(span)..];
-            tell(Sighting::Stamp { stamp, span });
-        }
+    pub fn whole(&self, message: &[u8], mut tell: impl Tell) {
+        best(Message {
+            bytes: message,
+            finder: &self.finder,
+            tell: &mut tell,
+        });
     }
 
     /// Puts as much of `read` behind the carry as anything in it can need. True
     /// if that was all of `read`; if not, nothing of the carry is needed any more.
     #[inline(never)]
-    fn feed_carry(&mut self, read: &[u8], tell: &mut impl FnMut(Sighting)) -> bool {
+    fn feed_carry(&mut self, read: &[u8], tell: &mut impl Tell) -> bool {
         let before = self.carry.len();
         let taken = read.len().min(REACH);
         self.carry.extend_from_slice(&read[..taken]);
         let all = taken == read.len();
         self.settle(tell);
-        let scan = Scan {
+        self.resume = best(Scan {
             buffer: &self.carry,
             from: self.resume,
             starts_before: if all { self.carry.len() } else { before },
-        };
-        self.resume = scan.run(&self.finder, &mut self.open, tell);
+            finder: &self.finder,
+            open: &mut self.open,
+            tell,
+        });
         if all {
             let first = first_needed(self.resume, &self.open);
             self.carry.drain(..first);
@@ -167,14 +175,14 @@ impl StampSearch {
     }
 
     /// Tells of the open spans that the carry now holds whole.
-    fn settle(&mut self, tell: &mut impl FnMut(Sighting)) {
+    fn settle(&mut self, tell: &mut impl Tell) {
         let carry = &self.carry;
         self.open.retain(|open| {
             let span = open.stamp.span.check_so_far(&carry[open.start..]);
             if span == SpanCheck::Pending {
                 return true;
             }
-            tell(Sighting::Settled {
+            tell.tell(Sighting::Settled {
                 stamp: open.stamp,
                 span,
             });
@@ -233,26 +241,55 @@ impl Stamp {
     }
 }
 
+/// A message that is all there.
+struct Message<'a, T> {
+    bytes: &'a [u8],
+    finder: &'a Finder<'static>,
+    tell: &'a mut T,
+}
+
+impl<T: Tell> Work for Message<'_, T> {
+    type Outcome = ();
+
+    #[inline(always)]
+    fn by(self, lanes: impl Lanes) {
+        let mut rest = self.bytes;
+        while let Some(start) = lanes.find(self.finder, rest) {
+            let found = &rest[start..];
+            let read = found.split_first_chunk();
+            let read =
+                read.and_then(|(token, behind)| Some((Stamp::read_by(lanes, token)?, behind)));
+            let Some((stamp, behind)) = read else {
+                tell_broken(self.tell);
+                rest = &found[MAGIC.len()..];
+                continue;
+            };
+            let span = stamp.span.check(behind);
+            rest = &behind[stamp.passed_over(span)..];
+            self.tell.tell(Sighting::Stamp { stamp, span });
+        }
+    }
+}
+
 /// One pass over a buffer.
-struct Scan<'a> {
+struct Scan<'a, T> {
     buffer: &'a [u8],
     from: usize,
     /// Stamps that begin here or later are another pass's.
     starts_before: usize,
+    finder: &'a Finder<'static>,
+    open: &'a mut Vec<OpenSpan>,
+    tell: &'a mut T,
 }
 
-impl Scan<'_> {
-    /// Tells of the stamps and returns the place from which one may begin that
-    /// was not told of.
+impl<T: Tell> Work for Scan<'_, T> {
+    /// The place from which a stamp may begin that was not told of.
+    type Outcome = usize;
+
     #[inline(always)]
-    fn run(
-        &self,
-        finder: &Finder<'static>,
-        open: &mut Vec<OpenSpan>,
-        tell: &mut impl FnMut(Sighting),
-    ) -> usize {
+    fn by(self, lanes: impl Lanes) -> usize {
         let mut next = self.from;
-        while let Some(found) = near::find(finder, &self.buffer[next..]) {
+        while let Some(found) = lanes.find(self.finder, &self.buffer[next..]) {
             let start = next + found;
             if start >= self.starts_before {
                 break;
@@ -261,28 +298,36 @@ impl Scan<'_> {
                 return start;
             };
             next = start + MAGIC.len();
-            let Some(stamp) = Stamp::read(characters) else {
-                tell_broken(tell);
+            let Some(stamp) = Stamp::read_by(lanes, characters) else {
+                tell_broken(self.tell);
                 continue;
             };
             next = start + STAMP_WIDTH;
             let span = stamp.span.check_so_far(behind);
             if span == SpanCheck::Pending {
-                open.push(OpenSpan { stamp, start: next });
+                self.open.push(OpenSpan { stamp, start: next });
             }
             next += stamp.passed_over(span);
-            tell(Sighting::Stamp { stamp, span });
+            self.tell.tell(Sighting::Stamp { stamp, span });
         }
-        // The first characters of a magic may stand at the very end.
-        next.max((self.buffer.len() + 1).saturating_sub(MAGIC.len()))
+        next.max(last_beginning(self.buffer))
     }
+}
+
+/// Where the first characters of a magic stand at the very end, or the end.
+fn last_beginning(buffer: &[u8]) -> usize {
+    let least = (buffer.len() + 1).saturating_sub(MAGIC.len());
+    let mut places = least..buffer.len();
+    places
+        .find(|place| MAGIC.starts_with(&buffer[*place..]))
+        .unwrap_or(buffer.len())
 }
 
 /// Tells of a beginning without a stamp. Apart, because it is rare.
 #[cold]
 #[inline(never)]
-fn tell_broken(tell: &mut impl FnMut(Sighting)) {
-    tell(Sighting::Broken);
+fn tell_broken(tell: &mut impl Tell) {
+    tell.tell(Sighting::Broken);
 }
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ impl Span {
     }
 
     /// As [`Span::check`], while more may arrive.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn check_so_far(&self, behind: &[u8]) -> SpanCheck {
         if self.length == 0 {
             return SpanCheck::Undeclared;
@@ -104,6 +104,13 @@ impl Span {
         if hash(span) == self.hash {
             return SpanCheck::Intact;
         }
+        self.check_guard(rest)
+    }
+
+    /// What became of a span that is not intact, with `rest` behind it.
+    #[cold]
+    #[inline(never)]
+    fn check_guard(&self, rest: &[u8]) -> SpanCheck {
         match rest.first_chunk() {
             Some(guard) if hash_guard(*guard) == self.guard => SpanCheck::Damaged,
             Some(_) => SpanCheck::Unverifiable,
@@ -122,7 +129,7 @@ const KEYS: [u64; 4] = [
 /// [`HASH_BITS`] bits of any bytes. Two lanes of 16 bytes each go through wide
 /// products; what does not fill 32 bytes is read again from the end, so that nothing
 /// is copied.
-#[inline]
+#[inline(always)]
 fn hash(bytes: &[u8]) -> u32 {
     let mut lanes = [KEYS[2], KEYS[3]];
     let (blocks, rest) = bytes.as_chunks::<32>();
@@ -132,7 +139,7 @@ fn hash(bytes: &[u8]) -> u32 {
     if !rest.is_empty() {
         lanes = match bytes.last_chunk() {
             Some(last) => mix_block(lanes, last),
-            None => mix_block(lanes, &padded(bytes)),
+            None => mix_short(lanes, bytes),
         };
     }
     let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
@@ -140,7 +147,14 @@ fn hash(bytes: &[u8]) -> u32 {
     low_half(folded >> (64 - HASH_BITS))
 }
 
-#[inline]
+/// Apart, so that what is rare takes no registers from what is not.
+#[cold]
+#[inline(never)]
+fn mix_short(lanes: [u64; 2], bytes: &[u8]) -> [u64; 2] {
+    mix_block(lanes, &padded(bytes))
+}
+
+#[inline(always)]
 fn mix_block(lanes: [u64; 2], block: &[u8; 32]) -> [u64; 2] {
     let (words, _) = block.as_chunks::<8>();
     let word = |index: usize| u64::from_le_bytes(words[index]);

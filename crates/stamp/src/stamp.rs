@@ -2,7 +2,8 @@
 
 use stillwell_units::{Moment, Nanos, RunId};
 
-use crate::code::{base_behind, checksum, decode, encode, low_half};
+use crate::code::{base_behind, checksum, encode, low_half};
+use crate::lanes::{Lanes, Plain};
 use crate::span::{HASH_BITS, Span, fold};
 
 /// Characters of a stamp.
@@ -30,7 +31,7 @@ const RUN_BITS: u32 = 20;
 const RUN_MASK: u32 = (1 << RUN_BITS) - 1;
 
 /// What characters count from.
-const BASE: [u16; 32] = base_behind(MAGIC);
+pub(crate) const BASE: [u16; 32] = base_behind(MAGIC);
 
 /// A run as stamps name it: 20 bits made from its id.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -96,9 +97,15 @@ impl Stamp {
     #[must_use]
     #[inline(always)]
     pub fn read(characters: &[u8; STAMP_WIDTH]) -> Option<Self> {
-        let (words, wrong) = decode(characters, &BASE);
+        Self::read_by(Plain, characters)
+    }
+
+    /// The same, with these registers.
+    #[inline(always)]
+    pub(crate) fn read_by(lanes: impl Lanes, characters: &[u8; STAMP_WIDTH]) -> Option<Self> {
+        let (words, wrong) = lanes.decode(characters);
         let [magic, values @ .., sum] = words;
-        let fault = u32::from(wrong) | magic | (sum ^ checksum(&values));
+        let fault = wrong | magic | (sum ^ checksum(&values));
         (fault == 0).then(|| Self::from_values(&values))
     }
 

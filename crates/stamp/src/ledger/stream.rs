@@ -17,7 +17,8 @@ const DAMAGED_KEPT: usize = 64;
 pub(super) struct StreamLedger {
     first: Received,
     further: Vec<Received>,
-    latest: Option<u64>,
+    /// One above the latest sequence number that arrived.
+    next: u64,
     late_after: Nanos,
     tally: Tally,
 }
@@ -46,7 +47,7 @@ impl StreamLedger {
         Self {
             first: Received::default(),
             further: vec![Received::default(); further],
-            latest: None,
+            next: 0,
             late_after: expected.late_after.unwrap_or(Nanos::new(u64::MAX)),
             tally: Tally::default(),
         }
@@ -76,18 +77,14 @@ impl StreamLedger {
     /// Whether a first arrival came after one that is later in sequence.
     #[inline]
     fn order(&mut self, sequence: u64) -> ArrivalKind {
-        match self.latest {
-            Some(latest) if sequence < latest => {
-                let displacement = latest - sequence;
-                self.tally.reordered += 1;
-                self.tally.displacement_max = self.tally.displacement_max.max(displacement);
-                ArrivalKind::Reordered { displacement }
-            }
-            _ => {
-                self.latest = Some(sequence);
-                ArrivalKind::First
-            }
+        if sequence + 1 >= self.next {
+            self.next = sequence + 1;
+            return ArrivalKind::First;
         }
+        let displacement = self.next - 1 - sequence;
+        self.tally.reordered += 1;
+        self.tally.displacement_max = self.tally.displacement_max.max(displacement);
+        ArrivalKind::Reordered { displacement }
     }
 
     fn enter_again(&mut self, sequence: u64, store: &mut Store) -> ArrivalKind {
@@ -111,11 +108,19 @@ impl StreamLedger {
         // Nearly always.
         if span == SpanCheck::Intact {
             tally.intact += 1;
-            return;
+        } else {
+            self.count_other(sequence, span);
         }
+    }
+
+    /// Apart, because it is rare.
+    #[cold]
+    #[inline(never)]
+    fn count_other(&mut self, sequence: u64, span: SpanCheck) {
+        let tally = &mut self.tally;
         match span {
             SpanCheck::Undeclared => tally.undeclared += 1,
-            SpanCheck::Intact => tally.intact += 1,
+            SpanCheck::Intact => {}
             SpanCheck::Unverifiable => tally.unverifiable += 1,
             SpanCheck::Pending => tally.pending += 1,
             SpanCheck::Damaged => {
@@ -206,7 +211,7 @@ impl StreamLedger {
     }
 
     fn sent(&self, sent: Option<u64>) -> u64 {
-        sent.unwrap_or_else(|| self.latest.map_or(0, |latest| latest + 1))
+        sent.unwrap_or(self.next)
     }
 
     /// Unclear arrivals of all sets, and how many of them may have been new.
@@ -234,7 +239,7 @@ impl StreamLedger {
     /// Takes over all that `other` knows; see [`Ledger::absorb`](super::Ledger::absorb).
     pub(super) fn absorb(&mut self, other: &mut Self, store: &mut Store, its_store: &mut Store) {
         self.tally.absorb(&mut other.tally);
-        self.latest = self.latest.max(other.latest);
+        self.next = self.next.max(other.next);
         let taken: Vec<Received> = other.all_mut().map(|set| set.take(its_store)).collect();
         // What is in a prefix that is not complete has lost its numbers: here too, then.
         let lossy = |set: &&Received| !set.prefix().is_complete();
