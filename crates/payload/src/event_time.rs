@@ -32,6 +32,13 @@ impl EventTime {
         self.nanos
     }
 
+    /// The next event's, which is later by a millisecond at least.
+    pub(crate) fn advance_milliseconds(&mut self, random: &mut Random) -> u64 {
+        self.nanos += 1_000_000;
+        self.advance(random);
+        self.milliseconds()
+    }
+
     /// Milliseconds since 1970.
     pub(crate) const fn milliseconds(self) -> u64 {
         self.nanos / 1_000_000

@@ -101,10 +101,10 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// `count` is above 0.
+    /// `count` numbers, one at least: there is no order of none.
     pub(crate) const fn new(count: u64, seed: &Seed) -> Self {
         Self {
-            count,
+            count: if count == 0 { 1 } else { count },
             step: 0,
             at: 0,
             left: 0,

@@ -2,29 +2,18 @@
 
 use crate::pool::{Ink, Piece};
 
-/// Writes the head of an array of `len` elements.
-#[inline(always)]
-pub(crate) fn array(ink: &mut Ink<'_>, len: usize) {
-    collection(ink, len, 0x90, 0xdc);
-}
-
 /// Writes the head of a map of `len` entries.
 #[inline(always)]
 pub(crate) fn map(ink: &mut Ink<'_>, len: usize) {
-    collection(ink, len, 0x80, 0xde);
-}
-
-#[inline(always)]
-fn collection(ink: &mut Ink<'_>, len: usize, short: u8, long: u8) {
     match u16::try_from(len) {
-        Ok(len @ 0..16) => ink.fixed(&[short | len.to_le_bytes()[0]]),
+        Ok(len @ 0..16) => ink.fixed(&[0x80 | len.to_le_bytes()[0]]),
         Ok(len) => {
             let [high, low] = len.to_be_bytes();
-            ink.fixed(&[long, high, low]);
+            ink.fixed(&[0xde, high, low]);
         }
         Err(_) => {
-            let len = u32::try_from(len).expect("no collection has 2^32 elements");
-            ink.fixed(&[long + 1]);
+            let len = u32::try_from(len).expect("no map has 2^32 entries");
+            ink.fixed(&[0xdf]);
             ink.fixed(&len.to_be_bytes());
         }
     }

@@ -318,13 +318,12 @@ fn seeded(
         SlotUse::Every => SLOT_WIDTH + 1,
     };
     let smallest = (entry.event_floor)(&plan.format) + slot + frame.overhead();
-    let too_small = BuildError::MaximumTooSmall {
-        name,
-        maximum,
-        smallest: ByteSize::new(smallest as u64),
-    };
     if maximum.as_usize() < smallest {
-        return Err(too_small);
+        return Err(BuildError::MaximumTooSmall {
+            name,
+            maximum,
+            smallest: ByteSize::new(smallest as u64),
+        });
     }
     let mut writer = (entry.writer)(&Recipe {
         format: &plan.format,
@@ -335,9 +334,9 @@ fn seeded(
     });
     let sizes = Sizes::new(plan.blocks, seed.derive("payload-blocks", 0));
     let layout = fill(writer.as_mut(), frame, sizes, cache)?;
-    // A template may have none that is short enough.
+    // A template may have none, or next to none, that is short enough.
     if layout.marks.len() == 1 {
-        return Err(too_small);
+        return Err(BuildError::NothingFits { name, maximum });
     }
     Ok(layout)
 }
@@ -419,10 +418,20 @@ pub enum BuildError {
         line: u64,
     },
     /// Too many seconds without a line to hold a placeholder for each.
-    #[error("more than 1,000,000 seconds pass before line {line}")]
+    #[error("up to line {line} more than 1,000,000 seconds have no line")]
     TimeGap {
         /// Its number, from 1.
         line: u64,
+    },
+    /// Of so many events that were made in a row, none fits, or all are empty.
+    #[error(
+        "of a thousand events of {name} none has from 1 to {maximum} bytes: allow larger blocks, or make events shorter"
+    )]
+    NothingFits {
+        /// The format.
+        name: &'static str,
+        /// The largest block.
+        maximum: ByteSize,
     },
     /// The template makes no events.
     #[error("the template makes no events")]

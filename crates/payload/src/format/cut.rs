@@ -41,7 +41,11 @@ impl<'s> Cuts<'s> {
         if slots == SlotUse::Every && !plan.takes_stamps() {
             return Err(BuildError::Unstampable);
         }
-        let pieces = pieces(plan, source)?;
+        let mut pieces = pieces(plan, source)?;
+        if before == 0 && plan.end == ReplayEnd::Nothing && slots != SlotUse::Every {
+            // Nothing would be sent of it, and it would count as an event.
+            pieces.retain(|piece| !piece.is_empty());
+        }
         let end: &[u8] = match plan.end {
             ReplayEnd::LineFeed => b"\n",
             ReplayEnd::Nothing => b"",

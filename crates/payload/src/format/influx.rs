@@ -21,6 +21,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     let mut random = Random::new(recipe.seed.derive("values", 0));
     Box::new(Influx {
         clock: Clock::new(&mut random),
+        points: [0, 0],
         random,
         series: Series::new(plan, recipe.common),
         paper: Paper::new(),
@@ -33,6 +34,9 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
 struct Influx {
     random: Random,
     clock: Clock,
+    /// Thousands of points so far, and the rest of them, as far as six digits of a time
+    /// tell points apart.
+    points: [u16; 2],
     series: Series,
     paper: Paper,
     slots: SlotUse,
@@ -53,7 +57,15 @@ impl Writer for Influx {
             value(&mut pen, &mut random, measurement.kind);
         }
         pen.fixed(b" ");
-        self.clock.epoch_nanoseconds(&mut pen);
+        self.clock.epoch_milliseconds(&mut pen);
+        // A store keeps one point of a series at a time.
+        let [thousands, ones] = &mut self.points;
+        pen.number_3(*thousands);
+        pen.number_3(*ones);
+        *ones = (*ones + 1) % 1000;
+        if *ones == 0 {
+            *thousands = (*thousands + 1) % 1000;
+        }
         pen.fixed(b"\n");
         self.random = random;
         Some(pen.event(slot))

@@ -27,7 +27,7 @@ const TEMPLATE: u16 = 256;
 /// IPFIX: bytes, packets, protocol, type of service, TCP flags, source port and
 /// address, input, destination port and address, output, next hop, origins, and
 /// source and destination prefix lengths.
-const ELEMENTS: [(u16, u16); 15] = [
+const ELEMENTS: [(u16, u16); 16] = [
     (1, 4),
     (2, 4),
     (4, 1),
@@ -43,27 +43,40 @@ const ELEMENTS: [(u16, u16); 15] = [
     (16, 2),
     (17, 2),
     (9, 1),
+    (13, 1),
 ];
 
-/// Last and first time that a flow was seen: since the exporter's start in
-/// version 9, and so in IPFIX.
-const TIMES: [(u16, u16); 2] = [(21, 4), (22, 4)];
+/// Last and first time that a flow was seen, in milliseconds since the exporter's start,
+/// which version 9 tells in its header.
+const SINCE_START: [(u16, u16); 2] = [(21, 4), (22, 4)];
+
+/// The same since 1970: the header of IPFIX has no start.
+const SINCE_1970: [(u16, u16); 2] = [(153, 8), (152, 8)];
 
 /// Bytes of a record by that template.
-const RECORD: usize = {
-    let (mut sum, mut position) = (8, 0);
+const fn record_bytes(times: &[(u16, u16); 2]) -> usize {
+    let (mut sum, mut position) = ((times[0].1 + times[1].1) as usize, 0);
     while position < ELEMENTS.len() {
         sum += ELEMENTS[position].1 as usize;
         position += 1;
     }
     sum
-};
+}
+
+/// What tells the times of flows.
+const fn times(version: NetflowVersion) -> &'static [(u16, u16); 2] {
+    match version {
+        NetflowVersion::V5 | NetflowVersion::V9 => &SINCE_START,
+        NetflowVersion::Ipfix => &SINCE_1970,
+    }
+}
 
 /// Bytes into which a packet of one record always fits.
 pub(crate) fn floor(format: &PayloadFormat) -> usize {
     match format {
         PayloadFormat::Netflow(plan) if plan.version == NetflowVersion::V5 => V5_HEADER + V5_RECORD,
-        _ => HEADERS_MAX + RECORD,
+        PayloadFormat::Netflow(plan) => HEADERS_MAX + record_bytes(times(plan.version)),
+        _ => HEADERS_MAX,
     }
 }
 
@@ -74,9 +87,10 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     };
     let flows_max = match plan.version {
         NetflowVersion::V5 => ((recipe.event_max - V5_HEADER) / V5_RECORD).min(V5_RECORDS_MAX),
-        NetflowVersion::V9 | NetflowVersion::Ipfix => (recipe.event_max - HEADERS_MAX) / RECORD,
+        version => (recipe.event_max - HEADERS_MAX) / record_bytes(times(version)),
     };
     let mut random = Random::new(recipe.seed.derive("values", 0));
+    let record_max = V5_RECORD.max(record_bytes(times(plan.version)));
     Box::new(Netflow {
         time: EventTime::new(&mut random),
         random,
@@ -85,7 +99,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
         began: 0,
         flows: 0,
         packets: 0,
-        room: vec![0; HEADERS_MAX + 256 * V5_RECORD.max(RECORD) + SLACK].into_boxed_slice(),
+        room: vec![0; HEADERS_MAX + 256 * record_max + SLACK].into_boxed_slice(),
     })
 }
 
@@ -171,6 +185,13 @@ struct Moment {
     uptime: u32,
 }
 
+impl Moment {
+    /// Milliseconds since 1970 at so many since the exporter's start.
+    fn since_1970(&self, uptime: u32) -> u64 {
+        self.nanos / 1_000_000 - u64::from(self.uptime.saturating_sub(uptime))
+    }
+}
+
 /// Where a packet stands in its stream.
 struct Position {
     exporter: u8,
@@ -229,9 +250,9 @@ fn version_9(
     put_32(ink, position.packets);
     put_32(ink, u32::from(position.exporter));
     if position.has_template {
-        write_template(ink, 0);
+        write_template(ink, 0, &SINCE_START);
     }
-    write_records(ink, random, moment.uptime, count);
+    write_records(ink, random, moment, (&SINCE_START, count));
 }
 
 fn ipfix(
@@ -247,35 +268,40 @@ fn ipfix(
     put_32(ink, position.flows);
     put_32(ink, u32::from(position.exporter));
     if position.has_template {
-        write_template(ink, 2);
+        write_template(ink, 2, &SINCE_1970);
     }
-    write_records(ink, random, moment.uptime, count);
+    write_records(ink, random, moment, (&SINCE_1970, count));
     let [high, low] = low_16(ink.len()).to_be_bytes();
     ink.replace(2, high);
     ink.replace(3, low);
 }
 
 /// Writes the template as the one record of set `set`.
-fn write_template(ink: &mut Ink<'_>, set: u16) {
-    let elements = ELEMENTS.len() + TIMES.len();
+fn write_template(ink: &mut Ink<'_>, set: u16, times: &[(u16, u16); 2]) {
+    let elements = ELEMENTS.len() + times.len();
     put_16(ink, set);
     put_16(ink, low_16(8 + 4 * elements));
     put_16(ink, TEMPLATE);
     put_16(ink, low_16(elements));
-    for (element, length) in ELEMENTS.iter().chain(&TIMES) {
+    for (element, length) in ELEMENTS.iter().chain(times) {
         put_16(ink, *element);
         put_16(ink, *length);
     }
 }
 
 /// Writes records as the template says, filled up to a multiple of four bytes.
-fn write_records(ink: &mut Ink<'_>, random: &mut Random, uptime: u32, count: usize) {
-    let size = (4 + count * RECORD).next_multiple_of(4);
+fn write_records(
+    ink: &mut Ink<'_>,
+    random: &mut Random,
+    moment: &Moment,
+    (times, count): (&[(u16, u16); 2], usize),
+) {
+    let size = (4 + count * record_bytes(times)).next_multiple_of(4);
     let end = ink.len() + size;
     put_16(ink, TEMPLATE);
     put_16(ink, low_16(size));
     for _ in 0..count {
-        let flow = Flow::draw(random, uptime);
+        let flow = Flow::draw(random, moment.uptime);
         put_32(ink, flow.bytes);
         put_32(ink, flow.packets);
         ink.fixed(&[flow.protocol, 0, flow.flags]);
@@ -288,9 +314,13 @@ fn write_records(ink: &mut Ink<'_>, random: &mut Random, uptime: u32, count: usi
         put_32(ink, flow.next_hop);
         put_16(ink, flow.systems[0]);
         put_16(ink, flow.systems[1]);
-        ink.fixed(&[16]);
-        put_32(ink, flow.last);
-        put_32(ink, flow.first);
+        ink.fixed(&[16, 24]);
+        for (time, (_, length)) in [flow.last, flow.first].into_iter().zip(times) {
+            match length {
+                4 => put_32(ink, time),
+                _ => ink.fixed(&moment.since_1970(time).to_be_bytes()),
+            }
+        }
     }
     while ink.len() < end {
         ink.fixed(&[0]);

@@ -86,8 +86,8 @@ impl Writer for RemoteWrite {
         let mut out = Reverse::new(&mut self.plain);
         let (low, high) = (u64::from(self.samples.low), u64::from(self.samples.high));
         let wanted = random.between(low, high).clamp(1, self.series.count());
-        self.time.advance(&mut random);
-        let milliseconds = self.time.milliseconds();
+        // A store takes no two samples of one series at the same time.
+        let milliseconds = self.time.advance_milliseconds(&mut random);
         let mut units = 0;
         while u64::from(units) < wanted && out.left() >= self.series.size_max {
             let number = self.order.next();

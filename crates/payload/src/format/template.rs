@@ -30,9 +30,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     let Some(plan) = plan_of(recipe.format) else {
         return Box::new(Ended);
     };
-    let longest = plan
-        .lengths()
-        .map_or(0, |lengths| as_usize_64(lengths.high));
+    let longest = plan.room().map_or(0, as_usize_64);
     Box::new(Template {
         program: compile(plan),
         machine: Machine::new(recipe, plan, longest),

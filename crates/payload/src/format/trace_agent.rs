@@ -174,16 +174,21 @@ impl<N: Notation> Writer for Encoded<N> {
         let spans = random
             .between(drawn, u64::from(traces.plan.spans_per_trace.high))
             .max(1);
-        let spans = index(spans).min(((traces.event_max - 8) / traces.span_max).max(1));
-        let head = self.notation.open_list(&mut ink, spans);
-        debug_assert!(head <= 8);
+        let wanted = index(spans).min(usize::from(u16::MAX));
+        self.notation.open_list(&mut ink);
         let trace = random.word() >> 1 | 1;
         let start = traces.time.advance(&mut random);
         traces.parents.clear();
-        for number in 0..spans {
+        let mut spans = 0;
+        for number in 0..wanted {
             if number > 0 {
+                // What stands between, and the end.
+                if ink.len() + traces.span_max + 2 > traces.event_max {
+                    break;
+                }
                 self.notation.between(&mut ink);
             }
+            spans += 1;
             let parent = match number {
                 0 => (
                     0,
@@ -212,7 +217,7 @@ impl<N: Notation> Writer for Encoded<N> {
                 traces.parents.push((identity, times.0, times.1));
             }
         }
-        self.notation.close_list(&mut ink);
+        self.notation.close_list(&mut ink, spans);
         traces.random = random;
         Some(Event {
             bytes: ink.finish(),

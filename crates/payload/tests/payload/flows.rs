@@ -63,6 +63,7 @@ fn remote_write_sends_each_series_before_any_again() {
                 .unwrap();
             let request = WriteRequest::decode(&plain[..]).unwrap();
             assert_eq!(request.timeseries.len() as u64, block.counts().units);
+            let mut now = last;
             for series in request.timeseries {
                 let names: Vec<&str> = series
                     .labels
@@ -80,10 +81,11 @@ fn remote_write_sends_each_series_before_any_again() {
                 let [sample] = &series.samples[..] else {
                     panic!("one sample")
                 };
-                assert!(sample.timestamp >= last);
-                last = sample.timestamp;
+                assert!(sample.timestamp > last);
+                now = sample.timestamp;
                 found.push(format!("{:?}", series.labels));
             }
+            last = now;
         }
         let first: BTreeSet<&String> = found[..3000].iter().collect();
         let all: BTreeSet<&String> = found.iter().collect();
@@ -150,6 +152,26 @@ fn version_5_packets_have_their_published_shape() {
     }
 }
 
+/// One record, of elements in the order of the template; `now` is the time of its packet in
+/// the same milliseconds as its own, rounded up.
+fn check_record(rest: &mut Bytes<'_>, is_ipfix: bool, now: u64) {
+    let (octets, packets) = (rest.take(4), rest.take(4));
+    assert!(packets > 0 && octets >= 64 * packets && octets <= 1500 * packets);
+    assert!([1, 6, 17, 47].contains(&rest.take(1)));
+    rest.take(4);
+    assert_eq!(rest.take(4) >> 24, 10);
+    rest.take(4);
+    assert_eq!(rest.take(4) >> 16, 192 << 8 | 168);
+    rest.take(2);
+    assert_eq!(rest.take(4) >> 16, 172 << 8 | 16);
+    rest.take(4);
+    assert_eq!((rest.take(1), rest.take(1)), (16, 24));
+    let width = if is_ipfix { 8 } else { 4 };
+    let (last, first) = (rest.take(width), rest.take(width));
+    assert!(first <= last && last <= now, "{first} {last} {now}");
+    assert!(now - first < 70_000, "{first} {now}");
+}
+
 #[test]
 fn templates_describe_the_records_behind_them() {
     for (version, header, template_set) in
@@ -161,13 +183,15 @@ fn templates_describe_the_records_behind_them() {
             let mut bytes = Bytes(packet);
             let (version, second) = (bytes.take(2), bytes.take(2));
             let has_template = number % 4 == 0;
+            let now;
             if header == 20 {
                 assert_eq!((version, second), (9, units + u64::from(has_template)));
-                bytes.take(8);
+                now = bytes.take(4);
+                bytes.take(4);
                 assert_eq!(bytes.take(4), number);
             } else {
                 assert_eq!((version, second), (10, packet.len() as u64));
-                bytes.take(4);
+                now = bytes.take(4) * 1000 + 999;
                 assert_eq!(bytes.take(4), sequence);
             }
             assert_eq!(bytes.take(4), 7);
@@ -186,6 +210,10 @@ fn templates_describe_the_records_behind_them() {
                 } else {
                     assert_eq!(set, 256);
                     assert_eq!((length - 4) / record, units);
+                    for _ in 0..units {
+                        check_record(&mut rest, header == 16, now);
+                    }
+                    assert!(rest.0.len() < 4 && rest.0.iter().all(|byte| *byte == 0));
                 }
             }
         }

@@ -126,6 +126,23 @@ proptest! {
     }
 }
 
+/// As many spans were sent as surely fit if all of them were the longest that there are,
+/// which is a few of those that were asked for.
+#[test]
+fn traces_have_the_spans_that_were_asked_for() {
+    for encoding in [TraceEncoding::Msgpack, TraceEncoding::Json] {
+        let options = TraceAgentPlan {
+            encoding,
+            contexts: Between::only(10),
+            spans_per_trace: Between::only(20),
+            ..TraceAgentPlan::default()
+        };
+        let set = build(&traces(options, 1 << 18), 1, SlotUse::None);
+        let total = set.total();
+        assert!(total.units > 19 * total.events, "{total:?}");
+    }
+}
+
 fn fluent(maximum: u64) -> PayloadPlan {
     plan(PayloadFormat::Fluent, up_to(maximum), 1 << 20)
 }

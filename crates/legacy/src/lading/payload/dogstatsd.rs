@@ -327,7 +327,9 @@ fn old_range(
     map: &MapReader<'_, '_>,
     [today, minimum, maximum, whole]: [&'static str; 4],
 ) -> Option<Option<Between<u32>>> {
-    let within = |node| reader.whole(node, 0, DOGSTATSD_CONTEXTS_MAX);
+    // Without contexts there would be nothing to send.
+    let least = u32::from(today == "contexts");
+    let within = |node| reader.whole(node, least, DOGSTATSD_CONTEXTS_MAX);
     let is_separate = today.starts_with("tag_key") || today.starts_with("tag_value");
     let plain = if is_separate { map.take(today) } else { None };
     let (low, high) = (map.take(minimum), map.take(maximum));
@@ -346,7 +348,7 @@ fn old_range(
     if low.is_some() || high.is_some() {
         return Some(within(node).map(Between::only));
     }
-    Some(range(reader, node, 0, DOGSTATSD_CONTEXTS_MAX))
+    Some(range(reader, node, least, DOGSTATSD_CONTEXTS_MAX))
 }
 
 fn narrow(range: Between<u32>) -> Between<u16> {

@@ -137,6 +137,21 @@ prefix_metric_names: [a]
     assert_eq!(remarks.iter().count(), 8);
 }
 
+/// Without any context there is nothing to send, and the payload was never made.
+#[test]
+fn no_contexts_are_refused_in_each_spelling() {
+    for text in [
+        "contexts: {constant: 0}",
+        "contexts_minimum: 0",
+        "contexts_maximum: 0",
+        "contexts_minimum: 0\ncontexts_maximum: 4",
+        "contexts_range: {min: 0, max: 4}",
+    ] {
+        let (_, found) = read("dogstatsd", text, PayloadSpelling::Lading);
+        assert!(found.has_errors(), "{text}: {found}");
+    }
+}
+
 #[test]
 fn traces_know_their_services() {
     let text = "services:

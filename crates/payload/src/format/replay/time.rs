@@ -6,8 +6,8 @@ use super::{Piece, without_end};
 use crate::BuildError;
 use crate::text::days_from_civil;
 
-/// Most empty seconds between two lines that become placeholders: eleven days.
-/// A gap beyond is a mistake, or would fill any cache.
+/// Most empty seconds of a file that become placeholders: eleven days. Gaps beyond are a
+/// mistake, or would fill any cache.
 const GAP_SECONDS_MAX: i64 = 1_000_000;
 
 /// The lines of `source` without their times, each second a block; blank lines
@@ -18,6 +18,7 @@ pub(super) fn pieces<'s>(
 ) -> Result<Vec<Piece<'s>>, BuildError> {
     let mut pieces = Vec::new();
     let mut before: Option<i64> = None;
+    let mut empty = 0;
     let lines = source.split_inclusive(|byte| *byte == b'\n');
     for (line, bytes) in (1_u64..).zip(lines) {
         let bytes = without_end(bytes);
@@ -30,7 +31,8 @@ pub(super) fn pieces<'s>(
             return Err(BuildError::TimeBackwards { line });
         }
         if plan.placeholder && gap > 1 {
-            if gap > GAP_SECONDS_MAX {
+            empty += gap - 1;
+            if empty >= GAP_SECONDS_MAX {
                 return Err(BuildError::TimeGap { line });
             }
             pieces.extend((1..gap).map(|_| Piece {

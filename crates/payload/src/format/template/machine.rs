@@ -39,7 +39,7 @@ impl fmt::Debug for Machine {
 }
 
 impl Machine {
-    /// A machine for events of up to `longest` bytes.
+    /// A machine for events that take up to `longest` bytes while they are made.
     pub(super) fn new(recipe: &Recipe<'_>, plan: &TemplatePlan, longest: usize) -> Self {
         let mut random = Random::new(recipe.seed.derive("values", 0));
         // Variables are made where the event goes on.

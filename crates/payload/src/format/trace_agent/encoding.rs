@@ -5,9 +5,10 @@ use crate::pool::Ink;
 
 /// One of two ways to write maps, lists, texts and numbers.
 pub(super) trait Notation: std::fmt::Debug + Send {
-    /// Begins a list and gives the bytes that it takes so far.
-    fn open_list(&self, ink: &mut Ink<'_>, len: usize) -> usize;
-    fn close_list(&self, ink: &mut Ink<'_>);
+    /// Begins the list that is all that is written.
+    fn open_list(&self, ink: &mut Ink<'_>);
+    /// Ends it, once it is known that it has so many elements, at most 65,535.
+    fn close_list(&self, ink: &mut Ink<'_>, len: usize);
     fn open_map(&self, ink: &mut Ink<'_>, len: usize);
     fn close_map(&self, ink: &mut Ink<'_>);
     /// What stands between two entries or elements.
@@ -29,12 +30,16 @@ pub(super) trait Notation: std::fmt::Debug + Send {
 pub(super) struct Msgpack;
 
 impl Notation for Msgpack {
-    fn open_list(&self, ink: &mut Ink<'_>, len: usize) -> usize {
-        msgpack::array(ink, len);
-        ink.len()
+    fn open_list(&self, ink: &mut Ink<'_>) {
+        ink.fixed(&[0xdc, 0, 0]);
     }
 
-    fn close_list(&self, _ink: &mut Ink<'_>) {}
+    fn close_list(&self, ink: &mut Ink<'_>, len: usize) {
+        let len = u16::try_from(len).unwrap_or(u16::MAX);
+        for (at, byte) in (1..).zip(len.to_be_bytes()) {
+            ink.replace(at, byte);
+        }
+    }
 
     #[inline(always)]
     fn open_map(&self, ink: &mut Ink<'_>, len: usize) {
@@ -86,12 +91,11 @@ impl Notation for Msgpack {
 pub(super) struct Json;
 
 impl Notation for Json {
-    fn open_list(&self, ink: &mut Ink<'_>, _len: usize) -> usize {
+    fn open_list(&self, ink: &mut Ink<'_>) {
         ink.fixed(b"[");
-        ink.len()
     }
 
-    fn close_list(&self, ink: &mut Ink<'_>) {
+    fn close_list(&self, ink: &mut Ink<'_>, _len: usize) {
         ink.fixed(b"]");
     }
 

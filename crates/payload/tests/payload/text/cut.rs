@@ -156,6 +156,23 @@ fn a_recording_with_times_before_its_events_is_whole() {
     assert_eq!(refused, BuildError::NotLines { name: "replay" });
 }
 
+/// A blank line that nothing ends was an event of which nothing was sent.
+#[test]
+fn where_nothing_ends_events_blank_lines_are_none() {
+    let bare = ReplayPlan {
+        end: ReplayEnd::Nothing,
+        ..by_lines()
+    };
+    let set = build(bare.clone(), few(1), 0, b"one\n\ntwo\n", SlotUse::None).unwrap();
+    assert_eq!((set.total().events, set.bytes()), (2, &b"onetwo"[..]));
+    assert_eq!(
+        build(bare, few(1), 0, b"\n\n", SlotUse::None).unwrap_err(),
+        BuildError::SourceEmpty
+    );
+    let set = build(by_lines(), few(1), 0, b"one\n\n", SlotUse::None).unwrap();
+    assert_eq!((set.total().events, set.bytes()), (2, &b"one\n\n"[..]));
+}
+
 #[test]
 fn what_cannot_be_cut_is_refused() {
     let refused =

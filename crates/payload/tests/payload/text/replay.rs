@@ -123,6 +123,11 @@ fn what_cannot_be_sent_is_refused() {
         refused("2024-02-29 23:59:59 a\n2034-02-28 23:59:58 b\n"),
         BuildError::TimeGap { line: 2 }
     );
+    // None of the gaps is too long, all of them together are.
+    let days: String = (1..=28)
+        .map(|day| format!("2024-02-{day:02} 00:00:00 a\n"))
+        .collect();
+    assert_eq!(refused(&days), BuildError::TimeGap { line: 13 });
     let format = PayloadFormat::Static { paths: paths(1) };
     assert_eq!(
         build(format.clone(), 9, 0, &[]).unwrap_err(),

@@ -297,6 +297,22 @@ fn variables_keep_their_value_in_an_event() {
     assert!(found.windows(2).all(|pair| pair[0] != pair[1]));
 }
 
+/// A variable is made where the event goes on, and there was no room for one that is much
+/// longer than all of the event.
+#[test]
+fn a_long_variable_that_no_event_has_was_made_without_room() {
+    let long = P::With {
+        variables: vec![(0, text(&"0123456789".repeat(5_000)))],
+        part: Box::new(text("short\n")),
+    };
+    let found = made(TemplatePlan {
+        root: P::Sequence(vec![long.clone(), long]),
+        definitions: Vec::new(),
+        variables: 1,
+    });
+    assert!(found.iter().all(|event| event == "short\nshort\n"));
+}
+
 #[test]
 fn what_makes_no_events_is_refused() {
     let build = |template, maximum, slots| {
@@ -318,7 +334,10 @@ fn what_makes_no_events_is_refused() {
         Err(BuildError::Template(_))
     ));
     // Nothing is no event.
-    assert!(build(template(vec![text("")]), 100, SlotUse::None).is_err());
+    assert!(matches!(
+        build(template(vec![text("")]), 100, SlotUse::None),
+        Err(BuildError::NothingFits { .. })
+    ));
     // One that is mostly too long gives those that are not.
     let sometimes = template(vec![P::Choice(vec![
         (1, text("a\n")),

@@ -70,6 +70,17 @@ impl TemplatePlan {
         Ok(Between::new(size.low, size.high))
     }
 
+    /// The most bytes that there are at once while an event is made: with variables that
+    /// leave none in it.
+    ///
+    /// # Errors
+    /// As [`TemplatePlan::lengths`].
+    pub fn room(&self) -> Result<u64, TemplateError> {
+        let lengths = self.lengths()?;
+        let beside = self.measure()?.beside;
+        Ok(lengths.high.saturating_add(beside))
+    }
+
     /// Whether every event has room for a stamp. None has where no event can be
     /// made.
     #[must_use]
@@ -95,6 +106,8 @@ impl TemplatePlan {
 struct Size {
     low: u64,
     high: u64,
+    /// The most bytes of variables that are there while it is made, besides its own.
+    beside: u64,
     parts: u64,
     /// Whether there is always a stamp in it that nothing moves.
     has_stamp: bool,
@@ -158,6 +171,7 @@ impl Measure<'_> {
                 Size {
                     low: times(size.low, *low),
                     high: times(size.high, *high),
+                    beside: if *high > 0 { size.beside } else { 0 },
                     parts: size.parts.saturating_mul(u64::from(*high)),
                     has_stamp: size.has_stamp && *low > 0,
                 }
@@ -176,6 +190,7 @@ impl Measure<'_> {
                 Size {
                     low: size.low.saturating_sub(2),
                     high: size.high.saturating_mul(ESCAPED_BYTES),
+                    beside: size.beside,
                     parts: size.parts,
                     has_stamp: false,
                 }
@@ -185,6 +200,7 @@ impl Measure<'_> {
                 Size {
                     low: 0,
                     high: size.high.saturating_add(parts.len() as u64),
+                    beside: size.beside,
                     parts: size.parts,
                     has_stamp: false,
                 }
@@ -199,6 +215,7 @@ impl Measure<'_> {
         let mut sum = Size {
             low: 0,
             high: 0,
+            beside: 0,
             parts: 0,
             has_stamp: false,
         };
@@ -206,6 +223,7 @@ impl Measure<'_> {
             let size = self.part(part, depth)?;
             sum.low = sum.low.saturating_add(size.low);
             sum.high = sum.high.saturating_add(size.high);
+            sum.beside = sum.beside.max(size.beside);
             sum.parts = sum.parts.saturating_add(size.parts);
             sum.has_stamp |= size.has_stamp;
         }
@@ -225,6 +243,7 @@ impl Measure<'_> {
             all = Some(Size {
                 low: before.low.min(size.low),
                 high: before.high.max(size.high),
+                beside: before.beside.max(size.beside),
                 parts: before.parts.max(size.parts),
                 has_stamp: before.has_stamp && size.has_stamp,
             });
@@ -243,19 +262,25 @@ impl Measure<'_> {
             sizes.push((*index, self.part(part, depth)?));
         }
         let outer = self.variables.clone();
-        let mut work = 0_u64;
+        let (mut work, mut beside) = (0_u64, 0_u64);
         for (index, size) in sizes {
             let place = self.variables.get_mut(index);
             let place = place.ok_or(TemplateError::NoVariable { index })?;
             work = work.saturating_add(size.parts);
             // A large variable is work, though it may leave no bytes.
             work = work.saturating_add(size.high >> 6);
-            *place = Some(Size { parts: 1, ..size });
+            beside = beside.max(size.high.saturating_add(size.beside));
+            *place = Some(Size {
+                parts: 1,
+                beside: 0,
+                ..size
+            });
         }
         let size = self.part(part, depth);
         self.variables = outer;
         let size = size?;
         Ok(Size {
+            beside: size.beside.max(beside),
             parts: size.parts.saturating_add(work),
             ..size
         })
@@ -307,6 +332,7 @@ fn simple_size(part: &TemplatePart) -> Result<Size, TemplateError> {
     Ok(Size {
         low,
         high,
+        beside: 0,
         parts: 0,
         has_stamp: matches!(part, TemplatePart::Stamp),
     })
