@@ -19,7 +19,7 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use stillwell_config::{CommandArgument, VariantArgument};
+use stillwell_config::{CommandArgument, SchemaOf, VariantArgument};
 use stillwell_relay::{Endpoint, Format, OneIn, Rewrite, Stall, SyncWhen, WorkAmount};
 use stillwell_units::{ByteRate, ByteSize, Nanos, Seed};
 
@@ -121,7 +121,11 @@ pub(crate) enum Command {
     /// Find old spellings in files of lading's, and rewrite them to today's
     Lint(LintArguments),
     /// Print the JSON Schema of configuration files
-    Schema,
+    Schema {
+        /// What kind of file
+        #[arg(default_value = "experiment")]
+        kind: SchemaKind,
+    },
     /// Send requests, and tell how fast and with which latency they are answered
     Load(Box<LoadArguments>),
     /// Find the highest rate at which bounds hold, or the knee of the response
@@ -539,5 +543,23 @@ mod tests {
         );
         let error = course("--design trio").unwrap_err();
         assert!(error.contains("paired, duet, sliced"), "{error}");
+    }
+}
+
+/// Whose keys are asked for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum SchemaKind {
+    /// Experiments and rigs
+    Experiment,
+    /// Benches
+    Bench,
+}
+
+impl From<SchemaKind> for SchemaOf {
+    fn from(kind: SchemaKind) -> Self {
+        match kind {
+            SchemaKind::Experiment => Self::Experiment,
+            SchemaKind::Bench => Self::Bench,
+        }
     }
 }

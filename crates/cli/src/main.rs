@@ -75,7 +75,7 @@ fn main() -> ExitCode {
             Err(error) => Err(error),
         },
         Command::Lint(lint) => command::lint::run(&lint, &paint),
-        Command::Schema => command::schema::run(),
+        Command::Schema { kind } => command::schema::run(kind),
         Command::Load(load) => command::load::run(&load, &paint),
         Command::FindCapacity(find) => {
             let privileges = prepare_privileges();

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stillwell_legacy::tremor::{
-    self, BenchKeys, CODECS, Framing, INSTEAD_OF_TROY, is_troy, read_bench_keys,
+    BenchKeys, CODECS, Framing, INSTEAD_OF_TROY, is_troy, read_bench_keys,
 };
-use stillwell_legacy::{Diagnostic, Diagnostics, Keys, MapReader, Node, Reader, Value, code};
+use stillwell_legacy::{Diagnostic, Diagnostics, MapReader, Node, Reader, Value, code};
 use stillwell_plan::{BenchPlan, PrefixFraming, SubjectPlan};
 use stillwell_units::Nanos;
 
@@ -15,42 +15,20 @@ use crate::spec::{Door, read_subject};
 
 mod endpoint;
 mod interceptors;
+mod keys;
 mod plan;
 mod tree;
 
 pub use endpoint::BenchEndpoint;
 use interceptors::Side;
+pub(crate) use keys::BENCH;
+use keys::CONFIG;
 #[cfg(test)]
 pub(crate) use tree::load_bench_tree_from;
 pub use tree::{
     Await, BenchAsserts, BenchFolder, BenchStep, BenchTree, FigureAssert, TextAssert, is_wanted,
     load_bench_tree,
 };
-
-/// Our own keys, besides Tremor's.
-const OWN: [&str; 21] = [
-    "name",
-    "subject",
-    "in",
-    "out",
-    "config",
-    "codec",
-    "rate",
-    "stop_after",
-    "warmup",
-    "limit",
-    "drain",
-    "batch",
-    "connections",
-    "stamps",
-    "retries",
-    "token",
-    "lossy",
-    "shared_network",
-    "seed",
-    "postprocessors",
-    "preprocessors",
-];
 
 /// What is asked for, by a file, by flags or by both; what nobody said is none.
 #[derive(Clone, Debug, Default)]
@@ -232,10 +210,9 @@ fn read_file(files: &dyn Files, path: &Path, found: &mut Diagnostics) -> Option<
 
 fn read_bench(door: &Door<'_>, root: &Node) -> Option<BenchAsked> {
     let reader = door.reader;
-    let accepted: Vec<&'static str> = OWN.into_iter().chain(tremor::KEYS).collect();
-    let map = reader.map(root, &Keys::new("bench", &accepted))?;
+    let map = reader.map(root, &BENCH.keys())?;
     let nested = map.take("config").and_then(|node| {
-        let map = reader.map(node, &Keys::new("config", &tremor::KEYS))?;
+        let map = reader.map(node, &CONFIG.keys())?;
         Some(of_tremor(door, &read_bench_keys(reader, &map)))
     });
     let told = of_tremor(door, &read_bench_keys(reader, &map));

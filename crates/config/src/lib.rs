@@ -46,7 +46,7 @@ pub use overrides::{
     CommandArgument, DesignOverride, LabOverrides, ProgramOverride, RigOverrides, StoppingOverride,
     SubjectsOverrides, TargetOverride, VariantArgument, VariantArgumentError,
 };
-pub use schema::schema;
+pub use schema::{SchemaOf, schema};
 pub use stillwell_legacy::code::explain;
 pub use stillwell_legacy::lading::{
     LadingTelemetry, TelemetryFormat, TelemetryFormatKind, TelemetryPlace,

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use stillwell_legacy::Keys;
 
+use crate::bench::BENCH;
 use crate::spec::EXPERIMENT;
 
 /// One kind of map.
@@ -93,17 +94,30 @@ impl Element {
     }
 }
 
+/// What a file is, and what its schema is of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SchemaOf {
+    /// An experiment or a rig.
+    Experiment,
+    /// A bench.
+    Bench,
+}
+
 /// The JSON Schema (draft 2020-12) of native files.
 #[must_use]
-pub fn schema() -> Value {
+pub fn schema(of: SchemaOf) -> Value {
+    let (root, id, title) = match of {
+        SchemaOf::Experiment => (&EXPERIMENT, "experiment", "Stillwell experiment or rig"),
+        SchemaOf::Bench => (&BENCH, "bench", "Stillwell bench"),
+    };
     let mut definitions = BTreeMap::new();
-    define(&EXPERIMENT, &mut definitions);
+    define(root, &mut definitions);
     let definitions: Map<String, Value> = definitions.into_iter().collect();
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "stillwell/experiment/v1",
-        "title": "Stillwell experiment or rig",
-        "$ref": format!("#/$defs/{}", EXPERIMENT.id()),
+        "$id": format!("stillwell/{id}/v1"),
+        "title": title,
+        "$ref": format!("#/$defs/{}", root.id()),
         "$defs": definitions,
     })
 }

@@ -38,7 +38,7 @@ pub(crate) use goal::{default_goals, parse_goal};
 pub(crate) use operating_point::{PROBE_DEFAULT, parse_share};
 pub(crate) use rate::parse_rate;
 pub(crate) use stopping::{LOOKS_PAIRS_MAX, PAIRS_MAX};
-pub(crate) use subject::{STOP_DEFAULT, name_of_program, read_subject};
+pub(crate) use subject::{STOP_DEFAULT, SUBJECT, name_of_program, read_subject};
 pub(crate) use variant::check_variants;
 
 /// `sun_path` holds 108 bytes, one of them the end.

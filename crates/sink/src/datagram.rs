@@ -111,10 +111,8 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
                 .account
                 .pass(TimeState::Running, &worker.shard.account);
             eager.came(taken, now);
-            if taken < AT_ONCE_MAX {
-                return ask_on(worker, &socket, (&mut eager, now), &mut take);
-            }
-            Poll::Ready(Ok(()))
+            let rest = AT_ONCE_MAX - taken;
+            ask_on(worker, &socket, (&mut eager, now, rest), &mut take)
         };
         // All arms are cancel-safe: a datagram that was taken was counted.
         let received = select! {
@@ -145,22 +143,27 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
     }
 }
 
-/// Nothing waits any more, `now`: asks for what comes next as long as that costs less than
-/// to wait for it. To ask in vain is no work: the worker is ahead of who sends.
+/// Nothing waits any more, `now`: asks for what comes next, `most` datagrams of it, each for
+/// as long as that costs less than to wait for it. To ask in vain is no work: the worker is
+/// ahead of who sends.
 fn ask_on(
     worker: &Worker,
     socket: &Socket,
-    (eager, mut now): (&mut Eager, Moment),
+    (eager, mut now, most): (&mut Eager, Moment, u64),
     mut take: impl FnMut(&[u8]),
 ) -> Poll<io::Result<()>> {
     let cells = &worker.shard.account;
-    let length = eager.length();
+    let length = if most > 0 {
+        eager.length()
+    } else {
+        Nanos::ZERO
+    };
     if length == Nanos::ZERO {
         return Poll::Ready(Ok(()));
     }
     let mut until = now + length;
     let mut taken = 0;
-    while now < until && taken < AT_ONCE_MAX {
+    while now < until && taken < most {
         match worker.poll_datagram(|read| socket.try_receive(read), &mut take) {
             Poll::Ready(Ok(())) => {
                 taken += 1;
@@ -242,3 +245,6 @@ fn is_passing(error: &io::Error) -> bool {
             | ErrorKind::OutOfMemory
     )
 }
+
+#[cfg(test)]
+mod tests;

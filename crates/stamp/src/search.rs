@@ -105,7 +105,9 @@ impl StampSearch {
     /// character arrived.
     #[inline]
     pub fn feed(&mut self, read: &[u8], mut tell: impl Tell) {
-        if !self.carry.is_empty() && self.feed_carry(read, &mut tell) {
+        // A span may be open of which nothing has arrived.
+        let has_rest = !(self.carry.is_empty() && self.open.is_empty());
+        if has_rest && self.feed_carry(read, &mut tell) {
             return;
         }
         self.resume = best(Scan {

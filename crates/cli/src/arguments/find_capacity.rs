@@ -78,7 +78,7 @@ pub(crate) struct FindCapacityArguments {
     /// Probes at each rate that confirms, and at each load of the knee
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) repeats: u32,
-    /// Probes at most
+    /// Probes at most, in a search for bounds; a knee takes its loads times the repeats
     #[arg(long, value_name = "N", default_value_t = 80, value_parser = clap::value_parser!(u32).range(5..=10_000))]
     pub(crate) probes_max: u32,
     /// The generator whose rate is varied, where a rig has several

@@ -138,6 +138,9 @@ fn the_schema_is_json_and_knows_the_keys() {
     let schema: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     assert!(schema["$schema"].is_string());
     assert_holds(&ended.stdout, &["\"workload\"", "\"operating_point\""]);
+    let ended = lab.call(&["schema", "bench"]);
+    assert_code(&ended, 0);
+    assert_holds(&ended.stdout, &["\"is_transactional\"", "\"codec\""]);
 }
 
 #[test]

@@ -102,7 +102,7 @@ pub(super) mod field {
     );
 }
 
-pub(super) const SUBJECT: Element = Element {
+pub(crate) const SUBJECT: Element = Element {
     name: "subject",
     about: "The program being measured.",
     fields: &[

@@ -11,7 +11,7 @@ use stillwell_units::Nanos;
 
 use super::Memory;
 use crate::bench::{load_bench_from, load_bench_tree_from};
-use crate::{Await, BenchAsked, BenchSubject, is_wanted};
+use crate::{Await, BenchAsked, BenchSubject, SchemaOf, is_wanted, schema};
 
 const SUBJECT: &str = "\
 subject: {command: [relay], ready: {tcp: \"127.0.0.1:9100\"}}
@@ -43,6 +43,46 @@ fn replay(plan: &BenchPlan) -> &ReplayPlan {
         PayloadFormat::Replay(replay) => replay,
         other => panic!("{other:?}"),
     }
+}
+
+/// Each of the two ways to name the recording is in one of the texts.
+const EVERY_KEY: [&str; 2] = [
+    "name: all\ncodec: json\nrate: 5k/s\nstop_after: 3s\nwarmup: 1s\nlimit: 9s\ndrain: 2s\nbatch: 1\n\
+     connections: 1\nstamps: true\nretries: 0\nlossy: false\nshared_network: false\nseed: 1\n\
+     postprocessors: [separate]\npreprocessors: [{name: separate}]\n\
+     config: {source: in.json, base64: false, is_transactional: false, structured: false}\n",
+    "path: in.json\niters: 1\ninterval: 1ms\nchunk_size: 100\nstop_after_secs: 1\nwarmup_secs: 1\n\
+     significant_figures: 2\nstamps: false\n",
+];
+
+/// What the schema offers the reader takes, and what Tremor's connector takes is in both.
+#[test]
+fn every_key_of_the_schema_is_read() {
+    let mut used = vec!["subject", "in", "out"];
+    for text in EVERY_KEY {
+        read(text).unwrap();
+        let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+        used.extend(words);
+    }
+    let to_splunk = SUBJECT.replace("in: tcp", "in: hec");
+    load(
+        &format!("{to_splunk}source: in.json\ntoken: t\n"),
+        BenchAsked::default(),
+    )
+    .unwrap();
+    used.push("token");
+    let schema = schema(SchemaOf::Bench);
+    let keys = |element: &str| -> Vec<String> {
+        let properties = &schema["$defs"][element]["properties"];
+        properties.as_object().unwrap().keys().cloned().collect()
+    };
+    for key in keys("bench") {
+        assert!(used.contains(&key.as_str()), "{key}");
+    }
+    let mut tremors = stillwell_legacy::tremor::KEYS.map(str::to_owned).to_vec();
+    tremors.sort();
+    assert_eq!(keys("config"), tremors);
+    assert!(tremors.iter().all(|key| keys("bench").contains(key)));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use stillwell_legacy::{Diagnostics, Node, Source, parse};
 use stillwell_plan::{PrefixFraming, StampForm, StampPlan};
 
 use super::{experiment, rig};
-use crate::schema;
+use crate::{SchemaOf, schema};
 
 /// Every key of the native format stands here.
 pub(super) const EVERYTHING: &str = include_str!("everything.yaml");
@@ -133,7 +133,7 @@ fn the_file_with_everything_uses_every_key_of_the_schema() {
         let (root, _) = parse(&Source::new("a.yaml", text)).unwrap();
         collect_keys(&root, &mut used);
     }
-    let schema = schema();
+    let schema = schema(SchemaOf::Experiment);
     for (name, definition) in schema["$defs"].as_object().unwrap() {
         for key in definition["properties"].as_object().unwrap().keys() {
             assert!(used.contains(key), "{name}.{key} is not in everything.yaml");
@@ -289,7 +289,7 @@ fn collect_keys(node: &Node, used: &mut Vec<String>) {
 
 #[test]
 fn every_reference_of_the_schema_is_defined() {
-    let schema = schema();
+    let schema = schema(SchemaOf::Experiment);
     let definitions = schema["$defs"].as_object().unwrap();
     let mut references = Vec::new();
     collect_references(&schema, &mut references);
@@ -320,7 +320,7 @@ fn collect_references(value: &Value, references: &mut Vec<String>) {
 /// Words of the schema are read: what the tables offer, the reader takes.
 #[test]
 fn every_word_of_the_schema_is_accepted() {
-    let schema = schema();
+    let schema = schema(SchemaOf::Experiment);
     let words = |pointer: &str| -> Vec<String> {
         let found = schema.pointer(pointer).and_then(Value::as_array);
         let found = found.unwrap_or_else(|| panic!("{pointer}"));
@@ -382,7 +382,7 @@ fn every_word_of_the_schema_is_accepted() {
 /// The schema says the tolerance that each goal has where none is given.
 #[test]
 fn default_tolerances_stand_in_the_schema() {
-    let schema = schema();
+    let schema = schema(SchemaOf::Experiment);
     let about = &schema["$defs"]["goal"]["properties"]["tolerance"]["description"];
     let about = about.as_str().unwrap();
     for metric in stillwell_plan::GoalMetric::ALL {

@@ -203,16 +203,16 @@ impl Pool {
         Some(ticket)
     }
 
-    /// Takes what is due for the connection of `slot`, if that is free and has the word:
-    /// until the pacer has it again, others may have much to read.
+    /// Takes what is due for the connection of `slot`, which has the word, if it would be
+    /// handed that: until the pacer has it again, others may have much to read.
     pub(super) fn take_due(&self, worker: &Worker, slot: usize, now: Moment) -> Option<Ticket> {
         let is_due = worker.has_schedule && matches!(self.look(now), Take::Now(_));
-        if !is_due || !self.slots.borrow().is_free(slot) {
+        if !is_due || !self.slots.borrow().is_next(slot) {
             return None;
         }
         // Until it is taken the connection counts as free: nothing had to wait for it.
         let ticket = self.take_free(worker, now)?;
-        self.slots.borrow_mut().withdraw_one(slot);
+        self.slots.borrow_mut().take_next();
         Some(ticket)
     }
 
@@ -393,8 +393,14 @@ pub(super) async fn pace(worker: Rc<Worker>, pool: Rc<Pool>) {
                     return;
                 }
                 worker.resume(Some(due));
-                let late = clock::now().since(due);
-                if late > OVERSLEPT_MIN {
+                let now = clock::now();
+                let late = now.since(due);
+                // A connection that had the word may have sent it meanwhile.
+                let still_due = matches!(
+                    pool.look(now),
+                    Take::Now(ticket) if ticket.intended <= due
+                );
+                if still_due && late > OVERSLEPT_MIN {
                     worker.late.set(worker.late.get() + late);
                 }
             }

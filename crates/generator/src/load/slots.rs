@@ -76,15 +76,21 @@ impl Slots {
         self.closed.retain(|other| *other != slot);
     }
 
-    /// Whether `slot` is open and may be handed a request.
-    pub(super) fn is_free(&self, slot: usize) -> bool {
-        self.open.contains(&slot)
+    /// Whether `slot` is the one that would be handed the next request, and has taken in
+    /// all that it was handed before.
+    pub(super) fn is_next(&self, slot: usize) -> bool {
+        let next = match self.reuse {
+            Reuse::Mru => self.open.back(),
+            Reuse::Lru => self.open.front(),
+        };
+        next == Some(&slot) && self.slots[slot].offers.is_empty()
     }
 
-    /// `slot` takes one request fewer for now.
-    pub(super) fn withdraw_one(&mut self, slot: usize) {
-        if let Some(place) = self.open.iter().rposition(|other| *other == slot) {
-            self.open.remove(place);
+    /// The one that is open and would be handed the next request, which it takes itself.
+    pub(super) fn take_next(&mut self) -> Option<usize> {
+        match self.reuse {
+            Reuse::Mru => self.open.pop_back(),
+            Reuse::Lru => self.open.pop_front(),
         }
     }
 
@@ -102,11 +108,7 @@ impl Slots {
 
     /// Hands `ticket` to a free one, if there is any.
     pub(super) fn offer(&mut self, ticket: Ticket) -> bool {
-        let open = match self.reuse {
-            Reuse::Mru => self.open.pop_back(),
-            Reuse::Lru => self.open.pop_front(),
-        };
-        let Some(number) = open.or_else(|| self.closed.pop()) else {
+        let Some(number) = self.take_next().or_else(|| self.closed.pop()) else {
             return false;
         };
         let slot = &mut self.slots[number];
@@ -163,28 +165,31 @@ mod tests {
 
     use super::*;
 
+    const TICKET: Ticket = Ticket {
+        request: 0,
+        intended: Moment::new(0),
+        sent: None,
+    };
+
     /// Where answers kept many connections busy, what was due meanwhile waited for the
-    /// pacer, who comes after all of them.
+    /// pacer, who comes after all of them. Whoever has the word takes it, if it is that
+    /// one's turn.
     #[test]
-    fn whoever_has_the_word_takes_back_one_of_its_own_places() {
-        let ticket = Ticket {
-            request: 0,
-            intended: Moment::default(),
-            sent: None,
-        };
-        let mut slots = Slots::new(2, 2, Reuse::Lru);
-        [0, 1, 0]
-            .into_iter()
-            .for_each(|slot| slots.free(slot, true));
-        assert!(slots.is_free(0));
-        slots.withdraw_one(0);
-        let handed = |slots: &mut Slots, slot| slots.unaccepted(slot).is_some();
-        for slot in [0, 1] {
-            assert!(slots.offer(ticket));
-            assert!(handed(&mut slots, slot), "{slot}");
+    fn whoever_has_the_word_takes_only_what_it_would_have_been_handed() {
+        for (reuse, first, last) in [(Reuse::Lru, 0, 1), (Reuse::Mru, 1, 0)] {
+            let mut slots = Slots::new(2, 2, reuse);
+            [0, 1].into_iter().for_each(|slot| slots.free(slot, true));
+            assert!(slots.is_next(first) && !slots.is_next(last));
+            assert_eq!(slots.take_next(), Some(first));
+            assert!(slots.is_next(last));
+            assert!(slots.offer(TICKET));
+            assert!(!slots.is_next(last), "it has no place left");
+            slots.free(last, true);
+            assert!(!slots.is_next(last), "it was handed one before");
+            assert!(slots.unaccepted(last).is_some());
+            assert!(slots.is_next(last));
+            assert_eq!(slots.take_next(), Some(last));
+            assert!(!slots.offer(TICKET));
         }
-        assert!(!slots.offer(ticket));
-        assert!(!slots.is_free(1), "it has no place left");
-        slots.withdraw_one(1);
     }
 }

@@ -221,3 +221,28 @@ fn a_stamp_apart_from_what_it_vouches_for_is_held_against_that() {
         assert_eq!(span_of(none, body), None);
     }
 }
+
+/// A read that ended right behind a stamp left a span open and nothing to carry, and all of
+/// the next read was kept for it, and its memory for good.
+#[test]
+fn a_read_that_ends_right_behind_a_stamp_keeps_no_more_than_it_needs() {
+    let bytes = [
+        event(1, "a text of which nothing came yet"),
+        vec![b'x'; 64 << 10],
+    ]
+    .concat();
+    let mut search = StampSearch::new();
+    let mut told = Vec::new();
+    search.feed(&bytes[..STAMP_WIDTH], |sighting| told.push(sighting));
+    search.feed(&bytes[STAMP_WIDTH..], |sighting| told.push(sighting));
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(matches!(
+        told[1],
+        Sighting::Settled {
+            span: SpanCheck::Intact,
+            ..
+        }
+    ));
+    assert!(search.carry.len() < REACH);
+    assert!(search.carry.capacity() <= 2 * REACH);
+}

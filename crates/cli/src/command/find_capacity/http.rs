@@ -78,7 +78,7 @@ pub(super) fn search(search: &mut Search<'_>) -> Result<Found, CommandError> {
     };
     let range = (rate(arguments.from, FROM)?, rate(arguments.to, TO)?);
     let bounds = bounds(arguments);
-    let mut is_first = true;
+    let mut first = First::default();
     let probe = |rate: f64, purpose, watch: &Watch| {
         let plan = at_rate(
             &plan,
@@ -88,15 +88,7 @@ pub(super) fn search(search: &mut Search<'_>) -> Result<Found, CommandError> {
         );
         let found = conduct(&plan, arguments, watch)?;
         let (mut probe, nobody) = told(&plan, &found, &bounds);
-        // One that was cut short says nothing of its target.
-        let nobody = nobody.filter(|_| watch.interrupt.signal().is_none());
-        if let Some(why) = nobody.filter(|_| std::mem::take(&mut is_first)) {
-            return Err(CommandError::new(
-                Exit::CouldNotRun,
-                anyhow::anyhow!("{why}"),
-            ));
-        }
-        is_first = false;
+        first.look(nobody, watch)?;
         (probe.purpose, probe.rate) = (Some(purpose), Some(rate));
         probe.reached = rate * probe.figure(CapacityFigure::Throughput).unwrap_or(0.0);
         Ok(probe)
@@ -108,6 +100,33 @@ pub(super) fn search(search: &mut Search<'_>) -> Result<Found, CommandError> {
         bounds,
         answer,
     })
+}
+
+/// Whether the first probe is still to come: if nobody answers that, nobody is there. At a
+/// later one a target broke down that answered before.
+#[derive(Debug, Default)]
+pub(super) struct First {
+    is_past: bool,
+}
+
+impl First {
+    /// A probe ended, with `nobody` to say why it had no answers.
+    pub(super) fn look(
+        &mut self,
+        nobody: Option<String>,
+        watch: &Watch,
+    ) -> Result<(), CommandError> {
+        let is_past = std::mem::replace(&mut self.is_past, true);
+        // One that was cut short says nothing of its target.
+        let is_cut = watch.interrupt.signal().is_some();
+        match nobody {
+            Some(why) if !is_past && !is_cut => Err(CommandError::new(
+                Exit::CouldNotRun,
+                anyhow::anyhow!("{why}"),
+            )),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// How long a probe at this rate measures, so that its quantiles rest on

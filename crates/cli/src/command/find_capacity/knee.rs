@@ -11,7 +11,7 @@ use stillwell_stats::capacity::usl::Usl;
 use super::rig::{Asked, Rig};
 use super::{Found, Search, Watch, http, shown, usage};
 use crate::arguments::FindCapacityArguments;
-use crate::exit::{CommandError, Exit};
+use crate::exit::CommandError;
 use crate::paint::Paint;
 
 /// Fewest different loads that a law follows from.
@@ -24,7 +24,7 @@ pub(super) fn of_url(search: &mut Search<'_>) -> Result<Found, CommandError> {
     plan.pace = LoadPace::Closed;
     let least = u32::try_from(plan.endpoints.len()).unwrap_or(u32::MAX);
     let bounds = http::bounds(arguments);
-    let mut is_first = true;
+    let mut first = http::First::default();
     let answer = along(
         search,
         (least.max(1), CapacityUnit::Requests),
@@ -33,13 +33,8 @@ pub(super) fn of_url(search: &mut Search<'_>) -> Result<Found, CommandError> {
             let plan = at_load(&plan, connections, arguments);
             let found = http::conduct(&plan, arguments, watch)?;
             let (probe, nobody) = http::told(&plan, &found, &bounds);
-            match nobody.filter(|_| std::mem::take(&mut is_first)) {
-                Some(why) => Err(CommandError::new(
-                    Exit::CouldNotRun,
-                    anyhow::anyhow!("{why}"),
-                )),
-                None => Ok(probe),
-            }
+            first.look(nobody, watch)?;
+            Ok(probe)
         },
     )?;
     Ok(Found {
@@ -60,6 +55,11 @@ pub(super) fn of_rig(
 ) -> Result<Found, CommandError> {
     let rig = Rig::load(search.arguments, file, paint)?;
     rig.has_connections()?;
+    let most = search.arguments.over.connections;
+    if most > u32::from(u16::MAX) {
+        let what = format!("--connections {most}: a generator has at most {}", u16::MAX);
+        return Err(usage(&what));
+    }
     let unit = rig.unit();
     let mut number = 0;
     let answer = along(search, (1, unit), rig.bounds(), |connections, watch| {

@@ -23,6 +23,8 @@ use crate::paint::Paint;
 
 /// What is asked of a rig where no bound is given.
 const THROUGHPUT: &str = "throughput>99%";
+/// And this, where events are stamped and somebody receives them.
+const LOSS: &str = "loss<1%";
 /// A generator that its peer keeps waiting for more than this share of the time is
 /// not the limit.
 const BLOCKED_MIN: f64 = 0.05;
@@ -99,6 +101,10 @@ impl<'a> Rig<'a> {
         let mut bounds = arguments.bound.clone();
         if bounds.is_empty() {
             bounds.extend(THROUGHPUT.parse::<CapacityBound>());
+            // What is thrown away is sent as well.
+            if plan.generators[place].stamps.is_some() && !plan.sinks.is_empty() {
+                bounds.extend(LOSS.parse::<CapacityBound>());
+            }
         }
         for bound in &bounds {
             measurable(bound)?;

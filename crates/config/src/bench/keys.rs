@@ -1,0 +1,139 @@
+//! The keys of a bench file: ours, and those of Tremor's connector, which may also
+//! stand under `config`.
+
+use crate::schema::{DURATION, Element, Field, Shape, TEXTS, optional};
+use crate::spec::SUBJECT;
+
+/// An address of one word.
+const ENDPOINT: Shape = Shape::Like("tcp://127.0.0.1:9100");
+
+/// What a list of Tremor's pre- and postprocessors holds: names, or maps with one.
+const INTERCEPTORS: Shape = Shape::Any(&[
+    TEXTS,
+    Shape::List(&Shape::Element(&Element {
+        name: "interceptor",
+        about: "What puts something around events, or takes it off.",
+        fields: &[optional("name", Shape::Text, "Its name at Tremor.")],
+        one_of: &[],
+    })),
+]);
+
+/// Tremor's keys behind these.
+macro_rules! with_tremors {
+    ($($own:expr,)*) => {
+        &[
+            $($own,)*
+            optional("source", Shape::Text, "The recording; gzip, zstd and xz are known by their bytes."),
+            optional("path", Shape::Text, "The same as `source`."),
+            optional(
+                "interval",
+                Shape::Any(&[Shape::Whole, DURATION]),
+                "Time between two events, in nanoseconds or with a unit.",
+            ),
+            optional("chunk_size", Shape::Whole, "Cut into pieces of so many bytes, not into lines."),
+            optional("iters", Shape::Whole, "Rounds through the recording."),
+            optional("base64", Shape::Boolean, "Whether each piece is base64."),
+            optional(
+                "is_transactional",
+                Shape::Boolean,
+                "Whether events are sent until they are acknowledged.",
+            ),
+            optional("structured", Shape::Boolean, "Whether the report is JSON."),
+            optional("stop_after_secs", Shape::Whole, "Seconds of load behind the warm-up."),
+            optional("significant_figures", Shape::Whole, "Digits of latencies, from 1 to 5."),
+            optional("warmup_secs", Shape::Whole, "Seconds of load that do not count."),
+        ]
+    };
+}
+
+/// Tremor's keys by themselves.
+pub(super) const CONFIG: Element = Element {
+    name: "config",
+    about: "Tremor's keys, as they stand in its files.",
+    fields: with_tremors!(),
+    one_of: &[],
+};
+
+/// A whole file.
+pub(crate) const BENCH: Element = Element {
+    name: "bench",
+    about: "A recording through a pipeline and back.",
+    fields: FIELDS,
+    one_of: &[],
+};
+
+const FIELDS: &[Field] = with_tremors![
+    optional(
+        "name",
+        Shape::Text,
+        "What reports call it; else its folder's name."
+    ),
+    optional(
+        "subject",
+        Shape::Any(&[Shape::Element(&SUBJECT), Shape::Words(&["none"])]),
+        "The program in the middle, or `none` for whatever listens.",
+    ),
+    optional("in", ENDPOINT, "Where the subject takes events in."),
+    optional(
+        "out",
+        ENDPOINT,
+        "Where it sends them on: there the bench listens."
+    ),
+    optional("config", Shape::Element(&CONFIG), "Tremor's keys."),
+    optional(
+        "codec",
+        Shape::Like("json"),
+        "The framing of events, by the name of a codec of Tremor's."
+    ),
+    optional(
+        "rate",
+        Shape::Like("5k/s"),
+        "Events or bytes a second, or `max`."
+    ),
+    optional("stop_after", DURATION, "Length of load behind the warm-up."),
+    optional("warmup", DURATION, "Length of load that does not count."),
+    optional(
+        "limit",
+        DURATION,
+        "The longest that it goes on with `iters` alone."
+    ),
+    optional(
+        "drain",
+        DURATION,
+        "How long is waited for what the subject still holds."
+    ),
+    optional(
+        "batch",
+        Shape::Whole,
+        "Events in a write, datagram or request."
+    ),
+    optional("connections", Shape::Whole, "Connections to the subject."),
+    optional("stamps", Shape::Boolean, "Whether events are stamped."),
+    optional(
+        "retries",
+        Shape::Whole,
+        "How often a refused request is sent again."
+    ),
+    optional("token", Shape::Text, "The token for Splunk's collector."),
+    optional("lossy", Shape::Boolean, "Whether events may be lost."),
+    optional(
+        "shared_network",
+        Shape::Boolean,
+        "Whether it stays in the host's network."
+    ),
+    optional(
+        "seed",
+        Shape::Free,
+        "Taken, as in other files, and not used: nothing of a bench is random."
+    ),
+    optional(
+        "postprocessors",
+        INTERCEPTORS,
+        "What stands around events as they are sent."
+    ),
+    optional(
+        "preprocessors",
+        INTERCEPTORS,
+        "What stands around events as they are received."
+    ),
+];
