@@ -33,6 +33,7 @@ const TURN_ROUNDS: u64 = 100_000;
 const DRAIN: Drain = Drain {
     length: Nanos::SECOND,
     items: 1024,
+    quiet: Nanos::ZERO,
 };
 
 /// Between two tries to write to disk.

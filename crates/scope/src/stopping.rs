@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 
 use stillwell_units::{Moment, Nanos};
 use tokio::task::yield_now;
+use tokio::time::timeout;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::{Token, clock};
@@ -18,10 +19,14 @@ pub struct Drain {
     /// and until it has taken so many items since, in case that it was off its
     /// CPU for all of that time.
     pub items: u32,
+    /// Within that length it waits so long for the next, each time: of a stream,
+    /// the rest may still lie at its sender. Zero where all that was sent is in the
+    /// socket.
+    pub quiet: Nanos,
 }
 
-/// Ends a loop over a socket once its token asks for that and the socket holds
-/// nothing more, or once its [`Drain`] is over.
+/// Ends a loop over a socket once its token asks for that and nothing more comes,
+/// or once its [`Drain`] is over.
 #[derive(Debug)]
 pub struct Stopping {
     token: Token,
@@ -64,13 +69,26 @@ impl Stopping {
                 return Some(next);
             }
             if self.asked {
-                return None;
+                let next = self.wait(&mut poll).await?;
+                self.asked = false;
+                return Some(next);
             }
             // What the runtime knows of the socket may be old, and a task that
             // has done much is told that nothing is there: yielding mends both.
             self.asked = true;
             yield_now().await;
         }
+    }
+
+    /// What comes while the drain waits, if anything does.
+    async fn wait<T>(&self, poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Option<T> {
+        let left = self.drained_by?.since(clock::now());
+        let quiet = self.drain.quiet.min(left);
+        if quiet == Nanos::ZERO {
+            return None;
+        }
+        // The socket is asked before the clock, in case that this was off its CPU.
+        timeout(quiet.as_duration(), poll_fn(poll)).await.ok()
     }
 
     fn is_overdue(&mut self) -> bool {

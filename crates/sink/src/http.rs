@@ -97,7 +97,7 @@ impl Answers {
 /// it came; what comes in the meantime waits in the kernel.
 pub(crate) async fn serve(worker: Rc<Worker>, answers: Arc<Answers>, mut stream: Stream) {
     let mut exchange = Exchange::new(worker.stamps(), worker.steering().cloned());
-    let mut stopping = worker.stopping();
+    let mut stopping = worker.stopping_stream();
     let mut writer = Writer::default();
     let mut version = Version::Unknown(Vec::new());
     loop {

@@ -312,7 +312,7 @@ pub(crate) async fn serve_on(
     };
     let mut talk = Talk::Unknown(site.clone(), Vec::new());
     talk.take(seen, clock::now());
-    let mut stopping = worker.stopping();
+    let mut stopping = worker.stopping_stream();
     let mut timer = None;
     loop {
         let version = worker.heed();

@@ -20,7 +20,7 @@ pub(crate) async fn answer(
     mut stream: Stream,
 ) {
     let shard = &worker.shard;
-    let mut stopping = worker.stopping();
+    let mut stopping = worker.stopping_stream();
     let zeros = vec![0; ANSWER_BYTES_MAX];
     let mut unanswered = 0;
     loop {

@@ -31,6 +31,15 @@ const BUFFER_BYTES: usize = 256 << 10;
 const DRAIN: Drain = Drain {
     length: Nanos::from_millis(100),
     items: 1024,
+    quiet: Nanos::ZERO,
+};
+
+/// The same of a stream that has not ended: what a subject wrote in its last moment
+/// lies in its own side of the socket until ours has room.
+const STREAM_DRAIN: Drain = Drain {
+    length: Nanos::from_millis(250),
+    quiet: Nanos::from_millis(50),
+    ..DRAIN
 };
 
 /// An idle worker's account is brought up to date so often.
@@ -118,14 +127,19 @@ impl Worker {
         Events::new(self.prefixes.as_ref())
     }
 
-    /// How one of the worker's loops over a socket ends.
+    /// How one of the worker's loops over a listener or over datagrams ends.
     pub(crate) fn stopping(&self) -> Stopping {
         Stopping::new(&self.token, DRAIN)
     }
 
+    /// How one over a stream ends, for [`Worker::receive`].
+    pub(crate) fn stopping_stream(&self) -> Stopping {
+        Stopping::new(&self.token, STREAM_DRAIN)
+    }
+
     /// Waits for data on `stream`, shows it to `take`, and gives its length: 0
     /// where the peer has closed. `None` once the worker is to end and nothing
-    /// is left to read.
+    /// more comes.
     pub(crate) async fn receive(
         &self,
         stream: &mut (impl AsyncRead + Unpin),
@@ -190,8 +204,9 @@ impl Worker {
 
     /// Waits for a change; `None` where it is to end: it reads no more then.
     pub(crate) async fn until_resumed(&self, version: u64) -> Option<()> {
-        // Both arms are cancel-safe.
+        // Both arms are cancel-safe. What it was told before its end is heeded.
         tokio::select! {
+            biased;
             () = self.changed_from(version) => Some(()),
             () = self.token.cancelled() => None,
         }

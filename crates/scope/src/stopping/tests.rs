@@ -6,10 +6,21 @@ use crate::{Place, Scope};
 const NO_TIME: Drain = Drain {
     length: Nanos::ZERO,
     items: 3,
+    quiet: Nanos::ZERO,
 };
 const LONG: Drain = Drain {
     length: Nanos::from_secs(60),
     items: 0,
+    quiet: Nanos::ZERO,
+};
+/// What waits for what is still on its way.
+const PATIENT: Drain = Drain {
+    quiet: Nanos::from_secs(10),
+    ..LONG
+};
+const IMPATIENT: Drain = Drain {
+    quiet: Nanos::from_millis(1),
+    ..LONG
 };
 
 /// Runs `body` on a worker whose token is left alone.
@@ -100,5 +111,55 @@ fn nothing_ends_before_it_is_to() {
         for item in 0..10 {
             assert_eq!(stopping.next(|_| Poll::Ready(item)).await, Some(item));
         }
+    });
+}
+
+/// How many of `items` are taken that come only to a reader who waits.
+async fn take_late(drain: Drain, items: u32) -> u32 {
+    let token = Token::new();
+    token.cancel();
+    let mut stopping = Stopping::new(&token, drain);
+    let (mut taken, mut asked) = (0, 0);
+    let mut poll = |context: &mut Context<'_>| {
+        asked += 1;
+        // Twice it is asked without a wait, and then waited for.
+        if asked % 4 != 0 {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    };
+    while taken < items && stopping.next(&mut poll).await.is_some() {
+        taken += 1;
+    }
+    taken
+}
+
+#[test]
+fn what_still_lies_at_its_sender_when_a_loop_is_to_end_is_waited_for() {
+    on_worker(|| async {
+        assert_eq!(take_late(PATIENT, 5).await, 5);
+        assert_eq!(take_late(LONG, 5).await, 0);
+    });
+}
+
+#[test]
+fn a_stream_that_brings_nothing_more_ends_a_loop_without_its_end() {
+    on_worker(|| async {
+        let token = Token::new();
+        token.cancel();
+        let mut stopping = Stopping::new(&token, IMPATIENT);
+        assert_eq!(stopping.next(|_| Poll::<()>::Pending).await, None);
+    });
+}
+
+#[test]
+fn a_stream_that_brings_a_little_again_and_again_ends_with_its_drain() {
+    on_worker(|| async {
+        let drain = Drain {
+            length: Nanos::ZERO,
+            ..PATIENT
+        };
+        assert_eq!(take_late(drain, 5).await, 0);
     });
 }

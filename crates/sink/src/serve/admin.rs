@@ -80,7 +80,7 @@ impl BoundAdmin {
 
 /// Answers one request after the other.
 async fn converse(worker: &Worker, desk: &Desk, mut stream: Stream) {
-    let mut stopping = worker.stopping();
+    let mut stopping = worker.stopping_stream();
     let mut talk = Talk::default();
     while !talk.is_over {
         let mut out = Vec::new();

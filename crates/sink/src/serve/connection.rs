@@ -59,7 +59,7 @@ async fn secure(service: &Service, stream: Stream) -> Option<Connection> {
 async fn converse(worker: &Worker, service: &Rc<Service>, mut stream: Connection) {
     let alpn = stream.handshake().and_then(|handshake| handshake.alpn);
     let mut talk = Talk::new(service, alpn);
-    let mut stopping = worker.stopping();
+    let mut stopping = worker.stopping_stream();
     let mut timer = None;
     let end = loop {
         if send(&mut talk, &mut stream).await.is_err() {

@@ -1,6 +1,6 @@
 //! Sinks that change while they run.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -316,4 +316,36 @@ fn an_intake_refuses_queues_and_closes_as_a_plain_sink_does() {
     assert_eq!(asking.join().unwrap(), usual);
     assert_eq!(sink.shards()[0].refused.total(), 2);
     sink.end();
+}
+
+/// Writes until both sides of the connection are full.
+fn fill(stream: &mut TcpStream) -> u64 {
+    stream.set_nonblocking(true).unwrap();
+    let mut written = 0;
+    loop {
+        match stream.write(&[b'x'; 64 << 10]) {
+            Ok(length) => written += length as u64,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                return written;
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_subject_wrote_in_its_last_moment_counts_though_it_has_ended() {
+    let (sink, control) = steered(&plan(SinkProtocol::Tcp {
+        address: anywhere(),
+    }));
+    control.change(&SinkChange::Pause);
+    let streams = (0..8).map(|_| TcpStream::connect(sink.address()).unwrap());
+    let mut streams: Vec<TcpStream> = streams.collect();
+    let written: u64 = streams.iter_mut().map(fill).sum();
+    // What was written is now at both ends, and nobody is there who would write more.
+    drop(streams);
+    control.change(&SinkChange::Resume);
+    let shards = sink.shards().to_vec();
+    wait_until("it reads", || shards[0].bytes.total() > 0);
+    assert_eq!(sink.end().bytes, written);
 }
