@@ -1,5 +1,6 @@
 //! The account of all stamped events: what arrived, how often, in which order.
 
+mod few;
 mod figures;
 mod received;
 mod store;

@@ -368,6 +368,27 @@ fn more_than_fits_is_bounded_and_says_where() {
     assert!(losses.count > 2);
 }
 
+/// A run of hours through what loses an event now and then: our own memory is not to
+/// grow by it.
+#[test]
+fn a_few_gaps_in_each_window_cost_no_more_than_none() {
+    const WINDOWS: u64 = 40;
+    let memory = |is_lost: fn(u64) -> bool| {
+        let mut ledger = ledger(1);
+        for sequence in (1..WINDOWS << 16).filter(|sequence| !is_lost(*sequence)) {
+            enter(&mut ledger, sequence);
+        }
+        assert_eq!(figures(&ledger, None).bounded_windows, 0);
+        ledger.memory().bytes()
+    };
+    // The first event is missing, so that even full windows are kept. Beside them stand
+    // the bits of those that are open.
+    let none = memory(|_| false) + 4 * 8192;
+    assert_eq!(memory(|sequence| sequence % 16_384 == 5), none);
+    let more = memory(|sequence| sequence % 1_000 == 5) - none;
+    assert!((100..300).contains(&(more / WINDOWS)), "{more}");
+}
+
 #[test]
 fn what_is_lost_in_one_piece_costs_nothing() {
     let mut ledger = ledger(1);

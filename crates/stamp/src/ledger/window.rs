@@ -2,8 +2,11 @@
 //!
 //! A window that is filled in order is two numbers. One with gaps is bits while
 //! it is young, and a list of what is missing, or of what is there, when it is
-//! old. One whose list was given up is two counts.
+//! old; a short list lies in the window itself. One whose list was given up is two
+//! counts. A run of hours keeps one of them for every 65,536 events, so they are
+//! small.
 
+use super::few::Few;
 use super::store::{Store, Words};
 
 /// Sequence numbers in a window.
@@ -33,13 +36,22 @@ pub(super) enum Window {
     Run { first: u16, length: u32 },
     /// Those whose bit is set, which are `count`.
     Bits { words: Box<Words>, count: u32 },
-    /// All but these, which are in rising order.
-    Missing(Vec<u16>),
-    /// Only these, which are in rising order.
-    Present(Vec<u16>),
+    /// All but these few.
+    Gaps(Few),
+    /// All but these.
+    Missing(Box<List>),
+    /// Only these.
+    Present(Box<List>),
     /// `known` different ones; then `unclear` arrivals, each of which may be new.
     Bounded { known: u32, unclear: u64 },
 }
+
+/// Numbers in rising order. Behind a box, because a window is to be small.
+#[derive(Clone, Debug)]
+pub(super) struct List(Vec<u16>);
+
+// Each window of a long run is kept.
+const _: () = assert!(size_of::<Window>() == 16);
 
 impl Window {
     pub(super) const FULL: Self = Self::Run {
@@ -49,12 +61,12 @@ impl Window {
 
     /// How many numbers are known to have arrived.
     pub(super) fn known(&self) -> u32 {
-        let of = |list: &[u16]| u32::try_from(list.len()).unwrap_or(u32::MAX);
         match self {
             Self::Run { length, .. } => *length,
             Self::Bits { count, .. } => *count,
-            Self::Missing(list) => (1 << 16) - of(list),
-            Self::Present(list) => of(list),
+            Self::Gaps(few) => (1 << 16) - of(few.numbers()),
+            Self::Missing(list) => (1 << 16) - of(&list.0),
+            Self::Present(list) => of(&list.0),
             Self::Bounded { known, .. } => *known,
         }
     }
@@ -80,8 +92,8 @@ impl Window {
     pub(super) fn heap(&self) -> usize {
         match self {
             Self::Bits { .. } => size_of::<Words>(),
-            Self::Missing(list) | Self::Present(list) => 2 * list.capacity() + 16,
-            Self::Run { .. } | Self::Bounded { .. } => 0,
+            Self::Missing(list) | Self::Present(list) => list.heap(),
+            Self::Run { .. } | Self::Gaps(_) | Self::Bounded { .. } => 0,
         }
     }
 
@@ -117,21 +129,30 @@ impl Window {
             return entry;
         }
         match self {
-            Self::Missing(list) => {
-                let Ok(index) = list.binary_search(&offset) else {
+            Self::Gaps(few) => {
+                if !few.remove(offset) {
                     return Entry::Known;
-                };
-                list.remove(index);
-                if list.is_empty() {
+                }
+                if few.numbers().is_empty() {
                     *self = Self::FULL;
                 }
                 Entry::New
             }
-            Self::Present(list) if list.len() < PRESENT_LIMIT => {
-                match list.binary_search(&offset) {
+            Self::Missing(list) => {
+                let Ok(index) = list.0.binary_search(&offset) else {
+                    return Entry::Known;
+                };
+                list.0.remove(index);
+                if list.0.is_empty() {
+                    *self = Self::FULL;
+                }
+                Entry::New
+            }
+            Self::Present(list) if list.0.len() < PRESENT_LIMIT => {
+                match list.0.binary_search(&offset) {
                     Ok(_) => Entry::Known,
                     Err(index) => {
-                        list.insert(index, offset);
+                        list.0.insert(index, offset);
                         Entry::New
                     }
                 }
@@ -200,16 +221,10 @@ impl Window {
                     *word |= own;
                 }
             }
-            Self::Missing(list) => {
-                let mut from = 0;
-                for offset in list.iter().copied().map(u32::from) {
-                    set_run(words, from, offset - from);
-                    from = offset + 1;
-                }
-                set_run(words, from, (1 << 16) - from);
-            }
+            Self::Gaps(few) => set_all_but(words, few.numbers()),
+            Self::Missing(list) => set_all_but(words, &list.0),
             Self::Present(list) => {
-                for offset in list {
+                for offset in &list.0 {
                     let (word, bit) = locate(*offset);
                     words.0[word] |= bit;
                 }
@@ -218,6 +233,21 @@ impl Window {
             Self::Bounded { .. } => {}
         }
     }
+}
+
+impl List {
+    fn boxed(numbers: Vec<u16>) -> Box<Self> {
+        Box::new(Self(numbers))
+    }
+
+    /// Bytes of both its parts, and what the allocator keeps of each.
+    fn heap(&self) -> usize {
+        size_of::<Self>() + 2 * self.0.capacity() + 2 * 16
+    }
+}
+
+fn of(numbers: &[u16]) -> u32 {
+    u32::try_from(numbers.len()).unwrap_or(u32::MAX)
 }
 
 /// The word that holds a number's bit, and the bit.
@@ -244,6 +274,16 @@ fn set_run(words: &mut Words, first: u32, length: u32) {
     }
 }
 
+/// Sets the bits of all but `missing`, which are in rising order.
+fn set_all_but(words: &mut Words, missing: &[u16]) {
+    let mut from = 0;
+    for offset in missing.iter().copied().map(u32::from) {
+        set_run(words, from, offset - from);
+        from = offset + 1;
+    }
+    set_run(words, from, (1 << 16) - from);
+}
+
 /// A list, where one takes less room than bits.
 fn compact(words: &Words, count: u32) -> Option<Window> {
     let missing = (1 << 16) - count;
@@ -251,10 +291,12 @@ fn compact(words: &Words, count: u32) -> Option<Window> {
         return Some(Window::FULL);
     }
     if missing <= LIST_LIMIT {
-        return Some(Window::Missing(list(words, missing, |word| !word)));
+        let missing = list(words, missing, |word| !word);
+        let few = Few::new(&missing).map(Window::Gaps);
+        return Some(few.unwrap_or_else(|| Window::Missing(List::boxed(missing))));
     }
     let short = usize::try_from(count).is_ok_and(|count| count <= PRESENT_LIMIT);
-    short.then(|| Window::Present(list(words, count, |word| word)))
+    short.then(|| Window::Present(List::boxed(list(words, count, |word| word))))
 }
 
 /// The numbers of all bits that are set once `look` looked at a word.
