@@ -45,4 +45,4 @@ pub use recorder::{
     Intervals, Recorder, add_histogram, decode_histogram, empty_histogram, encode_histogram,
 };
 pub use sample::{Beat, Labels, Sample, SeriesName, Value};
-pub use shard::{GeneratorShard, Shard, SinkShard, sink_worker_name};
+pub use shard::{GeneratorShard, Shard, SinkShard, is_sink_worker, sink_worker_name};

@@ -168,8 +168,17 @@ impl Shard for GeneratorShard {
 /// which its CPU time is recorded.
 #[must_use]
 pub fn sink_worker_name(id: &str, number: &(impl std::fmt::Display + ?Sized)) -> String {
-    format!("sink-{id}-{number}")
+    format!("{SINK_WORKER}{id}-{number}")
 }
+
+/// Whether a thread of this name is a worker of a sink.
+#[must_use]
+pub fn is_sink_worker(name: &str) -> bool {
+    name.starts_with(SINK_WORKER)
+}
+
+/// What the names of their threads begin with.
+const SINK_WORKER: &str = "sink-";
 
 /// What one sink worker counts.
 #[derive(Debug)]

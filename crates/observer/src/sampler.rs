@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stillwell_metric::{Beat, Labels, Sample, Shard, Value, catalogue as metric};
+use stillwell_metric::{Beat, Labels, Sample, Shard, Value, catalogue as metric, is_sink_worker};
 use stillwell_plan::{KernelSeries, ObserverPlan};
 use stillwell_scope::{PartError, Place, Scope, ThreadInfo, Token, clock};
 use stillwell_units::{Moment, Nanos};
@@ -27,6 +27,8 @@ const SCRAPE_MAX: Nanos = Nanos::from_secs(2);
 const WAITING_MAX: usize = 64;
 /// How long the last beats may wait to be taken when the sampler is to end.
 const LAST_TAKEN_MAX: Nanos = Nanos::from_secs(2);
+/// How long the last beat may wait for sinks that still take what has arrived.
+const SINKS_MAX: Nanos = Nanos::SECOND;
 const TRY_AGAIN: Nanos = Nanos::from_millis(5);
 
 /// What is watched.
@@ -69,7 +71,7 @@ struct Asked {
 struct NotTaken;
 
 /// Starts a sampler at `place`, which must be in the run's network namespace. Its
-/// first beat is at once, its last when the scope ends.
+/// first beat is at once, its last when the scope ends and the sinks in it have ended.
 ///
 /// Beats keep to an absolute schedule: one that is late does not move the next,
 /// and beats that were slept through are left out. Where nobody takes what is
@@ -207,8 +209,18 @@ impl Sampler {
                 return Err(NotTaken.into());
             }
         }
+        self.until_sinks_ended(&mut timer).await;
         self.beat(clock::now(), Nanos::ZERO, true, &scraper);
         self.deliver_last(&mut timer).await
+    }
+
+    /// Waits for the sinks, which end with the sampler and count until then.
+    async fn until_sinks_ended(&self, timer: &mut Timer) {
+        let until = clock::now() + SINKS_MAX;
+        let threads = &self.watched.threads;
+        while clock::now() < until && threads().iter().any(|it| is_sink_worker(&it.name)) {
+            timer.until(clock::now() + TRY_AGAIN).await;
+        }
     }
 
     fn beat(&mut self, now: Moment, delay: Nanos, is_detailed: bool, scraper: &Scraper) {

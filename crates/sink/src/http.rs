@@ -119,8 +119,10 @@ pub(crate) async fn serve(worker: Rc<Worker>, answers: Arc<Answers>, mut stream:
             None => writer.answer(&mut stream, &answers, &replies).await,
             Some(steering) => {
                 let steered = writer.answer_steered(&mut stream, &answers, &replies, steering);
-                // An answer that is queued would hold up the worker's end.
+                // An answer that is queued would hold up the worker's end; one that is
+                // due would not.
                 tokio::select! {
+                    biased;
                     written = steered => written,
                     () = worker.token.cancelled() => return,
                 }

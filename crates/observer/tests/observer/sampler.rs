@@ -4,13 +4,17 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
-use stillwell_metric::{Kind, Labels, Sample, SinkShard, Value, catalogue as metric};
+use stillwell_metric::{
+    Kind, Labels, Sample, SinkShard, Value, catalogue as metric, sink_worker_name,
+};
 use stillwell_observer::{Beaten, SamplerHandle, SubjectProbe, Watched, start};
 use stillwell_plan::{ObserverPlan, ProfilePlan, ScrapeFormat, ScrapePlan};
 use stillwell_scope::{Place, Scope, Token};
+use stillwell_testkit::wait_until;
 use stillwell_units::Nanos;
 
 const LONG: Duration = Duration::from_secs(20);
@@ -84,6 +88,48 @@ fn beats_come_by_themselves_when_marked_and_at_the_end() {
     assert!(ends.iter().all(|end| end.result.is_ok()), "{ends:?}");
     assert_eq!(receiver.recv_timeout(LONG).unwrap().beat.index, 2);
     assert!(receiver.recv_timeout(LONG).is_err());
+}
+
+/// What still lies at the sender when a run is closed is taken by sinks after they were
+/// told to end.
+#[test]
+fn what_sinks_take_while_they_end_is_in_the_last_beat() {
+    let mut scope = Scope::new(&Token::new());
+    let (sender, receiver) = sync_channel(8);
+    let shard = Arc::new(SinkShard::new(Labels::none().with("id", "one")));
+    // How often the sampler has asked who is still there.
+    let asked = Arc::new(AtomicU64::new(0));
+    let (counted, looks) = (Arc::clone(&shard), Arc::clone(&asked));
+    let take_late = move |token: &Token| {
+        assert!(wait_until(LONG, || token.is_cancelled()));
+        let before = looks.load(Ordering::SeqCst);
+        assert!(wait_until(LONG, || looks.load(Ordering::SeqCst) > before));
+        counted.bytes.add(7);
+        Ok(())
+    };
+    let name = sink_worker_name("one", &0);
+    scope.thread(Place::default(), &name, take_late).unwrap();
+    let threads = scope.watch();
+    let watched = Watched {
+        profiles: std::env::temp_dir().join("profiles"),
+        subject: None,
+        shards: vec![shard],
+        threads: Box::new(move || {
+            asked.fetch_add(1, Ordering::SeqCst);
+            threads()
+        }),
+    };
+    let plan = ObserverPlan {
+        period: Nanos::from_secs(3600),
+        ..ObserverPlan::default()
+    };
+    start(&mut scope, &Place::default(), &plan, watched, sender).unwrap();
+    receiver.recv_timeout(LONG).unwrap();
+    let ends = scope.close(Nanos::from_secs(20));
+    assert!(ends.iter().all(|end| end.result.is_ok()), "{ends:?}");
+    let last = receiver.recv_timeout(LONG).unwrap();
+    let total = find(&last.samples, metric::TOTAL_BYTES_RECEIVED.name).unwrap();
+    assert_eq!(total.value, Value::Int(7));
 }
 
 #[test]
