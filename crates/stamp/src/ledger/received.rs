@@ -128,6 +128,15 @@ impl Received {
             self.prefix.end += 1;
             self.prefix.known += WINDOW;
         }
+        self.give_room_back();
+    }
+
+    /// Keeps no more room than is accounted for, or little more.
+    fn give_room_back(&mut self) {
+        let windows = self.windows.len();
+        if self.windows.capacity() > 4 * windows + 64 {
+            self.windows.shrink_to(2 * windows);
+        }
     }
 
     fn account(&mut self, before: usize, after: usize, store: &mut Store) {
@@ -160,7 +169,12 @@ impl Received {
             .count();
         let mut left = listed.div_ceil(8);
         if left == 0 {
-            return self.raise_prefix(self.windows.len() / 2, store);
+            // The last one stays: events still come for it.
+            let count = match self.windows.len() {
+                0 | 1 => 0,
+                windows => windows.div_ceil(8),
+            };
+            return self.raise_prefix(count, store);
         }
         for at in 0..self.windows.len() {
             let window = &mut self.windows[at].window;
@@ -191,6 +205,7 @@ impl Received {
             first.window.bound(store);
             self.account(before, 0, store);
         }
+        self.give_room_back();
         count > 0
     }
 

@@ -390,6 +390,43 @@ fn a_few_gaps_in_each_window_cost_no_more_than_none() {
 }
 
 #[test]
+fn windows_with_a_few_gaps_keep_them_by_number() {
+    const EVENTS: u64 = 12 << 16;
+    // One, two next to each other, six, and seven in a window; and at its edges.
+    let mut lost = vec![5, 70_000, 70_001, 131_072, 196_607];
+    lost.extend((0..6).map(|number| 262_144 + 100 * number));
+    lost.extend((0..7).map(|number| 327_680 + 100 * number));
+    let mut seen = ledger(1);
+    for sequence in (0..EVENTS).filter(|sequence| lost.binary_search(sequence).is_err()) {
+        assert_eq!(enter(&mut seen, sequence), ArrivalKind::First);
+    }
+    let missing = |ledger: &Ledger| {
+        let ranges = ledger.losses(stream(), Some(EVENTS), 100).unwrap().ranges;
+        let numbers = ranges.iter().flat_map(|one| one.first..=one.last);
+        numbers.collect::<Vec<u64>>()
+    };
+    let mut all = ledger(1);
+    enter(&mut all, 5);
+    lost.retain(|sequence| *sequence != 5);
+    for other in [70_002, 262_145, 327_681] {
+        assert_eq!(enter(&mut seen, other), ArrivalKind::Doubled);
+    }
+    all.absorb(&mut seen).unwrap();
+    assert_eq!(missing(&all), lost);
+    // Late, from the last to the first: each window comes to be full.
+    while let Some(late) = lost.pop() {
+        let displacement = EVENTS - 1 - late;
+        let kind = ArrivalKind::Reordered { displacement };
+        assert_eq!(enter(&mut all, late), kind);
+        assert_eq!(enter(&mut all, late), ArrivalKind::Doubled);
+        assert_eq!(missing(&all), lost);
+    }
+    let figures = figures(&all, Some(EVENTS));
+    assert_eq!((figures.lost.exactly(), doubled(&figures)), (Some(0), 20));
+    assert_eq!((figures.unclear, figures.bounded_windows), (0, 0));
+}
+
+#[test]
 fn what_is_lost_in_one_piece_costs_nothing() {
     let mut ledger = ledger(1);
     enter(&mut ledger, 0);

@@ -143,8 +143,9 @@ impl Window {
                     return Entry::Known;
                 };
                 list.0.remove(index);
-                if list.0.is_empty() {
-                    *self = Self::FULL;
+                // As small as if the others had never been missing.
+                if let Some(few) = Few::new(&list.0) {
+                    *self = Self::Gaps(few);
                 }
                 Entry::New
             }
