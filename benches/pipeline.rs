@@ -36,6 +36,7 @@ fn main() -> anyhow::Result<()> {
     let folder = std::env::temp_dir().join(format!("stillwell-pipeline-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let path = folder.join("sink.sock");
+    let plain_path = folder.join("plain.sock");
     let dogstatsd = || PayloadFormat::Dogstatsd(Box::default());
     let sink = |protocol| SinkPlan {
         protocol,
@@ -73,7 +74,7 @@ fn main() -> anyhow::Result<()> {
             format: dogstatsd(),
             block: ByteSize::kib(8),
             connections: 1,
-            plain: &|set| plain::unix_datagram_turn(set, LENGTH),
+            plain: &|set| plain::unix_datagram_turn(set, &plain_path, LENGTH),
         },
         Case {
             name: "UDP, dogstatsd, up to 8 KiB",

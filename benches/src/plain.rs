@@ -4,6 +4,7 @@
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -75,12 +76,23 @@ pub fn udp_turn(set: &Arc<BlockSet>, length: Duration) -> anyhow::Result<Figure>
     datagram_turn(set, length, move |datagram| sender.send(datagram), receive)
 }
 
-/// The same through a pair of Unix sockets.
+/// The same to a Unix socket at `path`. A pair of sockets would not do: the kernel lets
+/// as many datagrams wait there as there is memory for, and here as many as one address
+/// may have.
 ///
 /// # Errors
 /// Whatever keeps either from running.
-pub fn unix_datagram_turn(set: &Arc<BlockSet>, length: Duration) -> anyhow::Result<Figure> {
-    let (sender, receiver) = UnixDatagram::pair()?;
+pub fn unix_datagram_turn(
+    set: &Arc<BlockSet>,
+    path: &Path,
+    length: Duration,
+) -> anyhow::Result<Figure> {
+    if path.exists() {
+        std::fs::remove_file(path)?;
+    }
+    let receiver = UnixDatagram::bind(path)?;
+    let sender = UnixDatagram::unbound()?;
+    sender.connect(path)?;
     receiver.set_read_timeout(Some(PATIENCE))?;
     let receive = move |buffer: &mut [u8]| receiver.recv(buffer);
     datagram_turn(set, length, move |datagram| sender.send(datagram), receive)
