@@ -15,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::time::timeout;
 
 use crate::slice::Sending;
+use crate::stamps::{self, StampText};
 use crate::transport::stream_outcome;
 use crate::worker::{Wait, Worker};
 
@@ -25,6 +26,22 @@ const BUFFER_BYTES: usize = 16 << 10;
 
 /// What is kept of an answer's body; more is read and forgotten.
 const BODY_BYTES_MAX: usize = 256 << 10;
+
+/// What stands before a body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head<'h> {
+    pub(crate) template: &'h RequestTemplate,
+    /// Its stamp, if it stands there.
+    pub(crate) stamp: Option<&'h StampText>,
+}
+
+impl<'h> From<&'h RequestTemplate> for Head<'h> {
+    /// Without a stamp.
+    fn from(template: &'h RequestTemplate) -> Self {
+        let stamp = None;
+        Self { template, stamp }
+    }
+}
 
 /// The body of a request on its way out.
 pub(crate) trait Outgoing {
@@ -125,12 +142,17 @@ impl Caller {
         &mut self,
         worker: &Worker,
         link: &mut Link,
-        template: &RequestTemplate,
+        head: impl Into<Head<'_>>,
         outgoing: &mut impl Outgoing,
     ) -> Result<Answer, Outcome> {
         self.head.clear();
         self.body.clear();
-        template.write_head(outgoing.rest().len() as u64, &mut self.head);
+        let head = head.into();
+        head.template
+            .write_head(outgoing.rest().len() as u64, &mut self.head);
+        if let Some(stamp) = head.stamp {
+            stamps::write_header(stamp, &mut self.head);
+        }
         let whole = async {
             let written = self.write(worker, link, outgoing).await;
             match (self.read(worker, link).await, written) {

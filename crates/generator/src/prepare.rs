@@ -271,12 +271,12 @@ const fn carries_stamps(transport: &TransportPlan, form: StampForm) -> bool {
         | TransportPlan::UnixStream { .. }
         | TransportPlan::UnixDatagram { .. }
         | TransportPlan::Tls { .. } => !matches!(form, StampForm::Header),
-        TransportPlan::Http { .. } | TransportPlan::Grpc { .. } => {
-            !matches!(form, StampForm::Prefix(_))
-        }
-        TransportPlan::SplunkHec { .. }
-        | TransportPlan::Acknowledged(_)
-        | TransportPlan::Files { .. }
+        TransportPlan::Http { .. }
+        | TransportPlan::Grpc { .. }
+        | TransportPlan::SplunkHec { .. }
+        | TransportPlan::Acknowledged(_) => !matches!(form, StampForm::Prefix(_)),
+        TransportPlan::TraceAgent { .. } => matches!(form, StampForm::Header),
+        TransportPlan::Files { .. }
         | TransportPlan::PassthruFile { .. }
         | TransportPlan::Kafka(_)
         | TransportPlan::Nats(_)

@@ -15,7 +15,7 @@ use stillwell_metric::Cell;
 use stillwell_payload::BlockSet;
 use stillwell_plan::{RateUnit, StampForm, StampPlan};
 use stillwell_scope::clock::FixedWall;
-use stillwell_stamp::{RunMark, STAMP_WIDTH, Span, Stamper, StreamId, Times, prefix};
+use stillwell_stamp::{HEADER, RunMark, STAMP_WIDTH, Span, Stamper, StreamId, Times, prefix};
 use stillwell_units::{Moment, Nanos};
 
 use crate::slice::{Slice, units};
@@ -102,6 +102,18 @@ impl Stamping {
 
 /// A stamp, written out.
 pub(crate) type StampText = [u8; STAMP_WIDTH];
+
+/// What ends a line of a head.
+const LINE_END: &[u8] = b"\r\n";
+
+/// Adds the header of `stamp` to the end of `head`, one of HTTP/1.1.
+pub(crate) fn write_header(stamp: &StampText, head: &mut Vec<u8>) {
+    // Before the empty line that ends it.
+    head.truncate(head.len() - LINE_END.len());
+    for part in [HEADER.as_bytes(), b": ", stamp, LINE_END, LINE_END] {
+        head.extend_from_slice(part);
+    }
+}
 
 /// The marks of one connection, whatever becomes of the socket under it.
 #[derive(Debug)]
@@ -214,13 +226,17 @@ impl Marks {
         self.header.as_ref()
     }
 
-    /// The copy that was marked last, to be sent once more: all of its events are
-    /// begun by that.
-    pub(crate) fn again(&self, stamping: &Stamping) -> &[u8] {
+    /// What was marked last, to be sent once more: all of its events are begun by
+    /// that. The marked copy; `None` where what is sent stays as it is.
+    pub(crate) fn again(&self, stamping: &Stamping) -> Option<&[u8]> {
         let begun = self.begun.get().max(self.filled_until);
         self.begun.set(begun);
         self.stream.counts[self.stream.index].set(begun.div_ceil(stamping.every));
-        &self.bytes
+        self.copy(stamping)
+    }
+
+    fn copy(&self, stamping: &Stamping) -> Option<&[u8]> {
+        (stamping.form != StampForm::Header).then_some(self.bytes.as_slice())
     }
 
     /// Only so many events of the copy that was marked last were begun: the others
@@ -241,7 +257,7 @@ impl Marks {
             sent: &self.stream.counts[self.stream.index],
         };
         Outgoing {
-            copy: (stamping.form != StampForm::Header).then_some(self.bytes.as_slice()),
+            copy: self.copy(stamping),
             header: self.header(),
             begun,
         }

@@ -11,7 +11,7 @@ use stillwell_units::Nanos;
 use tokio::time::sleep;
 
 use crate::backoff::Backoff;
-use crate::call::{Answer, Caller, Link, Outgoing};
+use crate::call::{Answer, Caller, Head, Link, Outgoing};
 use crate::slice::Slice;
 use crate::stamps::Marks;
 use crate::worker::{Wait, Worker};
@@ -186,24 +186,28 @@ async fn request(
 ) -> Result<Answer, Outcome> {
     let worker = dialogue.worker();
     let sent = clock::now();
+    if task.again == 0 {
+        worker.mark(&task.set, task.slice, marks.as_mut());
+    }
+    let marks = marks.as_ref();
+    let head = Head {
+        template: dialogue.head(),
+        stamp: marks.and_then(Marks::header),
+    };
     let answer = if task.again == 0 {
-        let mut sending = worker.sending_marked(&task.set, task.slice, marks.as_mut());
-        let call = caller.call(worker, link, dialogue.head(), &mut sending);
-        call.await?
+        let mut sending = worker.sending_of_marked(&task.set, task.slice, marks);
+        caller.call(worker, link, head, &mut sending).await?
     } else {
         worker.shard.requests.add(1);
         worker.shard.requests_again.add(1);
-        let rest = match worker.stamping().zip(marks.as_ref()) {
-            // What was sent before, with the numbers that it had.
-            Some((stamping, marks)) => marks.again(stamping),
-            None => task.set.run(task.slice.first, task.slice.last).bytes,
-        };
+        // What was sent before, with the numbers that it had.
+        let marked = worker.stamping().zip(marks);
+        let copy = marked.and_then(|(stamping, marks)| marks.again(stamping));
         let mut again = Again {
-            rest,
+            rest: copy.unwrap_or_else(|| task.set.run(task.slice.first, task.slice.last).bytes),
             shard: &worker.shard,
         };
-        let call = caller.call(worker, link, dialogue.head(), &mut again);
-        call.await?
+        caller.call(worker, link, head, &mut again).await?
     };
     let now = clock::now();
     let mut state = worker.state.borrow_mut();

@@ -192,7 +192,7 @@ pub(super) fn check_stamps(
             let message = format!("what leaves over `{name}` has no headers of ours");
             refuse(
                 message,
-                "`http` and `grpc` have; `form: text` stamps the text of events",
+                "http, grpc, splunk_hec and trace_agent have; `form: text` stamps the text of events",
             );
         }
         StampForm::Header => {
@@ -219,10 +219,11 @@ const CARRY_TEXT: &str = "tcp, udp, unix_stream, unix_datagram, http, splunk_hec
 
 const fn carries_text(transport: &TransportPlan) -> bool {
     is_socket(transport)
-        || has_headers(transport)
         || matches!(
             transport,
-            TransportPlan::SplunkHec { .. }
+            TransportPlan::Http { .. }
+                | TransportPlan::Grpc { .. }
+                | TransportPlan::SplunkHec { .. }
                 | TransportPlan::Acknowledged(_)
                 | TransportPlan::Files { .. }
                 | TransportPlan::PassthruFile { .. }
@@ -235,7 +236,11 @@ const fn carries_text(transport: &TransportPlan) -> bool {
 const fn has_headers(transport: &TransportPlan) -> bool {
     matches!(
         transport,
-        TransportPlan::Http { .. } | TransportPlan::Grpc { .. }
+        TransportPlan::Http { .. }
+            | TransportPlan::Grpc { .. }
+            | TransportPlan::SplunkHec { .. }
+            | TransportPlan::Acknowledged(_)
+            | TransportPlan::TraceAgent { .. }
     )
 }
 

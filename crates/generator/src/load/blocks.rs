@@ -23,7 +23,6 @@ use stillwell_pacer::Share;
 use stillwell_payload::BlockSet;
 use stillwell_plan::{BodyPlan, EndpointPlan, IdleStrategy, LoadPlan, RequestPlan};
 use stillwell_scope::{Tasks, Token, clock};
-use stillwell_stamp::HEADER;
 use stillwell_units::Moment;
 use stillwell_wire::tls::ClientTls;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -39,12 +38,9 @@ use super::worker::{Setup, Worker};
 use taken::Taken;
 
 use crate::slice::{Sending, Slice};
-use crate::stamps::{Marks, StampText};
+use crate::stamps::{self, Marks, StampText};
 use crate::transport::{LineError, stream_outcome};
 use crate::worker::{Wait, Worker as Generator};
-
-/// What ends a line of a head.
-const LINE_END: &[u8] = b"\r\n";
 
 /// Where blocks go, and what stands around them; for any number of workers.
 #[derive(Clone, Debug)]
@@ -214,11 +210,7 @@ impl Blocks {
         };
         template.write_head(bytes as u64, out);
         if let Some(stamp) = stamp {
-            // Before the empty line that ends it.
-            out.truncate(out.len() - LINE_END.len());
-            for part in [HEADER.as_bytes(), b": ", stamp, LINE_END, LINE_END] {
-                out.extend_from_slice(part);
-            }
+            stamps::write_header(stamp, out);
         }
     }
 

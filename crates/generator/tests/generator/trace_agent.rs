@@ -2,7 +2,10 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 use stillwell_metric::Outcome;
-use stillwell_plan::{BlockShape, GeneratorPlan, PayloadFormat, TraceAgentPlan, TransportPlan};
+use stillwell_plan::{
+    BlockShape, GeneratorPlan, PayloadFormat, StampForm, StampPlan, TraceAgentPlan, TransportPlan,
+};
+use stillwell_stamp::{HEADER, Sighting, SpanCheck, sight};
 use stillwell_units::ByteSize;
 
 use crate::hec::{response, serve_one};
@@ -74,4 +77,39 @@ fn without_retries_the_next_block_follows() {
     let (bodies, outcomes, _) = run(0, 4);
     assert!(bodies[0] != bodies[1]);
     assert_eq!(outcomes[1..], [2, 1]);
+}
+
+#[test]
+fn what_is_sent_again_has_the_stamp_in_its_header_that_it_had() {
+    let (listener, mut plan) = agent(2);
+    plan.stamps = Some(StampPlan {
+        form: StampForm::Header,
+        ..StampPlan::ALL
+    });
+    let mut rig = Rig::start(&plan);
+    let statuses = [429, 503, 200, 503, 200];
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let taken = Arc::clone(&requests);
+    let server = rig.beside("server", move |stop| {
+        serve_one(&listener, &[HEADER], |request| {
+            let mut requests = taken.lock().unwrap();
+            requests.push((request.headers[0].clone(), request.body));
+            if requests.len() == statuses.len() {
+                stop.cancel();
+            }
+            response(*statuses.get(requests.len() - 1).unwrap_or(&200), "{}")
+        })
+    });
+    server.recv_timeout(LONG).unwrap();
+    rig.finish();
+    let mut sequences = Vec::new();
+    for (header, body) in requests.lock().unwrap().iter().take(statuses.len()) {
+        let sighting = sight(header.as_bytes(), body);
+        let Sighting::Stamp { stamp, span } = sighting else {
+            panic!("{sighting:?}");
+        };
+        assert_eq!(span, SpanCheck::Intact);
+        sequences.push(stamp.sequence);
+    }
+    assert_eq!(sequences, [0, 0, 0, 1, 1]);
 }

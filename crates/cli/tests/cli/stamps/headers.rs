@@ -110,6 +110,18 @@ fn sinks_of_services_find_the_stamps_of_requests_and_calls() {
             "loki",
             "loki",
         ),
+        (
+            "splunk_hec: {token: t, url: \"http://",
+            "\"}".to_owned(),
+            "splunk_hec",
+            "splunk_hec",
+        ),
+        (
+            "trace_agent: \"http://",
+            "\"".to_owned(),
+            "trace_agent",
+            "http",
+        ),
     ] {
         let load = Load {
             payload,
