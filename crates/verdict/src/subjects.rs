@@ -72,8 +72,9 @@ pub struct SubjectsRow {
     pub cells: Vec<SubjectsCell>,
     /// How subjects compare two by two.
     pub pairs: Vec<PairFound>,
-    /// Why nobody is marked, where a better and a worse exist.
-    pub unranked: Option<String>,
+    /// Why some are not marked although a better and a worse exist, for each lot that
+    /// claims to keep the same.
+    pub unranked: Vec<String>,
 }
 
 /// The number of one subject.
@@ -121,7 +122,7 @@ pub fn judge_subjects(plan: &SubjectsPlan, runs: &[RunSummary]) -> SubjectsVerdi
     let latencies = Latencies::of(runs.iter().flatten().copied());
     let rows = SubjectsMetric::ALL
         .into_iter()
-        .filter_map(|metric| row((metric, latencies), &columns, &runs, unequal.as_deref()))
+        .filter_map(|metric| row((metric, latencies), &columns, &runs, &unequal))
         .collect();
     let mut remarks = left_out(&columns, &runs, latencies);
     if plan.runs < limits::PAIRS_MIN {
@@ -255,11 +256,22 @@ fn claim_of(claim: Durability, runs: &[&RunSummary]) -> Claim {
     }
 }
 
-/// Why totals are not compared: who took less used less.
-fn unequal_work(columns: &[ColumnFound], runs: &[Vec<&RunSummary>]) -> Option<String> {
+/// Of each column, why totals are not compared with those of others that claim to keep
+/// the same: who took less used less.
+fn unequal_work(columns: &[ColumnFound], runs: &[Vec<&RunSummary>]) -> Vec<Option<String>> {
+    let groups = groups(columns);
+    let of = |group: &usize| {
+        let all = columns.iter().zip(runs).zip(&groups);
+        let own = all.filter(|(_, other)| *other == group);
+        unequal_among(own.map(|((column, runs), _)| (column, runs.as_slice())))
+    };
+    groups.iter().map(of).collect()
+}
+
+fn unequal_among<'c>(
+    columns: impl Iterator<Item = (&'c ColumnFound, &'c [&'c RunSummary])>,
+) -> Option<String> {
     let means: Vec<(f64, &str)> = columns
-        .iter()
-        .zip(runs)
         .filter(|(column, _)| column.invalid.is_none())
         .filter_map(|(column, runs)| {
             let completed = runs.iter().filter(|run| run.outcome.is_completed());
@@ -290,14 +302,19 @@ fn row(
     (metric, latencies): (SubjectsMetric, Latencies),
     columns: &[ColumnFound],
     runs: &[Vec<&RunSummary>],
-    unequal: Option<&str>,
+    unequal: &[Option<String>],
 ) -> Option<SubjectsRow> {
     let mut ranked = Vec::new();
     let mut cells: Vec<SubjectsCell> = Vec::new();
     let groups = groups(columns);
+    let ranking = metric.ranking();
+    let mut unranked: Vec<&str> = Vec::new();
     for (at, (column, runs)) in columns.iter().zip(runs).enumerate() {
         let (cell, by_block) = cell((metric, latencies), column, runs);
-        if matches!(cell, SubjectsCell::Value { .. }) {
+        let reason = unequal[at].as_deref();
+        let reason = reason.filter(|_| ranking == Ranking::LowerForEqualWork);
+        unranked.extend(reason.filter(|reason| !unranked.contains(reason)));
+        if matches!(cell, SubjectsCell::Value { .. }) && reason.is_none() {
             ranked.push(Ranked {
                 column: at,
                 group: groups[at],
@@ -310,14 +327,8 @@ fn row(
     if cells.iter().all(is_missing) {
         return None;
     }
-    let ranking = metric.ranking();
-    let unranked = match (ranking, unequal) {
-        (Ranking::Neither, _) => None,
-        (Ranking::LowerForEqualWork, Some(reason)) => Some(reason.to_owned()),
-        _ => None,
-    };
     let mut pairs = Vec::new();
-    if ranking != Ranking::Neither && unranked.is_none() {
+    if ranking != Ranking::Neither {
         pairs = rank::pairs(metric, &ranked);
         for group in 0..columns.len() {
             let own: Vec<&Ranked> = ranked.iter().filter(|one| one.group == group).collect();
@@ -332,7 +343,7 @@ fn row(
         metric,
         cells,
         pairs,
-        unranked,
+        unranked: unranked.into_iter().map(str::to_owned).collect(),
     })
 }
 

@@ -101,7 +101,7 @@ fn row(row: &SubjectsRow, verdict: &SubjectsVerdict) -> Value {
         "metric": row.metric,
         "title": table::title(row.metric),
         "better": better,
-        "unranked": row.unranked,
+        "unranked": (!row.unranked.is_empty()).then(|| row.unranked.join("; ")),
         "cells": cells.collect::<Vec<_>>(),
         "pairs": row.pairs.iter().map(pair).collect::<Vec<_>>(),
     })

@@ -235,12 +235,10 @@ pub(super) fn below(verdict: &SubjectsVerdict) -> Vec<String> {
     said.extend(invalid(verdict));
     let mut unranked: Vec<&str> = Vec::new();
     for row in &verdict.rows {
-        if let Some(reason) = row
-            .unranked
-            .as_deref()
-            .filter(|one| !unranked.contains(one))
-        {
-            unranked.push(reason);
+        for reason in row.unranked.iter().map(String::as_str) {
+            if !unranked.contains(&reason) {
+                unranked.push(reason);
+            }
         }
     }
     for reason in unranked {

@@ -41,7 +41,7 @@ fn row(metric: SubjectsMetric, cells: Vec<SubjectsCell>) -> SubjectsRow {
         metric,
         cells,
         pairs: Vec::new(),
-        unranked: None,
+        unranked: Vec::new(),
     }
 }
 
@@ -66,7 +66,7 @@ fn rows() -> Vec<SubjectsRow> {
             )
         },
         SubjectsRow {
-            unranked: Some("`slow_one` took 50 % of what `fast` took".to_owned()),
+            unranked: vec!["`slow_one` took 50 % of what `fast` took".to_owned()],
             ..row(
                 SubjectsMetric::CpuUser,
                 vec![

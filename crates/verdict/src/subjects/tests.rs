@@ -113,6 +113,43 @@ fn what_is_not_certain_is_a_tie() {
     }
 }
 
+/// Two that took the same had no winner, because a third that is not compared with them
+/// took less.
+#[test]
+fn equal_work_is_asked_for_among_those_that_are_compared() {
+    let claims = [
+        None,
+        None,
+        Some(Durability::Memory),
+        Some(Durability::Memory),
+    ];
+    let names = ["a", "b", "c", "d"];
+    let contenders = names.into_iter().zip(claims);
+    let contenders = contenders.map(|(name, claim)| contender(name, claim));
+    let plan = plan(contenders.collect(), 6);
+    let taken = [100_000.0, 100_000.0, 100_000.0, 40_000.0];
+    let runs: Vec<RunSummary> = (1..=6)
+        .flat_map(|block| {
+            let of = names.into_iter().zip(taken);
+            of.map(move |(name, taken)| run(name, block, 0.3e9, taken, 0.0))
+        })
+        .collect();
+    let verdict = judge_subjects(&plan, &runs);
+    let mut totals = verdict.rows.iter().filter(|row| {
+        let values = |cell: &&SubjectsCell| matches!(cell, SubjectsCell::Value { .. });
+        row.metric.ranking() == Ranking::LowerForEqualWork
+            && row.cells.iter().filter(values).count() == 4
+    });
+    let row = totals.next().unwrap();
+    assert_eq!(row.unranked, ["`d` took 40 % of what `c` took"]);
+    let compared: Vec<_> = row
+        .pairs
+        .iter()
+        .map(|pair| (pair.one, pair.other))
+        .collect();
+    assert_eq!(compared, [(0, 1)]);
+}
+
 #[test]
 fn three_blocks_crown_nobody() {
     let (plan, runs) = two(3, 2.0, [100_000.0; 2]);
@@ -138,10 +175,7 @@ fn who_did_less_does_not_win_by_using_less() {
         .iter()
         .filter(|row| row.metric.ranking() == Ranking::LowerForEqualWork);
     for row in totals {
-        assert_eq!(
-            row.unranked.as_deref(),
-            Some("`b` took 40 % of what `a` took")
-        );
+        assert_eq!(row.unranked, ["`b` took 40 % of what `a` took"]);
         assert_eq!(row.pairs, []);
     }
     // For each GiB it is the other way round.
@@ -246,7 +280,7 @@ fn runs_that_did_not_end_count_neither_as_work_nor_as_written() {
     let verdict = judge_subjects(&plan, &runs);
     let column = &verdict.columns[0];
     assert_eq!((&column.invalid, &column.unchecked), (&None, &None));
-    assert!(verdict.rows.iter().all(|row| row.unranked.is_none()));
+    assert!(verdict.rows.iter().all(|row| row.unranked.is_empty()));
     // A run less than was asked for is no whole result.
     assert_eq!(subjects_exit_code(&[verdict]), 4);
 }
