@@ -1,6 +1,7 @@
 //! Reports, delivered: printed, written to files, kept with the results.
 
 use std::fs::{self, OpenOptions};
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -141,11 +142,17 @@ pub(crate) fn show_path(path: &Path) -> String {
 
 /// The command line, as it could be typed again.
 pub(crate) fn command_line() -> String {
-    let mut words: Vec<String> = std::env::args().map(|word| quoted(&word)).collect();
-    if let Some(program) = words.first_mut() {
-        "stillwell".clone_into(program);
-    }
-    words.join(" ")
+    typed(std::env::args())
+}
+
+/// The same of any words of which the first is the program.
+pub(crate) fn typed(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let arguments = words.into_iter().skip(1);
+    let arguments = arguments.map(|word| quoted(word.as_ref()));
+    let line: Vec<String> = iter::once("stillwell".to_owned())
+        .chain(arguments)
+        .collect();
+    line.join(" ")
 }
 
 /// The command that goes on where this one stopped, with what lies in `results`.
@@ -222,6 +229,12 @@ mod tests {
         assert_eq!(quoted("two words"), "'two words'");
         assert_eq!(quoted("it's"), "'it'\\''s'");
         assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn a_line_is_told_as_it_could_be_typed() {
+        let words = ["/some/where/stillwell", "run", "two words", "--pairs=4"];
+        assert_eq!(typed(words), "stillwell run 'two words' --pairs=4");
     }
 
     #[test]

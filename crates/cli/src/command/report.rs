@@ -90,7 +90,7 @@ fn read(folder: &Path) -> anyhow::Result<LabReport> {
         experiments,
         budget,
         results_folder: output::show_path(results.root()),
-        command: record.command.join(" "),
+        command: output::typed(&record.command),
         seed: record.plan.seed.to_string(),
         version: record.version,
         host: output::host_of(&results, &record.plan),

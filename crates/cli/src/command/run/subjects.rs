@@ -272,7 +272,7 @@ pub(crate) fn read(results: &Results) -> anyhow::Result<(SubjectsReport, u8)> {
         problems: Vec::new(),
         host: host_of(results, &record.plans),
         results_folder: shown,
-        command: record.command.join(" "),
+        command: output::typed(&record.command),
         version: record.version.clone(),
         elapsed: None,
         next: Vec::new(),
