@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 
-use stillwell_testkit::{Process, program_or_skip};
+use stillwell_testkit::{Process, program_or_skip, wait_until};
 
 use super::ends::{Certificate, LONG, Serving, load, start_on_free_ports};
 
@@ -47,7 +47,13 @@ fn configuration(folder: &Path, plain: &str, tls: &str, ports: &[u16]) -> String
 
 /// How many requests the part `name` of `kind` has had, as it says itself.
 fn requests(folder: &Path, name: &str, kind: &str) -> u64 {
-    let mut socket = UnixStream::connect(folder.join("stats")).unwrap();
+    let mut opened = None;
+    // It listens on its ports a moment before it does here.
+    wait_until(LONG, || {
+        opened = UnixStream::connect(folder.join("stats")).ok();
+        opened.is_some()
+    });
+    let mut socket = opened.unwrap();
     socket.write_all(b"show stat\n").unwrap();
     let mut text = String::new();
     socket.read_to_string(&mut text).unwrap();
