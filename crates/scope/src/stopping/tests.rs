@@ -158,12 +158,12 @@ fn a_stream_that_brings_a_little_again_and_again_ends_with_its_drain() {
     on_worker(|| async {
         // It may take so many items at once, which is not what it comes to here.
         let drain = Drain {
-            length: Nanos::from_millis(20),
+            length: Nanos::from_millis(1),
             items: u32::MAX,
             ..PATIENT
         };
-        let begun = clock::now();
-        assert!(take_late(drain, u32::MAX).await > 0);
-        assert!(clock::now().since(begun) >= drain.length);
+        // Without an end it would go on for a minute.
+        const ITEMS: u32 = 100_000_000;
+        assert!(take_late(drain, ITEMS).await < ITEMS);
     });
 }
