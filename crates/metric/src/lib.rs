@@ -42,7 +42,8 @@ pub use load::{
 pub use outcome::Outcome;
 pub use packed::PackedHistogram;
 pub use recorder::{
-    Intervals, Recorder, add_histogram, decode_histogram, empty_histogram, encode_histogram,
+    Interval, Intervals, Recorder, add_histogram, decode_histogram, empty_histogram,
+    encode_histogram,
 };
 pub use sample::{Beat, Labels, Sample, SeriesName, Value};
 pub use shard::{GeneratorShard, Shard, SinkShard, is_sink_worker, sink_worker_name};

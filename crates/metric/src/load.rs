@@ -75,6 +75,18 @@ impl LoadTime {
         service.chain(response).chain(single).chain(failed)
     }
 
+    /// Whether most loads record it again and again.
+    const fn is_usual(self) -> bool {
+        matches!(
+            self,
+            Self::Service(Outcome::Ok)
+                | Self::Response(Outcome::Ok)
+                | Self::FirstByte
+                | Self::Lateness
+                | Self::OwnLateness
+        )
+    }
+
     /// Its place among all; that of the first class for what is no answer, and of
     /// the first failure for what is none.
     #[must_use]
@@ -201,7 +213,11 @@ impl LoadShard {
     /// A shard, and the worker's recorders in the order of [`LoadTime::index`].
     #[must_use]
     pub fn pair() -> (Self, Vec<Recorder>) {
-        let (recorders, times) = (0..LoadTime::COUNT).map(|_| Recorder::pair()).unzip();
+        let pairs = LoadTime::all().map(|time| match time.is_usual() {
+            true => Recorder::pair(),
+            false => Recorder::rare_pair(),
+        });
+        let (recorders, times) = pairs.unzip();
         let shard = Self {
             begun: Cell::default(),
             warmup_begun: Cell::default(),

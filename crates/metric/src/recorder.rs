@@ -1,8 +1,10 @@
 //! Histograms that a worker fills and the sampler takes away.
 
+use std::borrow::Borrow;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
@@ -13,9 +15,12 @@ const LONGEST: Nanos = Nanos::from_secs(3600);
 const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// The worker's end: records into a histogram of its own and hands it over when
-/// the sampler has asked for it.
+/// the sampler has asked for it. Histograms go round between both ends: the kernel's
+/// first touch of a new one would keep the worker from its work for longer than all
+/// that it records in a second.
 pub struct Recorder {
-    current: Histogram<u64>,
+    /// `None` until there is something to record.
+    current: Option<Histogram<u64>>,
     shared: Arc<Shared>,
 }
 
@@ -27,25 +32,57 @@ pub struct Intervals {
 
 struct Shared {
     wanted: AtomicBool,
-    finished: Mutex<Option<Histogram<u64>>>,
+    table: Mutex<Table>,
+}
+
+/// What lies between both ends.
+#[derive(Default)]
+struct Table {
+    /// For the sampler.
+    finished: Option<Histogram<u64>>,
+    /// For the worker, empty.
+    spare: Option<Histogram<u64>>,
+    /// Whether the worker will need another one.
+    is_used: bool,
+}
+
+/// What was recorded in an interval. Goes back to the worker once it is dropped.
+pub struct Interval {
+    histogram: Option<Histogram<u64>>,
+    shared: Arc<Shared>,
 }
 
 impl Recorder {
-    /// A recorder and the other end of it.
+    /// A recorder and the other end of it, with all that the first records need.
     #[must_use]
     pub fn pair() -> (Self, Intervals) {
+        Self::with(Some(empty_histogram()), Some(empty_histogram()))
+    }
+
+    /// The same of what is rarely recorded, which takes no memory until it is.
+    #[must_use]
+    pub fn rare_pair() -> (Self, Intervals) {
+        Self::with(None, None)
+    }
+
+    fn with(current: Option<Histogram<u64>>, spare: Option<Histogram<u64>>) -> (Self, Intervals) {
+        let table = Table {
+            spare,
+            ..Table::default()
+        };
         let shared = Arc::new(Shared {
             wanted: AtomicBool::new(false),
-            finished: Mutex::new(None),
+            table: Mutex::new(table),
         });
         let recorder = Self {
-            current: empty_histogram(),
+            current,
             shared: Arc::clone(&shared),
         };
         (recorder, Intervals { shared })
     }
 
-    /// Records one time. Constant time, no allocation.
+    /// Records one time. Constant time; no allocation where the sampler keeps up, but
+    /// for the first one of what is rare.
     pub fn record(&mut self, time: Nanos) {
         self.record_many(time, 1);
     }
@@ -53,7 +90,11 @@ impl Recorder {
     /// Records the same time `count` times.
     pub fn record_many(&mut self, time: Nanos, count: u64) {
         let value = time.as_u64().clamp(1, LONGEST.as_u64());
-        self.current.saturating_record_n(value, count);
+        let current = match &mut self.current {
+            Some(current) => current,
+            none => none.insert(first_histogram()),
+        };
+        current.saturating_record_n(value, count);
     }
 
     /// Hands the interval over if the sampler has asked for it. To be called
@@ -61,24 +102,39 @@ impl Recorder {
     pub fn hand_over(&mut self) {
         if self.shared.wanted.load(Ordering::Relaxed) {
             self.shared.wanted.store(false, Ordering::Relaxed);
-            if !self.current.is_empty() {
-                self.flush();
-            }
+            self.flush();
         }
     }
 
     /// Hands over what was recorded since, whether asked or not.
     pub fn flush(&mut self) {
-        let mut finished = lock(&self.shared.finished);
-        match finished.as_mut() {
+        let Some(current) = &mut self.current else {
+            return;
+        };
+        if current.is_empty() {
+            return;
+        }
+        let mut table = self.shared.lock();
+        table.is_used = true;
+        match table.finished.as_mut() {
             // The sampler was slow: keep both intervals together.
             Some(waiting) => {
-                add_histogram(waiting, &self.current);
-                self.current.reset();
+                add_histogram(waiting, current);
+                current.reset();
             }
-            None => *finished = Some(std::mem::replace(&mut self.current, empty_histogram())),
+            None => {
+                let spare = table.spare.take();
+                table.finished = std::mem::replace(&mut self.current, spare);
+            }
         }
     }
+}
+
+/// Apart, since it is rare and what is not shall stay short.
+#[cold]
+#[inline(never)]
+fn first_histogram() -> Histogram<u64> {
+    empty_histogram()
 }
 
 impl Drop for Recorder {
@@ -89,8 +145,9 @@ impl Drop for Recorder {
 
 impl fmt::Debug for Recorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let recorded = self.current.as_ref().map_or(0, Histogram::len);
         f.debug_struct("Recorder")
-            .field("recorded", &self.current.len())
+            .field("recorded", &recorded)
             .finish_non_exhaustive()
     }
 }
@@ -99,15 +156,79 @@ impl Intervals {
     /// What the worker has handed over since the last call, and a request for
     /// the next interval. `None` if it has handed over nothing yet.
     #[must_use]
-    pub fn take(&self) -> Option<Histogram<u64>> {
+    pub fn take(&self) -> Option<Interval> {
+        let mut table = self.shared.lock();
+        let finished = table.finished.take();
+        let is_short = table.is_used && table.spare.is_none();
+        drop(table);
+        if is_short {
+            self.shared.give(empty_histogram());
+        }
         self.shared.wanted.store(true, Ordering::Relaxed);
-        lock(&self.shared.finished).take()
+        finished.map(|histogram| Interval {
+            histogram: Some(histogram),
+            shared: Arc::clone(&self.shared),
+        })
     }
 }
 
 impl fmt::Debug for Intervals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Intervals").finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lays an empty histogram ready for the worker, where none is.
+    fn give(&self, spare: Histogram<u64>) {
+        self.lock().spare.get_or_insert(spare);
+    }
+}
+
+impl Deref for Interval {
+    type Target = Histogram<u64>;
+
+    fn deref(&self) -> &Histogram<u64> {
+        match &self.histogram {
+            Some(histogram) => histogram,
+            None => unreachable!("it is there until the interval is dropped"),
+        }
+    }
+}
+
+impl Borrow<Histogram<u64>> for Interval {
+    fn borrow(&self) -> &Histogram<u64> {
+        self
+    }
+}
+
+impl Interval {
+    /// Adds what was recorded in `other`, or by another worker.
+    pub fn add(&mut self, other: &Histogram<u64>) {
+        if let Some(histogram) = &mut self.histogram {
+            add_histogram(histogram, other);
+        }
+    }
+}
+
+impl Drop for Interval {
+    fn drop(&mut self) {
+        if let Some(mut histogram) = self.histogram.take() {
+            histogram.reset();
+            self.shared.give(histogram);
+        }
+    }
+}
+
+impl fmt::Debug for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Interval")
+            .field("recorded", &self.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -142,10 +263,6 @@ pub fn decode_histogram(bytes: &[u8]) -> Option<Histogram<u64>> {
     Deserializer::new().deserialize(&mut &*bytes).ok()
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,13 +291,37 @@ mod tests {
     }
 
     #[test]
+    fn a_worker_whose_sampler_keeps_up_makes_no_histogram() {
+        for (rare, (mut recorder, intervals)) in [Recorder::pair(), Recorder::rare_pair()]
+            .into_iter()
+            .enumerate()
+        {
+            // Who shows an interval keeps it until the next one is there.
+            let mut shown = None;
+            for number in 1..=20_u64 {
+                recorder.record_many(Nanos::from_millis(number), number);
+                recorder.record(Nanos::from_secs(number));
+                let is_spare = intervals.shared.lock().spare.is_some();
+                assert!(is_spare || rare == 1 && number == 1, "interval {number}");
+                assert!(intervals.take().is_none());
+                recorder.hand_over();
+                assert!(recorder.current.is_some() || rare == 1 && number == 1);
+                let taken = intervals.take().unwrap();
+                assert_eq!((taken.len(), taken.min() / 999_000), (number + 1, number));
+                shown = Some(taken);
+            }
+            drop(shown);
+        }
+    }
+
+    #[test]
     fn histograms_read_back() {
         let (mut recorder, intervals) = Recorder::pair();
         recorder.record_many(Nanos::from_secs(7200), 3);
         recorder.flush();
         let histogram = intervals.take().unwrap();
         let again = decode_histogram(&encode_histogram(&histogram)).unwrap();
-        assert_eq!(histogram, again);
+        assert_eq!(*histogram, again);
         assert!(decode_histogram(b"not a histogram").is_none());
     }
 }

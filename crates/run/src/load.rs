@@ -34,8 +34,10 @@ pub use snapshot::{LoadPhase, LoadSnapshot};
 use telemetry::Telemetry;
 pub use telemetry::{PageFound, SinkFound, SpansFound, TelemetryError, TelemetryFound};
 
-/// The longest time without a look at signals and workers.
+/// The longest time without a look at signals and workers while they begin or end.
 const LOOK_EVERY: Nanos = Nanos::from_millis(5);
+/// The same in between, where each look takes CPU time from the load.
+const LOOK_SELDOM: Nanos = Nanos::from_millis(25);
 /// How long the start waits for connections at most.
 const CONNECTED_MAX: Nanos = Nanos::from_secs(2);
 /// From the signal to the start, so that every worker has heard of it.
@@ -166,7 +168,7 @@ pub fn conduct_load_beside(
         scope,
     };
     while clock::now() < measured_from && watch.running(workers) {
-        pause.wait(LOOK_EVERY);
+        pause.wait(company.rest(&collector, Some(measured_from)));
         company.tell(&mut collector, false);
     }
     // Told a moment later than it was.
@@ -179,7 +181,7 @@ pub fn conduct_load_beside(
     let overdue = Overdue::new(&plan, start);
     let until = plan.until.duration.map(|duration| start + duration);
     while watch.running(workers) && !overdue.is_past(&stop) {
-        pause.wait(LOOK_EVERY);
+        pause.wait(company.rest(&collector, until));
         let is_draining = stop.is_cancelled() || until.is_some_and(|until| clock::now() >= until);
         company.tell(&mut collector, is_draining);
     }

@@ -8,11 +8,11 @@ use std::sync::mpsc::Receiver;
 use stillwell_generator::{AnswerHeader, Feed, PreparedLoad};
 use stillwell_metric::LoadShard;
 use stillwell_scope::{Scope, Token, clock};
-use stillwell_units::Nanos;
+use stillwell_units::{Moment, Nanos};
 
 use super::collect::Collector;
 use super::telemetry::Telemetry;
-use super::{LOOK_EVERY, LoadError, LoadSnapshot, Pause};
+use super::{LOOK_EVERY, LOOK_SELDOM, LoadError, LoadSnapshot, Pause};
 use crate::interrupt::Interrupt;
 
 /// How long the start waits for the first requests at most.
@@ -111,6 +111,16 @@ impl<'a> Company<'a> {
         {
             pause.wait(LOOK_EVERY);
         }
+    }
+
+    /// How long nothing needs a look, where the workers end at `until`.
+    pub(super) fn rest(&self, collector: &Collector, until: Option<Moment>) -> Nanos {
+        let now = clock::now();
+        if self.headers.is_some() || until.is_some_and(|until| now >= until) {
+            return LOOK_EVERY;
+        }
+        let due = until.into_iter().chain([collector.next_look()]);
+        due.map(|due| due.since(now)).fold(LOOK_SELDOM, Nanos::min)
     }
 
     /// Tells of the piece of time that has ended just now, if one has, and of what

@@ -1,10 +1,11 @@
 //! Takes what workers counted away, once a second.
 
-use std::sync::Arc;
+use std::borrow::Borrow;
+use std::sync::{Arc, LazyLock};
 
 use stillwell_metric::{
-    Histogram, LoadShard, LoadTime, Outcome, PackedHistogram, PhasedCell, TimeState, add_histogram,
-    empty_histogram,
+    Histogram, Interval, LoadShard, LoadTime, Outcome, PackedHistogram, PhasedCell, TimeState,
+    add_histogram, empty_histogram,
 };
 use stillwell_scope::PartEnd;
 use stillwell_units::{Moment, Nanos};
@@ -17,13 +18,16 @@ const HANDED_OVER: Nanos = Nanos::from_millis(15);
 /// A shorter piece at the end is no piece of its own.
 const PIECE_MIN: Nanos = Nanos::from_millis(100);
 
+/// What was never recorded.
+static NOTHING: LazyLock<Histogram<u64>> = LazyLock::new(empty_histogram);
+
 /// What one worker found.
 #[derive(Debug)]
 pub struct LoadWorkerFound {
     /// Its counts.
     pub shard: Arc<LoadShard>,
     /// Its times, in the order of [`LoadTime::index`].
-    pub times: Vec<Histogram<u64>>,
+    times: Vec<Option<Histogram<u64>>>,
     /// CPU time of its thread, connecting included where there is no warm-up.
     pub cpu: Nanos,
     /// How long it was measured.
@@ -36,17 +40,13 @@ impl LoadWorkerFound {
     /// The times of one kind.
     #[must_use]
     pub fn times(&self, time: LoadTime) -> &Histogram<u64> {
-        &self.times[time.index()]
+        self.times[time.index()].as_ref().unwrap_or(&NOTHING)
     }
 
     /// Those of answers of every class.
     #[must_use]
     pub fn times_of_answers(&self, time: fn(Outcome) -> LoadTime) -> Histogram<u64> {
-        let mut all = empty_histogram();
-        for class in Outcome::ANSWERS {
-            add_histogram(&mut all, self.times(time(class)));
-        }
-        all
+        over_classes(&self.times, time)
     }
 }
 
@@ -122,11 +122,11 @@ pub(super) struct Collector {
     start: Moment,
     is_warm: bool,
     /// Of each worker since the beginning.
-    times: Vec<Vec<Histogram<u64>>>,
+    times: Vec<Vec<Option<Histogram<u64>>>>,
     /// What the piece under way has recorded so far, all workers together.
-    open: Vec<Option<Histogram<u64>>>,
+    open: Vec<Option<Interval>>,
     /// The same of the piece that was closed last.
-    last_times: Vec<Option<Histogram<u64>>>,
+    last_times: Vec<Option<Interval>>,
     /// And its latencies, as a reader wants them.
     latencies: Histogram<u64>,
     seconds: Vec<LoadSecond>,
@@ -146,9 +146,8 @@ pub(super) struct Collector {
 impl Collector {
     /// Nothing yet; the load begins at `begin`, measuring at `start`.
     pub(super) fn new(shards: Vec<Arc<LoadShard>>, begin: Moment, start: Moment) -> Self {
-        let times = || (0..LoadTime::COUNT).map(|_| empty_histogram()).collect();
         Self {
-            times: shards.iter().map(|_| times()).collect(),
+            times: shards.iter().map(|_| no_times()).collect(),
             open: no_times(),
             last_times: no_times(),
             latencies: empty_histogram(),
@@ -172,6 +171,14 @@ impl Collector {
         self.is_warm = true;
         self.begun_at = self.start;
         self.closing = None;
+    }
+
+    /// When the next [`Collector::look`] will change anything.
+    pub(super) fn next_look(&self) -> Moment {
+        match self.closing {
+            None => self.begun_at + Nanos::SECOND,
+            Some((end, _)) => end + HANDED_OVER,
+        }
     }
 
     /// Closes the piece under way where it has lasted a second. Whether it has,
@@ -253,9 +260,12 @@ impl Collector {
                 let Some(taken) = shard.times(time).take() else {
                     continue;
                 };
-                add_histogram(all, &taken);
+                match all {
+                    Some(all) => add_histogram(all, &taken),
+                    None => *all = Some(taken.clone()),
+                }
                 match open {
-                    Some(open) => add_histogram(open, &taken),
+                    Some(open) => open.add(&taken),
                     None => *open = Some(taken),
                 }
             }
@@ -273,7 +283,7 @@ impl Collector {
         let bytes = [0, 1].map(|way| counts.bytes[way].saturating_sub(before.bytes[way]));
         let [response, service] =
             [LoadTime::Response, LoadTime::Service].map(|time| over_classes(&times, time));
-        let lateness = times[LoadTime::Lateness.index()].as_ref();
+        let lateness = times[LoadTime::Lateness.index()].as_deref();
         let second = LoadSecond {
             begin: self.begun_at.since(origin),
             length: end.since(self.begun_at),
@@ -369,17 +379,21 @@ impl Collector {
     }
 }
 
-fn no_times() -> Vec<Option<Histogram<u64>>> {
+fn no_times<T>() -> Vec<Option<T>> {
     (0..LoadTime::COUNT).map(|_| None).collect()
 }
 
-fn over_classes(times: &[Option<Histogram<u64>>], time: fn(Outcome) -> LoadTime) -> Histogram<u64> {
+/// The times of answers of every class.
+fn over_classes<T: Borrow<Histogram<u64>>>(
+    times: &[Option<T>],
+    time: fn(Outcome) -> LoadTime,
+) -> Histogram<u64> {
     let mut all = empty_histogram();
     let classes = Outcome::ANSWERS
         .into_iter()
         .map(|class| time(class).index());
     for histogram in classes.filter_map(|index| times[index].as_ref()) {
-        add_histogram(&mut all, histogram);
+        add_histogram(&mut all, histogram.borrow());
     }
     all
 }

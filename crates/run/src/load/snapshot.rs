@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stillwell_metric::{Histogram, LoadShard, LoadTime, TimeState};
+use stillwell_metric::{Histogram, Interval, LoadShard, LoadTime, TimeState};
 use stillwell_units::Nanos;
 
 use super::LoadSecond;
@@ -35,7 +35,7 @@ pub struct LoadSnapshot<'a> {
     /// Where each worker's time went in that piece, in the order of
     /// [`TimeState::ALL`].
     pub accounts: &'a [[Nanos; TimeState::ALL.len()]],
-    pub(super) times: &'a [Option<Histogram<u64>>],
+    pub(super) times: &'a [Option<Interval>],
     pub(super) latencies: &'a Histogram<u64>,
 }
 
@@ -44,7 +44,7 @@ impl LoadSnapshot<'_> {
     /// nanoseconds; `None` where nothing was.
     #[must_use]
     pub fn times(&self, time: LoadTime) -> Option<&Histogram<u64>> {
-        self.times[time.index()].as_ref()
+        self.times[time.index()].as_deref()
     }
 
     /// A count of all workers together, warm-up included.

@@ -1,4 +1,3 @@
-use stillwell_metric::Histogram;
 use stillwell_pacer::{Arrivals, Part, Share};
 use stillwell_plan::{LoadCurve, Spacing};
 use stillwell_units::Seed;
@@ -66,7 +65,7 @@ fn exchange(ledger: &mut Ledger, intended: Moment, sent: Moment) -> Moment {
 
 fn p99(ledger: &mut Ledger, time: LoadTime) -> f64 {
     ledger.publish(true);
-    let times: Histogram<u64> = ledger.shard.times(time).take().unwrap();
+    let times = ledger.shard.times(time).take().unwrap();
     assert!(!times.is_empty());
     Nanos::new(times.value_at_quantile(0.99)).as_secs_f64()
 }
