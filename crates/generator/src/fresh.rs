@@ -38,9 +38,14 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
-    /// For a worker with a first set of `cache`; `None` where there is nothing new
+    /// For a worker with `first`, a set of `cache`; `None` where there is nothing new
     /// to be built: what stands in files is sent as it is.
-    pub(crate) fn new(payload: &PayloadPlan, seeds: Seeds, cache: ByteSize) -> Option<Self> {
+    pub(crate) fn new(
+        payload: &PayloadPlan,
+        seeds: Seeds,
+        cache: ByteSize,
+        first: &BlockSet,
+    ) -> Option<Self> {
         if !payload.format.files().is_empty() {
             return None;
         }
@@ -48,18 +53,23 @@ impl Recipe {
         let bytes = (cache.bytes() / PARTS).max(room).min(cache.bytes());
         Some(Self {
             payload: payload.clone(),
-            seeds,
+            seeds: Seeds {
+                after: first.ended(),
+                ..seeds
+            },
             bytes: ByteSize::new(bytes),
         })
     }
 
-    /// Later set number `pass`, from 1.
-    fn build(&self, pass: u64) -> Result<BlockSet, stillwell_payload::BuildError> {
+    /// Later set number `pass`, from 1; the one before was the last to be built.
+    fn build(&mut self, pass: u64) -> Result<BlockSet, stillwell_payload::BuildError> {
         let seeds = Seeds {
             own: self.seeds.own.derive("pass", pass),
             ..self.seeds
         };
-        BlockSet::build(&self.payload, self.bytes, seeds, None)
+        let set = BlockSet::build(&self.payload, self.bytes, seeds, None)?;
+        self.seeds.after = set.ended();
+        Ok(set)
     }
 }
 
@@ -72,7 +82,7 @@ pub(crate) fn channel() -> (SyncSender<BlockSet>, Receiver<BlockSet>) {
 /// Builds one set after another, each once the one before was taken, until nobody
 /// takes them any more or `token` is cancelled.
 pub(crate) fn build(
-    recipe: &Recipe,
+    mut recipe: Recipe,
     hand_over: &SyncSender<BlockSet>,
     token: &Token,
 ) -> Result<(), PartError> {

@@ -8,7 +8,7 @@ use stillwell_fuse::{Mount, MountNote};
 use stillwell_http::{HeadError, TargetError};
 use stillwell_metric::{Cell, GeneratorShard, Labels, LogFsShard, Recorder};
 use stillwell_pacer::{Schedule, Share, TimeAccount, Turns};
-use stillwell_payload::{BlockSet, BuildError, Seeds, SlotUse, Sources};
+use stillwell_payload::{BlockSet, BuildError, Part, Seeds, SlotUse, Sources};
 use stillwell_plan::{
     GeneratorPlan, LoadProtocol, RatePlan, RateUnit, StampForm, StampPlan, TransportPlan,
 };
@@ -464,7 +464,7 @@ fn build_beside(
 ) -> io::Result<Receiver<BlockSet>> {
     let (hand_over, ready) = fresh::channel();
     scope.thread(place.clone(), &format!("{name}-fresh"), move |token| {
-        fresh::build(&recipe, &hand_over, token)
+        fresh::build(recipe, &hand_over, token)
     })?;
     Ok(ready)
 }
@@ -492,6 +492,11 @@ impl PreparedWorker {
         let seed = Seeds {
             own: plan.seed.derive("worker", u64::from(share.index())),
             common: plan.seed,
+            part: Part {
+                index: share.index(),
+                of: share.of(),
+            },
+            after: None,
         };
         let slots = match plan.stamps.map(|stamps| stamps.form) {
             Some(StampForm::Text) => SlotUse::Every,
@@ -531,9 +536,9 @@ impl PreparedWorker {
             service_intervals,
         );
         Ok(Self {
-            set,
-            recipe: Recipe::new(&plan.payload, seed, cache)
+            recipe: Recipe::new(&plan.payload, seed, cache, &set)
                 .filter(|_| plan.transport.sends_payload()),
+            set,
             share,
             connections: connections_of(plan, share),
             shard: Arc::new(shard),

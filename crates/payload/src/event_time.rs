@@ -1,10 +1,17 @@
 //! Times inside binary events. They follow from the seed and have nothing to do
 //! with when a run takes place.
 
+use stillwell_units::Nanos;
+
+use crate::format::Recipe;
 use crate::random::Random;
 
 /// 2021-01-01T00:00:00Z, in seconds since 1970.
 const EARLIEST_SECONDS: u64 = 1_609_459_200;
+
+/// Four years: what all workers begin at has passed, since stores take nothing from
+/// the future.
+const PAST_SECONDS: u64 = 4 * 365 * 86_400;
 
 /// Eight years.
 const SPREAD_SECONDS: u64 = 8 * 365 * 86_400;
@@ -16,7 +23,23 @@ pub(crate) struct EventTime {
     pub(crate) nanos: u64,
 }
 
+/// When the first event of a worker takes place whose series a store takes in the order
+/// of their times: when those of all other workers do, or after its own set before.
+pub(crate) fn in_order(recipe: &Recipe<'_>) -> Nanos {
+    recipe.after.unwrap_or_else(|| {
+        let mut random = Random::new(recipe.common.derive("time", 0));
+        Nanos::from_secs(EARLIEST_SECONDS + random.between(0, PAST_SECONDS))
+    })
+}
+
 impl EventTime {
+    /// As [`in_order`] says.
+    pub(crate) fn in_order(recipe: &Recipe<'_>) -> Self {
+        Self {
+            nanos: in_order(recipe).as_u64(),
+        }
+    }
+
     /// A time drawn from eight years.
     pub(crate) fn new(random: &mut Random) -> Self {
         let seconds = EARLIEST_SECONDS + random.between(0, SPREAD_SECONDS);

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use stillwell_plan::{PayloadFormat, PrefixFraming};
-use stillwell_units::Seed;
+use stillwell_units::{Nanos, Seed};
 
-use crate::SlotUse;
+use crate::{Part, SlotUse};
 
 pub(crate) mod apache_common;
 pub(crate) mod ascii;
@@ -42,6 +42,10 @@ pub(crate) struct Recipe<'r> {
     pub(crate) seed: Seed,
     /// That of all workers of the generator, for what they have in common.
     pub(crate) common: Seed,
+    /// What of the series that all have in common is this worker's.
+    pub(crate) part: Part,
+    /// When the last event of the worker's set before took place, since 1970.
+    pub(crate) after: Option<Nanos>,
     /// Bytes that an event may have, what frames it not counted.
     pub(crate) event_max: usize,
     /// Whether events keep room for a stamp.
@@ -52,6 +56,12 @@ pub(crate) struct Recipe<'r> {
 pub(crate) trait Writer: fmt::Debug + Send {
     /// The next event, without its frame; none where they have an end.
     fn next(&mut self) -> Option<Event<'_>>;
+
+    /// When the event given last took place, since 1970, where the worker's next set
+    /// is to go on from there.
+    fn time(&self) -> Option<Nanos> {
+        None
+    }
 }
 
 /// One event.

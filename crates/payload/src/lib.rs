@@ -42,10 +42,12 @@ mod names;
 mod pool;
 mod protobuf;
 mod random;
+mod seeds;
 mod set;
 mod text;
 
 pub use block::{Block, Counts, SLOT_PLACEHOLDER, SLOT_WIDTH, Slot};
 pub use cursor::{Cursor, Limit};
 pub use fingerprint::Fingerprint;
-pub use set::{BlockSet, BuildError, Seeds, SlotUse, Sources};
+pub use seeds::{Part, Seeds};
+pub use set::{BlockSet, BuildError, SlotUse, Sources};

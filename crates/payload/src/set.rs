@@ -3,14 +3,14 @@
 use stillwell_plan::{
     PayloadFormat, PayloadPlan, PrefixFraming, RateUnit, ReplayEnd, ReplayPlan, TemplateError,
 };
-use stillwell_units::{ByteSize, Seed};
+use stillwell_units::{ByteSize, Nanos, Seed};
 
 use crate::block::as_usize;
 use crate::fill::{Layout, Mark, Sizes, fill};
 use crate::format::cut::{self, Cuts};
 use crate::format::replay::{self, Replay};
 use crate::format::{Frame, Recipe, lines};
-use crate::{Block, Counts, Fingerprint, Limit, SLOT_WIDTH, catalogue};
+use crate::{Block, Counts, Fingerprint, Limit, SLOT_WIDTH, Seeds, catalogue};
 
 /// All that one worker sends, built before the run. The blocks lie one after
 /// the other in one buffer, so that several that are due together are one
@@ -19,6 +19,8 @@ use crate::{Block, Counts, Fingerprint, Limit, SLOT_WIDTH, catalogue};
 #[derive(Debug)]
 pub struct BlockSet {
     layout: Layout,
+    /// When the last of its events took place, by what stands in them.
+    ended: Option<Nanos>,
     /// How many blocks are sent in all, where that has an end.
     blocks_max: Option<u64>,
 }
@@ -63,26 +65,6 @@ impl<'s> From<&'s [Vec<u8>]> for Sources<'s> {
     }
 }
 
-/// What a set follows from.
-#[derive(Clone, Copy, Debug)]
-pub struct Seeds {
-    /// The worker's own.
-    pub own: Seed,
-    /// That of all workers of a generator: what they have in common follows
-    /// from it, such as the contexts of their metrics.
-    pub common: Seed,
-}
-
-impl From<Seed> for Seeds {
-    /// A worker that shares nothing.
-    fn from(seed: Seed) -> Self {
-        Self {
-            own: seed,
-            common: seed,
-        }
-    }
-}
-
 impl BlockSet {
     /// Builds about `cache` bytes of what `plan` asks for, without slots.
     ///
@@ -117,7 +99,7 @@ impl BlockSet {
         slots: SlotUse,
     ) -> Result<Self, BuildError> {
         let (seeds, sources) = (seed.into(), source.into());
-        let mut blocks_max = None;
+        let (mut blocks_max, mut ended) = (None, None);
         let layout = match &plan.format {
             PayloadFormat::Replay(replay) => {
                 let (layout, most) = of_recording(plan, replay, cache, &sources, slots)?;
@@ -133,9 +115,25 @@ impl BlockSet {
                 }
                 of_files(plan, cache, seeds.own, &sources)?
             }
-            _ => seeded(plan, cache, seeds, slots)?,
+            _ => {
+                let (layout, time) = seeded(plan, cache, seeds, slots)?;
+                ended = time;
+                layout
+            }
         };
-        Ok(Self { layout, blocks_max })
+        Ok(Self {
+            layout,
+            ended,
+            blocks_max,
+        })
+    }
+
+    /// When the last of its events took place, since 1970 and by what stands in them:
+    /// what [`Seeds::after`] of the worker's next set is to be. `None` of formats whose
+    /// sets have nothing to do with each other.
+    #[must_use]
+    pub const fn ended(&self) -> Option<Nanos> {
+        self.ended
     }
 
     /// How many blocks there are, at least one.
@@ -299,8 +297,8 @@ fn seeded(
     cache: ByteSize,
     seeds: Seeds,
     slots: SlotUse,
-) -> Result<Layout, BuildError> {
-    let Seeds { own: seed, common } = seeds;
+) -> Result<(Layout, Option<Nanos>), BuildError> {
+    let seed = seeds.own;
     let name = plan.format.name();
     let entry = catalogue::find(name).ok_or(BuildError::Unknown { name })?;
     check_template(&plan.format, slots)?;
@@ -328,7 +326,9 @@ fn seeded(
     let mut writer = (entry.writer)(&Recipe {
         format: &plan.format,
         seed: seed.derive(name, 0),
-        common: common.derive(name, 0),
+        common: seeds.common.derive(name, 0),
+        part: seeds.part,
+        after: seeds.after,
         event_max: maximum.as_usize() - frame.overhead(),
         slots: slots.in_text(),
     });
@@ -338,7 +338,7 @@ fn seeded(
     if layout.marks.len() == 1 {
         return Err(BuildError::NothingFits { name, maximum });
     }
-    Ok(layout)
+    Ok((layout, writer.time()))
 }
 
 fn check_template(format: &PayloadFormat, slots: SlotUse) -> Result<(), BuildError> {

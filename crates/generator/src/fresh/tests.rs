@@ -2,8 +2,8 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use stillwell_metric::{Labels, Recorder};
-use stillwell_plan::{BlockShape, PayloadFormat};
-use stillwell_units::Seed;
+use stillwell_plan::{BlockShape, PayloadFormat, RemoteWritePlan};
+use stillwell_units::{Nanos, Seed};
 
 use super::*;
 
@@ -15,7 +15,9 @@ fn recipe(cache: ByteSize) -> Recipe {
         },
         cache,
     };
-    Recipe::new(&payload, Seed::from_number(1).into(), cache).unwrap()
+    let seeds = Seed::from_number(1).into();
+    let first = BlockSet::build(&payload, cache, seeds, None).unwrap();
+    Recipe::new(&payload, seeds, cache, &first).unwrap()
 }
 
 fn first(recipe: &Recipe) -> BlockSet {
@@ -47,7 +49,7 @@ fn take(walk: &mut Walk, sets: &Sets, shard: &GeneratorShard, blocks: usize) -> 
 
 #[test]
 fn nothing_repeats_while_the_builder_keeps_up() {
-    let recipe = recipe(ByteSize::kib(64));
+    let mut recipe = recipe(ByteSize::kib(64));
     // A channel with room stands for a builder that is always ahead.
     let (sender, ready) = sync_channel(40);
     for pass in 1..=40 {
@@ -73,6 +75,27 @@ fn without_later_sets_the_first_goes_round() {
     assert_eq!(shard.blocks_again.total(), 0);
 }
 
+/// A store of metrics refuses what is older than what it has.
+#[test]
+fn times_of_a_series_went_back_from_set_to_set() {
+    let payload = PayloadPlan {
+        format: PayloadFormat::RemoteWrite(RemoteWritePlan::default()),
+        blocks: BlockShape::UpTo {
+            maximum: ByteSize::kib(32),
+        },
+        cache: ByteSize::kib(64),
+    };
+    let seeds = Seed::from_number(1).into();
+    let first = BlockSet::build(&payload, payload.cache, seeds, None).unwrap();
+    let mut recipe = Recipe::new(&payload, seeds, payload.cache, &first).unwrap();
+    let later = (1..=3).map(|pass| recipe.build(pass).unwrap().ended().unwrap());
+    let mut ends = vec![first.ended().unwrap()];
+    ends.extend(later);
+    assert!(ends.is_sorted_by(|a, b| a < b), "{ends:?}");
+    // No jump of years either.
+    assert!(ends[3].saturating_sub(ends[0]) < Nanos::from_secs(60));
+}
+
 proptest! {
     /// However the builder gets along, the first set comes round in order wherever
     /// nothing new is there, and what is new comes once and in order.
@@ -80,11 +103,12 @@ proptest! {
     fn for_all_builders_blocks_are_new_or_the_first_in_order(
         ready_after in prop::collection::vec(1_usize..60, 0..12),
     ) {
-        let recipe = recipe(ByteSize::kib(32));
+        let mut recipe = recipe(ByteSize::kib(32));
+        let mut again = recipe.clone();
         let (sender, ready) = sync_channel(64);
         let sets = Sets::new(first(&recipe), Some(ready));
         let (mut walk, shard) = (Walk::new(&sets), shard());
-        let set_of = |pass: u64| recipe.build(pass).unwrap().bytes().to_vec();
+        let set_of = |pass: u64| again.build(pass).unwrap().bytes().to_vec();
         let (mut later, mut old) = (Vec::new(), Vec::new());
         for (pass, blocks) in (1..).zip(ready_after.iter().chain([&60])) {
             for _ in 0..*blocks {

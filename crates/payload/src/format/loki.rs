@@ -1,16 +1,19 @@
 //! Log lines in the JSON of Loki's push API, one document a block.
 //!
-//! Lines of one stream come in runs of up to 32, as a shipper batches them.
+//! Lines of one stream come in runs of up to 32, as a shipper batches them. Each stream
+//! is one worker's, whose lines go on from set to set in the order of their times.
 
 use std::fmt;
 
 use stillwell_plan::{LokiPlan, PayloadFormat};
-use stillwell_units::Seed;
+use stillwell_units::{Nanos, Seed};
 
 use super::{Event, Joint, Recipe, Writer};
-use crate::SlotUse;
+use crate::event_time::in_order;
+use crate::mix::index;
 use crate::random::Random;
 use crate::text::{Clock, Messages, Paper, Vocabulary, application};
+use crate::{Part, SlotUse};
 
 /// No entry whose line has one character is longer.
 pub(crate) const FLOOR: usize = 32;
@@ -23,11 +26,11 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
         PayloadFormat::Loki(plan) => *plan,
         _ => LokiPlan::default(),
     };
-    let mut random = Random::new(recipe.seed.derive("values", 0));
     Box::new(Loki {
-        clock: Clock::new(&mut random),
-        random,
+        clock: Clock::from_time(in_order(recipe)),
+        random: Random::new(recipe.seed.derive("values", 0)),
         streams: Streams::new(plan, recipe.common),
+        part: recipe.part,
         messages: Messages::new(recipe.seed),
         paper: Paper::new(),
         stream: 0,
@@ -44,6 +47,7 @@ struct Loki {
     clock: Clock,
     messages: Messages,
     streams: Streams,
+    part: Part,
     paper: Paper,
     stream: usize,
     left_in_run: u16,
@@ -60,7 +64,7 @@ impl Writer for Loki {
             self.left_in_run -= 1;
         } else {
             self.left_in_run = random.bits(5);
-            self.stream = self.streams.choose(&mut random);
+            self.stream = self.streams.choose(&mut random, self.part);
         }
         pen.fixed(br#"[""#);
         self.clock.epoch_nanoseconds(&mut pen);
@@ -75,6 +79,10 @@ impl Writer for Loki {
             joint: Joint::Own { first, next },
             ..pen.event(slot)
         })
+    }
+
+    fn time(&self) -> Option<Nanos> {
+        Some(self.clock.time())
     }
 }
 
@@ -119,9 +127,10 @@ impl Streams {
         streams
     }
 
-    fn choose(&self, random: &mut Random) -> usize {
-        let drawn = random.between(0, self.first.len() as u64 - 1);
-        usize::try_from(drawn).unwrap_or(0)
+    fn choose(&self, random: &mut Random, part: Part) -> usize {
+        let all = self.first.len() as u64;
+        let drawn = random.between(0, part.count(all) - 1);
+        index(part.number(drawn, all))
     }
 
     fn openings(&self, stream: usize) -> (&[u8], &[u8]) {

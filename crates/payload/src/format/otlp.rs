@@ -3,10 +3,11 @@
 //! it; a block of them is one export request, whose resources simply follow one
 //! another.
 
-use stillwell_units::Seed;
+use stillwell_units::Nanos;
 
-use super::{Event, Joint, Writer};
-use crate::mix::Order;
+use super::{Event, Joint, Recipe, Writer};
+use crate::Part;
+use crate::mix::{Order, index};
 use crate::protobuf::{HEAD_MAX, Reverse};
 
 pub(crate) mod logs;
@@ -33,14 +34,21 @@ trait Leaf: std::fmt::Debug + Send {
         number: usize,
         first: bool,
     ) -> Option<usize>;
+
+    /// As [`Writer::time`].
+    fn time(&self) -> Option<Nanos> {
+        None
+    }
 }
 
-/// Walks through all resources, over and over. A resource that is larger than
+/// Walks through all resources of a part, over and over. A resource that is larger than
 /// an event comes in several.
 #[derive(Debug)]
 struct Walk<L> {
     tree: Tree,
     order: Order,
+    /// Which resources.
+    part: Part,
     leaf: L,
     room: Box<[u8]>,
     /// Where in a resource to go on: its number, a scope's and an item's.
@@ -48,12 +56,14 @@ struct Walk<L> {
 }
 
 impl<L: Leaf> Walk<L> {
-    fn new(tree: Tree, leaf: L, seed: &Seed, event_max: usize) -> Self {
+    fn new(tree: Tree, leaf: L, part: Part, recipe: &Recipe<'_>) -> Self {
+        let count = part.count(tree.resources.len() as u64);
         Self {
-            order: Order::new(tree.resources.len() as u64, seed),
+            order: Order::new(count, &recipe.seed.derive("order", 0)),
             tree,
+            part,
             leaf,
-            room: vec![0; event_max].into_boxed_slice(),
+            room: vec![0; recipe.event_max].into_boxed_slice(),
             rest: None,
         }
     }
@@ -63,7 +73,8 @@ impl<L: Leaf> Writer for Walk<L> {
     fn next(&mut self) -> Option<Event<'_>> {
         let tree = &self.tree;
         let (number, first_scope, mut item) = self.rest.take().unwrap_or_else(|| {
-            let number = crate::mix::index(self.order.next());
+            let all = tree.resources.len() as u64;
+            let number = index(self.part.number(self.order.next(), all));
             let scope = tree.resources[number].first;
             (number, scope, tree.scopes[scope].first)
         });
@@ -101,5 +112,9 @@ impl<L: Leaf> Writer for Walk<L> {
             units,
             joint: Joint::Frame,
         })
+    }
+
+    fn time(&self) -> Option<Nanos> {
+        self.leaf.time()
     }
 }

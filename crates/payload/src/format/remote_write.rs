@@ -1,10 +1,15 @@
 //! Prometheus remote write 1.0: `WriteRequest` in protobuf, compressed with
 //! Snappy. An event is one request, and a block has one.
+//!
+//! A store takes the samples of a series in the order of their times only. So each
+//! series is one worker's, which sends a sample of each of its series at one time
+//! before it goes on to the next time, in its next set as well.
 
 use stillwell_plan::{Between, PayloadFormat, RemoteWritePlan};
-use stillwell_units::{Seed, float_from_u64};
+use stillwell_units::{Nanos, Seed, float_from_u64};
 
 use super::{Event, Joint, Recipe, Writer};
+use crate::Part;
 use crate::event_time::EventTime;
 use crate::mix::{Draw, Order, index, key, share};
 use crate::names::Names;
@@ -44,14 +49,15 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
         _ => RemoteWritePlan::default(),
     };
     let series = Series::new(&plan, &recipe.common);
-    let mut random = Random::new(recipe.seed.derive("values", 0));
     // The largest request that surely fits when compressed: 32 bytes and a
     // sixth may be added.
     let plain_max = recipe.event_max.saturating_sub(33) / 7 * 6;
+    let count = recipe.part.count(series.count());
     Box::new(RemoteWrite {
-        time: EventTime::new(&mut random),
-        random,
-        order: Order::new(series.count(), &recipe.seed.derive("order", 0)),
+        time: EventTime::in_order(recipe),
+        random: Random::new(recipe.seed.derive("values", 0)),
+        order: Order::new(count, &recipe.seed.derive("order", 0)),
+        part: recipe.part,
         series,
         samples: plan.samples_per_request,
         plain: vec![0; plain_max].into_boxed_slice(),
@@ -65,6 +71,7 @@ struct RemoteWrite {
     random: Random,
     time: EventTime,
     order: Order,
+    part: Part,
     series: Series,
     samples: Between<u32>,
     plain: Box<[u8]>,
@@ -85,12 +92,15 @@ impl Writer for RemoteWrite {
         let mut random = self.random.clone();
         let mut out = Reverse::new(&mut self.plain);
         let (low, high) = (u64::from(self.samples.low), u64::from(self.samples.high));
-        let wanted = random.between(low, high).clamp(1, self.series.count());
-        // A store takes no two samples of one series at the same time.
-        let milliseconds = self.time.advance_milliseconds(&mut random);
+        let count = self.series.count();
+        let wanted = random.between(low, high).clamp(1, count);
+        if self.order.is_between() {
+            self.time.advance_milliseconds(&mut random);
+        }
+        let milliseconds = self.time.milliseconds();
         let mut units = 0;
         while u64::from(units) < wanted && out.left() >= self.series.size_max {
-            let number = self.order.next();
+            let number = self.part.number(self.order.next(), count);
             let start = out.len();
             out.number(2, milliseconds);
             // Few digits, and half of all samples whole: values repeat in part.
@@ -107,7 +117,7 @@ impl Writer for RemoteWrite {
             out.raw(self.series.labels(number));
             out.wrap(1, start);
             units += 1;
-            // No series twice in one request.
+            // No series twice in one request, and one time in each.
             if self.order.is_between() {
                 break;
             }
@@ -122,6 +132,10 @@ impl Writer for RemoteWrite {
             units,
             joint: Joint::Break,
         })
+    }
+
+    fn time(&self) -> Option<Nanos> {
+        Some(Nanos::new(self.time.nanos))
     }
 }
 

@@ -1,6 +1,8 @@
 //! Times inside events. They follow from the seed and have nothing to do with
 //! when a run takes place.
 
+use stillwell_units::Nanos;
+
 use super::Pen;
 use super::digits::{PAIRS, TRIPLES};
 use crate::random::Random;
@@ -51,6 +53,20 @@ impl Clock {
         };
         clock.render();
         clock
+    }
+
+    /// A time since 1970, its milliseconds included.
+    pub(crate) fn from_time(time: Nanos) -> Self {
+        let milliseconds = time.as_u64() / 1_000_000;
+        Self {
+            milliseconds: u16::try_from(milliseconds % 1000).unwrap_or(0),
+            ..Self::at(milliseconds / 1000)
+        }
+    }
+
+    /// Since 1970.
+    pub(crate) const fn time(&self) -> Nanos {
+        Nanos::new((self.seconds * 1000 + self.milliseconds as u64) * 1_000_000)
     }
 
     /// Moves on to the next event.

@@ -1,7 +1,8 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use proptest::prelude::*;
 use prost::Message;
-use stillwell_payload::{BlockSet, BuildError, SlotUse};
+use stillwell_payload::{BlockSet, BuildError, Part, Seeds, SlotUse};
 use stillwell_plan::{
     Between, NetflowPlan, NetflowVersion, PayloadFormat, PayloadPlan, RemoteWritePlan,
 };
@@ -44,6 +45,20 @@ fn remote_write(options: RemoteWritePlan, maximum: u64) -> PayloadPlan {
     plan(PayloadFormat::RemoteWrite(options), up_to(maximum), 1 << 20)
 }
 
+/// The requests of a set, in the order in which they are sent.
+fn requests(set: &BlockSet) -> Vec<WriteRequest> {
+    let blocks = (0..set.len()).map(|index| set.block(index));
+    blocks
+        .map(|block| {
+            assert_eq!(block.counts().events, 1);
+            let plain = snap::raw::Decoder::new().decompress_vec(block.bytes);
+            let request = WriteRequest::decode(&plain.unwrap()[..]).unwrap();
+            assert_eq!(request.timeseries.len() as u64, block.counts().units);
+            request
+        })
+        .collect()
+}
+
 #[test]
 fn remote_write_sends_each_series_before_any_again() {
     let options = RemoteWritePlan {
@@ -54,42 +69,65 @@ fn remote_write_sends_each_series_before_any_again() {
     for maximum in [16_384, 1 << 20] {
         let set = build(&remote_write(options, maximum), 3, SlotUse::None);
         assert!(set.largest_block() <= usize::try_from(maximum).unwrap());
-        let (mut found, mut last) = (Vec::new(), 0);
-        for index in 0..set.len() {
-            let block = set.block(index);
-            assert_eq!(block.counts().events, 1);
-            let plain = snap::raw::Decoder::new()
-                .decompress_vec(block.bytes)
-                .unwrap();
-            let request = WriteRequest::decode(&plain[..]).unwrap();
-            assert_eq!(request.timeseries.len() as u64, block.counts().units);
-            let mut now = last;
-            for series in request.timeseries {
-                let names: Vec<&str> = series
-                    .labels
-                    .iter()
-                    .map(|label| label.name.as_str())
-                    .collect();
-                assert!(names.windows(2).all(|pair| pair[0] < pair[1]) && names[0] == "__name__");
-                assert!(series.labels.iter().all(|label| !label.value.is_empty()));
-                assert!(
-                    series.labels[0]
-                        .value
-                        .chars()
-                        .all(|c| c.is_ascii_alphanumeric() || c == '_')
-                );
-                let [sample] = &series.samples[..] else {
-                    panic!("one sample")
-                };
-                assert!(sample.timestamp > last);
-                now = sample.timestamp;
-                found.push(format!("{:?}", series.labels));
-            }
-            last = now;
+        let mut found = Vec::new();
+        for series in requests(&set).into_iter().flat_map(|it| it.timeseries) {
+            let names = series.labels.iter().map(|label| label.name.as_str());
+            let names: Vec<&str> = names.collect();
+            assert!(names.is_sorted_by(|a, b| a < b) && names[0] == "__name__");
+            assert!(series.labels.iter().all(|label| !label.value.is_empty()));
+            let mut name = series.labels[0].value.chars();
+            assert!(name.all(|c| c.is_ascii_alphanumeric() || c == '_'));
+            assert_eq!(series.samples.len(), 1);
+            found.push((format!("{:?}", series.labels), series.samples[0].timestamp));
         }
-        let first: BTreeSet<&String> = found[..3000].iter().collect();
-        let all: BTreeSet<&String> = found.iter().collect();
-        assert_eq!((first.len(), all.len()), (3000, 3000));
+        let mut last = 0;
+        for pass in found.chunks(3000) {
+            let series: BTreeSet<&String> = pass.iter().map(|(series, _)| series).collect();
+            assert_eq!(series.len(), pass.len());
+            // What is scraped together has one time.
+            let times: BTreeSet<i64> = pass.iter().map(|(_, time)| *time).collect();
+            assert!(times.len() == 1 && *times.iter().min().unwrap() > last);
+            last = pass[0].1;
+        }
+    }
+}
+
+proptest! {
+    /// For all numbers of workers and series: a series is one worker's where there are
+    /// enough, together they have all, and through all sets a worker's times go on.
+    #[test]
+    fn a_store_finds_each_series_in_order(workers in 1_u32..5, series_asked in 1_u32..200, seed: u64) {
+        let options = RemoteWritePlan {
+            series: Between::only(series_asked),
+            ..RemoteWritePlan::default()
+        };
+        let plan = plan(PayloadFormat::RemoteWrite(options), up_to(16_384), 40_000);
+        let common = Seed::from_number(seed);
+        let (mut owners, mut begins) = (BTreeMap::new(), BTreeSet::new());
+        for index in 0..workers {
+            let mut seeds = Seeds {
+                own: common.derive("worker", u64::from(index)),
+                part: Part { index, of: workers },
+                ..common.into()
+            };
+            let mut last = BTreeMap::new();
+            for _ in 0..3 {
+                let set = BlockSet::build(&plan, plan.cache, seeds, None).unwrap();
+                for series in requests(&set).into_iter().flat_map(|it| it.timeseries) {
+                    let (labels, time) = (format!("{:?}", series.labels), series.samples[0].timestamp);
+                    let owner = *owners.entry(labels.clone()).or_insert(index);
+                    prop_assert!(owner == index || workers > series_asked);
+                    let before = last.insert(labels, time);
+                    prop_assert!(before.is_none_or(|before| before < time));
+                    begins.insert(time / 3_600_000);
+                }
+                seeds.own = seeds.own.derive("pass", 1);
+                seeds.after = set.ended();
+            }
+        }
+        prop_assert_eq!(owners.len() as u64, u64::from(series_asked));
+        // All of them within an hour, so that nobody's is too old beside another's.
+        prop_assert!(begins.len() <= 2 && begins.last().unwrap() - begins.first().unwrap() <= 1);
     }
 }
 

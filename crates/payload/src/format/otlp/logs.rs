@@ -4,6 +4,7 @@ use stillwell_plan::{OtlpLogsPlan, PayloadFormat};
 
 use super::tree::{Heads, Item, Tree, floor as tree_floor};
 use super::{Leaf, Walk};
+use crate::Part;
 use crate::event_time::EventTime;
 use crate::format::{Recipe, Writer};
 use crate::mix::{Draw, Weights, index, key};
@@ -47,8 +48,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     let common = &recipe.common;
     let tree = Tree::new(&plan.contexts, common, &Records);
     let records = Writing::new(&plan, recipe);
-    let order = recipe.seed.derive("order", 0);
-    Box::new(Walk::new(tree, records, &order, recipe.event_max))
+    Box::new(Walk::new(tree, records, Part::WHOLE, recipe))
 }
 
 /// What log records say of themselves: nothing but their attributes.

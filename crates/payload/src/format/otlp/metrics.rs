@@ -1,8 +1,9 @@
 //! OpenTelemetry metrics: `ExportMetricsServiceRequest` in protobuf, one data
-//! point a metric.
+//! point a metric. Each resource is one worker's, and its times go on from set to set,
+//! since stores take the points of a series in the order of their times only.
 
 use stillwell_plan::{OtlpMetricsPlan, PayloadFormat};
-use stillwell_units::{Seed, float_from_u64};
+use stillwell_units::{Nanos, Seed, float_from_u64};
 
 use super::tree::{Heads, Item, Texts, Tree, floor as tree_floor};
 use super::{Leaf, Walk};
@@ -73,9 +74,8 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     };
     let common = &recipe.common;
     let tree = Tree::new(&plan.contexts, common, &Metrics::new(&plan, common));
-    let points = Points::new(&plan, &recipe.seed);
-    let order = recipe.seed.derive("order", 0);
-    Box::new(Walk::new(tree, points, &order, recipe.event_max))
+    let points = Points::new(&plan, recipe);
+    Box::new(Walk::new(tree, points, recipe.part, recipe))
 }
 
 /// What metrics say of themselves: name, description and unit.
@@ -155,9 +155,8 @@ struct Counted<const N: usize> {
 }
 
 impl Points {
-    fn new(plan: &OtlpMetricsPlan, seed: &Seed) -> Self {
-        let mut random = Random::new(seed.derive("values", 0));
-        let time = EventTime::new(&mut random);
+    fn new(plan: &OtlpMetricsPlan, recipe: &Recipe<'_>) -> Self {
+        let time = EventTime::in_order(recipe);
         let limits = plan.histogram_count_limits;
         // The largest histogram has its buckets and one around zero.
         let bucket_max = limits
@@ -165,7 +164,7 @@ impl Points {
             .min(limits.total / (EXPONENTIAL_BUCKETS as u64 + 1));
         let step_max = bucket_max.min(STEP_MAX);
         Self {
-            random,
+            random: Random::new(recipe.seed.derive("values", 0)),
             time,
             now: time.nanos,
             before: time.nanos,
@@ -364,5 +363,9 @@ impl Leaf for Points {
         out.wrap(2, start);
         self.random = random;
         None
+    }
+
+    fn time(&self) -> Option<Nanos> {
+        Some(Nanos::new(self.time.nanos))
     }
 }

@@ -1,0 +1,87 @@
+//! What the set of one worker follows from.
+
+use stillwell_units::{Nanos, Seed};
+
+/// What a set follows from.
+#[derive(Clone, Copy, Debug)]
+pub struct Seeds {
+    /// The worker's own.
+    pub own: Seed,
+    /// That of all workers of a generator: what they have in common follows
+    /// from it, such as the contexts of their metrics.
+    pub common: Seed,
+    /// What of the series that all have in common this worker sends, where a series
+    /// has times, which a store takes in their order only.
+    pub part: Part,
+    /// [`BlockSet::ended`](crate::BlockSet::ended) of the worker's set before.
+    pub after: Option<Nanos>,
+}
+
+impl From<Seed> for Seeds {
+    /// A worker that shares nothing.
+    fn from(seed: Seed) -> Self {
+        Self {
+            own: seed,
+            common: seed,
+            part: Part::WHOLE,
+            after: None,
+        }
+    }
+}
+
+/// One worker's part of what all have in common: every so many of it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Part {
+    /// The worker's number, from 0.
+    pub index: u32,
+    /// How many workers there are, at least one.
+    pub of: u32,
+}
+
+impl Part {
+    /// All of it.
+    pub const WHOLE: Self = Self { index: 0, of: 1 };
+
+    /// How many of `all` are the worker's, at least one: where there are too few of
+    /// them, workers share.
+    pub(crate) fn count(self, all: u64) -> u64 {
+        let (index, of) = (u64::from(self.index), u64::from(self.of));
+        all.saturating_sub(index).div_ceil(of).max(1)
+    }
+
+    /// The number among `all` of the worker's `place`th, from 0.
+    #[inline(always)]
+    pub(crate) fn number(self, place: u64, all: u64) -> u64 {
+        let number = u64::from(self.index) + place * u64::from(self.of);
+        if number < all {
+            number
+        } else {
+            number % all.max(1)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// For all numbers of workers: each has something, all together have all, and
+        /// no two the same where there is enough.
+        #[test]
+        fn parts_make_up_the_whole(all in 1_u64..300, of in 1_u32..40) {
+            let parts = (0..of).map(|index| Part { index, of });
+            let mut numbers: Vec<u64> = parts
+                .flat_map(|part| (0..part.count(all)).map(move |place| part.number(place, all)))
+                .collect();
+            numbers.sort_unstable();
+            if u64::from(of) <= all {
+                prop_assert_eq!(&numbers, &(0..all).collect::<Vec<u64>>());
+            }
+            numbers.dedup();
+            prop_assert_eq!(numbers, (0..all).collect::<Vec<u64>>());
+        }
+    }
+}
