@@ -113,7 +113,13 @@ pub(crate) struct LoadArguments {
     /// What is printed on standard output: human, nighthawk-human, json, yaml,
     /// dotted, csv, prometheus, fortio, experimental_fortio_pedantic, hgrm, hlog or
     /// stillwell, which alone says everything
-    #[arg(long, value_name = "FORMAT", default_value = "human", value_parser = LoadFormat::from_str)]
+    #[arg(
+        long,
+        visible_alias = "format",
+        value_name = "FORMAT",
+        default_value = "human",
+        value_parser = LoadFormat::from_str
+    )]
     pub(crate) output_format: LoadFormat,
     /// A word that results carry; repeatable
     #[arg(long)]

@@ -29,7 +29,7 @@ pub(crate) struct TransformArguments {
     pub(crate) from: Option<TransformSource>,
     /// In which form to tell it: human, nighthawk-human, json, yaml, dotted, csv,
     /// prometheus, fortio, experimental_fortio_pedantic, hgrm, hlog or stillwell
-    #[arg(long, value_name = "FORMAT", value_parser = LoadFormat::from_str)]
+    #[arg(long, visible_alias = "format", value_name = "FORMAT", value_parser = LoadFormat::from_str)]
     pub(crate) output_format: LoadFormat,
     /// Which statistic hgrm tells [default: stillwell.response_time, or
     /// benchmark_http_client.request_to_response where it is missing]

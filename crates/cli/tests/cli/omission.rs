@@ -119,7 +119,7 @@ fn tell(report: &str) {
     std::fs::write(&file, report).unwrap();
     let mut command = Command::new(STILLWELL);
     let command = command.arg("transform").arg(&file);
-    let ended = Process::start(command.arg("--output-format=human")).finish(LONG);
+    let ended = Process::start(command.arg("--format=human")).finish(LONG);
     println!("{}", ended.stdout);
     for says in [
         "from intended time  from sent time",

@@ -34,7 +34,7 @@ fn a_result_of_nighthawk_is_told_in_other_formats() {
     }
     let yaml = told("yaml").stdout;
     lab.file("result.yaml", &yaml);
-    let json = lab.call(&["transform", "result.yaml", "--output-format", "json"]);
+    let json = lab.call(&["transform", "result.yaml", "--format", "json"]);
     assert_eq!(json.stdout, told("json").stdout);
 }
 
