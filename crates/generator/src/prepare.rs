@@ -496,7 +496,7 @@ impl PreparedWorker {
                 index: share.index(),
                 of: share.of(),
             },
-            after: None,
+            after: plan.payload.format.begins_now().then(clock::wall),
         };
         let slots = match plan.stamps.map(|stamps| stamps.form) {
             Some(StampForm::Text) => SlotUse::Every,

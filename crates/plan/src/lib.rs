@@ -80,7 +80,7 @@ pub use payload::{
 };
 pub use payload::{
     Between, BlockShape, ContextRoom, DOGSTATSD_CONTEXTS_MAX, DogstatsdKinds, DogstatsdMetrics,
-    DogstatsdPlan, DogstatsdTimestamp, DogstatsdValue, NetflowPlan, NetflowVersion,
+    DogstatsdPlan, DogstatsdTimestamp, DogstatsdValue, EventTimes, NetflowPlan, NetflowVersion,
     OTLP_CONTEXTS_MAX, OtlpContexts, OtlpHistogramLimits, OtlpLogsPlan, OtlpMetricKinds,
     OtlpMetricsPlan, OtlpSeverities, OtlpTracesPlan, PATTERN_TEXTS_MAX, PatternError,
     PayloadFormat, PayloadPlan, REMOTE_WRITE_SERIES_MAX, RemoteWritePlan, ReplayCut, ReplayEnd,

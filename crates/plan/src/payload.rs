@@ -18,7 +18,7 @@ mod topology;
 
 pub use between::Between;
 pub use datagrams::{
-    NetflowPlan, NetflowVersion, REMOTE_WRITE_SERIES_MAX, RemoteWritePlan,
+    EventTimes, NetflowPlan, NetflowVersion, REMOTE_WRITE_SERIES_MAX, RemoteWritePlan,
     TRACE_AGENT_CONTEXTS_MAX, TraceAgentPlan, TraceEncoding,
 };
 pub use dogstatsd::{
@@ -148,6 +148,12 @@ pub enum PayloadFormat {
 }
 
 impl PayloadFormat {
+    /// Whether its times begin when it is built.
+    #[must_use]
+    pub const fn begins_now(&self) -> bool {
+        matches!(self, Self::RemoteWrite(plan) if matches!(plan.times, EventTimes::Now))
+    }
+
     /// The name under which the format is asked for.
     #[must_use]
     pub const fn name(&self) -> &'static str {

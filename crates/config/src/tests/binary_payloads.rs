@@ -40,7 +40,7 @@ pub(super) const NATIVE: [&str; 12] = [
      metric_key_length: 5}}",
     "trace_agent",
     "fluent",
-    "{remote_write: {series: 9, labels_per_series: 1, samples_per_request: 3..5}}",
+    "{remote_write: {series: 9, labels_per_series: 1, samples_per_request: 3..5, times: now}}",
     "{netflow: {version: ipfix, flows_per_packet: 1..9, exporter: 3, template_every: 5}}",
     "netflow",
 ];

@@ -65,6 +65,7 @@ fn remote_write_sends_each_series_before_any_again() {
         series: Between::only(3000),
         labels_per_series: Between::new(0, 5),
         samples_per_request: Between::new(100, 900),
+        ..RemoteWritePlan::default()
     };
     for maximum in [16_384, 1 << 20] {
         let set = build(&remote_write(options, maximum), 3, SlotUse::None);

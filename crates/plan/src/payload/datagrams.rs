@@ -103,6 +103,21 @@ pub struct RemoteWritePlan {
     pub labels_per_series: Between<u8>,
     /// Samples of a request, each of another series.
     pub samples_per_request: Between<u32>,
+    /// When the first samples were taken.
+    #[serde(default)]
+    pub times: EventTimes,
+}
+
+/// When the first event of a generator took place, by what stands in it.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventTimes {
+    /// At a time that follows from the seed, as all else does.
+    #[default]
+    Seed,
+    /// When it was built, just before the run: for stores that take nothing that is
+    /// older than what others send. Runs differ in their bytes then.
+    Now,
 }
 
 impl Default for RemoteWritePlan {
@@ -111,6 +126,7 @@ impl Default for RemoteWritePlan {
             series: Between::only(10_000),
             labels_per_series: Between::new(1, 8),
             samples_per_request: Between::new(500, 2000),
+            times: EventTimes::default(),
         }
     }
 }

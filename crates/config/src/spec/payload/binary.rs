@@ -373,6 +373,11 @@ pub(super) const REMOTE_WRITE: Element = Element {
             "Labels beside name, job and instance; 1..8.",
         ),
         range("samples_per_request", "500..2000"),
+        optional(
+            "times",
+            Shape::Words(&["seed", "now"]),
+            "When the first samples were taken; seed.",
+        ),
     ],
     one_of: &[],
 };

@@ -1,8 +1,8 @@
 //! Binary payloads and those of metrics, with options.
 
 use stillwell_plan::{
-    NetflowPlan, NetflowVersion, PayloadFormat, REMOTE_WRITE_SERIES_MAX, RemoteWritePlan,
-    TRACE_AGENT_CONTEXTS_MAX, TraceAgentPlan, TraceEncoding,
+    EventTimes, NetflowPlan, NetflowVersion, PayloadFormat, REMOTE_WRITE_SERIES_MAX,
+    RemoteWritePlan, TRACE_AGENT_CONTEXTS_MAX, TraceAgentPlan, TraceEncoding,
 };
 
 use super::options::{range, set, share};
@@ -39,7 +39,12 @@ pub const TRACE_AGENT_KEYS: &[&str] = &[
 ];
 
 /// Keys of `remote_write`.
-pub const REMOTE_WRITE_KEYS: &[&str] = &["series", "labels_per_series", "samples_per_request"];
+pub const REMOTE_WRITE_KEYS: &[&str] = &[
+    "series",
+    "labels_per_series",
+    "samples_per_request",
+    "times",
+];
 
 /// Keys of `netflow`.
 pub const NETFLOW_KEYS: &[&str] = &["version", "flows_per_packet", "exporter", "template_every"];
@@ -204,7 +209,11 @@ fn read_remote_write(reader: &Reader, options: &Node) -> Option<RemoteWritePlan>
         &mut plan.samples_per_request,
         |node| range(reader, node, 1, u32::MAX),
     );
-    (series && labels && samples).then_some(plan)
+    let words = [("seed", EventTimes::Seed), ("now", EventTimes::Now)];
+    let times = set(&map, "times", &mut plan.times, |node| {
+        reader.word(node, "time", &words)
+    });
+    (series && labels && samples && times).then_some(plan)
 }
 
 fn read_netflow(reader: &Reader, options: &Node) -> Option<NetflowPlan> {
