@@ -18,8 +18,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use stillwell_metric::GeneratorShard;
 use stillwell_payload::{BlockSet, Seeds};
 use stillwell_plan::PayloadPlan;
-use stillwell_scope::{PartError, Token};
-use stillwell_units::ByteSize;
+use stillwell_scope::{PartError, Token, clock};
+use stillwell_units::{ByteSize, Nanos};
 
 /// A later set is this much smaller than the first.
 const PARTS: u64 = 64;
@@ -65,12 +65,18 @@ impl Recipe {
     fn build(&mut self, pass: u64) -> Result<BlockSet, stillwell_payload::BuildError> {
         let seeds = Seeds {
             own: self.seeds.own.derive("pass", pass),
+            after: self.seeds.after.max(begin_of(&self.payload)),
             ..self.seeds
         };
         let set = BlockSet::build(&self.payload, self.bytes, seeds, None)?;
         self.seeds.after = set.ended();
         Ok(set)
     }
+}
+
+/// When events that are built now are to begin, where the plan says so.
+pub(crate) fn begin_of(payload: &PayloadPlan) -> Option<Nanos> {
+    payload.format.begins_now().then(clock::wall)
 }
 
 /// Both ends of the way from a builder to its worker. There is never more than one

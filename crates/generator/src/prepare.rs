@@ -496,7 +496,7 @@ impl PreparedWorker {
                 index: share.index(),
                 of: share.of(),
             },
-            after: plan.payload.format.begins_now().then(clock::wall),
+            after: fresh::begin_of(&plan.payload),
         };
         let slots = match plan.stamps.map(|stamps| stamps.form) {
             Some(StampForm::Text) => SlotUse::Every,

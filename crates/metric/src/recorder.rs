@@ -14,6 +14,10 @@ use stillwell_units::Nanos;
 const LONGEST: Nanos = Nanos::from_secs(3600);
 const SIGNIFICANT_DIGITS: u8 = 3;
 
+/// Histograms that go round: the worker's, one on its way or ready, and those of the
+/// interval under way and of the one that is shown.
+const ROUND: usize = 4;
+
 /// The worker's end: records into a histogram of its own and hands it over when
 /// the sampler has asked for it. Histograms go round between both ends: the kernel's
 /// first touch of a new one would keep the worker from its work for longer than all
@@ -41,9 +45,9 @@ struct Table {
     /// For the sampler.
     finished: Option<Histogram<u64>>,
     /// For the worker, empty.
-    spare: Option<Histogram<u64>>,
-    /// Whether the worker will need another one.
-    is_used: bool,
+    spares: Vec<Histogram<u64>>,
+    /// How many histograms there are, wherever they are.
+    made: usize,
 }
 
 /// What was recorded in an interval. Goes back to the worker once it is dropped.
@@ -56,19 +60,22 @@ impl Recorder {
     /// A recorder and the other end of it, with all that the first records need.
     #[must_use]
     pub fn pair() -> (Self, Intervals) {
-        Self::with(Some(empty_histogram()), Some(empty_histogram()))
+        Self::with(2)
     }
 
     /// The same of what is rarely recorded, which takes no memory until it is.
     #[must_use]
     pub fn rare_pair() -> (Self, Intervals) {
-        Self::with(None, None)
+        Self::with(0)
     }
 
-    fn with(current: Option<Histogram<u64>>, spare: Option<Histogram<u64>>) -> (Self, Intervals) {
+    fn with(made: usize) -> (Self, Intervals) {
+        let mut spares: Vec<_> = (0..made).map(|_| empty_histogram()).collect();
+        let current = spares.pop();
         let table = Table {
-            spare,
-            ..Table::default()
+            finished: None,
+            spares,
+            made,
         };
         let shared = Arc::new(Shared {
             wanted: AtomicBool::new(false),
@@ -92,7 +99,7 @@ impl Recorder {
         let value = time.as_u64().clamp(1, LONGEST.as_u64());
         let current = match &mut self.current {
             Some(current) => current,
-            none => none.insert(first_histogram()),
+            none => none.insert(self.shared.histogram()),
         };
         current.saturating_record_n(value, count);
     }
@@ -115,7 +122,6 @@ impl Recorder {
             return;
         }
         let mut table = self.shared.lock();
-        table.is_used = true;
         match table.finished.as_mut() {
             // The sampler was slow: keep both intervals together.
             Some(waiting) => {
@@ -123,18 +129,11 @@ impl Recorder {
                 current.reset();
             }
             None => {
-                let spare = table.spare.take();
+                let spare = table.spares.pop();
                 table.finished = std::mem::replace(&mut self.current, spare);
             }
         }
     }
-}
-
-/// Apart, since it is rare and what is not shall stay short.
-#[cold]
-#[inline(never)]
-fn first_histogram() -> Histogram<u64> {
-    empty_histogram()
 }
 
 impl Drop for Recorder {
@@ -159,7 +158,8 @@ impl Intervals {
     pub fn take(&self) -> Option<Interval> {
         let mut table = self.shared.lock();
         let finished = table.finished.take();
-        let is_short = table.is_used && table.spare.is_none();
+        let is_short = table.made > 0 && table.made < ROUND && table.spares.is_empty();
+        table.made += usize::from(is_short);
         drop(table);
         if is_short {
             self.shared.give(empty_histogram());
@@ -183,9 +183,30 @@ impl Shared {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lays an empty histogram ready for the worker, where none is.
+    /// An empty histogram for the worker. Apart, since it is rare and what is not
+    /// shall stay short.
+    #[cold]
+    #[inline(never)]
+    fn histogram(&self) -> Histogram<u64> {
+        let mut table = self.lock();
+        if let Some(spare) = table.spares.pop() {
+            return spare;
+        }
+        table.made += 1;
+        drop(table);
+        empty_histogram()
+    }
+
+    /// Lays an empty histogram ready for the worker, unless enough are.
     fn give(&self, spare: Histogram<u64>) {
-        self.lock().spare.get_or_insert(spare);
+        let mut table = self.lock();
+        if table.spares.len() < ROUND {
+            table.spares.push(spare);
+            return;
+        }
+        table.made -= 1;
+        drop(table);
+        drop(spare);
     }
 }
 
@@ -290,28 +311,56 @@ mod tests {
         assert_eq!(intervals.take().map_or(0, |h| h.len()), 2);
     }
 
+    /// As the collector does: it asks, takes what came a little later, shows a second
+    /// until the next one is there, and takes for longer than it shows.
     #[test]
-    fn a_worker_whose_sampler_keeps_up_makes_no_histogram() {
-        for (rare, (mut recorder, intervals)) in [Recorder::pair(), Recorder::rare_pair()]
-            .into_iter()
-            .enumerate()
-        {
-            // Who shows an interval keeps it until the next one is there.
-            let mut shown = None;
+    fn histograms_go_round_and_come_back_empty() {
+        for (mut recorder, intervals) in [Recorder::pair(), Recorder::rare_pair()] {
+            let (mut shown, mut all, mut wanted) = (None, empty_histogram(), 0);
             for number in 1..=20_u64 {
                 recorder.record_many(Nanos::from_millis(number), number);
-                recorder.record(Nanos::from_secs(number));
-                let is_spare = intervals.shared.lock().spare.is_some();
-                assert!(is_spare || rare == 1 && number == 1, "interval {number}");
-                assert!(intervals.take().is_none());
+                let mut open = intervals.take();
                 recorder.hand_over();
-                assert!(recorder.current.is_some() || rare == 1 && number == 1);
-                let taken = intervals.take().unwrap();
-                assert_eq!((taken.len(), taken.min() / 999_000), (number + 1, number));
-                shown = Some(taken);
+                recorder.record(Nanos::from_secs(number));
+                if let Some(taken) = intervals.take() {
+                    add_histogram(&mut all, &taken);
+                    match &mut open {
+                        Some(open) => open.add(&taken),
+                        None => open = Some(taken),
+                    }
+                }
+                recorder.hand_over();
+                // What came between the asks belongs to the next second.
+                wanted += number + u64::from(number > 1);
+                let open = open.expect("something was recorded");
+                assert_eq!(open.len(), number + u64::from(number > 1));
+                shown = Some(open);
             }
+            let made = intervals.shared.lock().made;
+            assert!(made <= ROUND, "{made} histograms");
+            assert_eq!(all.len(), wanted - 19);
             drop(shown);
+            assert_eq!(intervals.shared.lock().made, made);
         }
+    }
+
+    #[test]
+    fn more_histograms_than_go_round_are_given_up() {
+        let (mut recorder, intervals) = Recorder::rare_pair();
+        let mut kept = Vec::new();
+        for number in 1..=10_u64 {
+            recorder.record_many(Nanos::new(number), number);
+            recorder.flush();
+            kept.extend(intervals.take());
+        }
+        let lengths: Vec<u64> = kept.iter().map(|interval| interval.len()).collect();
+        assert_eq!(lengths, (1..=10).collect::<Vec<u64>>());
+        drop(kept);
+        let table = intervals.shared.lock();
+        assert_eq!(table.spares.len(), ROUND);
+        let held = usize::from(recorder.current.is_some());
+        assert_eq!(table.made, ROUND + held);
+        assert!(table.spares.iter().all(Histogram::is_empty));
     }
 
     #[test]

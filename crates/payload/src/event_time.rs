@@ -9,8 +9,8 @@ use crate::random::Random;
 /// 2021-01-01T00:00:00Z, in seconds since 1970.
 const EARLIEST_SECONDS: u64 = 1_609_459_200;
 
-/// Four years: what all workers begin at has passed, since stores take nothing from
-/// the future.
+/// Four years: what all workers begin at has passed, since stores take next to nothing
+/// from the future.
 const PAST_SECONDS: u64 = 4 * 365 * 86_400;
 
 /// Eight years.

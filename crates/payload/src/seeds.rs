@@ -13,7 +13,9 @@ pub struct Seeds {
     /// What of the series that all have in common this worker sends, where a series
     /// has times, which a store takes in their order only.
     pub part: Part,
-    /// [`BlockSet::ended`](crate::BlockSet::ended) of the worker's set before.
+    /// What all that has times of its own in a store comes after:
+    /// [`BlockSet::ended`](crate::BlockSet::ended) of the worker's set before, or when
+    /// the plan wants events to begin. `None`: a time that follows from the seed.
     pub after: Option<Nanos>,
 }
 

@@ -18,6 +18,8 @@ mod golden;
 mod lines;
 #[path = "payload/messages.rs"]
 mod messages;
+#[path = "payload/order.rs"]
+mod order;
 #[path = "payload/otlp.rs"]
 mod otlp;
 #[path = "payload/readers.rs"]

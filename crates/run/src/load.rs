@@ -181,7 +181,12 @@ pub fn conduct_load_beside(
     let overdue = Overdue::new(&plan, start);
     let until = plan.until.duration.map(|duration| start + duration);
     while watch.running(workers) && !overdue.is_past(&stop) {
-        pause.wait(company.rest(&collector, until));
+        let rest = company.rest(&collector, until);
+        pause.wait(if stop.is_cancelled() {
+            LOOK_EVERY
+        } else {
+            rest
+        });
         let is_draining = stop.is_cancelled() || until.is_some_and(|until| clock::now() >= until);
         company.tell(&mut collector, is_draining);
     }

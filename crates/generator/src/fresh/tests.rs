@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use stillwell_metric::{Labels, Recorder};
-use stillwell_plan::{BlockShape, PayloadFormat, RemoteWritePlan};
+use stillwell_plan::{BlockShape, EventTimes, PayloadFormat, RemoteWritePlan};
 use stillwell_units::{Nanos, Seed};
 
 use super::*;
@@ -94,6 +94,28 @@ fn times_of_a_series_went_back_from_set_to_set() {
     assert!(ends.is_sorted_by(|a, b| a < b), "{ends:?}");
     // No jump of years either.
     assert!(ends[3].saturating_sub(ends[0]) < Nanos::from_secs(60));
+}
+
+#[test]
+fn sets_that_begin_now_keep_up_with_the_clock() {
+    let options = RemoteWritePlan {
+        times: EventTimes::Now,
+        ..RemoteWritePlan::default()
+    };
+    let payload = PayloadPlan {
+        format: PayloadFormat::RemoteWrite(options),
+        ..recipe(ByteSize::kib(64)).payload
+    };
+    let seeds = Seeds {
+        after: begin_of(&payload),
+        ..Seed::from_number(1).into()
+    };
+    let first = BlockSet::build(&payload, payload.cache, seeds, None).unwrap();
+    let mut recipe = Recipe::new(&payload, seeds, payload.cache, &first).unwrap();
+    for pass in 1..=3 {
+        let before = clock::wall();
+        assert!(recipe.build(pass).unwrap().ended().unwrap() > before);
+    }
 }
 
 proptest! {

@@ -6,7 +6,6 @@
 use stillwell_units::Nanos;
 
 use super::{Event, Joint, Recipe, Writer};
-use crate::Part;
 use crate::mix::{Order, index};
 use crate::protobuf::{HEAD_MAX, Reverse};
 
@@ -41,14 +40,12 @@ trait Leaf: std::fmt::Debug + Send {
     }
 }
 
-/// Walks through all resources of a part, over and over. A resource that is larger than
+/// Walks through all resources, over and over. A resource that is larger than
 /// an event comes in several.
 #[derive(Debug)]
 struct Walk<L> {
     tree: Tree,
     order: Order,
-    /// Which resources.
-    part: Part,
     leaf: L,
     room: Box<[u8]>,
     /// Where in a resource to go on: its number, a scope's and an item's.
@@ -56,12 +53,11 @@ struct Walk<L> {
 }
 
 impl<L: Leaf> Walk<L> {
-    fn new(tree: Tree, leaf: L, part: Part, recipe: &Recipe<'_>) -> Self {
-        let count = part.count(tree.resources.len() as u64);
+    fn new(tree: Tree, leaf: L, recipe: &Recipe<'_>) -> Self {
+        let order = recipe.seed.derive("order", 0);
         Self {
-            order: Order::new(count, &recipe.seed.derive("order", 0)),
+            order: Order::new(tree.resources.len() as u64, &order),
             tree,
-            part,
             leaf,
             room: vec![0; recipe.event_max].into_boxed_slice(),
             rest: None,
@@ -73,8 +69,7 @@ impl<L: Leaf> Writer for Walk<L> {
     fn next(&mut self) -> Option<Event<'_>> {
         let tree = &self.tree;
         let (number, first_scope, mut item) = self.rest.take().unwrap_or_else(|| {
-            let all = tree.resources.len() as u64;
-            let number = index(self.part.number(self.order.next(), all));
+            let number = index(self.order.next());
             let scope = tree.resources[number].first;
             (number, scope, tree.scopes[scope].first)
         });

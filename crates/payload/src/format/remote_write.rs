@@ -2,8 +2,8 @@
 //! Snappy. An event is one request, and a block has one.
 //!
 //! A store takes the samples of a series in the order of their times only. So each
-//! series is one worker's, which sends a sample of each of its series at one time
-//! before it goes on to the next time, in its next set as well.
+//! series is one worker's, which sends samples of as many of its series as the set has
+//! room for at one time before it goes on to the next, and so from set to set.
 
 use stillwell_plan::{Between, PayloadFormat, RemoteWritePlan};
 use stillwell_units::{Nanos, Seed, float_from_u64};

@@ -11,7 +11,8 @@ use crate::random::Random;
 const EARLIEST_SECONDS: u64 = 1_609_459_200;
 
 /// Eight years. With the 2^32 events that a set can hold at most, 31 ms apart,
-/// no time passes 2034: seconds keep ten digits and years four.
+/// no time passes 2034, and where sets go on from one another none passes 2100
+/// within 10^11 events: seconds keep ten digits and years four.
 const SPREAD_SECONDS: u64 = 8 * 365 * 86_400;
 
 #[rustfmt::skip]

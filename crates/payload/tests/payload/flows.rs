@@ -1,8 +1,7 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use proptest::prelude::*;
 use prost::Message;
-use stillwell_payload::{BlockSet, BuildError, Part, Seeds, SlotUse};
+use stillwell_payload::{BlockSet, BuildError, SlotUse};
 use stillwell_plan::{
     Between, NetflowPlan, NetflowVersion, PayloadFormat, PayloadPlan, RemoteWritePlan,
 };
@@ -59,6 +58,16 @@ fn requests(set: &BlockSet) -> Vec<WriteRequest> {
         .collect()
 }
 
+/// The series of a set's samples, with their times in milliseconds.
+pub(crate) fn samples(set: &BlockSet) -> Vec<(String, u64)> {
+    let series = requests(set).into_iter().flat_map(|it| it.timeseries);
+    let timed = series.map(|series| {
+        let time = u64::try_from(series.samples[0].timestamp).unwrap();
+        (format!("{:?}", series.labels), time)
+    });
+    timed.collect()
+}
+
 #[test]
 fn remote_write_sends_each_series_before_any_again() {
     let options = RemoteWritePlan {
@@ -90,45 +99,6 @@ fn remote_write_sends_each_series_before_any_again() {
             assert!(times.len() == 1 && *times.iter().min().unwrap() > last);
             last = pass[0].1;
         }
-    }
-}
-
-proptest! {
-    /// For all numbers of workers and series: a series is one worker's where there are
-    /// enough, together they have all, and through all sets a worker's times go on.
-    #[test]
-    fn a_store_finds_each_series_in_order(workers in 1_u32..5, series_asked in 1_u32..200, seed: u64) {
-        let options = RemoteWritePlan {
-            series: Between::only(series_asked),
-            ..RemoteWritePlan::default()
-        };
-        let plan = plan(PayloadFormat::RemoteWrite(options), up_to(16_384), 40_000);
-        let common = Seed::from_number(seed);
-        let (mut owners, mut begins) = (BTreeMap::new(), BTreeSet::new());
-        for index in 0..workers {
-            let mut seeds = Seeds {
-                own: common.derive("worker", u64::from(index)),
-                part: Part { index, of: workers },
-                ..common.into()
-            };
-            let mut last = BTreeMap::new();
-            for _ in 0..3 {
-                let set = BlockSet::build(&plan, plan.cache, seeds, None).unwrap();
-                for series in requests(&set).into_iter().flat_map(|it| it.timeseries) {
-                    let (labels, time) = (format!("{:?}", series.labels), series.samples[0].timestamp);
-                    let owner = *owners.entry(labels.clone()).or_insert(index);
-                    prop_assert!(owner == index || workers > series_asked);
-                    let before = last.insert(labels, time);
-                    prop_assert!(before.is_none_or(|before| before < time));
-                    begins.insert(time / 3_600_000);
-                }
-                seeds.own = seeds.own.derive("pass", 1);
-                seeds.after = set.ended();
-            }
-        }
-        prop_assert_eq!(owners.len() as u64, u64::from(series_asked));
-        // All of them within an hour, so that nobody's is too old beside another's.
-        prop_assert!(begins.len() <= 2 && begins.last().unwrap() - begins.first().unwrap() <= 1);
     }
 }
 

@@ -120,7 +120,9 @@ impl<'a> Company<'a> {
             return LOOK_EVERY;
         }
         let due = until.into_iter().chain([collector.next_look()]);
-        due.map(|due| due.since(now)).fold(LOOK_SELDOM, Nanos::min)
+        // Not at once either: workers need a moment to hand over what they were asked for.
+        let due = due.map(|due| due.since(now)).fold(LOOK_SELDOM, Nanos::min);
+        due.max(LOOK_EVERY)
     }
 
     /// Tells of the piece of time that has ended just now, if one has, and of what

@@ -4,7 +4,6 @@ use stillwell_plan::{OtlpLogsPlan, PayloadFormat};
 
 use super::tree::{Heads, Item, Tree, floor as tree_floor};
 use super::{Leaf, Walk};
-use crate::Part;
 use crate::event_time::EventTime;
 use crate::format::{Recipe, Writer};
 use crate::mix::{Draw, Weights, index, key};
@@ -48,7 +47,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     let common = &recipe.common;
     let tree = Tree::new(&plan.contexts, common, &Records);
     let records = Writing::new(&plan, recipe);
-    Box::new(Walk::new(tree, records, Part::WHOLE, recipe))
+    Box::new(Walk::new(tree, records, recipe))
 }
 
 /// What log records say of themselves: nothing but their attributes.

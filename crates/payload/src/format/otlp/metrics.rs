@@ -1,5 +1,5 @@
 //! OpenTelemetry metrics: `ExportMetricsServiceRequest` in protobuf, one data
-//! point a metric. Each resource is one worker's, and its times go on from set to set,
+//! point a metric. Each metric is one worker's, and its times go on from set to set,
 //! since stores take the points of a series in the order of their times only.
 
 use stillwell_plan::{OtlpMetricsPlan, PayloadFormat};
@@ -73,9 +73,10 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
         _ => OtlpMetricsPlan::default(),
     };
     let common = &recipe.common;
-    let tree = Tree::new(&plan.contexts, common, &Metrics::new(&plan, common));
+    let mut tree = Tree::new(&plan.contexts, common, &Metrics::new(&plan, common));
+    tree.keep(recipe.part);
     let points = Points::new(&plan, recipe);
-    Box::new(Walk::new(tree, points, recipe.part, recipe))
+    Box::new(Walk::new(tree, points, recipe))
 }
 
 /// What metrics say of themselves: name, description and unit.
@@ -312,7 +313,9 @@ impl Points {
 impl Leaf for Points {
     fn advance(&mut self) {
         self.before = self.now;
-        self.now = self.time.advance(&mut self.random);
+        // Stores tell milliseconds apart.
+        self.time.advance_milliseconds(&mut self.random);
+        self.now = self.time.nanos;
         self.ticks += 1;
         if self.ticks > self.ticks_max {
             (self.ticks, self.began) = (1, self.before);

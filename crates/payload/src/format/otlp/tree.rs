@@ -3,6 +3,7 @@
 use stillwell_plan::OtlpContexts;
 use stillwell_units::Seed;
 
+use crate::Part;
 use crate::mix::{Draw, index, key};
 use crate::names::Names;
 use crate::pool::{Ink, Pool};
@@ -106,6 +107,30 @@ impl Tree {
             tree.resources.push(Branch { head, first, last });
         }
         tree
+    }
+
+    /// Leaves out the items of other workers, and what is empty without them.
+    pub(super) fn keep(&mut self, part: Part) {
+        let all = self.items.len() as u64;
+        let mut is_own = vec![false; self.items.len()];
+        for place in 0..part.count(all) {
+            is_own[index(part.number(place, all))] = true;
+        }
+        let (mut items, mut scopes, mut resources) = (Vec::new(), Vec::new(), Vec::new());
+        for resource in &self.resources {
+            let first_scope = scopes.len();
+            for scope in &self.scopes[resource.first..resource.last] {
+                let first = items.len();
+                let own = (scope.first..scope.last).filter(|number| is_own[*number]);
+                items.extend(own.map(|number| self.items[number]));
+                let last = items.len();
+                let head = scope.head;
+                scopes.extend((last > first).then_some(Branch { head, first, last }));
+            }
+            let (head, first, last) = (resource.head, first_scope, scopes.len());
+            resources.extend((last > first).then_some(Branch { head, first, last }));
+        }
+        (self.items, self.scopes, self.resources) = (items, scopes, resources);
     }
 
     fn push_scope(
