@@ -152,6 +152,14 @@ impl Talk {
         }
     }
 
+    /// Ends what it says, and reads on until the peer has gone. Were the
+    /// connection dropped with something unread, or with something on its way to
+    /// it (the answer to settings is), the kernel would send a reset instead.
+    pub(crate) async fn close(mut self) -> std::io::Result<()> {
+        self.stream.shutdown().await?;
+        self.fall_silent().await
+    }
+
     /// Reads on and says nothing, until the peer has gone.
     pub(crate) async fn fall_silent(mut self) -> std::io::Result<()> {
         self.flush().await?;

@@ -173,21 +173,16 @@ async fn http2(manner: Manner, mut talk: Talk, asked: &Mutex<Vec<String>>) -> io
 }
 
 async fn leave(manner: Manner, mut talk: Talk) -> io::Result<()> {
-    match manner {
-        Manner::ResetUnanswered => talk.reset(),
-        Manner::Silent => talk.fall_silent().await,
-        Manner::Garbage => {
-            talk.stream
-                .write_all(b"220 smtp.example ESMTP\r\n\r\n")
-                .await
-        }
+    let said: &[u8] = match manner {
+        Manner::ResetUnanswered => return talk.reset(),
+        Manner::Silent => return talk.fall_silent().await,
+        Manner::Garbage => b"220 smtp.example ESMTP\r\n\r\n",
         // A head of 40 bytes of which 3 come.
-        Manner::HalfAnswer => {
-            let said = [0, 0, 40, 1, 4, 0, 0, 0, 1, 0x88, 0, 0];
-            talk.stream.write_all(&said).await
-        }
-        _ => Ok(()),
-    }
+        Manner::HalfAnswer => &[0, 0, 40, 1, 4, 0, 0, 0, 1, 0x88, 0, 0],
+        _ => b"",
+    };
+    talk.stream.write_all(said).await?;
+    talk.close().await
 }
 
 impl Framed<'_> {
