@@ -12,6 +12,7 @@
 //! What the peer may send ahead is bounded by its windows, and what waits to be sent
 //! by ours.
 
+mod arrival;
 mod buffers;
 mod client;
 mod line;

@@ -9,7 +9,6 @@ use std::task::{Context, Poll};
 use stillwell_http::h3::ErrorCode;
 use stillwell_metric::Outcome;
 use stillwell_scope::{clock, explain};
-use stillwell_units::Moment;
 use stillwell_wire::quic::{QuicConnection, QuicEnd, QuicEvent};
 
 use super::connection::{Lane, Parting};
@@ -64,8 +63,8 @@ impl Lane {
     async fn attend_quic(&mut self, quic: &mut QuicConnection, session: &mut Session) -> Parting {
         let mut now = clock::now();
         loop {
-            while let Some(event) = quic.line().next_event() {
-                if let Some(parting) = self.heed(quic, session, event, now) {
+            while let Some(event) = quic.next_event() {
+                if let Some(parting) = self.heed(quic, session, event) {
                     return parting;
                 }
             }
@@ -93,7 +92,7 @@ impl Lane {
             now = clock::now();
             match happened {
                 Happened::Event(event) => {
-                    if let Some(parting) = self.heed(quic, session, event, now) {
+                    if let Some(parting) = self.heed(quic, session, event) {
                         return parting;
                     }
                 }
@@ -140,13 +139,13 @@ impl Lane {
         quic: &mut QuicConnection,
         session: &mut Session,
         event: QuicEvent,
-        now: Moment,
     ) -> Option<Parting> {
+        let came = quic.came();
         let line = quic.line();
         let heeded = match event {
             QuicEvent::Connected | QuicEvent::Available => Ok(()),
             QuicEvent::Opened => session.accept(line),
-            QuicEvent::Readable(stream) => session.read(line, stream, now),
+            QuicEvent::Readable(stream) => session.read(line, stream, came),
             QuicEvent::Writable(stream) => {
                 session.send_more(line, stream);
                 Ok(())

@@ -6,10 +6,11 @@
 //! rests for a moment before it waits for more: then several answers are read in
 //! one call, and several requests are written in one.
 //!
-//! An answer that comes meanwhile counts as coming when it is read. So a rest is
-//! never longer than a [`SHARE`]th of the mean latency of late, with what the
-//! kernel took beyond what was asked for: latencies are too long by half of that
-//! in the mean. With a schedule nothing rests.
+//! A rest is never longer than a share of the mean latency of late, with what the
+//! kernel took beyond what was asked for. An answer that comes meanwhile counts as
+//! coming when it is read, so that latencies are too long by half of that in the
+//! mean; where the kernel says when it came, only what is sent next is late, and
+//! rests may be longer. With a schedule nothing rests.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -19,15 +20,48 @@ use std::task::{Poll, Waker};
 
 use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute, set_current_timer_slack};
 use stillwell_scope::clock;
-use stillwell_units::Nanos;
+use stillwell_units::{Moment, Nanos};
 
-use super::worker::Worker;
+use super::worker::{Worker, run_delay};
 
-/// The part of the mean latency that a rest may take.
-const SHARE: u64 = 20;
+/// How long a rest may be.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    /// A rest takes one part in so many of the mean latency.
+    share: u64,
+    /// However long answers take, nobody rests for longer.
+    longest: Nanos,
+    /// Where more than one part in so many of what is under way is answered at once,
+    /// answers gather by themselves.
+    together: u64,
+}
 
-/// However long answers take, nobody rests for longer.
-const LONGEST: Nanos = Nanos::new(100_000);
+/// Where an answer comes when it is read.
+const READ: Bounds = Bounds {
+    share: 20,
+    longest: Nanos::new(100_000),
+    together: 4,
+};
+
+/// Where the kernel says when it came.
+const TOLD: Bounds = Bounds {
+    share: 8,
+    longest: Nanos::new(1_000_000),
+    together: 4,
+};
+
+/// Where it does so and the worker often finds no CPU free: whoever has them, and
+/// that may be the server, goes on while it rests.
+const CROWDED: Bounds = Bounds {
+    share: 4,
+    together: 2,
+    ..TOLD
+};
+
+/// CPUs are too few where a worker lacked one for this part of the time, which is
+/// looked at so often.
+const LACK: u64 = 20;
+const LOOK_EVERY: Nanos = Nanos::from_millis(100);
 
 /// A shorter rest is not worth the call.
 const SHORTEST: Nanos = Nanos::new(2_000);
@@ -42,8 +76,13 @@ const LATENCIES: u64 = 64;
 const DELAYS: u64 = 16;
 
 /// When a worker rests, and for how long.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Rest {
+    /// Whether answers come when the kernel says, or else when they are read.
+    is_told: bool,
+    is_crowded: Cell<bool>,
+    /// When the lack of a CPU was looked at last, and how long it had been in all.
+    looked: Cell<(Moment, Nanos)>,
     /// Who rests, while nothing was answered.
     sleeper: RefCell<Option<Waker>>,
     /// Answers since that was looked at last.
@@ -67,11 +106,28 @@ pub(super) async fn rest(worker: Rc<Worker>) {
         let under_way = worker.ledger.borrow().under_way;
         if let Some(length) = worker.rest.length(under_way) {
             worker.rest.sleep(length);
+            let now = clock::now();
+            if worker.rest.is_to_look(now) {
+                worker.rest.look(now, run_delay());
+            }
         }
     }
 }
 
 impl Rest {
+    /// Whether answers come when the kernel says, or else when they are read.
+    pub(super) fn new(is_told: bool) -> Self {
+        Self {
+            is_told,
+            is_crowded: Cell::default(),
+            looked: Cell::default(),
+            sleeper: RefCell::default(),
+            answers: Cell::default(),
+            latency_ns: Cell::default(),
+            delay_ns: Cell::default(),
+        }
+    }
+
     /// A request was answered.
     pub(super) fn answered(&self, latency: Nanos) {
         let mean = self.latency_ns.get();
@@ -100,14 +156,35 @@ impl Rest {
         .await;
     }
 
+    const fn bounds(&self) -> Bounds {
+        match (self.is_told, self.is_crowded.get()) {
+            (false, _) => READ,
+            (true, false) => TOLD,
+            (true, true) => CROWDED,
+        }
+    }
+
+    fn is_to_look(&self, now: Moment) -> bool {
+        self.is_told && now.since(self.looked.get().0) >= LOOK_EVERY
+    }
+
+    /// The worker could have run for `lacked` in all and had no CPU.
+    fn look(&self, now: Moment, lacked: Nanos) {
+        let (then, before) = self.looked.replace((now, lacked));
+        let lacked = lacked.saturating_sub(before).as_u64();
+        self.is_crowded
+            .set(lacked.saturating_mul(LACK) >= now.since(then).as_u64());
+    }
+
     /// How long to rest with `under_way` requests on their way, if at all.
     fn length(&self, under_way: u64) -> Option<Nanos> {
         let answers = self.answers.replace(0);
         let latency = self.latency_ns.get();
-        let most = (latency / SHARE).min(LONGEST.as_u64());
+        let bounds = self.bounds();
+        let most = (latency / bounds.share).min(bounds.longest.as_u64());
         // As long as the peer answers as it did of late, so many come meanwhile.
         let is_worth_it = under_way.saturating_mul(most) >= latency.saturating_mul(GATHERED_MIN);
-        let comes_singly = answers.saturating_mul(4) <= under_way;
+        let comes_singly = answers.saturating_mul(bounds.together) <= under_way;
         if !is_worth_it || !comes_singly {
             return None;
         }
@@ -144,8 +221,8 @@ mod tests {
     use super::*;
 
     /// What is remembered once `latency` was seen many times.
-    fn settled(latency: Nanos) -> Rest {
-        let rest = Rest::default();
+    fn settled(is_told: bool, latency: Nanos) -> Rest {
+        let rest = Rest::new(is_told);
         (0..2000).for_each(|_| rest.answered(latency));
         rest.answers.set(1);
         rest
@@ -154,16 +231,24 @@ mod tests {
     proptest! {
         #[test]
         fn for_all_latencies_a_rest_is_within_its_share(
+            is_told: bool,
+            is_crowded: bool,
             latency in 0_u64..1_000_000_000,
             under_way in 0_u64..10_000,
             delay in 0_u64..100_000,
         ) {
-            let rest = settled(Nanos::new(latency));
+            let rest = settled(is_told, Nanos::new(latency));
+            rest.is_crowded.set(is_crowded);
             rest.delay_ns.set(delay);
             if let Some(length) = rest.length(under_way) {
                 let whole = length.as_u64() + delay;
-                prop_assert!(whole <= latency / SHARE);
-                prop_assert!(whole <= LONGEST.as_u64());
+                let (share, longest) = match (is_told, is_crowded) {
+                    (false, _) => (20, 100_000),
+                    (true, false) => (8, 1_000_000),
+                    (true, true) => (4, 1_000_000),
+                };
+                prop_assert!(whole <= latency / share);
+                prop_assert!(whole <= longest);
             }
         }
     }
@@ -171,21 +256,41 @@ mod tests {
     #[test]
     fn rests_where_many_answers_come_one_by_one() {
         let latency = Nanos::from_millis(1);
-        let length = settled(latency).length(100).unwrap();
+        let length = settled(false, latency).length(100).unwrap();
         assert!((49_000..=50_000).contains(&length.as_u64()), "{length}");
         // Nobody else would come meanwhile.
-        assert_eq!(settled(latency).length(10), None);
-        assert_eq!(settled(Nanos::from_secs(1)).length(100), None);
+        assert_eq!(settled(false, latency).length(10), None);
+        assert_eq!(settled(false, Nanos::from_secs(1)).length(100), None);
+        // The kernel says when they come.
+        let longer = settled(true, latency).length(100).unwrap();
+        assert!((124_000..=125_000).contains(&longer.as_u64()), "{longer}");
         // They come together as it is.
-        let rest = settled(latency);
+        let rest = settled(false, latency);
         rest.answers.set(30);
         assert_eq!(rest.length(100), None);
         // The kernel takes too long.
-        let rest = settled(latency);
+        let rest = settled(false, latency);
         rest.delay_ns.set(60_000);
         assert_eq!(rest.length(100), None);
         assert!(rest.delay_ns.get() < 60_000, "it is tried again");
         // Nothing is known yet.
-        assert_eq!(Rest::default().length(100), None);
+        assert_eq!(Rest::new(false).length(100), None);
+    }
+
+    #[test]
+    fn cpus_are_too_few_where_one_was_lacked_of_late() {
+        let rest = settled(true, Nanos::from_millis(1));
+        let at = |millis: u64| Moment::new(1_000_000 * millis);
+        assert!(!rest.is_to_look(at(99)));
+        assert!(rest.is_to_look(at(100)));
+        // The time, how long a CPU was lacked by then, and what follows.
+        for (millis, lacked, expected) in [(100, 4, false), (200, 9, true), (300, 13, false)] {
+            rest.look(at(millis), Nanos::from_millis(lacked));
+            assert_eq!(rest.is_crowded.get(), expected, "{millis}");
+        }
+        rest.is_crowded.set(true);
+        let longest = rest.length(100).unwrap();
+        assert!((249_000..=250_000).contains(&longest.as_u64()), "{longest}");
+        assert!(!settled(false, Nanos::from_millis(1)).is_to_look(at(1000)));
     }
 }

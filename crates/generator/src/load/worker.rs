@@ -8,7 +8,7 @@ use std::sync::Arc;
 use stillwell_metric::{LoadShard, LoadTime, Outcome, Recorder, Sizes, Trouble};
 use stillwell_pacer::{Arrivals, Part, Share};
 use stillwell_payload::BlockSet;
-use stillwell_plan::{LoadPace, LoadPlan, Overflow, PredicatePlan};
+use stillwell_plan::{LoadPace, LoadPlan, LoadProtocol, Overflow, PredicatePlan};
 use stillwell_scope::{PartError, Tasks, Token, clock, explain};
 use stillwell_units::{Moment, Nanos, floor_to_u64};
 use stillwell_wire::Timer;
@@ -266,7 +266,7 @@ impl Opened {
 
 /// How long the calling thread could have run and had no CPU; nothing where the
 /// kernel does not say.
-fn run_delay() -> Nanos {
+pub(super) fn run_delay() -> Nanos {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let delay = text.split_whitespace().nth(1);
     Nanos::new(delay.and_then(|word| word.parse().ok()).unwrap_or(0))
@@ -322,7 +322,7 @@ impl Worker {
             late: Cell::default(),
             spun: Spun::default(),
             warming: RefCell::default(),
-            rest: Rest::default(),
+            rest: Rest::new(setup.plan.connecting.protocol == LoadProtocol::Http3),
             stop: setup.stop,
             failure: Cell::default(),
             tracer: setup.tracer.map(RefCell::new),

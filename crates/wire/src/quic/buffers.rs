@@ -13,6 +13,15 @@ const BATCH: usize = 8;
 /// The longest datagram; several short ones of one sender may come in one buffer.
 const DATAGRAM_BYTES_MAX: usize = 64 << 10;
 
+/// What one call has received.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Received {
+    /// All that was there.
+    All,
+    /// As much as there was room for.
+    Some,
+}
+
 /// What one worker receives into.
 #[derive(Debug)]
 pub(super) struct Buffers {
@@ -26,26 +35,27 @@ impl Buffers {
         }
     }
 
-    /// Receives once, and shows every datagram to `take`. Gives how many there were.
+    /// Receives once, and shows every datagram to `take`.
     pub(super) fn receive(
         &mut self,
         socket: &Socket,
         mut take: impl FnMut(&RecvMeta, BytesMut),
-    ) -> io::Result<usize> {
+    ) -> io::Result<Received> {
         let mut metas = [RecvMeta::default(); BATCH];
         let mut parts = self.bytes.chunks_mut(DATAGRAM_BYTES_MAX);
         let mut slices: [IoSliceMut<'_>; BATCH] =
             std::array::from_fn(|_| IoSliceMut::new(parts.next().unwrap_or_default()));
         let filled = socket.receive(&mut slices, &mut metas)?;
-        let mut count = 0;
         for (meta, slice) in metas.iter().zip(&slices).take(filled) {
             let mut rest = BytesMut::from(&slice[..meta.len]);
             while !rest.is_empty() {
                 let length = meta.stride.clamp(1, rest.len());
                 take(meta, rest.split_to(length));
-                count += 1;
             }
         }
-        Ok(count)
+        Ok(match filled < BATCH {
+            true => Received::All,
+            false => Received::Some,
+        })
     }
 }

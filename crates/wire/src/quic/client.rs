@@ -1,6 +1,7 @@
 //! The side that connects.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::future::{Future as _, poll_fn};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,17 +13,19 @@ use std::time::Instant;
 
 use quinn_proto::crypto::rustls::QuicClientConfig;
 use quinn_proto::{
-    ClientConfig, DatagramEvent, Endpoint, EndpointConfig, RandomConnectionIdGenerator, Transmit,
+    ClientConfig, ConnectionEvent, DatagramEvent, Endpoint, EndpointConfig,
+    RandomConnectionIdGenerator, Transmit,
 };
 use rustls::pki_types::ServerName;
 use stillwell_plan::Alpn;
 use stillwell_scope::clock;
-use stillwell_units::Moment;
+use stillwell_units::{Moment, Nanos};
 use tokio::net::lookup_host;
 use tokio::task::unconstrained;
 use tokio::time::{Sleep, sleep_until};
 
-use super::buffers::Buffers;
+use super::arrival::Look;
+use super::buffers::{Buffers, Received};
 use super::line::{Line, QuicEvent};
 use super::noted::{Noted, initial_suite};
 use super::refused::{QuicEnd, QuicRefused};
@@ -47,6 +50,12 @@ pub struct QuicConnection {
     endpoint: Endpoint,
     socket: Socket,
     buffers: Rc<RefCell<Buffers>>,
+    /// What was received and not looked at yet, each with when it came.
+    arrived: VecDeque<(Moment, ConnectionEvent)>,
+    /// When the last one that was looked at came.
+    came: Moment,
+    /// When the socket was found empty.
+    empty: Moment,
     /// What is being sent, and its bytes.
     unsent: Option<Transmit>,
     bytes: Vec<u8>,
@@ -117,6 +126,9 @@ impl QuicClient {
             endpoint,
             socket,
             buffers: Rc::clone(&self.buffers),
+            arrived: VecDeque::new(),
+            came: begun,
+            empty: begun,
             unsent: None,
             bytes: Vec::new(),
             sleep: Box::pin(sleep_until(now.into())),
@@ -199,12 +211,34 @@ impl QuicConnection {
         &mut self.line
     }
 
+    /// When what the last event tells of came, by the kernel's word: before it was
+    /// read.
+    #[must_use]
+    pub const fn came(&self) -> Moment {
+        self.came
+    }
+
+    /// What has happened, one after the other, datagram by datagram.
+    pub fn next_event(&mut self) -> Option<QuicEvent> {
+        loop {
+            if let Some(event) = self.line.next_event() {
+                return Some(event);
+            }
+            let (came, event) = self.arrived.pop_front()?;
+            self.came = came;
+            self.line.connection.handle_event(event);
+            if let Some(noted) = &mut self.noted {
+                noted.update();
+            }
+        }
+    }
+
     /// Sends what is due, receives, and waits for the next event. Events that are
-    /// there already are to be taken by [`Line::next_event`] first: what was done upon
+    /// there already are to be taken by [`Self::next_event`] first: what was done upon
     /// them is sent here.
     pub fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<QuicEvent> {
         loop {
-            if let Some(event) = self.line.next_event() {
+            if let Some(event) = self.next_event() {
                 return Poll::Ready(event);
             }
             self.flush(context);
@@ -253,21 +287,30 @@ impl QuicConnection {
             }
             Poll::Ready(Ok(())) => {}
         }
-        let buffers = Rc::clone(&self.buffers);
-        let now = self.line.times.now();
-        let (endpoint, line) = (&mut self.endpoint, &mut self.line);
+        let wall = clock::wall();
+        let look = Look {
+            wall,
+            now: clock::now(),
+            empty: self.empty,
+        };
+        let now = self.line.times.instant(look.now);
+        let (endpoint, arrived) = (&mut self.endpoint, &mut self.arrived);
         let mut answer = Vec::new();
-        let received = buffers.borrow_mut().receive(&self.socket, |meta, bytes| {
-            let ecn = meta.ecn.map(|ecn| ecn as u8);
-            let ecn = ecn.and_then(quinn_proto::EcnCodepoint::from_bits);
-            let event = endpoint.handle(now, meta.addr, meta.dst_ip, ecn, bytes, &mut answer);
-            if let Some(DatagramEvent::ConnectionEvent(_, event)) = event {
-                line.connection.handle_event(event);
-            }
-            answer.clear();
-        });
-        if let Some(noted) = &mut self.noted {
-            noted.update();
+        let received = self
+            .buffers
+            .borrow_mut()
+            .receive(&self.socket, |meta, bytes| {
+                let ecn = meta.ecn.map(|ecn| ecn as u8);
+                let ecn = ecn.and_then(quinn_proto::EcnCodepoint::from_bits);
+                let event = endpoint.handle(now, meta.addr, meta.dst_ip, ecn, bytes, &mut answer);
+                if let Some(DatagramEvent::ConnectionEvent(_, event)) = event {
+                    let seen = meta.timestamp.map(Nanos::from);
+                    arrived.push_back((look.arrival(seen), event));
+                }
+                answer.clear();
+            });
+        if matches!(received, Ok(Received::All)) {
+            self.empty = look.now;
         }
         match received {
             Ok(_) => true,

@@ -77,9 +77,19 @@ impl Socket {
         slices: &mut [IoSliceMut<'_>],
         metas: &mut [RecvMeta],
     ) -> io::Result<usize> {
-        self.socket.try_io(Interest::READABLE, || {
-            self.state
-                .recv(UdpSockRef::from(&self.socket), slices, metas)
-        })
+        let mut filled = 0;
+        let drained = self.socket.try_io(Interest::READABLE, || {
+            let socket = UdpSockRef::from(&self.socket);
+            filled = self.state.recv(socket, slices, metas)?;
+            // The kernel had no more: the runtime need not hear it from another call.
+            match filled < slices.len() {
+                true => Err(io::ErrorKind::WouldBlock.into()),
+                false => Ok(()),
+            }
+        });
+        match drained {
+            Err(error) if filled == 0 => Err(error),
+            _ => Ok(filled),
+        }
     }
 }
