@@ -297,11 +297,13 @@ fn loads_of_less_than_a_second_lasted_until_the_next_beat() {
     let found = load(&url, "--rate 1000/s --duration 50ms");
     found.assert_agrees_with_itself();
     assert_eq!(found.length(), Duration::from_millis(50));
-    assert_eq!((found.ended(), found.in_series("asked")), (50, 50));
+    assert_eq!(found.in_series("asked"), 50);
     assert_eq!(
-        found.json["health"]["sent_per_second"].as_f64(),
+        found.json["health"]["asked_per_second"].as_f64(),
         Some(1000.0)
     );
+    // A machine that stalls keeps some of the last from being begun.
+    assert!((1..=50).contains(&found.ended()), "{}", found.text);
 }
 
 #[test]
