@@ -8,10 +8,14 @@ use quinn_udp::RecvMeta;
 use super::socket::Socket;
 
 /// Buffers that one call fills.
-const BATCH: usize = 8;
+const BATCH: usize = 16;
 
 /// The longest datagram; several short ones of one sender may come in one buffer.
 const DATAGRAM_BYTES_MAX: usize = 64 << 10;
+
+/// Datagrams that are shorter than this together share one piece of memory, which is
+/// there for as long as any part of it waits to be read.
+const SHARED_BYTES_MAX: usize = 16 << 10;
 
 /// What one call has received.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -46,8 +50,14 @@ impl Buffers {
         let mut slices: [IoSliceMut<'_>; BATCH] =
             std::array::from_fn(|_| IoSliceMut::new(parts.next().unwrap_or_default()));
         let filled = socket.receive(&mut slices, &mut metas)?;
+        let in_all = metas[..filled].iter().map(|meta| meta.len).sum();
+        let mut whole = BytesMut::with_capacity(match in_all {
+            ..=SHARED_BYTES_MAX => in_all,
+            _ => 0,
+        });
         for (meta, slice) in metas.iter().zip(&slices).take(filled) {
-            let mut rest = BytesMut::from(&slice[..meta.len]);
+            whole.extend_from_slice(&slice[..meta.len]);
+            let mut rest = whole.split();
             while !rest.is_empty() {
                 let length = meta.stride.clamp(1, rest.len());
                 take(meta, rest.split_to(length));

@@ -1,9 +1,9 @@
 //! One connection of HTTP/3, and what is on its way there.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use bytes::Bytes;
+use rustc_hash::FxHashMap;
 use stillwell_http::h3::{
     BodyLength, Connection, ConnectionError, ErrorCode, MessageError, MessageReader, ResponseEvent,
     StreamFailure, UniStream, write_data_head,
@@ -36,13 +36,14 @@ struct Flight {
     body_bytes: u64,
     /// The number in the header that is watched.
     origin: Option<u64>,
-    trace: Option<Trace>,
+    /// What few have is elsewhere: a flight is moved about.
+    trace: Option<Box<Trace>>,
     reader: MessageReader,
     /// What of it is still to be sent.
     rest: Bytes,
     /// Of a block, how long it is, and what stamps it.
     body_whole: usize,
-    marks: Option<Marks>,
+    marks: Option<Box<Marks>>,
 }
 
 /// One connection and what is on its way there.
@@ -51,7 +52,8 @@ pub(super) struct Session {
     pool: Rc<Pool>,
     slot: usize,
     http: Connection,
-    flights: HashMap<QuicStream, Flight>,
+    /// The names of its streams are ours: nobody can choose some that meet.
+    flights: FxHashMap<QuicStream, Flight>,
     /// A stream for the next request.
     next: Option<QuicStream>,
     /// What of our own control stream is still to be sent.
@@ -97,7 +99,7 @@ impl Session {
             worker: Rc::clone(worker),
             pool: Rc::clone(pool),
             slot,
-            flights: HashMap::new(),
+            flights: FxHashMap::default(),
             next: None,
             unis: Vec::new(),
             declared: 0,
@@ -186,15 +188,15 @@ impl Session {
     pub(super) fn send(&mut self, line: &mut Line, mut ticket: Ticket, now: Moment) {
         let worker = Rc::clone(&self.worker);
         let request = worker.request(self.pool.endpoint, ticket);
-        let trace = worker.next_trace();
+        let trace = worker.next_trace().map(Box::new);
         let (Some(stream), Some(own)) = (self.next.take(), request.http3.as_ref()) else {
             // Looked at beforehand: there was room.
             return worker.end_request(ticket, Outcome::SendFailed);
         };
         let (mut marks, mut body_whole) = (None, 0);
         let whole = if let Some((blocks, block)) = worker.block(ticket) {
-            marks = self.marks.pop();
-            let mut sending = blocks.sending(&block, marks.as_mut());
+            marks = self.marks.pop().map(Box::new);
+            let mut sending = blocks.sending(&block, marks.as_deref_mut());
             let body = sending.rest();
             body_whole = body.len();
             let head_bytes = own.block.bytes_max() + HEADER.len() + 2 * STAMP_WIDTH;
@@ -365,7 +367,7 @@ impl Session {
         let Some(mut flight) = self.flights.remove(&stream) else {
             return;
         };
-        self.marks.extend(flight.marks.take());
+        self.marks.extend(flight.marks.take().map(|marks| *marks));
         if !flight.rest.is_empty() {
             // It was answered before it was whole.
             line.reset(stream, ErrorCode::NO_ERROR.0);
@@ -385,7 +387,7 @@ impl Session {
         self.worker.origin(flight.ticket, flight.origin);
         self.worker.answered(flight.ticket, &answer);
         let endpoint = self.pool.endpoint;
-        self.worker.hand_over(flight.trace.as_ref(), || {
+        self.worker.hand_over(flight.trace.as_deref(), || {
             let request = self.worker.request(endpoint, flight.ticket);
             Ended::new(endpoint, &request, flight.ticket, flight.sent, Ok(&answer))
         });
@@ -415,7 +417,7 @@ impl Session {
         if let (Some(blocks), Some(marks)) = (self.worker.blocks.as_ref(), &marks) {
             blocks.take_back(flight.ticket, marks, bytes);
         }
-        self.marks.extend(marks);
+        self.marks.extend(marks.map(|marks| *marks));
     }
 
     /// A request ends without an answer.
@@ -425,7 +427,7 @@ impl Session {
         self.take_back(&mut flight, sent);
         self.worker.end_request(flight.ticket, outcome);
         let endpoint = self.pool.endpoint;
-        self.worker.hand_over(flight.trace.as_ref(), || {
+        self.worker.hand_over(flight.trace.as_deref(), || {
             let request = self.worker.request(endpoint, flight.ticket);
             Ended::new(
                 endpoint,
