@@ -13,7 +13,10 @@ fn read_all<'a, T: PartialEq + std::fmt::Debug>(
     while let Ok(Some((word, used))) = read(&bytes[at..]) {
         assert!((1..=bytes.len() - at).contains(&used), "{word:?}");
         let alone = read(&bytes[at..at + used]);
-        assert_eq!(alone.as_ref().ok().and_then(Option::as_ref), Some(&(word, used)));
+        assert_eq!(
+            alone.as_ref().ok().and_then(Option::as_ref),
+            Some(&(word, used))
+        );
         if let Ok(Some((word, _))) = alone {
             look(&word);
         }
@@ -33,7 +36,9 @@ pub fn broker_nats(bytes: &[u8]) {
             payload,
         } => {
             if let Some(number) = publisher.number_of(subject) {
-                let digits = subject.trim_start_matches("_INBOX.a.").trim_start_matches('+');
+                let digits = subject
+                    .trim_start_matches("_INBOX.a.")
+                    .trim_start_matches('+');
                 let digits = digits.trim_start_matches('0');
                 assert!(digits == number.to_string() || number == 0);
             }

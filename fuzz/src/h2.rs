@@ -1,9 +1,10 @@
-//! HTTP/2 and gRPC: the same events, however the bytes are cut, within limits.
+//! HTTP/2, gRPC and capsules: the same events, however the bytes are cut, within limits.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use stillwell_http::Scheme;
+use stillwell_http::capsule::{CapsuleReader, UDP_PAYLOAD_BYTES_MAX, write_datagram};
 use stillwell_http::grpc::{MessageCounter, MessageReader};
 use stillwell_http::h2::frame::{Frame, FrameReader};
 use stillwell_http::h2::hpack::{Decoder, Encoder};
@@ -228,6 +229,28 @@ fn messages_are_counted(bytes: &[u8]) {
         }
     };
     assert_eq!((counted, counter.messages()), (read, messages));
+}
+
+/// Datagrams are the same whole and in parts, no longer than packets are, and read as
+/// they are written.
+pub fn capsules(bytes: &[u8]) {
+    same_however_cut(bytes, CapsuleReader::new, |reader, input, heard| {
+        let (taken, payload) = match reader.advance(input) {
+            Ok(step) => step,
+            Err(error) => {
+                heard.say(&error);
+                return None;
+            }
+        };
+        if let Some(payload) = payload {
+            assert!(payload.len() <= UDP_PAYLOAD_BYTES_MAX);
+            let (mut again, mut capsule) = (CapsuleReader::new(), Vec::new());
+            write_datagram(payload, &mut capsule);
+            assert_eq!(again.advance(&capsule), Ok((capsule.len(), Some(payload))));
+            heard.say(&payload);
+        }
+        Some((taken, payload.is_some()))
+    });
 }
 
 /// Tells outputs apart.

@@ -25,7 +25,7 @@ mod wire;
 pub use broker::{broker_amqp, broker_kafka, broker_nats};
 pub use descriptors::grpc_descriptors;
 pub use files::{capture, config, lading_capture};
-pub use h2::{grpc_messages, h2_client, h2_frames, h2_server, hpack};
+pub use h2::{capsules, grpc_messages, h2_client, h2_frames, h2_server, hpack};
 pub use h3::{h3_client, h3_server, qpack};
 pub use http::{http_request, http_response};
 pub use intake::{

@@ -36,7 +36,7 @@ mod block;
 mod connection;
 mod control;
 mod error;
-mod frame;
+pub(crate) mod frame;
 mod message;
 pub mod qpack;
 mod sections;

@@ -21,7 +21,7 @@
 //! for undoing content codings, and nothing here reads a socket or a clock.
 //!
 //! That is HTTP/1.1; [`h2`] is HTTP/2, [`h3`] HTTP/3, [`grpc`] the messages in its bodies, and
-//! [`protobuf`] what most of those are.
+//! [`protobuf`] what most of those are. [`capsule`] is how datagrams go through a proxy.
 //!
 //! ```
 //! use stillwell_http::{RequestEvent, RequestParser, RequestTemplate};
@@ -47,6 +47,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod capsule;
 mod decimal;
 pub mod grpc;
 mod h1;

@@ -5,7 +5,8 @@
 //! where the kernel can do that.
 //!
 //! * [`QuicClient`] opens connections of one worker; a [`QuicConnection`] has a
-//!   socket of its own, connected, so that a port where nobody listens is told.
+//!   socket of its own, connected, so that a port where nobody listens is told; or
+//!   something else that carries [`Datagrams`].
 //! * [`QuicServer`] is one socket of one worker, and all connections that come to it.
 //! * Either gives a [`Line`]: a connection's streams and events.
 //!
@@ -17,6 +18,7 @@ mod buffers;
 mod client;
 mod line;
 pub(crate) mod noted;
+mod path;
 mod refused;
 mod server;
 mod socket;
@@ -25,5 +27,6 @@ mod transport;
 
 pub use client::{QuicClient, QuicConnection};
 pub use line::{Line, QuicEvent, QuicStream, StreamRead};
+pub use path::Datagrams;
 pub use refused::{QuicEnd, QuicRefused};
 pub use server::{BindQuicError, BoundQuic, Came, QuicServer, bind_quic};

@@ -3,9 +3,13 @@
 
 #[path = "tunnel/proxy.rs"]
 pub(crate) mod proxy;
+#[path = "tunnel/streamed.rs"]
+mod streamed;
 
+use std::path::Path;
 use std::process::Command;
 
+use stillwell_plan::TunnelProtocol::{self, Http1, Http2, Http3};
 use stillwell_plan::{Alpn, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites};
 use stillwell_testkit::{Process, free_port, program_or_skip};
 use stillwell_wire::tls::ServerTls;
@@ -17,15 +21,56 @@ use crate::faulty_peer::tls;
 use proxy::{Manner, Proxy};
 
 /// A proxy over TLS offers what it speaks.
-fn over_tls(is_http2: bool) -> ServerTls {
-    tls::server(&[if is_http2 { Alpn::Http2 } else { Alpn::Http1 }])
+pub(crate) fn over_tls(protocol: TunnelProtocol) -> ServerTls {
+    tls::server(&[alpn(protocol)])
 }
 
-const fn protocol(is_http2: bool) -> &'static str {
-    if is_http2 { "http2" } else { "http1" }
+/// The same with a certificate that can be trusted.
+pub(crate) fn known_tls(certificate: &Certificate, protocol: TunnelProtocol) -> ServerTls {
+    let read = |name: &str| PemSource::File(certificate.path(name));
+    let tls = ServerTls::new(&ServerTlsPlan {
+        identity: ServerIdentity::Given(TlsIdentity {
+            certificates: read("certificate.pem"),
+            key: read("key.pem"),
+        }),
+        alpn: vec![alpn(protocol)],
+        client_roots: Vec::new(),
+        resumption: true,
+        suites: TlsSuites::default(),
+    });
+    tls.unwrap()
 }
 
-const BOTH: [bool; 2] = [false, true];
+const fn alpn(protocol: TunnelProtocol) -> Alpn {
+    match protocol {
+        Http1 => Alpn::Http1,
+        Http2 => Alpn::Http2,
+        Http3 => Alpn::Http3,
+    }
+}
+
+const fn protocol(protocol: TunnelProtocol) -> &'static str {
+    match protocol {
+        Http1 => "http1",
+        Http2 => "http2",
+        Http3 => "http3",
+    }
+}
+
+/// A proxy, and the words that lead through it; it speaks HTTP/3 over TLS alone.
+fn start(manner: Manner, outer: TunnelProtocol, is_secure: bool) -> (Proxy, Vec<String>) {
+    let is_secure = is_secure || outer == Http3;
+    let proxy = Proxy::start(manner, outer, is_secure.then(|| over_tls(outer)));
+    let scheme = if is_secure { "https" } else { "http" };
+    let mut words = vec![
+        format!("--tunnel-uri={scheme}://{}", proxy.address()),
+        format!("--tunnel-protocol={}", protocol(outer)),
+    ];
+    words.extend(is_secure.then(|| "--tunnel-insecure".to_owned()));
+    (proxy, words)
+}
+
+const ALL: [TunnelProtocol; 3] = [Http1, Http2, Http3];
 
 #[test]
 fn requests_through_a_tunnel_arrive_as_without() {
@@ -37,32 +82,27 @@ fn requests_through_a_tunnel_arrive_as_without() {
         ),
         format!("--key={}", certificate.path("key.pem").display()),
     ];
-    for is_secure in BOTH {
+    let outer = [
+        (Http1, false),
+        (Http1, true),
+        (Http2, false),
+        (Http2, true),
+        (Http3, true),
+    ];
+    for is_secure in [false, true] {
         let mut arguments = Vec::new();
         if is_secure {
             arguments.extend(shown.iter().map(String::as_str));
         }
-        for (outer, is_outer_secure) in [(false, false), (false, true), (true, false), (true, true)]
-        {
-            for inner in BOTH {
+        for (outer, is_outer_secure) in outer {
+            for inner in [Http1, Http2] {
                 let served = Serving::start(&arguments);
-                let tls = is_outer_secure.then(|| over_tls(outer));
-                let proxy = Proxy::start(Manner::Well, outer, tls);
-                let scheme = if is_outer_secure { "https" } else { "http" };
-                let uri = format!("--tunnel-uri={scheme}://{}", proxy.address());
-                let outer_protocol = format!("--tunnel-protocol={}", protocol(outer));
+                let (proxy, through) = start(Manner::Well, outer, is_outer_secure);
                 let inner_protocol = format!("--protocol={}", protocol(inner));
                 let trusted = certificate.trusted();
-                let mut words = vec![
-                    served.url.as_str(),
-                    "-n40",
-                    "-c2",
-                    &uri,
-                    &outer_protocol,
-                    &inner_protocol,
-                ];
+                let mut words = vec![served.url.as_str(), "-n40", "-c2", &inner_protocol];
+                words.extend(through.iter().map(String::as_str));
                 words.extend(is_secure.then_some(trusted.as_str()));
-                words.extend(is_outer_secure.then_some("--tunnel-insecure"));
                 let report = load(&words);
                 report.assert_all_well(40);
                 let asked = proxy.stop();
@@ -80,32 +120,118 @@ fn requests_through_a_tunnel_arrive_as_without() {
 #[test]
 fn long_bodies_go_both_ways_through_a_tunnel() {
     let served = Serving::start(&["--response-size=1MiB"]);
-    for (outer, inner) in [(false, false), (true, false), (true, true)] {
-        let proxy = Proxy::start(Manner::Well, outer, None);
-        let uri = format!("--tunnel-uri=http://{}", proxy.address());
-        let report = load(&[
-            &served.url,
-            "-n6",
-            "-c2",
-            "--body=payload:ascii:512KiB",
-            &uri,
-            &format!("--tunnel-protocol={}", protocol(outer)),
-            &format!("--protocol={}", protocol(inner)),
-        ]);
-        report.assert_all_well(6);
+    for (outer, inner) in [
+        (Http1, Http1),
+        (Http2, Http1),
+        (Http2, Http2),
+        (Http3, Http1),
+        (Http3, Http2),
+    ] {
+        let (proxy, through) = start(Manner::Well, outer, false);
+        let inner = format!("--protocol={}", protocol(inner));
+        let body = "--body=payload:ascii:512KiB";
+        let mut words = vec![&*served.url, "-n6", "-c2", body, &inner];
+        words.extend(through.iter().map(String::as_str));
+        load(&words).assert_all_well(6);
         proxy.stop();
     }
     served.stop();
+}
+
+/// `serve` over HTTP/3, and how its certificate is trusted.
+fn serving_http3(folder: &Path, size: &str) -> (Serving, String) {
+    let file = folder.join("ca.pem").display().to_string();
+    let out = format!("--tls-certificate-out={file}");
+    let words = ["--protocol=http3", "--tls=self-signed", &out, size];
+    (Serving::start(&words), format!("--ca={file}"))
+}
+
+/// Datagrams in capsules, short ones and as many as windows allow.
+#[test]
+fn http3_goes_through_a_proxy_that_is_asked_for_datagrams() {
+    let folder = tempfile::tempdir().unwrap();
+    for (is_secure, size, words, requests) in [
+        (false, "", "-n40 -c2 --streams=4", 40),
+        (true, "", "-n40 -c2 --body=abc", 40),
+        (false, "1MiB", "-n6 -c2 --body=payload:ascii:512KiB", 6),
+        (true, "", "-n20 -c1 --rate=200/s --connect-late", 20),
+    ] {
+        let size = match size {
+            "" => "--response-size=10B".to_owned(),
+            size => format!("--response-size={size}"),
+        };
+        let (served, ca) = serving_http3(folder.path(), &size);
+        let (proxy, through) = start(Manner::Well, Http2, is_secure);
+        let mut all = vec![&*served.url, "--protocol=http3", &ca, "--timeout=30s"];
+        all.extend(through.iter().map(String::as_str));
+        all.extend(words.split_whitespace());
+        let report = load(&all);
+        report.assert_all_well(requests);
+        let opened = report.value["global"]["counters"]["upstream_cx_http3_total"].as_u64();
+        let asked = proxy.stop();
+        assert_eq!(asked.len() as u64, opened.unwrap(), "{words}: {asked:?}");
+        let port = served.address.rsplit(':').next().unwrap();
+        let head = format!("CONNECT connect-udp /.well-known/masque/udp/127.0.0.1/{port}/ ");
+        for own in asked {
+            assert!(own.starts_with(&head), "{own}");
+            assert!(own.contains("capsule-protocol: ?1"), "{own}");
+        }
+        let counts = served.stop();
+        assert_eq!(counts["requests"], requests, "{words}");
+        assert_eq!(counts["handshakes"].as_u64(), opened, "{words}");
+    }
+}
+
+#[test]
+fn http3_that_is_not_led_on_fails_once_for_each_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let (served, ca) = serving_http3(folder.path(), "--response-size=10B");
+    for (manner, outcome, says) in [
+        (
+            Manner::NoDatagrams,
+            "connect_failed",
+            "does not allow CONNECT with a protocol",
+        ),
+        (
+            Manner::Status(502),
+            "connect_failed",
+            "with status 502: it does not get there",
+        ),
+        (
+            Manner::CloseOpened,
+            "connect_failed",
+            "no way to the other end",
+        ),
+        (Manner::SwallowOpened, "connect_timed_out", "not one"),
+    ] {
+        let (proxy, through) = start(manner, Http2, false);
+        let mut words = vec![&*served.url, "--protocol=http3", &ca, "-n4", "-c2"];
+        words.extend(match outcome {
+            "connect_timed_out" => ["--timeout=30s", "--connect-timeout=300ms"],
+            _ => ["--timeout=30s", "--connect-timeout=30s"],
+        });
+        words.extend(through.iter().map(String::as_str));
+        let report = load(&words);
+        proxy.stop();
+        let context = format!("{manner:?}: {:?}\n{}", report.outcomes(), report.findings());
+        assert_eq!(report.outcome(outcome), 4, "{context}");
+        assert!(report.findings().contains(says), "{context}");
+    }
+    assert_eq!(served.stop()["requests"], 0);
 }
 
 const CLOSED: &str = "-n12";
 const OPEN: &str = "--rate=10/s --duration=1200ms";
 
 /// What a proxy does, how requests end then, and what is said of it.
-fn cases(is_http2: bool) -> Vec<(Manner, &'static [&'static str], &'static str)> {
+fn cases(outer: TunnelProtocol) -> Vec<(Manner, &'static [&'static str], &'static str)> {
     let failed: &[&str] = &["connect_failed"];
     let none = "not one";
-    let garbage = if is_http2 { "no HTTP/2" } else { "no HTTP/1.1" };
+    let garbage = match outer {
+        Http1 => "no HTTP/1.1",
+        Http2 => "no HTTP/2",
+        Http3 => "no HTTP/3",
+    };
     vec![
         (
             Manner::Status(407),
@@ -135,19 +261,18 @@ fn cases(is_http2: bool) -> Vec<(Manner, &'static [&'static str], &'static str)>
     ]
 }
 
-fn failures(loop_words: &str, is_http2: bool) {
-    let begun = cases(is_http2).into_iter().map(|case| {
-        let proxy = Proxy::start(case.0, is_http2, None);
+fn failures(loop_words: &str, outer: TunnelProtocol) {
+    let begun = cases(outer).into_iter().map(|case| {
+        let (proxy, through) = start(case.0, outer, false);
         // Nobody is ever asked there.
-        let uri = format!("--tunnel-uri=http://{}", proxy.address());
         let to = format!("http://127.0.0.1:{}/", free_port());
         let peer = Serving::start(&[]);
         let to = match case.0 {
             Manner::CloseOpened | Manner::SwallowOpened => peer.url.clone(),
             _ => to,
         };
-        let outer = format!("--tunnel-protocol={}", protocol(is_http2));
-        let mut words = vec![to.as_str(), &uri, &outer, "-c3"];
+        let mut words = vec![to.as_str(), "-c3"];
+        words.extend(through.iter().map(String::as_str));
         // Nobody waits in vain but for those two, however slow this host is.
         words.extend(match case.0 {
             Manner::Silent => ["--timeout=30s", "--connect-timeout=300ms"],
@@ -187,32 +312,27 @@ fn failures(loop_words: &str, is_http2: bool) {
 
 #[test]
 fn every_failure_of_a_proxy_is_counted_once_in_a_closed_loop() {
-    BOTH.into_iter().for_each(|it| failures(CLOSED, it));
+    ALL.into_iter().for_each(|it| failures(CLOSED, it));
 }
 
 #[test]
 fn every_failure_of_a_proxy_is_counted_once_in_an_open_loop() {
-    BOTH.into_iter().for_each(|it| failures(OPEN, it));
+    ALL.into_iter().for_each(|it| failures(OPEN, it));
 }
 
 #[test]
 fn a_proxy_that_is_not_there_is_refused_and_one_without_tls_no_handshake() {
-    let uri = format!("--tunnel-uri=http://127.0.0.1:{}", free_port());
-    let report = load(&["http://nowhere.invalid/", "-n6", "-c2", &uri]);
-    // Names of targets are the proxy's to look up.
-    assert_eq!(
-        report.outcome("connect_refused"),
-        6,
-        "{}",
-        report.findings()
-    );
-    assert!(
-        report.findings().contains("reach the proxy"),
-        "{}",
-        report.findings()
-    );
+    for (outer, scheme) in [(Http1, "http"), (Http2, "http"), (Http3, "https")] {
+        let uri = format!("--tunnel-uri={scheme}://127.0.0.1:{}", free_port());
+        let outer = format!("--tunnel-protocol={}", protocol(outer));
+        let report = load(&["http://nowhere.invalid/", "-n6", "-c2", &uri, &outer]);
+        // Names of targets are the proxy's to look up.
+        let findings = report.findings();
+        assert_eq!(report.outcome("connect_refused"), 6, "{findings}");
+        assert!(findings.contains("reach the proxy"), "{findings}");
+    }
 
-    let proxy = Proxy::start(Manner::Well, false, None);
+    let proxy = Proxy::start(Manner::Well, Http1, None);
     let uri = format!("--tunnel-uri=https://{}", proxy.address());
     let words = [
         "http://127.0.0.1:9/",
@@ -232,26 +352,23 @@ fn a_proxy_that_is_not_there_is_refused_and_one_without_tls_no_handshake() {
 #[test]
 fn a_body_that_waited_for_room_when_a_proxy_ended_hung_the_load() {
     let served = Serving::start(&[]);
-    let proxy = Proxy::start(Manner::EndOpened, true, None);
-    let uri = format!("--tunnel-uri=http://{}", proxy.address());
-    let report = load(&[
-        &served.url,
-        "-n3",
-        "-c1",
-        "--timeout=30s",
-        "--body=payload:json:1MiB",
-        &uri,
-        "--tunnel-protocol=http2",
-    ]);
-    assert_eq!(report.outcome("peer_closed"), 3, "{:?}", report.outcomes());
-    assert!(proxy.stop().len() >= 3);
+    for outer in [Http2, Http3] {
+        let (proxy, through) = start(Manner::EndOpened, outer, false);
+        // More than any window.
+        let body = "--body=payload:json:4MiB";
+        let mut words = vec![&*served.url, "-n3", "-c1", "--timeout=30s", body];
+        words.extend(through.iter().map(String::as_str));
+        let report = load(&words);
+        assert_eq!(report.outcome("peer_closed"), 3, "{:?}", report.outcomes());
+        assert!(proxy.stop().len() >= 3);
+    }
     served.stop();
 }
 
 #[test]
 fn a_certificate_of_a_proxy_is_checked_unless_that_is_not_wanted() {
     let served = Serving::start(&[]);
-    let proxy = Proxy::start(Manner::Well, false, Some(over_tls(false)));
+    let proxy = Proxy::start(Manner::Well, Http1, Some(over_tls(Http1)));
     let uri = format!("--tunnel-uri=https://{}", proxy.address());
     let report = load(&[&served.url, "-n4", "-c1", &uri]);
     assert_eq!(report.outcome("handshake_failed"), 4);
@@ -268,18 +385,8 @@ fn a_certificate_of_a_proxy_is_checked_unless_that_is_not_wanted() {
     assert_eq!(proxy.stop().len(), 1);
 
     let certificate = Certificate::new();
-    let read = |name: &str| PemSource::File(certificate.path(name));
-    let tls = ServerTls::new(&ServerTlsPlan {
-        identity: ServerIdentity::Given(TlsIdentity {
-            certificates: read("certificate.pem"),
-            key: read("key.pem"),
-        }),
-        alpn: vec![Alpn::Http1],
-        client_roots: Vec::new(),
-        resumption: true,
-        suites: TlsSuites::default(),
-    });
-    let proxy = Proxy::start(Manner::Well, false, Some(tls.unwrap()));
+    let tls = known_tls(&certificate, Http1);
+    let proxy = Proxy::start(Manner::Well, Http1, Some(tls));
     let uri = format!("--tunnel-uri=https://{}", proxy.address());
     let known = certificate.trusted().replace("--ca", "--tunnel-ca");
     load(&[&served.url, "-n4", "-c1", &uri, &known]).assert_all_well(4);
@@ -290,12 +397,12 @@ fn a_certificate_of_a_proxy_is_checked_unless_that_is_not_wanted() {
 #[test]
 fn proxies_lead_on_whom_they_know() {
     let served = Serving::start(&[]);
-    for is_http2 in BOTH {
-        let proxy = Proxy::start(Manner::Well, is_http2, None);
-        let uri = format!("--tunnel-uri=http://{}", proxy.address());
-        let outer = format!("--tunnel-protocol={}", protocol(is_http2));
+    for outer in ALL {
+        let (proxy, through) = start(Manner::Well, outer, false);
         let header = "--tunnel-header=Proxy-Authorization: Basic b25l";
-        load(&[&served.url, "-n4", "-c1", &uri, &outer, header]).assert_all_well(4);
+        let mut words = vec![&*served.url, "-n4", "-c1", header];
+        words.extend(through.iter().map(String::as_str));
+        load(&words).assert_all_well(4);
         let asked = proxy.stop().concat().to_lowercase();
         assert!(
             asked.contains("proxy-authorization") && asked.contains("basic b25l"),

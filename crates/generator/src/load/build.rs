@@ -157,7 +157,8 @@ pub(super) fn endpoints(plan: &LoadPlan) -> Result<Vec<Endpoint>, PrepareLoadErr
             add(&mut requests, plan, endpoint, request, index as u64)?;
         }
         let tunnel = plan.tunnel.as_ref();
-        let ask = tunnel.map(|tunnel| Ask::new(tunnel, &endpoint.address));
+        let is_quic = plan.connecting.protocol == LoadProtocol::Http3;
+        let ask = tunnel.map(|tunnel| Ask::new(tunnel, &endpoint.address, is_quic));
         let ask = ask.transpose().map_err(|source| PrepareLoadError::Ask {
             address: endpoint.address.clone(),
             source,

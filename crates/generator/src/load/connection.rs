@@ -9,7 +9,7 @@ use stillwell_scope::{clock, explain};
 use stillwell_units::Nanos;
 use stillwell_wire::quic::{QuicClient, QuicConnection, QuicRefused};
 use stillwell_wire::tls::{Handshake, HandshakeError, TlsStream};
-use stillwell_wire::{DialError, Stream, dial};
+use stillwell_wire::{DialError, dial};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
@@ -273,27 +273,25 @@ impl Lane {
         if worker.plan.connecting.protocol == LoadProtocol::Http3 {
             return self.open_quic().await;
         }
-        let proxy = worker.proxy.as_ref().zip(endpoint.ask.as_ref());
-        let address = proxy.map_or(&endpoint.address, |(proxy, _)| &proxy.address);
+        let source = worker.plan.connecting.source;
         let begun = clock::now();
-        let stream = match worker.plan.connecting.source {
-            None => dial::tcp(address).await,
-            Some(source) => dial::tcp_from(source, address).await,
-        };
-        let refused = |error: TunnelError| (error.outcome(), error.trouble());
-        let Some((proxy, ask)) = proxy else {
-            let failed = |error: DialError| (error.outcome(), Trouble::plain(explain(&error)));
-            let stream = stream.map_err(failed)?;
+        if let Some((proxy, ask)) = worker.proxy.as_ref().zip(endpoint.ask.as_ref()) {
+            let refused = |error: TunnelError| (error.outcome(), error.trouble());
+            let tunnel = proxy.lead(source, &worker.proxy_quic, ask, &endpoint.address);
+            let tunnel = tunnel.await.map_err(refused)?;
             let connect = clock::now().since(begun);
-            let (way, handshake) = self.secure(stream).await?;
-            return Ok((Dialled::Direct(way), Opened { connect, handshake }));
+            let (way, handshake) = self.secure(tunnel).await?;
+            return Ok((Dialled::Led(way), Opened { connect, handshake }));
+        }
+        let stream = match source {
+            None => dial::tcp(&endpoint.address).await,
+            Some(source) => dial::tcp_from(source, &endpoint.address).await,
         };
-        let stream = stream.map_err(|error| refused(error.into()))?;
-        let tunnel = proxy.lead(Stream::from(stream), ask, &endpoint.address);
-        let tunnel = tunnel.await.map_err(refused)?;
+        let failed = |error: DialError| (error.outcome(), Trouble::plain(explain(&error)));
+        let stream = stream.map_err(failed)?;
         let connect = clock::now().since(begun);
-        let (way, handshake) = self.secure(tunnel).await?;
-        Ok((Dialled::Led(way), Opened { connect, handshake }))
+        let (way, handshake) = self.secure(stream).await?;
+        Ok((Dialled::Direct(way), Opened { connect, handshake }))
     }
 
     /// A connection of QUIC. Connecting takes no round trip of its own there: all but
@@ -318,10 +316,22 @@ impl Lane {
         let begun = clock::now();
         let source = worker.plan.connecting.source;
         let failed = |error: QuicRefused| {
-            let (why, remedy) = (explain(&error), error.remedy());
+            let (why, remedy) = (explain(&error), error.remedy(false));
             (error.outcome(), Trouble { why, remedy })
         };
-        let opened = client.open(source, &endpoint.address, &name).await;
+        let opened = match worker.proxy.as_ref().zip(endpoint.ask.as_ref()) {
+            None => client.open(source, &endpoint.address, &name).await,
+            Some((proxy, ask)) => {
+                let tunnel = proxy.lead(source, &worker.proxy_quic, ask, &endpoint.address);
+                let tunnel = tunnel
+                    .await
+                    .map_err(|error| (error.outcome(), error.trouble()))?;
+                // It was asked for them.
+                let datagrams = tunnel.datagrams().map(Box::new);
+                let datagrams = datagrams.ok_or_else(|| refused("no datagrams".to_owned()))?;
+                client.open_over(datagrams, &endpoint.address, &name)
+            }
+        };
         let mut quic = opened.map_err(failed)?;
         let connect = clock::now().since(begun);
         let handshake = Some(quic.handshake().await.map_err(failed)?);

@@ -1,28 +1,39 @@
 //! A way to endpoints through a proxy, which is asked for it by `CONNECT`.
 //!
 //! Each connection of the load has one of its own with the proxy: the account of
-//! both is the same, and what becomes of one touches no other. Over HTTP/2 it has
-//! one stream.
+//! both is the same, and what becomes of one touches no other. Over HTTP/2 and
+//! HTTP/3 it has one stream. HTTP/3 itself is led through as datagrams, over HTTP/2.
 
+mod datagrams;
 mod http2;
+mod http3;
 
+use std::cell::OnceCell;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use stillwell_http::h2::{self, RequestBlock};
-use stillwell_http::{HeadError, ParseError, ResponseEvent, ResponseParser, connect_head};
+use stillwell_http::{
+    HeadError, ParseError, ResponseEvent, ResponseParser, Scheme, connect_head, h2, h3,
+};
 use stillwell_metric::{Outcome, Trouble};
 use stillwell_plan::{Alpn, ClientTlsPlan, TunnelPlan, TunnelProtocol};
 use stillwell_scope::explain;
+use stillwell_wire::quic::{QuicClient, QuicConnection, QuicRefused};
 use stillwell_wire::tls::{ClientTls, HandshakeError, TlsError};
-use stillwell_wire::{Connection, DialError, Stream};
+use stillwell_wire::{Connection, DialError, Stream, dial};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
+use datagrams::Datagrams;
 use http2::Framed;
+use http3::Streamed;
 
 /// What is read of an HTTP/1.1 proxy at once; its answer has less.
 const HEAD_BYTES: usize = 4 << 10;
+
+/// What may arrive while nobody reads, before we stop reading as well.
+const EARLY_BYTES_MAX: usize = 1 << 20;
 
 /// How a proxy is spoken with, ready for use.
 #[derive(Clone, Debug)]
@@ -37,21 +48,48 @@ pub(super) struct Proxy {
 #[derive(Clone, Debug)]
 pub(super) enum Ask {
     Http1(Vec<u8>),
-    Http2(RequestBlock),
+    Http2(h2::RequestBlock),
+    Http3(h3::RequestBlock),
+    /// For datagrams, over HTTP/2.
+    Datagrams(h2::RequestBlock),
 }
 
 impl Ask {
-    /// `address` is the endpoint's, with its port.
-    pub(super) fn new(plan: &TunnelPlan, address: &str) -> Result<Self, HeadError> {
+    /// `address` is the endpoint's, with its port; datagrams are for what is spoken
+    /// with it over QUIC.
+    pub(super) fn new(
+        plan: &TunnelPlan,
+        address: &str,
+        is_for_datagrams: bool,
+    ) -> Result<Self, HeadError> {
         let headers = plan.headers.iter();
         let headers: Vec<(&str, &str)> = headers
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
+        if is_for_datagrams {
+            let scheme = match plan.tls_host {
+                Some(_) => Scheme::Https,
+                None => Scheme::Http,
+            };
+            let (host, port) = host_and_port(address);
+            let endpoint = (host, port.parse().unwrap_or(0));
+            let block =
+                h2::RequestBlock::connect_udp(scheme, &plan.authority(), endpoint, &headers)?;
+            return Ok(Self::Datagrams(block));
+        }
         Ok(match plan.protocol {
             TunnelProtocol::Http1 => Self::Http1(connect_head(address, &headers)?),
-            TunnelProtocol::Http2 => Self::Http2(RequestBlock::connect(address, &headers)?),
+            TunnelProtocol::Http2 => Self::Http2(h2::RequestBlock::connect(address, &headers)?),
+            TunnelProtocol::Http3 => Self::Http3(h3::RequestBlock::connect(address, &headers)?),
         })
     }
+}
+
+/// The parts of `host:port`, without the brackets of an address of IPv6.
+fn host_and_port(address: &str) -> (&str, &str) {
+    let (host, port) = address.rsplit_once(':').unwrap_or((address, ""));
+    let bare = host.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    (bare.unwrap_or(host), port)
 }
 
 /// Why there is no way through a proxy.
@@ -60,6 +98,12 @@ pub(super) enum TunnelError {
     /// It is not there.
     #[error("reach the proxy")]
     Dial(#[from] DialError),
+    /// It is not there, or there is no QUIC with it.
+    #[error("reach the proxy")]
+    Quic(#[from] QuicRefused),
+    /// It is not to be spoken with.
+    #[error("speak HTTP/3 with the proxy at {proxy}")]
+    Tls { proxy: String, source: TlsError },
     /// There is no TLS with it.
     #[error("speak TLS with the proxy at {proxy}")]
     Handshake {
@@ -69,6 +113,11 @@ pub(super) enum TunnelError {
     /// It does not speak HTTP/2.
     #[error("the proxy at {proxy} does not speak HTTP/2 over TLS")]
     NoHttp2 { proxy: String },
+    /// It sends no datagrams on.
+    #[error(
+        "the proxy at {proxy} may not be asked for datagrams to {to}: it does not allow CONNECT with a protocol"
+    )]
+    NoDatagrams { proxy: String, to: String },
     /// It says no.
     #[error("the proxy at {proxy} answers CONNECT {to} with status {status}{}", advice(*.status))]
     Refused {
@@ -92,6 +141,13 @@ pub(super) enum TunnelError {
         proxy: String,
         to: String,
         source: h2::ConnectionError,
+    },
+    /// What it says is not HTTP/3.
+    #[error("the proxy at {proxy} answers CONNECT {to} with what is no HTTP/3")]
+    Unreadable {
+        proxy: String,
+        to: String,
+        source: h3::MessageError,
     },
     /// The kernel's answer, or what TLS says.
     #[error("ask the proxy at {proxy} for {to}")]
@@ -119,6 +175,7 @@ impl TunnelError {
             why: explain(self),
             remedy: match self {
                 Self::Handshake { source, .. } => source.remedy(true),
+                Self::Quic(error) => error.remedy(true),
                 _ => None,
             },
         }
@@ -128,13 +185,17 @@ impl TunnelError {
     pub(super) fn outcome(&self) -> Outcome {
         match self {
             Self::Dial(error) => error.outcome(),
-            Self::Refused { .. } | Self::Closed { .. } | Self::Broken { .. } => {
-                Outcome::ConnectFailed
-            }
+            Self::Quic(error) => error.outcome(),
+            Self::NoDatagrams { .. }
+            | Self::Refused { .. }
+            | Self::Closed { .. }
+            | Self::Broken { .. } => Outcome::ConnectFailed,
             Self::Handshake { .. }
+            | Self::Tls { .. }
             | Self::NoHttp2 { .. }
             | Self::Garbage { .. }
-            | Self::Garbled { .. } => Outcome::HandshakeFailed,
+            | Self::Garbled { .. }
+            | Self::Unreadable { .. } => Outcome::HandshakeFailed,
         }
     }
 }
@@ -144,6 +205,7 @@ impl Proxy {
         let alpn = match plan.protocol {
             TunnelProtocol::Http1 => Alpn::Http1,
             TunnelProtocol::Http2 => Alpn::Http2,
+            TunnelProtocol::Http3 => Alpn::Http3,
         };
         let tls = match &plan.tls_host {
             None => None,
@@ -153,6 +215,10 @@ impl Proxy {
                     ..plan.tls.clone()
                 })?;
                 tls.server_name(host)?;
+                if plan.protocol == TunnelProtocol::Http3 {
+                    // Each worker makes its own; whether it can is known now.
+                    QuicClient::new(&tls)?;
+                }
                 Some(tls)
             }
         };
@@ -172,59 +238,83 @@ impl Proxy {
         }
     }
 
-    /// Asks over `stream`, which leads to the proxy, for a way to the endpoint `to`.
+    /// Asks the proxy, from the local address `source` where there is one, for a way to
+    /// the endpoint `to`. `quic` is the worker's for the proxy, made when it is needed.
     pub(super) async fn lead(
         &self,
-        stream: Stream,
+        source: Option<SocketAddr>,
+        quic: &OnceCell<QuicClient>,
         ask: &Ask,
         to: &str,
     ) -> Result<Tunnel, TunnelError> {
-        let (proxy, to) = (|| self.address.clone(), || to.to_owned());
-        let mut connection = self.secure(stream).await?;
-        let broken = |source| TunnelError::Broken {
-            proxy: proxy(),
-            to: to(),
-            source,
-        };
         let answer = match ask {
             Ask::Http1(head) => {
-                connection.write_all(head).await.map_err(broken)?;
-                connection.flush().await.map_err(broken)?;
-                answer(&mut connection).await
+                let connection = self.secure(self.dial(source).await?).await?;
+                answer(connection, head).await
             }
-            Ask::Http2(block) => http2::answer(&mut connection, block).await,
+            Ask::Http2(block) | Ask::Datagrams(block) => {
+                let connection = self.secure(self.dial(source).await?).await?;
+                let is_for_datagrams = matches!(ask, Ask::Datagrams(_));
+                http2::answer(connection, block, is_for_datagrams).await
+            }
+            // What QUIC keeps is too large to be moved about.
+            Ask::Http3(block) => {
+                let connection = Box::pin(self.shake(source, quic)).await?;
+                http3::answer(connection, block).await
+            }
         };
-        let error = match answer {
-            Ok(Answer::Open { early, framed }) => {
+        let (proxy, to) = (self.address.clone(), to.to_owned());
+        Err(match answer {
+            Ok(Answer::Open { early, carrier }) => {
                 return Ok(Tunnel {
-                    connection,
-                    framed,
+                    carrier,
                     early,
                     told: 0,
                 });
             }
-            Ok(Answer::Refused(status)) => TunnelError::Refused {
-                proxy: proxy(),
-                to: to(),
-                status,
-            },
-            Ok(Answer::Closed) => TunnelError::Closed {
-                proxy: proxy(),
-                to: to(),
-            },
-            Err(NoAnswer::Parse(source)) => TunnelError::Garbage {
-                proxy: proxy(),
-                to: to(),
-                source,
-            },
-            Err(NoAnswer::Frames(source)) => TunnelError::Garbled {
-                proxy: proxy(),
-                to: to(),
-                source,
-            },
-            Err(NoAnswer::Io(source)) => broken(source),
+            Ok(Answer::NoDatagrams) => TunnelError::NoDatagrams { proxy, to },
+            Ok(Answer::Refused(status)) => TunnelError::Refused { proxy, to, status },
+            Ok(Answer::Closed) => TunnelError::Closed { proxy, to },
+            Err(NoAnswer::Parse(source)) => TunnelError::Garbage { proxy, to, source },
+            Err(NoAnswer::Frames(source)) => TunnelError::Garbled { proxy, to, source },
+            Err(NoAnswer::Streams(source)) => TunnelError::Unreadable { proxy, to, source },
+            Err(NoAnswer::Io(source)) => TunnelError::Broken { proxy, to, source },
+        })
+    }
+
+    async fn dial(&self, source: Option<SocketAddr>) -> Result<Stream, TunnelError> {
+        let stream = match source {
+            None => dial::tcp(&self.address).await,
+            Some(source) => dial::tcp_from(source, &self.address).await,
         };
-        Err(error)
+        Ok(Stream::from(stream?))
+    }
+
+    /// A connection of QUIC with the proxy.
+    async fn shake(
+        &self,
+        source: Option<SocketAddr>,
+        quic: &OnceCell<QuicClient>,
+    ) -> Result<Box<QuicConnection>, TunnelError> {
+        let failed = |source| TunnelError::Tls {
+            proxy: self.address.clone(),
+            source,
+        };
+        let (Some(host), Some(tls)) = (&self.tls_host, &self.tls) else {
+            // It was looked at before the load.
+            return Err(failed(TlsError::NoTls13));
+        };
+        let name = tls.server_name(host).map_err(failed)?;
+        let client = match quic.get() {
+            Some(client) => client,
+            None => {
+                let made = QuicClient::new(tls).map_err(failed)?;
+                quic.get_or_init(|| made)
+            }
+        };
+        let mut connection = Box::new(client.open(source, &self.address, &name).await?);
+        connection.handshake().await?;
+        Ok(connection)
     }
 
     async fn secure(&self, stream: Stream) -> Result<Connection, TunnelError> {
@@ -251,11 +341,13 @@ impl Proxy {
 
 /// What a proxy says.
 enum Answer {
-    /// The way is open; what came of it already, and over HTTP/2 its stream.
+    /// The way is open; what came of it already.
     Open {
         early: Vec<u8>,
-        framed: Option<Box<Framed>>,
+        carrier: Carrier,
     },
+    /// It may not be asked for datagrams.
+    NoDatagrams,
     Refused(u16),
     Closed,
 }
@@ -265,11 +357,21 @@ enum Answer {
 enum NoAnswer {
     Parse(ParseError),
     Frames(h2::ConnectionError),
+    Streams(h3::MessageError),
     Io(io::Error),
 }
 
-/// Reads the answer of a proxy over HTTP/1.1.
-async fn answer(connection: &mut Connection) -> Result<Answer, NoAnswer> {
+/// How what is led through a proxy has ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum End {
+    Whole,
+    Cut,
+}
+
+/// Asks a proxy over HTTP/1.1 and reads its answer.
+async fn answer(mut connection: Connection, head: &[u8]) -> Result<Answer, NoAnswer> {
+    connection.write_all(head).await.map_err(NoAnswer::Io)?;
+    connection.flush().await.map_err(NoAnswer::Io)?;
     let mut parser = ResponseParser::new();
     // Nothing behind its head is the proxy's.
     parser.answers_head();
@@ -285,7 +387,7 @@ async fn answer(connection: &mut Connection) -> Result<Answer, NoAnswer> {
             Some(ResponseEvent::Head(head)) if (200..300).contains(&head.status) => {
                 return Ok(Answer::Open {
                     early: buffer[taken..count].to_vec(),
-                    framed: None,
+                    carrier: Carrier::Plain(connection),
                 });
             }
             Some(ResponseEvent::Head(head)) => return Ok(Answer::Refused(head.status)),
@@ -297,16 +399,31 @@ async fn answer(connection: &mut Connection) -> Result<Answer, NoAnswer> {
 /// An open way to an endpoint.
 #[derive(Debug)]
 pub(super) struct Tunnel {
-    /// With the proxy.
-    connection: Connection,
-    /// Over HTTP/2 what frames the bytes.
-    framed: Option<Box<Framed>>,
+    carrier: Carrier,
     /// What has arrived and was not told yet, from `told` on.
     early: Vec<u8>,
     told: usize,
 }
 
+/// What leads through the proxy.
+#[derive(Debug)]
+enum Carrier {
+    Plain(Connection),
+    Framed(Connection, Box<Framed>),
+    Streamed(Box<Streamed>),
+}
+
 impl Tunnel {
+    /// The same for datagrams, for which it was asked; `None` where it was not.
+    pub(super) fn datagrams(self) -> Option<Datagrams> {
+        match self.carrier {
+            Carrier::Framed(connection, framed) => {
+                Some(Datagrams::new(connection, framed, self.early))
+            }
+            Carrier::Plain(_) | Carrier::Streamed(_) => None,
+        }
+    }
+
     /// Tells what has arrived before; `false` where that is nothing.
     fn tell(&mut self, buffer: &mut ReadBuf<'_>) -> bool {
         let rest = &self.early[self.told..];
@@ -331,10 +448,13 @@ impl AsyncRead for Tunnel {
         if own.tell(buffer) {
             return Poll::Ready(Ok(()));
         }
-        let Some(framed) = &mut own.framed else {
-            return Pin::new(&mut own.connection).poll_read(context, buffer);
+        let read = match &mut own.carrier {
+            Carrier::Plain(connection) => return Pin::new(connection).poll_read(context, buffer),
+            Carrier::Framed(connection, framed) => {
+                framed.poll_read(connection, &mut own.early, context)
+            }
+            Carrier::Streamed(streamed) => streamed.poll_read(&mut own.early, context),
         };
-        let read = framed.poll_read(&mut own.connection, &mut own.early, context);
         read.map_ok(|()| {
             own.tell(buffer);
         })
@@ -348,21 +468,39 @@ impl AsyncWrite for Tunnel {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let own = self.get_mut();
-        match &mut own.framed {
-            None => Pin::new(&mut own.connection).poll_write(context, bytes),
-            Some(framed) => framed.poll_write(&mut own.connection, &mut own.early, context, bytes),
+        match &mut own.carrier {
+            Carrier::Plain(connection) => Pin::new(connection).poll_write(context, bytes),
+            Carrier::Framed(connection, framed) => {
+                framed.poll_write(connection, &mut own.early, context, bytes)
+            }
+            Carrier::Streamed(streamed) => streamed.poll_write(&mut own.early, context, bytes),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let own = self.get_mut();
-        if let Some(framed) = &mut own.framed {
-            std::task::ready!(framed.poll_out(&mut own.connection, context)?);
-        }
-        Pin::new(&mut own.connection).poll_flush(context)
+        let connection = match &mut self.get_mut().carrier {
+            Carrier::Plain(connection) => connection,
+            Carrier::Framed(connection, framed) => {
+                std::task::ready!(framed.poll_out(connection, context)?);
+                connection
+            }
+            Carrier::Streamed(streamed) => {
+                streamed.flush(context);
+                return Poll::Ready(Ok(()));
+            }
+        };
+        Pin::new(connection).poll_flush(context)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().connection).poll_shutdown(context)
+        match &mut self.get_mut().carrier {
+            Carrier::Plain(connection) | Carrier::Framed(connection, _) => {
+                Pin::new(connection).poll_shutdown(context)
+            }
+            Carrier::Streamed(streamed) => {
+                streamed.finish(context);
+                Poll::Ready(Ok(()))
+            }
+        }
     }
 }

@@ -68,6 +68,8 @@ pub(super) struct Worker {
     pub(super) proxy: Option<Proxy>,
     /// Opens connections of QUIC, once one was.
     pub(super) quic: OnceCell<QuicClient>,
+    /// The same with the proxy.
+    pub(super) proxy_quic: OnceCell<QuicClient>,
     /// Which of how many it is.
     share: Share,
     pub(super) has_schedule: bool,
@@ -311,6 +313,7 @@ impl Worker {
             tls: setup.tls,
             proxy: setup.proxy,
             quic: OnceCell::new(),
+            proxy_quic: OnceCell::new(),
             share: setup.share,
             has_schedule: ledger.has_schedule,
             ledger: RefCell::new(ledger),
@@ -322,7 +325,11 @@ impl Worker {
             late: Cell::default(),
             spun: Spun::default(),
             warming: RefCell::default(),
-            rest: Rest::new(setup.plan.connecting.protocol == LoadProtocol::Http3),
+            // What a proxy leads here comes when it is read.
+            rest: Rest::new(
+                setup.plan.connecting.protocol == LoadProtocol::Http3
+                    && setup.plan.tunnel.is_none(),
+            ),
             stop: setup.stop,
             failure: Cell::default(),
             tracer: setup.tracer.map(RefCell::new),

@@ -1,10 +1,19 @@
 //! Header blocks, laid out once and sent often.
 
+use std::net::Ipv6Addr;
+
 use super::frame::{FRAME_HEAD_BYTES, flag, write_headers};
 use super::hpack::write_literal;
 use crate::decimal::write_decimal;
 use crate::h1::{check_authority, check_headers, check_request_line};
 use crate::{HeadError, Scheme};
+
+/// Where proxies are asked for endpoints of UDP, unless they say otherwise
+/// (RFC 9298, 2).
+const UDP_PATH: &str = "/.well-known/masque/udp";
+
+/// What says that capsules follow a head (RFC 9297, 3.4).
+const CAPSULE_PROTOCOL: (&str, &str) = ("capsule-protocol", "?1");
 
 /// The head of requests that differ in their bodies alone. It refers to nothing
 /// that was sent before, so that it means the same on every connection.
@@ -77,6 +86,59 @@ impl RequestBlock {
         let pseudo = [(":method", "CONNECT"), (":authority", authority)];
         Ok(Self {
             block: Block::new(&pseudo, headers)?,
+            is_head: false,
+        })
+    }
+
+    /// Asks a proxy, whose `scheme` and `authority` these are, to send datagrams to
+    /// the host and port of `endpoint` (RFC 9298): a name or an address, of IPv6
+    /// without its brackets. `headers` as with [`Self::new`], and without
+    /// `capsule-protocol`, which is said here.
+    ///
+    /// It is for servers of which [`Client::peer_connect_protocol`] is true: others
+    /// refuse it. It goes with [`BodyLength::Unknown`]: where the answer is from 200
+    /// to 299, the bodies of both are capsules ([`crate::capsule`]).
+    ///
+    /// ```
+    /// use stillwell_http::{Scheme, h2::RequestBlock};
+    ///
+    /// // `:path` is `/.well-known/masque/udp/2001%3Adb8%3A%3A42/53/`.
+    /// let proxy = "proxy.example:4433";
+    /// RequestBlock::connect_udp(Scheme::Https, proxy, ("2001:db8::42", 53), &[])?;
+    /// # Ok::<(), stillwell_http::HeadError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`HeadError`] where any part would not arrive as what it was given as, and for
+    /// port 0.
+    ///
+    /// [`Client::peer_connect_protocol`]: super::Client::peer_connect_protocol
+    pub fn connect_udp(
+        scheme: Scheme,
+        authority: &str,
+        endpoint: (&str, u16),
+        headers: &[(&str, &str)],
+    ) -> Result<Self, HeadError> {
+        check_authority(authority)?;
+        let (name, _) = CAPSULE_PROTOCOL;
+        if headers
+            .iter()
+            .any(|(other, _)| other.eq_ignore_ascii_case(name))
+        {
+            let name = name.to_owned();
+            return Err(HeadError::HeaderReserved { name });
+        }
+        let path = udp_path(endpoint)?;
+        let pseudo = [
+            (":method", "CONNECT"),
+            (":protocol", "connect-udp"),
+            (":scheme", scheme.as_str()),
+            (":authority", authority),
+            (":path", &path),
+        ];
+        let headers = [&[CAPSULE_PROTOCOL], headers].concat();
+        Ok(Self {
+            block: Block::new(&pseudo, &headers)?,
             is_head: false,
         })
     }
@@ -183,6 +245,20 @@ impl Block {
         }
         out[start + 5..start + FRAME_HEAD_BYTES].copy_from_slice(&stream.to_be_bytes());
     }
+}
+
+/// Where a proxy is asked for `endpoint`, in whose host nothing is to be encoded but
+/// the colons of IPv6 (RFC 9298, 3).
+fn udp_path((host, port): (&str, u16)) -> Result<String, HeadError> {
+    let is_host_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let is_name = !host.is_empty() && host.bytes().all(is_host_byte);
+    let is_host = is_name || host.parse::<Ipv6Addr>().is_ok();
+    if !is_host || port == 0 {
+        let authority = format!("{host}:{port}");
+        return Err(HeadError::Authority { authority });
+    }
+    let host = host.replace(':', "%3A");
+    Ok(format!("{UDP_PATH}/{host}/{port}/"))
 }
 
 pub(crate) fn is_of_connection(name: &str, value: &str) -> bool {

@@ -236,6 +236,15 @@ impl Client {
         self.side.connection.peer.has_settings
     }
 
+    /// Whether the server takes `CONNECT` with a `:protocol` (RFC 8441, 3), such as
+    /// [`RequestBlock::connect_udp`]; `None` before its first settings. Once it does,
+    /// it does until the end.
+    #[must_use]
+    pub fn peer_connect_protocol(&self) -> Option<bool> {
+        let peer = &self.side.connection.peer;
+        peer.has_settings.then_some(peer.connect_protocol)
+    }
+
     /// Why the server takes no more requests here, where it has said so: another
     /// connection is to be opened, and this one closed after its last answer.
     #[must_use]

@@ -47,6 +47,8 @@ pub(super) struct Peer {
     pub(super) has_settings: bool,
     pub(super) has_acknowledged: bool,
     pub(super) concurrent_streams_max: u32,
+    /// Whether it takes `CONNECT` with a `:protocol`.
+    pub(super) connect_protocol: bool,
     initial_window_bytes: u32,
     frame_bytes_max: u32,
     /// Whether the next header block must say that it uses no table.
@@ -75,6 +77,7 @@ impl Connection {
                 has_settings: false,
                 has_acknowledged: false,
                 concurrent_streams_max: u32::MAX,
+                connect_protocol: false,
                 initial_window_bytes: WINDOW_BYTES_DEFAULT,
                 frame_bytes_max: super::frame::FRAME_BYTES_DEFAULT,
                 wants_empty_table: false,

@@ -1,4 +1,4 @@
-//! What fields mean, and which are no message (RFC 9113, 8).
+//! What fields mean, and which are no message (RFC 9113, 8; RFC 8441, 4).
 
 use super::fields::Fields;
 use crate::decimal::parse_decimal;
@@ -14,6 +14,7 @@ pub(crate) struct ResponseParts {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RequestParts {
     method: usize,
+    protocol: Option<usize>,
     scheme: Option<usize>,
     authority: Option<usize>,
     path: Option<usize>,
@@ -36,11 +37,14 @@ pub struct ResponseHead<'a> {
 pub struct RequestHead<'a> {
     /// The method, such as `POST`; case matters.
     pub method: &'a str,
-    /// `http` or `https`; empty for `CONNECT`.
+    /// What `CONNECT` is to carry, such as `connect-udp`; only where a server has
+    /// said that it takes it (RFC 8441).
+    pub protocol: Option<&'a str>,
+    /// `http` or `https`; empty for `CONNECT` without a protocol.
     pub scheme: &'a str,
     /// Host with or without port, from `:authority` or else `host`; may be empty.
     pub authority: &'a str,
-    /// Path and query; empty for `CONNECT`.
+    /// Path and query; empty for `CONNECT` without a protocol.
     pub path: &'a str,
     /// The body's length in bytes, where the head says it.
     pub content_length: Option<u64>,
@@ -72,14 +76,18 @@ impl ResponseParts {
 }
 
 impl RequestParts {
-    pub(crate) fn parse(fields: Fields<'_>) -> Result<Self, &'static str> {
+    /// `:protocol` is a pseudo-field like others where `connect_protocol`, and one that
+    /// is not known elsewhere.
+    pub(crate) fn parse(fields: Fields<'_>, connect_protocol: bool) -> Result<Self, &'static str> {
         let (mut method, mut scheme, mut authority, mut path) = (None, None, None, None);
+        let mut protocol = None;
         let content_length = parse(fields, |place, name, value| {
             let slot = match name {
                 b":method" => &mut method,
                 b":scheme" => &mut scheme,
                 b":authority" => &mut authority,
                 b":path" => &mut path,
+                b":protocol" if connect_protocol => &mut protocol,
                 _ => return false,
             };
             let is_text = value.iter().all(u8::is_ascii_graphic);
@@ -92,7 +100,10 @@ impl RequestParts {
             let value = fields.iter().nth(place);
             value.is_some_and(|(_, value)| value.starts_with(b"/") || value == b"*")
         });
-        let fits = if is_connect {
+        if protocol.is_some() && !is_connect {
+            return Err("a `:protocol` with a method other than `CONNECT`");
+        }
+        let fits = if is_connect && protocol.is_none() {
             scheme.is_none() && path.is_none()
         } else {
             scheme.is_some() && has_path
@@ -102,6 +113,7 @@ impl RequestParts {
         }
         Ok(Self {
             method,
+            protocol,
             scheme,
             authority: authority.or_else(|| place_of_host(fields)),
             path,
@@ -117,6 +129,7 @@ impl RequestParts {
         };
         RequestHead {
             method: text(Some(self.method)),
+            protocol: self.protocol.map(|place| text(Some(place))),
             scheme: text(self.scheme),
             authority: text(self.authority),
             path: text(self.path),

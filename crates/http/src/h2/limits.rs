@@ -24,6 +24,9 @@ pub struct Limits {
     pub header_list_bytes_max: u32,
     /// What is kept for decoding the peer's headers, in bytes.
     pub header_table_bytes: u32,
+    /// Whether a server takes `CONNECT` with a `:protocol`, and says so (RFC 8441).
+    /// Without meaning for clients.
+    pub connect_protocol: bool,
     /// What is laid out ahead of the socket before bodies have to wait, in bytes.
     pub output_bytes_max: usize,
     /// Frames without use (pings, settings, empty data, unknown ones) beyond
@@ -43,6 +46,7 @@ impl Default for Limits {
             frame_bytes_max: FRAME_BYTES_DEFAULT,
             header_list_bytes_max: 64 << 10,
             header_table_bytes: 4096,
+            connect_protocol: false,
             output_bytes_max: 256 << 10,
             nuisances_max: 10_000,
             resets_max: 1_000,
@@ -75,6 +79,7 @@ impl Limits {
             initial_window_bytes: Some(self.stream_window_bytes),
             frame_bytes_max: Some(self.frame_bytes_max),
             header_list_bytes_max: Some(self.header_list_bytes_max),
+            connect_protocol: None,
         }
     }
 

@@ -8,15 +8,18 @@ use super::head::{RequestHead, RequestParts, ResponseHead, ResponseParts};
 #[derive(Debug)]
 pub(crate) struct Section {
     list: FieldList,
+    /// Whether a request may say a `:protocol`.
+    connect_protocol: bool,
     response: Option<Result<ResponseParts, &'static str>>,
     request: Option<Result<RequestParts, &'static str>>,
 }
 
 impl Section {
-    /// Without a field.
-    pub(crate) fn new() -> Self {
+    /// Without a field. Requests may say a `:protocol` where `connect_protocol`.
+    pub(crate) fn new(connect_protocol: bool) -> Self {
         Self {
             list: FieldList::new(),
+            connect_protocol,
             response: None,
             request: None,
         }
@@ -47,10 +50,10 @@ impl Section {
 
     /// As the head of a request.
     pub(crate) fn request(&mut self) -> Result<RequestParts, &'static str> {
-        let fields = self.list.fields();
+        let (fields, connect_protocol) = (self.list.fields(), self.connect_protocol);
         *self
             .request
-            .get_or_insert_with(|| RequestParts::parse(fields))
+            .get_or_insert_with(|| RequestParts::parse(fields, connect_protocol))
     }
 
     /// That of a response, which it was found to be.

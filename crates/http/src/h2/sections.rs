@@ -35,7 +35,7 @@ impl Sections {
         }
         Self {
             decoder,
-            last: Section::new(),
+            last: Section::new(limits.connect_protocol),
             last_block: Vec::new(),
             is_remembered: false,
             added_bytes: 0,

@@ -78,6 +78,7 @@ impl Server {
         let mut side = Side::new(&limits, true);
         let mut settings = limits.settings();
         settings.concurrent_streams_max = Some(limits.concurrent_streams_max);
+        settings.connect_protocol = limits.connect_protocol.then_some(true);
         side.connection.write_settings(&settings);
         Self {
             preface_bytes: 0,

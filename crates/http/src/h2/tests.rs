@@ -2,6 +2,7 @@
 //! hand.
 
 mod clients;
+mod connect;
 mod held;
 mod hostile;
 mod pair;

@@ -5,7 +5,7 @@ use super::frame::{kind, write_head};
 use super::qpack::{self, encode_field};
 use crate::HeadError;
 use crate::decimal::write_decimal;
-use crate::h1::{check_headers, check_request_line};
+use crate::h1::{check_authority, check_headers, check_request_line};
 use crate::h2::block::is_of_connection;
 
 /// The head of requests that differ in their bodies alone. It means the same on
@@ -45,6 +45,22 @@ impl RequestBlock {
         Ok(Self {
             section: section(&pseudo, headers)?,
             is_head: method == "HEAD",
+        })
+    }
+
+    /// Asks a proxy to connect with `authority`, which is a host with its port
+    /// (RFC 9114, 4.4); `headers` as with [`Self::new`]. It goes with
+    /// [`BodyLength::Unknown`]: where the answer is from 200 to 299, the bodies of both
+    /// are what the two ends say.
+    ///
+    /// # Errors
+    /// [`HeadError`] where any part would not arrive as what it was given as.
+    pub fn connect(authority: &str, headers: &[(&str, &str)]) -> Result<Self, HeadError> {
+        check_authority(authority)?;
+        let pseudo = [(":method", "CONNECT"), (":authority", authority)];
+        Ok(Self {
+            section: section(&pseudo, headers)?,
+            is_head: false,
         })
     }
 

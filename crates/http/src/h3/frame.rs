@@ -18,33 +18,33 @@ pub(super) mod kind {
 /// The longest head of a frame: two integers.
 pub(super) const HEAD_BYTES_MAX: usize = 16;
 
-/// What a frame begins with.
+/// What a frame begins with; and a capsule.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct FrameHead {
-    pub(super) kind: u64,
-    pub(super) length: u64,
+pub(crate) struct FrameHead {
+    pub(crate) kind: u64,
+    pub(crate) length: u64,
 }
 
 /// Integers that arrive in parts.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Partial {
+pub(crate) struct Partial {
     bytes: [u8; HEAD_BYTES_MAX],
     length: u8,
 }
 
 impl Partial {
-    pub(super) const EMPTY: Self = Self {
+    pub(crate) const EMPTY: Self = Self {
         bytes: [0; HEAD_BYTES_MAX],
         length: 0,
     };
 
     /// Whether nothing has arrived.
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.length == 0
     }
 
     /// The head of a frame, and how much of `input` was taken for it.
-    pub(super) fn head(&mut self, input: &[u8]) -> (usize, Option<FrameHead>) {
+    pub(crate) fn head(&mut self, input: &[u8]) -> (usize, Option<FrameHead>) {
         self.read(input, |bytes| {
             let (kind, first) = varint::read(bytes)?;
             let (length, second) = varint::read(&bytes[first..])?;
@@ -53,7 +53,7 @@ impl Partial {
     }
 
     /// One integer, and how much of `input` was taken for it.
-    pub(super) fn integer(&mut self, input: &[u8]) -> (usize, Option<u64>) {
+    pub(crate) fn integer(&mut self, input: &[u8]) -> (usize, Option<u64>) {
         self.read(input, varint::read)
     }
 
@@ -82,7 +82,7 @@ impl Partial {
 }
 
 /// Appends the head of a frame.
-pub(super) fn write_head(kind: u64, length: usize, out: &mut Vec<u8>) {
+pub(crate) fn write_head(kind: u64, length: usize, out: &mut Vec<u8>) {
     varint::write(kind, out);
     varint::write(length as u64, out);
 }

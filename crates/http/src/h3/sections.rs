@@ -19,7 +19,8 @@ impl Sections {
     pub(super) fn new(list_bytes_max: usize) -> Self {
         Self {
             list_bytes_max,
-            last: Section::new(),
+            // We never say that we take `:protocol`.
+            last: Section::new(false),
             last_bytes: Vec::new(),
             is_remembered: false,
         }

@@ -86,6 +86,84 @@ fn a_request_and_its_answer_arrive_as_they_were_laid_out() {
     assert_eq!(reader.finish(), Ok(()));
 }
 
+/// The head of a request that asks a proxy to connect, and what comes of it.
+fn asked_to_connect(fields: &[(&str, &str)]) -> Result<String, MessageError> {
+    let (mut server, bytes) = (Connection::server(SECTION_BYTES_MAX), head(fields));
+    let mut reader = MessageReader::request();
+    let (_, event) = server.read_request(&mut reader, &bytes)?;
+    let Some(RequestEvent::Head(head)) = event else {
+        panic!("no head");
+    };
+    let (scheme, path) = (head.scheme, head.path);
+    Ok(format!(
+        "{} {:?} {scheme}{}{path}",
+        head.method, head.protocol, head.authority
+    ))
+}
+
+#[test]
+fn a_proxy_is_asked_to_connect_and_both_say_what_they_like() {
+    let request = RequestBlock::connect("host:1", &[("X-One", "a")]).unwrap();
+    let mut bytes = Vec::new();
+    request.write(&[], BodyLength::Unknown, &mut bytes);
+    let fields = [(":method", "CONNECT"), (":authority", "host:1")];
+    assert_eq!(bytes, head(&[&fields[..], &[("x-one", "a")]].concat()));
+    assert_eq!(asked_to_connect(&fields).unwrap(), "CONNECT None host:1");
+    assert!(!request.is_head());
+    bytes.extend([data(b"ab"), data(b"c")].concat());
+    let mut server = Connection::server(SECTION_BYTES_MAX);
+    let (mut reader, mut read, mut body) = (MessageReader::request(), 0, Vec::new());
+    while let (taken, Some(event)) = server.read_request(&mut reader, &bytes[read..]).unwrap() {
+        read += taken;
+        match event {
+            RequestEvent::Head(head) => assert_eq!(head.content_length, None),
+            RequestEvent::Body(part) => body.extend_from_slice(part),
+            RequestEvent::Trailers(_) => panic!("trailers"),
+        }
+    }
+    assert_eq!((body, reader.finish()), (b"abc".to_vec(), Ok(())));
+    let mut bytes = Vec::new();
+    let response = ResponseBlock::new(200, &[]).unwrap();
+    response.write(&[], BodyLength::Unknown, &mut bytes);
+    bytes.extend([data(b"abcd"), data(b""), data(b"e")].concat());
+    let (said, ended) = answer(&bytes, request.is_head(), 2);
+    assert_eq!((said.len(), ended), (2, Ok(())));
+    assert_eq!(said[1], "5 bytes");
+}
+
+#[test]
+fn proxies_are_not_asked_for_less_or_more_than_an_authority() {
+    for authority in ["", "h:1\r\na: b", "user@h:1", "h:1/x"] {
+        assert!(
+            RequestBlock::connect(authority, &[]).is_err(),
+            "{authority}"
+        );
+    }
+    assert!(RequestBlock::connect("h:1", &[("content-length", "1")]).is_err());
+    let fields = |more: &[(&'static str, &'static str)]| {
+        [&[(":method", "CONNECT"), (":authority", "h:1")], more].concat()
+    };
+    for more in [
+        &[(":path", "/")][..],
+        &[(":scheme", "https")],
+        &[(":scheme", "https"), (":path", "/")],
+        // Nobody was told that it is taken.
+        &[(":protocol", "connect-udp")],
+        &[
+            (":protocol", "connect-udp"),
+            (":scheme", "https"),
+            (":path", "/"),
+        ],
+    ] {
+        let asked = asked_to_connect(&fields(more));
+        let malformed = matches!(
+            asked,
+            Err(MessageError::Stream(StreamFailure::Malformed { .. }))
+        );
+        assert!(malformed, "{more:?}: {asked:?}");
+    }
+}
+
 #[test]
 fn heads_that_would_not_arrive_as_given_are_refused() {
     for (method, path, headers) in [

@@ -4,6 +4,7 @@ use stillwell_units::Nanos;
 
 use super::{
     BodyPlan, GrpcMessages, GrpcPlan, LoadCurve, LoadPace, LoadPlan, LoadProtocol, Spacing,
+    TunnelProtocol,
 };
 
 /// Why a load makes no sense.
@@ -70,8 +71,14 @@ pub enum LoadPlanError {
         /// The endpoint.
         address: String,
     },
+    /// HTTP/3 with a proxy that is not asked over TLS.
+    #[error("HTTP/3 goes over TLS alone: the proxy {address} is to be named by https://")]
+    TunnelPlain {
+        /// The proxy.
+        address: String,
+    },
     /// HTTP/3 through a proxy.
-    #[error("HTTP/3 goes through no tunnel here: leave the proxy out, or speak HTTP/1.1 or HTTP/2")]
+    #[error("HTTP/3 goes through a proxy that is asked over HTTP/2 alone")]
     Http3Tunnel,
     /// A call that makes no sense.
     #[error("{what}")]
@@ -179,7 +186,8 @@ impl LoadPlan {
     }
 
     fn check_http3(&self) -> Result<(), LoadPlanError> {
-        if self.tunnel.is_some() {
+        let tunnel = self.tunnel.as_ref();
+        if tunnel.is_some_and(|it| it.protocol != TunnelProtocol::Http2) {
             return Err(LoadPlanError::Http3Tunnel);
         }
         let plain = self.endpoints.iter().find(|it| it.tls_host.is_none());
@@ -212,6 +220,13 @@ impl LoadPlan {
         }
         if connecting.protocol == LoadProtocol::Http3 {
             self.check_http3()?;
+        }
+        let tunnel = self.tunnel.as_ref();
+        if let Some(tunnel) = tunnel.filter(|it| it.protocol == TunnelProtocol::Http3)
+            && tunnel.tls_host.is_none()
+        {
+            let address = tunnel.address.clone();
+            return Err(LoadPlanError::TunnelPlain { address });
         }
         let parts = self.endpoints.len() as u64 * u64::from(self.workers);
         if u64::from(connecting.connections) < parts {

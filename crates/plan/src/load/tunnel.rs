@@ -22,6 +22,20 @@ pub struct TunnelPlan {
     pub headers: Vec<(String, String)>,
 }
 
+impl TunnelPlan {
+    /// The proxy in its own words: by its name, where that is known, with the port.
+    #[must_use]
+    pub fn authority(&self) -> String {
+        match (&self.tls_host, self.address.rsplit_once(':')) {
+            (Some(host), Some((_, port))) if host.contains(':') && !host.starts_with('[') => {
+                format!("[{host}]:{port}")
+            }
+            (Some(host), Some((_, port))) => format!("{host}:{port}"),
+            _ => self.address.clone(),
+        }
+    }
+}
+
 /// What is spoken with a proxy.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -30,4 +44,6 @@ pub enum TunnelProtocol {
     Http1,
     /// HTTP/2: the bodies of one stream.
     Http2,
+    /// HTTP/3: the same, over TLS alone.
+    Http3,
 }

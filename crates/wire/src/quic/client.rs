@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::{Future as _, poll_fn};
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -28,6 +28,7 @@ use super::arrival::Look;
 use super::buffers::{Buffers, Received};
 use super::line::{Line, QuicEvent};
 use super::noted::{Noted, initial_suite};
+use super::path::{Datagrams, Path};
 use super::refused::{QuicEnd, QuicRefused};
 use super::socket::Socket;
 use super::times::Times;
@@ -43,12 +44,16 @@ pub struct QuicClient {
     times: Times,
 }
 
-/// One connection and its socket.
+/// Who is spoken with where something else than a socket leads there: addresses are of
+/// the library's own account then.
+const LED_TO: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 443);
+
+/// One connection and what carries it.
 #[derive(Debug)]
 pub struct QuicConnection {
     line: Line,
     endpoint: Endpoint,
-    socket: Socket,
+    path: Path,
     buffers: Rc<RefCell<Buffers>>,
     /// What was received and not looked at yet, each with when it came.
     arrived: VecDeque<(Moment, ConnectionEvent)>,
@@ -63,6 +68,8 @@ pub struct QuicConnection {
     sleep: Pin<Box<Sleep>>,
     armed: Option<Instant>,
     begun: Moment,
+    /// What led there does so no more.
+    is_cut: bool,
     /// What was noted of its handshake, until it has ended.
     noted: Option<Box<Noted>>,
     address: String,
@@ -108,14 +115,40 @@ impl QuicClient {
         let (socket, peer) = connect(source, address).await.map_err(failed)?;
         let socket = Socket::new(socket).map_err(failed)?;
         let allows_large = !socket.may_fragment();
+        self.begin(Path::Socket(socket), allows_large, peer, address, name)
+    }
+
+    /// The same over `datagrams`, which lead to `address`.
+    ///
+    /// # Errors
+    /// [`QuicRefused`] where the name is none.
+    pub fn open_over(
+        &self,
+        datagrams: Box<dyn Datagrams>,
+        address: &str,
+        name: &ServerName<'static>,
+    ) -> Result<QuicConnection, QuicRefused> {
+        // Nobody knows what the way there carries: none is longer than any way takes.
+        self.begin(Path::Led(datagrams), false, LED_TO, address, name)
+    }
+
+    fn begin(
+        &self,
+        path: Path,
+        allows_large: bool,
+        peer: SocketAddr,
+        address: &str,
+        name: &ServerName<'static>,
+    ) -> Result<QuicConnection, QuicRefused> {
         let mut endpoint = Endpoint::new(Arc::clone(&self.endpoint), None, allows_large, None);
         let begun = clock::now();
         let now = self.times.instant(begun);
         let server_name = name.to_str();
         drop(Noted::take());
         let connected = endpoint.connect(now, self.config.clone(), peer, &server_name);
-        let (handle, connection) = connected
-            .map_err(|error| failed(io::Error::new(io::ErrorKind::InvalidInput, error)))?;
+        let (handle, connection) = connected.map_err(|error| {
+            QuicRefused::connect(address, io::Error::new(io::ErrorKind::InvalidInput, error))
+        })?;
         Ok(QuicConnection {
             line: Line {
                 connection,
@@ -124,7 +157,7 @@ impl QuicClient {
                 cut: None,
             },
             endpoint,
-            socket,
+            path,
             buffers: Rc::clone(&self.buffers),
             arrived: VecDeque::new(),
             came: begun,
@@ -134,6 +167,7 @@ impl QuicClient {
             sleep: Box::pin(sleep_until(now.into())),
             armed: None,
             begun,
+            is_cut: false,
             noted: Some(Box::new(Noted::take())),
             address: address.to_owned(),
             peer: server_name.into_owned(),
@@ -254,7 +288,7 @@ impl QuicConnection {
         let now = self.line.times.now();
         loop {
             if let Some(transmit) = &self.unsent {
-                match self.socket.poll_send(context, transmit, &self.bytes) {
+                match self.path.poll_send(context, transmit, &self.bytes) {
                     Poll::Pending => break,
                     Poll::Ready(sent) => {
                         self.unsent = None;
@@ -263,7 +297,7 @@ impl QuicConnection {
                 }
             }
             self.bytes.clear();
-            let segments = self.socket.segments_max();
+            let segments = self.path.segments_max();
             let connection = &mut self.line.connection;
             self.unsent = connection.poll_transmit(now, segments, &mut self.bytes);
             if self.unsent.is_none() {
@@ -279,7 +313,11 @@ impl QuicConnection {
 
     /// Receives once; whether anything came.
     fn receive(&mut self, context: &mut Context<'_>) -> bool {
-        match self.socket.poll_readable(context) {
+        let socket = match &mut self.path {
+            Path::Socket(socket) => socket,
+            Path::Led(_) => return self.receive_led(context),
+        };
+        match socket.poll_readable(context) {
             Poll::Pending => return false,
             Poll::Ready(Err(error)) => {
                 self.look_at(Some(&error));
@@ -296,19 +334,16 @@ impl QuicConnection {
         let now = self.line.times.instant(look.now);
         let (endpoint, arrived) = (&mut self.endpoint, &mut self.arrived);
         let mut answer = Vec::new();
-        let received = self
-            .buffers
-            .borrow_mut()
-            .receive(&self.socket, |meta, bytes| {
-                let ecn = meta.ecn.map(|ecn| ecn as u8);
-                let ecn = ecn.and_then(quinn_proto::EcnCodepoint::from_bits);
-                let event = endpoint.handle(now, meta.addr, meta.dst_ip, ecn, bytes, &mut answer);
-                if let Some(DatagramEvent::ConnectionEvent(_, event)) = event {
-                    let seen = meta.timestamp.map(Nanos::from);
-                    arrived.push_back((look.arrival(seen), event));
-                }
-                answer.clear();
-            });
+        let received = self.buffers.borrow_mut().receive(socket, |meta, bytes| {
+            let ecn = meta.ecn.map(|ecn| ecn as u8);
+            let ecn = ecn.and_then(quinn_proto::EcnCodepoint::from_bits);
+            let event = endpoint.handle(now, meta.addr, meta.dst_ip, ecn, bytes, &mut answer);
+            if let Some(DatagramEvent::ConnectionEvent(_, event)) = event {
+                let seen = meta.timestamp.map(Nanos::from);
+                arrived.push_back((look.arrival(seen), event));
+            }
+            answer.clear();
+        });
         if matches!(received, Ok(Received::All)) {
             self.empty = look.now;
         }
@@ -319,6 +354,32 @@ impl QuicConnection {
             Err(error) => {
                 self.look_at(Some(&error));
                 true
+            }
+        }
+    }
+
+    /// The same from what leads there: nobody says when it came.
+    fn receive_led(&mut self, context: &mut Context<'_>) -> bool {
+        let Path::Led(datagrams) = &mut self.path else {
+            return false;
+        };
+        let came = clock::now();
+        let now = self.line.times.instant(came);
+        let (endpoint, arrived) = (&mut self.endpoint, &mut self.arrived);
+        let mut answer = Vec::new();
+        let received = datagrams.poll_receive(context, &mut |datagram| {
+            let event = endpoint.handle(now, LED_TO, None, None, datagram.into(), &mut answer);
+            if let Some(DatagramEvent::ConnectionEvent(_, event)) = event {
+                arrived.push_back((came, event));
+            }
+            answer.clear();
+        });
+        match received {
+            Poll::Pending => false,
+            Poll::Ready(Ok(())) => true,
+            Poll::Ready(Err(error)) => {
+                self.look_at(Some(&error));
+                false
             }
         }
     }
@@ -352,11 +413,21 @@ impl QuicConnection {
         }
     }
 
-    /// What the kernel says of the path: that nobody listens there is the end.
+    /// What is said of the path: the kernel, that nobody listens there, which is the
+    /// end; what leads there, that it does so no more.
     fn look_at(&mut self, error: Option<&io::Error>) {
-        let is_refused = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
-        if error.is_some_and(is_refused) && !self.line.connection.is_closed() {
-            self.line.cut = Some(QuicEnd::Unreachable);
+        let Some(error) = error.filter(|_| !self.line.connection.is_closed()) else {
+            return;
+        };
+        let is_refused = error.kind() == io::ErrorKind::ConnectionRefused;
+        match self.path {
+            Path::Socket(_) if !is_refused => {}
+            Path::Socket(_) => self.line.cut = Some(QuicEnd::Unreachable),
+            Path::Led(_) if self.is_cut => {}
+            Path::Led(_) => {
+                self.is_cut = true;
+                self.line.cut = Some(QuicEnd::Cut(error.to_string()));
+            }
         }
     }
 }

@@ -42,12 +42,12 @@ impl QuicRefused {
         }
     }
 
-    /// What can be asked for that may help.
+    /// What can be asked for that may help, of a proxy where it is one.
     #[must_use]
-    pub fn remedy(&self) -> Option<Remedy> {
+    pub fn remedy(&self, of_proxy: bool) -> Option<Remedy> {
         match self {
             Self::Connect { .. } => None,
-            Self::Handshake(error) => error.remedy(false),
+            Self::Handshake(error) => error.remedy(of_proxy),
         }
     }
 
@@ -88,7 +88,7 @@ impl QuicRefused {
                     (None, None) => refused(io::ErrorKind::InvalidData),
                 }
             }
-            QuicEnd::Ended(_) => refused(io::ErrorKind::ConnectionAborted),
+            QuicEnd::Ended(_) | QuicEnd::Cut(_) => refused(io::ErrorKind::ConnectionAborted),
         }
     }
 }
@@ -104,6 +104,9 @@ pub enum QuicEnd {
     /// Nobody listens there any more, says the peer's host.
     #[error("nobody listens at the other end")]
     Unreachable,
+    /// What led to the other end does so no more, for this reason.
+    #[error("there is no way to the other end any more: {0}")]
+    Cut(String),
     /// The library says how.
     #[error("the connection ended")]
     Ended(#[source] ConnectionError),
@@ -118,7 +121,7 @@ impl QuicEnd {
             Self::Ended(ConnectionError::TransportError(_) | ConnectionError::VersionMismatch) => {
                 Outcome::Malformed
             }
-            Self::Unreachable | Self::Ended(_) => Outcome::PeerClosed,
+            Self::Unreachable | Self::Cut(_) | Self::Ended(_) => Outcome::PeerClosed,
         }
     }
 }

@@ -71,7 +71,7 @@ pub(crate) struct NighthawkTarget {
     /// How TLS is spoken: Envoy's TransportSocket as JSON or YAML in one line
     #[arg(long, value_name = "JSON")]
     pub(crate) transport_socket: Option<String>,
-    /// What is spoken with the proxy of --tunnel-uri: http1 or http2
+    /// What is spoken with the proxy of --tunnel-uri: http1, http2 or http3
     #[arg(long, value_enum)]
     pub(crate) tunnel_protocol: Option<NighthawkProtocol>,
     /// A proxy through which targets are reached: it is asked by CONNECT

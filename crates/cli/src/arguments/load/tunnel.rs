@@ -39,6 +39,9 @@ pub(crate) enum TunnelProtocolName {
     /// HTTP/2.
     #[value(alias = "h2")]
     Http2,
+    /// HTTP/3, with a proxy at https://.
+    #[value(alias = "h3")]
+    Http3,
 }
 
 impl From<TunnelProtocolName> for TunnelProtocol {
@@ -46,6 +49,7 @@ impl From<TunnelProtocolName> for TunnelProtocol {
         match name {
             TunnelProtocolName::Http1 => Self::Http1,
             TunnelProtocolName::Http2 => Self::Http2,
+            TunnelProtocolName::Http3 => Self::Http3,
         }
     }
 }

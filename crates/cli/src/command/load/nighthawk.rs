@@ -28,6 +28,7 @@ use crate::arguments::{Concurrency, NighthawkClientArguments, NighthawkVerbosity
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use log::Log;
+pub(super) use plan::for_quic;
 pub(super) use source::{Source, conduct};
 
 /// The exit is Nighthawk's: 0, or 1 for whatever went wrong.

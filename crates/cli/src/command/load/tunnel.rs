@@ -6,6 +6,7 @@ use stillwell_http::Scheme;
 use stillwell_plan::{ClientTlsPlan, TunnelPlan, TunnelProtocol, Verification};
 
 use super::endpoint::{target, tls_host};
+use super::nighthawk::for_quic;
 use crate::arguments::{Header, LoadTunnelArguments, NighthawkProtocol, NighthawkTarget};
 
 /// The proxy that was typed, if any.
@@ -62,18 +63,19 @@ pub(super) fn of_nighthawk(own: &NighthawkTarget) -> anyhow::Result<Option<Tunne
     let protocol = match protocol {
         NighthawkProtocol::Http1 => TunnelProtocol::Http1,
         NighthawkProtocol::Http2 => TunnelProtocol::Http2,
-        NighthawkProtocol::Http3 => {
-            bail!("--tunnel-protocol http3 is not built: http1 and http2 are")
-        }
+        NighthawkProtocol::Http3 => TunnelProtocol::Http3,
     };
     let proxy = target(uri).with_context(|| format!("Invalid tunnel URI: '{uri}'"))?;
-    let (tls, is_secure) = match &own.tunnel_tls_context {
+    let (mut tls, is_secure) = match &own.tunnel_tls_context {
         Some(text) => {
             let message = EnvoyMessage::parse("--tunnel-tls-context", text)?;
             (message.tls_context()?, true)
         }
         None => (upstream_tls(), proxy.scheme() == Scheme::Https),
     };
+    if protocol == TunnelProtocol::Http3 {
+        for_quic(&mut tls);
+    }
     Ok(Some(TunnelPlan {
         address: proxy.dial_address(),
         protocol,

@@ -492,6 +492,10 @@ const REFUSED: &[(&str, &str)] = &[
         "http://a/ --tunnel-uri=http://b --tunnel-ca=x",
         "--tunnel-ca has no effect",
     ),
+    (
+        "http://a/ --tunnel-uri=http://b --tunnel-protocol=http3",
+        "the proxy b:80 is to be named by https://",
+    ),
     ("http://a/ --tunnel-uri=http://b/c", "a host and a port"),
     ("http://a/ --tunnel-uri=socks5://b", "read --tunnel-uri"),
     (

@@ -303,32 +303,51 @@ fn several_targets_take_turns() {
 /// Nighthawk's test of tunnels: what is counted is what is counted without.
 #[test]
 fn a_tunnel_changes_no_count() {
-    use stillwell_plan::Alpn;
+    use stillwell_plan::TunnelProtocol::{Http1, Http2, Http3};
 
-    use crate::faulty_peer::tls;
+    use crate::both_ends::ends::Certificate;
     use crate::tunnel::proxy::{Manner, Proxy};
+    use crate::tunnel::{known_tls, over_tls};
+
+    let certificate = Certificate::new();
 
     for (inner, outer, is_secure) in [
         ("http1", "http1", false),
         ("http2", "http1", true),
         ("http1", "http2", true),
         ("http2", "http2", false),
+        ("http1", "http3", true),
+        ("http2", "http3", true),
     ] {
         let origin = Origin::start();
-        let is_http2 = outer == "http2";
-        let alpn = if is_http2 { Alpn::Http2 } else { Alpn::Http1 };
+        let protocol = match outer {
+            "http1" => Http1,
+            "http2" => Http2,
+            _ => Http3,
+        };
         let proxy = Proxy::start(
             Manner::Well,
-            is_http2,
-            is_secure.then(|| tls::server(&[alpn])),
+            protocol,
+            is_secure.then(|| match protocol {
+                Http3 => known_tls(&certificate, protocol),
+                Http1 | Http2 => over_tls(protocol),
+            }),
         );
-        let context = "--tunnel-tls-context {common_tls_context:{}}";
+        // Over QUIC certificates are always checked.
+        let context = match protocol {
+            Http3 => format!(
+                "--tunnel-tls-context '{{common_tls_context:{{validation_context:{{trusted_ca:\
+                 {{filename:\"{}\"}}}}}}}}'",
+                certificate.path("certificate.pem").display()
+            ),
+            Http1 | Http2 => "--tunnel-tls-context {common_tls_context:{}}".to_owned(),
+        };
         let found = measure(&format!(
             "--rps 500 --connections 1 --duration 100 --protocol {inner} --max-active-requests 1 \
              --termination-predicate benchmark.http_2xx:24 --tunnel-protocol {outer} \
              --tunnel-uri http://{} {} {}",
             proxy.address(),
-            if is_secure { context } else { "" },
+            if is_secure { &context } else { "" },
             origin.url()
         ));
         assert_eq!(
@@ -347,7 +366,7 @@ fn a_tunnel_changes_no_count() {
         let said = found
             .log
             .contains("The certificate of the proxy is not checked");
-        assert_eq!(said, is_secure, "{}", found.log);
+        assert_eq!(said, is_secure && protocol != Http3, "{}", found.log);
         let tunnel = &found.output["options"]["tunnel_options"];
         assert_eq!(
             tunnel["tunnel_protocol"]["value"],
@@ -357,8 +376,15 @@ fn a_tunnel_changes_no_count() {
         assert_eq!(proxy.stop().len(), 1);
         assert_eq!(origin.stop(), 25);
     }
-    // A proxy that refuses is a connection that fails.
-    let proxy = Proxy::start(Manner::Status(502), false, None);
+}
+
+#[test]
+fn a_proxy_that_refuses_is_a_connection_that_fails() {
+    use stillwell_plan::TunnelProtocol::Http1;
+
+    use crate::tunnel::proxy::{Manner, Proxy};
+
+    let proxy = Proxy::start(Manner::Status(502), Http1, None);
     let uri = proxy.address();
     let line = format!("--duration 1 --tunnel-protocol http1 --tunnel-uri {uri} 127.0.0.1:9");
     let ended = client(&format!("--output-format json {line}"));

@@ -32,11 +32,6 @@ fn help_version_and_mistakes_have_nighthawks_words_and_exits() {
             "HTTP/3 goes over TLS alone",
         ),
         (
-            "--tunnel-protocol http3 --tunnel-uri http://b --tunnel-tls-context {} http://foo",
-            1,
-            "--tunnel-protocol http3 is not built",
-        ),
-        (
             "--user-defined-plugin-config {} http://foo",
             1,
             "--user-defined-plugin-config",

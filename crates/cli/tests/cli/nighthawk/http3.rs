@@ -80,3 +80,34 @@ fn over_http3_a_certificate_is_always_checked() {
     assert!(found.counter("benchmark.pool_connection_failure") > 0);
     drop(server);
 }
+
+/// Nighthawk's test of `CONNECT-UDP`.
+#[test]
+fn http3_in_a_tunnel_changes_no_count() {
+    use stillwell_plan::TunnelProtocol::Http2;
+
+    use crate::tunnel::over_tls;
+    use crate::tunnel::proxy::{Manner, Proxy};
+
+    let folder = tempfile::tempdir().unwrap();
+    for is_secure in [false, true] {
+        let (server, url, socket) = serving(&folder);
+        let proxy = Proxy::start(Manner::Well, Http2, is_secure.then(|| over_tls(Http2)));
+        let context = "--tunnel-tls-context {common_tls_context:{}}";
+        let found = measure(&format!(
+            "{FEW} --connections 1 --tunnel-protocol http2 --tunnel-uri http://{} {} {socket} {url}",
+            proxy.address(),
+            if is_secure { context } else { "" },
+        ));
+        for (name, value) in [
+            ("benchmark.http_2xx", 25),
+            ("upstream_cx_http3_total", 1),
+            ("upstream_cx_total", 1),
+        ] {
+            assert_eq!(found.counter(name), value, "{is_secure}: {name}");
+        }
+        assert_eq!(proxy.stop().len(), 1);
+        server.signal("TERM");
+        assert_eq!(server.finish(LONG).code, 0);
+    }
+}

@@ -1,17 +1,23 @@
-//! A proxy that connects when it is asked by CONNECT, over HTTP/1.1 or HTTP/2, or
+//! A proxy that connects when it is asked by CONNECT, over any version of HTTP, or
 //! does what it must not.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
+use stillwell_http::capsule::{CapsuleReader, write_datagram};
 use stillwell_http::h2::{
-    BodyLength, Limits, ResponseBlock, Server as Frames, ServerEvent, Stream,
+    BodyLength, Limits, RequestHead, ResponseBlock, Server as Frames, ServerEvent, Stream,
 };
+use stillwell_plan::TunnelProtocol;
+use stillwell_scope::{Place, Scope, Token};
+use stillwell_units::Nanos;
+use stillwell_wire::quic::bind_quic;
 use stillwell_wire::tls::ServerTls;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UdpSocket};
 
+use super::streamed;
 use crate::faulty_peer::server::{Server, Talk};
 
 /// What it does when it is asked.
@@ -34,44 +40,103 @@ pub(crate) enum Manner {
     CloseOpened,
     /// It connects, and whatever is sent gets lost.
     SwallowOpened,
-    /// Over HTTP/2: it connects, and ends its side before it makes room for anything.
+    /// It connects, and ends its side before it makes room for anything.
     EndOpened,
+    /// Over HTTP/2: it connects to no port of UDP, and says so.
+    NoDatagrams,
 }
 
 /// The proxy, which keeps what it was asked.
 pub(crate) struct Proxy {
-    server: Server,
+    serving: Serving,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
+enum Serving {
+    Tcp(Server),
+    Quic(Scope, SocketAddr),
+}
+
 impl Proxy {
-    pub(crate) fn start(manner: Manner, is_http2: bool, tls: Option<ServerTls>) -> Self {
+    /// Over HTTP/3 there is `tls`.
+    pub(crate) fn start(manner: Manner, protocol: TunnelProtocol, tls: Option<ServerTls>) -> Self {
         let asked = Arc::default();
-        let keeper = Arc::clone(&asked);
-        let server = Server::start_over(tls, move |talk| {
-            let asked = Arc::clone(&keeper);
-            async move {
-                match manner {
-                    Manner::CloseAtAccept => Ok(()),
-                    Manner::ResetAtAccept => talk.reset(),
-                    _ if is_http2 => http2(manner, talk, &asked).await,
-                    _ => http1(manner, talk, &asked).await,
-                }
+        let serving = match protocol {
+            TunnelProtocol::Http1 | TunnelProtocol::Http2 => {
+                let is_http2 = protocol == TunnelProtocol::Http2;
+                Serving::Tcp(over_tcp(manner, is_http2, tls, &asked))
             }
-        });
-        Self { server, asked }
+            TunnelProtocol::Http3 => over_quic(manner, &tls.unwrap(), &asked),
+        };
+        Self { serving, asked }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
-        self.server.address
+        match &self.serving {
+            Serving::Tcp(server) => server.address,
+            Serving::Quic(_, address) => *address,
+        }
     }
 
     /// Ends it, and gives the heads of all that it was asked.
     pub(crate) fn stop(self) -> Vec<String> {
-        self.server.stop();
+        match self.serving {
+            Serving::Tcp(server) => drop(server.stop()),
+            Serving::Quic(scope, _) => {
+                let ends = scope.close(Nanos::from_secs(20));
+                assert!(ends.iter().all(|end| end.result.is_ok()), "{ends:?}");
+            }
+        }
         let mut asked = self.asked.lock().unwrap();
         std::mem::take(&mut *asked)
     }
+}
+
+fn over_tcp(
+    manner: Manner,
+    is_http2: bool,
+    tls: Option<ServerTls>,
+    asked: &Arc<Mutex<Vec<String>>>,
+) -> Server {
+    let keeper = Arc::clone(asked);
+    Server::start_over(tls, move |talk| {
+        let asked = Arc::clone(&keeper);
+        async move {
+            match manner {
+                Manner::CloseAtAccept => Ok(()),
+                Manner::ResetAtAccept => talk.reset(),
+                _ if is_http2 => http2(manner, talk, &asked).await,
+                _ => http1(manner, talk, &asked).await,
+            }
+        }
+    })
+}
+
+fn over_quic(manner: Manner, tls: &ServerTls, asked: &Arc<Mutex<Vec<String>>>) -> Serving {
+    let bound = bind_quic("127.0.0.1:0".parse().unwrap(), 1, tls, 1);
+    let bound = bound.unwrap().remove(0);
+    let address = bound.address().unwrap();
+    let mut scope = Scope::new(&Token::new());
+    let asked = Arc::clone(asked);
+    let serve = move |token: Token| streamed::serve(manner, bound, asked, token);
+    scope.worker(Place::default(), "proxy", serve).unwrap();
+    Serving::Quic(scope, address)
+}
+
+/// What it was asked, with the headers.
+pub(super) fn text_of(head: &RequestHead<'_>) -> String {
+    let fields = head.fields.iter();
+    let fields: Vec<String> = fields
+        .map(|(name, value)| {
+            let text = String::from_utf8_lossy;
+            format!("{}: {}", text(name), text(value))
+        })
+        .collect();
+    let to = match head.protocol {
+        None => head.authority.to_owned(),
+        Some(protocol) => format!("{protocol} {}", head.path),
+    };
+    format!("CONNECT {to} {}", fields.join("\n"))
 }
 
 async fn http1(manner: Manner, mut talk: Talk, asked: &Mutex<Vec<String>>) -> io::Result<()> {
@@ -111,11 +176,62 @@ async fn http1(manner: Manner, mut talk: Talk, asked: &Mutex<Vec<String>>) -> io
     Ok(())
 }
 
+/// Who was asked for.
+enum Peer {
+    Tcp(TcpStream),
+    Udp(UdpSocket, CapsuleReader),
+}
+
+impl Peer {
+    /// `path` is empty, or names a port of UDP.
+    async fn connect(authority: &str, path: &str) -> io::Result<Self> {
+        if path.is_empty() {
+            return Ok(Self::Tcp(TcpStream::connect(authority).await?));
+        }
+        let rest = path.strip_prefix("/.well-known/masque/udp/").unwrap();
+        let (host, port) = rest.strip_suffix('/').unwrap().split_once('/').unwrap();
+        let socket = UdpSocket::bind("127.0.0.1:0").await?;
+        socket.connect(format!("{host}:{port}")).await?;
+        Ok(Self::Udp(socket, CapsuleReader::new()))
+    }
+
+    async fn send(&mut self, sent: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.write_all(sent).await,
+            Self::Udp(socket, reader) => {
+                let mut read = 0;
+                while let (taken, Some(datagram)) = reader.advance(&sent[read..]).unwrap() {
+                    read += taken;
+                    // Datagrams may get lost.
+                    socket.send(datagram).await.unwrap_or_default();
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts what comes behind `back`; 0 at the end. Cancel-safe.
+    async fn receive(&mut self, room: &mut [u8], back: &mut Vec<u8>) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => {
+                let count = stream.read(room).await?;
+                back.extend_from_slice(&room[..count]);
+                Ok(count)
+            }
+            Self::Udp(socket, _) => {
+                let count = socket.recv(room).await?;
+                write_datagram(&room[..count], back);
+                Ok(count)
+            }
+        }
+    }
+}
+
 /// One stream on each connection.
 struct Framed<'a> {
     manner: Manner,
     frames: Frames,
-    peer: Option<(Stream, TcpStream)>,
+    peer: Option<(Stream, Peer)>,
     /// What waits for room on the way back.
     back: Vec<u8>,
     is_over: bool,
@@ -128,6 +244,7 @@ async fn http2(manner: Manner, mut talk: Talk, asked: &Mutex<Vec<String>>) -> io
         // Small windows, so that both sides have to wait for room.
         frames: Frames::new(Limits {
             stream_window_bytes: 16 << 10,
+            connect_protocol: manner != Manner::NoDatagrams,
             ..Limits::default()
         }),
         peer: None,
@@ -136,7 +253,7 @@ async fn http2(manner: Manner, mut talk: Talk, asked: &Mutex<Vec<String>>) -> io
         asked,
     };
     let mut input = vec![0; 16 << 10];
-    let mut back = vec![0; 16 << 10];
+    let mut room = vec![0; 64 << 10];
     loop {
         framed.send_back();
         talk.stream.write_all(framed.frames.output()).await?;
@@ -150,8 +267,8 @@ async fn http2(manner: Manner, mut talk: Talk, asked: &Mutex<Vec<String>>) -> io
             _ if framed.is_over => return Ok(()),
             _ => {}
         }
-        let has_room = framed.back.is_empty();
-        let peer = framed.peer.as_mut().filter(|_| has_room);
+        let Framed { peer, back, .. } = &mut framed;
+        let peer = peer.as_mut().filter(|_| back.is_empty());
         // All arms are cancel-safe.
         tokio::select! {
             read = talk.stream.read(&mut input) => match read? {
@@ -162,11 +279,10 @@ async fn http2(manner: Manner, mut talk: Talk, asked: &Mutex<Vec<String>>) -> io
                 }
             },
             read = async { match peer {
-                Some((_, peer)) => peer.read(&mut back).await,
+                Some((_, peer)) => peer.receive(&mut room, back).await,
                 None => std::future::pending().await,
-            }} => match read? {
-                0 => return Ok(()),
-                count => framed.back.extend_from_slice(&back[..count]),
+            }} => if read? == 0 {
+                return Ok(());
             },
         }
     }
@@ -196,23 +312,16 @@ impl Framed<'_> {
             match event {
                 None => break,
                 Some(ServerEvent::Head { stream, head, .. }) => {
-                    assert_eq!((head.method, head.path), ("CONNECT", ""), "{head:?}");
-                    let fields = head.fields.iter();
-                    let fields: Vec<String> = fields
-                        .map(|(name, value)| {
-                            let text = String::from_utf8_lossy;
-                            format!("{}: {}", text(name), text(value))
-                        })
-                        .collect();
-                    let text = format!("CONNECT {} {}", head.authority, fields.join("\n"));
-                    self.asked.lock().unwrap().push(text);
-                    begun = Some((stream, head.authority.to_owned()));
+                    assert_eq!(head.method, "CONNECT", "{head:?}");
+                    assert_eq!(head.path.is_empty(), head.protocol.is_none(), "{head:?}");
+                    self.asked.lock().unwrap().push(text_of(&head));
+                    begun = Some((stream, head.authority.to_owned(), head.path.to_owned()));
                 }
                 Some(ServerEvent::Body { bytes, .. }) => sent.extend_from_slice(bytes),
                 Some(_) => {}
             }
         }
-        if let Some((stream, to)) = begun {
+        if let Some((stream, to, path)) = begun {
             let status = match self.manner {
                 Manner::Well | Manner::CloseOpened | Manner::SwallowOpened | Manner::EndOpened => {
                     200
@@ -227,13 +336,13 @@ impl Framed<'_> {
             };
             self.frames.respond(stream, &head, length).unwrap();
             if status == 200 {
-                self.peer = Some((stream, TcpStream::connect(to).await?));
+                self.peer = Some((stream, Peer::connect(&to, &path).await?));
             }
         }
         match (&mut self.peer, self.manner) {
             (_, Manner::CloseOpened) => self.is_over = !sent.is_empty(),
             (peer, Manner::EndOpened) => self.is_over = peer.is_some(),
-            (Some((_, peer)), Manner::Well) => peer.write_all(&sent).await?,
+            (Some((_, peer)), Manner::Well) => peer.send(&sent).await?,
             _ => {}
         }
         Ok(true)

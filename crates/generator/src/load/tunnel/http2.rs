@@ -11,19 +11,17 @@ use stillwell_http::h2::{
 use stillwell_wire::Connection;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::{Answer, NoAnswer};
+use super::{Answer, Carrier, EARLY_BYTES_MAX, End, NoAnswer};
 
 /// What is read at once: a frame.
 const INPUT_BYTES: usize = 16 << 10;
-
-/// What may arrive while nobody reads, before we stop reading as well.
-const EARLY_BYTES_MAX: usize = 1 << 20;
 
 /// The frames of a connection whose one stream is the way to an endpoint.
 #[derive(Debug)]
 pub(super) struct Framed {
     client: Client,
-    stream: Stream,
+    /// What was asked for; `None` while it was not.
+    stream: Option<Stream>,
     input: Box<[u8]>,
     /// The head's status, once there was one.
     status: Option<u16>,
@@ -31,46 +29,50 @@ pub(super) struct Framed {
     end: Option<End>,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum End {
-    Whole,
-    Cut,
-}
-
-/// Asks for an endpoint and reads the answer.
+/// Asks for an endpoint and reads the answer; for datagrams to it once the proxy has
+/// said that it may be asked for them.
 pub(super) async fn answer(
-    connection: &mut Connection,
+    mut connection: Connection,
     ask: &RequestBlock,
+    is_for_datagrams: bool,
 ) -> Result<Answer, NoAnswer> {
-    let mut client = Client::new(Limits {
+    let client = Client::new(Limits {
         concurrent_streams_max: 1,
         ..Limits::default()
     });
-    // Nothing is under way yet: there is room.
-    let Ok(stream) = client.request(ask, BodyLength::Unknown) else {
-        return Ok(Answer::Closed);
-    };
     let mut framed = Box::new(Framed {
         client,
-        stream,
+        stream: None,
         input: vec![0; INPUT_BYTES].into_boxed_slice(),
         status: None,
         end: None,
     });
     let mut early = Vec::new();
     loop {
+        let may_ask = match framed.client.peer_connect_protocol() {
+            _ if !is_for_datagrams => true,
+            Some(false) => return Ok(Answer::NoDatagrams),
+            may_ask => may_ask.is_some(),
+        };
+        if may_ask && framed.stream.is_none() {
+            // Nothing is under way yet: there is room.
+            let Ok(stream) = framed.client.request(ask, BodyLength::Unknown) else {
+                return Ok(Answer::Closed);
+            };
+            framed.stream = Some(stream);
+        }
         match framed.status {
             Some(status) if !(200..300).contains(&status) => return Ok(Answer::Refused(status)),
             Some(_) => {
-                let framed = Some(framed);
-                return Ok(Answer::Open { early, framed });
+                let carrier = Carrier::Framed(connection, framed);
+                return Ok(Answer::Open { early, carrier });
             }
             None if framed.end.is_some() => return Ok(Answer::Closed),
             None => {}
         }
         let taken = poll_fn(|context| {
-            framed.poll_flushed(connection, context)?;
-            framed.poll_in(connection, context)
+            framed.poll_flushed(&mut connection, context)?;
+            framed.poll_in(&mut connection, context)
         });
         match taken.await.map_err(NoAnswer::Io)? {
             0 => return Ok(Answer::Closed),
@@ -112,8 +114,12 @@ impl Framed {
     ) -> Poll<io::Result<usize>> {
         loop {
             self.poll_flushed(connection, context)?;
-            let sent = self.client.send_body(self.stream, bytes, false);
-            let sent = sent.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+            let sent = self
+                .stream
+                .map(|it| self.client.send_body(it, bytes, false));
+            let Some(Ok(sent)) = sent else {
+                return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+            };
             if sent > 0 {
                 self.poll_flushed(connection, context)?;
                 return Poll::Ready(Ok(sent));

@@ -55,6 +55,13 @@ impl Connection {
         if settings.push.is_some() && !self.is_server && settings.push == Some(true) {
             return Err(ConnectionError::protocol("a server that wants promises"));
         }
+        if let Some(connect_protocol) = settings.connect_protocol {
+            if self.peer.connect_protocol && !connect_protocol {
+                let what = "settings that take `:protocol` no more";
+                return Err(ConnectionError::protocol(what));
+            }
+            self.peer.connect_protocol = connect_protocol;
+        }
         if let Some(bytes) = settings.frame_bytes_max {
             self.peer.frame_bytes_max = bytes;
         }

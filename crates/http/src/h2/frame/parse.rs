@@ -107,8 +107,8 @@ pub(super) fn check_dependency(stream: u32, priority: &[u8]) -> Result<(), Frame
     Ok(())
 }
 
-/// What one SETTINGS frame says (RFC 9113, 6.5.2); what it does not say stays
-/// as it was. Of settings that are said twice the last counts.
+/// What one SETTINGS frame says (RFC 9113, 6.5.2; RFC 8441, 3); what it does not
+/// say stays as it was. Of settings that are said twice the last counts.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct SettingsFrame {
     /// The most that the sender keeps for decoding headers, in bytes.
@@ -123,6 +123,9 @@ pub struct SettingsFrame {
     pub frame_bytes_max: Option<u32>,
     /// The longest list of fields that the sender takes, in bytes.
     pub header_list_bytes_max: Option<u32>,
+    /// Whether the sender takes `CONNECT` with a `:protocol`. It is never taken
+    /// back.
+    pub connect_protocol: Option<bool>,
 }
 
 impl SettingsFrame {
@@ -135,6 +138,7 @@ impl SettingsFrame {
             (4, self.initial_window_bytes),
             (5, self.frame_bytes_max),
             (6, self.header_list_bytes_max),
+            (8, self.connect_protocol.map(u32::from)),
         ]
         .into_iter()
         .filter_map(|(identifier, value)| Some((identifier, value?)))
@@ -150,6 +154,7 @@ impl SettingsFrame {
                 2 => value <= 1,
                 4 => value < 1 << 31,
                 5 => (1 << 14..1 << 24).contains(&value),
+                8 => value == 1 || (value == 0 && settings.connect_protocol != Some(true)),
                 _ => true,
             };
             if !fits {
@@ -162,6 +167,7 @@ impl SettingsFrame {
                 4 => settings.initial_window_bytes = Some(value),
                 5 => settings.frame_bytes_max = Some(value),
                 6 => settings.header_list_bytes_max = Some(value),
+                8 => settings.connect_protocol = Some(value == 1),
                 // Settings that are not known mean nothing.
                 _ => {}
             }

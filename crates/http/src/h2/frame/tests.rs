@@ -129,7 +129,7 @@ fn any_frame() -> impl Strategy<Value = (Vec<u8>, Seen)> {
                 }),
             )
         }),
-        (any::<[Option<u16>; 6]>(), any::<bool>())
+        (any::<[Option<u16>; 7]>(), any::<bool>())
             .prop_map(|(numbers, ack)| any_settings(numbers, ack)),
         (stream, 10_u8.., payload, any::<u8>()).prop_map(|(stream, kind, payload, flags)| {
             let mut out = Vec::new();
@@ -219,13 +219,14 @@ fn any_headers(
     (out, seen)
 }
 
-fn any_settings(numbers: [Option<u16>; 6], ack: bool) -> (Vec<u8>, Seen) {
+fn any_settings(numbers: [Option<u16>; 7], ack: bool) -> (Vec<u8>, Seen) {
     let mut out = Vec::new();
     if ack {
         write_settings_ack(&mut out);
         return (out, other(Frame::SettingsAck));
     }
-    let [table, push, streams, window, frame, list] = numbers.map(|number| number.map(u32::from));
+    let numbers = numbers.map(|number| number.map(u32::from));
+    let [table, push, streams, window, frame, list, connect] = numbers;
     let settings = SettingsFrame {
         header_table_bytes: table,
         push: push.map(|push| push % 2 == 0),
@@ -233,6 +234,7 @@ fn any_settings(numbers: [Option<u16>; 6], ack: bool) -> (Vec<u8>, Seen) {
         initial_window_bytes: window,
         frame_bytes_max: frame.map(|bytes| bytes + (1 << 14)),
         header_list_bytes_max: list,
+        connect_protocol: connect.map(|connect| connect % 2 == 0),
     };
     write_settings(&settings, &mut out);
     (out, other(Frame::Settings(settings)))
@@ -327,7 +329,7 @@ fn frames_with_an_impossible_content_are_refused() {
     ] {
         check_refused(&bytes, FrameError::Continuation);
     }
-    for (identifier, value) in [(2, 2), (4, 1 << 31), (5, 1), (5, 1 << 24)] {
+    for (identifier, value) in [(2, 2), (4, 1 << 31), (5, 1), (5, 1 << 24), (8, 2)] {
         let identifier_bytes = u16::to_be_bytes(identifier);
         let payload = [&identifier_bytes[..], &u32::to_be_bytes(value)].concat();
         let error = FrameError::Setting { identifier, value };

@@ -147,10 +147,7 @@ fn telling(telling: &NighthawkTelling) -> [Rule; 2] {
 
 /// What Nighthawk has and we have not.
 fn unbuilt(arguments: &NighthawkClientArguments) -> anyhow::Result<()> {
-    let (target, request) = (&arguments.target, &arguments.request);
-    if target.tunnel_protocol == Some(NighthawkProtocol::Http3) {
-        bail!("--tunnel-protocol http3 is not built: http1 and http2 are");
-    }
+    let request = &arguments.request;
     if let Some(uri) = &arguments.telling.nighthawk_service
         && !is_service(uri)
     {

@@ -206,7 +206,7 @@ fn tls(arguments: &NighthawkClientArguments, is_spoken: bool) -> anyhow::Result<
 
 /// QUIC speaks version 1.3 whatever is said of versions, and there a certificate is
 /// always checked.
-fn for_quic(plan: &mut ClientTlsPlan) {
+pub(in crate::command::load) fn for_quic(plan: &mut ClientTlsPlan) {
     plan.suites = TlsSuites::default();
     if plan.verification == Verification::None {
         plan.verification = ClientTlsPlan::default().verification;

@@ -1,0 +1,268 @@
+//! A way through a proxy that is one stream of HTTP/3.
+
+use std::future::poll_fn;
+use std::io;
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::Bytes;
+use stillwell_http::h3::{
+    BodyLength, Connection, ErrorCode, MessageError, MessageReader, RequestBlock, ResponseEvent,
+    UniStream, write_data_head,
+};
+use stillwell_wire::quic::{QuicConnection, QuicEvent, QuicStream, StreamRead};
+
+use super::{Answer, Carrier, EARLY_BYTES_MAX, End, NoAnswer};
+
+/// The longest head of an answer that is taken.
+const SECTION_BYTES_MAX: usize = 64 << 10;
+
+/// What is framed at once.
+const FRAME_BYTES_MAX: usize = 64 << 10;
+
+/// A connection whose one stream is the way to an endpoint.
+#[derive(Debug)]
+pub(super) struct Streamed {
+    quic: Box<QuicConnection>,
+    http: Connection,
+    reader: MessageReader,
+    stream: QuicStream,
+    unis: Vec<(QuicStream, UniStream)>,
+    /// What of our own control stream is still to be sent.
+    control: Option<(QuicStream, Bytes)>,
+    /// What of a frame, or of what was asked, is still to be sent.
+    rest: Bytes,
+    /// Something has come of the stream that was not read.
+    is_readable: bool,
+    /// The head's status, once there was one.
+    status: Option<u16>,
+    /// The endpoint, or the proxy, says no more; or it was cut.
+    end: Option<End>,
+}
+
+/// Asks for an endpoint over `quic`, whose hands are shaken, and reads the answer.
+pub(super) async fn answer(
+    mut quic: Box<QuicConnection>,
+    ask: &RequestBlock,
+) -> Result<Answer, NoAnswer> {
+    let http = Connection::client(SECTION_BYTES_MAX);
+    let opening = Bytes::from(http.opening());
+    let control = quic.line().open_uni().map(|stream| (stream, opening));
+    let stream = loop {
+        if let Some(stream) = quic.line().open_bidi() {
+            break stream;
+        }
+        // A proxy may allow a stream later.
+        if let QuicEvent::Lost(_) = poll_fn(|context| quic.poll_event(context)).await {
+            return Ok(Answer::Closed);
+        }
+    };
+    let mut asked = Vec::with_capacity(ask.bytes_max());
+    ask.write(&[], BodyLength::Unknown, &mut asked);
+    let mut streamed = Box::new(Streamed {
+        quic,
+        http,
+        reader: MessageReader::response(false),
+        stream,
+        unis: Vec::new(),
+        control,
+        rest: asked.into(),
+        is_readable: false,
+        status: None,
+        end: None,
+    });
+    streamed.send();
+    let mut early = Vec::new();
+    loop {
+        if streamed.is_readable {
+            streamed.read(&mut early).map_err(NoAnswer::Streams)?;
+        }
+        match streamed.status {
+            Some(status) if !(200..300).contains(&status) => return Ok(Answer::Refused(status)),
+            Some(_) => {
+                let carrier = Carrier::Streamed(streamed);
+                return Ok(Answer::Open { early, carrier });
+            }
+            None if streamed.end.is_some() => return Ok(Answer::Closed),
+            None => {}
+        }
+        let event = poll_fn(|context| streamed.quic.poll_event(context)).await;
+        streamed.heed(&event).map_err(NoAnswer::Streams)?;
+    }
+}
+
+impl Streamed {
+    /// Reads until there is something to tell in `early`, or the end.
+    pub(super) fn poll_read(
+        &mut self,
+        early: &mut Vec<u8>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            // What is not told yet leaves the rest to the windows.
+            if early.is_empty() && self.is_readable {
+                self.read(early).map_err(io::Error::other)?;
+            }
+            match self.end {
+                _ if !early.is_empty() => return Poll::Ready(Ok(())),
+                Some(End::Whole) => return Poll::Ready(Ok(())),
+                Some(End::Cut) => {
+                    return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+                }
+                None => {}
+            }
+            let event = ready!(self.quic.poll_event(context));
+            self.heed(&event).map_err(io::Error::other)?;
+        }
+    }
+
+    pub(super) fn poll_write(
+        &mut self,
+        early: &mut Vec<u8>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            if !self.send() {
+                return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+            }
+            if self.rest.is_empty() {
+                let count = bytes.len().min(FRAME_BYTES_MAX);
+                // The head of a frame has two numbers of up to eight bytes.
+                let mut frame = Vec::with_capacity(count + 16);
+                write_data_head(count, &mut frame);
+                frame.extend_from_slice(&bytes[..count]);
+                self.rest = frame.into();
+                self.send();
+                self.quic.flush(context);
+                return Poll::Ready(Ok(count));
+            }
+            if self.is_readable && early.len() <= EARLY_BYTES_MAX {
+                self.read(early).map_err(io::Error::other)?;
+                // Whoever reads was not told by the event that told us.
+                context.waker().wake_by_ref();
+            }
+            if self.end.is_some() {
+                // There will be no room any more.
+                return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+            }
+            let event = ready!(self.quic.poll_event(context));
+            self.heed(&event).map_err(io::Error::other)?;
+        }
+    }
+
+    /// Sends what there is room for; the rest goes when there is more.
+    pub(super) fn flush(&mut self, context: &mut Context<'_>) {
+        self.send();
+        self.quic.flush(context);
+    }
+
+    /// Ends our side.
+    pub(super) fn finish(&mut self, context: &mut Context<'_>) {
+        self.quic.line().finish(self.stream);
+        self.quic.flush(context);
+    }
+
+    /// Whether the stream takes anything yet.
+    fn send(&mut self) -> bool {
+        let line = self.quic.line();
+        if let Some((stream, rest)) = &mut self.control {
+            line.write(*stream, rest);
+        }
+        line.write(self.stream, &mut self.rest)
+    }
+
+    fn heed(&mut self, event: &QuicEvent) -> Result<(), MessageError> {
+        match event {
+            QuicEvent::Connected | QuicEvent::Available | QuicEvent::Stopped(..) => {}
+            QuicEvent::Opened => {
+                while let Some(stream) = self.quic.line().accept_uni() {
+                    self.unis.push((stream, UniStream::default()));
+                    self.read_uni(stream)?;
+                }
+            }
+            QuicEvent::Readable(stream) if *stream == self.stream => self.is_readable = true,
+            QuicEvent::Readable(stream) => self.read_uni(*stream)?,
+            QuicEvent::Writable(_) => {
+                self.send();
+            }
+            QuicEvent::Lost(_) => {
+                self.end.get_or_insert(End::Cut);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes all that has come of the stream.
+    fn read(&mut self, early: &mut Vec<u8>) -> Result<(), MessageError> {
+        self.is_readable = false;
+        let (http, reader, status) = (&mut self.http, &mut self.reader, &mut self.status);
+        let mut failure = None;
+        let read = self.quic.line().read(self.stream, |input| {
+            failure = digest(http, reader, input, status, early).err();
+            failure.is_none()
+        });
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        match read {
+            StreamRead::Open => {}
+            StreamRead::Finished => {
+                self.reader.finish()?;
+                self.end.get_or_insert(End::Whole);
+            }
+            StreamRead::Reset(_) | StreamRead::Gone => {
+                self.end.get_or_insert(End::Cut);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_uni(&mut self, stream: QuicStream) -> Result<(), MessageError> {
+        let Some(place) = self.unis.iter().position(|(other, _)| *other == stream) else {
+            return Ok(());
+        };
+        let (http, uni) = (&mut self.http, &mut self.unis[place].1);
+        let mut found = Ok(true);
+        let read = self.quic.line().read(stream, |input| {
+            found = http.read_uni(uni, input);
+            matches!(found, Ok(true))
+        });
+        if !found? {
+            let code = ErrorCode::STREAM_CREATION_ERROR.0;
+            self.quic.line().stop(stream, code);
+            self.unis.swap_remove(place);
+        } else if read != StreamRead::Open {
+            self.http.end_uni(&self.unis[place].1)?;
+            self.unis.swap_remove(place);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Streamed {
+    /// The proxy would wait for more until the connection counts as lost.
+    fn drop(&mut self) {
+        self.quic.line().close(ErrorCode::NO_ERROR.0);
+        self.quic.flush(&mut Context::from_waker(Waker::noop()));
+    }
+}
+
+fn digest(
+    http: &mut Connection,
+    reader: &mut MessageReader,
+    input: &[u8],
+    status: &mut Option<u16>,
+    early: &mut Vec<u8>,
+) -> Result<(), MessageError> {
+    let mut read = 0;
+    loop {
+        let (taken, event) = http.read_response(reader, &input[read..])?;
+        read += taken;
+        match event {
+            None => return Ok(()),
+            Some(ResponseEvent::Head(head)) => *status = Some(head.status),
+            Some(ResponseEvent::Body(bytes)) => early.extend_from_slice(bytes),
+            Some(ResponseEvent::Trailers(_)) => {}
+        }
+    }
+}
