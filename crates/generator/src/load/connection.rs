@@ -295,7 +295,7 @@ impl Lane {
     }
 
     /// A connection of QUIC. Connecting takes no round trip of its own there: all but
-    /// the lookup of the name is the handshake.
+    /// the lookup of the name, and the way through a proxy, is the handshake.
     async fn open_quic(&self) -> Result<(Dialled, Opened), (Outcome, Trouble)> {
         let worker = &self.worker;
         let endpoint = &worker.endpoints[self.pool.endpoint];

@@ -308,7 +308,7 @@ impl Proxy {
         let client = match quic.get() {
             Some(client) => client,
             None => {
-                let made = QuicClient::new(tls).map_err(failed)?;
+                let made = QuicClient::new(tls).map_err(failed)?.kept();
                 quic.get_or_init(|| made)
             }
         };
@@ -493,14 +493,12 @@ impl AsyncWrite for Tunnel {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.get_mut().carrier {
+        let own = self.get_mut();
+        match &mut own.carrier {
             Carrier::Plain(connection) | Carrier::Framed(connection, _) => {
                 Pin::new(connection).poll_shutdown(context)
             }
-            Carrier::Streamed(streamed) => {
-                streamed.finish(context);
-                Poll::Ready(Ok(()))
-            }
+            Carrier::Streamed(streamed) => streamed.poll_finish(&mut own.early, context),
         }
     }
 }

@@ -21,6 +21,7 @@ const CAPSULE_PROTOCOL: (&str, &str) = ("capsule-protocol", "?1");
 pub struct RequestBlock {
     block: Block,
     is_head: bool,
+    is_connect: bool,
 }
 
 /// The head of responses that differ in their bodies alone.
@@ -72,6 +73,7 @@ impl RequestBlock {
         Ok(Self {
             block: Block::new(&pseudo, headers)?,
             is_head: method == "HEAD",
+            is_connect: false,
         })
     }
 
@@ -87,6 +89,7 @@ impl RequestBlock {
         Ok(Self {
             block: Block::new(&pseudo, headers)?,
             is_head: false,
+            is_connect: true,
         })
     }
 
@@ -140,6 +143,7 @@ impl RequestBlock {
         Ok(Self {
             block: Block::new(&pseudo, &headers)?,
             is_head: false,
+            is_connect: true,
         })
     }
 
@@ -149,6 +153,10 @@ impl RequestBlock {
 
     pub(super) const fn is_head(&self) -> bool {
         self.is_head
+    }
+
+    pub(super) const fn is_connect(&self) -> bool {
+        self.is_connect
     }
 }
 

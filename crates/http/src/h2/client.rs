@@ -128,6 +128,7 @@ impl Client {
         self.next_stream += 2;
         if let Some(state) = self.side.connection.streams.state(stream) {
             state.is_bodiless = request.is_head();
+            state.is_connect = request.is_connect();
         }
         let head = Head {
             block: request.block(),
@@ -340,10 +341,8 @@ fn receive_headers(
     if side.sections.last.is_overflowed() {
         return connection.headers_too_large(stream);
     }
-    let has_head = connection
-        .streams
-        .state(stream)
-        .is_some_and(|state| state.has_head);
+    let state = connection.streams.state(stream);
+    let (has_head, is_connect) = state.map_or((false, false), |it| (it.has_head, it.is_connect));
     if has_head {
         let fields = side.sections.last.fields();
         return connection.receive_trailers(stream, fields, end_stream);
@@ -362,6 +361,10 @@ fn receive_headers(
             return Ok(None);
         }
         _ => {}
+    }
+    if is_connect && parts.status < 300 {
+        // What follows is the other end's, however long (RFC 9110, 9.3.6).
+        return connection.receive_head(stream, None, false, end_stream);
     }
     let has_no_body = matches!(parts.status, 204 | 304);
     connection.receive_head(stream, parts.content_length, has_no_body, end_stream)

@@ -38,6 +38,8 @@ pub(super) struct StreamState {
     pub(super) has_head: bool,
     /// Whether the answer has no body, whatever it says.
     pub(super) is_bodiless: bool,
+    /// Whether it was asked for by `CONNECT`, after which heads say nothing of bodies.
+    pub(super) is_connect: bool,
     /// Whether the peer has sent all.
     pub(super) remote_done: bool,
     /// Whether we have sent all.
@@ -59,6 +61,7 @@ impl StreamState {
             body_left: None,
             has_head: false,
             is_bodiless: false,
+            is_connect: false,
             remote_done: false,
             local_done: false,
             sent_head: false,

@@ -57,7 +57,11 @@ pub(super) enum Note<'i> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Side {
     Request,
-    Response { is_bodiless: bool },
+    Response {
+        is_bodiless: bool,
+    },
+    /// The answer to `CONNECT`.
+    Led,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -90,6 +94,13 @@ impl MessageReader {
         })
     }
 
+    /// For the answer to `CONNECT`: of one from 200 to 299 the bodies are what the
+    /// other end says, however long its head says that they are (RFC 9110, 9.3.6).
+    #[must_use]
+    pub const fn led() -> Self {
+        Self::new(Side::Led)
+    }
+
     const fn new(side: Side) -> Self {
         Self {
             side,
@@ -115,7 +126,7 @@ impl MessageReader {
         if self.phase == Phase::BeforeHead {
             return Err(match self.side {
                 Side::Request => StreamFailure::Incomplete,
-                Side::Response { .. } => StreamFailure::Malformed {
+                Side::Response { .. } | Side::Led => StreamFailure::Malformed {
                     what: "a response without a head",
                 },
             }
@@ -243,16 +254,16 @@ impl MessageReader {
             Side::Request => {
                 self.body_left = sections.last.request().map_err(malformed)?.content_length;
             }
-            Side::Response { is_bodiless } => {
+            Side::Response { .. } | Side::Led => {
                 let parts = sections.last.response().map_err(malformed)?;
                 if parts.status < 200 {
                     return Ok(None);
                 }
-                let is_bodiless = is_bodiless || matches!(parts.status, 204 | 304);
-                self.body_left = if is_bodiless {
-                    Some(0)
-                } else {
-                    parts.content_length
+                self.body_left = match self.side {
+                    Side::Led if parts.status < 300 => None,
+                    Side::Response { is_bodiless: true } => Some(0),
+                    _ if matches!(parts.status, 204 | 304) => Some(0),
+                    _ => parts.content_length,
                 };
             }
         }

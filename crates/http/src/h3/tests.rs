@@ -131,6 +131,37 @@ fn a_proxy_is_asked_to_connect_and_both_say_what_they_like() {
     assert_eq!(said[1], "5 bytes");
 }
 
+/// RFC 9110, 9.3.6: a proxy that said `content-length: 0` led nothing on.
+#[test]
+fn a_head_says_nothing_of_what_a_proxy_leads_on() {
+    for (status, length, expected) in [
+        ("200", "0", Ok(5)),
+        ("204", "9", Ok(5)),
+        ("299", "5", Ok(5)),
+        ("404", "5", Ok(5)),
+        ("404", "4", Err(())),
+    ] {
+        let mut bytes = head(&[(":status", status), ("content-length", length)]);
+        bytes.extend([data(b"abcd"), data(b"e")].concat());
+        let mut client = Connection::client(SECTION_BYTES_MAX);
+        let (mut reader, mut read, mut count) = (MessageReader::led(), 0, 0);
+        let found = loop {
+            match client.read_response(&mut reader, &bytes[read..]) {
+                Ok((taken, event)) => {
+                    read += taken;
+                    match event {
+                        Some(ResponseEvent::Body(part)) => count += part.len(),
+                        Some(_) => {}
+                        None => break reader.finish().map(|()| count).map_err(drop),
+                    }
+                }
+                Err(_) => break Err(()),
+            }
+        };
+        assert_eq!(found, expected, "{status} {length}");
+    }
+}
+
 #[test]
 fn proxies_are_not_asked_for_less_or_more_than_an_authority() {
     for authority in ["", "h:1\r\na: b", "user@h:1", "h:1/x"] {

@@ -99,6 +99,14 @@ impl QuicClient {
         })
     }
 
+    /// The same, whose connections are not lost for their silence: what they carry may
+    /// be silent for as long as it likes.
+    #[must_use]
+    pub fn kept(mut self) -> Self {
+        self.config.transport_config(transport::kept());
+        self
+    }
+
     /// A connection to `host:port` in `address`, from the local address `source` where
     /// there is one, with the server of this `name`; nothing is sent before
     /// [`QuicConnection::handshake`].
@@ -246,7 +254,7 @@ impl QuicConnection {
     }
 
     /// When what the last event tells of came, by the kernel's word: before it was
-    /// read.
+    /// read. Where something else than a socket carries it, when that gave it.
     #[must_use]
     pub const fn came(&self) -> Moment {
         self.came
@@ -363,11 +371,12 @@ impl QuicConnection {
         let Path::Led(datagrams) = &mut self.path else {
             return false;
         };
-        let came = clock::now();
-        let now = self.line.times.instant(came);
+        let times = self.line.times;
         let (endpoint, arrived) = (&mut self.endpoint, &mut self.arrived);
         let mut answer = Vec::new();
         let received = datagrams.poll_receive(context, &mut |datagram| {
+            let came = clock::now();
+            let now = times.instant(came);
             let event = endpoint.handle(now, LED_TO, None, None, datagram.into(), &mut answer);
             if let Some(DatagramEvent::ConnectionEvent(_, event)) = event {
                 arrived.push_back((came, event));

@@ -12,11 +12,9 @@ use super::socket::Socket;
 ///
 /// Each is whole or not there at all; they may get lost, or overtake each other.
 pub trait Datagrams: Debug {
-    /// Takes a datagram; pending where there is no room for it yet.
-    ///
-    /// # Errors
-    /// It carries nothing any more.
-    fn poll_send(&mut self, context: &mut Context<'_>, datagram: &[u8]) -> Poll<io::Result<()>>;
+    /// Takes a datagram; pending where there is no room for it yet. One that cannot be
+    /// carried any more is lost: [`Self::poll_receive`] says so, behind what has come.
+    fn poll_send(&mut self, context: &mut Context<'_>, datagram: &[u8]) -> Poll<()>;
 
     /// Shows what has come to `take`, one datagram after the other; pending where
     /// nothing has. It also goes on with what it took.
@@ -55,7 +53,8 @@ impl Path {
         match self {
             Self::Socket(socket) => socket.poll_send(context, transmit, bytes),
             Self::Led(datagrams) => {
-                datagrams.poll_send(context, &bytes[..transmit.size.min(bytes.len())])
+                let datagram = &bytes[..transmit.size.min(bytes.len())];
+                datagrams.poll_send(context, datagram).map(Ok)
             }
         }
     }

@@ -22,8 +22,23 @@ const SEND_WINDOW_BYTES: u64 = 16 << 20;
 /// is sent again after three of them.
 const FIRST_ROUND_TRIP: Duration = Duration::from_millis(100);
 
+/// So often a connection that is kept is told to be there still.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
 /// The settings of a side whose peer may have `bidi_streams_max` requests under way.
 pub(super) fn settings(bidi_streams_max: u32) -> Arc<TransportConfig> {
+    Arc::new(own(bidi_streams_max))
+}
+
+/// Those of a side that asks for requests, and of connections that are not lost for
+/// their silence.
+pub(super) fn kept() -> Arc<TransportConfig> {
+    let mut settings = own(0);
+    settings.keep_alive_interval(Some(KEEP_ALIVE));
+    Arc::new(settings)
+}
+
+fn own(bidi_streams_max: u32) -> TransportConfig {
     let mut settings = TransportConfig::default();
     settings
         .max_concurrent_bidi_streams(VarInt::from_u32(bidi_streams_max))
@@ -34,5 +49,5 @@ pub(super) fn settings(bidi_streams_max: u32) -> Arc<TransportConfig> {
         .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(IDLE_MS))))
         .initial_rtt(FIRST_ROUND_TRIP)
         .datagram_receive_buffer_size(None);
-    Arc::new(settings)
+    settings
 }

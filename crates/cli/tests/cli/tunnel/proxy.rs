@@ -330,9 +330,10 @@ impl Framed<'_> {
                 _ => return Ok(false),
             };
             let head = ResponseBlock::new(status, &[]).unwrap();
-            let length = match status {
-                200 => BodyLength::Unknown,
-                _ => BodyLength::None,
+            // A length says nothing about what follows here, either.
+            let (head, length) = match status {
+                200 => (head.with_content_length(7), BodyLength::Unknown),
+                _ => (head, BodyLength::None),
             };
             self.frames.respond(stream, &head, length).unwrap();
             if status == 200 {

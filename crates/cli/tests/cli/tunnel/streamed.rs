@@ -183,12 +183,13 @@ impl Session {
             Manner::Status(status) => status,
             _ => 200,
         };
-        let length = match status {
-            200 => BodyLength::Unknown,
-            _ => BodyLength::None,
-        };
         let head = ResponseBlock::new(status, &[]).unwrap();
-        head.write(&[], length, &mut said);
+        // A length says nothing about what follows here.
+        let length: &[(&str, &[u8])] = match status {
+            200 => &[("content-length", b"7")],
+            _ => &[],
+        };
+        head.write(length, BodyLength::None, &mut said);
         match self.manner {
             Manner::Silent => return Ok(()),
             Manner::ResetUnanswered => {

@@ -18,8 +18,10 @@ pub(in crate::load) struct Datagrams {
     reader: CapsuleReader,
     /// What has arrived and was not read.
     early: Vec<u8>,
-    /// What is still to be sent: a few capsules.
+    /// What is still to be sent: a capsule, and what of another one had no room.
     out: Vec<u8>,
+    /// Why nothing more can be sent.
+    failure: Option<io::Error>,
 }
 
 impl Datagrams {
@@ -30,11 +32,24 @@ impl Datagrams {
             reader: CapsuleReader::new(),
             early,
             out: Vec::new(),
+            failure: None,
         }
     }
 
-    /// Sends what there is room for; pending where that is not all.
-    fn poll_out(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// Sends what there is room for; pending where that is not all. What cannot be
+    /// sent any more is lost.
+    fn poll_out(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.failure.is_none() {
+            match ready!(self.poll_sent(context)) {
+                Ok(()) => return Poll::Ready(()),
+                Err(error) => self.failure = Some(error),
+            }
+        }
+        self.out.clear();
+        Poll::Ready(())
+    }
+
+    fn poll_sent(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Self {
             connection,
             framed,
@@ -51,14 +66,12 @@ impl Datagrams {
 }
 
 impl quic::Datagrams for Datagrams {
-    fn poll_send(&mut self, context: &mut Context<'_>, datagram: &[u8]) -> Poll<io::Result<()>> {
-        ready!(self.poll_out(context))?;
+    fn poll_send(&mut self, context: &mut Context<'_>, datagram: &[u8]) -> Poll<()> {
+        ready!(self.poll_out(context));
         write_datagram(datagram, &mut self.out);
         // The rest goes when there is room.
-        match self.poll_out(context) {
-            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-            Poll::Ready(Ok(())) | Poll::Pending => Poll::Ready(Ok(())),
-        }
+        let _is_sent = self.poll_out(context).is_ready();
+        Poll::Ready(())
     }
 
     fn poll_receive(
@@ -66,9 +79,7 @@ impl quic::Datagrams for Datagrams {
         context: &mut Context<'_>,
         take: &mut dyn FnMut(&[u8]),
     ) -> Poll<io::Result<()>> {
-        if let Poll::Ready(sent) = self.poll_out(context) {
-            sent?;
-        }
+        let _is_sent = self.poll_out(context).is_ready();
         let mut has_come = false;
         loop {
             let mut read = 0;
@@ -94,9 +105,18 @@ impl quic::Datagrams for Datagrams {
                 connection,
                 framed,
                 early,
+                failure,
                 ..
             } = self;
-            ready!(framed.poll_read(connection, early, context))?;
+            match framed.poll_read(connection, early, context) {
+                Poll::Ready(read) => read?,
+                // All that was sent to us before has come.
+                Poll::Pending => {
+                    return failure
+                        .take()
+                        .map_or(Poll::Pending, |it| Poll::Ready(Err(it)));
+                }
+            }
             if early.is_empty() {
                 let what = "the proxy ended it";
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::UnexpectedEof, what)));

@@ -200,8 +200,13 @@ impl Framed {
                 None => return Ok(()),
                 Some(ClientEvent::Head { head, .. }) => self.status = Some(head.status),
                 Some(ClientEvent::Body { bytes, .. }) => early.extend_from_slice(bytes),
-                Some(ClientEvent::End { .. }) => self.end = Some(End::Whole),
-                Some(ClientEvent::Failed { .. }) => self.end = Some(End::Cut),
+                Some(ClientEvent::End { .. }) => {
+                    self.end.get_or_insert(End::Whole);
+                }
+                // What was whole before stays so.
+                Some(ClientEvent::Failed { .. }) => {
+                    self.end.get_or_insert(End::Cut);
+                }
                 Some(ClientEvent::Room { .. }) => {}
             }
         }

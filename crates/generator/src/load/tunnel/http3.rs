@@ -25,7 +25,8 @@ pub(super) struct Streamed {
     quic: Box<QuicConnection>,
     http: Connection,
     reader: MessageReader,
-    stream: QuicStream,
+    /// What was asked for; `None` while the proxy allows none.
+    stream: Option<QuicStream>,
     unis: Vec<(QuicStream, UniStream)>,
     /// What of our own control stream is still to be sent.
     control: Option<(QuicStream, Bytes)>,
@@ -47,22 +48,13 @@ pub(super) async fn answer(
     let http = Connection::client(SECTION_BYTES_MAX);
     let opening = Bytes::from(http.opening());
     let control = quic.line().open_uni().map(|stream| (stream, opening));
-    let stream = loop {
-        if let Some(stream) = quic.line().open_bidi() {
-            break stream;
-        }
-        // A proxy may allow a stream later.
-        if let QuicEvent::Lost(_) = poll_fn(|context| quic.poll_event(context)).await {
-            return Ok(Answer::Closed);
-        }
-    };
     let mut asked = Vec::with_capacity(ask.bytes_max());
     ask.write(&[], BodyLength::Unknown, &mut asked);
     let mut streamed = Box::new(Streamed {
         quic,
         http,
-        reader: MessageReader::response(false),
-        stream,
+        reader: MessageReader::led(),
+        stream: None,
         unis: Vec::new(),
         control,
         rest: asked.into(),
@@ -70,9 +62,13 @@ pub(super) async fn answer(
         status: None,
         end: None,
     });
-    streamed.send();
     let mut early = Vec::new();
     loop {
+        // A proxy may allow a stream later.
+        if streamed.stream.is_none() {
+            streamed.stream = streamed.quic.line().open_bidi();
+            streamed.send();
+        }
         if streamed.is_readable {
             streamed.read(&mut early).map_err(NoAnswer::Streams)?;
         }
@@ -121,20 +117,43 @@ impl Streamed {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_room(early, context))?;
+        let count = bytes.len().min(FRAME_BYTES_MAX);
+        // The head of a frame has two numbers of up to eight bytes.
+        let mut frame = Vec::with_capacity(count + 16);
+        write_data_head(count, &mut frame);
+        frame.extend_from_slice(&bytes[..count]);
+        self.rest = frame.into();
+        self.flush(context);
+        Poll::Ready(Ok(count))
+    }
+
+    /// Ends our side, behind all that was written.
+    pub(super) fn poll_finish(
+        &mut self,
+        early: &mut Vec<u8>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        ready!(self.poll_room(early, context))?;
+        if let Some(stream) = self.stream {
+            self.quic.line().finish(stream);
+        }
+        self.quic.flush(context);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Waits until all that was framed before has gone.
+    fn poll_room(
+        &mut self,
+        early: &mut Vec<u8>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
         loop {
             if !self.send() {
                 return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
             }
             if self.rest.is_empty() {
-                let count = bytes.len().min(FRAME_BYTES_MAX);
-                // The head of a frame has two numbers of up to eight bytes.
-                let mut frame = Vec::with_capacity(count + 16);
-                write_data_head(count, &mut frame);
-                frame.extend_from_slice(&bytes[..count]);
-                self.rest = frame.into();
-                self.send();
-                self.quic.flush(context);
-                return Poll::Ready(Ok(count));
+                return Poll::Ready(Ok(()));
             }
             if self.is_readable && early.len() <= EARLY_BYTES_MAX {
                 self.read(early).map_err(io::Error::other)?;
@@ -156,21 +175,17 @@ impl Streamed {
         self.quic.flush(context);
     }
 
-    /// Ends our side.
-    pub(super) fn finish(&mut self, context: &mut Context<'_>) {
-        self.quic.line().finish(self.stream);
-        self.quic.flush(context);
-    }
-
     /// Whether the stream takes anything yet.
     fn send(&mut self) -> bool {
         let line = self.quic.line();
         if let Some((stream, rest)) = &mut self.control {
             line.write(*stream, rest);
         }
-        line.write(self.stream, &mut self.rest)
+        self.stream
+            .is_none_or(|stream| line.write(stream, &mut self.rest))
     }
 
+    /// An error ends the connection.
     fn heed(&mut self, event: &QuicEvent) -> Result<(), MessageError> {
         match event {
             QuicEvent::Connected | QuicEvent::Available | QuicEvent::Stopped(..) => {}
@@ -180,7 +195,7 @@ impl Streamed {
                     self.read_uni(stream)?;
                 }
             }
-            QuicEvent::Readable(stream) if *stream == self.stream => self.is_readable = true,
+            QuicEvent::Readable(stream) if self.stream == Some(*stream) => self.is_readable = true,
             QuicEvent::Readable(stream) => self.read_uni(*stream)?,
             QuicEvent::Writable(_) => {
                 self.send();
@@ -192,29 +207,28 @@ impl Streamed {
         Ok(())
     }
 
-    /// Takes all that has come of the stream.
+    /// Takes all that has come of the stream. An error ends the connection.
     fn read(&mut self, early: &mut Vec<u8>) -> Result<(), MessageError> {
         self.is_readable = false;
+        let Some(stream) = self.stream else {
+            return Ok(());
+        };
         let (http, reader, status) = (&mut self.http, &mut self.reader, &mut self.status);
-        let mut failure = None;
-        let read = self.quic.line().read(self.stream, |input| {
-            failure = digest(http, reader, input, status, early).err();
-            failure.is_none()
+        let mut digested = Ok(());
+        let read = self.quic.line().read(stream, |input| {
+            digested = digest(http, reader, input, status, early);
+            digested.is_ok()
         });
-        if let Some(failure) = failure {
-            return Err(failure);
+        let end = match read {
+            StreamRead::Open => None,
+            StreamRead::Finished => Some(End::Whole),
+            StreamRead::Reset(_) | StreamRead::Gone => Some(End::Cut),
+        };
+        if digested.is_ok() && end == Some(End::Whole) {
+            digested = self.reader.finish();
         }
-        match read {
-            StreamRead::Open => {}
-            StreamRead::Finished => {
-                self.reader.finish()?;
-                self.end.get_or_insert(End::Whole);
-            }
-            StreamRead::Reset(_) | StreamRead::Gone => {
-                self.end.get_or_insert(End::Cut);
-            }
-        }
-        Ok(())
+        self.end = self.end.or(end);
+        self.told(digested)
     }
 
     fn read_uni(&mut self, stream: QuicStream) -> Result<(), MessageError> {
@@ -227,15 +241,30 @@ impl Streamed {
             found = http.read_uni(uni, input);
             matches!(found, Ok(true))
         });
-        if !found? {
-            let code = ErrorCode::STREAM_CREATION_ERROR.0;
-            self.quic.line().stop(stream, code);
-            self.unis.swap_remove(place);
-        } else if read != StreamRead::Open {
-            self.http.end_uni(&self.unis[place].1)?;
-            self.unis.swap_remove(place);
+        let heeded = match found {
+            Ok(true) if read == StreamRead::Open => Ok(()),
+            Ok(true) => self.http.end_uni(&self.unis.swap_remove(place).1),
+            Ok(false) => {
+                self.unis.swap_remove(place);
+                let code = ErrorCode::STREAM_CREATION_ERROR.0;
+                self.quic.line().stop(stream, code);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        };
+        self.told(heeded.map_err(MessageError::from))
+    }
+
+    /// Tells the proxy of an error before its connection ends.
+    fn told(&mut self, heeded: Result<(), MessageError>) -> Result<(), MessageError> {
+        if let Err(error) = &heeded {
+            let code = match error {
+                MessageError::Connection(error) => error.code(),
+                MessageError::Stream(failure) => failure.code(),
+            };
+            self.quic.line().close(code.0);
         }
-        Ok(())
+        heeded
     }
 }
 
