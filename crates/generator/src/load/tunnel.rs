@@ -368,6 +368,17 @@ enum End {
     Cut,
 }
 
+/// What whoever reads is to be told now of a way that has ended so, if it has; `None`
+/// where it has to wait. What is in `early` goes first.
+fn told(early: &[u8], end: Option<End>) -> Option<io::Result<()>> {
+    match end {
+        _ if !early.is_empty() => Some(Ok(())),
+        Some(End::Whole) => Some(Ok(())),
+        Some(End::Cut) => Some(Err(io::ErrorKind::ConnectionReset.into())),
+        None => None,
+    }
+}
+
 /// Asks a proxy over HTTP/1.1 and reads its answer.
 async fn answer(mut connection: Connection, head: &[u8]) -> Result<Answer, NoAnswer> {
     connection.write_all(head).await.map_err(NoAnswer::Io)?;

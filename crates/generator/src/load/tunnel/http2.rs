@@ -11,7 +11,7 @@ use stillwell_http::h2::{
 use stillwell_wire::Connection;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::{Answer, Carrier, EARLY_BYTES_MAX, End, NoAnswer};
+use super::{Answer, Carrier, EARLY_BYTES_MAX, End, NoAnswer, told};
 
 /// What is read at once: a frame.
 const INPUT_BYTES: usize = 16 << 10;
@@ -92,13 +92,8 @@ impl Framed {
         loop {
             // Windows and answers to pings are ours to send.
             self.poll_flushed(connection, context)?;
-            match self.end {
-                _ if !early.is_empty() => return Poll::Ready(Ok(())),
-                Some(End::Whole) => return Poll::Ready(Ok(())),
-                Some(End::Cut) => {
-                    return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
-                }
-                None => {}
+            if let Some(told) = told(early, self.end) {
+                return Poll::Ready(told);
             }
             let count = ready!(self.poll_in(connection, context)?);
             self.take(count, early)?;

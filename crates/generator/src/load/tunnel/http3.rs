@@ -11,7 +11,7 @@ use stillwell_http::h3::{
 };
 use stillwell_wire::quic::{QuicConnection, QuicEvent, QuicStream, StreamRead};
 
-use super::{Answer, Carrier, EARLY_BYTES_MAX, End, NoAnswer};
+use super::{Answer, Carrier, EARLY_BYTES_MAX, End, NoAnswer, told};
 
 /// The longest head of an answer that is taken.
 const SECTION_BYTES_MAX: usize = 64 << 10;
@@ -98,13 +98,8 @@ impl Streamed {
             if early.is_empty() && self.is_readable {
                 self.read(early).map_err(io::Error::other)?;
             }
-            match self.end {
-                _ if !early.is_empty() => return Poll::Ready(Ok(())),
-                Some(End::Whole) => return Poll::Ready(Ok(())),
-                Some(End::Cut) => {
-                    return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
-                }
-                None => {}
+            if let Some(told) = told(early, self.end) {
+                return Poll::Ready(told);
             }
             let event = ready!(self.quic.poll_event(context));
             self.heed(&event).map_err(io::Error::other)?;
@@ -228,7 +223,7 @@ impl Streamed {
             digested = self.reader.finish();
         }
         self.end = self.end.or(end);
-        self.told(digested)
+        self.confess(digested)
     }
 
     fn read_uni(&mut self, stream: QuicStream) -> Result<(), MessageError> {
@@ -252,11 +247,11 @@ impl Streamed {
             }
             Err(error) => Err(error),
         };
-        self.told(heeded.map_err(MessageError::from))
+        self.confess(heeded.map_err(MessageError::from))
     }
 
     /// Tells the proxy of an error before its connection ends.
-    fn told(&mut self, heeded: Result<(), MessageError>) -> Result<(), MessageError> {
+    fn confess(&mut self, heeded: Result<(), MessageError>) -> Result<(), MessageError> {
         if let Err(error) = &heeded {
             let code = match error {
                 MessageError::Connection(error) => error.code(),
