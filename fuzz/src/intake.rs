@@ -1,27 +1,27 @@
 //! What sinks read that stand in for services: bodies of requests and messages of
 //! calls, and what stands around them.
 
-#[path = "../../crates/sink/src/intake/datadog.rs"]
+#[path = "../../crates/receive/sink/src/intake/datadog.rs"]
 mod datadog;
-#[path = "../../crates/sink/src/intake/decode.rs"]
+#[path = "../../crates/receive/sink/src/intake/decode.rs"]
 mod decode;
-#[path = "../../crates/sink/src/intake/hec.rs"]
+#[path = "../../crates/receive/sink/src/intake/hec.rs"]
 mod hec;
-#[path = "../../crates/sink/src/intake/json.rs"]
+#[path = "../../crates/receive/sink/src/intake/json.rs"]
 mod json;
-#[path = "../../crates/sink/src/intake/logs.rs"]
+#[path = "../../crates/receive/sink/src/intake/logs.rs"]
 mod logs;
-#[path = "../../crates/sink/src/intake/md5.rs"]
+#[path = "../../crates/receive/sink/src/intake/md5.rs"]
 mod md5;
-#[path = "../../crates/sink/src/intake/otlp.rs"]
+#[path = "../../crates/receive/sink/src/intake/otlp.rs"]
 mod otlp;
-#[path = "../../crates/sink/src/intake/recorded.rs"]
+#[path = "../../crates/receive/sink/src/intake/recorded.rs"]
 mod recorded;
-#[path = "../../crates/sink/src/intake/service.rs"]
+#[path = "../../crates/receive/sink/src/intake/service.rs"]
 mod service;
-#[path = "../../crates/sink/src/intake/sqs.rs"]
+#[path = "../../crates/receive/sink/src/intake/sqs.rs"]
 mod sqs;
-#[path = "../../crates/sink/src/intake/stateful_logs.rs"]
+#[path = "../../crates/receive/sink/src/intake/stateful_logs.rs"]
 mod stateful_logs;
 
 use std::sync::Arc;

@@ -6,7 +6,7 @@
 
 // Its tests stand where only its own crate finds them.
 #[rustfmt::skip]
-#[path = "../../crates/sink/src/events.rs"]
+#[path = "../../crates/receive/sink/src/events.rs"]
 mod events;
 mod broker;
 mod descriptors;
@@ -15,7 +15,7 @@ mod h2;
 mod h3;
 mod http;
 mod intake;
-#[path = "../../crates/sink/src/lines.rs"]
+#[path = "../../crates/receive/sink/src/lines.rs"]
 #[expect(dead_code, reason = "sinks of streams ask for more")]
 mod lines;
 mod load;

@@ -1,9 +1,9 @@
 //! What HTTP load and its test server read from each other's peers: answers,
 //! by a reader that knows them again, and the header that says how to answer.
 
-#[path = "../../crates/generator/src/load/answer.rs"]
+#[path = "../../crates/make/generator/src/load/answer.rs"]
 mod answer;
-#[path = "../../crates/sink/src/serve/request.rs"]
+#[path = "../../crates/receive/sink/src/serve/request.rs"]
 mod request;
 
 use std::hint::black_box;

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use stillwell_config::{RigOverrides, load_rig};
-use stillwell_legacy::{Source, lading};
+use stillwell_legacy::lading;
+use stillwell_text::Source;
 use stillwell_payload::{BlockSet, BuildError};
 use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan, TemplatePlan};
 use stillwell_units::{ByteSize, Seed};

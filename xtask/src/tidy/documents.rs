@@ -169,8 +169,8 @@ mod tests {
         let tree = [
             "README.md",
             "docs/adr/README.md",
-            "crates/wire",
-            "crates/wire/src/tcp.rs",
+            "crates/make/wire",
+            "crates/make/wire/src/tcp.rs",
         ];
         let problems = check(path, text, |path| tree.contains(&path));
         problems.iter().map(ToString::to_string).collect()
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(
             found(
                 "README.md",
-                "see `crates/wire/src/tcp.rs` and `crates/NAME/src`"
+                "see `crates/make/wire/src/tcp.rs` and `crates/NAME/src`"
             ),
             [""; 0]
         );
@@ -213,8 +213,8 @@ mod tests {
             [""; 0]
         );
         assert_eq!(
-            found("README.md", "see `crates/wire/src/udp.rs`"),
-            ["README.md:1: names `crates/wire/src/udp.rs`, which does not exist"]
+            found("README.md", "see `crates/make/wire/src/udp.rs`"),
+            ["README.md:1: names `crates/make/wire/src/udp.rs`, which does not exist"]
         );
     }
 
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn the_input_of_a_test_is_no_document() {
         assert!(is_document("examples/quickstart/README.md"));
-        assert!(!is_document("crates/report/tests/pull_request.md"));
-        assert!(!is_document("crates/report/src/lib.rs"));
+        assert!(!is_document("crates/judge/report/tests/pull_request.md"));
+        assert!(!is_document("crates/judge/report/src/lib.rs"));
     }
 }

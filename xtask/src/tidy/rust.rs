@@ -121,7 +121,7 @@ impl<'a> Place<'a> {
     fn of(path: &'a str) -> Self {
         let folders: Vec<&str> = path.split('/').collect();
         let name = match folders.as_slice() {
-            ["crates", name, ..] => name,
+            ["crates", _floor, name, ..] => name,
             [first, ..] => first,
             [] => "",
         };

@@ -49,8 +49,9 @@ pub(super) const CRATES: &[Entry] = &[
     pure("units", &[]),
     pure("metric", &["units"]),
     pure("plan", &["units", "metric"]),
-    pure("legacy", &["units", "metric", "plan"]),
-    pure("config", &["units", "metric", "plan", "legacy"]),
+    pure("text", &["units", "plan"]),
+    pure("legacy", &["units", "metric", "plan", "text"]),
+    pure("config", &["units", "metric", "plan", "text", "legacy"]),
     pure("stamp", &["units"]),
     pure("payload", &["units", "metric", "plan"]),
     pure("pacer", &["units", "metric", "plan"]),
@@ -63,7 +64,7 @@ pub(super) const CRATES: &[Entry] = &[
     edge("generator", &[
         "units", "metric", "plan", "legacy", "stamp", "payload", "pacer", "http", "broker", "export", "scope", "wire", "fuse",
     ]),
-    edge("subject", &["units", "metric", "plan", "http", "scope", "wire"]),
+    edge("target", &["units", "metric", "plan", "http", "scope", "wire"]),
     edge("observer", &["units", "metric", "plan", "scope", "wire", "http"]),
     edge("sink", &["units", "metric", "plan", "stamp", "http", "scope", "wire"]),
     edge("capture", &["units", "metric", "plan"]),
@@ -71,9 +72,9 @@ pub(super) const CRATES: &[Entry] = &[
     pure("verdict", &["units", "metric", "plan", "capture", "stats"]),
     edge("run", &[
         "units", "metric", "plan", "stamp", "payload", "pacer", "http", "export", "scope", "wire",
-        "fuse", "generator", "subject", "observer", "sink", "capture",
+        "fuse", "generator", "target", "observer", "sink", "capture",
     ]),
-    edge("lab", &["units", "metric", "plan", "config", "scope", "run", "capture", "stats", "verdict"]),
+    edge("experiment", &["units", "metric", "plan", "config", "scope", "run", "capture", "stats", "verdict"]),
     pure("report", &["units", "metric", "plan", "legacy", "verdict", "stats"]),
     edge("relay", &["units", "metric", "plan", "http", "scope", "wire"]),
     edge("bench", &["units", "metric", "scope"]),
@@ -97,7 +98,7 @@ pub(super) const OWNED: &[(&str, &[&str])] = &[
     ("clap", &["cli"]),
     ("parquet", &["capture"]),
     ("procfs", &["observer"]),
-    ("granit-parser", &["legacy"]),
+    ("granit-parser", &["text"]),
     // For memory that lies in large pages. No file is ever mapped.
     ("memmap2", &["payload"]),
 ];
@@ -105,26 +106,26 @@ pub(super) const OWNED: &[(&str, &[&str])] = &[
 /// The only files that may contain `unsafe`, each with the reason why safe code cannot do it.
 pub(super) const UNSAFE_FILES: &[(&str, &str)] = &[
     (
-        "crates/observer/src/cpu_clock.rs",
+        "crates/target/observer/src/cpu_clock.rs",
         "the CPU clock of another process has no safe wrapper",
     ),
     (
-        "crates/stamp/src/lanes/wide.rs",
+        "crates/make/stamp/src/lanes/wide.rs",
         "registers of 32 bytes are loaded through a pointer, where the processor has them",
     ),
     (
-        "crates/subject/src/kernel.rs",
+        "crates/target/target/src/kernel.rs",
         "what happens between fork and exec, and wait4",
     ),
     (
-        "crates/wire/src/timer.rs",
+        "crates/make/wire/src/timer.rs",
         "the runtime has no safe way to watch a descriptor of ours",
     ),
 ];
 
 /// The only files of pure crates that may read files or the environment, each with the reason.
 pub(super) const DOORS: &[(&str, &str)] = &[(
-    "crates/config/src/files.rs",
+    "crates/input/config/src/files.rs",
     "the one door through which configuration is read; everything else is handed its text",
 )];
 

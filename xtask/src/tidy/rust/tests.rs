@@ -17,15 +17,15 @@ fn fails(path: &str, text: &str, part: &str) {
 
 #[test]
 fn files_and_lines_have_a_length() {
-    passes("crates/wire/src/lib.rs", &"\n".repeat(800));
+    passes("crates/make/wire/src/lib.rs", &"\n".repeat(800));
     fails(
-        "crates/wire/src/lib.rs",
+        "crates/make/wire/src/lib.rs",
         &"\n".repeat(801),
         "lib.rs:801: 801 lines",
     );
-    passes("crates/wire/src/lib.rs", &"é".repeat(140));
+    passes("crates/make/wire/src/lib.rs", &"é".repeat(140));
     fails(
-        "crates/wire/src/lib.rs",
+        "crates/make/wire/src/lib.rs",
         &"x".repeat(141),
         "lib.rs:1: 141 columns",
     );
@@ -33,25 +33,25 @@ fn files_and_lines_have_a_length() {
 
 #[test]
 fn modules_are_files_beside_their_folder() {
-    fails("crates/wire/src/tcp/mod.rs", "", "`mod.rs`");
-    passes("crates/wire/src/mod_rs.rs", "");
+    fails("crates/make/wire/src/tcp/mod.rs", "", "`mod.rs`");
+    passes("crates/make/wire/src/mod_rs.rs", "");
 }
 
 #[test]
 fn lints_are_expected_not_silenced() {
     for attribute in SILENCED {
         fails(
-            "crates/wire/src/lib.rs",
+            "crates/make/wire/src/lib.rs",
             &format!("{attribute}dead_code)]"),
             "expect",
         );
         passes(
-            "crates/wire/src/lib.rs",
+            "crates/make/wire/src/lib.rs",
             &format!("// {attribute}dead_code)]"),
         );
     }
     passes(
-        "crates/wire/src/lib.rs",
+        "crates/make/wire/src/lib.rs",
         "#[expect(dead_code, reason = \"why\")]",
     );
 }
@@ -60,30 +60,37 @@ fn lints_are_expected_not_silenced() {
 fn nothing_is_left_unfinished() {
     for word in UNFINISHED {
         fails(
-            "crates/wire/src/lib.rs",
+            "crates/make/wire/src/lib.rs",
             &format!("// {}: later", word.to_uppercase()),
             "comment",
         );
         passes(
-            "crates/wire/src/lib.rs",
+            "crates/make/wire/src/lib.rs",
             &format!("let {word} = \"{word}\";"),
         );
     }
     for word in UNFINISHED_MACROS {
-        fails("crates/wire/src/lib.rs", &format!("{word}()"), "finish it");
-        passes("crates/wire/src/lib.rs", &format!("let a = \"{word}()\";"));
+        fails(
+            "crates/make/wire/src/lib.rs",
+            &format!("{word}()"),
+            "finish it",
+        );
+        passes(
+            "crates/make/wire/src/lib.rs",
+            &format!("let a = \"{word}()\";"),
+        );
     }
 }
 
 #[test]
 fn unsafe_stands_in_listed_files_only() {
     fails(
-        "crates/wire/src/lib.rs",
+        "crates/make/wire/src/lib.rs",
         "unsafe { a() }",
         "not on the table",
     );
     passes(
-        "crates/wire/src/lib.rs",
+        "crates/make/wire/src/lib.rs",
         "#![forbid(unsafe_code)] // unsafe",
     );
 }
@@ -113,17 +120,17 @@ fn only_scope_spawns() {
         "let mut set = JoinSet::new();",
         "thread::Builder::new()",
     ] {
-        fails("crates/run/src/lib.rs", code, "only crate `scope`");
-        passes("crates/scope/src/lib.rs", code);
-        passes("crates/run/tests/it.rs", code);
-        passes("crates/run/src/shell/tests.rs", code);
+        fails("crates/conduct/run/src/lib.rs", code, "only crate `scope`");
+        passes("crates/make/scope/src/lib.rs", code);
+        passes("crates/conduct/run/tests/it.rs", code);
+        passes("crates/conduct/run/src/shell/tests.rs", code);
         passes(
-            "crates/run/src/lib.rs",
+            "crates/conduct/run/src/lib.rs",
             &format!("#[cfg(test)]\nmod tests {{\n{code}\n}}"),
         );
     }
     passes(
-        "crates/subject/src/child.rs",
+        "crates/target/target/src/child.rs",
         "std::process::Command::new(path).spawn()",
     );
 }
@@ -131,23 +138,23 @@ fn only_scope_spawns() {
 #[test]
 fn a_pure_crate_has_no_clock_and_no_file() {
     fails(
-        "crates/pacer/src/lib.rs",
+        "crates/make/pacer/src/lib.rs",
         "fn next(now: Instant) {}",
         "no clock",
     );
     fails(
-        "crates/payload/src/lib.rs",
+        "crates/make/payload/src/lib.rs",
         "std::fs::read(path)",
         "no file",
     );
     passes(
-        "crates/pacer/src/lib.rs",
+        "crates/make/pacer/src/lib.rs",
         "fn next(now: Moment) {} // not an Instant",
     );
-    passes("crates/scope/src/clock.rs", "Instant::now()");
-    passes("crates/capture/src/lib.rs", "std::fs::read(path)");
+    passes("crates/make/scope/src/clock.rs", "Instant::now()");
+    passes("crates/record/capture/src/lib.rs", "std::fs::read(path)");
     passes(
-        "crates/pacer/src/lib.rs",
+        "crates/make/pacer/src/lib.rs",
         "#[cfg(test)]\nmod tests { use std::time::Instant; }",
     );
 }
@@ -155,12 +162,12 @@ fn a_pure_crate_has_no_clock_and_no_file() {
 #[test]
 fn only_the_faces_print() {
     for code in ["println!(a)", "eprint!(a)"] {
-        fails("crates/report/src/lib.rs", code, "nothing is printed");
+        fails("crates/judge/report/src/lib.rs", code, "nothing is printed");
         for path in [
-            "crates/cli/src/main.rs",
+            "crates/faces/cli/src/main.rs",
             "xtask/src/main.rs",
             "benches/benches/tcp.rs",
-            "crates/report/examples/one.rs",
+            "crates/judge/report/examples/one.rs",
         ] {
             passes(path, code);
         }
@@ -170,14 +177,17 @@ fn only_the_faces_print() {
 #[test]
 fn what_was_typed_stays_in_config() {
     fails(
-        "crates/run/src/lib.rs",
+        "crates/conduct/run/src/lib.rs",
         "pub(crate) struct GoalSpec {",
         "`GoalSpec`",
     );
     passes(
-        "crates/run/src/lib.rs",
+        "crates/conduct/run/src/lib.rs",
         "pub(crate) struct Specimen { a: GoalSpec }",
     );
-    passes("crates/config/src/spec.rs", "pub(crate) struct GoalSpec {");
-    passes("crates/legacy/src/lading.rs", "enum Spec {");
+    passes(
+        "crates/input/config/src/spec.rs",
+        "pub(crate) struct GoalSpec {",
+    );
+    passes("crates/compat/legacy/src/lading.rs", "enum Spec {");
 }

@@ -1,0 +1,436 @@
+//! Kubeconfigs: where clusters are, and by what one is let in.
+//!
+//! Texts go in, [`Access`] comes out; nothing here reads the files that are named. What a
+//! kubeconfig says that cannot be followed is refused by name, with what to do instead.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use stillwell_plan::{PemSource, TlsIdentity};
+
+use stillwell_text::{Node, Source, Value, parse};
+
+/// How a cluster is reached. Its `Debug` shows no secret.
+#[derive(Clone)]
+pub struct Access {
+    /// The URL of its API.
+    pub server: String,
+    /// Roots that its certificate must come from; those that are known anyway if none.
+    pub authority: Option<PemSource>,
+    /// Whether its certificate is not looked at.
+    pub is_unverified: bool,
+    /// The name that its certificate must carry, where it is not the URL's.
+    pub server_name: Option<String>,
+    /// The certificate that is shown to it.
+    pub identity: Option<TlsIdentity>,
+    /// What is shown to it besides.
+    pub token: Token,
+    /// Where objects belong that do not say it themselves.
+    pub namespace: Option<String>,
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Access")
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A bearer token. Its `Debug` does not show it.
+#[derive(Clone, Default, Eq, PartialEq)]
+pub enum Token {
+    /// There is none.
+    #[default]
+    None,
+    /// This one.
+    Text(String),
+    /// What stands in this file at the time, since others renew it.
+    File(PathBuf),
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "None",
+            Self::Text(_) => "Text(…)",
+            Self::File(_) => "File(…)",
+        })
+    }
+}
+
+/// Why a kubeconfig does not say how a cluster is reached.
+#[derive(Debug, Eq, PartialEq, thiserror::Error)]
+pub enum KubeconfigError {
+    /// It is no YAML, or not of the shape.
+    #[error("{path} is no kubeconfig: {message}", path = path.display())]
+    Shape {
+        /// The file.
+        path: PathBuf,
+        /// What is the matter.
+        message: String,
+    },
+    /// No context is chosen.
+    #[error(
+        "{path} has no current context: choose one by `kubectl config use-context NAME`, of {known}",
+        path = path.display()
+    )]
+    NoContext {
+        /// The first file.
+        path: PathBuf,
+        /// Those that there are.
+        known: String,
+    },
+    /// Something that is named is not there.
+    #[error("there is no {what} `{name}` in {path}, which has {known}", path = path.display())]
+    Unknown {
+        /// The first file.
+        path: PathBuf,
+        /// "context", "cluster" or "user".
+        what: &'static str,
+        /// What it should be called.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// Something that must be there is not.
+    #[error("the {part} in {path} has no `{key}`", path = path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// What lacks it.
+        part: String,
+        /// What it lacks.
+        key: &'static str,
+    },
+    /// A value that is not what it should be.
+    #[error("`{key}` of the {part} in {path} is not {expected}", path = path.display())]
+    Value {
+        /// The file.
+        path: PathBuf,
+        /// Whose.
+        part: String,
+        /// Which.
+        key: &'static str,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// Something that Stillwell does not do.
+    #[error("the {part} in {path} has `{key}`, which is not followed here: {advice}", path = path.display())]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// Whose.
+        part: String,
+        /// What is not followed.
+        key: &'static str,
+        /// What to do.
+        advice: &'static str,
+    },
+}
+
+const BY_TOKEN: &str = "put a token in its place, such as one from `kubectl create token ACCOUNT`, \
+                        under `token`, or a certificate under `client-certificate`";
+
+/// What is refused of users and clusters.
+const UNSUPPORTED: &[(&str, &str, &str)] = &[
+    ("user", "exec", BY_TOKEN),
+    ("user", "auth-provider", BY_TOKEN),
+    ("user", "username", BY_TOKEN),
+    ("user", "password", BY_TOKEN),
+    ("user", "as", "take a context that is the other user's own"),
+    (
+        "user",
+        "as-uid",
+        "take a context that is the other user's own",
+    ),
+    (
+        "user",
+        "as-groups",
+        "take a context that is the other user's own",
+    ),
+    (
+        "user",
+        "as-user-extra",
+        "take a context that is the other user's own",
+    ),
+    (
+        "cluster",
+        "proxy-url",
+        "take a context whose cluster is reached without a proxy, such as that of `kubectl proxy`",
+    ),
+];
+
+/// One or several kubeconfigs: of what is said twice, the first counts.
+#[derive(Debug)]
+pub struct Kubeconfig {
+    files: Vec<File>,
+}
+
+#[derive(Debug)]
+struct File {
+    path: PathBuf,
+    root: Node,
+}
+
+/// One cluster, user or context.
+#[derive(Clone, Debug)]
+struct Part<'f> {
+    file: &'f File,
+    what: &'static str,
+    name: &'f str,
+    node: &'f Node,
+}
+
+impl Kubeconfig {
+    /// The texts of files, each with its path, in the order in which they count; at least
+    /// one.
+    ///
+    /// # Errors
+    /// [`KubeconfigError::Shape`] where one is no YAML, or no map.
+    pub fn read(texts: &[(PathBuf, String)]) -> Result<Self, KubeconfigError> {
+        let files = texts.iter().map(|(path, text)| File::read(path, text));
+        Ok(Self {
+            files: files.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// How the cluster of `context` is reached, or that of the current one.
+    ///
+    /// # Errors
+    /// [`KubeconfigError`] with what is missing or is not followed.
+    pub fn access(&self, context: Option<&str>) -> Result<Access, KubeconfigError> {
+        let current = self.files.iter().find_map(|file| {
+            let text = text_of(file.root.entry("current-context")?)?;
+            (!text.is_empty()).then_some(text)
+        });
+        let name = context
+            .or(current)
+            .ok_or_else(|| KubeconfigError::NoContext {
+                path: self.path(),
+                known: self.known("contexts"),
+            })?;
+        let context = self.part("contexts", "context", name)?;
+        let cluster = self.part("clusters", "cluster", context.required("cluster")?)?;
+        let user = match context.text("user")?.filter(|name| !name.is_empty()) {
+            Some(name) => Some(self.part("users", "user", name)?),
+            None => None,
+        };
+        for part in [Some(&cluster), user.as_ref()].into_iter().flatten() {
+            part.refuse_unsupported()?;
+        }
+        let (identity, token) = match &user {
+            Some(user) => (user.identity()?, user.token()?),
+            None => (None, Token::None),
+        };
+        let owned = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
+        Ok(Access {
+            server: cluster.required("server")?.to_owned(),
+            authority: cluster.pem("certificate-authority", "certificate-authority-data")?,
+            is_unverified: cluster.is_set("insecure-skip-tls-verify")?,
+            server_name: owned(cluster.text("tls-server-name")?),
+            identity,
+            token,
+            namespace: owned(context.text("namespace")?),
+        })
+    }
+
+    fn path(&self) -> PathBuf {
+        self.files
+            .first()
+            .map(|file| file.path.clone())
+            .unwrap_or_default()
+    }
+
+    /// All entries of the list `list`, each with its name.
+    fn entries(&self, list: &'static str) -> impl Iterator<Item = (&File, &str, &Node)> {
+        self.files.iter().flat_map(move |file| {
+            let items = match file.root.entry(list).map(|node| &node.value) {
+                Some(Value::List(items)) => items.as_slice(),
+                _ => &[],
+            };
+            let named = move |item| Some((file, text_of(Node::entry(item, "name")?)?, item));
+            items.iter().filter_map(named)
+        })
+    }
+
+    fn known(&self, list: &'static str) -> String {
+        let names: Vec<String> = self
+            .entries(list)
+            .map(|(_, name, _)| format!("`{name}`"))
+            .collect();
+        if names.is_empty() {
+            "none".to_owned()
+        } else {
+            names.join(", ")
+        }
+    }
+
+    fn part(
+        &self,
+        list: &'static str,
+        what: &'static str,
+        name: &str,
+    ) -> Result<Part<'_>, KubeconfigError> {
+        let mut all = self.entries(list);
+        let found = all.find(|(_, known, _)| *known == name);
+        let (file, name, item) = found.ok_or_else(|| KubeconfigError::Unknown {
+            path: self.path(),
+            what,
+            name: name.to_owned(),
+            known: self.known(list),
+        })?;
+        // Nothing under the name is a map without keys.
+        let node = item.entry(what).unwrap_or(item);
+        Ok(Part {
+            file,
+            what,
+            name,
+            node,
+        })
+    }
+}
+
+impl File {
+    fn read(path: &Path, text: &str) -> Result<Self, KubeconfigError> {
+        let source: Arc<Source> = Source::new(path, text);
+        let failed = |message: String| KubeconfigError::Shape {
+            path: path.to_owned(),
+            message,
+        };
+        // The message alone: the lines around it may hold a key.
+        let (root, found) = parse(&source).map_err(|error| failed(error.message))?;
+        if let Some(error) = found.first() {
+            return Err(failed(error.message.clone()));
+        }
+        match root.value {
+            Value::Map(_) | Value::Null => Ok(Self {
+                path: path.to_owned(),
+                root,
+            }),
+            Value::Scalar { .. } | Value::List(_) => {
+                Err(failed(format!("a map was expected, not {}", root.shape())))
+            }
+        }
+    }
+}
+
+impl<'f> Part<'f> {
+    fn describe(&self) -> String {
+        format!("{} `{}`", self.what, self.name)
+    }
+
+    fn wrong(&self, key: &'static str, expected: &'static str) -> KubeconfigError {
+        KubeconfigError::Value {
+            path: self.file.path.clone(),
+            part: self.describe(),
+            key,
+            expected,
+        }
+    }
+
+    fn missing(&self, key: &'static str) -> KubeconfigError {
+        KubeconfigError::Missing {
+            path: self.file.path.clone(),
+            part: self.describe(),
+            key,
+        }
+    }
+
+    /// The value of `key`, if it is there and not null.
+    fn entry(&self, key: &'static str) -> Option<&'f Node> {
+        let node = self.node.entry(key)?;
+        (!matches!(node.value, Value::Null)).then_some(node)
+    }
+
+    fn text(&self, key: &'static str) -> Result<Option<&'f str>, KubeconfigError> {
+        let Some(node) = self.entry(key) else {
+            return Ok(None);
+        };
+        text_of(node)
+            .map(Some)
+            .ok_or_else(|| self.wrong(key, "a text"))
+    }
+
+    fn required(&self, key: &'static str) -> Result<&'f str, KubeconfigError> {
+        let text = self.text(key)?.filter(|text| !text.is_empty());
+        text.ok_or_else(|| self.missing(key))
+    }
+
+    fn is_set(&self, key: &'static str) -> Result<bool, KubeconfigError> {
+        match self.text(key)? {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(_) => Err(self.wrong(key, "`true` or `false`")),
+        }
+    }
+
+    /// A path; it counts from the folder of the file.
+    fn path(&self, key: &'static str) -> Result<Option<PathBuf>, KubeconfigError> {
+        let text = self.text(key)?.filter(|text| !text.is_empty());
+        let folder = self.file.path.parent().unwrap_or_else(|| Path::new(""));
+        Ok(text.map(|text| folder.join(text)))
+    }
+
+    /// PEM, from `data` where that is there, else from a `file`.
+    fn pem(
+        &self,
+        file: &'static str,
+        data: &'static str,
+    ) -> Result<Option<PemSource>, KubeconfigError> {
+        let Some(text) = self.text(data)?.filter(|text| !text.is_empty()) else {
+            return Ok(self.path(file)?.map(PemSource::File));
+        };
+        let text: String = text.split_whitespace().collect();
+        let bytes = STANDARD.decode(text).ok();
+        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+        let text = text.ok_or_else(|| self.wrong(data, "PEM in base 64"))?;
+        Ok(Some(PemSource::Text(text)))
+    }
+
+    fn identity(&self) -> Result<Option<TlsIdentity>, KubeconfigError> {
+        let certificates = self.pem("client-certificate", "client-certificate-data")?;
+        let key = self.pem("client-key", "client-key-data")?;
+        match (certificates, key) {
+            (Some(certificates), Some(key)) => Ok(Some(TlsIdentity { certificates, key })),
+            (None, None) => Ok(None),
+            (Some(_), None) => Err(self.missing("client-key")),
+            (None, Some(_)) => Err(self.missing("client-certificate")),
+        }
+    }
+
+    /// A file goes before a text, as with `kubectl`.
+    fn token(&self) -> Result<Token, KubeconfigError> {
+        if let Some(path) = self.path("tokenFile")? {
+            return Ok(Token::File(path));
+        }
+        let text = self.text("token")?.filter(|text| !text.is_empty());
+        Ok(text.map_or(Token::None, |text| Token::Text(text.to_owned())))
+    }
+
+    fn refuse_unsupported(&self) -> Result<(), KubeconfigError> {
+        let mut own = UNSUPPORTED.iter().filter(|(what, ..)| *what == self.what);
+        match own.find(|(_, key, _)| self.entry(key).is_some()) {
+            None => Ok(()),
+            Some((_, key, advice)) => Err(KubeconfigError::Unsupported {
+                path: self.file.path.clone(),
+                part: self.describe(),
+                key,
+                advice,
+            }),
+        }
+    }
+}
+
+fn text_of(node: &Node) -> Option<&str> {
+    match &node.value {
+        Value::Scalar { text, .. } => Some(text),
+        Value::Null | Value::List(_) | Value::Map(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

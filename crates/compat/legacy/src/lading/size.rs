@@ -1,0 +1,124 @@
+//! Sizes as lading spells them.
+
+use stillwell_units::{ByteSize, floor_to_u64};
+
+use stillwell_text::{Node, Reader, code};
+
+/// A size and whether it was written in bits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Size {
+    /// The size, rounded up to whole bytes.
+    pub bytes: ByteSize,
+    /// What the same text would be if its `b` had been meant as bytes.
+    pub if_bytes: Option<ByteSize>,
+}
+
+/// `text` as lading 0.33 reads sizes: a number, a prefix in any case (`k`, `M`,
+/// `G`, `T`, `P`, with `i` for powers of 1024) and `B` for bytes or `b` for
+/// bits; bytes if neither.
+#[must_use]
+pub fn parse_size(text: &str) -> Option<Size> {
+    let text = text.trim();
+    let end = text
+        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
+        .unwrap_or(text.len());
+    let number: f64 = text[..end].replace('_', "").parse().ok()?;
+    let unit = text[end..].trim();
+    let (prefix, is_bits) = match unit {
+        _ if unit.ends_with('B') => (&unit[..unit.len() - 1], false),
+        _ if unit.ends_with('b') => (&unit[..unit.len() - 1], true),
+        _ if unit.ends_with("bit") => (&unit[..unit.len() - 3], true),
+        _ => (unit, false),
+    };
+    let scaled = number * prefix_scale(prefix)?;
+    let bytes = if is_bits { scaled / 8.0 } else { scaled };
+    (scaled < 1.8e19).then(|| Size {
+        bytes: ByteSize::new(floor_to_u64(bytes.ceil())),
+        if_bytes: is_bits.then(|| ByteSize::new(floor_to_u64(scaled.ceil()))),
+    })
+}
+
+fn prefix_scale(prefix: &str) -> Option<f64> {
+    let mut letters = prefix.chars();
+    let power = match letters.next().map(|letter| letter.to_ascii_lowercase()) {
+        None => return Some(1.0),
+        Some('k') => 1,
+        Some('m') => 2,
+        Some('g') => 3,
+        Some('t') => 4,
+        Some('p') => 5,
+        Some(_) => return None,
+    };
+    match letters.as_str() {
+        "" => Some(1e3_f64.powi(power)),
+        "i" | "I" => Some(1024_f64.powi(power)),
+        _ => None,
+    }
+}
+
+/// Reads a size above zero; sizes in bits are followed, with a warning.
+pub(super) fn read_size(reader: &Reader, node: &Node) -> Option<ByteSize> {
+    let text = reader.text(node)?;
+    let Some(size) = parse_size(text) else {
+        let message = format!("`{text}` is not a size");
+        reader.report(
+            reader
+                .error(code::BAD_VALUE, node.span, message)
+                .label("write a number and a unit, such as `\"64 KiB\"` or `\"10 MB\"`"),
+        );
+        return None;
+    };
+    if size.bytes.bytes() == 0 {
+        let error = reader.error(code::OUT_OF_RANGE, node.span, "a size of nothing");
+        reader.report(error.label("must be above zero"));
+        return None;
+    }
+    if let Some(if_bytes) = size.if_bytes {
+        let message = format!("`{text}` is read as bits: {}", size.bytes);
+        reader.report(
+            reader
+                .warning(code::BITS, node.span, message)
+                .label("a small `b` means bits")
+                .help(format!(
+                    "lading reads it so since 0.25.9; before, it was {if_bytes}. Write `{}` to say bytes",
+                    text.replace("bit", "B").replace('b', "B")
+                )),
+        );
+    }
+    Some(size.bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_read_as_lading_reads_them() {
+        for (text, bytes) in [
+            ("500 Mb", 62_500_000),
+            ("500 MB", 500_000_000),
+            ("12kb", 1500),
+            ("100MiB", 104_857_600),
+            ("66.2 MiB", 69_415_732),
+            ("1024", 1024),
+            ("3 b", 1),
+            ("1_000 KiB", 1_024_000),
+            ("30g", 30_000_000_000),
+            ("8 Kibit", 1024),
+        ] {
+            assert_eq!(parse_size(text).unwrap().bytes.bytes(), bytes, "{text}");
+        }
+        for text in [
+            "",
+            "MiB",
+            "1 x",
+            "1 MiX",
+            "-1 B",
+            "1 Mii",
+            "9e9",
+            "99999999 PB",
+        ] {
+            assert_eq!(parse_size(text), None, "{text}");
+        }
+    }
+}

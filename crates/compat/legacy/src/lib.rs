@@ -1,0 +1,20 @@
+//! Shapes of other tools: lading and SMP YAML, read into plans.
+//!
+//! Everything here is pure and stands on the reader of `stillwell-text`.
+//!
+//! * [`lading`]: `lading.yaml`, list and map shape;
+//! * [`lint`]: old spellings in both, and today's;
+//! * [`smp`]: `experiment.yaml` and `config.yaml` of SMP cases;
+//! * [`tremor`]: the keys of its `bench` connector;
+//! * [`kubernetes`], [`kubeconfig`]: manifests, and where a cluster is;
+//! * [`results`]: what others measured: Nighthawk and fortio JSON, and columns.
+
+pub mod harness;
+pub mod kubeconfig;
+pub mod kubernetes;
+pub mod lading;
+pub mod lint;
+pub mod nighthawk;
+pub mod results;
+pub mod smp;
+pub mod tremor;

@@ -1,0 +1,165 @@
+//! Options of `dogstatsd` under their earlier names.
+
+use stillwell_text::{Entry, Node, Span, Value};
+
+use super::Linter;
+use super::edit::{Edit, remove_entry, value_end};
+
+/// Ranges that had a key for each end.
+const RANGES: [&str; 4] = [
+    "contexts",
+    "name_length",
+    "tags_per_msg",
+    "multivalue_count",
+];
+/// The two lengths that are one today, and what they were by default.
+const TAG_LENGTHS: [(&str, [u64; 2]); 2] =
+    [("tag_key_length", [1, 49]), ("tag_value_length", [1, 50])];
+
+pub(super) fn lint(linter: &mut Linter<'_>, options: &Node) {
+    let entries = options.entries().unwrap_or_default();
+    for today in RANGES {
+        range(linter, entries, today);
+    }
+    tag_length(linter, entries);
+    if let Some(entry) = find(entries, "prefix_metric_names") {
+        let edits = remove_entry(linter.source, entry).map(|edit| vec![edit]);
+        let message = "`prefix_metric_names` is gone: names are drawn".to_owned();
+        linter.report(
+            entry.key.span,
+            message,
+            "give names by `metric_names`",
+            edits,
+        );
+    }
+}
+
+fn find<'e>(entries: &'e [Entry], key: &str) -> Option<&'e Entry> {
+    entries.iter().find(|entry| entry.key.text == key)
+}
+
+fn range(linter: &mut Linter<'_>, entries: &[Entry], today: &str) {
+    let [low, high, whole] =
+        ["minimum", "maximum", "range"].map(|end| find(entries, &format!("{today}_{end}")));
+    let Some(first) = whole.or(low).or(high) else {
+        return;
+    };
+    let message = format!("`{}` is called `{today}` today", first.key.text);
+    let has_today = find(entries, today).is_some();
+    let edits = if has_today {
+        // Today's key wins, so that the others say nothing.
+        all(linter, [low, high, whole].into_iter().flatten())
+    } else if let Some(whole) = whole {
+        let ends = [low, high].into_iter().flatten();
+        let renamed = Edit::new(whole.key.span, today);
+        all(linter, ends).map(|edits| with(renamed, edits))
+    } else {
+        ends(linter, low, high, today)
+    };
+    linter.report(first.key.span, message, "an earlier name", edits);
+}
+
+/// The removal of each of them, if all can be removed.
+fn all<'e>(linter: &Linter<'_>, entries: impl Iterator<Item = &'e Entry>) -> Option<Vec<Edit>> {
+    entries
+        .map(|entry| remove_entry(linter.source, entry))
+        .collect()
+}
+
+fn with(edit: Edit, mut others: Vec<Edit>) -> Vec<Edit> {
+    others.push(edit);
+    others
+}
+
+/// One key in place of the two ends.
+fn ends(
+    linter: &Linter<'_>,
+    low: Option<&Entry>,
+    high: Option<&Entry>,
+    today: &str,
+) -> Option<Vec<Edit>> {
+    let first = low.or(high)?;
+    let text = match (low.map(number), high.map(number)) {
+        (Some(from), Some(to)) => inclusive(today, from?.min(to?), to?),
+        (Some(only), None) | (None, Some(only)) => format!("{today}: {{constant: {}}}", only?),
+        (None, None) => return None,
+    };
+    let second = high.filter(|_| low.is_some());
+    let removed = all(linter, second.into_iter())?;
+    Some(with(replace(linter, first, text)?, removed))
+}
+
+fn inclusive(key: &str, low: u64, high: u64) -> String {
+    format!("{key}: {{inclusive: {{min: {low}, max: {high}}}}}")
+}
+
+/// `text` in place of the whole of `entry`.
+fn replace(linter: &Linter<'_>, entry: &Entry, text: String) -> Option<Edit> {
+    let start = entry.key.span.start;
+    let end = value_end(linter.source.text(), entry)?;
+    Some(Edit::new(Span { start, end }, text))
+}
+
+fn number(entry: &Entry) -> Option<u64> {
+    scalar(&entry.value)
+}
+
+fn scalar(node: &Node) -> Option<u64> {
+    match &node.value {
+        Value::Scalar { text, .. } => text.replace('_', "").parse().ok(),
+        _ => None,
+    }
+}
+
+/// Key, colon and value have one length together today.
+fn tag_length(linter: &mut Linter<'_>, entries: &[Entry]) {
+    let mut old: Vec<&Entry> = Vec::new();
+    let mut sums = Some([1, 1]);
+    for (key, default) in TAG_LENGTHS {
+        let spellings = ["", "_range", "_minimum", "_maximum"];
+        let [plain, whole, low, high] =
+            spellings.map(|behind| find(entries, &format!("{key}{behind}")));
+        old.extend([plain, whole, low, high].into_iter().flatten());
+        let ends = match (plain.or(whole), low, high) {
+            (_, Some(low), Some(high)) => number(low).zip(number(high)).map(|(l, h)| [l.min(h), h]),
+            (Some(entry), ..) => both_ends(&entry.value),
+            (None, Some(only), None) | (None, None, Some(only)) => {
+                number(only).map(|only| [only, only])
+            }
+            (None, None, None) => Some(default),
+        };
+        let narrow = |end: u64| end.clamp(1, u64::from(u16::MAX));
+        sums = sums
+            .zip(ends)
+            .map(|(sums, ends)| [sums[0] + narrow(ends[0]), sums[1] + narrow(ends[1])]);
+    }
+    let Some(first) = old.iter().min_by_key(|entry| entry.key.span.start).copied() else {
+        return;
+    };
+    let message = format!("`{}` is part of `tag_length` today", first.key.text);
+    let has_today = find(entries, "tag_length").is_some();
+    let others = old
+        .iter()
+        .copied()
+        .filter(|entry| has_today || !std::ptr::eq(*entry, first));
+    let edits = all(linter, others).and_then(|removed| {
+        if has_today {
+            return Some(removed);
+        }
+        let [low, high] = sums?;
+        Some(with(
+            replace(linter, first, inclusive("tag_length", low, high))?,
+            removed,
+        ))
+    });
+    linter.report(first.key.span, message, "key and value together", edits);
+}
+
+/// The ends of `{constant: 5}` or `{inclusive: {min: 1, max: 9}}`.
+fn both_ends(node: &Node) -> Option<[u64; 2]> {
+    if let Some(only) = node.entry("constant").or(Some(node)).and_then(scalar) {
+        return Some([only, only]);
+    }
+    let ends = node.entry("inclusive")?;
+    Some([scalar(ends.entry("min")?)?, scalar(ends.entry("max")?)?])
+}

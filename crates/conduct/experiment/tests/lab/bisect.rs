@@ -1,0 +1,320 @@
+//! A search among the commits of a small repository.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::rc::Rc;
+
+use stillwell_capture::RunIdentity;
+use stillwell_experiment::bisect::{
+    Answer, BisectError, BisectProgress, BisectRecord, Bisected, Found, Outcome, run_bisect,
+};
+use stillwell_experiment::{Executor, ExecutorError, LabError};
+use stillwell_plan::{BinarySource, DesignPlan, GitSource, LabPlan, SubjectKind};
+use stillwell_run::{Interrupt, Progress, RunRequest};
+use stillwell_testkit::program_or_skip;
+use stillwell_units::{Nanos, Seed};
+use stillwell_verdict::RunSummary;
+
+use crate::mock::{Made, Mock, World, lab, options, sequential};
+
+/// Commits after GOOD.
+const COMMITS: usize = 16;
+/// The first bad one.
+const CULPRIT: usize = 11;
+
+/// A program whose text is what it costs: `NUMBER COST`, or no program at all.
+fn repository(folder: &Path, cost: impl Fn(usize) -> Option<f64>) -> PathBuf {
+    let repository = folder.join("repository");
+    fs::create_dir(&repository).unwrap();
+    git(&repository, &["init", "--quiet"]);
+    for number in 0..=COMMITS {
+        let text = cost(number).map_or_else(String::new, |cost| format!("{number} {cost}"));
+        fs::write(repository.join("program"), text).unwrap();
+        fs::write(repository.join("number"), number.to_string()).unwrap();
+        git(&repository, &["add", "."]);
+        let message = format!("change {number}");
+        git(&repository, &["commit", "--quiet", "-m", &message]);
+        git(&repository, &["tag", &format!("c{number}")]);
+    }
+    repository
+}
+
+fn git(repository: &Path, words: &[&str]) -> String {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(repository)
+        .args(["-c", "user.name=test", "-c", "user.email=test@example.org"])
+        .args(["-c", "commit.gpgsign=false"])
+        .args(words)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "git {words:?}: {said}");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// `c0` against `c16`; a program without text does not build.
+fn plan(repository: &Path) -> LabPlan {
+    let mut own = sequential("relay", 20);
+    for (variant, revision) in own.variants.iter_mut().zip(["c0", "c16"]) {
+        variant.binary = BinarySource::Git(GitSource {
+            repository: repository.to_path_buf(),
+            revision: revision.to_owned(),
+            build: "test -s program && chmod +x program".to_owned(),
+            output: "program".into(),
+        });
+    }
+    lab([own])
+}
+
+/// Runs cost what their program says, give or take.
+struct Priced<E> {
+    /// What each variant of the pair that goes on costs.
+    costs: Rc<RefCell<BTreeMap<String, f64>>>,
+    inner: E,
+    runs: u32,
+    /// Is interrupted in this run.
+    interrupted_in: Option<u32>,
+}
+
+fn priced(noise: f64) -> Priced<impl Executor> {
+    let costs: Rc<RefCell<BTreeMap<String, f64>>> = Rc::default();
+    let known = Rc::clone(&costs);
+    let world = World {
+        seed: 3,
+        noise,
+        ..World::default()
+    };
+    let inner = Mock::new(move |own: &RunIdentity, _: &Interrupt| -> Made {
+        let mut made = world.make(own);
+        made.cpu_per_event *= known.borrow()[&own.variant];
+        made
+    });
+    Priced {
+        costs,
+        inner,
+        runs: 0,
+        interrupted_in: None,
+    }
+}
+
+impl<E: Executor> Executor for Priced<E> {
+    fn execute(
+        &mut self,
+        request: RunRequest,
+        interrupt: &Interrupt,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<RunSummary, ExecutorError> {
+        let program = match &request.plan.subject.kind {
+            SubjectKind::Child(child) => child.program.as_path(),
+            SubjectKind::Container(_) | SubjectKind::Pid(_) | SubjectKind::None => Path::new(""),
+        };
+        let text = fs::read_to_string(program).unwrap();
+        let cost = text.split(' ').nth(1).unwrap().parse().unwrap();
+        let variant = request.identity.clone().unwrap().variant;
+        self.costs.borrow_mut().insert(variant, cost);
+        self.runs += 1;
+        if self.interrupted_in == Some(self.runs) {
+            interrupt.raise(2);
+        }
+        self.inner.execute(request, interrupt, progress)
+    }
+
+    fn execute_pair(
+        &mut self,
+        requests: [RunRequest; 2],
+        _design: DesignPlan,
+        _turns: &Seed,
+        interrupt: &Interrupt,
+        progress: &mut dyn FnMut(Progress),
+    ) -> [Result<RunSummary, ExecutorError>; 2] {
+        requests.map(|request| self.execute(request, interrupt, progress))
+    }
+
+    fn sum_up(&mut self, folder: &Path, warmup: Nanos) -> Result<RunSummary, ExecutorError> {
+        self.inner.sum_up(folder, warmup)
+    }
+}
+
+fn search(
+    folder: &Path,
+    plan: &LabPlan,
+    executor: &mut dyn Executor,
+    resume: bool,
+) -> Result<Bisected, BisectError> {
+    let mut ignore = |_: BisectProgress<'_>| {};
+    let options = options(folder, resume);
+    run_bisect(plan, &options, executor, &Interrupt::new(), &mut ignore)
+}
+
+/// What every commit costs: from the culprit on 8 % more.
+const fn one_culprit(number: usize) -> Option<f64> {
+    Some(if number < CULPRIT { 1.0 } else { 1.08 })
+}
+
+fn sure(good: usize, bad: usize) -> Outcome {
+    Outcome::Found(Found {
+        good,
+        bad,
+        confirmed: Answer::Bad,
+    })
+}
+
+#[test]
+fn the_bad_one_of_16_commits_is_found() {
+    let test = "the_bad_one_of_16_commits_is_found";
+    if program_or_skip(test, "git").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let repository = repository(folder.path(), one_culprit);
+    let plan = plan(&repository);
+    let mut executor = priced(0.01);
+    let ended = search(folder.path(), &plan, &mut executor, false).unwrap();
+    assert_eq!(ended.outcome, Some(sure(CULPRIT - 1, CULPRIT)));
+    let record = ended.record.unwrap();
+    assert_eq!(record.commits.len(), COMMITS + 1);
+    assert_eq!(record.commits[CULPRIT].subject, "change 11");
+    // The ends, four halvings, and the confirmation.
+    assert_eq!(record.steps.len(), 6);
+    assert_eq!(
+        record.steps[5].comparison,
+        git(&repository, &["rev-parse", "c11"])
+    );
+    assert!((record.steps[1].tolerance - 0.04).abs() < 0.01);
+    let results = folder.path().join("results");
+    assert_eq!(BisectRecord::read(&results).unwrap(), record);
+    for step in &record.steps {
+        assert!(results.join(&step.results).join("lab.json").is_file());
+    }
+
+    // It is not begun twice, but gone on with as often as one likes.
+    let mut again = priced(0.01);
+    let error = search(folder.path(), &plan, &mut again, false).unwrap_err();
+    assert!(matches!(
+        error,
+        BisectError::Lab(LabError::AlreadyThere { .. })
+    ));
+    let resumed = search(folder.path(), &plan, &mut again, true).unwrap();
+    assert_eq!((resumed.outcome, again.runs), (ended.outcome, 0));
+    let mut other = plan.clone();
+    other.experiments[0].goals[0].direction = stillwell_plan::Direction::HigherIsBetter;
+    let error = search(folder.path(), &other, &mut again, true).unwrap_err();
+    assert!(matches!(
+        error,
+        BisectError::Lab(LabError::PlanChanged { .. })
+    ));
+}
+
+#[test]
+fn an_interrupted_search_goes_on_and_comes_to_the_same() {
+    let test = "an_interrupted_search_goes_on_and_comes_to_the_same";
+    if program_or_skip(test, "git").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let plan = plan(&repository(folder.path(), one_culprit));
+    let mut whole = priced(0.01);
+    let ended = search(folder.path(), &plan, &mut whole, false).unwrap();
+
+    let results = folder.path().join("results");
+    fs::remove_dir_all(&results).unwrap();
+    let mut first = priced(0.01);
+    first.interrupted_in = Some(whole.runs / 2);
+    let cut = search(folder.path(), &plan, &mut first, false).unwrap();
+    assert_eq!(cut.outcome, None);
+    let steps = cut.record.unwrap().steps;
+    assert!((1..6).contains(&steps.len()), "{steps:?}");
+    let mut second = priced(0.01);
+    let resumed = search(folder.path(), &plan, &mut second, true).unwrap();
+    assert_eq!(resumed.outcome, ended.outcome);
+    assert_eq!(resumed.record.unwrap().steps, ended.record.unwrap().steps);
+    // At most the pair that was cut off is run again.
+    assert!(first.runs + second.runs <= whole.runs + 2);
+}
+
+#[test]
+fn commits_that_do_not_build_are_passed_over_and_the_range_that_is_left_is_told() {
+    let test = "commits_that_do_not_build_are_passed_over_and_the_range_that_is_left_is_told";
+    if program_or_skip(test, "git").is_none() {
+        return;
+    }
+    for (broken, found) in [
+        // The middle: its neighbour is tried.
+        (8..9, (CULPRIT - 1, CULPRIT)),
+        // The commit before the culprit: either could be it.
+        (10..11, (9, 11)),
+        (9..13, (8, 13)),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let cost = |number| one_culprit(number).filter(|_| !broken.contains(&number));
+        let plan = plan(&repository(folder.path(), cost));
+        let ended = search(folder.path(), &plan, &mut priced(0.01), false).unwrap();
+        assert_eq!(ended.outcome, Some(sure(found.0, found.1)), "{broken:?}");
+        let steps = ended.record.unwrap().steps;
+        let passed_over = steps.iter().filter(|step| step.answer == Answer::Unknown);
+        let reasons: Vec<_> = passed_over.filter_map(|step| step.reason.clone()).collect();
+        assert_eq!(reasons.len(), broken.len(), "{steps:?}");
+        assert!(
+            reasons
+                .iter()
+                .all(|reason| reason.contains("exit status: 1"))
+        );
+    }
+}
+
+#[test]
+fn ends_that_are_alike_are_told_apart_from_those_of_which_nobody_can_tell() {
+    let test = "ends_that_are_alike_are_told_apart_from_those_of_which_nobody_can_tell";
+    if program_or_skip(test, "git").is_none() {
+        return;
+    }
+    for (noise, outcome) in [(0.002, Outcome::NotWorse), (0.6, Outcome::Unclear)] {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = plan(&repository(folder.path(), |_| Some(1.0)));
+        let ended = search(folder.path(), &plan, &mut priced(noise), false).unwrap();
+        assert_eq!(ended.outcome, Some(outcome));
+        assert_eq!(ended.record.unwrap().steps.len(), 1);
+    }
+}
+
+#[test]
+fn what_is_no_line_of_revisions_is_refused() {
+    let test = "what_is_no_line_of_revisions_is_refused";
+    if program_or_skip(test, "git").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let repository = repository(folder.path(), one_culprit);
+    let good = plan(&repository);
+    let refused = |change: &dyn Fn(&mut LabPlan)| {
+        let mut plan = good.clone();
+        change(&mut plan);
+        let error = search(folder.path(), &plan, &mut priced(0.0), false).unwrap_err();
+        assert!(!folder.path().join("results").exists());
+        error.to_string()
+    };
+    let set = |plan: &mut LabPlan, place: usize, revision: &str| {
+        if let BinarySource::Git(source) = &mut plan.experiments[0].variants[place].binary {
+            revision.clone_into(&mut source.revision);
+        }
+    };
+    let told = refused(&|plan| plan.experiments[0].variants[1].arguments = vec!["-x".to_owned()]);
+    assert!(told.contains("nothing but their revisions"), "{told}");
+    let told = refused(&|plan| plan.experiments[0].variants[1].binary = BinarySource::AsPlanned);
+    assert!(told.contains("built from revisions"), "{told}");
+    let told = refused(&|plan| plan.experiments.push(plan.experiments[0].clone()));
+    assert!(told.contains("one experiment"), "{told}");
+    let told = refused(&|plan| set(plan, 1, "c0"));
+    assert!(told.contains("the same commit"), "{told}");
+    let told = refused(&|plan| {
+        set(plan, 0, "c16");
+        set(plan, 1, "c3");
+    });
+    assert!(told.contains("does not descend"), "{told}");
+    let told = refused(&|plan| set(plan, 1, "no-such"));
+    assert!(told.contains("no-such"), "{told}");
+}

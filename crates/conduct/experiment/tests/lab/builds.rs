@@ -1,0 +1,291 @@
+//! Executables: given, or built from revisions of a small repository.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use stillwell_experiment::{LabError, LabProgress, LabRecord, run_lab};
+use stillwell_plan::{BinarySource, GitSource, LabPlan, SubjectKind};
+use stillwell_run::Interrupt;
+use stillwell_scope::{Place, Scope, Token};
+use stillwell_testkit::program_or_skip;
+use stillwell_units::Nanos;
+
+use crate::mock::{Mock, dearer, experiment, lab, options, run};
+
+/// Writes an executable shell script.
+pub(crate) fn script(folder: &Path, name: &str, body: &str) -> PathBuf {
+    let path = folder.join(name);
+    fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+fn git(repository: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(repository)
+        .args(["-c", "user.name=test", "-c", "user.email=test@example.org"])
+        .args(arguments)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "git {arguments:?}: {said}");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// A repository of two commits, tagged `one` and `two`, whose builds note
+/// themselves in the file `builds`; `None` without git.
+fn repository(test: &str, folder: &Path) -> Option<PathBuf> {
+    program_or_skip(test, "git")?;
+    let repository = folder.join("repository");
+    fs::create_dir(&repository).unwrap();
+    git(&repository, &["init", "--quiet"]);
+    for name in ["one", "two"] {
+        fs::write(
+            repository.join("program.sh"),
+            format!("#!/bin/sh\necho {name}\n"),
+        )
+        .unwrap();
+        git(&repository, &["add", "."]);
+        git(&repository, &["commit", "--quiet", "-m", name]);
+        git(&repository, &["tag", name]);
+    }
+    Some(repository)
+}
+
+fn source(folder: &Path, revision: &str, build: &str) -> GitSource {
+    GitSource {
+        repository: folder.join("repository"),
+        revision: revision.to_owned(),
+        build: build.replace("BUILDS", &folder.join("builds").display().to_string()),
+        output: "out/program".into(),
+    }
+}
+
+const BUILD: &str = "echo $STILLWELL_REVISION >> BUILDS && mkdir out && cp program.sh out/program \
+                     && chmod +x out/program";
+
+/// Two experiments that compare the two revisions.
+fn plan(folder: &Path, build: &str) -> LabPlan {
+    let experiments = ["one", "two"].map(|name| {
+        let mut own = experiment(name, 1);
+        for (variant, revision) in own.variants.iter_mut().zip(["one", "two"]) {
+            variant.binary = BinarySource::Git(source(folder, revision, build));
+        }
+        own
+    });
+    lab(experiments)
+}
+
+fn entries(folder: &Path) -> Vec<String> {
+    let cache = folder.join("cache/builds");
+    let listed = fs::read_dir(cache).unwrap();
+    let names = listed.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| !name.ends_with(".lock")).collect()
+}
+
+#[test]
+fn every_revision_is_built_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(repository) = repository("every_revision_is_built_once", folder.path()) else {
+        return;
+    };
+    let plan = plan(folder.path(), BUILD);
+    let mut mock = Mock::new(dearer);
+    run(&plan, &options(folder.path(), false), &mut mock).unwrap();
+    let built = || fs::read_to_string(folder.path().join("builds")).unwrap();
+    let commits = ["one", "two"].map(|tag| git(&repository, &["rev-parse", tag]));
+    assert_eq!(built(), format!("{}\n{}\n", commits[0], commits[1]));
+
+    let said = |index: usize| match &mock.requests[index].plan.subject.kind {
+        SubjectKind::Child(child) => {
+            let output = Command::new(&child.program).output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        }
+        SubjectKind::Container(_) | SubjectKind::Pid(_) | SubjectKind::None => {
+            panic!("not a child")
+        }
+    };
+    for (index, (_, _, variant)) in mock.ran().iter().enumerate() {
+        let expected = if variant == "baseline" {
+            "one\n"
+        } else {
+            "two\n"
+        };
+        assert_eq!(said(index), expected);
+    }
+    let record = fs::read(folder.path().join("results/lab.json")).unwrap();
+    let record: LabRecord = serde_json::from_slice(&record).unwrap();
+    assert_eq!(
+        record.binaries[1].revision.as_deref(),
+        Some(commits[1].as_str())
+    );
+    assert!(record.binaries[1].sha256.is_some());
+
+    // Another lab finds them built; the repository is left as it was.
+    fs::remove_dir_all(folder.path().join("results")).unwrap();
+    run(
+        &plan,
+        &options(folder.path(), false),
+        &mut Mock::new(dearer),
+    )
+    .unwrap();
+    assert_eq!(built().lines().count(), 2);
+    assert_eq!(git(&repository, &["worktree", "list"]).lines().count(), 1);
+    assert_eq!(git(&repository, &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_failed_build_leaves_only_its_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(repository) = repository("a_failed_build_leaves_only_its_log", folder.path()) else {
+        return;
+    };
+    for (build, reason) in [
+        ("echo no such crate >&2; exit 7", "exit status: 7"),
+        ("echo no such crate", "it left no file out/program"),
+    ] {
+        let plan = plan(folder.path(), build);
+        let mut mock = Mock::new(dearer);
+        let error = run(&plan, &options(folder.path(), false), &mut mock).unwrap_err();
+        let LabError::Build {
+            revision,
+            reason: told,
+            log_tail,
+            log,
+        } = error
+        else {
+            panic!("{error}");
+        };
+        assert_eq!((revision.as_str(), told.as_str()), ("one", reason));
+        assert_eq!(log_tail, "no such crate");
+        assert_eq!(fs::read_to_string(&log).unwrap(), "no such crate\n");
+        assert!(mock.requests.is_empty());
+        let left = entries(folder.path());
+        assert!(
+            left.iter().all(|name| name.ends_with(".failed.log")),
+            "{left:?}"
+        );
+        assert!(!folder.path().join("results").exists());
+    }
+    assert_eq!(git(&repository, &["worktree", "list"]).lines().count(), 1);
+}
+
+#[test]
+fn what_a_killed_builder_left_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(_) = repository("what_a_killed_builder_left_is_not_used", folder.path()) else {
+        return;
+    };
+    let plan = plan(folder.path(), BUILD);
+    run(
+        &plan,
+        &options(folder.path(), false),
+        &mut Mock::new(dearer),
+    )
+    .unwrap();
+    let cache = folder.path().join("cache/builds");
+    // As if the builder of each had been killed half way.
+    for name in entries(folder.path()) {
+        let half = cache.join(format!("{name}.tmp-1"));
+        fs::rename(cache.join(&name), &half).unwrap();
+        fs::create_dir(half.join("tree")).unwrap();
+        fs::create_dir(cache.join(&name)).unwrap();
+    }
+    fs::remove_dir_all(folder.path().join("results")).unwrap();
+    run(
+        &plan,
+        &options(folder.path(), false),
+        &mut Mock::new(dearer),
+    )
+    .unwrap();
+    let built = fs::read_to_string(folder.path().join("builds")).unwrap();
+    assert_eq!(built.lines().count(), 4);
+    let left = entries(folder.path());
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert!(left.iter().all(|name| !name.contains('.')), "{left:?}");
+}
+
+#[test]
+fn an_interrupt_ends_a_build() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(repository) = repository("an_interrupt_ends_a_build", folder.path()) else {
+        return;
+    };
+    let pipe = folder.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let build = format!("exec 3> {}; echo begun >&3; sleep 600", pipe.display());
+    let plan = plan(folder.path(), &build);
+    let interrupt = Interrupt::new();
+    let mut mock = Mock::new(dearer);
+    // Raises the signal once the build has begun. The pipe then ends when all
+    // that the build started is gone: an orphan would hold it open.
+    let mut scope = Scope::new(&Token::new());
+    let raise = interrupt.clone();
+    let listener = move |_: &Token| {
+        let mut pipe = BufReader::new(File::open(&pipe)?);
+        let mut said = String::new();
+        pipe.read_line(&mut said)?;
+        raise.raise(2);
+        pipe.read_to_string(&mut said)?;
+        Ok(())
+    };
+    scope
+        .thread(Place::default(), "listener", listener)
+        .unwrap();
+    let mut ignore = |_: LabProgress<'_>| {};
+    let options = options(folder.path(), false);
+    let outcome = run_lab(&plan, &options, &mut mock, &interrupt, &mut ignore).unwrap();
+    assert_eq!(outcome.interrupted, Some(2));
+    let ends = scope.close(Nanos::from_secs(60));
+    assert!(ends.iter().all(|end| end.result.is_ok()), "{ends:?}");
+    assert!(mock.requests.is_empty() && entries(folder.path()).is_empty());
+    assert_eq!(git(&repository, &["worktree", "list"]).lines().count(), 1);
+}
+
+#[test]
+fn an_unknown_revision_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(_) = repository("an_unknown_revision_is_refused", folder.path()) else {
+        return;
+    };
+    for revision in ["no-such-tag", "--help"] {
+        let mut own = experiment("one", 1);
+        own.variants[0].binary = BinarySource::Git(source(folder.path(), revision, BUILD));
+        let plan = lab([own]);
+        let error = run(
+            &plan,
+            &options(folder.path(), false),
+            &mut Mock::new(dearer),
+        )
+        .unwrap_err();
+        assert!(matches!(error, LabError::Revision { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_binary_that_is_not_there_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = folder.path().join("plain");
+    fs::write(&plain, "no program").unwrap();
+    for path in [
+        folder.path().join("missing"),
+        plain,
+        folder.path().to_path_buf(),
+    ] {
+        let mut own = experiment("one", 1);
+        own.variants[0].binary = BinarySource::Path(path);
+        let plan = lab([own]);
+        let error = run(
+            &plan,
+            &options(folder.path(), false),
+            &mut Mock::new(dearer),
+        )
+        .unwrap_err();
+        assert!(matches!(error, LabError::Binary { .. }), "{error}");
+    }
+}

@@ -1,0 +1,47 @@
+//! The executor of this host, with a subject that does nothing.
+
+use std::fs;
+
+use stillwell_capture::Capture;
+use stillwell_experiment::{Executor, Local};
+use stillwell_plan::SubjectKind;
+use stillwell_units::Nanos;
+use stillwell_verdict::{RunSummary, summarise, summarise_from};
+
+use crate::mock::{experiment, lab, options, run};
+
+#[test]
+fn a_local_run_leaves_its_capture_and_its_summary() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut own = experiment("one", 1);
+    own.rig.generators.clear();
+    own.rig.subject.kind = SubjectKind::None;
+    own.rig.isolation.network = stillwell_plan::Wanted::No;
+    own.rig.isolation.cgroup = stillwell_plan::Wanted::No;
+    own.rig.phases.warmup = Nanos::from_millis(1);
+    own.rig.phases.measure = Nanos::from_millis(50);
+    own.rig.phases.quiet = Nanos::from_millis(1);
+    let outcome = run(&lab([own]), &options(folder.path(), false), &mut Local).unwrap();
+    assert_eq!(outcome.verdicts.len(), 1);
+    for variant in ["baseline", "comparison"] {
+        let run = folder.path().join("results/one/pair-001").join(variant);
+        let capture = Capture::open(&run).unwrap();
+        assert!(
+            capture.manifest.outcome.is_completed(),
+            "{:?}",
+            capture.manifest
+        );
+        let text = fs::read(run.join("summary.json")).unwrap();
+        let summary: RunSummary = serde_json::from_slice(&text).unwrap();
+        assert_eq!(summary, summarise(&capture));
+        assert_eq!(summary.identity.unwrap().variant, variant);
+
+        // With more of it left out, it is another summary of the same capture.
+        let longer = summary.warmup + Nanos::from_millis(10);
+        let again = Local.sum_up(&run, longer).unwrap();
+        assert_eq!(again, summarise_from(&capture, longer));
+        let text = fs::read(run.join("summary.json")).unwrap();
+        let kept: RunSummary = serde_json::from_slice(&text).unwrap();
+        assert_eq!((kept.warmup, &kept), (longer, &again));
+    }
+}

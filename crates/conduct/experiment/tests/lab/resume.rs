@@ -1,0 +1,269 @@
+//! Going on after an interruption.
+
+use std::fs;
+use std::path::Path;
+
+use stillwell_capture::{RunIdentity, RunOutcome};
+use stillwell_experiment::{LabError, LabProgress, Results, run_lab};
+use stillwell_plan::{BinarySource, LabPlan, OperatingPoint};
+use stillwell_run::Interrupt;
+use stillwell_units::Nanos;
+use stillwell_verdict::Verdict;
+
+use crate::mock::{Mock, dearer, experiment, lab, options, run};
+
+fn six_pairs() -> LabPlan {
+    let mut own = experiment("one", 6);
+    own.operating_point = OperatingPoint::Probe {
+        share: 0.5,
+        length: Nanos::SECOND,
+    };
+    lab([own])
+}
+
+/// Runs until the second run of pair 4 is interrupted.
+fn begin(plan: &LabPlan, folder: &Path) {
+    let interrupt = Interrupt::new();
+    let mut mock = Mock::new(|own: &RunIdentity, interrupt: &Interrupt| {
+        if own.pair == 4 && own.position == 1 {
+            interrupt.raise(2);
+            return (RunOutcome::Interrupted { signal: 2 }, 1.0);
+        }
+        dearer(own, interrupt)
+    });
+    let mut ignore = |_: LabProgress<'_>| {};
+    let options = options(folder, false);
+    run_lab(plan, &options, &mut mock, &interrupt, &mut ignore).unwrap();
+}
+
+#[test]
+fn only_unfinished_pairs_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = six_pairs();
+    begin(&plan, folder.path());
+    let mut mock = Mock::new(dearer);
+    let mut taken_over = Vec::new();
+    let mut listen = |told: LabProgress<'_>| {
+        if let LabProgress::TakenOver { pairs, .. } = told {
+            taken_over.extend_from_slice(pairs);
+        }
+    };
+    let options = options(folder.path(), true);
+    let outcome = run_lab(&plan, &options, &mut mock, &Interrupt::new(), &mut listen).unwrap();
+    assert_eq!(taken_over, [1, 2, 3]);
+    let ran: Vec<u32> = mock.ran().iter().map(|run| run.1).collect();
+    assert_eq!(ran, [4, 4, 5, 5, 6, 6]);
+    assert_eq!(outcome.verdicts[0].pairs_used, 6);
+    assert_eq!(outcome.verdicts[0].verdict, Verdict::Regressed);
+    // The half pair is kept apart.
+    let discarded = folder.path().join("results/one/discarded/pair-004-1");
+    assert_eq!(fs::read_dir(discarded).unwrap().count(), 2);
+}
+
+#[test]
+fn a_resumed_lab_runs_as_an_uninterrupted_one() {
+    let (whole, halves) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let plan = six_pairs();
+    let mut first = Mock::new(dearer);
+    run(&plan, &options(whole.path(), false), &mut first).unwrap();
+    begin(&plan, halves.path());
+    let mut second = Mock::new(dearer);
+    run(&plan, &options(halves.path(), true), &mut second).unwrap();
+    let skipped = first.requests.len() - second.requests.len();
+    assert_eq!(first.ran()[skipped..], second.ran());
+    for (one, other) in first.requests[skipped..].iter().zip(&second.requests) {
+        assert_eq!(one.plan, other.plan);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_not_taken_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = six_pairs();
+    begin(&plan, folder.path());
+    let summary = folder
+        .path()
+        .join("results/one/pair-002/baseline/summary.json");
+    let text = fs::read(&summary).unwrap();
+    fs::write(&summary, &text[..text.len() / 2]).unwrap();
+    let mut mock = Mock::new(dearer);
+    run(&plan, &options(folder.path(), true), &mut mock).unwrap();
+    let ran: Vec<u32> = mock.ran().iter().map(|run| run.1).collect();
+    assert_eq!(ran, [2, 2, 4, 4, 5, 5, 6, 6]);
+}
+
+/// Carries `plan` out in a folder of its own there, to its end.
+fn finish(plan: &LabPlan, folder: &Path) {
+    let outcome = run(plan, &options(folder, false), &mut Mock::new(dearer));
+    outcome.unwrap();
+}
+
+#[test]
+fn nothing_runs_again_where_all_is_finished() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = six_pairs();
+    finish(&plan, folder.path());
+    let mut mock = Mock::new(dearer);
+    let outcome = run(&plan, &options(folder.path(), true), &mut mock).unwrap();
+    assert!(mock.requests.is_empty());
+    assert_eq!(outcome.verdicts[0].pairs_used, 6);
+}
+
+#[test]
+fn another_plan_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    begin(&six_pairs(), folder.path());
+    let mut changed = six_pairs();
+    changed.experiments[0].rig.phases.measure = Nanos::from_secs(21);
+    let error = run(
+        &changed,
+        &options(folder.path(), true),
+        &mut Mock::new(dearer),
+    )
+    .unwrap_err();
+    match error {
+        LabError::PlanChanged { pointer, .. } => {
+            assert_eq!(pointer, "/plan/experiments/0/rig/phases/measure");
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn another_executable_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = crate::builds::script(folder.path(), "program", "exit 0");
+    let mut plan = six_pairs();
+    plan.experiments[0].variants[1].binary = BinarySource::Path(program);
+    begin(&plan, folder.path());
+    crate::builds::script(folder.path(), "program", "exit 1");
+    let error = run(&plan, &options(folder.path(), true), &mut Mock::new(dearer)).unwrap_err();
+    match error {
+        LabError::PlanChanged { pointer, .. } => assert_eq!(pointer, "/binaries/1/sha256"),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn results_are_never_overwritten_or_invented() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = six_pairs();
+    let nothing = run(&plan, &options(folder.path(), true), &mut Mock::new(dearer));
+    assert!(matches!(nothing, Err(LabError::NothingToResume { .. })));
+    begin(&plan, folder.path());
+    let there = run(
+        &plan,
+        &options(folder.path(), false),
+        &mut Mock::new(dearer),
+    );
+    assert!(matches!(there, Err(LabError::AlreadyThere { .. })));
+    let held = fs::File::open(folder.path().join("results")).unwrap();
+    held.lock().unwrap();
+    let in_use = run(&plan, &options(folder.path(), true), &mut Mock::new(dearer));
+    assert!(matches!(in_use, Err(LabError::InUse { .. })));
+}
+
+#[test]
+fn two_labs_that_began_at_once_shared_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = six_pairs();
+    let own = || options(folder.path(), false);
+    // While the first one runs, another one begins in the same folder.
+    let mut others = Vec::new();
+    let mut mock = Mock::new(|run: &RunIdentity, interrupt: &Interrupt| {
+        if run.pair == 1 {
+            others.push(self::run(&plan, &own(), &mut Mock::new(dearer)).unwrap_err());
+        }
+        dearer(run, interrupt)
+    });
+    run(&plan, &own(), &mut mock).unwrap();
+    drop(mock);
+    assert_eq!(others.len(), 2);
+    for other in others {
+        assert!(matches!(other, LabError::InUse { .. }), "{other}");
+    }
+}
+
+#[test]
+fn a_lab_that_could_not_begin_leaves_no_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = run(
+        &six_pairs(),
+        &options(folder.path(), true),
+        &mut Mock::new(dearer),
+    );
+    assert!(matches!(refused, Err(LabError::NothingToResume { .. })));
+    assert!(!folder.path().join("results").exists());
+}
+
+/// What was written before there were stages, looks and confirmation.
+#[test]
+fn results_of_an_older_version_are_read_and_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = lab([experiment("one", 6)]);
+    let options = |resume| options(folder.path(), resume);
+    let mut listen = |_: LabProgress<'_>| {};
+    let interrupt = Interrupt::new();
+    let mut mock = Mock::new(|own: &RunIdentity, interrupt: &Interrupt| {
+        if own.pair == 6 {
+            interrupt.raise(2);
+        }
+        dearer(own, interrupt)
+    });
+    run_lab(&plan, &options(false), &mut mock, &interrupt, &mut listen).unwrap();
+    let results = Results::new(folder.path().join("results"));
+    rewrite(&results.lab(), |record| {
+        let experiment = record["plan"]["experiments"][0].as_object_mut().unwrap();
+        for key in ["stopping", "design", "warmup", "confirm", "family"] {
+            assert!(experiment.remove(key).is_some(), "{key}");
+        }
+        experiment.insert("pairs".to_owned(), 6.into());
+        let goal = experiment["goals"][0].as_object_mut().unwrap();
+        assert!(goal.remove("direction").is_some());
+        record.as_object_mut().unwrap().remove("health");
+    });
+    for pair in 1..=5 {
+        for variant in ["baseline", "comparison"] {
+            let path = results.run("one", pair, variant).join("summary.json");
+            rewrite(&path, |summary| {
+                let summary = summary.as_object_mut().unwrap();
+                for key in ["series", "environment", "warmup_ns", "length_ns"] {
+                    summary.remove(key);
+                }
+                let identity = summary["identity"].as_object_mut().unwrap();
+                assert!(identity.remove("stage").is_some());
+            });
+        }
+    }
+    let record = results.record().unwrap();
+    assert_eq!(record.plan, plan);
+    let told = results.summaries(&record.plan.experiments[0]).unwrap();
+    assert_eq!(told.len(), 11);
+    let mut mock = Mock::new(dearer);
+    let outcome = run(&plan, &options(true), &mut mock).unwrap();
+    assert_eq!(outcome.verdicts[0].verdict, Verdict::Regressed);
+}
+
+/// A report counted it as a pair that had to be discarded.
+#[test]
+fn a_run_that_was_interrupted_spoke_for_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = six_pairs();
+    finish(&plan, folder.path());
+    let results = Results::new(folder.path().join("results"));
+    let told = || results.summaries(&plan.experiments[0]).unwrap().len();
+    let all = told();
+    let interrupted = RunOutcome::Interrupted { signal: 2 };
+    let path = results.run("one", 2, "comparison").join("summary.json");
+    rewrite(&path, |summary| {
+        summary["outcome"] = serde_json::to_value(&interrupted).unwrap()
+    });
+    assert_eq!(told(), all - 1);
+}
+
+/// Replaces a file of JSON by what `change` makes of it.
+fn rewrite(path: &Path, change: impl Fn(&mut serde_json::Value)) {
+    let mut value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    change(&mut value);
+    fs::write(path, value.to_string()).unwrap();
+}

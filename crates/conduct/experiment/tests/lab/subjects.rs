@@ -1,0 +1,130 @@
+//! Several subjects under one load.
+
+use std::path::{Path, PathBuf};
+
+use stillwell_capture::{RunIdentity, RunOutcome};
+use stillwell_experiment::{LabError, LabProgress, not_installed, run_subjects};
+use stillwell_plan::{ContenderPlan, Phase, SubjectKind, SubjectsPlan};
+use stillwell_run::Interrupt;
+use stillwell_units::Seed;
+
+use crate::mock::{Mock, experiment, options};
+
+fn plan(runs: u32) -> SubjectsPlan {
+    let rig = experiment("one", 1).rig;
+    let contender = |name: &str| ContenderPlan {
+        name: name.to_owned(),
+        subject: rig.subject.clone(),
+        program: None,
+        version: None,
+        files: Vec::new(),
+        durability: None,
+        delivery: None,
+    };
+    SubjectsPlan {
+        name: "one".to_owned(),
+        summary: None,
+        folder: "/lab".into(),
+        contenders: ["a", "b"].map(contender).to_vec(),
+        rig: rig.clone(),
+        runs,
+        seed: Seed::from_number(7),
+    }
+}
+
+/// How many runs `a` has, of 5, where it fails in the blocks `failing`; whether it
+/// was given up.
+fn runs_of(failing: &'static [u32]) -> (usize, bool) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut mock = Mock::new(move |own: &RunIdentity, _: &Interrupt| {
+        let fails = own.variant == "a" && failing.contains(&own.pair);
+        let died = RunOutcome::SubjectDied {
+            phase: Phase::Measure,
+        };
+        (if fails { died } else { RunOutcome::Completed }, 1.0)
+    });
+    let mut ignore = |_: LabProgress<'_>| {};
+    let options = options(folder.path(), false);
+    let plans = [plan(5)];
+    let ran = run_subjects(&plans, &options, &mut mock, &Interrupt::new(), &mut ignore);
+    let of_a = |own: &&(String, u32, String)| own.2 == "a";
+    (
+        mock.ran().iter().filter(of_a).count(),
+        !ran.unwrap().problems.is_empty(),
+    )
+}
+
+/// One that failed, worked and failed again was given up.
+#[test]
+fn a_subject_that_worked_once_is_not_given_up() {
+    assert_eq!(runs_of(&[1, 2]), (2, true));
+    assert_eq!(runs_of(&[1, 3, 4, 5]), (5, false));
+    assert_eq!(runs_of(&[2, 3, 4, 5]), (5, false));
+}
+
+/// Where another program starts it, that one was looked for, and is always there.
+#[test]
+fn a_program_that_is_started_by_another_one_is_looked_for_too() {
+    let mut plan = plan(1);
+    for contender in &mut plan.contenders {
+        let SubjectKind::Child(child) = &mut contender.subject.kind else {
+            panic!("{contender:?}")
+        };
+        child.program = "sh".into();
+    }
+    plan.contenders[0].program = Some(PathBuf::from("no-such-program-here"));
+    plan.contenders[1].program = Some(PathBuf::from("{self}"));
+    let missing = not_installed(&plan, Path::new("/bin/sh"));
+    let missing: Vec<&str> = missing.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(missing, ["a"]);
+}
+
+#[test]
+fn a_second_lab_of_subjects_took_the_runs_of_the_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let plans = [plan(2)];
+    let mut refused = Vec::new();
+    let mut mock = Mock::new(|_: &RunIdentity, _: &Interrupt| {
+        let mut ignore = |_: LabProgress<'_>| {};
+        let mut other = Mock::new(|_: &RunIdentity, _: &Interrupt| (RunOutcome::Completed, 1.0));
+        let options = options(folder.path(), true);
+        let other = run_subjects(&plans, &options, &mut other, &Interrupt::new(), &mut ignore);
+        refused.push(other.unwrap_err());
+        (RunOutcome::Completed, 1.0)
+    });
+    let mut ignore = |_: LabProgress<'_>| {};
+    let options = options(folder.path(), false);
+    run_subjects(&plans, &options, &mut mock, &Interrupt::new(), &mut ignore).unwrap();
+    assert_eq!(refused.len(), 4);
+    assert!(
+        refused
+            .iter()
+            .all(|own| matches!(own, LabError::InUse { .. })),
+        "{refused:?}"
+    );
+}
+
+/// A process that was started to say its version, and has started another.
+#[test]
+fn what_told_no_version_left_its_children_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let number = folder.path().join("number");
+    let mut plan = plan(1);
+    let script = format!("tail -f /dev/null & echo $! > {}; wait", number.display());
+    plan.contenders[0].version = Some(["sh", "-c", &script].map(str::to_owned).to_vec());
+    let mut mock = Mock::new(|_: &RunIdentity, _: &Interrupt| (RunOutcome::Completed, 1.0));
+    let mut ignore = |_: LabProgress<'_>| {};
+    let options = options(folder.path(), false);
+    run_subjects(&[plan], &options, &mut mock, &Interrupt::new(), &mut ignore).unwrap();
+    let child = std::fs::read_to_string(&number).unwrap();
+    let status = PathBuf::from(format!("/proc/{}/stat", child.trim()));
+    // Killed is what it is at once; gone once its new parent has looked.
+    let is_alive = |status: &Path| {
+        let stat = std::fs::read_to_string(status).unwrap_or_default();
+        !stat.is_empty() && !stat.contains(") Z ") && !stat.contains(") X ")
+    };
+    let at_most = std::time::Duration::from_secs(30);
+    assert!(stillwell_testkit::wait_until(at_most, || !is_alive(
+        &status
+    )));
+}

@@ -1,0 +1,49 @@
+//! One run: the lifecycle machine and its shell.
+//!
+//! [`conduct`] carries a [`RigPlan`](stillwell_plan::RigPlan) out: it builds
+//! payloads and binds sinks, starts the subject, waits until it is ready, sends,
+//! observes, drains, stops and closes, and leaves a capture behind, whatever
+//! happens on the way. What is to happen is decided by the pure [`machine`];
+//! the shell around it only waits and performs.
+//!
+//! Where it is permitted the run has a network namespace and a cgroup of its
+//! own. The whole run then happens on threads inside that namespace; what could
+//! not be had stands in the manifest's notes.
+//!
+//! [`conduct_together`] carries two of them out at once, so that both subjects see
+//! the same host in the same seconds: see [`Together`].
+//!
+//! [`conduct_load`] makes a load on a service that runs anyway, without a subject
+//! and a capture.
+//!
+//! A run knows nothing of experiments, pairs or verdicts.
+
+mod conduct;
+mod export;
+mod interrupt;
+mod load;
+pub mod machine;
+mod page;
+mod parts;
+mod record;
+mod recording;
+mod request;
+mod shell;
+mod stamps;
+mod steps;
+mod subject;
+mod together;
+
+pub use conduct::{ConductError, conduct, conduct_together};
+pub use export::{Exports, PageAddress, PagePlan};
+pub use interrupt::Interrupt;
+pub use load::{
+    AddressFamily, HostCpu, LoadBeside, LoadDoubt, LoadEnd, LoadError, LoadFound, LoadPacing,
+    LoadPhase, LoadSecond, LoadSnapshot, LoadSource, LoadWorkerFound, PageFound, ResolveError,
+    SinkFound, SpansFound, TelemetryError, TelemetryFound, conduct_load, conduct_load_beside,
+    load_doubts, snapshot_doubts,
+};
+pub use request::{Progress, RunRequest};
+pub use stillwell_generator::{AnswerHeader, Feed, FeedError};
+pub use stillwell_target::{ProgramError, find_program};
+pub use together::Together;

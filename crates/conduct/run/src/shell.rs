@@ -1,0 +1,350 @@
+//! The shell around the machine: waits for what happens and performs what it is
+//! told. It decides nothing.
+
+mod container;
+mod inspect;
+mod mounts;
+mod perform;
+mod progress;
+mod restart;
+mod step;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+
+use stillwell_capture::{Manifest, Note, RunOutcome};
+use stillwell_generator::Prepared;
+use stillwell_metric::{Shard, SinkShard};
+use stillwell_observer::{Beaten, SamplerHandle};
+use stillwell_plan::{Phase, StepAction, SubjectKind};
+use stillwell_scope::{PartEnd, Scope, Token, clock, explain};
+use stillwell_target::{Container, ContainerError, Exit, INSPECTOR_STOP, Links, Stopped, Subject};
+use stillwell_units::{Moment, Nanos};
+
+use crate::conduct::ConductError;
+use crate::interrupt::Interrupt;
+use crate::machine::{Action, Event, Machine};
+use crate::parts::Parts;
+use crate::record::Record;
+use crate::request::RunRequest;
+use crate::shell::mounts::Mounts;
+pub(crate) use crate::shell::progress::Teller;
+use crate::shell::progress::Totals;
+use crate::stamps::RunLedger;
+use crate::steps::{Controls, Restarts};
+use crate::subject::{self, Stage};
+use crate::together::{Foreign, Link};
+
+/// Happenings that wait for the conductor; more hold back whoever tells.
+const EVENTS_WAITING_MAX: usize = 64;
+/// Beats that wait for the conductor; more hold the sampler back.
+pub(crate) const BEATS_WAITING_MAX: usize = 64;
+/// The longest time without a look at signals, beats and parts.
+const LOOK_EVERY: Nanos = Nanos::from_millis(20);
+/// How long stopping may take besides the subject's own grace.
+const STOP_BESIDES: Nanos = Nanos::from_secs(6);
+/// How long a phase mark waits for the sampler.
+const MARK_MAX: Nanos = Nanos::from_secs(2);
+
+/// What the conductor is told by parts of its own.
+#[derive(Debug)]
+pub(crate) enum Told {
+    Prepared(Result<Parts, String>),
+    Ready(Result<Nanos, String>),
+    /// Which of the subject's starts ended, and how.
+    Exited(u64, Exit),
+    Stopped(Stopped),
+    /// It has ended as a step wanted, which was asked for at that moment.
+    Ended(Moment, Stopped),
+    ReadyAgain(Result<Nanos, String>),
+    LinksChanged(Result<(), String>),
+    Container(Result<Container, ContainerError>),
+    InspectorExited(Exit),
+    InspectorStopped(Stopped),
+}
+
+/// One run while it goes on.
+pub(crate) struct Shell {
+    request: RunRequest,
+    interrupt: Interrupt,
+    interrupted: bool,
+    machine: Machine,
+    record: Record,
+    scope: Scope,
+    stop_load: Token,
+    stage: Option<Stage>,
+    subject: Subject,
+    /// The container that it is, until it is asked to end.
+    container: Option<Container>,
+    /// The program that looks at it, until it is asked to end.
+    inspector: Option<Subject>,
+    exit: Option<Exit>,
+    killed: bool,
+    /// How often the subject was started.
+    starts: u64,
+    /// How it came back where steps end it.
+    restarts: Option<Arc<Restarts>>,
+    /// What steps act on.
+    controls: Controls,
+    /// The links between it and ours, if it has a network of its own.
+    links: Option<Links>,
+    /// Steps that change links, the first of which is under way.
+    link_steps: VecDeque<StepAction>,
+    generators: Vec<Prepared>,
+    /// What was mounted for the subject.
+    mounts: Mounts,
+    /// Cancelled, all of them, once all that is to be sent is; empty where that has
+    /// no end.
+    load_ends: Vec<Token>,
+    /// Cancelled, all of them, once generators that were stopped have ended.
+    load_over: Vec<Token>,
+    shards: Vec<Arc<dyn Shard>>,
+    sinks: Vec<Arc<SinkShard>>,
+    sampler: Option<SamplerHandle>,
+    told: Receiver<Told>,
+    tell: SyncSender<Told>,
+    beats: Receiver<Beaten>,
+    deliver: SyncSender<Beaten>,
+    totals: Totals,
+    progress: Teller,
+    /// The way to the run beside this one, if there is one.
+    link: Option<Link>,
+    foreign: Foreign,
+    outcome: Option<RunOutcome>,
+    /// Why the run is refused before it begins.
+    refused: Option<String>,
+    /// When sinks last received something, while that is watched.
+    quiet_since: Option<(Moment, u64)>,
+    /// Whether they were quiet for long enough.
+    was_quiet: bool,
+    /// The account of stamped events, if there are any.
+    ledger: Option<RunLedger>,
+    /// How many of them were missing when the drain ended.
+    under_way: Option<u64>,
+}
+
+impl Shell {
+    pub(crate) fn new(
+        request: RunRequest,
+        interrupt: Interrupt,
+        progress: Teller,
+        link: Option<Link>,
+    ) -> Result<Self, ConductError> {
+        let record = Record::begin(&request).map_err(|source| ConductError::Capture { source })?;
+        let plan = &request.plan;
+        let restarts = Restarts::of(plan);
+        let mut stop_deadline = plan.subject.stop.grace + STOP_BESIDES;
+        if plan.observer.inspector.is_some() {
+            stop_deadline = stop_deadline + INSPECTOR_STOP.grace + STOP_BESIDES;
+        }
+        if matches!(plan.subject.kind, SubjectKind::Container(_)) {
+            // It waits, kills, and is asked twice afterwards.
+            stop_deadline = stop_deadline + STOP_BESIDES + STOP_BESIDES + STOP_BESIDES;
+        }
+        let mut machine = Machine::new(plan.phases, &plan.timeline, stop_deadline);
+        if link.is_some() {
+            machine = machine.together();
+        }
+        let (tell, told) = sync_channel(EVENTS_WAITING_MAX);
+        let (deliver, beats) = sync_channel(BEATS_WAITING_MAX);
+        Ok(Self {
+            request,
+            interrupt,
+            interrupted: false,
+            machine,
+            record,
+            scope: Scope::new(&Token::new()),
+            stop_load: Token::new(),
+            stage: None,
+            subject: Subject::none(),
+            container: None,
+            inspector: None,
+            exit: None,
+            killed: false,
+            starts: 0,
+            restarts,
+            controls: Controls::default(),
+            links: None,
+            link_steps: VecDeque::new(),
+            generators: Vec::new(),
+            mounts: Mounts::default(),
+            load_ends: Vec::new(),
+            load_over: Vec::new(),
+            shards: Vec::new(),
+            sinks: Vec::new(),
+            sampler: None,
+            told,
+            tell,
+            beats,
+            deliver,
+            totals: Totals::default(),
+            progress,
+            link,
+            foreign: Foreign::default(),
+            outcome: None,
+            refused: None,
+            quiet_since: None,
+            was_quiet: false,
+            ledger: None,
+            under_way: None,
+        })
+    }
+
+    /// Gives the run links of its subject's own.
+    pub(crate) fn link(&mut self, links: Option<Links>) {
+        self.links = links;
+    }
+
+    /// Adds notes to the manifest and tells them.
+    pub(crate) fn note(&mut self, notes: Vec<Note>) {
+        for note in notes {
+            self.record.note(note.what, note.why);
+        }
+    }
+
+    /// Makes the run end before it begins.
+    pub(crate) fn refuse(&mut self, reason: String) {
+        self.refused = Some(reason);
+    }
+
+    /// Goes through the run.
+    pub(crate) fn run(mut self) -> Manifest {
+        let actions = self.machine.begin(clock::now());
+        self.perform_all(actions);
+        if let Some(reason) = self.refused.take() {
+            self.happen(Event::PrepareFailed(reason));
+        }
+        while !self.machine.is_finished() {
+            self.look();
+            let wait = self.machine.deadline().since(clock::now()).min(LOOK_EVERY);
+            match self.told.recv_timeout(wait.as_duration()) {
+                Ok(told) => self.hear(told),
+                Err(RecvTimeoutError::Timeout) => {}
+                // Cannot be: we hold a sender ourselves.
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.happen(Event::Tick);
+        }
+        let outcome = self.outcome.take().unwrap_or(RunOutcome::Unfinished);
+        self.record.close(outcome)
+    }
+
+    /// Looks at all that does not speak up by itself.
+    fn look(&mut self) {
+        self.take_beats();
+        if let Some(reason) = self.record.failure() {
+            self.happen(Event::StorageFailed(reason));
+        }
+        // Asked before the interrupt: where that ended the other, it ends us too.
+        let failure = self.link.as_ref().and_then(Link::partner_failure);
+        if !self.interrupted
+            && let Some(signal) = self.interrupt.signal()
+        {
+            self.interrupted = true;
+            let what = format!("asked to end by signal {signal}");
+            self.record.event(self.machine.phase(), what);
+            self.happen(Event::Interrupted(signal));
+        }
+        self.look_beside(failure);
+        let ends = self.scope.ends();
+        self.parts_ended(&ends);
+        self.watch_load();
+        self.watch_recovery();
+        self.watch_quiet();
+    }
+
+    /// Sees when generators have nothing left to send.
+    fn watch_load(&mut self) {
+        let is_over = self.load_ends.iter().all(Token::is_cancelled);
+        if !self.load_ends.is_empty() && is_over {
+            self.load_ends.clear();
+            let what = "all that was to be sent is sent".to_owned();
+            self.record.event(self.machine.phase(), what);
+            self.happen(Event::LoadEnded);
+        }
+    }
+
+    /// Hears what the run beside this one has to say.
+    fn look_beside(&mut self, failure: Option<String>) {
+        let Some(link) = &self.link else { return };
+        if let Some(reason) = failure.filter(|_| self.machine.failure().is_none()) {
+            return self.happen(Event::PartnerFailed(reason));
+        }
+        if self.machine.phase() == Phase::Ready
+            && let Some(start) = link.start()
+        {
+            self.happen(Event::Agreed(start));
+        }
+    }
+
+    fn parts_ended(&mut self, ends: &[PartEnd]) {
+        self.record.parts(ends);
+        for end in ends {
+            if let Err(failure) = &end.result {
+                let reason = explain(failure);
+                let what = format!("{} failed: {reason}", end.name);
+                self.record.event(self.machine.phase(), what);
+                self.happen(Event::PartFailed {
+                    part: end.name.clone(),
+                    reason,
+                });
+            }
+        }
+    }
+
+    fn hear(&mut self, told: Told) {
+        match told {
+            Told::Prepared(Ok(parts)) => self.prepared(parts),
+            Told::Prepared(Err(reason)) => self.happen(Event::PrepareFailed(reason)),
+            Told::Ready(Ok(after)) => {
+                let what = format!("the subject was ready after {after}");
+                self.record.event(self.machine.phase(), what);
+                if self.start_inspector() {
+                    self.happen(Event::Ready);
+                }
+            }
+            Told::Ready(Err(reason)) => self.happen(Event::NotReady(reason)),
+            // Of one that was ended on purpose, and is replaced by now.
+            Told::Exited(start, _) if start != self.starts => {}
+            Told::Ended(begun, stopped) => self.subject_ended(begun, &stopped),
+            Told::ReadyAgain(ready) => self.ready_again(ready),
+            Told::LinksChanged(done) => self.links_changed(done),
+            Told::Exited(_, exit) => {
+                self.exit = Some(exit);
+                let what = format!("the subject ended: {exit}");
+                self.record.event(self.machine.phase(), what);
+                self.happen(Event::SubjectExited);
+            }
+            Told::Container(found) => self.container_found(found),
+            Told::InspectorExited(exit) => self.inspector_exited(exit),
+            Told::InspectorStopped(stopped) => self.inspector_stopped(&stopped),
+            Told::Stopped(stopped) => {
+                self.killed = stopped.killed;
+                // Of a container only its engine knows how it ended.
+                let told = stopped.exit.filter(|exit| exit.code.is_some());
+                self.exit = told.or(self.exit).or(stopped.exit);
+                if let Some(what) = subject::describe_stop(&stopped) {
+                    self.record.manifest.warnings.push(what.clone());
+                    self.record.event(self.machine.phase(), what);
+                }
+                self.happen(Event::Stopped);
+            }
+        }
+    }
+
+    /// Tells the machine, and performs what it wants.
+    fn happen(&mut self, event: Event) {
+        let actions = self.machine.next(clock::now(), event);
+        if let (Some(link), Some(failure)) = (&self.link, self.machine.failure()) {
+            link.fail(failure);
+        }
+        self.perform_all(actions);
+    }
+
+    fn perform_all(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            self.perform(action);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! A subject that an engine of containers runs.
+
+use std::fs;
+
+use stillwell_plan::{ContainerSubject, CpuChoice, Phase, SubjectKind};
+use stillwell_scope::{clock, explain};
+use stillwell_target::{Container, ContainerError, Limits};
+
+use crate::machine::Event;
+use crate::shell::{Shell, Told};
+
+impl Shell {
+    /// Has the engine's container found, or made; what comes of it is told.
+    pub(super) fn find_container(&mut self, plan: ContainerSubject) {
+        let subject = &self.request.plan.subject;
+        // Of a container of others only what was asked for is changed.
+        let is_asked = !subject.is_others()
+            || matches!(subject.cpus, CpuChoice::Count(_) | CpuChoice::List(_));
+        let division = self.stage.as_ref().map(|stage| &stage.division);
+        let cpus = division.and_then(|division| division.subject.clone());
+        let limits = Limits {
+            memory: subject.memory,
+            cpus: cpus.filter(|_| is_asked),
+        };
+        for mount in subject.filled(&self.request.places).mounts() {
+            if mount.writable
+                && let Err(error) = fs::create_dir_all(&mount.source)
+            {
+                let path = mount.source.display();
+                return self.happen(Event::StartFailed(format!("make {path}: {error}")));
+            }
+        }
+        let run = self.request.run;
+        let deadline = clock::now() + self.request.plan.phases.ready;
+        let tell = self.tell.clone();
+        self.spawn("container", move |token| {
+            let found = Container::find(&plan, &limits, run, deadline, token);
+            tell.send(Told::Container(found))?;
+            Ok(())
+        });
+    }
+
+    /// The container runs, or why it does not: from here on it is a process to be watched.
+    pub(super) fn container_found(&mut self, found: Result<Container, ContainerError>) {
+        let container = match found {
+            Ok(container) => container,
+            Err(error) => return self.happen(Event::StartFailed(explain(&error))),
+        };
+        if self.machine.phase() != Phase::Start {
+            // The run ended meanwhile. To have one removed takes time.
+            return self.spawn("container", move |_| {
+                drop(container);
+                Ok(())
+            });
+        }
+        let (id, pid) = (container.id().to_owned(), container.pid());
+        let what = format!("the container {id} runs as process {pid}");
+        self.record.event(self.machine.phase(), what);
+        self.container = Some(container);
+        let mut plan = self.request.plan.subject.filled(&self.request.places);
+        plan.kind = SubjectKind::Pid(pid);
+        self.start_planned(&plan);
+    }
+}

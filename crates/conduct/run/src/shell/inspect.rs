@@ -1,0 +1,81 @@
+//! The program that looks at the subject from outside.
+
+use stillwell_scope::explain;
+use stillwell_target::{Exit, INSPECTOR_STOP, Stopped, start_inspector};
+
+use crate::machine::Event;
+use crate::request::Progress;
+use crate::shell::{Shell, Told};
+
+/// Lines of what a failed inspector said that are told.
+const LAST_LINES: usize = 3;
+
+impl Shell {
+    /// Starts the inspector, if there is to be one; whether the run may go on.
+    pub(super) fn start_inspector(&mut self) -> bool {
+        let Some(plan) = &self.request.plan.observer.inspector else {
+            return true;
+        };
+        let plan = plan.filled(&self.request.places);
+        let cpus = self.place().cpus;
+        let started = start_inspector(&plan, self.subject.pid(), &self.request.folder, cpus);
+        let inspector = match started {
+            Ok(inspector) => inspector,
+            Err(error) => {
+                let reason = format!("start the inspector: {}", explain(&error));
+                self.happen(Event::StartFailed(reason));
+                return false;
+            }
+        };
+        let number = inspector.pid().unwrap_or_default();
+        let what = format!("the inspector runs as process {number}");
+        self.record.event(self.machine.phase(), what);
+        let tell = self.tell.clone();
+        let watched = inspector.watch(&mut self.scope, move |exit| {
+            // The conductor is gone only where the run is over.
+            drop(tell.send(Told::InspectorExited(exit)));
+        });
+        self.inspector = Some(inspector);
+        if let Err(error) = watched {
+            let reason = format!("watch the inspector: {}", explain(&error));
+            self.happen(Event::StartFailed(reason));
+            return false;
+        }
+        true
+    }
+
+    /// The inspector has ended before it was asked to. What it is there for is lost;
+    /// the run is not.
+    pub(super) fn inspector_exited(&mut self, exit: Exit) {
+        let Some(inspector) = &self.inspector else {
+            return;
+        };
+        let what = format!("the inspector ended: {exit}");
+        self.record.event(self.machine.phase(), what.clone());
+        if exit.is_success() {
+            return;
+        }
+        let said = inspector.last_lines(LAST_LINES).join("; ");
+        let warning = if said.is_empty() {
+            what
+        } else {
+            format!("{what}: {said}")
+        };
+        self.warn(warning);
+    }
+
+    /// What came of asking it to end.
+    pub(super) fn inspector_stopped(&mut self, stopped: &Stopped) {
+        if stopped.killed {
+            let grace = INSPECTOR_STOP.grace;
+            self.warn(format!(
+                "the inspector did not end within {grace} and was killed: what it writes may be cut"
+            ));
+        }
+    }
+
+    fn warn(&mut self, warning: String) {
+        self.record.manifest.warnings.push(warning.clone());
+        self.tell(Progress::Note(warning));
+    }
+}

@@ -1,0 +1,315 @@
+//! What the machine wants, done.
+
+use std::sync::Arc;
+
+use stillwell_capture::SubjectEnd;
+use stillwell_generator::Prepared;
+use stillwell_metric::Shard;
+use stillwell_observer::{SubjectProbe, Watched};
+use stillwell_plan::{Phase, SubjectKind, SubjectPlan};
+use stillwell_scope::{Place, clock, explain};
+use stillwell_target::INSPECTOR_STOP;
+use stillwell_units::Moment;
+
+use crate::machine::{Action, Event};
+use crate::page;
+use crate::parts::Parts;
+use crate::request::Progress;
+use crate::shell::{MARK_MAX, Shell, Told};
+use crate::steps;
+use crate::subject::{self, Stage};
+use crate::together::Link;
+
+impl Shell {
+    pub(super) fn perform(&mut self, action: Action) {
+        match action {
+            Action::Enter(phase) => self.enter(phase),
+            Action::Prepare => self.prepare(),
+            Action::StartSubject => self.start_subject(),
+            Action::AwaitReady => self.await_ready(),
+            Action::Meet => self.meet(),
+            Action::StartLoad => self.start_load(),
+            Action::Step(step) => self.step(&step),
+            Action::EndSubject(signal) => self.end_subject(signal),
+            Action::StartAgain => self.start_again(),
+            Action::AwaitReadyAgain => self.await_ready_again(),
+            Action::StopLoad => self.stop_load.cancel(),
+            Action::AwaitQuiet => self.quiet_since = Some((clock::now(), self.received())),
+            Action::StopSubject => self.stop_subject(),
+            Action::Close => self.close(),
+            Action::Finish(outcome) => self.outcome = Some(outcome),
+        }
+    }
+
+    /// Marks a phase. Where load begins or ends to be measured, waits for the
+    /// sampler, so that what is measured is what was counted between two marks.
+    fn enter(&mut self, phase: Phase) {
+        let moment = clock::now();
+        self.record.enter(phase, moment);
+        self.quiet_since = None;
+        if phase == Phase::Stop {
+            let ledger = self.ledger.as_ref();
+            self.under_way = ledger.map(|ledger| ledger.shared.missing());
+        }
+        if let Some(link) = self.link.as_ref().filter(|_| phase == Phase::Drain) {
+            link.load_over();
+        }
+        self.tell(Progress::Phase {
+            phase,
+            ends_in: Some(self.machine.phase_length()),
+        });
+        if let Some(sampler) = &self.sampler {
+            let detail = matches!(phase, Phase::Measure | Phase::Drain | Phase::Stop);
+            sampler.mark(detail);
+            if detail {
+                self.await_beat(moment);
+            }
+        }
+    }
+
+    /// Waits for a beat that was taken at `moment` or later.
+    fn await_beat(&mut self, moment: Moment) {
+        let until = clock::now() + MARK_MAX;
+        loop {
+            let left = until.since(clock::now());
+            let Ok(beaten) = self.beats.recv_timeout(left.as_duration()) else {
+                let what = "the sampler did not answer a phase mark in time".to_owned();
+                self.record.event(self.machine.phase(), what);
+                return;
+            };
+            let is_late_enough = beaten.beat.moment >= moment;
+            self.take_beat(beaten);
+            if is_late_enough {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn place(&self) -> Place {
+        let division = self.stage.as_ref().map(|stage| &stage.division);
+        Place {
+            cpus: division.and_then(|division| division.ours.clone()),
+            // Threads inherit the conductor's namespace.
+            network: None,
+        }
+    }
+
+    fn prepare(&mut self) {
+        match Stage::set(&self.request, self.link.as_ref(), &mut self.record) {
+            Ok(stage) => self.stage = Some(stage),
+            Err(reason) => return self.happen(Event::PrepareFailed(reason)),
+        }
+        if let Err(reason) = self.serve_page() {
+            return self.happen(Event::PrepareFailed(reason));
+        }
+        if let Some(reason) = steps::refusal(&self.request.plan) {
+            return self.happen(Event::PrepareFailed(reason));
+        }
+        if let Err(reason) = self.start_links() {
+            return self.happen(Event::PrepareFailed(reason));
+        }
+        let mut plan = self.request.plan.placed(&self.request.places);
+        let (run, tell) = (self.request.run, self.tell.clone());
+        let network = self.links.as_ref().map(|links| links.sinks().clone());
+        let subject = plan.subject.filled(&self.request.places);
+        for generator in &mut plan.generators {
+            *generator = generator.beside(&subject);
+        }
+        self.spawn("prepare", move |_| {
+            let parts = Parts::prepare(&plan, &run, network.as_ref());
+            let parts = parts.map_err(|error| explain(&error));
+            tell.send(Told::Prepared(parts))?;
+            Ok(())
+        });
+    }
+
+    fn serve_page(&mut self) -> Result<(), String> {
+        let place = self.place();
+        let (Some(page), Some(plan)) = (self.record.page(), &self.request.exports.page) else {
+            return Ok(());
+        };
+        page::serve(page.clone(), &plan.address, &mut self.scope, place)
+            .map_err(|error| explain(&error))
+    }
+
+    pub(super) fn prepared(&mut self, mut parts: Parts) {
+        self.shards = parts.shards();
+        self.ledger.clone_from(&parts.ledger);
+        self.sinks = parts.sinks.iter().flat_map(|sink| sink.shards()).collect();
+        self.controls = parts.controls;
+        let mut place = self.place();
+        place.network = self.links.as_ref().map(|links| links.sinks().clone());
+        for sink in parts.sinks {
+            if let Err(error) = sink.start(&mut self.scope, &place) {
+                return self.happen(Event::PrepareFailed(explain(&error)));
+            }
+        }
+        if let Err(reason) = self.mount(&mut parts.generators) {
+            return self.happen(Event::PrepareFailed(reason));
+        }
+        let ends = |one: &Prepared| one.ends().to_vec();
+        if parts.generators.iter().all(|one| !one.ends().is_empty()) {
+            self.load_ends = parts.generators.iter().flat_map(ends).collect();
+        }
+        let over = |one: &Prepared| one.over().to_vec();
+        self.load_over = parts.generators.iter().flat_map(over).collect();
+        self.generators = parts.generators;
+        self.happen(Event::Prepared);
+    }
+
+    fn start_subject(&mut self) {
+        let plan = self.request.plan.subject.filled(&self.request.places);
+        match plan.kind {
+            SubjectKind::Container(container) => self.find_container(*container),
+            _ => self.start_planned(&plan),
+        }
+    }
+
+    /// Starts the subject of `plan`, or looks at its process.
+    pub(super) fn start_planned(&mut self, plan: &SubjectPlan) {
+        match self.launch(plan, false) {
+            Ok(()) => self.happen(Event::Started),
+            Err(reason) => self.happen(Event::StartFailed(reason)),
+        }
+    }
+
+    /// What of the subject is read; `is_again` where it was watched before.
+    pub(super) fn subject_probe(&self, is_again: bool) -> Option<SubjectProbe> {
+        let cgroup = self.stage.as_ref().and_then(|stage| stage.cgroup.as_ref());
+        self.subject.pid().map(|pid| SubjectProbe {
+            ran_before: self.request.plan.subject.is_others(),
+            pid,
+            cgroup: cgroup.map(subject::cgroup_files).unwrap_or_default(),
+            is_again,
+        })
+    }
+
+    pub(super) fn start_sampler(&mut self) -> std::io::Result<()> {
+        let subject = self.subject_probe(false);
+        let mut shards = std::mem::take(&mut self.shards);
+        shards.extend(self.restarts.clone().map(|own| own as Arc<dyn Shard>));
+        if let Some(link) = &self.link {
+            shards.push(Arc::new(link.beside()));
+            if let Some(probe) = &subject {
+                link.watch(probe.clone());
+            }
+        }
+        let watched = Watched {
+            subject,
+            shards,
+            threads: Box::new(self.scope.watch()),
+            profiles: self.request.folder.join("profiles"),
+        };
+        let place = self.place();
+        let sampler = stillwell_observer::start(
+            &mut self.scope,
+            &place,
+            &self.request.plan.observer,
+            watched,
+            self.deliver.clone(),
+        )?;
+        self.sampler = Some(sampler);
+        Ok(())
+    }
+
+    fn await_ready(&mut self) {
+        self.probe(Told::Ready);
+    }
+
+    fn meet(&self) {
+        if let Some(link) = &self.link {
+            link.ready(clock::now());
+        }
+    }
+
+    fn start_load(&mut self) {
+        let place = self.place();
+        let plan = &self.request.plan;
+        let reserved = plan.placement.reserved;
+        let link = self.link.as_ref();
+        let start = link.and_then(Link::start).unwrap_or_else(clock::now);
+        let turns = link.and_then(|link| link.turns(start, &plan.phases));
+        for generator in std::mem::take(&mut self.generators) {
+            let mut generator = generator.fresh();
+            if let Some(turns) = &turns {
+                generator = generator.in_turns(turns.clone());
+            }
+            let started =
+                generator.start(&mut self.scope, &place, reserved, start, &self.stop_load);
+            if let Err(error) = started {
+                return self.happen(Event::PartFailed {
+                    part: "generator".to_owned(),
+                    reason: explain(&error),
+                });
+            }
+        }
+    }
+
+    fn stop_subject(&mut self) {
+        let (subject, tell) = (self.subject.clone(), self.tell.clone());
+        let plan = self.request.plan.subject.stop;
+        let (inspector, container) = (self.inspector.take(), self.container.take());
+        self.spawn("stop", move |_| {
+            // While the subject is still there: it may want to look at it once more.
+            if let Some(inspector) = inspector {
+                let stopped = inspector.stop(INSPECTOR_STOP);
+                tell.send(Told::InspectorStopped(stopped))?;
+            }
+            let stopped = match container {
+                Some(container) => container.stop(&subject, plan),
+                None => subject.stop(plan),
+            };
+            drop(subject);
+            tell.send(Told::Stopped(stopped))?;
+            Ok(())
+        });
+    }
+
+    /// Ends all parts, then writes down their last words.
+    fn close(&mut self) {
+        self.unmount();
+        let deadline = self.request.plan.phases.close;
+        let scope = std::mem::replace(
+            &mut self.scope,
+            stillwell_scope::Scope::new(&self.stop_load),
+        );
+        self.sampler = None;
+        let ends = scope.close(deadline);
+        self.links_end();
+        self.take_beats();
+        self.parts_ended(&ends);
+        self.record.manifest.subject = self.subject_end();
+        let restarts = self.restarts.as_ref();
+        self.record.manifest.restarts = restarts.map_or_else(Vec::new, |all| all.all());
+        self.record.manifest.last_received = self.received_at();
+        let ledger = self.ledger.as_ref();
+        self.record.manifest.ledger =
+            ledger.map(|ledger| ledger.record(self.was_quiet, self.under_way));
+        self.stage = None;
+        self.happen(Event::Closed);
+    }
+
+    fn subject_end(&self) -> Option<SubjectEnd> {
+        self.subject.pid()?;
+        let exit = self.exit.or_else(|| self.subject.exited())?;
+        Some(subject::ending(&self.subject, exit, self.killed))
+    }
+
+    /// Starts a thread of the control plane; where the kernel gives none, the run
+    /// ends.
+    pub(super) fn spawn(
+        &mut self,
+        name: &str,
+        body: impl FnOnce(&stillwell_scope::Token) -> Result<(), stillwell_scope::PartError>
+        + Send
+        + 'static,
+    ) {
+        let place = self.place();
+        if let Err(error) = self.scope.thread(place, name, body) {
+            self.happen(Event::PartFailed {
+                part: name.to_owned(),
+                reason: explain(&error),
+            });
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The subject, ended by a step of the timeline and started again.
+
+use std::sync::Arc;
+
+use stillwell_plan::{StepAction, StopPlan, SubjectChange, SubjectPlan, SubjectSignal};
+use stillwell_scope::{clock, explain};
+use stillwell_target::{Exit, Stopped, Subject, wait_ready};
+use stillwell_units::{Moment, Nanos};
+
+use crate::machine::Event;
+use crate::shell::{Shell, Told};
+use crate::steps;
+use crate::subject;
+
+impl Shell {
+    /// Asks it to end, and kills it by the end of its grace.
+    pub(super) fn end_subject(&mut self, signal: SubjectSignal) {
+        let what = steps::describe(&StepAction::Subject(SubjectChange::End(signal)));
+        self.record.step(self.machine.phase(), what);
+        let (subject, tell) = (self.subject.clone(), self.tell.clone());
+        let grace = self.request.plan.subject.stop.grace;
+        let begun = clock::now();
+        self.spawn("restart", move |_| {
+            let stopped = subject.retire(StopPlan { signal, grace });
+            drop(subject);
+            tell.send(Told::Ended(begun, stopped))?;
+            Ok(())
+        });
+    }
+
+    /// It has ended as planned.
+    pub(super) fn subject_ended(&mut self, begun: Moment, stopped: &Stopped) {
+        let now = clock::now();
+        if let Some(restarts) = &self.restarts {
+            restarts.ended(begun, now, stopped);
+        }
+        let mut what = format!("the subject has ended after {}", now.since(begun));
+        if let Some(told) = subject::describe_stop(stopped) {
+            what = format!("{what}: {told}");
+        }
+        self.record.event(self.machine.phase(), what);
+        self.happen(Event::SubjectEnded);
+    }
+
+    pub(super) fn start_again(&mut self) {
+        let what = steps::describe(&StepAction::Subject(SubjectChange::Start));
+        self.record.step(self.machine.phase(), what);
+        let plan = self.request.plan.subject.filled(&self.request.places);
+        match self.launch(&plan, true) {
+            Ok(()) => {
+                if let Some(restarts) = &self.restarts {
+                    restarts.started(clock::now());
+                }
+                self.happen(Event::StartedAgain);
+            }
+            Err(reason) => self.happen(Event::NotAgain(reason)),
+        }
+    }
+
+    /// Starts the subject, has its end watched and its figures read.
+    pub(super) fn launch(&mut self, plan: &SubjectPlan, is_again: bool) -> Result<(), String> {
+        let Some(stage) = &self.stage else {
+            return Ok(());
+        };
+        let network = self.links.as_ref().map(|links| links.subject().clone());
+        let started = stage.start(plan, &self.request, network, is_again);
+        self.subject = started.map_err(|error| subject::describe_start(&error))?;
+        self.exit = None;
+        self.starts += 1;
+        let (tell, number) = (self.tell.clone(), self.starts);
+        let on_exit = move |exit: Exit| {
+            // The conductor is gone only where the run is over.
+            drop(tell.send(Told::Exited(number, exit)));
+        };
+        let watched = self.subject.watch(&mut self.scope, on_exit);
+        watched.map_err(|error| explain(&error))?;
+        if !is_again {
+            return self.start_sampler().map_err(|error| explain(&error));
+        }
+        if let (Some(sampler), Some(probe)) = (&self.sampler, self.subject_probe(true)) {
+            if let Some(link) = &self.link {
+                link.watch(probe.clone());
+            }
+            sampler.watch_subject(probe);
+        }
+        Ok(())
+    }
+
+    pub(super) fn await_ready_again(&mut self) {
+        self.probe(Told::ReadyAgain);
+    }
+
+    /// Finds out when the subject is ready, and tells it as `told` says.
+    pub(super) fn probe(
+        &mut self,
+        told: impl FnOnce(Result<Nanos, String>) -> Told + Send + 'static,
+    ) {
+        let plan = self.request.plan.subject.filled(&self.request.places);
+        let (subject, tell): (Subject, _) = (self.subject.clone(), self.tell.clone());
+        // The probe knows best what did not come; the machine waits for its answer.
+        let deadline = clock::now() + self.request.plan.phases.ready;
+        let place = self.place();
+        let started = self.scope.worker(place, "ready", move |token| async move {
+            let ready = wait_ready(&plan.ready, &subject, deadline, &token).await;
+            // Without the subject's handle: the last one ends it.
+            drop(subject);
+            tell.send(told(ready.map_err(|error| explain(&error))))?;
+            Ok(())
+        });
+        if let Err(error) = started {
+            self.happen(Event::NotReady(explain(&error)));
+        }
+    }
+
+    pub(super) fn ready_again(&mut self, ready: Result<Nanos, String>) {
+        match ready {
+            Ok(after) => {
+                let restarts = self.restarts.as_ref().map(Arc::clone);
+                let in_all = restarts.map(|restarts| restarts.ready(clock::now()));
+                let mut what = format!("the subject was ready again after {after}");
+                if let Some(in_all) = in_all {
+                    what = format!("{what}, {in_all} after it was asked to end");
+                }
+                self.record.event(self.machine.phase(), what);
+                // While it was not there nothing could come.
+                if let Some((since, _)) = &mut self.quiet_since {
+                    *since = clock::now();
+                }
+                self.happen(Event::ReadyAgain);
+            }
+            Err(reason) => self.happen(Event::NotAgain(reason)),
+        }
+    }
+
+    /// Sees when something arrives at sinks again.
+    pub(super) fn watch_recovery(&mut self) {
+        let Some(restarts) = &self.restarts else {
+            return;
+        };
+        let last = self.received_at();
+        if let Some(after) = last.and_then(|last| restarts.received(last)) {
+            let what = format!("the subject delivered again {after} after it was asked to end");
+            self.record.event(self.machine.phase(), what);
+        }
+    }
+}

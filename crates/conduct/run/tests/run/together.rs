@@ -1,0 +1,285 @@
+//! Two runs at once.
+
+use std::path::Path;
+
+use stillwell_capture::{Capture, Manifest, RunOutcome};
+use stillwell_metric::{Metric, catalogue};
+use stillwell_plan::{Phase, StepAction, StepPlan, SubjectKind, SubjectSignal, Wanted};
+use stillwell_run::{ConductError, Interrupt, Progress, RunRequest, Together, conduct_together};
+use stillwell_target::{new_network, online};
+use stillwell_units::{Moment, Nanos, Seed};
+
+use crate::rig::{capture, request};
+
+const SLICED: Together = Together::Sliced {
+    turn_min: Nanos::from_millis(40),
+    turn_max: Nanos::from_millis(120),
+};
+const SEED: Seed = Seed::from_bytes([7; 32]);
+const SIGINT: i32 = 2;
+
+/// Both runs of a pair, and what is left of them.
+struct Pair {
+    below: tempfile::TempDir,
+    requests: [RunRequest; 2],
+}
+
+impl Pair {
+    fn new() -> Self {
+        let below = tempfile::tempdir().unwrap();
+        let requests = ["baseline", "comparison"].map(|name| request(name, &below));
+        Self { below, requests }
+    }
+
+    /// Conducts both; `told` hears what goes on.
+    fn conduct(
+        &self,
+        together: Together,
+        interrupt: &Interrupt,
+        told: &mut dyn FnMut(usize, Progress),
+    ) -> [Manifest; 2] {
+        conduct_together(self.requests.clone(), together, SEED, interrupt, told).map(Result::unwrap)
+    }
+
+    fn outcomes(&self, together: Together) -> [RunOutcome; 2] {
+        self.conduct(together, &Interrupt::new(), &mut |_, _| {})
+            .map(|manifest| manifest.outcome)
+    }
+}
+
+/// Whether runs can be had at once here; else says that `test` is skipped.
+fn can_be_had(test: &str) -> bool {
+    let network = new_network();
+    if let Err(error) = &network {
+        println!("SKIPPED: {test}: {error}");
+    }
+    network.is_ok()
+}
+
+/// The last total of all series of `metric`.
+fn total(capture: &Capture, metric: Metric) -> f64 {
+    let series = capture.series.of(metric);
+    let last = series.map(|(_, series)| series.points.last().unwrap().value.number().unwrap());
+    last.sum()
+}
+
+/// How far `metric` grew while measuring.
+fn grown(capture: &Capture, metric: Metric) -> f64 {
+    let (start, end) = capture.manifest.measured().unwrap();
+    let at = |series: &stillwell_capture::Series, moment: Moment| {
+        let point = series.at_or_after(moment).unwrap();
+        point.value.number().unwrap()
+    };
+    let series = capture.series.of(metric);
+    let growths = series.map(|(_, series)| at(series, end) - at(series, start));
+    growths.sum()
+}
+
+fn is_running(name: &Path) -> bool {
+    let folders = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut lines = folders.filter_map(|folder| std::fs::read(folder.path().join("environ")).ok());
+    let name = name.to_string_lossy();
+    lines.any(|line| String::from_utf8_lossy(&line).contains(&*name))
+}
+
+#[test]
+fn sliced_runs_have_equal_time_and_all_that_they_send_arrives() {
+    if !can_be_had("sliced runs") {
+        return;
+    }
+    let pair = Pair::new();
+    let mut phases = [Vec::new(), Vec::new()];
+    let manifests = pair.conduct(SLICED, &Interrupt::new(), &mut |run, told| {
+        if let Progress::Phase { phase, .. } = told {
+            phases[run].push(phase);
+        }
+    });
+    assert_eq!(phases, [Phase::ALL; 2].map(|all| all.to_vec()));
+    let mut active = Vec::new();
+    for (request, manifest) in pair.requests.iter().zip(&manifests) {
+        assert_eq!(manifest.outcome, RunOutcome::Completed);
+        let capture = capture(request, manifest);
+        active.push(total(&capture, catalogue::ACTIVE_TIME));
+        let sent = total(&capture, catalogue::BYTES_WRITTEN);
+        assert!(sent > 0.0);
+        assert!((total(&capture, catalogue::BYTES_RECEIVED) - sent).abs() < 0.5);
+        // The rate is one of the time on turn: no less is asked for than was
+        // planned for it, and it is sent.
+        let seconds = total(&capture, catalogue::ACTIVE_TIME) / 1e9;
+        let asked = total(&capture, catalogue::ASKED_UNITS);
+        assert!((asked - 4e6 * seconds).abs() < 2.0, "{asked} in {seconds}");
+        assert!(grown(&capture, catalogue::ACTIVE_TIME) > 0.0);
+        assert!(grown(&capture, catalogue::PARTNER_CPU) > 0.0);
+    }
+    assert!(
+        active[0] > 0.0 && (active[0] - active[1]).abs() < 0.5,
+        "{active:?}"
+    );
+}
+
+#[test]
+fn a_subject_that_dies_ends_both_runs() {
+    if !can_be_had("a subject that dies") {
+        return;
+    }
+    let mut pair = Pair::new();
+    let [_, killed] = &mut pair.requests;
+    killed.plan.timeline.push(StepPlan {
+        at: Nanos::from_millis(200),
+        action: StepAction::Signal(SubjectSignal::Kill),
+    });
+    // Only a defect lets the other go on for so long.
+    for request in &mut pair.requests {
+        request.plan.phases.measure = Nanos::from_secs(600);
+    }
+    let died = RunOutcome::SubjectDied {
+        phase: Phase::Measure,
+    };
+    let beside = RunOutcome::PartFailed {
+        part: "the run beside it".to_owned(),
+        reason: "its subject died in measure".to_owned(),
+    };
+    let manifests = pair.conduct(SLICED, &Interrupt::new(), &mut |_, _| {});
+    assert_eq!(
+        manifests.each_ref().map(|m| m.outcome.clone()),
+        [beside, died]
+    );
+    for (request, manifest) in pair.requests.iter().zip(&manifests) {
+        capture(request, manifest);
+    }
+    assert!(manifests.iter().all(|manifest| manifest.subject.is_some()));
+}
+
+#[test]
+fn an_interrupt_ends_both_in_order() {
+    if !can_be_had("an interrupt") {
+        return;
+    }
+    let mut pair = Pair::new();
+    for request in &mut pair.requests {
+        request.plan.phases.measure = Nanos::from_secs(600);
+        // By which what runs of it is found.
+        if let SubjectKind::Child(child) = &mut request.plan.subject.kind {
+            let variables = &mut child.environment.variables;
+            variables.insert("BELOW".to_owned(), "{experiment}".to_owned());
+        }
+    }
+    let interrupt = Interrupt::new();
+    let mut was_running = false;
+    let manifests = pair.conduct(SLICED, &interrupt, &mut |_, told| {
+        if matches!(
+            told,
+            Progress::Phase {
+                phase: Phase::Measure,
+                ..
+            }
+        ) {
+            was_running = is_running(pair.below.path());
+            interrupt.raise(SIGINT);
+        }
+    });
+    assert!(was_running);
+    assert!(!is_running(pair.below.path()));
+    for (request, manifest) in pair.requests.iter().zip(&manifests) {
+        let interrupted = RunOutcome::Interrupted { signal: SIGINT };
+        assert_eq!(manifest.outcome, interrupted);
+        let last = manifest.phases.iter().map(|mark| mark.phase).max();
+        assert_eq!(last, Some(Phase::Close));
+        capture(request, manifest);
+    }
+}
+
+#[test]
+fn a_run_that_cannot_start_holds_the_other_not_up() {
+    if !can_be_had("a run that cannot start") {
+        return;
+    }
+    let mut pair = Pair::new();
+    if let SubjectKind::Child(child) = &mut pair.requests[0].plan.subject.kind {
+        child.program = "/nowhere/at/all".into();
+    }
+    let [own, beside] = pair.outcomes(SLICED);
+    assert!(matches!(own, RunOutcome::CouldNotStart { .. }), "{own:?}");
+    let RunOutcome::PartFailed { reason, .. } = beside else {
+        panic!("{beside:?}");
+    };
+    assert!(reason.starts_with("it could not start: "), "{reason}");
+}
+
+#[test]
+fn a_run_without_a_capture_fails_the_other() {
+    if !can_be_had("a run without a capture") {
+        return;
+    }
+    let mut pair = Pair::new();
+    pair.requests[1].folder = "/dev/null/capture".into();
+    let results = conduct_together(
+        pair.requests,
+        SLICED,
+        SEED,
+        &Interrupt::new(),
+        &mut |_, _| {},
+    );
+    let [Ok(own), Err(ConductError::Folder { .. })] = results else {
+        panic!("{results:?}");
+    };
+    assert!(
+        matches!(own.outcome, RunOutcome::PartFailed { .. }),
+        "{:?}",
+        own.outcome
+    );
+}
+
+#[test]
+fn what_cannot_be_had_at_once_says_why() {
+    let mut pair = Pair::new();
+    for request in &mut pair.requests {
+        request.plan.isolation.network = Wanted::No;
+    }
+    for outcome in pair.outcomes(SLICED) {
+        let RunOutcome::CouldNotStart { reason } = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert!(reason.contains("network namespace each"), "{reason}");
+        assert!(reason.contains("the plan forbids it"), "{reason}");
+    }
+    let mut pair = Pair::new();
+    pair.requests[1].plan.phases.measure = Nanos::from_secs(9);
+    for outcome in pair.outcomes(SLICED) {
+        let RunOutcome::CouldNotStart { reason } = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert!(reason.contains("of one length"), "{reason}");
+    }
+}
+
+#[test]
+fn a_duet_has_cpus_of_its_own_or_is_refused() {
+    if !can_be_had("a duet") {
+        return;
+    }
+    let pair = Pair::new();
+    let manifests = pair.conduct(Together::Duet, &Interrupt::new(), &mut |_, _| {});
+    if online().len() < 4 {
+        for manifest in manifests {
+            let RunOutcome::CouldNotStart { reason } = manifest.outcome else {
+                panic!("{:?}", manifest.outcome);
+            };
+            let found = format!("may use {}: ", online().len());
+            assert!(reason.contains(&found), "{reason}");
+        }
+        return;
+    }
+    let [one, other] = manifests.each_ref().map(|manifest| {
+        assert_eq!(manifest.outcome, RunOutcome::Completed);
+        manifest.subject_cpus.clone().unwrap()
+    });
+    assert!(
+        one.iter().all(|cpu| !other.contains(cpu)),
+        "{one:?} {other:?}"
+    );
+    for (request, manifest) in pair.requests.iter().zip(&manifests) {
+        let capture = capture(request, manifest);
+        assert_eq!(capture.series.of(catalogue::ACTIVE_TIME).count(), 0);
+    }
+}

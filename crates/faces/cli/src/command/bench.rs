@@ -1,0 +1,159 @@
+//! `stillwell bench`.
+
+mod figures;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use stillwell_capture::RunOutcome;
+use stillwell_config::{BenchAsked, BenchSubject};
+use stillwell_report::{BenchReport, bench_json, bench_text};
+use stillwell_target::Privileges;
+
+use crate::arguments::{BenchArguments, BenchFormat};
+use crate::command::{output, places, rig, select};
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+
+pub(crate) fn run(
+    arguments: &BenchArguments,
+    paint: &Paint,
+    privileges: &Privileges,
+) -> Result<Exit, CommandError> {
+    let loaded = stillwell_config::load_bench(arguments.file.as_deref(), asked(arguments))
+        .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
+    select::warn(&loaded.warnings, paint);
+    let outputs: Vec<PathBuf> = arguments.output.iter().cloned().collect();
+    output::check_writable(&outputs)?;
+    output::tell_privileges(privileges, arguments.quiet);
+    let plan = loaded.plan;
+    if let Some(why) = &plan.unstamped {
+        let is_timed = plan.rig.sinks.iter().any(|sink| sink.prefix.is_some());
+        let or_how_long = if is_timed {
+            ""
+        } else {
+            " or how long they took"
+        };
+        Paint::say(&format!(
+            "events carry no stamps, since {why}: they are counted, and nobody knows which are lost{or_how_long}"
+        ));
+    }
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let folder = arguments
+        .results
+        .clone()
+        .unwrap_or_else(|| places::fresh("benches", &places::name_of(Path::new(&plan.name))));
+    let file = arguments
+        .file
+        .clone()
+        .unwrap_or_else(|| "bench.yaml".into());
+    let request = rig::request(plan.rig.clone(), folder.clone(), &file).map_err(could_not)?;
+    let (summary, capture) = rig::carry_out(request, arguments.quiet, paint)?;
+    let report = figures::report(&plan, &summary, &capture, &folder);
+    let is_json = match arguments.format {
+        Some(format) => format == BenchFormat::Json,
+        None => plan.structured,
+    };
+    let kept = keep(&report, arguments.output.as_deref());
+    let has_run = !matches!(
+        summary.outcome,
+        RunOutcome::CouldNotStart { .. } | RunOutcome::NeverReady { .. }
+    );
+    if is_json || has_run {
+        tell(&report, is_json).map_err(could_not)?;
+    } else {
+        paint.error(&CommandError::new(
+            Exit::CouldNotRun,
+            anyhow::anyhow!("{}", report.outcome),
+        ));
+    }
+    rig::tell_last_lines(&summary, &capture);
+    Paint::say(&format!("capture: {}", output::show_path(&folder)));
+    let exit = exit_of(&summary.outcome, &report, arguments.strict);
+    match kept {
+        Err(error) if exit == Exit::Held => Err(CommandError::new(Exit::Invalid, error)),
+        Err(error) => {
+            paint.error(&CommandError::new(Exit::Invalid, error));
+            Ok(exit)
+        }
+        Ok(()) => Ok(exit),
+    }
+}
+
+/// What flags say.
+fn asked(arguments: &BenchArguments) -> BenchAsked {
+    let (pipeline, replay) = (&arguments.pipeline, &arguments.replay);
+    let subject = match arguments.command.as_slice() {
+        [] if pipeline.no_subject => Some(BenchSubject::Absent),
+        [] => None,
+        words => Some(BenchSubject::Command(words.to_vec())),
+    };
+    BenchAsked {
+        name: None,
+        subject,
+        input: pipeline.input.clone(),
+        output: pipeline.output.clone(),
+        source: replay.source.as_ref().map(|path| absolute(path)),
+        codec: replay.codec.clone(),
+        interval: replay.interval,
+        rate: replay.rate.clone(),
+        chunk_size: replay.chunk_size,
+        iters: replay.iters,
+        base64: replay.base64.then_some(true),
+        is_transactional: pipeline.transactional.then_some(true),
+        structured: None,
+        stop_after: replay.stop_after,
+        warmup: replay.warmup,
+        limit: replay.limit,
+        drain: replay.drain,
+        significant_figures: arguments.significant_figures,
+        stamps: replay.no_stamps.then_some(false),
+        sent_prefix: None,
+        received_prefix: None,
+        batch: replay.batch,
+        connections: pipeline.connections,
+        retries: pipeline.retries,
+        token: pipeline.token.clone(),
+        lossy: arguments.lossy.then_some(true),
+        shared_network: pipeline.shared_network.then_some(true),
+    }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+fn keep(report: &BenchReport, file: Option<&Path>) -> anyhow::Result<()> {
+    let Some(file) = file else { return Ok(()) };
+    let text = serde_json::to_string_pretty(&bench_json(report))?;
+    fs::write(file, text).with_context(|| format!("write the report to {}", file.display()))
+}
+
+fn tell(report: &BenchReport, is_json: bool) -> anyhow::Result<()> {
+    let text = if is_json {
+        format!("{}\n", serde_json::to_string(&bench_json(report))?)
+    } else {
+        bench_text(report)
+    };
+    Paint::data(&text)?;
+    Ok(())
+}
+
+/// That events are lost goes before doubts about how fast they were.
+fn exit_of(outcome: &RunOutcome, report: &BenchReport, is_strict: bool) -> Exit {
+    match outcome {
+        RunOutcome::CouldNotStart { .. } | RunOutcome::NeverReady { .. } => Exit::CouldNotRun,
+        RunOutcome::Interrupted { signal } => Exit::Interrupted(*signal),
+        RunOutcome::Completed => {
+            if !report.failures().is_empty() {
+                Exit::Failed
+            } else if is_strict && !report.doubts.is_empty() {
+                Exit::Invalid
+            } else {
+                Exit::Held
+            }
+        }
+        _ => Exit::Invalid,
+    }
+}

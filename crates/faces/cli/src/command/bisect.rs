@@ -1,0 +1,167 @@
+//! `stillwell bisect`.
+
+mod plan;
+mod tell;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use stillwell_experiment::bisect::{
+    BisectError, BisectProgress, BisectRecord, OutcomeKind, OutcomeRecord, run_bisect,
+};
+use stillwell_experiment::{LabError, Local};
+use stillwell_plan::LabPlan;
+use stillwell_report::history::{BisectReport, bisect_markdown, bisect_terminal};
+use stillwell_report::{Format, Style};
+use stillwell_target::Privileges;
+
+use crate::arguments::BisectArguments;
+use crate::command::conduct::Conductor;
+use crate::command::{output, places};
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+
+/// What the kept report is called, for readers.
+const KEPT: &str = "bisect.txt";
+
+pub(crate) fn run(
+    arguments: &BisectArguments,
+    paint: &Paint,
+    privileges: &Privileges,
+) -> Result<Exit, CommandError> {
+    let plan = plan::load(arguments, paint)?;
+    output::check_writable(&arguments.output.output)?;
+    let results = results_folder(arguments)?;
+    let quiet = arguments.output.quiet;
+    let conductor = Conductor::begin(arguments.cache.as_ref(), paint, quiet)?;
+    let options = conductor.options(&results, arguments.resume);
+    let mut teller = conductor.teller();
+    output::tell_privileges(privileges, quiet);
+    let searched = run_bisect(
+        &plan,
+        &options,
+        &mut Local,
+        conductor.interrupt(),
+        &mut |progress| match progress {
+            BisectProgress::Lab(progress) => teller.lab(progress),
+            other if quiet => drop(other),
+            other => {
+                teller.clear();
+                Paint::say(&tell::progress(&other, &plan, paint));
+            }
+        },
+    );
+    teller.clear();
+    let signal = conductor.end();
+    let searched = searched.map_err(|error| refused(error, &results))?;
+    if let Some(record) = &searched.record {
+        report(arguments, paint, &plan, record, &results)?;
+    }
+    let outcome = searched.record.and_then(|record| record.outcome);
+    Ok(match (signal, outcome) {
+        (_, Some(outcome)) => exit_of(&outcome),
+        (Some(signal), None) => Exit::Interrupted(signal),
+        (None, None) => Exit::Invalid,
+    })
+}
+
+const fn exit_of(outcome: &OutcomeRecord) -> Exit {
+    match outcome.kind {
+        OutcomeKind::Commit | OutcomeKind::NotWorse => Exit::Held,
+        OutcomeKind::Range | OutcomeKind::Unconfirmed | OutcomeKind::Unclear => Exit::Invalid,
+    }
+}
+
+/// Where results go: as told, or a new folder, or the newest search.
+fn results_folder(arguments: &BisectArguments) -> Result<PathBuf, CommandError> {
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let found = match (&arguments.results, arguments.resume) {
+        (Some(folder), _) => folder.clone(),
+        (None, false) => {
+            let first = arguments.paths.first();
+            let name = first.map_or_else(String::new, |path| places::name_of(path));
+            places::fresh("bisects", &name)
+        }
+        (None, true) => newest(&Path::new(places::HOME).join("bisects")).ok_or_else(|| {
+            let error = anyhow::anyhow!("there is no search to resume here");
+            CommandError::new(Exit::Usage, error)
+                .hint("give --results DIR, or run from the folder in which the results lie")
+        })?,
+    };
+    std::path::absolute(&found).map_err(|error| could_not(error.into()))
+}
+
+/// The search that was begun last: names sort by age.
+fn newest(root: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(root).ok()?.flatten();
+    let folders = entries.map(|entry| entry.path());
+    folders
+        .filter(|folder| BisectRecord::place(folder).is_file())
+        .max()
+}
+
+fn refused(error: BisectError, results: &Path) -> CommandError {
+    let exit = match &error {
+        BisectError::Plan { .. }
+        | BisectError::Lab(
+            LabError::AlreadyThere { .. }
+            | LabError::NothingToResume { .. }
+            | LabError::PlanChanged { .. }
+            | LabError::Design { .. },
+        ) => Exit::Usage,
+        BisectError::Storage { .. } => Exit::Invalid,
+        BisectError::Ends { .. } | BisectError::Lab(_) => Exit::CouldNotRun,
+    };
+    let hint = match &error {
+        BisectError::Lab(LabError::AlreadyThere { .. }) => {
+            "--resume goes on there, --results names another folder".to_owned()
+        }
+        BisectError::Lab(LabError::Revision { .. }) => {
+            "GOOD and BAD are commits, tags or branches of --repo, BAD a descendant of GOOD"
+                .to_owned()
+        }
+        BisectError::Lab(LabError::PlanChanged { pointer, .. }) if pointer == "/commits" => {
+            "a name stands for another commit by now, or others were typed".to_owned()
+        }
+        _ if BisectRecord::place(results).is_file() => format!(
+            "what was answered is kept; to go on: {}",
+            output::resume_line(&output::show_path(results))
+        ),
+        _ => return CommandError::new(exit, error),
+    };
+    CommandError::new(exit, error).hint(hint)
+}
+
+fn report(
+    arguments: &BisectArguments,
+    paint: &Paint,
+    plan: &LabPlan,
+    record: &BisectRecord,
+    results: &Path,
+) -> Result<(), CommandError> {
+    let shown = output::show_path(results);
+    let mut report = tell::report(record, plan, shown.clone());
+    match &record.outcome {
+        None => report.next.push(output::resume_line(&shown)),
+        Some(outcome) => report.next.extend(tell::narrower(outcome, arguments)),
+    }
+    let delivered = output::deliver_text(&arguments.output, paint, |format, style| {
+        rendered(&report, record, format, style)
+    });
+    let kept = results.join(KEPT);
+    let text = bisect_terminal(&report, Style::default());
+    let kept = fs::write(&kept, text)
+        .with_context(|| format!("keep the report in {}", kept.display()))
+        .map_err(|error| CommandError::new(Exit::Invalid, error));
+    delivered.and(kept)
+}
+
+fn rendered(report: &BisectReport, record: &BisectRecord, format: Format, style: Style) -> String {
+    match format {
+        Format::Terminal => bisect_terminal(report, style),
+        Format::Markdown => bisect_markdown(report),
+        // What was read from JSON can be written as JSON.
+        Format::Json => serde_json::to_string_pretty(record).unwrap_or_default() + "\n",
+    }
+}

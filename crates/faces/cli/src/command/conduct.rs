@@ -1,0 +1,83 @@
+//! What whoever conducts labs needs from its process: folders, signals, and
+//! somebody who tells.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use stillwell_experiment::LabOptions;
+use stillwell_run::Interrupt;
+use stillwell_scope::Scope;
+use stillwell_units::Nanos;
+
+use crate::command::places;
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+use crate::progress::Teller;
+use crate::signals;
+
+/// From here to [`Conductor::end`], SIGINT and SIGTERM end what it conducts.
+pub(crate) struct Conductor<'a> {
+    paint: &'a Paint,
+    is_quiet: bool,
+    stillwell: PathBuf,
+    cache: PathBuf,
+    state_root: PathBuf,
+    interrupt: Interrupt,
+    signals: Scope,
+}
+
+impl<'a> Conductor<'a> {
+    /// Builds are kept in `cache`, or where they usually are.
+    ///
+    /// # Errors
+    /// Exit code 3 where the process does not find itself or a folder, or the
+    /// kernel gives no thread.
+    pub(crate) fn begin(
+        cache: Option<&PathBuf>,
+        paint: &'a Paint,
+        is_quiet: bool,
+    ) -> Result<Self, CommandError> {
+        let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+        let interrupt = Interrupt::new();
+        let raised = interrupt.clone();
+        Ok(Self {
+            paint,
+            is_quiet,
+            stillwell: std::env::current_exe().map_err(|e| could_not(e.into()))?,
+            cache: places::cache(cache).map_err(could_not)?,
+            state_root: places::state_root(),
+            interrupt,
+            signals: signals::listen(move |signal| raised.raise(signal))
+                .map_err(|e| could_not(e.into()))?,
+        })
+    }
+
+    /// For a lab whose results go to `results`, or go on there.
+    pub(crate) fn options(&self, results: &Path, resume: bool) -> LabOptions {
+        LabOptions {
+            results: results.to_path_buf(),
+            resume,
+            command: std::env::args().collect(),
+            stillwell: self.stillwell.clone(),
+            cache: self.cache.clone(),
+            state_root: self.state_root.clone(),
+            keep_state: false,
+        }
+    }
+
+    pub(crate) const fn interrupt(&self) -> &Interrupt {
+        &self.interrupt
+    }
+
+    pub(crate) fn teller(&self) -> Teller<'a> {
+        Teller::new(self.paint, self.is_quiet)
+    }
+
+    /// The signal that came, if one did.
+    pub(crate) fn end(self) -> Option<i32> {
+        self.signals.close(Nanos::SECOND);
+        // What is left of it is nothing that anybody needs.
+        fs::remove_dir_all(&self.state_root).ok();
+        self.interrupt.signal()
+    }
+}

@@ -1,0 +1,258 @@
+//! `stillwell find-capacity`.
+
+pub(crate) mod adaptive;
+mod http;
+mod judge;
+mod knee;
+mod rig;
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+
+use anyhow::Context;
+use stillwell_plan::{CapacityBound, CapacityFigure};
+use stillwell_report::{
+    CapacityAnswer, CapacityProbe, CapacityReport, CapacityUnit, capacity_csv, capacity_json,
+    capacity_terminal, probe_line,
+};
+use stillwell_run::Interrupt;
+use stillwell_scope::{Scope, clock};
+use stillwell_stats::Level;
+use stillwell_stats::capacity::{CapacitySearch, Purpose, SearchEnd, SearchPlan, SearchStep};
+use stillwell_target::Privileges;
+use stillwell_units::{Moment, Nanos};
+
+use crate::arguments::{CapacityFormat, FindCapacityArguments, Objective};
+use crate::command::{output, places};
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+use crate::signals;
+
+pub(crate) fn run(
+    arguments: &FindCapacityArguments,
+    paint: &Paint,
+    privileges: &Privileges,
+) -> Result<Exit, CommandError> {
+    let watch = Watch::start()?;
+    let file = match arguments.urls.as_slice() {
+        [only] if is_file(only) => Some(PathBuf::from(only)),
+        _ => None,
+    };
+    let name = match &file {
+        Some(file) => places::name_of(file),
+        None => "http".to_owned(),
+    };
+    let folder = arguments
+        .results
+        .clone()
+        .unwrap_or_else(|| places::fresh("capacity", &name));
+    let mut search = Search {
+        arguments,
+        watch,
+        begun: clock::now(),
+        probes: Vec::new(),
+        failure: None,
+    };
+    let found = match (&file, arguments.objective) {
+        (Some(file), Objective::Bounds) => {
+            output::tell_privileges(privileges, arguments.quiet);
+            rig::search(&mut search, file, &folder, paint)
+        }
+        (Some(file), Objective::Knee) => {
+            output::tell_privileges(privileges, arguments.quiet);
+            knee::of_rig(&mut search, file, &folder, paint)
+        }
+        (None, Objective::Bounds) => http::search(&mut search),
+        (None, Objective::Knee) => knee::of_url(&mut search),
+    };
+    let signal = search.watch.interrupt.signal();
+    let (probes, failure) = (std::mem::take(&mut search.probes), search.failure.take());
+    let elapsed = clock::now().since(search.begun);
+    search.watch.end();
+    let found = found?;
+    let report = CapacityReport {
+        target: found.target,
+        unit: found.unit,
+        bounds: found.bounds,
+        probes,
+        answer: found.answer,
+        within: arguments.within,
+        level: Level::NINETY_FIVE,
+        command: output::command_line(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        elapsed,
+    };
+    let kept = save(&report, &folder);
+    let text = match arguments.format {
+        CapacityFormat::Terminal => capacity_terminal(&report, output::styled(paint)),
+        CapacityFormat::Json => capacity_json(&report),
+        CapacityFormat::Csv => capacity_csv(&report),
+    };
+    Paint::data(&text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+    kept.map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+    Paint::say(&format!("response curve: {}", output::show_path(&folder)));
+    match failure {
+        Some(error) if signal.is_none() => Err(error),
+        _ => Ok(exit_of(&report, signal)),
+    }
+}
+
+/// Where something that is there, or is called like a file of ours.
+fn is_file(target: &str) -> bool {
+    let is_named = [".yaml", ".yml"]
+        .iter()
+        .any(|ending| target.ends_with(ending));
+    !target.contains("://") && (is_named || Path::new(target).is_file())
+}
+
+fn usage(what: &str) -> CommandError {
+    CommandError::new(Exit::Usage, anyhow::anyhow!("{what}"))
+}
+
+fn save(report: &CapacityReport, folder: &Path) -> anyhow::Result<()> {
+    let why = || format!("save the response curve in {}", folder.display());
+    std::fs::create_dir_all(folder).with_context(why)?;
+    let files = [
+        ("capacity.json", capacity_json(report)),
+        ("capacity.csv", capacity_csv(report)),
+    ];
+    for (name, text) in files {
+        std::fs::write(folder.join(name), text).with_context(why)?;
+    }
+    Ok(())
+}
+
+fn exit_of(report: &CapacityReport, signal: Option<i32>) -> Exit {
+    match &report.answer {
+        None => signal.map_or(Exit::Invalid, Exit::Interrupted),
+        Some(CapacityAnswer::Bounds(found)) => match found.end {
+            SearchEnd::Confirmed | SearchEnd::AboveMaximum => Exit::Held,
+            SearchEnd::BelowMinimum => Exit::Failed,
+            SearchEnd::NotConfirmed | SearchEnd::GeneratorLimit | SearchEnd::BudgetSpent => {
+                Exit::Invalid
+            }
+        },
+        Some(CapacityAnswer::Knee(Ok(found))) if found.knee.is_some() => Exit::Held,
+        Some(CapacityAnswer::Knee(_)) => Exit::Invalid,
+    }
+}
+
+/// A search under way.
+struct Search<'a> {
+    arguments: &'a FindCapacityArguments,
+    watch: Watch,
+    begun: Moment,
+    probes: Vec<CapacityProbe>,
+    /// Why it could not go on, where there are probes to tell of all the same.
+    failure: Option<CommandError>,
+}
+
+/// What a search found, and of what.
+struct Found {
+    target: String,
+    unit: CapacityUnit,
+    bounds: Vec<CapacityBound>,
+    /// `None` where it was interrupted, or could not go on.
+    answer: Option<CapacityAnswer>,
+}
+
+impl Search<'_> {
+    /// The highest rate from `from` to `to` at which probes hold.
+    fn highest(
+        &mut self,
+        (from, to): (f64, f64),
+        (unit, bounds): (CapacityUnit, &[CapacityBound]),
+        mut probe: impl FnMut(f64, Purpose, &Watch) -> Result<CapacityProbe, CommandError>,
+    ) -> Result<Option<CapacityAnswer>, CommandError> {
+        let plan = SearchPlan {
+            from,
+            to,
+            within: self.arguments.within,
+            repeats: self.arguments.repeats,
+            probes_max: self.arguments.probes_max,
+            level: Level::NINETY_FIVE,
+        };
+        let mut search =
+            CapacitySearch::try_new(plan).map_err(|error| CommandError::new(Exit::Usage, error))?;
+        let shown = shown(bounds);
+        loop {
+            let (rate, purpose) = match search.step() {
+                SearchStep::Done(found) => return Ok(Some(CapacityAnswer::Bounds(found))),
+                SearchStep::Probe { rate, purpose } => (rate, purpose),
+            };
+            let told = match probe(rate, purpose, &self.watch) {
+                Ok(told) => told,
+                Err(error) => {
+                    self.fail(error)?;
+                    return Ok(None);
+                }
+            };
+            if self.watch.interrupt.signal().is_some() {
+                // What a signal cut short says nothing.
+                return Ok(None);
+            }
+            search.observe(told.observed);
+            self.tell(told, unit, &shown);
+            self.watch.wait(self.arguments.cooldown);
+        }
+    }
+
+    /// Keeps an error for later where there are probes to tell of first.
+    fn fail(&mut self, error: CommandError) -> Result<(), CommandError> {
+        if self.probes.is_empty() {
+            return Err(error);
+        }
+        self.failure = Some(error);
+        Ok(())
+    }
+
+    fn tell(&mut self, probe: CapacityProbe, unit: CapacityUnit, shown: &[CapacityFigure]) {
+        if !self.arguments.quiet {
+            Paint::say(&probe_line(self.probes.len() + 1, &probe, unit, shown));
+        }
+        self.probes.push(probe);
+    }
+}
+
+/// What is shown of each probe while it goes on.
+fn shown(bounds: &[CapacityBound]) -> Vec<CapacityFigure> {
+    let mut shown: Vec<CapacityFigure> = bounds.iter().map(|bound| bound.figure).collect();
+    shown.dedup();
+    shown
+}
+
+/// Signals, for all probes of a search together.
+struct Watch {
+    interrupt: Interrupt,
+    signals: Scope,
+    woken: Receiver<()>,
+}
+
+impl Watch {
+    fn start() -> Result<Self, CommandError> {
+        let interrupt = Interrupt::new();
+        let raised = interrupt.clone();
+        let (wake, woken) = sync_channel(1);
+        let signals = signals::listen(move |signal| {
+            raised.raise(signal);
+            // A second signal finds the first one still there.
+            wake.try_send(()).ok();
+        });
+        Ok(Self {
+            interrupt,
+            signals: signals.map_err(|error| CommandError::new(Exit::CouldNotRun, error))?,
+            woken,
+        })
+    }
+
+    /// Waits for so long, or until a signal comes.
+    fn wait(&self, length: Nanos) {
+        match self.woken.recv_timeout(length.as_duration()) {
+            Ok(()) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        }
+    }
+
+    fn end(self) {
+        self.signals.close(Nanos::SECOND);
+    }
+}

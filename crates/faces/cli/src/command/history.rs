@@ -1,0 +1,217 @@
+//! `stillwell history`.
+
+mod export;
+
+use std::path::{Path, PathBuf};
+
+use stillwell_experiment::history::{SavedHistory, is_results, read_history, results_in};
+use stillwell_plan::GoalMetric;
+use stillwell_report::Format;
+use stillwell_report::history::{HistoryFormat, HistoryReport, render_history};
+use stillwell_scope::clock;
+use stillwell_stats::change::OtavaOptions;
+use stillwell_verdict::history::{HistoryPoint, Method, TrendOptions, trends};
+
+use crate::arguments::{
+    HistoryArguments, HistoryMethod, HistoryOutput, OutputArguments, OutputFormat,
+};
+use crate::command::compare::fits;
+use crate::command::{output, places};
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+
+/// The share of histories without any change that may alarm, unasked.
+const ALARM_RATE: f64 = 0.01;
+
+pub(crate) fn run(arguments: &HistoryArguments, paint: &Paint) -> Result<Exit, CommandError> {
+    output::check_writable(&arguments.output)?;
+    let options = options(arguments)?;
+    let history = read(arguments)?;
+    if arguments.export.is_some() {
+        export::write(&history.points, arguments)?;
+        tell_skipped(&history);
+        return Ok(Exit::Held);
+    }
+    let trends = trends(&history.points, &options);
+    if trends.is_empty() {
+        return Err(nothing_recorded(&history.points, &options.metrics));
+    }
+    let skipped = history.skipped.iter();
+    let skipped = skipped.map(|(folder, reason)| (output::show_path(folder), reason.clone()));
+    let report = HistoryReport {
+        trends,
+        method: options.method,
+        skipped: skipped.collect(),
+        branch: arguments.branch.clone(),
+        command: output::command_line(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    deliver(&report, arguments, paint)?;
+    if report.alarms() > 0 && !arguments.exit_zero {
+        Ok(Exit::Failed)
+    } else {
+        Ok(Exit::Held)
+    }
+}
+
+fn options(arguments: &HistoryArguments) -> Result<TrendOptions, CommandError> {
+    let refuse = |flag: &str, method: &str| {
+        let error = anyhow::anyhow!("{flag} belongs to --method {method}");
+        Err(CommandError::new(Exit::Usage, error))
+    };
+    let method = match arguments.method {
+        HistoryMethod::Own if arguments.p_value.is_some() => return refuse("-P", "otava"),
+        HistoryMethod::Own if arguments.window.is_some() => return refuse("--window", "otava"),
+        HistoryMethod::Otava if arguments.alarm_rate.is_some() => {
+            return refuse("--alarm-rate", "own");
+        }
+        HistoryMethod::Own => Method::Own {
+            alarm_rate: arguments.alarm_rate.map_or(ALARM_RATE, |rate| rate.share()),
+        },
+        HistoryMethod::Otava => {
+            let usual = OtavaOptions::default();
+            let window = arguments.window.unwrap_or(usual.window);
+            if window < 2 {
+                let error = anyhow::anyhow!("--window {window}: at least two labs");
+                return Err(CommandError::new(Exit::Usage, error));
+            }
+            Method::Otava(OtavaOptions {
+                window,
+                p_value: arguments.p_value.unwrap_or(usual.p_value),
+                ..usual
+            })
+        }
+    };
+    Ok(TrendOptions {
+        method,
+        magnitude: arguments.magnitude.map_or(0.0, |size| size.share()),
+        metrics: arguments.metric.clone(),
+        last: arguments.last,
+    })
+}
+
+/// The points of all results that are meant; at least one.
+fn read(arguments: &HistoryArguments) -> Result<SavedHistory, CommandError> {
+    let folders = folders(&arguments.paths)?;
+    let now = clock::wall().as_u64() / 1_000_000;
+    let since = arguments.since.map_or(0, |when| when.millis(now));
+    let until = arguments.until.map_or(u64::MAX, |when| when.millis(now));
+    let mut history = read_history(&folders, &(since..until));
+    if history.points.is_empty() {
+        let error = anyhow::anyhow!("none of {} has a point to show", counted(folders.len()));
+        let error = CommandError::new(Exit::Usage, error);
+        return Err(match history.skipped.first() {
+            Some((folder, reason)) => {
+                error.hint(format!("{}: {reason}", output::show_path(folder)))
+            }
+            None => error.hint("none began in the time that --since and --until leave"),
+        });
+    }
+    let known = names(history.points.iter().map(|point| point.experiment.as_str()));
+    let is_meant = |name: &str| arguments.only.iter().any(|pattern| fits(pattern, name));
+    if !arguments.only.is_empty() {
+        history.points.retain(|point| is_meant(&point.experiment));
+    }
+    if history.points.is_empty() {
+        let only = arguments.only.join(" ");
+        let error = anyhow::anyhow!("--only {only} means none of the experiments");
+        return Err(CommandError::new(Exit::Usage, error).hint(format!("there are: {known}")));
+    }
+    Ok(history)
+}
+
+/// The results folders that are meant.
+fn folders(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
+    let home = [Path::new(places::HOME).join("results")];
+    let (paths, hint) = if paths.is_empty() {
+        let hint = "they are looked for below the working directory: name the folders";
+        (home.as_slice(), hint)
+    } else {
+        (
+            paths,
+            "give results folders of `stillwell run`, or a folder that holds some",
+        )
+    };
+    let mut folders = Vec::new();
+    for path in paths {
+        let usage =
+            |error: anyhow::Error| CommandError::new(Exit::Usage, error).hint(hint.to_owned());
+        if !path.exists() {
+            return Err(usage(anyhow::anyhow!("{} is not there", path.display())));
+        }
+        if is_results(path) {
+            folders.push(path.clone());
+            continue;
+        }
+        let inside = results_in(path).map_err(|error| usage(error.into()))?;
+        if inside.is_empty() {
+            let error = anyhow::anyhow!("there are no results in {}", path.display());
+            return Err(usage(error));
+        }
+        folders.extend(inside);
+    }
+    Ok(folders)
+}
+
+fn counted(folders: usize) -> String {
+    match folders {
+        1 => "1 results folder".to_owned(),
+        many => format!("{many} results folders"),
+    }
+}
+
+/// Each once, in order.
+fn names<'n>(all: impl Iterator<Item = &'n str>) -> String {
+    let mut all: Vec<&str> = all.collect();
+    all.sort_unstable();
+    all.dedup();
+    all.join(", ")
+}
+
+/// Metrics were asked for of which no lab knows.
+fn nothing_recorded(points: &[HistoryPoint], metrics: &[GoalMetric]) -> CommandError {
+    let asked: Vec<_> = metrics.iter().map(GoalMetric::name).collect();
+    let error = anyhow::anyhow!("no lab has recorded {}", asked.join(" or "));
+    let known = points.iter().flat_map(|point| &point.measurements);
+    let known: Vec<_> = known.map(|own| own.metric.name()).collect();
+    let known = names(known.iter().map(AsRef::as_ref));
+    CommandError::new(Exit::Usage, error).hint(format!("there are: {known}"))
+}
+
+fn deliver(
+    report: &HistoryReport,
+    arguments: &HistoryArguments,
+    paint: &Paint,
+) -> Result<(), CommandError> {
+    let otava = match arguments.format {
+        HistoryOutput::OtavaJson => Some(HistoryFormat::OtavaJson),
+        HistoryOutput::RegressionsOnly => Some(HistoryFormat::RegressionsOnly),
+        HistoryOutput::Terminal | HistoryOutput::Markdown | HistoryOutput::Json => None,
+    };
+    let output = OutputArguments {
+        format: match arguments.format {
+            HistoryOutput::Markdown => OutputFormat::Markdown,
+            HistoryOutput::Json => OutputFormat::Json,
+            _ => OutputFormat::Terminal,
+        },
+        output: arguments.output.clone(),
+        quiet: true,
+    };
+    output::deliver_text(&output, paint, |format, style| {
+        let format = match (format, otava) {
+            (Format::Terminal, Some(otava)) => otava,
+            (Format::Terminal, None) => HistoryFormat::Terminal,
+            (Format::Markdown, _) => HistoryFormat::Markdown,
+            (Format::Json, _) => HistoryFormat::Json,
+        };
+        render_history(report, format, style)
+    })
+}
+
+/// An export holds numbers alone.
+fn tell_skipped(history: &SavedHistory) {
+    for (folder, reason) in &history.skipped {
+        let folder = output::show_path(folder);
+        Paint::say(&format!("note: {folder}: {reason}"));
+    }
+}

@@ -1,0 +1,258 @@
+//! Reports, delivered: printed, written to files, kept with the results.
+
+use std::fs::{self, OpenOptions};
+use std::iter;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use stillwell_capture::Manifest;
+use stillwell_experiment::Results;
+use stillwell_plan::LabPlan;
+use stillwell_report::{Format, LabReport, Style, render};
+use stillwell_target::Privileges;
+
+use crate::arguments::{OutputArguments, OutputFormat};
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+
+/// Facts about the host that reports show.
+const FACTS: [&str; 6] = [
+    "cpu_model",
+    "cpus_online",
+    "kernel",
+    "distribution",
+    "governor",
+    "virtualisation",
+];
+
+/// Refuses files that could not be written in the end, before anything is run.
+pub(crate) fn check_writable(files: &[PathBuf]) -> Result<(), CommandError> {
+    for file in files {
+        format_of(file)?;
+        OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(file)
+            .with_context(|| format!("write the report to {}", file.display()))
+            .map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+    }
+    Ok(())
+}
+
+/// Prints the report, and writes it to the files that were asked for.
+pub(crate) fn deliver(
+    report: &LabReport,
+    output: &OutputArguments,
+    paint: &Paint,
+) -> Result<(), CommandError> {
+    deliver_text(output, paint, |format, style| render(report, format, style))
+}
+
+/// Prints what `render` makes, and writes it to the files that were asked for.
+pub(crate) fn deliver_text(
+    output: &OutputArguments,
+    paint: &Paint,
+    render: impl Fn(Format, Style) -> String,
+) -> Result<(), CommandError> {
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let (format, style) = match output.format {
+        OutputFormat::Terminal => (Format::Terminal, styled(paint)),
+        OutputFormat::Markdown => (Format::Markdown, plain()),
+        OutputFormat::Json => (Format::Json, plain()),
+    };
+    Paint::data(&render(format, style)).map_err(|error| could_not(error.into()))?;
+    for file in &output.output {
+        let text = render(format_of(file)?, plain());
+        fs::write(file, text)
+            .with_context(|| format!("write the report to {}", file.display()))
+            .map_err(could_not)?;
+    }
+    Ok(())
+}
+
+/// Keeps the report in all formats beside the results.
+pub(crate) fn keep(report: &LabReport, results: &Path) -> Result<(), CommandError> {
+    keep_text(results, |format, style| render(report, format, style))
+}
+
+/// Keeps what `render` makes, in all formats, beside the results.
+pub(crate) fn keep_text(
+    results: &Path,
+    render: impl Fn(Format, Style) -> String,
+) -> Result<(), CommandError> {
+    for (name, format) in [
+        ("report.txt", Format::Terminal),
+        ("report.md", Format::Markdown),
+        ("report.json", Format::Json),
+    ] {
+        let path = results.join(name);
+        fs::write(&path, render(format, plain()))
+            .with_context(|| format!("keep the report in {}", path.display()))
+            .map_err(|error| CommandError::new(Exit::Invalid, error))?;
+    }
+    Ok(())
+}
+
+/// The format of a file, by its ending.
+fn format_of(file: &Path) -> Result<Format, CommandError> {
+    match file.extension().and_then(|ending| ending.to_str()) {
+        Some("md") => Ok(Format::Markdown),
+        Some("json") => Ok(Format::Json),
+        Some("txt") => Ok(Format::Terminal),
+        _ => Err(CommandError::new(
+            Exit::Usage,
+            anyhow::anyhow!(
+                "no report format is known by the ending of {}",
+                file.display()
+            ),
+        )
+        .hint("name it .md, .json or .txt")),
+    }
+}
+
+pub(crate) fn styled(paint: &Paint) -> Style {
+    Style {
+        color: paint.out,
+        width: Paint::columns(),
+    }
+}
+
+fn plain() -> Style {
+    Style {
+        color: false,
+        width: 100,
+    }
+}
+
+/// Says which isolation this process cannot give.
+pub(crate) fn tell_privileges(privileges: &Privileges, quiet: bool) {
+    if let (Privileges::None(note), false) = (privileges, quiet) {
+        Paint::say(&format!("note: no {}: {}", note.what, note.why));
+    }
+}
+
+/// A path as a person would type it: relative where it lies below here.
+pub(crate) fn show_path(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(&here)
+        .unwrap_or(path)
+        .display()
+        .to_string()
+}
+
+/// The command line, as it could be typed again.
+pub(crate) fn command_line() -> String {
+    typed(std::env::args())
+}
+
+/// The same of any words of which the first is the program.
+pub(crate) fn typed(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let arguments = words.into_iter().skip(1);
+    let arguments = arguments.map(|word| quoted(word.as_ref()));
+    let line: Vec<String> = iter::once("stillwell".to_owned())
+        .chain(arguments)
+        .collect();
+    line.join(" ")
+}
+
+/// The command that goes on where this one stopped, with what lies in `results`.
+pub(crate) fn resume_line(results: &str) -> String {
+    resumed(std::env::args().skip(1), results)
+}
+
+/// Both flags may be there already, and each may stand but once.
+fn resumed(words: impl Iterator<Item = String>, results: &str) -> String {
+    let mut line = vec!["stillwell".to_owned()];
+    let mut words = words;
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--resume" => {}
+            "--results" => drop(words.next()),
+            other if other.starts_with("--results=") => {}
+            other => line.push(quoted(other)),
+        }
+    }
+    line.extend([
+        "--results".to_owned(),
+        quoted(results),
+        "--resume".to_owned(),
+    ]);
+    line.join(" ")
+}
+
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// What reports show of the host, from the first run's manifest.
+pub(crate) fn host_of(results: &Results, plan: &LabPlan) -> Vec<(String, String)> {
+    let manifest = plan.experiments.iter().find_map(|experiment| {
+        let variant = experiment.variants.first()?;
+        let folder = results.run(&experiment.name, 1, &variant.name);
+        let bytes = fs::read(folder.join("manifest.json")).ok()?;
+        serde_json::from_slice::<Manifest>(&bytes).ok()
+    });
+    manifest.map_or_else(Vec::new, |manifest| facts_of(&manifest))
+}
+
+/// What reports show of the host that `manifest` tells of.
+pub(crate) fn facts_of(manifest: &Manifest) -> Vec<(String, String)> {
+    FACTS
+        .iter()
+        .filter_map(|name| {
+            let value = match manifest.host.get(*name)? {
+                serde_json::Value::Null => return None,
+                serde_json::Value::String(text) => text.clone(),
+                serde_json::Value::Array(items) => {
+                    let items = items.iter().filter_map(|item| item.as_str());
+                    items.collect::<Vec<_>>().join(", ")
+                }
+                other => other.to_string(),
+            };
+            Some(((*name).replace('_', " "), value))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_a_shell_would_split_are_quoted() {
+        assert_eq!(quoted("a/b-c=1"), "a/b-c=1");
+        assert_eq!(quoted("two words"), "'two words'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn a_line_is_told_as_it_could_be_typed() {
+        let words = ["/some/where/stillwell", "run", "two words", "--pairs=4"];
+        assert_eq!(typed(words), "stillwell run 'two words' --pairs=4");
+    }
+
+    #[test]
+    fn a_line_that_resumes_has_each_flag_once() {
+        let line = |words: &str| resumed(words.split(' ').map(str::to_owned), "my results");
+        let expected = "stillwell run lab --pairs 4 --results 'my results' --resume";
+        for words in [
+            "run lab --pairs 4",
+            "run --results old lab --pairs 4",
+            "run lab --results=old --pairs 4 --resume",
+        ] {
+            assert_eq!(line(words), expected);
+        }
+    }
+
+    #[test]
+    fn formats_follow_endings() {
+        assert_eq!(format_of(Path::new("a.md")).unwrap(), Format::Markdown);
+        assert!(format_of(Path::new("a.pdf")).is_err());
+    }
+}

@@ -1,0 +1,100 @@
+//! `stillwell report`.
+
+use std::path::Path;
+
+use stillwell_experiment::Results;
+use stillwell_report::{LabReport, render_subjects};
+use stillwell_units::Nanos;
+use stillwell_verdict::{GatePolicy, apply_error_budget, exit_code, judge, summarise};
+
+use crate::arguments::{Gate, ReportArguments};
+use crate::command::output;
+use crate::command::run::subjects;
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+
+pub(crate) fn run(arguments: &ReportArguments, paint: &Paint) -> Result<Exit, CommandError> {
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    output::check_writable(&arguments.output.output)?;
+    if arguments.results.join("manifest.json").exists() {
+        return one_run(&arguments.results, paint).map_err(could_not);
+    }
+    let results =
+        std::path::absolute(&arguments.results).map_err(|error| could_not(error.into()))?;
+    let results = Results::new(results);
+    if results.subjects().exists() {
+        let (report, code) = subjects::read(&results).map_err(could_not)?;
+        output::deliver_text(&arguments.output, paint, |format, style| {
+            render_subjects(&report, format, style)
+        })?;
+        let code = if arguments.exit_zero { 0 } else { code };
+        return Ok(Exit::from_code(code));
+    }
+    let report = read(&arguments.results).map_err(|error| {
+        CommandError::new(Exit::Usage, error)
+            .hint("give a results folder of `stillwell run` or a capture of `stillwell rig`")
+    })?;
+    output::deliver(&report, &arguments.output, paint)?;
+    let policy = match arguments.gate {
+        Gate::Normal => GatePolicy::Normal,
+        Gate::Strict => GatePolicy::Strict,
+    };
+    if arguments.exit_zero {
+        return Ok(Exit::Held);
+    }
+    Ok(Exit::from_code(exit_code(&report.experiments, policy)))
+}
+
+fn one_run(folder: &Path, paint: &Paint) -> anyhow::Result<Exit> {
+    let capture = stillwell_capture::Capture::open(folder)?;
+    let summary = summarise(&capture);
+    Paint::data(&stillwell_report::run_terminal(
+        &summary,
+        output::styled(paint),
+    ))?;
+    Ok(Exit::Held)
+}
+
+/// The report of what lies in `folder`, judged again from its record and the
+/// summaries of both stages.
+fn read(folder: &Path) -> anyhow::Result<LabReport> {
+    let results = Results::new(std::path::absolute(folder)?);
+    let record = results.record()?;
+    let mut experiments = Vec::new();
+    for experiment in &record.plan.experiments {
+        let runs = results.summaries(experiment)?;
+        if !runs.is_empty() {
+            experiments.push(judge(experiment, &runs));
+        }
+    }
+    anyhow::ensure!(
+        !experiments.is_empty(),
+        "no experiment in {} has a finished run yet",
+        folder.display()
+    );
+    let budget = apply_error_budget(&mut experiments);
+    let names = record
+        .plan
+        .experiments
+        .first()
+        .map(|e| e.variants.as_slice());
+    let name = |at: usize| {
+        names
+            .and_then(|variants| variants.get(at))
+            .map_or_else(String::new, |variant| variant.name.clone())
+    };
+    Ok(LabReport {
+        title: output::show_path(results.root()),
+        baseline: name(0),
+        comparison: name(1),
+        experiments,
+        budget,
+        results_folder: output::show_path(results.root()),
+        command: output::typed(&record.command),
+        seed: record.plan.seed.to_string(),
+        version: record.version,
+        host: output::host_of(&results, &record.plan),
+        elapsed: Nanos::ZERO,
+        next: Vec::new(),
+    })
+}

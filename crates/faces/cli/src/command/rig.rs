@@ -1,0 +1,216 @@
+//! `stillwell rig`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use stillwell_capture::{Capture, RunOutcome};
+use stillwell_config::{ProgramOverride, RigOverrides, TargetOverride};
+use stillwell_plan::{Places, RigPlan};
+use stillwell_report::run_terminal;
+use stillwell_run::{Exports, Interrupt, RunRequest, conduct};
+use stillwell_target::Privileges;
+use stillwell_units::{Nanos, RunId};
+use stillwell_verdict::{CheckPassed, RunSummary, summarise};
+
+use crate::arguments::RigArguments;
+use crate::command::random::random;
+use crate::command::{output, places, select, target};
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+use crate::progress::Teller;
+use crate::signals;
+
+pub(crate) fn run(
+    arguments: &RigArguments,
+    paint: &Paint,
+    privileges: &Privileges,
+) -> Result<Exit, CommandError> {
+    let overrides = overrides(arguments)?;
+    let loaded = stillwell_config::load_rig(&arguments.file, &overrides)
+        .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
+    select::warn(&loaded.warnings, paint);
+    output::tell_privileges(privileges, arguments.quiet);
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let folder = arguments
+        .results
+        .clone()
+        .unwrap_or_else(|| places::fresh("rigs", &places::name_of(&arguments.file)));
+    let request = request(loaded.plan, folder.clone(), &arguments.file).map_err(could_not)?;
+    let (summary, capture) = carry_out(request, arguments.quiet, paint)?;
+    let kept = keep(&summary, &folder);
+    tell(&summary, &capture, arguments.json, &folder, paint).map_err(could_not)?;
+    let exit = exit_of(&summary);
+    if let Err(error) = kept {
+        let error = CommandError::new(Exit::Invalid, error);
+        if exit == Exit::Held {
+            return Err(error);
+        }
+        paint.error(&error);
+    }
+    Ok(exit)
+}
+
+/// Makes the run of `request`, which SIGINT and SIGTERM end, and reads what came
+/// of it.
+///
+/// # Errors
+/// Exit code 3 where not even a capture could be made, 4 where it cannot be read.
+pub(crate) fn carry_out(
+    request: RunRequest,
+    quiet: bool,
+    paint: &Paint,
+) -> Result<(RunSummary, Capture), CommandError> {
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let (state, folder) = (request.places.state.clone(), request.folder.clone());
+    let interrupt = Interrupt::new();
+    let raised = interrupt.clone();
+    let signals = signals::listen(move |signal| raised.raise(signal))
+        .map_err(|error| could_not(error.into()))?;
+    let mut teller = Teller::new(paint, quiet);
+    let conducted = conduct(request, &interrupt, &mut |progress| teller.run(&progress));
+    teller.clear();
+    signals.close(Nanos::SECOND);
+    // What is left of it is nothing that anybody needs.
+    std::fs::remove_dir_all(state.parent().unwrap_or(&state)).ok();
+    let manifest = conducted.map_err(|error| could_not(error.into()))?;
+    let mut capture =
+        Capture::open(&folder).map_err(|error| CommandError::new(Exit::Invalid, error))?;
+    // A full disk does not take the news that it is full.
+    capture.manifest.outcome = manifest.outcome;
+    let summary = summarise(&capture);
+    Ok((summary, capture))
+}
+
+fn overrides(arguments: &RigArguments) -> Result<RigOverrides, CommandError> {
+    let target = if let Some(name) = &arguments.target_container {
+        target::named(name)?
+    } else if let Some(image) = &arguments.target_image {
+        let environment = environment(arguments)?;
+        target::of_image(image, arguments.target.clone(), environment)?
+    } else if let Some(program) = &arguments.target_path {
+        program_override(arguments, program.clone(), &arguments.target)?
+    } else if let [program, rest @ ..] = arguments.target.as_slice() {
+        program_override(arguments, program.into(), rest)?
+    } else if let Some(pid) = arguments.target_pid {
+        TargetOverride::Pid(pid)
+    } else if arguments.no_target {
+        TargetOverride::None
+    } else {
+        TargetOverride::FromFile
+    };
+    Ok(RigOverrides {
+        target,
+        warmup: arguments.warmup,
+        measure: arguments.measure,
+        seed: arguments.seed,
+        rate: None,
+    })
+}
+
+fn program_override(
+    arguments: &RigArguments,
+    program: PathBuf,
+    rest: &[String],
+) -> Result<TargetOverride, CommandError> {
+    Ok(TargetOverride::Path(ProgramOverride {
+        program,
+        arguments: rest.to_vec(),
+        environment: environment(arguments)?,
+        inherit: arguments.inherit_environment,
+    }))
+}
+
+fn environment(arguments: &RigArguments) -> Result<BTreeMap<String, String>, CommandError> {
+    let pairs = arguments.environment.iter().map(|pair| {
+        let (key, value) = pair.split_once('=').ok_or_else(|| {
+            let error = anyhow::anyhow!("`{pair}` is no environment variable");
+            CommandError::new(Exit::Usage, error).hint("write K=V")
+        })?;
+        Ok((key.to_owned(), value.to_owned()))
+    });
+    pairs.collect()
+}
+
+pub(crate) fn request(plan: RigPlan, folder: PathBuf, file: &Path) -> anyhow::Result<RunRequest> {
+    let experiment = std::path::absolute(file)?;
+    let places = Places {
+        stillwell: std::env::current_exe()?,
+        state: places::state_root().join("rig"),
+        files: None,
+        experiment: experiment
+            .parent()
+            .map(Path::to_path_buf)
+            .unwrap_or_default(),
+    };
+    let name = random()?;
+    Ok(RunRequest {
+        plan,
+        places,
+        folder: std::path::absolute(folder)?,
+        identity: None,
+        command: std::env::args().collect(),
+        run: RunId::from_bytes(name),
+        exports: Exports::default(),
+    })
+}
+
+fn keep(summary: &RunSummary, folder: &Path) -> anyhow::Result<()> {
+    let path = folder.join("summary.json");
+    let text = serde_json::to_string_pretty(summary)?;
+    std::fs::write(&path, text).with_context(|| format!("keep the summary in {}", path.display()))
+}
+
+fn tell(
+    summary: &RunSummary,
+    capture: &Capture,
+    json: bool,
+    folder: &Path,
+    paint: &Paint,
+) -> anyhow::Result<()> {
+    if json {
+        let text = serde_json::to_string_pretty(summary)?;
+        Paint::data(&format!("{text}\n"))?;
+    } else {
+        Paint::data(&run_terminal(summary, output::styled(paint)))?;
+    }
+    tell_last_lines(summary, capture);
+    Paint::say(&format!("capture: {}", output::show_path(folder)));
+    Ok(())
+}
+
+/// Of a run that did not end as it should: what its subject said last.
+pub(crate) fn tell_last_lines(summary: &RunSummary, capture: &Capture) {
+    if matches!(
+        summary.outcome,
+        RunOutcome::Completed | RunOutcome::Interrupted { .. }
+    ) {
+        return;
+    }
+    let end = capture.manifest.subject.as_ref();
+    let lines = end.map(|end| end.last_lines.as_slice());
+    for line in lines.unwrap_or_default() {
+        Paint::say(&format!("  subject: {line}"));
+    }
+}
+
+pub(crate) fn exit_of(summary: &RunSummary) -> Exit {
+    match summary.outcome {
+        RunOutcome::CouldNotStart { .. } | RunOutcome::NeverReady { .. } => Exit::CouldNotRun,
+        RunOutcome::Interrupted { signal } => Exit::Interrupted(signal),
+        RunOutcome::Completed => {
+            if summary
+                .checks
+                .iter()
+                .any(|check| check.passed == CheckPassed::Fail)
+            {
+                Exit::Failed
+            } else if summary.doubts.is_empty() {
+                Exit::Held
+            } else {
+                Exit::Invalid
+            }
+        }
+        _ => Exit::Invalid,
+    }
+}

@@ -1,0 +1,281 @@
+//! `stillwell run` with several subjects.
+
+use std::path::Path;
+
+use stillwell_capture::Manifest;
+use stillwell_config::SubjectsOverrides;
+use stillwell_experiment::{
+    Local, NotInstalled, Results, SubjectsOutcome, SubjectsRecord, not_installed, run_subjects,
+};
+use stillwell_plan::SubjectsPlan;
+use stillwell_report::{SubjectsReport, render_subjects};
+use stillwell_target::Privileges;
+use stillwell_verdict::{SubjectsVerdict, judge_subjects, subjects_exit_code};
+
+use super::store::Store;
+use super::table;
+use crate::arguments::RunArguments;
+use crate::command::conduct::Conductor;
+use crate::command::{output, select};
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+
+pub(super) fn run(
+    arguments: &RunArguments,
+    paint: &Paint,
+    privileges: &Privileges,
+) -> Result<Exit, CommandError> {
+    let overrides = overrides(arguments)?;
+    let loaded = stillwell_config::load_subjects(&arguments.paths, &overrides)
+        .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
+    select::warn(&loaded.warnings, paint);
+    let mut plans = loaded.plan;
+    output::check_writable(&arguments.output.output)?;
+    let quiet = arguments.output.quiet;
+    let left_out = leave_out(&mut plans, !overrides.subjects.is_empty())?;
+    for one in left_out.iter().filter(|_| !quiet) {
+        Paint::say(&format!("left out: {}: {}", one.name, one.reason));
+    }
+    let store = Store::of(arguments.results.as_ref())
+        .map_err(|error| CommandError::new(Exit::Usage, error))?;
+    let results = match &store {
+        Some(_) if arguments.resume => {
+            let error = anyhow::anyhow!("what lies in a store cannot be resumed");
+            return Err(CommandError::new(Exit::Usage, error)
+                .hint("the captures are in .stillwell/results on the host that made them"));
+        }
+        Some(_) => super::new_folder(arguments)?,
+        None => super::results_folder(arguments)?,
+    };
+    let conductor = Conductor::begin(arguments.cache.as_ref(), paint, quiet)?;
+    let options = conductor.options(&results, arguments.resume);
+    let mut teller = conductor.teller();
+    output::tell_privileges(privileges, quiet);
+    let interrupt = conductor.interrupt();
+    let ran = run_subjects(&plans, &options, &mut Local, interrupt, &mut |progress| {
+        teller.lab(progress);
+    });
+    teller.clear();
+    conductor.end();
+    let outcome = ran.map_err(|error| super::lab_error(error, &results))?;
+    let verdicts = plans.iter().zip(&outcome.runs);
+    let verdicts: Vec<SubjectsVerdict> = verdicts
+        .filter(|(_, runs)| !runs.is_empty())
+        .map(|(plan, runs)| judge_subjects(plan, runs))
+        .collect();
+    let exit = match exit_of(&outcome, &verdicts) {
+        Exit::Failed | Exit::Invalid if arguments.exit_zero => Exit::Held,
+        exit => exit,
+    };
+    let report = report(arguments, &plans, &outcome, verdicts, &left_out, &results);
+    deliver(&report, arguments, paint, &results)?;
+    match keep_table(&results, store.as_ref(), quiet) {
+        Ok(()) => Ok(exit),
+        Err(error) if exit == Exit::Held => Err(CommandError::new(Exit::Invalid, error)),
+        // What went wrong before goes first.
+        Err(error) => {
+            paint.error(&CommandError::new(exit, error));
+            Ok(exit)
+        }
+    }
+}
+
+/// Writes the table of all numbers beside the captures, and to the store if there is
+/// one.
+fn keep_table(results: &Path, store: Option<&Store>, quiet: bool) -> anyhow::Result<()> {
+    let name = results.file_name().unwrap_or_default().to_string_lossy();
+    let bytes = table::keep(&Results::new(results.to_path_buf()), &name)?;
+    if let Some(store) = store {
+        let place = store.put(results, bytes)?;
+        if !quiet {
+            Paint::say(&format!("results: {place}"));
+        }
+    }
+    Ok(())
+}
+
+/// What the flags change; those that mean variants are refused.
+fn overrides(arguments: &RunArguments) -> Result<SubjectsOverrides, CommandError> {
+    let changes = &arguments.select.changes;
+    let course = &changes.course;
+    let refused = [
+        ("--baseline", arguments.select.baseline.is_some()),
+        ("--comparison", arguments.select.comparison.is_some()),
+        ("--goal", changes.goal.is_some()),
+        ("--pairs", course.fixed_pairs.is_some()),
+        ("--max-pairs", course.max_pairs.is_some()),
+        ("--no-max", course.no_max),
+        ("--design", course.design.is_some()),
+        ("--no-confirm", course.no_confirm),
+        ("--include-startup", course.include_startup),
+    ];
+    if let Some((flag, _)) = refused.iter().find(|(_, given)| *given) {
+        let error = anyhow::anyhow!("`{flag}` means variants, and these are several subjects");
+        return Err(CommandError::new(Exit::Usage, error)
+            .hint("`--runs N` says how often each subject is run, `--subjects A,B` which"));
+    }
+    let named = arguments.subjects.iter().map(|name| name.trim().to_owned());
+    let named: Vec<String> = named.filter(|name| !name.is_empty()).collect();
+    let is_all = named.iter().any(|name| name == "all");
+    Ok(SubjectsOverrides {
+        only: changes.only.clone(),
+        subjects: if is_all { Vec::new() } else { named },
+        runs: arguments.runs,
+        warmup: course.warmup,
+        measure: course.measure,
+        seed: changes.seed,
+        rate: changes.rate.clone(),
+    })
+}
+
+/// Takes those subjects away whose programs are not here; one that was named is
+/// an error.
+fn leave_out(
+    plans: &mut Vec<SubjectsPlan>,
+    are_named: bool,
+) -> Result<Vec<NotInstalled>, CommandError> {
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let stillwell = std::env::current_exe().map_err(|error| could_not(error.into()))?;
+    let mut left_out: Vec<NotInstalled> = Vec::new();
+    for plan in plans.iter_mut() {
+        for missing in not_installed(plan, &stillwell) {
+            plan.contenders.retain(|one| one.name != missing.name);
+            if !left_out.iter().any(|one| one.name == missing.name) {
+                left_out.push(missing);
+            }
+        }
+    }
+    plans.retain(|plan| !plan.contenders.is_empty());
+    match left_out.first() {
+        Some(first) if are_named => Err(could_not(anyhow::anyhow!(
+            "subject `{}` is not here: {}",
+            first.name,
+            first.reason
+        ))
+        .hint("install it, put its folder into PATH, or leave it out of --subjects")),
+        Some(_) if plans.is_empty() => {
+            Err(could_not(anyhow::anyhow!("none of the subjects is here"))
+                .hint("install one of them, or put its folder into PATH"))
+        }
+        _ => Ok(left_out),
+    }
+}
+
+fn exit_of(outcome: &SubjectsOutcome, verdicts: &[SubjectsVerdict]) -> Exit {
+    if let Some(signal) = outcome.interrupted {
+        return Exit::Interrupted(signal);
+    }
+    let judged = Exit::from_code(subjects_exit_code(verdicts));
+    let gravest = outcome.problems.iter().max_by_key(|problem| problem.kind);
+    match (judged, gravest) {
+        (Exit::Failed, _) => Exit::Failed,
+        (_, Some(problem)) if problem.kind.is_about_starting() => Exit::CouldNotRun,
+        (_, Some(_)) => Exit::Invalid,
+        (judged, None) => judged,
+    }
+}
+
+fn report(
+    arguments: &RunArguments,
+    plans: &[SubjectsPlan],
+    outcome: &SubjectsOutcome,
+    verdicts: Vec<SubjectsVerdict>,
+    left_out: &[NotInstalled],
+    results: &Path,
+) -> SubjectsReport {
+    let shown = output::show_path(results);
+    let mut next = Vec::new();
+    if outcome.interrupted.is_some() {
+        next.push(output::resume_line(&shown));
+    }
+    next.push(format!("stillwell report {shown} --format markdown"));
+    let versions = outcome.identities.iter();
+    let left_out = left_out.iter();
+    let problems = outcome.problems.iter();
+    SubjectsReport {
+        title: super::plan_title(arguments),
+        verdicts,
+        versions: versions
+            .map(|(name, own)| (name.clone(), own.version.clone()))
+            .collect(),
+        left_out: left_out
+            .map(|one| (one.name.clone(), one.reason.clone()))
+            .collect(),
+        problems: problems
+            .filter_map(|one| one.reason.lines().next().map(str::to_owned))
+            .collect(),
+        host: host_of(&Results::new(results.to_path_buf()), plans),
+        results_folder: shown,
+        command: output::command_line(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        elapsed: Some(outcome.elapsed),
+        next,
+    }
+}
+
+/// Facts about the host, from the first manifest that there is.
+fn host_of(results: &Results, plans: &[SubjectsPlan]) -> Vec<(String, String)> {
+    let folders = plans.iter().flat_map(|plan| {
+        let contenders = plan.contenders.iter();
+        contenders.map(|one| results.run(&plan.name, 1, &one.name))
+    });
+    let mut manifests = folders.filter_map(|folder| {
+        let bytes = std::fs::read(folder.join("manifest.json")).ok()?;
+        serde_json::from_slice::<Manifest>(&bytes).ok()
+    });
+    manifests
+        .next()
+        .map_or_else(Vec::new, |manifest| output::facts_of(&manifest))
+}
+
+/// Prints the report, writes it where it was asked for, and keeps it.
+fn deliver(
+    report: &SubjectsReport,
+    arguments: &RunArguments,
+    paint: &Paint,
+    results: &Path,
+) -> Result<(), CommandError> {
+    let delivered = output::deliver_text(&arguments.output, paint, |format, style| {
+        render_subjects(report, format, style)
+    });
+    let kept = output::keep_text(results, |format, style| {
+        render_subjects(report, format, style)
+    });
+    delivered.and(kept)
+}
+
+/// The report of what lies in `results`, judged again, and its exit code.
+///
+/// # Errors
+/// A record or summary that cannot be read; no finished run.
+pub(crate) fn read(results: &Results) -> anyhow::Result<(SubjectsReport, u8)> {
+    let record: SubjectsRecord = results.subjects_record()?;
+    let mut verdicts = Vec::new();
+    for plan in &record.plans {
+        let runs = results.subjects_summaries(plan)?;
+        if !runs.is_empty() {
+            verdicts.push(judge_subjects(plan, &runs));
+        }
+    }
+    let shown = output::show_path(results.root());
+    anyhow::ensure!(!verdicts.is_empty(), "no run in {shown} is finished yet");
+    let names: Vec<&str> = record.plans.iter().map(|plan| plan.name.as_str()).collect();
+    let versions = record.identities.iter();
+    let code = subjects_exit_code(&verdicts);
+    let report = SubjectsReport {
+        title: names.join(", "),
+        verdicts,
+        versions: versions
+            .map(|(name, own)| (name.clone(), own.version.clone()))
+            .collect(),
+        left_out: Vec::new(),
+        problems: Vec::new(),
+        host: host_of(results, &record.plans),
+        results_folder: shown,
+        command: output::typed(&record.command),
+        version: record.version.clone(),
+        elapsed: None,
+        next: Vec::new(),
+    };
+    Ok((report, code))
+}

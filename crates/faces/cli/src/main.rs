@@ -1,0 +1,140 @@
+//! The `stillwell` command: thin commands over the crates that do the work.
+
+mod arguments;
+mod command;
+mod exit;
+mod paint;
+mod progress;
+mod signals;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+use stillwell_generator::{PROCESS_TREE_WORD, be_process};
+use stillwell_target::prepare_privileges;
+
+use crate::arguments::{
+    Arguments, CaptoolArguments, ColorWhen, Command, NighthawkTestServerArguments,
+    PayloadtoolArguments, parse_lading,
+};
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+
+/// A generator of processes started us as one of a tree; nothing else is needed of us.
+fn be_process_of_a_tree() -> ExitCode {
+    let parent = std::env::args_os().nth(2);
+    match be_process(parent.as_deref(), std::io::stdin()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => ExitCode::from(error.exit_code()),
+    }
+}
+
+fn main() -> ExitCode {
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == PROCESS_TREE_WORD)
+    {
+        return be_process_of_a_tree();
+    }
+    if let Some(code) = called_as_nighthawk() {
+        return code;
+    }
+    if let Some(result) = called_as_lading() {
+        return finish(result, &Paint::new(ColorWhen::Auto));
+    }
+    let arguments = Arguments::parse();
+    let paint = Paint::new(arguments.color);
+    let result = match arguments.command {
+        Command::Run(run) => {
+            // Namespaces of one's own are a matter for processes with one thread.
+            let privileges = prepare_privileges();
+            command::run::run(&run, &paint, &privileges)
+        }
+        Command::Rig(rig) => {
+            let privileges = prepare_privileges();
+            command::rig::run(&rig, &paint, &privileges)
+        }
+        Command::Bench(bench) => command::bench::run(&bench, &paint, &prepare_privileges()),
+        Command::Test(test) => command::test_bench::run(&test.command, &paint),
+        Command::Check(check) => command::check::run(&check, &paint),
+        Command::Import(import) => command::import::run(&import, &paint),
+        Command::Compare(compare) => command::compare::run(&compare, &paint),
+        Command::Report(report) => command::report::run(&report, &paint),
+        Command::History(history) => command::history::run(&history, &paint),
+        Command::Bisect(bisect) => {
+            let privileges = prepare_privileges();
+            command::bisect::run(&bisect, &paint, &privileges)
+        }
+        Command::Calibrate(calibrate) => {
+            let privileges = prepare_privileges();
+            command::calibrate::run(&calibrate, &paint, &privileges)
+        }
+        Command::Hinder(hinder) => match command::calibrate::hinder::run(&hinder) {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
+        Command::Lint(lint) => command::lint::run(&lint, &paint),
+        Command::Schema { kind } => command::schema::run(kind),
+        Command::Load(load) => command::load::run(&load, &paint),
+        Command::FindCapacity(find) => {
+            let privileges = prepare_privileges();
+            command::find_capacity::run(&find, &paint, &privileges)
+        }
+        Command::Serve(serve) => command::serve::run(&serve, &paint),
+        Command::Service(service) => command::service::run(&service),
+        Command::Transform(transform) => command::transform::run(&transform, &paint),
+        Command::Relay(relay) => command::relay::run(&relay),
+    };
+    finish(result, &paint)
+}
+
+/// What Nighthawk's tools do, if this program was called by one of their names.
+fn called_as_nighthawk() -> Option<ExitCode> {
+    let paint = Paint::new(ColorWhen::Auto);
+    Some(match called_by_name()?.as_str() {
+        "nighthawk_test_server" => {
+            let arguments = NighthawkTestServerArguments::parse();
+            finish(command::serve::run_as_nighthawk(&arguments, &paint), &paint)
+        }
+        "nighthawk_client" => command::load::nighthawk::run_as_nighthawk(&paint).into(),
+        "nighthawk_service" => command::service::run_as_nighthawk(&paint).into(),
+        "nighthawk_adaptive_load_client" => {
+            command::find_capacity::adaptive::run_as_nighthawk(&paint).into()
+        }
+        "nighthawk_output_transform" => command::transform::run_as_nighthawk(),
+        _ => return None,
+    })
+}
+
+/// What lading and its tools do, if this program was called by one of their names.
+fn called_as_lading() -> Option<Result<Exit, CommandError>> {
+    let paint = Paint::new(ColorWhen::Auto);
+    Some(match called_by_name()?.as_str() {
+        "lading" => match parse_lading(std::env::args_os()) {
+            Ok(command) => command::lading::run(&command, &paint),
+            Err(error) => error.exit(),
+        },
+        "captool" => command::captool::run(&CaptoolArguments::parse()),
+        "payloadtool" => command::payloadtool::run(&PayloadtoolArguments::parse(), &paint),
+        _ => return None,
+    })
+}
+
+/// The name under which this program was called: that of an ancestor brings the
+/// ancestor's flags.
+fn called_by_name() -> Option<String> {
+    let program = std::env::args_os().next()?;
+    let name = Path::new(&program).file_name()?;
+    Some(name.to_string_lossy().into_owned())
+}
+
+fn finish(result: Result<Exit, CommandError>, paint: &Paint) -> ExitCode {
+    match result {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            paint.error(&error);
+            error.exit.into()
+        }
+    }
+}

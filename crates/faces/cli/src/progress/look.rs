@@ -1,0 +1,162 @@
+//! What a look at the data says, in one line.
+
+use stillwell_experiment::TimeLeft;
+use stillwell_plan::Scale;
+use stillwell_units::{Nanos, floor_to_u64};
+use stillwell_verdict::{
+    Change, Confirmation, ExperimentVerdict, GoalVerdict, NextStep, RunStage, Standing, StopReason,
+};
+
+/// What is known, and what comes next and when.
+pub(super) fn described(standing: &Standing, left: TimeLeft, left_in_all: TimeLeft) -> String {
+    let verdict = &standing.verdict;
+    let pairs = match verdict.pairs_used {
+        0 => "no pairs".to_owned(),
+        1 => "1 pair".to_owned(),
+        pairs => format!("{pairs} pairs"),
+    };
+    let word = verdict.verdict.name();
+    let text = match standing.next {
+        NextStep::Run {
+            stage: RunStage::Search,
+            ..
+        } => format!("{pairs}{}; {}", known(verdict), outlook(left)),
+        NextStep::Run {
+            stage: RunStage::Confirm,
+            valid_pairs_wanted,
+            ..
+        } => format!(
+            "{pairs}{}; to be confirmed on {valid_pairs_wanted} fresh pairs, in {}",
+            known(verdict),
+            span(left)
+        ),
+        NextStep::Stop(StopReason::Certain) => {
+            format!("{pairs}{}; {word}, and certain", known(verdict))
+        }
+        NextStep::Stop(StopReason::LastLook) => {
+            format!("{pairs}, the last look{}; {word}", known(verdict))
+        }
+        NextStep::Stop(StopReason::Confirmed) => {
+            format!("confirmed on {}; {word}", fresh(verdict))
+        }
+        NextStep::Stop(StopReason::NotConfirmed) => {
+            format!("not confirmed on {}; {word}", fresh(verdict))
+        }
+        NextStep::Stop(StopReason::Unfit) => {
+            let discarded = verdict.pairs_discarded;
+            format!("unfit: {discarded} pairs could not be used; {word}")
+        }
+    };
+    if left_in_all == left || left == TimeLeft::default() {
+        text
+    } else {
+        format!("{text}; {} for all experiments", span(left_in_all))
+    }
+}
+
+/// A length of time for people: whole seconds.
+fn seconds(length: Nanos) -> Nanos {
+    Nanos::from_secs(floor_to_u64(length.as_secs_f64().ceil()))
+}
+
+/// Between which times: `40s`, or `1m to 5m` where looks decide.
+pub(super) fn span(left: TimeLeft) -> String {
+    let (least, most) = (seconds(left.least), seconds(left.most));
+    if least == most {
+        return most.to_string();
+    }
+    format!("{least} to {most}")
+}
+
+/// When the verdict comes.
+fn outlook(left: TimeLeft) -> String {
+    let (least, most) = (seconds(left.least), seconds(left.most));
+    let likely = seconds(left.likely);
+    if least == most {
+        return format!("verdict in {most}");
+    }
+    format!("verdict in {least} to {most}, likely {likely}")
+}
+
+/// The changes of the primary goal, one for each comparison.
+fn known(verdict: &ExperimentVerdict) -> String {
+    each(verdict, |goal| goal.change)
+}
+
+/// How many fresh pairs, and their changes.
+fn fresh(verdict: &ExperimentVerdict) -> String {
+    let confirmations = || verdict.goals.iter().filter_map(confirmation);
+    let pairs = confirmations().map(|own| own.pairs_wanted).max();
+    let changes = each(verdict, |goal| confirmation(goal)?.change);
+    format!("{} fresh pairs{changes}", pairs.unwrap_or(0))
+}
+
+fn confirmation(goal: &GoalVerdict) -> Option<&Confirmation> {
+    goal.confirmation.as_ref().filter(|_| goal.primary)
+}
+
+fn each(verdict: &ExperimentVerdict, change: impl Fn(&GoalVerdict) -> Option<Change>) -> String {
+    let several = verdict.variants.len() > 2;
+    let primaries = verdict.goals.iter().filter(|goal| goal.primary);
+    let told = primaries.filter_map(|goal| {
+        let change = change(goal)?;
+        let whose = if several {
+            format!(" of {}", goal.comparison)
+        } else {
+            String::new()
+        };
+        let shown = shown(change, goal.scale);
+        Some(format!("{}{whose} {shown}", goal.metric.name()))
+    });
+    let told: Vec<String> = told.collect();
+    if told.is_empty() {
+        return String::new();
+    }
+    format!(": {}", told.join(", "))
+}
+
+fn shown(change: Change, scale: Scale) -> String {
+    let unit = match scale {
+        Scale::Ratio => "%",
+        Scale::Difference => "points",
+    };
+    format!(
+        "{:+.2} {unit} [{:+.2}, {:+.2}]",
+        change.estimate * 100.0,
+        change.lower * 100.0,
+        change.upper * 100.0
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_as_they_are_known() {
+        let left = |least, likely, most| TimeLeft {
+            least: Nanos::from_millis(least),
+            likely: Nanos::from_millis(likely),
+            most: Nanos::from_millis(most),
+        };
+        assert_eq!(span(left(40_000, 40_000, 40_000)), "40s");
+        assert_eq!(span(left(60_000, 90_000, 300_000)), "1m to 5m");
+        assert_eq!(span(left(0, 0, 100)), "0s to 1s");
+        let outlook = outlook(left(120_000, 240_000, 540_000));
+        assert_eq!(outlook, "verdict in 2m to 9m, likely 4m");
+    }
+
+    #[test]
+    fn a_share_changes_by_points() {
+        let change = Change {
+            estimate: 0.031,
+            lower: 0.012,
+            upper: 0.05,
+        };
+        assert_eq!(shown(change, Scale::Ratio), "+3.10 % [+1.20, +5.00]");
+        assert_eq!(
+            shown(change, Scale::Difference),
+            "+3.10 points [+1.20, +5.00]"
+        );
+    }
+}

@@ -1,0 +1,177 @@
+//! `check`, `schema`, and what is refused before anything runs.
+
+use std::fs;
+
+use crate::lab::{Lab, assert_code, assert_holds};
+
+#[test]
+fn an_unknown_key_is_shown_in_its_place_with_the_nearest_name() {
+    let lab = Lab::new().with("phases", "{warmpu: 1s, measure: 1s}");
+    let file = lab.write();
+    let text = fs::read_to_string(&file).unwrap();
+    let line = text
+        .lines()
+        .position(|line| line.contains("warmpu"))
+        .unwrap()
+        + 1;
+    let column = text.lines().nth(line - 1).unwrap().find("warmpu").unwrap() + 1;
+    for words in [["check", "experiment"], ["run", "experiment"]] {
+        let ended = lab.call(&words);
+        assert_code(&ended, 2);
+        let place = format!("experiment.yaml:{line}:{column}");
+        assert_holds(
+            &ended.stderr,
+            &["`warmpu`", &place, "^^^^^^", "`warmup`", "nothing was run"],
+        );
+        assert_eq!(ended.stdout, "");
+    }
+    assert!(!lab.path(".stillwell").exists());
+}
+
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let lab = Lab::new()
+        .with("phases", "{warmpu: 1s, measure: soon}")
+        .with("pairs", "none")
+        .with("goals", "[speed]");
+    lab.write();
+    let ended = lab.call(&["check", "experiment"]);
+    assert_code(&ended, 2);
+    assert_holds(
+        &ended.stderr,
+        &["`warmpu`", "`soon`", "none", "`speed`", "4 errors"],
+    );
+}
+
+#[test]
+fn check_lists_the_experiments_of_a_lab() {
+    let lab = Lab::new();
+    let text = fs::read_to_string(lab.write()).unwrap();
+    lab.file("lab/first/experiment.yaml", &text);
+    lab.file("lab/second/experiment.yaml", &text);
+    lab.file("lab/second/README.md", "# Second\n\nWhat it asks.\n");
+    let ended = lab.call(&["check", "lab"]);
+    assert_code(&ended, 0);
+    assert_holds(
+        &ended.stdout,
+        &[
+            "first: no description",
+            "second: What it asks.",
+            "one against two",
+            "2 experiments",
+        ],
+    );
+    let only = lab.call(&["check", "lab", "--only", "sec*"]);
+    assert_holds(&only.stdout, &["second", "1 experiment,"]);
+    assert!(!only.stdout.contains("first:"), "{}", only.stdout);
+    let plan = lab.call(&["check", "lab", "--plan"]);
+    let plan: serde_json::Value = serde_json::from_str(&plan.stdout).unwrap();
+    assert_eq!(plan["experiments"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn check_tells_looks_goals_and_time() {
+    let lab = Lab::new()
+        .with("pairs", "{max: 12}")
+        .with("confirm", "true")
+        .with("goals", "[memory, {metric: loss, primary: true}]");
+    lab.write();
+    let ended = lab.call(&["check", "experiment"]);
+    assert_code(&ended, 0);
+    assert_holds(
+        &ended.stdout,
+        &[
+            "looks after 4, 6, 8, 10, 12;",
+            "loss: lower is better, ±0.1 points; this one gates",
+            "memory: lower is better, ±5%",
+            "paired: one after the other",
+            "confirmed on fresh pairs",
+        ],
+    );
+    let flags = ["--fixed-pairs", "5", "--no-confirm", "--design", "duet"];
+    let ended = lab.call(&[&["check", "experiment"], &flags[..]].concat());
+    assert_code(&ended, 0);
+    assert_holds(&ended.stdout, &["5, and one look", "duet: both at once"]);
+    assert!(!ended.stdout.contains("confirmed"), "{}", ended.stdout);
+}
+
+#[test]
+fn check_lists_the_cells_of_a_matrix() {
+    let lab = Lab::new()
+        .with("matrix", "{rate: [500/s, 1k/s]}")
+        .with("rate", "\"{matrix.rate}\"");
+    lab.write();
+    let ended = lab.call(&["check", "experiment"]);
+    assert_code(&ended, 0);
+    assert_holds(
+        &ended.stdout,
+        &[
+            "experiment_rate-500-s:",
+            "experiment_rate-1k-s:",
+            "experiment: rate 1k/s",
+            "1,000/s events",
+            "2 experiments",
+        ],
+    );
+    let one = lab.call(&["check", "experiment", "--only", "*rate-1k*"]);
+    assert_holds(&one.stdout, &["1 experiment,"]);
+}
+
+#[test]
+fn the_examples_are_fine() {
+    let lab = Lab::new();
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../examples");
+    let ended = lab.call(&["check", examples]);
+    assert_code(&ended, 0);
+    assert_holds(
+        &ended.stdout,
+        &["quickstart", "nginx", "rsyslog", "all fine"],
+    );
+}
+
+#[test]
+fn the_schema_is_json_and_knows_the_keys() {
+    let lab = Lab::new();
+    let ended = lab.call(&["schema"]);
+    assert_code(&ended, 0);
+    assert_eq!(ended.stderr, "");
+    let schema: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert!(schema["$schema"].is_string());
+    assert_holds(&ended.stdout, &["\"workload\"", "\"operating_point\""]);
+    let ended = lab.call(&["schema", "bench"]);
+    assert_code(&ended, 0);
+    assert_holds(&ended.stdout, &["\"is_transactional\"", "\"codec\""]);
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_refused_before_anything_runs() {
+    let lab = Lab::new();
+    let nowhere = lab.path("nowhere/report.md");
+    let ended = lab
+        .run(&["-o", &nowhere.to_string_lossy()])
+        .finish(crate::lab::BESIDES);
+    assert_code(&ended, 3);
+    assert_holds(&ended.stderr, &["nowhere/report.md"]);
+    let ended = lab.run(&["-o", "report.pdf"]).finish(crate::lab::BESIDES);
+    assert_code(&ended, 2);
+    assert_holds(&ended.stderr, &["report.pdf", ".md, .json or .txt"]);
+    assert!(!lab.results().exists());
+}
+
+#[test]
+fn usage_errors_exit_with_2() {
+    let lab = Lab::new();
+    for words in [
+        &["rnu"][..],
+        &["run"],
+        &["run", "nowhere"],
+        &["rig", "nowhere.yaml"],
+        &["check", "nowhere"],
+        &["report", "nowhere"],
+        &["run", "experiment", "--baseline", "svn:1"],
+    ] {
+        let ended = lab.call(words);
+        assert_code(&ended, 2);
+        assert_ne!(ended.stderr, "", "{words:?}");
+    }
+}

@@ -1,0 +1,178 @@
+//! What saved results come to over time.
+
+use std::fs;
+use std::path::Path;
+
+use stillwell_capture::RunStage;
+use stillwell_experiment::{BinaryIdentity, LAB_SCHEMA, LabRecord, Results};
+use stillwell_plan::{BinarySource, GitSource, GoalMetric, GoalPlan, LabPlan};
+use stillwell_units::Seed;
+use stillwell_verdict::synthetic;
+
+use crate::lab::{Lab, assert_code, assert_holds};
+
+#[test]
+fn results_that_are_not_there_are_told_and_what_to_do() {
+    let lab = Lab::new();
+    lab.file("other/notes.txt", "nothing");
+    lab.file("broken/run/lab.json", "{}");
+    for (words, told) in [
+        (&["history"][..], ".stillwell/results is not there"),
+        (&["history", "no-such"], "no-such is not there"),
+        (&["history", "other"], "there are no results in other"),
+        (
+            &["history", "broken"],
+            "none of 1 results folder has a point",
+        ),
+        (&["history", "--since", "soon"], "2026-11-21"),
+        (
+            &["history", "--method", "own", "-P", "0.1"],
+            "belongs to --method otava",
+        ),
+        (&["history", "--into", "x"], "--export"),
+        (&["history", "--last", "0"], "from 1 on"),
+        (&["history", "--metric", "speed"], "speed"),
+    ] {
+        let ended = lab.call(words);
+        assert_code(&ended, 2);
+        assert_holds(&ended.stderr, &[told]);
+        assert_eq!(ended.stdout, "", "{words:?}");
+    }
+}
+
+/// Fourteen labs in `saved`: from the eighth on the comparison costs 10 % more
+/// than the baseline, which is always the same.
+fn save(lab: &Lab) {
+    for number in 0..14 {
+        save_lab(lab, number, if number < 7 { 100.0 } else { 110.0 });
+    }
+}
+
+fn save_lab(lab: &Lab, number: u32, cost: f64) {
+    let results = Results::new(lab.path(&format!("saved/lab-{number:02}")));
+    let write = |path: &Path, text: serde_json::Value| {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text.to_string()).unwrap();
+    };
+    let commit = |variant: &str| match variant {
+        "baseline" => "0".repeat(40),
+        _ => format!("{:08x}", 0xabc0_0000 + number).repeat(5),
+    };
+    let mut experiment = synthetic::plan("relay", vec![GoalPlan::new(GoalMetric::CpuPerEvent)]);
+    for variant in &mut experiment.variants {
+        variant.binary = BinarySource::Git(GitSource {
+            repository: "/src/relay".into(),
+            revision: commit(&variant.name),
+            build: "make".to_owned(),
+            output: "out".into(),
+        });
+    }
+    for pair in 1..=2 {
+        for (variant, cost) in [("baseline", 100.0), ("comparison", cost)] {
+            // Not quite the same number every time.
+            let cost = cost + f64::from((number * 7 + pair * 3) % 5) * 0.1;
+            let place = (RunStage::Search, pair, variant);
+            let values = [(GoalMetric::CpuPerEvent, cost)];
+            let summary = synthetic::run("relay", place, &values);
+            let summary = serde_json::to_value(&summary).unwrap();
+            write(
+                &results.run("relay", pair, variant).join("summary.json"),
+                summary,
+            );
+        }
+    }
+    let binaries = ["baseline", "comparison"].map(|variant| BinaryIdentity {
+        experiment: "relay".to_owned(),
+        variant: variant.to_owned(),
+        path: None,
+        revision: Some(commit(variant)),
+        sha256: None,
+    });
+    let record = LabRecord {
+        schema: LAB_SCHEMA.to_owned(),
+        version: "0.1.0".to_owned(),
+        command: Vec::new(),
+        started_wall_millis: 1_795_269_933_000 + u64::from(number) * 86_400_000,
+        fingerprint: String::new(),
+        binaries: binaries.to_vec(),
+        plan: LabPlan {
+            experiments: vec![experiment],
+            seed: Seed::from_number(1),
+        },
+        health: Vec::new(),
+    };
+    write(&results.lab(), serde_json::to_value(&record).unwrap());
+}
+
+#[test]
+fn a_step_is_an_alarm_with_the_command_that_confirms_it() {
+    let lab = Lab::new();
+    save(&lab);
+    lab.file("saved/broken/lab.json", "{}");
+    let words = ["history", "saved", "-o", "history.md", "--color", "never"];
+    let ended = lab.call(&words);
+    assert_code(&ended, 1);
+    assert_holds(
+        &ended.stdout,
+        &[
+            "history of 14 labs from 2026-11-21",
+            "1 goal is worse",
+            "✗ worse",
+            "CPU per event +10.0 % (worse) from 2026-11-28",
+            "stillwell bisect abc00006abc0 abc00007abc0 ",
+            "note: saved/broken: ",
+        ],
+    );
+    let page = fs::read_to_string(lab.path("history.md")).unwrap();
+    assert_holds(&page, &["## history of 14 labs", "| goal |"]);
+    assert_code(&lab.call(&["history", "saved", "--exit-zero"]), 0);
+    // Before the step nothing is worse, and the same folder counts once.
+    let words = ["history", "saved", "saved/lab-00", "--format", "json"];
+    let ended = lab.call(&[&words[..], &["--until", "2026-11-28"]].concat());
+    assert_code(&ended, 0);
+    let value: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(value["schema"], "stillwell/history/v1");
+    assert_eq!(value["trends"][0]["points"].as_array().unwrap().len(), 7);
+    let ended = lab.call(&["history", "saved", "--last", "5"]);
+    assert_code(&ended, 0);
+    assert_holds(
+        &ended.stdout,
+        &["? too few", "5 labs are too few to find anything"],
+    );
+}
+
+#[test]
+fn an_export_is_one_table_or_a_folder_of_them() {
+    let lab = Lab::new();
+    save(&lab);
+    let ended = lab.call(&["history", "saved", "--export", "otava-csv", "--last", "3"]);
+    assert_code(&ended, 0);
+    assert_eq!(ended.stdout.lines().count(), 4);
+    assert!(ended.stdout.starts_with("time,commit,branch,"));
+    let words = ["history", "saved", "--export", "otava-csv", "--into"];
+    let ended = lab.call(&[&words[..], &["otava"]].concat());
+    assert_code(&ended, 0);
+    assert_eq!(ended.stdout, "");
+    let known = fs::read_to_string(lab.path("otava/otava.yaml")).unwrap();
+    assert_holds(
+        &known,
+        &["type: csv", "cpu_per_event_vs_baseline", "direction: -1"],
+    );
+    let table = fs::read_to_string(lab.path("otava/relay.csv")).unwrap();
+    assert_eq!(table.lines().count(), 15);
+}
+
+#[test]
+fn what_no_saved_lab_has_is_told_with_what_there_is() {
+    let lab = Lab::new();
+    save(&lab);
+    for (words, told) in [
+        (["--only", "no*such"], "there are: relay"),
+        (["--metric", "loss"], "no lab has recorded loss"),
+        (["--since", "2200-01-01"], "none began"),
+    ] {
+        let ended = lab.call(&["history", "saved", words[0], words[1]]);
+        assert_code(&ended, 2);
+        assert_holds(&ended.stderr, &[told]);
+    }
+}

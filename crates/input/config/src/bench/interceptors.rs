@@ -1,0 +1,54 @@
+//! Tremor's pre- and postprocessors, as far as they are done here: those that put a
+//! time before events, and take it off.
+
+use stillwell_plan::PrefixFraming;
+use stillwell_text::{Node, Value, code};
+
+use crate::spec::Door;
+
+/// On which side of a subject they stand.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Side {
+    /// Before it: what is sent goes through them from the first to the last.
+    Post,
+    /// Behind it: what is received goes through them in the same way, so that they stand
+    /// the other way round.
+    Pre,
+}
+
+/// The framing of events that have a time before them, if `node` lists what puts one
+/// there or takes it off; none where lines are all that it asks for.
+pub(super) fn read(door: &Door<'_>, node: &Node, side: Side) -> Option<PrefixFraming> {
+    let mut names = Vec::new();
+    for item in door.reader.list(node)? {
+        let name = match item.value {
+            Value::Map(_) => item.entry("name").unwrap_or(item),
+            _ => item,
+        };
+        names.push(door.reader.text(name)?);
+    }
+    if side == Side::Pre {
+        names.reverse();
+    }
+    match names[..] {
+        [] | ["separate"] => None,
+        ["ingest-ns"] | ["ingest-ns", "separate"] => Some(PrefixFraming::Lines),
+        ["ingest-ns", "length-prefixed" | "length-prefix"] => Some(PrefixFraming::LengthPrefixed),
+        _ => {
+            let (key, accepted) = match side {
+                Side::Post => (
+                    "postprocessors",
+                    "`[ingest-ns, separate]` or `[ingest-ns, length-prefixed]`",
+                ),
+                Side::Pre => (
+                    "preprocessors",
+                    "`[separate, ingest-ns]` or `[length-prefixed, ingest-ns]`",
+                ),
+            };
+            let message = format!("these {key} are not done here");
+            let error = door.reader.error(code::BAD_VALUE, node.span, message);
+            door.reader.report(error.label(accepted));
+            None
+        }
+    }
+}

@@ -1,0 +1,505 @@
+//! Services and messages that are described by their users: `protoc -o` writes such
+//! descriptions, servers with reflection tell them.
+//!
+//! Nothing is generated: JSON or text becomes a message by its description alone.
+//! Descriptions may come from a network; of their options only those that say how a
+//! field is laid out are looked at.
+
+mod binary;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use prost_reflect::prost::Message as _;
+use prost_reflect::prost_types::{
+    DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FieldOptions, FileDescriptorProto,
+    FileDescriptorSet, MessageOptions,
+};
+use prost_reflect::{DescriptorPool, DynamicMessage, Kind, MessageDescriptor, MethodDescriptor};
+use serde_json::{Map, Value};
+use stillwell_text::nearest;
+
+/// Messages within messages in text that are read.
+const DEPTH_MAX: usize = 100;
+
+/// Names that an error lists.
+const NAMES_MAX: usize = 20;
+
+/// Services and messages that are known.
+#[derive(Clone, Debug)]
+pub struct Descriptors {
+    pool: DescriptorPool,
+}
+
+/// A method, by name.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct MethodName {
+    /// The full name of its service.
+    pub service: String,
+    /// Its own.
+    pub method: String,
+}
+
+/// A method that is described.
+#[derive(Clone, Debug)]
+pub struct GrpcMethod {
+    descriptor: MethodDescriptor,
+}
+
+/// Bytes that describe nothing.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum DescriptorsError {
+    /// They are something else.
+    #[error("it is no descriptor set, which `protoc -o FILE` writes: {problem}")]
+    Bytes {
+        /// What is the matter.
+        problem: String,
+    },
+    /// What they say makes no sense, or is not all.
+    #[error("its descriptions do not fit together: {problem}")]
+    Set {
+        /// What is the matter.
+        problem: String,
+    },
+    /// An imported file is missing.
+    #[error("{file} is not in it, which {by} imports: give protoc --include_imports as well")]
+    Import {
+        /// The one that is missing.
+        file: String,
+        /// Who wants it.
+        by: String,
+    },
+}
+
+/// A method that is not described.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("there is no {what} `{found}`{}; there {}", near(.nearest.as_ref()), listed(.names))]
+pub struct MethodError {
+    /// Service or method.
+    pub what: &'static str,
+    /// What was asked for.
+    pub found: String,
+    /// What was meant, maybe.
+    pub nearest: Option<String>,
+    /// What there is.
+    pub names: Vec<String>,
+}
+
+fn near(name: Option<&String>) -> String {
+    name.map_or_else(String::new, |name| format!(": did you mean `{name}`?"))
+}
+
+fn listed(names: &[String]) -> String {
+    let others = names.len().saturating_sub(NAMES_MAX);
+    let shown = names[..names.len() - others].join(", ");
+    match (names.len(), others) {
+        (0, _) => "is none at all".to_owned(),
+        (1, _) => format!("is {shown}"),
+        (_, 0) => format!("are {shown}"),
+        (_, others) => format!("are {shown} and {others} more"),
+    }
+}
+
+/// A message that does not fit its type.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum MessageTextError {
+    /// A text that is nothing at all.
+    #[error("it is no JSON: {problem}")]
+    Json {
+        /// What is the matter, and where.
+        problem: String,
+    },
+    /// A value that does not fit.
+    #[error("it does not fit {message}{}: {problem}", at(.field.as_ref()))]
+    Shape {
+        /// The type.
+        message: String,
+        /// The field in question, with those that lead to it.
+        field: Option<String>,
+        /// What is the matter.
+        problem: String,
+    },
+    /// No value at all.
+    #[error("there is no message in it: write {{}} for an empty one")]
+    Nothing,
+}
+
+fn at(field: Option<&String>) -> String {
+    field.map_or_else(String::new, |field| format!(", field `{field}`"))
+}
+
+/// What is no name of a method.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("`{found}` is no method: write package.Service/Method")]
+pub struct MethodNameError {
+    /// What was given.
+    pub found: String,
+}
+
+impl FromStr for MethodName {
+    type Err = MethodNameError;
+
+    fn from_str(text: &str) -> Result<Self, MethodNameError> {
+        let wrong = || MethodNameError {
+            found: text.to_owned(),
+        };
+        let own = text.strip_prefix('/').unwrap_or(text);
+        // As reflection and some tools write it.
+        let parts = own.rsplit_once('/').or_else(|| own.rsplit_once('.'));
+        let (service, method) = parts.ok_or_else(wrong)?;
+        if !is_name(service) || !is_name(method) {
+            return Err(wrong());
+        }
+        Ok(Self {
+            service: service.to_owned(),
+            method: method.to_owned(),
+        })
+    }
+}
+
+/// Whether it is words with a dot between each two.
+fn is_name(name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.split('.')
+        .all(|word| !word.is_empty() && word.chars().all(is_part))
+}
+
+impl fmt::Display for MethodName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.service, self.method)
+    }
+}
+
+impl Descriptors {
+    /// Those of a `google.protobuf.FileDescriptorSet`.
+    ///
+    /// # Errors
+    /// [`DescriptorsError`] where the bytes are none.
+    pub fn of_set(bytes: &[u8]) -> Result<Self, DescriptorsError> {
+        let set = FileDescriptorSet::decode(bytes).map_err(no_bytes)?;
+        if set.file.is_empty() {
+            let problem = "it describes no file".to_owned();
+            return Err(DescriptorsError::Bytes { problem });
+        }
+        Self::of(set.file)
+    }
+
+    /// Those of files, each a `google.protobuf.FileDescriptorProto`, in any order;
+    /// the same one may be there several times.
+    ///
+    /// # Errors
+    /// [`DescriptorsError`] where one is none, or one is missing.
+    pub fn of_files(files: &[Vec<u8>]) -> Result<Self, DescriptorsError> {
+        let files = files
+            .iter()
+            .map(|file| FileDescriptorProto::decode(file.as_slice()));
+        Self::of(files.collect::<Result<_, _>>().map_err(no_bytes)?)
+    }
+
+    fn of(mut files: Vec<FileDescriptorProto>) -> Result<Self, DescriptorsError> {
+        let mut names = BTreeSet::new();
+        files.retain(|file| names.insert(file.name().to_owned()));
+        for file in &files {
+            let mut imports = file.dependency.iter();
+            if let Some(missing) = imports.find(|import| !names.contains(*import)) {
+                return Err(DescriptorsError::Import {
+                    file: missing.clone(),
+                    by: file.name().to_owned(),
+                });
+            }
+        }
+        for file in &files {
+            // What is wrong here the library stumbles over.
+            if !matches!(file.syntax(), "" | "proto2" | "proto3") {
+                let syntax = file.syntax();
+                let problem = format!(
+                    "{} is in the syntax `{syntax}`, which is not read",
+                    file.name()
+                );
+                return Err(DescriptorsError::Set { problem });
+            }
+            if let Some(name) = empty_enumeration(&file.enum_type, &file.message_type) {
+                let problem = format!("the enumeration {name} has no values");
+                return Err(DescriptorsError::Set { problem });
+            }
+        }
+        files.iter_mut().for_each(simplify);
+        let pool = DescriptorPool::from_file_descriptor_set(FileDescriptorSet { file: files });
+        let pool = pool.map_err(|error| DescriptorsError::Set {
+            problem: error.to_string(),
+        })?;
+        let own = Self { pool };
+        // By another name nobody could ask for it.
+        if let Some(name) = own.methods().map(|method| method.name()).find(is_no_name) {
+            let problem = format!("a method is called `{name}`, which is no name");
+            return Err(DescriptorsError::Set { problem });
+        }
+        Ok(own)
+    }
+
+    /// The method of this name.
+    ///
+    /// # Errors
+    /// [`MethodError`] says what there is instead.
+    pub fn method(&self, name: &MethodName) -> Result<GrpcMethod, MethodError> {
+        let missing = |what, own: &str, found: String, names: Vec<String>| MethodError {
+            what,
+            found,
+            nearest: nearest(own, names.iter().map(String::as_str)).map(str::to_owned),
+            names,
+        };
+        let Some(service) = self.pool.get_service_by_name(&name.service) else {
+            let all = self.pool.services();
+            let names = all.map(|own| own.full_name().to_owned()).collect();
+            return Err(missing(
+                "service",
+                &name.service,
+                name.service.clone(),
+                names,
+            ));
+        };
+        let own = service.methods().find(|own| own.name() == name.method);
+        match own {
+            Some(descriptor) => Ok(GrpcMethod { descriptor }),
+            None => {
+                let all = service.methods();
+                let names = all.map(|own| own.name().to_owned()).collect();
+                Err(missing("method", &name.method, name.to_string(), names))
+            }
+        }
+    }
+
+    /// Every method that is described.
+    pub fn methods(&self) -> impl Iterator<Item = GrpcMethod> + '_ {
+        let services = self.pool.services();
+        services.flat_map(|service| {
+            let methods: Vec<MethodDescriptor> = service.methods().collect();
+            methods
+                .into_iter()
+                .map(|descriptor| GrpcMethod { descriptor })
+        })
+    }
+}
+
+fn is_no_name(name: &MethodName) -> bool {
+    !is_name(&name.service) || !is_name(&name.method)
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "errors are handed over as they come"
+)]
+fn no_bytes(error: prost_reflect::prost::DecodeError) -> DescriptorsError {
+    DescriptorsError::Bytes {
+        problem: error.to_string(),
+    }
+}
+
+/// An enumeration without values, of these or of those in `messages`.
+fn empty_enumeration<'f>(
+    enums: &'f [EnumDescriptorProto],
+    messages: &'f [DescriptorProto],
+) -> Option<&'f str> {
+    let own = enums.iter().find(|own| own.value.is_empty());
+    let mut inner = messages.iter();
+    own.map(EnumDescriptorProto::name).or_else(|| {
+        inner.find_map(|message| empty_enumeration(&message.enum_type, &message.nested_type))
+    })
+}
+
+/// Leaves out what is for compilers and readers: options may hold anything, and a
+/// library that looks into them may stumble.
+fn simplify(file: &mut FileDescriptorProto) {
+    file.options = None;
+    file.source_code_info = None;
+    file.extension.iter_mut().for_each(simplify_field);
+    file.message_type.iter_mut().for_each(simplify_message);
+    for own in &mut file.enum_type {
+        own.options = None;
+        own.value.iter_mut().for_each(|value| value.options = None);
+    }
+    for service in &mut file.service {
+        service.options = None;
+        let methods = service.method.iter_mut();
+        methods.for_each(|method| method.options = None);
+    }
+}
+
+fn simplify_message(message: &mut DescriptorProto) {
+    message.options = message.options.take().map(|options| MessageOptions {
+        map_entry: options.map_entry,
+        ..MessageOptions::default()
+    });
+    message.field.iter_mut().for_each(simplify_field);
+    message.extension.iter_mut().for_each(simplify_field);
+    let ranges = message.extension_range.iter_mut();
+    ranges.for_each(|range| range.options = None);
+    let choices = message.oneof_decl.iter_mut();
+    choices.for_each(|choice| choice.options = None);
+    for own in &mut message.enum_type {
+        own.options = None;
+        own.value.iter_mut().for_each(|value| value.options = None);
+    }
+    message.nested_type.iter_mut().for_each(simplify_message);
+}
+
+fn simplify_field(field: &mut FieldDescriptorProto) {
+    field.options = field.options.take().map(|options| FieldOptions {
+        packed: options.packed,
+        ..FieldOptions::default()
+    });
+}
+
+impl GrpcMethod {
+    /// By its full name.
+    #[must_use]
+    pub fn name(&self) -> MethodName {
+        MethodName {
+            service: self.descriptor.parent_service().full_name().to_owned(),
+            method: self.descriptor.name().to_owned(),
+        }
+    }
+
+    /// Whether a call may send any number of messages, rather than one.
+    #[must_use]
+    pub fn client_streams(&self) -> bool {
+        self.descriptor.is_client_streaming()
+    }
+
+    /// Whether an answer may have any number of messages, rather than one.
+    #[must_use]
+    pub fn server_streams(&self) -> bool {
+        self.descriptor.is_server_streaming()
+    }
+
+    /// The messages that `text` holds in the JSON form of protocol buffers, one
+    /// behind the other, in binary.
+    ///
+    /// # Errors
+    /// [`MessageTextError`] names the field that is wrong.
+    pub fn messages_of_json(&self, text: &str) -> Result<Vec<Vec<u8>>, MessageTextError> {
+        let values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+        let encode = |value: Result<Value, serde_json::Error>| {
+            let value = value.map_err(|error| MessageTextError::Json {
+                problem: error.to_string(),
+            })?;
+            let input = self.descriptor.input();
+            match DynamicMessage::deserialize(input.clone(), &value) {
+                Ok(message) => Ok(message.encode_to_vec()),
+                Err(error) => {
+                    let (fields, problem) = culprit(&input, &value, &error);
+                    let field = (!fields.is_empty()).then(|| fields.join("."));
+                    Err(self.shape(field, problem))
+                }
+            }
+        };
+        let messages: Vec<Vec<u8>> = values.map(encode).collect::<Result<_, _>>()?;
+        if messages.is_empty() {
+            return Err(MessageTextError::Nothing);
+        }
+        Ok(messages)
+    }
+
+    /// The message that `text` holds in the text format of protocol buffers, in
+    /// binary.
+    ///
+    /// # Errors
+    /// [`MessageTextError`] names the field that is wrong.
+    pub fn message_of_text(&self, text: &str) -> Result<Vec<u8>, MessageTextError> {
+        let mut depth = 0_usize;
+        for byte in text.bytes() {
+            match byte {
+                b'{' | b'<' | b'[' => depth += 1,
+                b'}' | b'>' | b']' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if depth > DEPTH_MAX {
+                let problem = format!("it has more than {DEPTH_MAX} messages in each other");
+                return Err(self.shape(None, problem));
+            }
+        }
+        let message = DynamicMessage::parse_text_format(self.descriptor.input(), text);
+        let message = message.map_err(|error| self.shape(None, error.to_string()))?;
+        Ok(message.encode_to_vec())
+    }
+
+    /// Whether `bytes` are a message as the method takes it.
+    ///
+    /// # Errors
+    /// [`MessageTextError`] names the field that is wrong.
+    pub fn check(&self, bytes: &[u8]) -> Result<(), MessageTextError> {
+        let input = self.descriptor.input();
+        let Err(error) = DynamicMessage::decode(input.clone(), bytes) else {
+            return Ok(());
+        };
+        let whole = || (Vec::new(), error.to_string());
+        let (fields, problem) = binary::culprit(&input, bytes, 0).unwrap_or_else(whole);
+        let field = (!fields.is_empty()).then(|| fields.join("."));
+        Err(self.shape(field, problem))
+    }
+
+    fn shape(&self, field: Option<String>, problem: String) -> MessageTextError {
+        MessageTextError::Shape {
+            message: self.descriptor.input().full_name().to_owned(),
+            field,
+            problem,
+        }
+    }
+}
+
+/// The part of `value` that is wrong by itself, field by field as deep as that can be
+/// told, and why; `whole` says so of all of it.
+fn culprit(
+    message: &MessageDescriptor,
+    value: &Value,
+    whole: &serde_json::Error,
+) -> (Vec<String>, String) {
+    let Some(wrong) = wrong_field(message, value) else {
+        return (Vec::new(), whole.to_string());
+    };
+    let (mut fields, problem) = match &wrong.inner {
+        Some((message, value)) => culprit(message, value, &wrong.error),
+        None => (Vec::new(), wrong.error.to_string()),
+    };
+    fields.insert(0, wrong.name);
+    (fields, problem)
+}
+
+/// A field that is wrong.
+struct WrongField {
+    name: String,
+    /// The message in it, where that is why.
+    inner: Option<(MessageDescriptor, Value)>,
+    error: serde_json::Error,
+}
+
+/// The first field that is wrong where it stands alone.
+fn wrong_field(message: &MessageDescriptor, value: &Value) -> Option<WrongField> {
+    let read = |message: &MessageDescriptor, value: &Value| {
+        DynamicMessage::deserialize(message.clone(), value).err()
+    };
+    let mut fields = value.as_object()?.iter();
+    let (name, own, error) = fields.find_map(|(name, own)| {
+        let one = Map::from_iter([(name.clone(), own.clone())]);
+        let error = read(message, &Value::Object(one))?;
+        Some((name.clone(), own, error))
+    })?;
+    let field = message.get_field_by_json_name(&name);
+    let field = field.or_else(|| message.get_field_by_name(&name));
+    let inner = field.filter(|field| !field.is_map()).and_then(|field| {
+        let Kind::Message(inner) = field.kind() else {
+            return None;
+        };
+        let is_wrong = |own: &&Value| own.is_object() && read(&inner, own).is_some();
+        let own = match own {
+            Value::Array(all) => all.iter().find(is_wrong),
+            one => Some(one).filter(is_wrong),
+        };
+        own.map(|own| (inner.clone(), own.clone()))
+    });
+    Some(WrongField { name, inner, error })
+}
+
+#[cfg(test)]
+mod tests;

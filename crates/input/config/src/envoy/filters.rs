@@ -1,0 +1,143 @@
+//! HTTP filters, and their options.
+
+use serde_json::{Map, Number, Value as Json};
+use stillwell_plan::{FilterSet, ResponseOptions};
+use stillwell_text::{Keys, Node, Reader, Value, code};
+
+use super::{check_type, named};
+
+const NAMES: &[&str] = &[
+    "test-server",
+    "dynamic-delay",
+    "time-tracking",
+    "envoy.filters.http.router",
+    "envoy.router",
+];
+
+/// The messages that filters are told things by.
+const TYPES: &[&str] = &[
+    "ResponseOptions",
+    "DynamicDelayConfiguration",
+    "TimeTrackingConfiguration",
+];
+
+/// What filters are told, in both spellings that protocol buffers have.
+const OPTIONS: &[&str] = &[
+    "@type",
+    "response_body_size",
+    "responseBodySize",
+    "response_headers",
+    "responseHeaders",
+    "v3_response_headers",
+    "v3ResponseHeaders",
+    "echo_request_headers",
+    "echoRequestHeaders",
+    "static_delay",
+    "staticDelay",
+    "concurrency_based_linear_delay",
+    "concurrencyBasedLinearDelay",
+    "emit_previous_request_delta_in_response_header",
+    "emitPreviousRequestDeltaInResponseHeader",
+];
+
+/// The filters of a chain in front of the router, and all that they are told.
+/// Filters behind `test-server` never see a request.
+pub(super) fn read(reader: &Reader, node: &Node) -> Option<(FilterSet, ResponseOptions)> {
+    let mut filters = FilterSet {
+        test_server: false,
+        dynamic_delay: false,
+        time_tracking: false,
+    };
+    let mut options = ResponseOptions::default();
+    let mut has_router = false;
+    for item in reader.list(node)? {
+        let Some((name, config)) = named(reader, item, "HTTP filter", NAMES) else {
+            continue;
+        };
+        if has_router {
+            let message = format!("`{name}` stands behind the router");
+            let error = reader.error(code::WRONG_SHAPE, item.span, message);
+            reader.report(error.label("the router comes last"));
+        }
+        if matches!(name, "envoy.filters.http.router" | "envoy.router") {
+            has_router = true;
+            if let Some(map) = config.and_then(|node| {
+                reader.map(node, &Keys::new("router", &["@type", "dynamic_stats"]))
+            }) {
+                check_type(reader, &map, &["Router"]);
+                map.ignore("dynamic_stats");
+            }
+            continue;
+        }
+        if filters.test_server {
+            let message = format!("`{name}` stands behind `test-server` and has no effect");
+            reader.report(reader.warning(code::NO_EFFECT, item.span, message));
+            continue;
+        }
+        match name {
+            "test-server" => filters.test_server = true,
+            "dynamic-delay" => filters.dynamic_delay = true,
+            _ => filters.time_tracking = true,
+        }
+        if let Some(own) = config.and_then(|node| read_options(reader, node)) {
+            options = options.merged(own);
+        }
+    }
+    if !has_router {
+        let error = reader.error(code::MISSING_KEY, node.span, "there is no router");
+        reader.report(error.help("the last filter is `name: envoy.filters.http.router`"));
+    }
+    Some((filters, options))
+}
+
+fn read_options(reader: &Reader, node: &Node) -> Option<ResponseOptions> {
+    let map = reader.map(node, &Keys::new("filter", OPTIONS))?;
+    check_type(reader, &map, TYPES);
+    for key in &OPTIONS[1..] {
+        map.ignore(key);
+    }
+    let Json::Object(mut options) = json(node) else {
+        return None;
+    };
+    options.remove("@type");
+    let text = Json::Object(options).to_string();
+    match ResponseOptions::from_json(text.as_bytes()) {
+        Ok(options) => Some(options),
+        Err(error) => {
+            // A place in that text would mislead.
+            let message = error.to_string();
+            let message = message.split(" at line ").next().unwrap_or_default();
+            reader.report(reader.error(code::BAD_VALUE, node.span, message));
+            None
+        }
+    }
+}
+
+/// What stands at `node` as JSON.
+pub(super) fn json(node: &Node) -> Json {
+    match &node.value {
+        Value::Null => Json::Null,
+        Value::List(items) => items.iter().map(json).collect(),
+        Value::Map(entries) => {
+            let pairs = entries.iter();
+            let pairs = pairs.map(|entry| (entry.key.text.clone(), json(&entry.value)));
+            Json::Object(pairs.collect::<Map<_, _>>())
+        }
+        Value::Scalar { text, quoted } => match text.as_str() {
+            "true" if !quoted => Json::Bool(true),
+            "false" if !quoted => Json::Bool(false),
+            text => match text.parse::<u64>() {
+                Ok(number) if !quoted => Json::Number(Number::from(number)),
+                _ if *quoted => Json::String(text.to_owned()),
+                _ => fraction(text).map_or_else(|| Json::String(text.to_owned()), Json::Number),
+            },
+        },
+    }
+}
+
+/// A number with a fraction, as it is written without quotes.
+fn fraction(text: &str) -> Option<Number> {
+    let is_number = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
+    let number = text.bytes().all(is_number).then(|| text.parse().ok());
+    Number::from_f64(number??)
+}

@@ -1,0 +1,109 @@
+//! Who is told counts, as Envoy has it: statsd in its kinds.
+
+use stillwell_plan::{ReceiverPlan, StatsProtocol, StatsSinkPlan};
+use stillwell_text::{Keys, Node, Reader, code};
+
+use super::message::required;
+use super::{check_type, named, read_address};
+
+const STATSD: [&str; 2] = ["envoy.stat_sinks.statsd", "envoy.statsd"];
+const DOGSTATSD: [&str; 2] = ["envoy.stat_sinks.dog_statsd", "envoy.dog_statsd"];
+
+/// What stands before names where nothing else is said.
+const PREFIX: &str = "envoy";
+
+pub(super) fn read(
+    reader: &Reader,
+    node: &Node,
+    tcp_address: Option<&str>,
+) -> Option<StatsSinkPlan> {
+    let names = [STATSD[0], STATSD[1], DOGSTATSD[0], DOGSTATSD[1]];
+    let (name, config) = named(reader, node, "stats sink", &names)?;
+    let config = required(reader, node, config)?;
+    let is_tagged = DOGSTATSD.contains(&name);
+    let keys: &[&'static str] = if is_tagged {
+        &["@type", "address", "prefix"]
+    } else {
+        &["@type", "address", "tcp_cluster_name", "prefix"]
+    };
+    let keys = Keys::new("stats sink", keys).known(&["max_bytes_per_datagram"]);
+    let map = reader.map(config, &keys)?;
+    check_type(reader, &map, &["StatsdSink", "DogStatsdSink"]);
+    let prefix = match map.take("prefix") {
+        Some(node) => reader.text(node)?,
+        None => PREFIX,
+    };
+    let cluster = (!is_tagged).then(|| map.take("tcp_cluster_name")).flatten();
+    let (protocol, to) = match (map.take("address"), cluster) {
+        (Some(node), None) => {
+            let protocol = if is_tagged {
+                StatsProtocol::Dogstatsd
+            } else {
+                StatsProtocol::Statsd
+            };
+            (protocol, read_address(reader, node, "UDP")?.to_string())
+        }
+        (None, Some(node)) => {
+            let Some(to) = tcp_address else {
+                let message = "`tcp_cluster_name` names a cluster, and there are none here";
+                let error = reader.error(code::MISSING_KEY, node.span, message);
+                reader.report(error.help("say where it is with --stats-sink-address HOST:PORT"));
+                return None;
+            };
+            (StatsProtocol::StatsdTcp, to.to_owned())
+        }
+        _ => {
+            let message = "a stats sink has either `address` or `tcp_cluster_name`";
+            reader.report(reader.error(code::ONE_OF_KEYS, config.span, message));
+            return None;
+        }
+    };
+    Some(StatsSinkPlan {
+        name: format!("{name} at {to}"),
+        protocol,
+        receiver: ReceiverPlan {
+            address: to,
+            tls_host: None,
+            authority: String::new(),
+            path: String::new(),
+        },
+        prefix: prefix.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::envoy::EnvoyMessage;
+
+    fn read(config: &str, tcp_address: Option<&str>) -> Result<StatsSinkPlan, String> {
+        let text = format!(
+            r#"{{name:"envoy.stat_sinks.statsd",typed_config:
+                {{"@type":"type.googleapis.com/envoy.config.metrics.v3.StatsdSink",{config}}}}}"#
+        );
+        let message = EnvoyMessage::parse("--stats-sinks", &text);
+        let read = message.and_then(|message| message.stats_sink(tcp_address));
+        read.map_err(|found| found.to_string())
+    }
+
+    #[test]
+    fn statsd_is_told_in_datagrams_or_over_tcp() {
+        let plan = read(
+            r#"address:{socket_address:{protocol:UDP,address:"127.0.0.1",port_value:8125}},prefix:nh"#,
+            None,
+        )
+        .unwrap();
+        assert_eq!(plan.protocol, StatsProtocol::Statsd);
+        assert_eq!(plan.receiver.address, "127.0.0.1:8125");
+        assert_eq!(plan.prefix, "nh");
+        let plan = read(r#"tcp_cluster_name:"statsd""#, Some("a:1")).unwrap();
+        assert_eq!(plan.protocol, StatsProtocol::StatsdTcp);
+        assert_eq!(
+            (plan.receiver.address.as_str(), plan.prefix.as_str()),
+            ("a:1", "envoy")
+        );
+        let error = read(r#"tcp_cluster_name:"statsd""#, None).unwrap_err();
+        assert!(error.contains("--stats-sink-address"), "{error}");
+        assert!(read("prefix:a", None).is_err());
+    }
+}

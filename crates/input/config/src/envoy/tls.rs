@@ -1,0 +1,144 @@
+//! TLS as Envoy has it.
+
+use std::path::PathBuf;
+
+use stillwell_plan::{
+    Alpn, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites, TlsVersion,
+};
+use stillwell_text::{Keys, Node, Reader, code};
+
+use super::upstream::with_version_3;
+use super::{check_type, named, only};
+
+const VERSIONS: &[(&str, Option<TlsVersion>)] = &[
+    ("TLS_AUTO", None),
+    ("TLSv1_2", Some(TlsVersion::V1_2)),
+    ("TLSv1_3", Some(TlsVersion::V1_3)),
+];
+
+pub(super) fn read_transport_socket(reader: &Reader, node: &Node) -> Option<ServerTlsPlan> {
+    let names = ["envoy.transport_sockets.tls"];
+    let (_, config) = named(reader, node, "transport socket", &names)?;
+    let Some(config) = config else {
+        let message = "a transport socket needs `typed_config`";
+        reader.report(reader.error(code::MISSING_KEY, node.span, message));
+        return None;
+    };
+    read_context(reader, config)
+}
+
+pub(super) fn read_context(reader: &Reader, node: &Node) -> Option<ServerTlsPlan> {
+    let keys = ["@type", "common_tls_context", "require_client_certificate"];
+    let map = reader.map(node, &Keys::new("TLS context", &keys))?;
+    check_type(reader, &map, &["DownstreamTlsContext"]);
+    let wants_client = map.take("require_client_certificate");
+    let wants_client = wants_client.is_some_and(|node| reader.boolean(node) == Some(true));
+    let common = map.required("common_tls_context")?;
+    let keys = [
+        "tls_params",
+        "tls_certificates",
+        "alpn_protocols",
+        "validation_context",
+    ];
+    let map = reader.map(common, &Keys::new("TLS context", &keys))?;
+    let identity = map.required("tls_certificates");
+    let identity = identity.and_then(|node| only(reader, node, "certificate"));
+    let identity = identity.and_then(|node| read_identity(reader, node));
+    let alpn = map
+        .take("alpn_protocols")
+        .map(|node| read_alpn(reader, node));
+    let suites = map.take("tls_params").map(|node| read_suites(reader, node));
+    let roots = map
+        .take("validation_context")
+        .map(|node| read_roots(reader, node));
+    let client_roots: Vec<PathBuf> = match roots {
+        Some(roots) => roots?.into_iter().collect(),
+        None => Vec::new(),
+    };
+    if wants_client && client_roots.is_empty() {
+        let message = "a client certificate is required, and no authority is named";
+        let error = reader.error(code::MISSING_KEY, common.span, message);
+        reader.report(error.help("name one in `validation_context: {trusted_ca: {filename: …}}`"));
+    }
+    Some(ServerTlsPlan {
+        identity: ServerIdentity::Given(identity?),
+        alpn: alpn.unwrap_or(Some(Vec::new()))?,
+        client_roots: if wants_client {
+            client_roots
+        } else {
+            Vec::new()
+        },
+        resumption: true,
+        suites: with_version_3(suites.unwrap_or_else(|| Some(TlsSuites::default()))?),
+    })
+}
+
+pub(super) fn read_identity(reader: &Reader, node: &Node) -> Option<TlsIdentity> {
+    let keys = ["certificate_chain", "private_key"];
+    let map = reader.map(node, &Keys::new("certificate", &keys))?;
+    let certificates = map.required("certificate_chain");
+    let key = map.required("private_key");
+    let certificates = certificates.and_then(|node| read_source(reader, node));
+    let key = key.and_then(|node| read_source(reader, node));
+    Some(TlsIdentity {
+        certificates: certificates?,
+        key: key?,
+    })
+}
+
+fn read_source(reader: &Reader, node: &Node) -> Option<PemSource> {
+    let keys = ["filename", "inline_string"];
+    let map = reader.map(node, &Keys::new("data source", &keys))?;
+    let (key, node) = map.one_of(&keys)?;
+    let text = reader.text(node)?;
+    Some(match key {
+        "filename" => PemSource::File(text.into()),
+        _ => PemSource::Text(text.to_owned()),
+    })
+}
+
+pub(super) fn read_alpn(reader: &Reader, node: &Node) -> Option<Vec<Alpn>> {
+    let words = [("h2", Alpn::Http2), ("http/1.1", Alpn::Http1)];
+    let items = reader.list(node)?;
+    items
+        .iter()
+        .map(|item| reader.word(item, "protocol", &words))
+        .collect()
+}
+
+pub(super) fn read_suites(reader: &Reader, node: &Node) -> Option<TlsSuites> {
+    let keys = [
+        "tls_minimum_protocol_version",
+        "tls_maximum_protocol_version",
+        "cipher_suites",
+    ];
+    let map = reader.map(node, &Keys::new("TLS parameters", &keys))?;
+    let version = |key| match map.take(key) {
+        Some(node) => reader.word(node, "version", VERSIONS),
+        None => Some(None),
+    };
+    let (min, max) = (version(keys[0]), version(keys[1]));
+    let names = map.take("cipher_suites").map(|node| reader.texts(node));
+    // OpenSSL's lists: suites of equal rank stand in brackets, and what is left
+    // once all are taken away is what is named.
+    let names = names.unwrap_or_default().into_iter().flat_map(|list| {
+        let names = list.split([':', '|', '[', ']', ',', ' ']);
+        let names = names.filter(|name| !matches!(*name, "" | "ALL" | "-ALL" | "!ALL"));
+        names.map(str::to_owned).collect::<Vec<_>>()
+    });
+    Some(TlsSuites {
+        version_min: min?,
+        version_max: max?,
+        names: names.collect(),
+    })
+}
+
+pub(super) fn read_roots(reader: &Reader, node: &Node) -> Option<Option<PathBuf>> {
+    let map = reader.map(node, &Keys::new("validation context", &["trusted_ca"]))?;
+    let Some(node) = map.take("trusted_ca") else {
+        return Some(None);
+    };
+    let map = reader.map(node, &Keys::new("data source", &["filename"]))?;
+    let path = reader.text(map.required("filename")?)?;
+    Some(Some(path.into()))
+}

@@ -1,0 +1,116 @@
+//! The file system, as far as configuration needs it.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use stillwell_text::{Diagnostic, Source, code};
+
+/// Texts are small; what is larger was not meant to be one.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// Where files are looked up.
+pub(crate) trait Files {
+    /// The text of a file.
+    fn read(&self, path: &Path) -> io::Result<String>;
+    /// Whether there is a file or folder at `path`, and which.
+    fn kind(&self, path: &Path) -> Option<EntryKind>;
+    /// What a folder holds, in the order of names.
+    fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>>;
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum EntryKind {
+    File,
+    Folder,
+}
+
+/// The real one.
+#[derive(Debug)]
+pub(crate) struct Disk;
+
+impl Files for Disk {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        if std::fs::metadata(path)?.len() > BYTES_MAX {
+            return Err(io::Error::other("larger than 16 MiB"));
+        }
+        std::fs::read_to_string(path)
+    }
+
+    fn kind(&self, path: &Path) -> Option<EntryKind> {
+        let metadata = std::fs::metadata(path).ok()?;
+        Some(if metadata.is_dir() {
+            EntryKind::Folder
+        } else {
+            EntryKind::File
+        })
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
+        let entries = std::fs::read_dir(folder)?;
+        let mut paths = entries
+            .map(|entry| Ok(entry?.path()))
+            .collect::<io::Result<Vec<PathBuf>>>()?;
+        paths.sort();
+        Ok(paths)
+    }
+}
+
+/// The file at `path`, or why it cannot be read.
+pub(crate) fn read_source(files: &dyn Files, path: &Path) -> Result<Arc<Source>, Box<Diagnostic>> {
+    match files.read(path) {
+        Ok(text) => Ok(Source::new(shown(path), text)),
+        Err(error) => {
+            let message = format!("cannot read {}: {error}", shown(path).display());
+            Err(Box::new(Diagnostic::error(code::UNREADABLE, message)))
+        }
+    }
+}
+
+/// `path` as messages show it: relative to the current folder where it is
+/// below it.
+fn shown(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    match path.strip_prefix(here) {
+        Ok(below) if below.components().next().is_some() => below.to_path_buf(),
+        _ => path.to_path_buf(),
+    }
+}
+
+/// `path` relative to `folder`, without `.` and `..` where they can be folded.
+/// What begins with a place such as `{self}` stays.
+pub(crate) fn resolve(folder: &Path, path: &str) -> PathBuf {
+    if path.starts_with('{') {
+        return path.into();
+    }
+    let mut folded = PathBuf::new();
+    for component in folder.join(path).components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir if folded.file_name().is_some() => {
+                folded.pop();
+            }
+            other => folded.push(other),
+        }
+    }
+    folded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_folded() {
+        let folder = Path::new("/lab/one");
+        for (path, resolved) in [
+            ("./conf", "/lab/one/conf"),
+            ("../two", "/lab/two"),
+            ("/etc/x", "/etc/x"),
+            ("{self}", "{self}"),
+            (".", "/lab/one"),
+        ] {
+            assert_eq!(resolve(folder, path), Path::new(resolved));
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! What a command line says, laid over what a file says.
+
+use std::path::Path;
+
+use stillwell_plan::{
+    BinarySource, ContainerOrigin, Direction, ExperimentPlan, GeneratorPlan, GitSource, GoalPlan,
+    OperatingPoint, PhasesPlan, RigPlan, SubjectKind, SubjectPlan, VariantPlan, Wanted,
+};
+use stillwell_text::{Diagnostic, Diagnostics, Place, code};
+use stillwell_units::{Nanos, Seed};
+
+use super::{FileKind, subject_from_override};
+use crate::overrides::{LabOverrides, RigOverrides, TargetOverride, VariantArgument};
+use crate::spec::{PROBE_DEFAULT, check_variants, parse_goal, parse_rate, parse_share};
+
+mod course;
+
+pub(super) fn to_rig(
+    rig: &mut RigPlan,
+    overrides: &RigOverrides,
+    kind: FileKind,
+    found: &mut Diagnostics,
+) {
+    times(&mut rig.phases, overrides.warmup, overrides.measure, found);
+    if let Some(seed) = overrides.seed {
+        reseed(rig, seed);
+    }
+    if let Some(rate) = &overrides.rate {
+        set_rate(&mut rig.generators, rate, found);
+    }
+    match subject_from_override(&overrides.target, rig) {
+        Some(subject) if kind == FileKind::Smp => in_layout(&mut rig.subject, subject),
+        Some(subject) => rig.subject = subject,
+        None if kind == FileKind::Lading => {
+            let message = "no program was named: load goes straight to whatever listens";
+            let warning = Diagnostic::warning(code::NO_SUBJECT, message);
+            found.push(warning.help("a lading file never names one; name it on the command line"));
+        }
+        None => {}
+    }
+    if matches!(
+        overrides.target,
+        TargetOverride::Pid(_) | TargetOverride::Container(_)
+    ) && rig.isolation.network == Wanted::IfPossible
+    {
+        // It runs in a network already, and load reaches it only there.
+        rig.isolation.network = Wanted::No;
+    }
+}
+
+/// A program of the command line in a case whose layout has the rest.
+fn in_layout(subject: &mut SubjectPlan, named: SubjectPlan) {
+    match (&mut subject.kind, named.kind) {
+        (SubjectKind::Child(own), SubjectKind::Child(named)) => {
+            own.program = named.program;
+            own.arguments = named.arguments;
+            own.environment.inherit = named.environment.inherit;
+            let variables = named.environment.variables;
+            own.environment.variables.extend(variables);
+        }
+        (SubjectKind::Child(own), SubjectKind::Container(mut container)) => {
+            if let ContainerOrigin::Image(image) = &mut container.origin {
+                let named = Path::new(&subject.name);
+                // Without a command in the case it is the image's own that runs.
+                let has_command = own.program != named || !own.arguments.is_empty();
+                if has_command && image.arguments.is_empty() {
+                    image.program = Some(own.program.to_string_lossy().into_owned());
+                    image.arguments.clone_from(&own.arguments);
+                }
+                let mut environment = own.environment.variables.clone();
+                environment.append(&mut image.environment);
+                image.environment = environment;
+                image.mounts.clone_from(&own.mounts);
+                subject.kind = SubjectKind::Container(container);
+            } else {
+                let kind = SubjectKind::Container(container);
+                *subject = SubjectPlan { kind, ..named };
+            }
+        }
+        (_, kind) => {
+            *subject = SubjectPlan { kind, ..named };
+        }
+    }
+}
+
+/// What a file says at all, be it wrong.
+pub(super) struct Given {
+    /// Its subject has a program.
+    pub(super) program: bool,
+    /// It has a subject.
+    pub(super) subject: bool,
+    /// It has variants.
+    pub(super) variants: bool,
+    /// It has several subjects.
+    pub(super) contenders: bool,
+    /// Where what is missing would stand.
+    pub(super) place: Option<Place>,
+}
+
+/// Lays `overrides` over `plan`, whose file is right or has mistakes.
+pub(super) fn to_experiment(
+    plan: &mut ExperimentPlan,
+    overrides: &LabOverrides,
+    given: &Given,
+    is_right: bool,
+    found: &mut Diagnostics,
+) {
+    course::to_experiment(plan, overrides, found);
+    if let Some(seed) = overrides.seed {
+        reseed(&mut plan.rig, seed);
+    }
+    if let Some(goal) = &overrides.goal {
+        set_goal(plan, goal, found);
+    }
+    if let Some(rate) = &overrides.rate {
+        set_operating_point(plan, rate, found);
+    }
+    if let (Some(command), SubjectKind::Child(child)) =
+        (&overrides.target_command, &mut plan.rig.subject.kind)
+    {
+        child.program.clone_from(&command.program);
+        child.arguments.clone_from(&command.arguments);
+    }
+    set_variants(plan, overrides, given, found);
+    let has_program = given.program || overrides.target_command.is_some();
+    check_program(plan, given, has_program, found);
+    // Mistakes are told without remarks about what may come of them.
+    let is_odd = check_variants(&plan.variants).filter(|_| is_right && !found.has_errors());
+    if let Some(odd) = is_odd {
+        let message = format!("{}: {odd}", shown(plan));
+        found.push(Diagnostic::note(code::VARIANTS, message));
+    }
+}
+
+/// How messages call it: what holds for all cells of a matrix is told once.
+fn shown(plan: &ExperimentPlan) -> &str {
+    let family = plan.family.as_ref();
+    family.map_or(&plan.name, |family| &family.name)
+}
+
+pub(super) fn times(
+    phases: &mut PhasesPlan,
+    warmup: Option<Nanos>,
+    measure: Option<Nanos>,
+    found: &mut Diagnostics,
+) {
+    if let Some(warmup) = warmup {
+        phases.warmup = warmup;
+    }
+    if let Some(measure) = measure {
+        phases.measure = measure;
+        if measure == Nanos::ZERO {
+            let message = "nothing would be measured: the measured phase has no length";
+            found.push(Diagnostic::error(code::NOTHING_MEASURED, message));
+        }
+    }
+}
+
+pub(super) fn reseed(rig: &mut RigPlan, seed: Seed) {
+    rig.seed = seed;
+    for (index, generator) in (0..).zip(&mut rig.generators) {
+        generator.seed = seed.derive("payload", index);
+    }
+}
+
+/// The rate of the only generator.
+pub(super) fn set_rate(
+    generators: &mut [GeneratorPlan],
+    text: &str,
+    found: &mut Diagnostics,
+) -> bool {
+    let rate = match parse_rate(text) {
+        Ok(rate) => rate,
+        Err(error) => {
+            let message = format!("`--rate {text}`: {error}");
+            found.push(Diagnostic::error(code::BAD_VALUE, message));
+            return false;
+        }
+    };
+    match generators {
+        [generator] => generator.rate = rate,
+        generators if rate.is_max() => {
+            for generator in generators {
+                generator.rate = rate;
+            }
+        }
+        generators => {
+            let message = format!(
+                "`--rate {text}` means one generator, there are {}",
+                generators.len()
+            );
+            let error = Diagnostic::error(code::OPERATING_POINT, message);
+            found.push(error.help("write the rates of several generators into the file"));
+            return false;
+        }
+    }
+    true
+}
+
+fn set_operating_point(plan: &mut ExperimentPlan, text: &str, found: &mut Diagnostics) {
+    if let Some(rest) = text.strip_prefix("probe") {
+        let share = match rest.strip_prefix(':') {
+            Some(share) => parse_share(share),
+            None if rest.is_empty() => Some(0.6),
+            None => None,
+        };
+        plan.operating_point = match (share, PROBE_DEFAULT) {
+            (Some(share), OperatingPoint::Probe { length, .. }) => {
+                OperatingPoint::Probe { share, length }
+            }
+            _ => {
+                let message = format!("`--rate {text}`: write `probe` or `probe:60%`");
+                found.push(Diagnostic::error(code::BAD_VALUE, message));
+                return;
+            }
+        };
+    } else if set_rate(&mut plan.rig.generators, text, found) {
+        plan.operating_point = if text == "max" {
+            OperatingPoint::Max
+        } else {
+            OperatingPoint::Stated
+        };
+    }
+}
+
+/// Puts a goal first; what is not typed of it stays as in the file.
+fn set_goal(plan: &mut ExperimentPlan, text: &str, found: &mut Diagnostics) {
+    let typed = match parse_goal(text) {
+        Ok(typed) => typed,
+        Err(reason) => {
+            let message = format!("`--goal {text}`: {reason}");
+            found.push(Diagnostic::error(code::UNKNOWN_WORD, message));
+            return;
+        }
+    };
+    let mut goals = plan.goals.iter();
+    let there = goals.position(|other| other.metric == typed.metric);
+    let mut goal = match there {
+        Some(index) => plan.goals.remove(index),
+        None => GoalPlan::new(typed.metric.clone()),
+    };
+    let direction: Option<Direction> = typed.direction.or_else(|| typed.metric.direction());
+    if direction.is_none() && there.is_none() {
+        let message = format!("`--goal {text}`: which way is it better?");
+        let error = Diagnostic::error(code::COURSE, message);
+        found.push(error.help(format!("write `{}:lower` or `:higher`", typed.metric)));
+    }
+    goal.direction = direction.unwrap_or(goal.direction);
+    goal.tolerance = typed.tolerance.unwrap_or(goal.tolerance);
+    plan.goals.insert(0, goal);
+}
+
+fn set_variants(
+    plan: &mut ExperimentPlan,
+    overrides: &LabOverrides,
+    given: &Given,
+    found: &mut Diagnostics,
+) {
+    if plan.variants.is_empty() && given.variants {
+        return;
+    }
+    if plan.variants.is_empty() {
+        if overrides.baseline.is_none() && overrides.comparison.is_none() {
+            if given.contenders {
+                let message = format!("{}: its `subjects` are no variants", shown(plan));
+                let error = Diagnostic::error(code::VARIANTS, message);
+                found
+                    .push(error.help(
+                        "`stillwell run` and `check` read experiments of one kind at a time",
+                    ));
+                return;
+            }
+            let mut error = Diagnostic::error(code::MISSING_KEY, "an experiment needs `variants`")
+                .label("nothing to compare")
+                .help(
+                    "list two under `variants`, or name them with `--baseline` and `--comparison`",
+                );
+            error.place.clone_from(&given.place);
+            found.push(error);
+            return;
+        }
+        let names = ["baseline", "comparison"];
+        plan.variants = names
+            .map(|name| VariantPlan::unchanged(name.to_owned()))
+            .to_vec();
+    }
+    if let Some(argument) = &overrides.baseline {
+        set_variant(plan, 0, argument, overrides, found);
+    }
+    if let Some(argument) = &overrides.comparison {
+        let named = plan
+            .variants
+            .iter()
+            .position(|one| one.name == "comparison");
+        set_variant(plan, named.unwrap_or(1), argument, overrides, found);
+    }
+}
+
+fn set_variant(
+    plan: &mut ExperimentPlan,
+    index: usize,
+    argument: &VariantArgument,
+    overrides: &LabOverrides,
+    found: &mut Diagnostics,
+) {
+    let known = plan
+        .variants
+        .iter()
+        .find_map(|variant| match &variant.binary {
+            BinarySource::Git(git) => Some(git.clone()),
+            BinarySource::AsPlanned | BinarySource::Path(_) => None,
+        });
+    let Some(variant) = plan.variants.get_mut(index) else {
+        return;
+    };
+    match argument {
+        VariantArgument::Arguments(arguments) => variant.arguments.clone_from(arguments),
+        VariantArgument::Environment(variables) => variant.environment.clone_from(variables),
+        VariantArgument::Files(folder) => variant.files = Some(absolute(folder)),
+        VariantArgument::Same => *variant = VariantPlan::unchanged(variant.name.clone()),
+        VariantArgument::Binary(path) => {
+            variant.binary = BinarySource::Path(absolute(path));
+            variant.command = None;
+        }
+        VariantArgument::Command(words) => {
+            variant.binary = BinarySource::AsPlanned;
+            variant.command = Some(words.clone());
+        }
+        VariantArgument::Git(revision) => {
+            variant.command = None;
+            match git_source(revision, known, overrides) {
+                Some(source) => variant.binary = BinarySource::Git(source),
+                None => {
+                    let message = format!("`git:{revision}` needs a build command and its output");
+                    found.push(Diagnostic::error(code::BUILD_INCOMPLETE, message).help(
+                        "e.g. `--build 'cargo build --release' --build-output target/release/x`",
+                    ));
+                }
+            }
+        }
+    }
+}
+
+/// `revision` of what the command line says, else of what the file says.
+fn git_source(
+    revision: &str,
+    known: Option<GitSource>,
+    overrides: &LabOverrides,
+) -> Option<GitSource> {
+    let known = known.as_ref();
+    let repository = overrides.repository.as_deref().map(absolute);
+    let repository = repository.or_else(|| known.map(|git| git.repository.clone()));
+    let build = overrides.build.clone();
+    let output = overrides.build_output.clone();
+    Some(GitSource {
+        repository: repository.unwrap_or_else(|| absolute(Path::new("."))),
+        revision: revision.to_owned(),
+        build: build.or_else(|| known.map(|git| git.build.clone()))?,
+        output: output.or_else(|| known.map(|git| git.output.clone()))?,
+    })
+}
+
+fn absolute(path: &Path) -> std::path::PathBuf {
+    super::absolute(path)
+}
+
+/// Every variant must come to a program.
+fn check_program(plan: &ExperimentPlan, given: &Given, has_program: bool, found: &mut Diagnostics) {
+    if !given.subject {
+        let mut error = Diagnostic::error(code::MISSING_KEY, "an experiment needs a `subject`")
+            .label("nothing to measure")
+            .help("e.g. `subject: {command: [./program, --flag]}`");
+        error.place.clone_from(&given.place);
+        found.push(error);
+        return;
+    }
+    if has_program {
+        return;
+    }
+    for variant in &plan.variants {
+        if variant.binary == BinarySource::AsPlanned && variant.command.is_none() {
+            let message = format!(
+                "{}: its target names no `command`, so that variant `{}` has no program",
+                shown(plan),
+                variant.name
+            );
+            let flag = format!("--{}", variant.name);
+            found.push(Diagnostic::error(code::NO_SUBJECT, message).help(format!(
+                "name one, e.g. `{flag} bin:PATH`, `{flag} cmd:'PATH ARGUMENTS'`, or for all of \
+                 them `--target-command 'PATH ARGUMENTS'`"
+            )));
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! When an experiment has seen enough, and where measuring begins.
+
+use stillwell_plan::{
+    DesignPlan, ExperimentPlan, PAIRS_MIN, PAIRS_OPEN_DEFAULT, StoppingPlan, WarmupPlan,
+};
+use stillwell_text::{Diagnostic, Diagnostics, code};
+use stillwell_units::Nanos;
+
+use super::{shown, times};
+use crate::overrides::{DesignOverride, LabOverrides, StoppingOverride};
+use crate::spec::{LOOKS_PAIRS_MAX, PAIRS_MAX, design_problem};
+
+pub(super) fn to_experiment(
+    plan: &mut ExperimentPlan,
+    overrides: &LabOverrides,
+    found: &mut Diagnostics,
+) {
+    let phases = &mut plan.rig.phases;
+    times(phases, overrides.warmup, overrides.measure, found);
+    if overrides.warmup.is_some() {
+        plan.warmup = WarmupPlan::Stated;
+    }
+    if overrides.include_startup {
+        phases.warmup = Nanos::ZERO;
+        plan.warmup = WarmupPlan::Stated;
+        if overrides.warmup.is_some() {
+            let message = "`--include-startup` leaves no room for `--warmup`";
+            found.push(Diagnostic::error(code::COURSE, message));
+        }
+    }
+    if let Some(stopping) = overrides.stopping {
+        set_stopping(plan, stopping, found);
+    }
+    if let Some(confirm) = overrides.confirm {
+        plan.confirm = confirm;
+    }
+    let before = (plan.design, overrides.measure);
+    if let Some(design) = overrides.design {
+        plan.design = match (design, plan.design) {
+            (DesignOverride::Paired, _) => DesignPlan::Paired,
+            (DesignOverride::Duet, _) => DesignPlan::Duet,
+            (DesignOverride::Sliced, sliced @ DesignPlan::Sliced { .. }) => sliced,
+            (DesignOverride::Sliced, _) => DesignPlan::SLICED,
+        };
+    }
+    // What the file alone says was judged when it was read.
+    let is_new = before != (plan.design, None);
+    if let (true, Some(problem)) = (is_new, design_problem(plan.design, &plan.rig.phases)) {
+        let message = format!("{}: {problem}", shown(plan));
+        let error = Diagnostic::error(code::COURSE, message);
+        found.push(error.help("measure for longer, e.g. `--measure 20s`"));
+    }
+}
+
+fn set_stopping(plan: &mut ExperimentPlan, stopping: StoppingOverride, found: &mut Diagnostics) {
+    let (flag, pairs, minimum, maximum) = match stopping {
+        StoppingOverride::FixedPairs(pairs) => {
+            plan.stopping = StoppingPlan::Fixed { pairs };
+            ("--fixed-pairs", pairs, 1, PAIRS_MAX)
+        }
+        StoppingOverride::MaxPairs(max_pairs) => {
+            plan.stopping = StoppingPlan::Sequential { max_pairs };
+            ("--max-pairs", max_pairs, PAIRS_MIN, LOOKS_PAIRS_MAX)
+        }
+        StoppingOverride::NoMax => {
+            if !matches!(plan.stopping, StoppingPlan::Open { .. }) {
+                plan.stopping = StoppingPlan::Open {
+                    max_pairs: PAIRS_OPEN_DEFAULT,
+                };
+            }
+            return;
+        }
+    };
+    let why = if pairs == 0 {
+        "it compares nothing".to_owned()
+    } else if pairs < minimum {
+        format!("no verdict comes of fewer than {minimum} pairs")
+    } else if pairs > maximum {
+        format!("at most {maximum}")
+    } else {
+        return;
+    };
+    let message = format!("`{flag} {pairs}`: {why}");
+    found.push(Diagnostic::error(code::OUT_OF_RANGE, message));
+}

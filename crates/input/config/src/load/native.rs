@@ -1,0 +1,83 @@
+//! Native files: opened once, read once for each cell of their matrix.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stillwell_text::{Diagnostics, Node, Place, Reader, Source, Span};
+
+use crate::files::{Files, read_source};
+use crate::matrix::{Cell, Matrix, check_uses, fill, read_matrix};
+use crate::spec::{Door, ExperimentSpec, read_experiment};
+
+/// A native file that is YAML.
+#[derive(Debug)]
+pub(super) struct NativeFile {
+    source: Arc<Source>,
+    folder: PathBuf,
+    root: Node,
+    matrix: Option<Matrix>,
+}
+
+impl NativeFile {
+    /// Opens the file at `path`; what is wrong with its matrix goes to `found`.
+    pub(super) fn open(files: &dyn Files, path: &Path, found: &mut Diagnostics) -> Option<Self> {
+        let source = match read_source(files, path) {
+            Ok(source) => source,
+            Err(error) => {
+                found.push(*error);
+                return None;
+            }
+        };
+        let reader = Reader::new(Arc::clone(&source));
+        let root = reader.parse();
+        let matrix = root.as_ref().map(|root| open_matrix(&reader, root));
+        found.append(reader.finish());
+        Some(Self {
+            source,
+            folder: path.parent().unwrap_or(path).to_path_buf(),
+            root: root?,
+            matrix: matrix.flatten(),
+        })
+    }
+
+    /// The cells of its matrix, if it has one without mistakes.
+    pub(super) fn cells(&self) -> Option<&[Cell]> {
+        self.matrix.as_ref().map(|matrix| matrix.cells.as_slice())
+    }
+
+    /// Whether `key` stands at its top.
+    pub(super) fn has_key(&self, key: &str) -> bool {
+        self.root.entry(key).is_some()
+    }
+
+    /// What it says in `cell`, and where what is missing would stand.
+    pub(super) fn read(
+        &self,
+        files: &dyn Files,
+        cell: &Cell,
+        found: &mut Diagnostics,
+    ) -> Option<(ExperimentSpec, Place)> {
+        let filled = fill(&self.root, cell);
+        let reader = Reader::new(Arc::clone(&self.source));
+        let door = Door {
+            reader: &reader,
+            files,
+            folder: &self.folder,
+        };
+        let spec = read_experiment(&door, &filled.root);
+        let place = reader.place(spec.as_ref().map_or_else(Span::default, |spec| spec.span));
+        found.append(filled.explain(reader));
+        Some((spec?, place))
+    }
+}
+
+fn open_matrix(reader: &Reader, root: &Node) -> Option<Matrix> {
+    let mut entries = root.entries().unwrap_or_default().iter();
+    let Some(entry) = entries.find(|entry| entry.key.text == "matrix") else {
+        check_uses(reader, root, None);
+        return None;
+    };
+    let matrix = read_matrix(reader, entry)?;
+    check_uses(reader, root, Some(&matrix));
+    Some(matrix)
+}

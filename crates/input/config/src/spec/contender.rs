@@ -1,0 +1,147 @@
+//! `subjects`.
+
+use stillwell_plan::{ContenderPlan, Delivery, Durability, RUNS_MAX, ReadyProbe, SubjectPlan};
+use stillwell_text::{Key, MapReader, Node, Span, Value, code};
+
+use super::Door;
+use super::subject::{COMMAND, field, subject_of};
+use super::variant::check_name;
+use crate::files::EntryKind;
+use crate::schema::{Element, Shape, TEXTS, optional};
+
+pub(super) const CONTENDER: Element = Element {
+    name: "one of several subjects",
+    about: "A program that carries the same load as the others, and what it is asked to keep.",
+    fields: &[
+        field::COMMAND,
+        optional(
+            "program",
+            Shape::Text,
+            "The program that is measured, where the command starts another one that starts it.",
+        ),
+        optional(
+            "version",
+            COMMAND,
+            "A command whose first line says which version it is.",
+        ),
+        optional(
+            "files",
+            TEXTS,
+            "Configuration files that results keep a hash of.",
+        ),
+        optional(
+            "durability",
+            Shape::Words(&["memory", "disk", "synced"]),
+            "Where its configuration asks it to keep what it took: `memory` is lost with the \
+             process, `disk` with the host, `synced` with the disk.",
+        ),
+        optional(
+            "delivery",
+            Shape::Words(&["at_most_once", "at_least_once", "exactly_once"]),
+            "How often an event that it took is to arrive.",
+        ),
+        field::ENVIRONMENT,
+        field::INHERIT_ENVIRONMENT,
+        field::DIRECTORY,
+        field::READY,
+        field::CPUS,
+        field::MEMORY,
+        field::STOP,
+        field::MOUNTS,
+    ],
+    one_of: &[],
+};
+
+/// The programs in the order of the file, and how often each is run; `ready` is
+/// how those are known to be ready that do not say.
+pub(super) fn read_contenders(
+    door: &Door<'_>,
+    map: &MapReader<'_, '_>,
+    ready: &ReadyProbe,
+) -> (Vec<ContenderPlan>, Option<u32>) {
+    let reader = door.reader;
+    let subjects = map.take("subjects");
+    let runs = map.take("runs");
+    if let (Some(node), None) = (runs, subjects) {
+        let message = "`runs` are those of `subjects`, and there are none";
+        let error = reader.error(code::COURSE, node.span, message);
+        reader.report(error.help("an experiment with variants has `pairs`"));
+    }
+    let runs = runs.and_then(|node| reader.whole(node, 1, RUNS_MAX));
+    let Some(node) = subjects else {
+        return (Vec::new(), runs);
+    };
+    for other in ["subject", "variants"] {
+        if let Some(span) = map.key_span(other) {
+            let own = map.key_span("subjects").unwrap_or(node.span);
+            report_both(door, span, own, other);
+        }
+    }
+    let Some(entries) = node.entries() else {
+        reader.wrong_shape(node, "a map of names and subjects");
+        return (Vec::new(), runs);
+    };
+    if entries.is_empty() {
+        reader.report(reader.error(code::VARIANTS, node.span, "no subject to run"));
+    }
+    let contenders = entries
+        .iter()
+        .filter_map(|entry| read_contender(door, &entry.key, &entry.value, ready));
+    (contenders.collect(), runs)
+}
+
+fn report_both(door: &Door<'_>, other: Span, own: Span, key: &str) {
+    let message = format!("`{key}` and `subjects` exclude each other");
+    let error = door.reader.error(code::ONE_OF_KEYS, other, message);
+    let error = error.label("one of them must go");
+    door.reader
+        .report(error.context(door.reader.place(own), "the other"));
+}
+
+fn read_contender(
+    door: &Door<'_>,
+    key: &Key,
+    node: &Node,
+    ready: &ReadyProbe,
+) -> Option<ContenderPlan> {
+    let reader = door.reader;
+    check_name(reader, key, "subject");
+    if matches!(node.value, Value::Null) {
+        let message = format!("`{}` needs a `command`", key.text);
+        reader.report(reader.error(code::MISSING_KEY, key.span, message));
+        return None;
+    }
+    let map = reader.map(node, &CONTENDER.keys())?;
+    let program = map.take("program").and_then(|node| door.one_program(node));
+    let version = map.take("version").and_then(|node| door.program(node));
+    let files = map.take("files").map(|node| reader.list(node));
+    let files = files.flatten().unwrap_or_default().iter();
+    let files = files.filter_map(|node| door.existing(node, EntryKind::File));
+    let durability = map.take("durability").and_then(|node| {
+        let words = Durability::ALL.map(|one| (one.name(), one));
+        reader.word(node, "durability", &words)
+    });
+    let delivery = map.take("delivery").and_then(|node| {
+        let words = Delivery::ALL.map(|one| (one.name(), one));
+        reader.word(node, "delivery", &words)
+    });
+    let files = files.collect();
+    let spec = subject_of(door, &map, Some(&key.text))?;
+    let subject = if spec.has_probe {
+        spec.plan
+    } else {
+        SubjectPlan {
+            ready: ready.clone(),
+            ..spec.plan
+        }
+    };
+    Some(ContenderPlan {
+        name: key.text.clone(),
+        subject,
+        program,
+        version,
+        files,
+        durability,
+        delivery,
+    })
+}

@@ -1,0 +1,57 @@
+//! How an experiment goes: its phases, when it has seen enough, and what of that
+//! contradicts itself.
+
+use stillwell_plan::{DesignPlan, PhasesPlan, StoppingPlan, WarmupPlan};
+use stillwell_text::{MapReader, code};
+use stillwell_units::Nanos;
+
+use super::{Door, design, phases, stopping};
+
+/// The keys of a file that say how an experiment goes.
+#[derive(Debug)]
+pub(super) struct Course {
+    pub(super) phases: PhasesPlan,
+    pub(super) warmup: WarmupPlan,
+    pub(super) stopping: StoppingPlan,
+    pub(super) design: DesignPlan,
+    pub(super) confirm: bool,
+}
+
+pub(super) fn read(door: &Door<'_>, map: &MapReader<'_, '_>) -> Course {
+    let reader = door.reader;
+    let phases = map.take("phases");
+    let phases = phases.and_then(|node| phases::read_phases(door, node));
+    let mut phases = phases.unwrap_or_default();
+    let stopping = map.take("pairs");
+    let stopping = stopping.and_then(|node| stopping::read_stopping(door, node));
+    let design_node = map.take("design");
+    let design = design_node.and_then(|node| design::read_design(door, node));
+    let confirm = map.take("confirm").and_then(|node| reader.boolean(node));
+    let startup = map.take("include_startup");
+    let includes_startup = startup.and_then(|node| reader.boolean(node)) == Some(true);
+    if let (true, Some(node), Some(warmup)) = (includes_startup, startup, phases.warmup_span) {
+        let message = "the start cannot be both included and left out by a warm-up";
+        reader.report(
+            reader
+                .error(code::COURSE, node.span, message)
+                .label("one of them must go")
+                .context(reader.place(warmup), "the warm-up"),
+        );
+    }
+    if includes_startup {
+        phases.plan.warmup = Nanos::ZERO;
+        phases.warmup = WarmupPlan::Stated;
+    }
+    let design = design.unwrap_or_default();
+    if let (Some(node), Some(problem)) = (design_node, design::problem(design, &phases.plan)) {
+        let error = reader.error(code::COURSE, node.span, problem);
+        reader.report(error.label("shorten the turns, or measure for longer"));
+    }
+    Course {
+        phases: phases.plan,
+        warmup: phases.warmup,
+        stopping: stopping.unwrap_or_default(),
+        design,
+        confirm: confirm.unwrap_or(true),
+    }
+}

@@ -1,0 +1,105 @@
+//! `design`.
+
+use stillwell_plan::{DesignPlan, PhasesPlan};
+use stillwell_text::{MapReader, Node, Value, code};
+use stillwell_units::Nanos;
+
+use super::Door;
+use crate::schema::{DURATION, Element, Shape, optional};
+
+const TURNS: Element = Element {
+    name: "sliced design",
+    about: "Both variants are alive; the load goes to one of them at a time.",
+    fields: &[
+        optional("turn_min", DURATION, "Shortest turn; 20ms if left out."),
+        optional("turn_max", DURATION, "Longest turn; 60ms if left out."),
+    ],
+    one_of: &[],
+};
+
+const DESIGN: Element = Element {
+    name: "design",
+    about: "How the variants of a pair share the machine.",
+    fields: &[optional(
+        "sliced",
+        Shape::Element(&TURNS),
+        "Both alive at once; the load is switched between them in random turns.",
+    )],
+    one_of: &["sliced"],
+};
+
+pub(super) const SHAPE: Shape = Shape::Any(&[
+    Shape::Words(&["paired", "duet", "sliced"]),
+    Shape::Element(&DESIGN),
+]);
+
+/// A turn must be long enough for some sends.
+const TURN_MIN: Nanos = Nanos::from_millis(10);
+
+/// Turns of each run at least: with fewer, chance gives one variant most of the
+/// time.
+const TURNS_MIN: u64 = 8;
+
+/// Why runs of such `phases` cannot have this design.
+pub(crate) fn problem(design: DesignPlan, phases: &PhasesPlan) -> Option<String> {
+    let DesignPlan::Sliced { turn_max, .. } = design else {
+        return None;
+    };
+    let measure = phases.measure;
+    let room = Nanos::new(turn_max.as_u64().saturating_mul(TURNS_MIN));
+    // A phase without length is another mistake.
+    (measure < room && measure > Nanos::ZERO).then(|| {
+        format!("turns of up to {turn_max} leave no room for chance in {measure} of measuring")
+    })
+}
+
+pub(super) fn read_design(door: &Door<'_>, node: &Node) -> Option<DesignPlan> {
+    let reader = door.reader;
+    if matches!(node.value, Value::Scalar { .. }) {
+        let designs = [DesignPlan::Paired, DesignPlan::Duet, DesignPlan::SLICED];
+        return reader.word(
+            node,
+            "design",
+            &designs.map(|design| (design.name(), design)),
+        );
+    }
+    let map = reader.map(node, &DESIGN.keys())?;
+    let (_, turns) = map.one_of(DESIGN.one_of)?;
+    if matches!(turns.value, Value::Null) {
+        return Some(DesignPlan::SLICED);
+    }
+    let map = reader.map(turns, &TURNS.keys())?;
+    let shortest = read_turn(door, &map, "turn_min", DesignPlan::TURN_MIN_DEFAULT);
+    let longest = read_turn(door, &map, "turn_max", DesignPlan::TURN_MAX_DEFAULT);
+    let (turn_min, turn_max) = (shortest?, longest?);
+    if turn_max < turn_min {
+        let span = map
+            .key_span("turn_max")
+            .or_else(|| map.key_span("turn_min"));
+        let message = format!("no turn is {turn_min} at least and {turn_max} at most");
+        let error = reader.error(code::OUT_OF_RANGE, span.unwrap_or(turns.span), message);
+        reader.report(error.label("`turn_min` must not lie above `turn_max`"));
+        return None;
+    }
+    Some(DesignPlan::Sliced { turn_min, turn_max })
+}
+
+fn read_turn(
+    door: &Door<'_>,
+    map: &MapReader<'_, '_>,
+    key: &'static str,
+    default: Nanos,
+) -> Option<Nanos> {
+    let Some(node) = map.take(key) else {
+        return Some(default);
+    };
+    let turn = door.reader.parsed::<Nanos>(node)?;
+    if turn < TURN_MIN {
+        let message = format!("`{key}` is out of range");
+        let error = door.reader.error(code::OUT_OF_RANGE, node.span, message);
+        door.reader
+            .report(error.label(format!("at least {TURN_MIN}")));
+        return None;
+    }
+    Some(turn)
+}

@@ -1,0 +1,156 @@
+//! `disks`.
+
+use std::path::{Component, Path, PathBuf};
+
+use stillwell_plan::{DiskKind, DiskPlan, FolderDiskPlan};
+use stillwell_text::{MapReader, Node, code};
+use stillwell_units::{ByteRate, ByteSize, Nanos};
+
+use super::Door;
+use crate::schema::{DURATION, Element, SIZE, Shape, optional, required};
+
+pub(super) const DISK: Element = Element {
+    name: "disk",
+    about: "A disk that a run brings along: mounted before the subject starts, taken away after it.",
+    fields: &[
+        required(
+            "path",
+            Shape::Text,
+            "Where it is mounted, e.g. `{state}/buffer`; the folder is made if it is not there.",
+        ),
+        optional(
+            "tmpfs",
+            SIZE,
+            "Memory of this size, gone with the run. Without it the disk shows a folder through \
+             `/dev/fuse`, and counts what is written and made durable.",
+        ),
+        optional(
+            "backing",
+            Shape::Text,
+            "The folder that is shown; else the one that the disk is mounted over.",
+        ),
+        optional(
+            "fsync_delay",
+            DURATION,
+            "How long each `fsync` takes besides its own time.",
+        ),
+        optional(
+            "fsync_delay_per_mib",
+            DURATION,
+            "And so much more for each MiB that it makes durable.",
+        ),
+        optional(
+            "write_rate",
+            Shape::Like("20 MiB/s"),
+            "Bytes that it takes each second.",
+        ),
+        optional("limit", SIZE, "Bytes that it holds; then it is full."),
+    ],
+    one_of: &[],
+};
+
+/// Keys that memory has no use for.
+const FOLDER_KEYS: [&str; 5] = [
+    "backing",
+    "fsync_delay",
+    "fsync_delay_per_mib",
+    "write_rate",
+    "limit",
+];
+
+pub(super) fn read_disks(door: &Door<'_>, node: &Node) -> Vec<DiskPlan> {
+    let items = door.reader.list(node).unwrap_or_default();
+    let mut disks: Vec<DiskPlan> = Vec::new();
+    for item in items {
+        let Some(disk) = read_disk(door, item) else {
+            continue;
+        };
+        if disks.iter().any(|other| other.path == disk.path) {
+            let message = format!("two disks at {}", disk.path.display());
+            let error = door.reader.error(code::BAD_VALUE, item.span, message);
+            door.reader.report(error.label("name another folder"));
+        }
+        disks.push(disk);
+    }
+    disks
+}
+
+fn read_disk(door: &Door<'_>, node: &Node) -> Option<DiskPlan> {
+    let reader = door.reader;
+    let map = reader.map(node, &DISK.keys())?;
+    let path = map.required("path").and_then(|node| read_path(door, node));
+    let kind = match map.take("tmpfs") {
+        Some(size) => {
+            for key in FOLDER_KEYS {
+                if let Some(node) = map.take(key) {
+                    let message = format!("`{key}` has no meaning for memory");
+                    let error = reader.error(code::BAD_VALUE, node.span, message);
+                    reader.report(error.label("leave it out, or leave out `tmpfs`"));
+                }
+            }
+            read_size(door, size).map(DiskKind::Memory)
+        }
+        None => read_folder(door, &map).map(DiskKind::Folder),
+    };
+    Some(DiskPlan {
+        path: path?,
+        kind: kind?,
+    })
+}
+
+/// Everything below the root itself.
+fn read_path(door: &Door<'_>, node: &Node) -> Option<PathBuf> {
+    let path = door.path(node)?;
+    let is_root = path
+        .components()
+        .all(|part| matches!(part, Component::RootDir));
+    if is_root || path == Path::new("{state}") {
+        let message = format!("nothing can be mounted at {}", path.display());
+        let error = door.reader.error(code::BAD_VALUE, node.span, message);
+        door.reader
+            .report(error.label("name a folder below, e.g. `{state}/buffer`"));
+        return None;
+    }
+    Some(path)
+}
+
+fn read_folder(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<FolderDiskPlan> {
+    let reader = door.reader;
+    let length = |key| match map.take(key) {
+        Some(node) => reader.parsed::<Nanos>(node),
+        None => Some(Nanos::ZERO),
+    };
+    // What may be left out must not be wrong.
+    let backing = match map.take("backing") {
+        Some(node) => Some(door.path(node)?),
+        None => None,
+    };
+    let (fsync_delay, fsync_delay_per_mib) = (length("fsync_delay"), length("fsync_delay_per_mib"));
+    let write_rate = match map.take("write_rate") {
+        Some(node) => Some(reader.parsed::<ByteRate>(node)?),
+        None => None,
+    };
+    let limit = match map.take("limit") {
+        Some(node) => Some(read_size(door, node)?),
+        None => None,
+    };
+    Some(FolderDiskPlan {
+        backing,
+        fsync_delay: fsync_delay?,
+        fsync_delay_per_mib: fsync_delay_per_mib?,
+        write_rate,
+        limit,
+    })
+}
+
+pub(super) fn read_size(door: &Door<'_>, node: &Node) -> Option<ByteSize> {
+    let size: ByteSize = door.reader.parsed(node)?;
+    if size.bytes() == 0 {
+        let error = door
+            .reader
+            .error(code::OUT_OF_RANGE, node.span, "a disk of nothing");
+        door.reader.report(error);
+        return None;
+    }
+    Some(size)
+}

@@ -1,0 +1,464 @@
+//! The whole file: an experiment, or a rig where there is nothing to compare.
+
+use stillwell_plan::{
+    CheckPlan, ContenderPlan, DesignPlan, DiskPlan, GoalPlan, IsolationPlan, ObserverPlan,
+    OperatingPoint, PlacementPlan, ReadyProbe, ReportLink, RigPlan, SinkPlan, StepPlan, StopPlan,
+    StoppingPlan, SubjectKind, SubjectPlan, VariantPlan, WarmupPlan,
+};
+use stillwell_text::{
+    MapReader, Node, Placed, Reader, Span, Value, check_past_subject, check_sink_addresses, code,
+    ready_probe_of,
+};
+use stillwell_units::Seed;
+
+use super::generator::{self, GeneratorSpec};
+use super::subject::{self, STOP_DEFAULT, SubjectSpec};
+use super::{
+    Door, PROBE_DEFAULT, check, contender, course, design, disk, goal, network, observe,
+    operating_point, phases, placement, sink, stamp, stopping, timeline, variant,
+};
+use crate::matrix;
+use crate::schema::{Element, Shape, optional, required};
+
+const WORKLOAD: Element = Element {
+    name: "workload",
+    about: "What is sent, and who receives it in the end.",
+    fields: &[
+        optional(
+            "generators",
+            Shape::List(&Shape::Element(&generator::GENERATOR)),
+            "Sources of load; none for an idle run.",
+        ),
+        optional(
+            "sinks",
+            Shape::List(&Shape::Element(&sink::SINK)),
+            "Receivers of what the subject sends on.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const LINK: Element = Element {
+    name: "report link",
+    about: "A link that reports carry.",
+    fields: &[
+        required("text", Shape::Text, "What is shown."),
+        required("link", Shape::Text, "Where it leads."),
+    ],
+    one_of: &[],
+};
+
+/// The top of a native file.
+pub(crate) const EXPERIMENT: Element = Element {
+    name: "experiment",
+    about: "An experiment; without variants, a rig.",
+    fields: &[
+        optional(
+            "description",
+            Shape::Text,
+            "One line; else the first prose of README.md.",
+        ),
+        optional(
+            "seed",
+            Shape::Any(&[Shape::Whole, Shape::Text]),
+            "From which everything random follows.",
+        ),
+        optional(
+            "subject",
+            Shape::Element(&subject::SUBJECT),
+            "The program being measured.",
+        ),
+        optional(
+            "variants",
+            Shape::Map(&Shape::Element(&variant::VARIANT)),
+            "Two or more; the first, or the one called baseline, is the baseline, and all others \
+             are compared with it.",
+        ),
+        optional(
+            "subjects",
+            Shape::Map(&Shape::Element(&contender::CONTENDER)),
+            "Several programs by their names, in place of `subject` and `variants`: each carries \
+             the same load in turn.",
+        ),
+        optional(
+            "runs",
+            Shape::Whole,
+            "Runs of each of the `subjects`; 6 if left out.",
+        ),
+        optional(
+            "matrix",
+            matrix::SHAPE,
+            "Lists of values by the names of parameters: an experiment for each combination, with \
+             `{matrix.NAME}` filled in wherever a value stands. `exclude` and `include` list cells \
+             to leave out and to add.",
+        ),
+        optional(
+            "workload",
+            Shape::Element(&WORKLOAD),
+            "What is sent, and who receives it.",
+        ),
+        optional(
+            "operating_point",
+            operating_point::SHAPE,
+            "At which rate it runs.",
+        ),
+        optional(
+            "phases",
+            Shape::Element(&phases::PHASES),
+            "How long everything takes.",
+        ),
+        optional(
+            "observe",
+            Shape::Element(&observe::OBSERVE),
+            "What is watched.",
+        ),
+        optional(
+            "disks",
+            Shape::List(&Shape::Element(&disk::DISK)),
+            "Disks that a run brings along, slow or small if need be.",
+        ),
+        optional(
+            "timeline",
+            Shape::List(&Shape::Element(&timeline::STEP)),
+            "What happens in the middle.",
+        ),
+        optional(
+            "network",
+            Shape::Element(&network::NETWORK),
+            "Links of the subject's own, on which faults can happen.",
+        ),
+        optional(
+            "isolation",
+            Shape::Element(&placement::ISOLATION),
+            "What it is kept from.",
+        ),
+        optional(
+            "placement",
+            Shape::Element(&placement::PLACEMENT),
+            "Which CPUs are whose.",
+        ),
+        optional(
+            "goals",
+            Shape::List(&goal::SHAPE),
+            "What is compared; the first is primary.",
+        ),
+        optional(
+            "checks",
+            Shape::List(&Shape::Element(&check::CHECK)),
+            "Bounds to keep.",
+        ),
+        optional(
+            "pairs",
+            stopping::SHAPE,
+            "When it has seen enough pairs of runs. A number is fixed; `{max: 20}` if nothing is \
+             said. Verdicts need at least four.",
+        ),
+        optional(
+            "design",
+            design::SHAPE,
+            "How the variants of a pair share the machine; `paired` if left out.",
+        ),
+        optional(
+            "confirm",
+            Shape::Boolean,
+            "Whether a change that was found is confirmed on fresh pairs before it gates; `true` \
+             if left out.",
+        ),
+        optional(
+            "include_startup",
+            Shape::Boolean,
+            "Whether it is measured from the first event on, without a warm-up.",
+        ),
+        optional(
+            "report_links",
+            Shape::List(&Shape::Element(&LINK)),
+            "Links in reports.",
+        ),
+        optional(
+            "erratic",
+            Shape::Boolean,
+            "Whether verdicts are shown but never gate.",
+        ),
+    ],
+    one_of: &[],
+};
+
+/// A native file, as far as it could be understood.
+#[derive(Debug)]
+pub(crate) struct ExperimentSpec {
+    pub(crate) description: Option<String>,
+    pub(crate) rig: RigPlan,
+    /// Empty where the file compares nothing.
+    pub(crate) variants: Vec<VariantPlan>,
+    /// Programs that are put side by side, if any are.
+    pub(crate) contenders: Vec<ContenderPlan>,
+    /// Runs of each of them.
+    pub(crate) runs: Option<u32>,
+    pub(crate) goals: Vec<GoalPlan>,
+    pub(crate) operating_point: OperatingPoint,
+    pub(crate) stopping: StoppingPlan,
+    pub(crate) design: DesignPlan,
+    pub(crate) warmup: WarmupPlan,
+    pub(crate) confirm: bool,
+    pub(crate) report_links: Vec<ReportLink>,
+    pub(crate) erratic: bool,
+    /// Where a missing key would stand.
+    pub(crate) span: Span,
+    /// Whether there is a `subject`, be it wrong.
+    pub(crate) has_subject: bool,
+    /// Whether there are `variants`, be they wrong.
+    pub(crate) has_variants: bool,
+    /// Whether there are `subjects`, be they wrong.
+    pub(crate) has_contenders: bool,
+}
+
+/// Reads the file. What it returns may be run only if its reader has no errors.
+pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<ExperimentSpec> {
+    let reader = door.reader;
+    let map = reader.map(root, &EXPERIMENT.keys())?;
+    let description = map.take("description").and_then(|node| door.filled(node));
+    let seed = map.take("seed").and_then(|node| reader.parsed(node));
+    let seed = seed.unwrap_or_else(|| Seed::from_number(0));
+    let subject = map.take("subject");
+    let subject = subject.map(|node| subject::read_subject(door, node));
+    let variants = map.take("variants");
+    let variants = variants.map(|node| variant::read_variants(door, node));
+    let workload = map.take("workload");
+    let workload = workload.and_then(|node| read_workload(door, node, &seed));
+    let (generators, sinks) = workload.unwrap_or_default();
+    if subject.is_some() || map.key_span("subjects").is_some() {
+        let placed: Vec<_> = generators.iter().map(|spec| spec.plan.clone()).collect();
+        check_past_subject(reader, &placed, &sinks);
+    }
+    let operating_point = read_operating_point(door, &map, &generators);
+    let goals = read_goals(door, &map);
+    let course = course::read(door, &map);
+    let around = timeline::Around {
+        phases: &course.phases,
+        sinks: &sinks,
+        generators: generators.iter().map(|spec| &spec.plan.value).collect(),
+        // They are read together with what happens to them.
+        disks: &[],
+        has_network: map.key_span("network").is_some(),
+    };
+    if around.has_network {
+        network::check_ends(reader, &sinks, &generators);
+    }
+    let mut parts = Parts::read(door, &map, around);
+    generator::check_network(reader, &generators, &mut parts.isolation);
+    // It was read before anything else.
+    map.ignore("matrix");
+    let generators = generators.into_iter().map(|spec| spec.plan.value);
+    let mut generators: Vec<_> = generators.collect();
+    if map.key_span("network").is_some() {
+        network::send_from_link(&mut generators);
+    }
+    let ready = ready_probe_of(&generators);
+    let (contenders, runs) = contender::read_contenders(door, &map, &ready);
+    Some(ExperimentSpec {
+        description: description.map(str::to_owned),
+        rig: RigPlan {
+            seed,
+            generators,
+            sinks: sinks.into_iter().map(|sink| sink.value).collect(),
+            subject: finish_subject(subject.flatten(), ready),
+            disks: parts.disks,
+            observer: parts.observer,
+            phases: course.phases,
+            timeline: parts.timeline,
+            isolation: parts.isolation,
+            placement: parts.placement,
+            checks: parts.checks,
+        },
+        variants: variants.unwrap_or_default(),
+        contenders,
+        runs,
+        goals,
+        operating_point,
+        stopping: course.stopping,
+        design: course.design,
+        warmup: course.warmup,
+        confirm: course.confirm,
+        report_links: read_links(reader, &map),
+        erratic: map.take("erratic").and_then(|node| reader.boolean(node)) == Some(true),
+        span: map.span(),
+        has_subject: map.key_span("subject").is_some(),
+        has_variants: map.key_span("variants").is_some(),
+        has_contenders: map.key_span("subjects").is_some(),
+    })
+}
+
+/// What stands for itself in a file.
+#[derive(Default)]
+struct Parts {
+    disks: Vec<DiskPlan>,
+    observer: ObserverPlan,
+    timeline: Vec<StepPlan>,
+    isolation: IsolationPlan,
+    placement: PlacementPlan,
+    checks: Vec<CheckPlan>,
+}
+
+impl Parts {
+    fn read(door: &Door<'_>, map: &MapReader<'_, '_>, around: timeline::Around<'_>) -> Self {
+        let mut parts = Self::default();
+        if let Some(node) = map.take("observe") {
+            parts.observer = observe::read_observe(door, node).unwrap_or_default();
+        }
+        if let Some(node) = map.take("disks") {
+            parts.disks = disk::read_disks(door, node);
+        }
+        if let Some(node) = map.take("timeline") {
+            let disks = &parts.disks;
+            let around = timeline::Around { disks, ..around };
+            parts.timeline = timeline::read_timeline(door, node, &around);
+        }
+        if let Some(node) = map.take("isolation") {
+            parts.isolation = placement::read_isolation(door, node).unwrap_or_default();
+        }
+        let links = network::read_network(door, map);
+        network::finish(door, map, links, &parts.timeline, &mut parts.isolation);
+        if let Some(node) = map.take("placement") {
+            parts.placement = placement::read_placement(door, node).unwrap_or_default();
+        }
+        if let Some(node) = map.take("checks") {
+            let items = door.reader.list(node).unwrap_or_default();
+            let checks = items
+                .iter()
+                .filter_map(|item| check::read_check(door, item));
+            parts.checks = checks.collect();
+        }
+        parts
+    }
+}
+
+fn read_workload(
+    door: &Door<'_>,
+    node: &Node,
+    seed: &Seed,
+) -> Option<(Vec<GeneratorSpec>, Vec<Placed<SinkPlan>>)> {
+    let map = door.reader.map(node, &WORKLOAD.keys())?;
+    let generators = map.take("generators");
+    let generators = generators.map(|node| generator::read_generators(door, node, seed));
+    let sinks = map.take("sinks").map(|node| sink::read_sinks(door, node));
+    let sinks = sinks.unwrap_or_default();
+    check_sink_addresses(door.reader, &sinks);
+    Some((generators.unwrap_or_default(), sinks))
+}
+
+/// What was asked for; else the rates that stand there, if they all do.
+fn read_operating_point(
+    door: &Door<'_>,
+    map: &MapReader<'_, '_>,
+    generators: &[GeneratorSpec],
+) -> OperatingPoint {
+    let all_stated = generators.iter().all(|spec| spec.has_rate);
+    let all_max = generators.iter().all(|spec| spec.plan.value.rate.is_max());
+    let given = map
+        .take("operating_point")
+        .and_then(|node| operating_point::read_operating_point(door, node));
+    let reader = door.reader;
+    match given {
+        Some((OperatingPoint::Stated, span)) if !all_stated => {
+            let message = "the operating point is `stated`, but not every generator states a rate";
+            let missing = generators.iter().find(|spec| !spec.has_rate);
+            let mut error = reader.error(code::OPERATING_POINT, span, message);
+            if let Some(spec) = missing {
+                error = error.context(reader.place(spec.plan.span), "this one has no `rate`");
+            }
+            reader.report(error);
+            OperatingPoint::Stated
+        }
+        Some((OperatingPoint::Max, span)) if all_stated && !all_max => {
+            let message = "the operating point is `max`: the rates of generators are not kept";
+            reader.report(reader.warning(code::OPERATING_POINT, span, message));
+            OperatingPoint::Max
+        }
+        Some((OperatingPoint::Probe { .. }, span)) if generators.is_empty() => {
+            let message = "a probe needs a generator";
+            reader.report(reader.error(code::OPERATING_POINT, span, message));
+            OperatingPoint::Stated
+        }
+        Some((point, _)) => point,
+        None if generators.is_empty() => OperatingPoint::Stated,
+        None if all_stated && all_max => OperatingPoint::Max,
+        None if all_stated => OperatingPoint::Stated,
+        None => PROBE_DEFAULT,
+    }
+}
+
+/// Goals are held against what the file lists, not against what of it could be
+/// understood: one mistake must not cause another.
+fn read_goals(door: &Door<'_>, map: &MapReader<'_, '_>) -> Vec<GoalPlan> {
+    let workload = map.take("workload");
+    let generators = workload.map_or(&[][..], |node| items(node, "generators"));
+    let sinks = workload.map_or(&[][..], |node| items(node, "sinks"));
+    let pages = map
+        .take("observe")
+        .map_or(&[][..], |node| items(node, "prometheus"));
+    let is_silent = |item: &Node| {
+        let silent = ["tcp", "udp", "unix_stream", "unix_datagram"];
+        silent.iter().any(|kind| item.entry(kind).is_some())
+    };
+    let workload = goal::Workload {
+        generators: !generators.is_empty(),
+        sinks: !sinks.is_empty(),
+        answers: !generators.iter().all(is_silent),
+        stamps: generators.iter().any(|item| item.entry("stamps").is_some()),
+        numbers: generators.iter().any(stamp::has_numbers),
+        scrapes: !pages.is_empty(),
+    };
+    let Some(node) = map.take("goals") else {
+        return goal::default_goals(workload.generators);
+    };
+    let goals = goal::read_goals(door, node);
+    goal::check_goals(door.reader, &goals, workload);
+    goals.into_iter().map(|goal| goal.plan).collect()
+}
+
+/// The items of the list at `key`, if that is what stands there.
+fn items<'n>(node: &'n Node, key: &str) -> &'n [Node] {
+    match node.entry(key).map(|node| &node.value) {
+        Some(Value::List(items)) => items,
+        _ => &[],
+    }
+}
+
+fn read_links(reader: &Reader, map: &MapReader<'_, '_>) -> Vec<ReportLink> {
+    let Some(node) = map.take("report_links") else {
+        return Vec::new();
+    };
+    let items = reader.list(node).unwrap_or_default();
+    items
+        .iter()
+        .filter_map(|item| {
+            let map = reader.map(item, &LINK.keys())?;
+            let text = map.required("text").and_then(|node| reader.text(node));
+            let link = map.required("link").and_then(|node| reader.text(node));
+            Some(ReportLink {
+                text: text?.to_owned(),
+                link: link?.to_owned(),
+            })
+        })
+        .collect()
+}
+
+fn finish_subject(subject: Option<SubjectSpec>, ready: ReadyProbe) -> SubjectPlan {
+    match subject {
+        Some(spec) if spec.has_probe => spec.plan,
+        Some(spec) => SubjectPlan { ready, ..spec.plan },
+        None => no_subject(),
+    }
+}
+
+/// Nothing between generators and whatever listens.
+pub(crate) fn no_subject() -> SubjectPlan {
+    SubjectPlan {
+        name: "none".to_owned(),
+        kind: SubjectKind::None,
+        ready: ReadyProbe::Immediately,
+        cpus: stillwell_plan::CpuChoice::Auto,
+        memory: None,
+        stop: StopPlan { ..STOP_DEFAULT },
+    }
+}

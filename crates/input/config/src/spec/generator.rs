@@ -1,0 +1,745 @@
+//! `workload.generators`.
+
+use std::path::PathBuf;
+
+use stillwell_plan::{
+    BlockShape, ClientTlsPlan, FileLayout, GeneratorPlan, IsolationPlan, PayloadFormat,
+    PayloadPlan, RatePlan, RateUnit, StampPlan, StreamTarget, TransportPlan,
+};
+use stillwell_text::{Ids, MapReader, Node, Placed, Reader, Value, code};
+use stillwell_units::{ByteSize, Seed};
+
+use super::{Door, payload, rate, stamp};
+use crate::schema::{DURATION, Element, SIZE, Shape, optional, required};
+
+mod broker;
+mod files;
+mod fit;
+mod http;
+mod kubernetes;
+mod requests;
+mod system;
+mod tls;
+
+use http::HTTP;
+
+const ADDRESS: Shape = Shape::Like("127.0.0.1:9100");
+
+const TCP: Element = Element {
+    name: "tcp generator",
+    about: "A TCP stream.",
+    fields: &[
+        required("address", ADDRESS, "The target's `host:port`."),
+        optional("tls", Shape::Element(&tls::TLS), "TLS over the stream."),
+    ],
+    one_of: &[],
+};
+
+const UDP: Element = Element {
+    name: "udp generator",
+    about: "UDP datagrams.",
+    fields: &[
+        required("address", ADDRESS, "The target's `host:port`."),
+        optional("bind", ADDRESS, "The local `host:port` to send from."),
+    ],
+    one_of: &[],
+};
+
+const UNIX: Element = Element {
+    name: "unix generator",
+    about: "A Unix socket.",
+    fields: &[required("path", Shape::Text, "The target's socket.")],
+    one_of: &[],
+};
+
+const UNIX_STREAM: Element = Element {
+    name: "unix_stream generator",
+    about: "A Unix stream socket.",
+    fields: &[
+        required("path", Shape::Text, "The target's socket."),
+        optional("tls", Shape::Element(&tls::TLS), "TLS over the stream."),
+    ],
+    one_of: &[],
+};
+
+const ACKNOWLEDGEMENTS: Element = Element {
+    name: "acknowledgements",
+    about: "Asking what became of events.",
+    fields: &[
+        optional("every", DURATION, "Time between two questions."),
+        optional(
+            "timeout",
+            DURATION,
+            "What is not acknowledged for so long is lost.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const SPLUNK_HEC: Element = Element {
+    name: "splunk_hec generator",
+    about: "Splunk's HTTP event collector.",
+    fields: &[
+        required(
+            "url",
+            Shape::Like("http://127.0.0.1:8088"),
+            "Where to; the path follows from the payload.",
+        ),
+        required("token", Shape::Text, "What it is let in by."),
+        optional(
+            "acknowledgements",
+            Shape::Element(&ACKNOWLEDGEMENTS),
+            "Asks what became of events.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const TRACE_AGENT: Element = Element {
+    name: "trace_agent generator",
+    about: "Traces for Datadog's agent.",
+    fields: &[
+        required("url", Shape::Like("http://127.0.0.1:8126"), "Where to."),
+        optional(
+            "retries",
+            Shape::Whole,
+            "How often a request is sent again that the agent has no time for.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const GRPC: Element = Element {
+    name: "grpc generator",
+    about: "Unary gRPC calls, one in flight a connection.",
+    fields: &[required("url", CALL, "Where to, with service and method.")],
+    one_of: &[],
+};
+
+const FILE_GEN: Element = Element {
+    name: "file_gen generator",
+    about: "Files that somebody reads while they grow, one a connection.",
+    fields: &[
+        optional(
+            "path",
+            Shape::Text,
+            "Where files are, `%NNN%` for their number; each new file is the next.",
+        ),
+        optional(
+            "delete",
+            Shape::Boolean,
+            "Whether a numbered file goes when the next begins.",
+        ),
+        optional(
+            "folder",
+            Shape::Text,
+            "Where logs are whose older parts are renamed behind them.",
+        ),
+        optional(
+            "log",
+            Shape::Text,
+            "The one log that a connection writes; `{state}/in.log` lies in the folder of the run.",
+        ),
+        optional(
+            "full",
+            Shape::Words(&["rename", "copy_truncate", "truncate"]),
+            "What happens to a log that is full.",
+        ),
+        optional(
+            "settle",
+            DURATION,
+            "How long nothing is written before that happens to a log.",
+        ),
+        optional(
+            "mount",
+            Shape::Text,
+            "The same in a file system of our own, mounted there, which holds nothing and counts \
+             what went before anybody had read it. Needs root and `/dev/fuse`, and a `rate`.",
+        ),
+        optional(
+            "depth",
+            Shape::Whole,
+            "Logs lie so many folders deep at most.",
+        ),
+        optional("rotations", Shape::Whole, "Older parts that are kept."),
+        required("file_max", SIZE, "A longer file is followed by a new one."),
+    ],
+    one_of: &["path", "folder", "log", "mount"],
+};
+
+const FILE_TREE: Element = Element {
+    name: "file_tree generator",
+    about: "Files and folders that come to be, are opened and are renamed.",
+    fields: &[
+        required("root", Shape::Text, "The folder that all lie in."),
+        optional("depth", Shape::Whole, "Folders within folders."),
+        optional("folders", Shape::Whole, "Folders in each folder."),
+        optional("files", Shape::Whole, "Files in each folder."),
+        optional("nodes", Shape::Whole, "Files and folders in all."),
+        optional("name_length", Shape::Whole, "Characters of a name."),
+        optional(
+            "renames",
+            Shape::Like("10%"),
+            "The share of operations that rename.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const ROUND_TRIP: Element = Element {
+    name: "tcp_rr generator",
+    about: "Requests and answers of fixed length, one in flight a connection.",
+    fields: &[
+        required("address", ADDRESS, "The target's `host:port`."),
+        optional("request", SIZE, "Length of a request."),
+        optional("response", SIZE, "Length of an answer."),
+    ],
+    one_of: &[],
+};
+
+const CALL: Shape = Shape::Like("http://127.0.0.1:4317/package.Service/Method");
+
+const BLOCK: Element = Element {
+    name: "block",
+    about: "How events are gathered into blocks.",
+    fields: &[
+        optional("events", Shape::Whole, "Events in each block."),
+        optional("maximum", SIZE, "No block is larger."),
+    ],
+    one_of: &[],
+};
+
+const KINDS: &[&str] = &[
+    "tcp",
+    "udp",
+    "unix_stream",
+    "unix_datagram",
+    "http",
+    "splunk_hec",
+    "grpc",
+    "trace_agent",
+    "file_gen",
+    "passthru_file",
+    "file_tree",
+    "tcp_rr",
+    "process_tree",
+    "proc_fs",
+    "container",
+    "kubernetes",
+    "kafka",
+    "nats",
+    "amqp",
+];
+
+pub(super) const GENERATOR: Element = Element {
+    name: "generator",
+    about: "One source of load.",
+    fields: &[
+        optional(
+            "tcp",
+            Shape::Any(&[ADDRESS, Shape::Element(&TCP)]),
+            "A TCP stream.",
+        ),
+        optional(
+            "udp",
+            Shape::Any(&[ADDRESS, Shape::Element(&UDP)]),
+            "UDP datagrams.",
+        ),
+        optional(
+            "unix_stream",
+            Shape::Any(&[Shape::Text, Shape::Element(&UNIX_STREAM)]),
+            "A Unix stream.",
+        ),
+        optional(
+            "unix_datagram",
+            Shape::Any(&[Shape::Text, Shape::Element(&UNIX)]),
+            "Unix datagrams.",
+        ),
+        optional(
+            "http",
+            Shape::Any(&[Shape::Text, Shape::Element(&HTTP)]),
+            "HTTP requests.",
+        ),
+        optional(
+            "splunk_hec",
+            Shape::Element(&SPLUNK_HEC),
+            "Splunk's HTTP event collector.",
+        ),
+        optional(
+            "grpc",
+            Shape::Any(&[CALL, Shape::Element(&GRPC)]),
+            "Unary gRPC calls.",
+        ),
+        optional(
+            "trace_agent",
+            Shape::Any(&[Shape::Text, Shape::Element(&TRACE_AGENT)]),
+            "Traces for Datadog's agent.",
+        ),
+        optional(
+            "file_gen",
+            Shape::Element(&FILE_GEN),
+            "Files that grow and are followed by new ones.",
+        ),
+        optional(
+            "passthru_file",
+            Shape::Text,
+            "A pipe, a device or the end of a file that is there already.",
+        ),
+        optional(
+            "file_tree",
+            Shape::Element(&FILE_TREE),
+            "Operations on files and folders; has no payload.",
+        ),
+        optional(
+            "tcp_rr",
+            Shape::Any(&[ADDRESS, Shape::Element(&ROUND_TRIP)]),
+            "Requests and answers of fixed length; has no payload.",
+        ),
+        optional(
+            "process_tree",
+            Shape::Element(&system::PROCESS_TREE),
+            "Trees of processes; has no payload.",
+        ),
+        optional(
+            "proc_fs",
+            Shape::Element(&system::PROC_FS),
+            "A folder that looks like `/proc`; has no payload.",
+        ),
+        optional(
+            "container",
+            Shape::Element(&system::CONTAINER),
+            "Containers that come and go; has no payload.",
+        ),
+        optional(
+            "kubernetes",
+            Shape::Element(&kubernetes::KUBERNETES),
+            "Objects of a Kubernetes cluster that come and go; has no payload.",
+        ),
+        optional(
+            "kafka",
+            Shape::Element(&broker::KAFKA),
+            "Records for a topic of Kafka.",
+        ),
+        optional(
+            "nats",
+            Shape::Element(&broker::NATS),
+            "Messages for a subject of NATS.",
+        ),
+        optional(
+            "amqp",
+            Shape::Element(&broker::AMQP),
+            "Messages for an exchange of AMQP 0-9-1.",
+        ),
+        optional("payload", payload::SHAPE, "The format of events."),
+        optional(
+            "rate",
+            rate::SHAPE,
+            "Of all connections together; else from a probe.",
+        ),
+        optional("connections", Shape::Whole, "Connections in all."),
+        optional(
+            "workers",
+            Shape::Whole,
+            "Threads over which connections are spread.",
+        ),
+        optional("id", Shape::Text, "Its name; else that of its transport."),
+        optional(
+            "block",
+            Shape::Any(&[SIZE, Shape::Element(&BLOCK)]),
+            "What leaves in one write.",
+        ),
+        optional("cache", SIZE, "Bytes built before the run."),
+        optional(
+            "stamps",
+            stamp::SHAPE,
+            "Which events carry a stamp, by which sinks know them again; none if left out.",
+        ),
+    ],
+    one_of: KINDS,
+};
+
+/// A generator, and whether its rate was stated.
+#[derive(Debug)]
+pub(crate) struct GeneratorSpec {
+    pub(crate) plan: Placed<GeneratorPlan>,
+    pub(crate) has_rate: bool,
+}
+
+/// Whether what stands outside of the run is in its reach.
+pub(super) fn check_network(
+    reader: &Reader,
+    generators: &[GeneratorSpec],
+    isolation: &mut IsolationPlan,
+) {
+    kubernetes::stay_with_cluster(reader, generators, isolation);
+    broker::check_brokers(reader, generators, isolation);
+}
+
+pub(super) fn read_generators(door: &Door<'_>, node: &Node, seed: &Seed) -> Vec<GeneratorSpec> {
+    let reader = door.reader;
+    let items = reader.list(node).unwrap_or_default();
+    let mut ids = Ids::new(reader, "generator");
+    let found: Vec<_> = items
+        .iter()
+        .map(|item| (read_generator(door, item), item.entry("id"), item.span))
+        .collect();
+    ids.reserve(found.iter().filter_map(|(_, id, _)| {
+        let id = id.as_ref()?;
+        Some((reader.text(id)?, id.span))
+    }));
+    let mut generators = Vec::new();
+    for (index, (spec, id, span)) in (0..).zip(found) {
+        let Some(mut spec) = spec else {
+            continue;
+        };
+        let plan = &mut spec.plan.value;
+        if id.is_none() {
+            plan.id = ids.free(plan.transport.name());
+        }
+        plan.seed = seed.derive("payload", index);
+        spec.plan.span = span;
+        generators.push(spec);
+    }
+    generators
+}
+
+fn read_generator(door: &Door<'_>, node: &Node) -> Option<GeneratorSpec> {
+    let reader = door.reader;
+    let map = reader.map(node, &GENERATOR.keys())?;
+    let transport = map
+        .one_of(KINDS)
+        .and_then(|(kind, node)| read_transport(door, kind, node));
+    let id = map.take("id").and_then(|node| door.filled(node));
+    let sends_payload = transport.as_ref().is_none_or(TransportPlan::sends_payload);
+    if !sends_payload {
+        check_paced(reader, &map);
+    }
+    let format = sends_payload.then(|| {
+        let node = map.required("payload")?;
+        payload::read_payload(door, node)
+    });
+    let rate_node = map.take("rate");
+    let rate = match rate_node {
+        Some(node) => rate::read_rate(door, node),
+        None => Some(RatePlan::MAX),
+    };
+    let (connections, workers) = read_threads(reader, &map);
+    check_writers(reader, node, transport.as_ref(), connections);
+    kubernetes::check_single(reader, &map, transport.as_ref());
+    if let (false, Some(node), Some(rate)) = (sends_payload, rate_node, &rate) {
+        check_paced_rate(reader, node, rate);
+    }
+    let block = map.take("block");
+    let cache_node = map.take("cache");
+    let cache = cache_node.map_or(Some(ByteSize::mib(64)), |node| reader.parsed(node));
+    let transport = transport?;
+    let known = format.as_ref().and_then(Option::as_ref);
+    let stamps_node = map.take("stamps");
+    let stamps = stamps_node.map(|node| read_stamps(door, node, known, &transport));
+    // One mistake must not hide another.
+    let blocks = read_blocks(door, block, &transport, &rate.unwrap_or(RatePlan::MAX));
+    let (blocks, cache) = (blocks?, cache?);
+    if let Some(node) = cache_node {
+        check_cache(reader, node, cache, blocks.maximum());
+    }
+    if let Some(format) = known {
+        fit::check_events(reader, block, format);
+        fit::check_ends(reader, node, format, &transport, &blocks);
+        fit::check_contexts(reader, rate_node, format, &rate.unwrap_or(RatePlan::MAX));
+    }
+    files::check_mounted(reader, (node, rate_node), &transport, rate.as_ref());
+    let plan = GeneratorPlan {
+        id: id.unwrap_or_default().to_owned(),
+        transport,
+        payload: match format {
+            Some(format) => PayloadPlan {
+                format: format?,
+                blocks,
+                cache,
+            },
+            None => PayloadPlan::PACE,
+        },
+        rate: rate?,
+        connections: connections?,
+        workers: workers?,
+        seed: Seed::from_number(0),
+        stamps: match stamps {
+            Some(stamps) => Some(stamps?),
+            None => None,
+        },
+    };
+    Some(GeneratorSpec {
+        plan: Placed {
+            value: plan,
+            span: node.span,
+        },
+        has_rate: rate_node.is_some(),
+    })
+}
+
+/// A log under one name takes one connection.
+fn check_writers(
+    reader: &Reader,
+    node: &Node,
+    transport: Option<&TransportPlan>,
+    connections: Option<u16>,
+) {
+    if let (Some(TransportPlan::Files { layout, .. }), Some(2..)) = (transport, connections)
+        && matches!(layout, FileLayout::Log { .. })
+    {
+        let message = "a `log` has one writer";
+        let error = reader.error(code::OUT_OF_RANGE, node.span, message);
+        reader.report(error.help("one `connection`; a `folder` holds a log for each"));
+    }
+}
+
+fn check_cache(reader: &Reader, node: &Node, cache: ByteSize, largest: ByteSize) {
+    if cache < largest {
+        let message = format!("a cache of {cache} does not hold one block");
+        let error = reader.error(code::OUT_OF_RANGE, node.span, message);
+        reader.report(error.label(format!("at least {largest}, the largest block")));
+    }
+}
+
+fn read_stamps(
+    door: &Door<'_>,
+    node: &Node,
+    format: Option<&PayloadFormat>,
+    transport: &TransportPlan,
+) -> Option<StampPlan> {
+    let stamps = stamp::read_stamps(door, node)?;
+    if let Some(format) = format {
+        stamp::check_stamps(door, node, stamps.form, (format, transport));
+    }
+    Some(stamps)
+}
+
+/// What sends no payload has nothing to say about it.
+fn check_paced(reader: &Reader, map: &MapReader<'_, '_>) {
+    for key in ["payload", "block", "cache", "stamps"] {
+        if let Some(node) = map.take(key) {
+            let message = format!("`{key}` has no meaning here: nothing of a payload is sent");
+            let error = reader.error(code::BAD_VALUE, node.span, message);
+            reader.report(error.label("leave it out"));
+        }
+    }
+}
+
+fn check_paced_rate(reader: &Reader, node: &Node, rate: &RatePlan) {
+    if rate.unit == RateUnit::Bytes && !rate.is_max() {
+        let message = "there is no payload whose bytes could be counted";
+        let error = reader.error(code::BAD_VALUE, node.span, message);
+        reader.report(error.label("write a rate of requests or operations, such as `100/s`"));
+    }
+}
+
+fn read_threads(reader: &Reader, map: &MapReader<'_, '_>) -> (Option<u16>, Option<u16>) {
+    let read = |key| match map.take(key) {
+        Some(node) => reader.whole(node, 1, u16::MAX),
+        None => Some(1),
+    };
+    let (connections, workers) = (read("connections"), read("workers"));
+    if let (Some(connections), Some(workers), Some(node)) =
+        (connections, workers, map.take("workers"))
+        && workers > connections
+    {
+        let message = format!("{workers} workers cannot share {connections} connections");
+        let error = reader.error(code::OUT_OF_RANGE, node.span, message);
+        reader.report(error.label("at most as many as `connections`"));
+    }
+    (connections, workers)
+}
+
+fn read_transport(door: &Door<'_>, kind: &str, node: &Node) -> Option<TransportPlan> {
+    let is_short = matches!(node.value, Value::Scalar { .. });
+    match kind {
+        "tcp" => {
+            let (address, tls) = read_stream(door, node, is_short, &TCP, "address")?;
+            let address = door.address(address)?;
+            Some(match tls {
+                Some(tls) => TransportPlan::Tls {
+                    to: StreamTarget::Tcp(address),
+                    tls,
+                },
+                None => TransportPlan::Tcp { address },
+            })
+        }
+        "udp" if is_short => Some(TransportPlan::Udp {
+            address: door.address(node)?,
+            bind: BIND_DEFAULT.to_owned(),
+        }),
+        "udp" => {
+            let map = door.reader.map(node, &UDP.keys())?;
+            let bind = match map.take("bind") {
+                Some(node) => door.bind_address(node),
+                None => Some(BIND_DEFAULT.to_owned()),
+            };
+            let address = map.required("address").and_then(|node| door.address(node));
+            Some(TransportPlan::Udp {
+                address: address?,
+                bind: bind?,
+            })
+        }
+        "unix_stream" => {
+            let (path, tls) = read_stream(door, node, is_short, &UNIX_STREAM, "path")?;
+            let path = door.socket(path)?;
+            Some(match tls {
+                Some(tls) => TransportPlan::Tls {
+                    to: StreamTarget::Unix(path),
+                    tls,
+                },
+                None => TransportPlan::UnixStream { path },
+            })
+        }
+        "unix_datagram" => Some(TransportPlan::UnixDatagram {
+            path: socket(door, node, is_short)?,
+        }),
+        "splunk_hec" | "grpc" | "trace_agent" => requests::read(door, kind, node),
+        "file_gen" | "passthru_file" | "file_tree" | "tcp_rr" => files::read(door, kind, node),
+        "process_tree" | "proc_fs" | "container" => system::read(door, kind, node),
+        "kubernetes" => kubernetes::read(door, node),
+        "kafka" | "nats" | "amqp" => broker::read(door, kind, node),
+        _ if is_short => http::read_short(door, node),
+        _ => http::read(door, node),
+    }
+}
+
+/// Where a stream goes, and its TLS if it has any.
+fn read_stream<'n>(
+    door: &Door<'_>,
+    node: &'n Node,
+    is_short: bool,
+    element: &Element,
+    key: &'static str,
+) -> Option<(&'n Node, Option<Box<ClientTlsPlan>>)> {
+    if is_short {
+        return Some((node, None));
+    }
+    let map = door.reader.map(node, &element.keys())?;
+    let tls = match map.take("tls") {
+        Some(node) => Some(tls::read(door, node)?),
+        // `tls:` with nothing behind it would be a stream in the clear.
+        None if map.key_span("tls").is_some() => {
+            map.required("tls")?;
+            None
+        }
+        None => None,
+    };
+    Some((map.required(key)?, tls))
+}
+
+const BIND_DEFAULT: &str = "127.0.0.1:0";
+
+fn socket(door: &Door<'_>, node: &Node, is_short: bool) -> Option<PathBuf> {
+    door.socket(inner(door, node, is_short, &UNIX, "path")?)
+}
+
+/// The only key of `element`, or `node` itself where it is written short.
+fn inner<'n>(
+    door: &Door<'_>,
+    node: &'n Node,
+    is_short: bool,
+    element: &Element,
+    key: &'static str,
+) -> Option<&'n Node> {
+    if is_short {
+        return Some(node);
+    }
+    door.reader.map(node, &element.keys())?.required(key)
+}
+
+/// Up to this rate each event leaves by itself on a stream, so that the schedule
+/// is kept event by event; above, one write each would be the load.
+const SINGLE_EVENTS_MAX: f64 = 100_000.0;
+
+fn read_blocks(
+    door: &Door<'_>,
+    node: Option<&Node>,
+    transport: &TransportPlan,
+    rate: &RatePlan,
+) -> Option<BlockShape> {
+    let limit = transport.block_limit();
+    let default = match transport {
+        // What fits in one Ethernet frame, with room for a tunnel.
+        TransportPlan::Udp { .. } => ByteSize::new(1432),
+        TransportPlan::UnixDatagram { .. } => ByteSize::kib(8),
+        _ => ByteSize::kib(64),
+    };
+    let Some(node) = node else {
+        return Some(default_blocks(transport, rate, default));
+    };
+    if matches!(node.value, Value::Scalar { .. }) {
+        let maximum = read_maximum(door, node, limit)?;
+        return Some(BlockShape::UpTo { maximum });
+    }
+    let map = door.reader.map(node, &BLOCK.keys())?;
+    let maximum = match map.take("maximum") {
+        Some(node) => read_maximum(door, node, limit),
+        None => Some(default),
+    };
+    let count = map
+        .take("events")
+        .map(|node| door.reader.whole(node, 1, u32::MAX));
+    let maximum = maximum?;
+    match count {
+        Some(count) => Some(BlockShape::Events {
+            count: count?,
+            maximum,
+        }),
+        None => Some(BlockShape::UpTo { maximum }),
+    }
+}
+
+fn default_blocks(transport: &TransportPlan, rate: &RatePlan, maximum: ByteSize) -> BlockShape {
+    let count = match (rate::event_rate_max(rate), transport) {
+        (None, _) => None,
+        (
+            Some(_),
+            TransportPlan::Http { .. }
+            | TransportPlan::SplunkHec { .. }
+            | TransportPlan::Acknowledged(_)
+            | TransportPlan::Grpc { .. }
+            | TransportPlan::TraceAgent { .. }
+            | TransportPlan::Kafka(_),
+        ) => Some(100),
+        (Some(_), TransportPlan::Udp { .. } | TransportPlan::UnixDatagram { .. }) => Some(1),
+        (
+            Some(rate),
+            TransportPlan::Tcp { .. }
+            | TransportPlan::UnixStream { .. }
+            | TransportPlan::Files { .. }
+            | TransportPlan::PassthruFile { .. }
+            | TransportPlan::TcpRr { .. }
+            | TransportPlan::FileTree(_)
+            | TransportPlan::Tls { .. }
+            | TransportPlan::ProcessTree(_)
+            | TransportPlan::ProcFs(_)
+            | TransportPlan::Container(_)
+            | TransportPlan::Kubernetes(_)
+            | TransportPlan::Nats(_)
+            | TransportPlan::Amqp(_),
+        ) => (rate <= SINGLE_EVENTS_MAX).then_some(1),
+    };
+    match count {
+        Some(count) => BlockShape::Events { count, maximum },
+        None => BlockShape::UpTo { maximum },
+    }
+}
+
+fn read_maximum(door: &Door<'_>, node: &Node, limit: Option<ByteSize>) -> Option<ByteSize> {
+    let reader = door.reader;
+    let size: ByteSize = reader.parsed(node)?;
+    if size.bytes() == 0 {
+        reader.report(reader.error(code::OUT_OF_RANGE, node.span, "a block of nothing"));
+        return None;
+    }
+    if let Some(limit) = limit
+        && size > limit
+    {
+        let message = format!("a block of {size} does not fit in one datagram");
+        let error = reader.error(code::BLOCK_TOO_LARGE, node.span, message);
+        reader.report(error.label(format!("at most {} B", limit.bytes())));
+        return None;
+    }
+    Some(size)
+}

@@ -1,0 +1,421 @@
+//! Producers for message brokers.
+
+use stillwell_plan::{
+    AmqpPlan, IsolationPlan, KafkaAcks, KafkaCompression, KafkaPlan, Login, MessageOf, NatsAcks,
+    NatsLogin, NatsPlan, ProducerPlan, TransportPlan, Wanted,
+};
+use stillwell_text::{MapReader, Node, Reader, check_address, code};
+use stillwell_units::Nanos;
+
+use super::{Door, GeneratorSpec, tls};
+use crate::schema::{DURATION, Element, Field, Shape, optional, required};
+
+const TIMEOUT_DEFAULT: Nanos = Nanos::from_secs(30);
+const IN_FLIGHT_MAX: u32 = 100_000;
+/// As Kafka's own producer has it.
+const KAFKA_IN_FLIGHT: u32 = 5;
+/// Blocks are mostly single messages there.
+const MESSAGES_IN_FLIGHT: u32 = 1000;
+/// What fits into a short text of AMQP.
+const SHORT_BYTES_MAX: usize = 255;
+/// Names of topics are names of folders.
+const TOPIC_BYTES_MAX: usize = 249;
+
+const MESSAGES: [(&str, MessageOf); 2] = [("event", MessageOf::Event), ("block", MessageOf::Block)];
+const KAFKA_ACKS: [(&str, KafkaAcks); 3] = [
+    ("none", KafkaAcks::None),
+    ("leader", KafkaAcks::Leader),
+    ("all", KafkaAcks::All),
+];
+const COMPRESSIONS: [(&str, KafkaCompression); 5] = [
+    ("none", KafkaCompression::None),
+    ("gzip", KafkaCompression::Gzip),
+    ("snappy", KafkaCompression::Snappy),
+    ("lz4", KafkaCompression::Lz4),
+    ("zstd", KafkaCompression::Zstd),
+];
+const NATS_ACKS: [(&str, NatsAcks); 3] = [
+    ("none", NatsAcks::None),
+    ("server", NatsAcks::Server),
+    ("jetstream", NatsAcks::Jetstream),
+];
+const AMQP_ACKS: [(&str, bool); 2] = [("none", false), ("confirms", true)];
+
+const fn address(example: &'static str) -> Field {
+    required("address", Shape::Like(example), "The broker's `host:port`.")
+}
+const TLS: Field = optional("tls", Shape::Element(&tls::TLS), "TLS over the stream.");
+const MESSAGE: Field = optional(
+    "message",
+    Shape::Words(&["event", "block"]),
+    "What one message holds: an event without its line feed, or a whole block.",
+);
+const IN_FLIGHT: Field = optional(
+    "in_flight",
+    Shape::Whole,
+    "Blocks that may wait for their answers on each connection.",
+);
+const TIMEOUT: Field = optional(
+    "timeout",
+    DURATION,
+    "How long connecting or an answer may take; 30s by default.",
+);
+const USER: Field = optional("user", Shape::Text, "Who the producer is.");
+const PASSWORD: Field = optional("password", Shape::Text, "And by what.");
+
+pub(super) const KAFKA: Element = Element {
+    name: "kafka generator",
+    about: "Records for a topic of Kafka, a block a batch.",
+    fields: &[
+        address("127.0.0.1:9092"),
+        required("topic", Shape::Like("logs"), "The topic."),
+        optional(
+            "acks",
+            Shape::Words(&["none", "leader", "all"]),
+            "Who must have a batch before it is answered; all replicas in sync by default.",
+        ),
+        optional(
+            "compression",
+            Shape::Words(&["none", "gzip", "snappy", "lz4", "zstd"]),
+            "How a batch is packed; not at all by default.",
+        ),
+        optional(
+            "create_topic",
+            Shape::Boolean,
+            "Whether brokers are asked to make the topic where it is not there.",
+        ),
+        USER,
+        PASSWORD,
+        TLS,
+        MESSAGE,
+        IN_FLIGHT,
+        TIMEOUT,
+    ],
+    one_of: &[],
+};
+
+pub(super) const NATS: Element = Element {
+    name: "nats generator",
+    about: "Messages for a subject of NATS.",
+    fields: &[
+        address("127.0.0.1:4222"),
+        required("subject", Shape::Like("logs"), "The subject."),
+        optional(
+            "acks",
+            Shape::Words(&["none", "server", "jetstream"]),
+            "Who must have messages before they are answered; nobody by default.",
+        ),
+        USER,
+        PASSWORD,
+        optional("token", Shape::Text, "What the producer is let in by."),
+        TLS,
+        MESSAGE,
+        IN_FLIGHT,
+        TIMEOUT,
+    ],
+    one_of: &[],
+};
+
+pub(super) const AMQP: Element = Element {
+    name: "amqp generator",
+    about: "Messages for an exchange of AMQP 0-9-1, as RabbitMQ speaks it.",
+    fields: &[
+        address("127.0.0.1:5672"),
+        required(
+            "routing_key",
+            Shape::Like("logs"),
+            "The routing key: a queue's name for the default exchange.",
+        ),
+        optional("exchange", Shape::Text, "The exchange; the default one."),
+        optional("vhost", Shape::Text, "The virtual host; `/` by default."),
+        optional(
+            "acks",
+            Shape::Words(&["none", "confirms"]),
+            "Whether the broker confirms messages; it does by default.",
+        ),
+        optional(
+            "mandatory",
+            Shape::Boolean,
+            "Whether messages that find no queue are refused; they are where they are confirmed.",
+        ),
+        optional(
+            "persistent",
+            Shape::Boolean,
+            "Whether messages survive a restart of the broker; they do not by default.",
+        ),
+        optional("user", Shape::Text, "Who the producer is; `guest`."),
+        optional("password", Shape::Text, "And by what; `guest`."),
+        TLS,
+        MESSAGE,
+        IN_FLIGHT,
+        TIMEOUT,
+    ],
+    one_of: &[],
+};
+
+/// The transport of `kind` that `node` describes.
+pub(super) fn read(door: &Door<'_>, kind: &str, node: &Node) -> Option<TransportPlan> {
+    match kind {
+        "kafka" => read_kafka(door, node),
+        "nats" => read_nats(door, node),
+        _ => read_amqp(door, node),
+    }
+}
+
+fn read_kafka(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+    let reader = door.reader;
+    let map = reader.map(node, &KAFKA.keys())?;
+    let topic = map
+        .required("topic")
+        .and_then(|node| read_topic(door, node));
+    let acks = word(door, &map, "acks", &KAFKA_ACKS, KafkaAcks::All);
+    let none = KafkaCompression::None;
+    let compression = word(door, &map, "compression", &COMPRESSIONS, none);
+    let create_topic = boolean(door, &map, "create_topic", false);
+    let login = read_login(door, &map);
+    let is_answered = acks != Some(KafkaAcks::None);
+    let producer = read_producer(door, &map, KAFKA_IN_FLIGHT, is_answered);
+    Some(TransportPlan::Kafka(Box::new(KafkaPlan {
+        producer: producer?,
+        topic: topic?,
+        acks: acks?,
+        compression: compression?,
+        create_topic: create_topic?,
+        login: login?,
+    })))
+}
+
+fn read_nats(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+    let reader = door.reader;
+    let map = reader.map(node, &NATS.keys())?;
+    let subject = map.required("subject");
+    let subject = subject.and_then(|node| read_subject(door, node));
+    let acks = word(door, &map, "acks", &NATS_ACKS, NatsAcks::None);
+    let token = map.take("token");
+    let login = match (read_login(door, &map), token) {
+        (Some(None), Some(node)) => door
+            .filled(node)
+            .map(|token| NatsLogin::Token(token.to_owned())),
+        (Some(Some(_)), Some(node)) => {
+            let message = "`token` and `user` both say who the producer is";
+            let error = reader.error(code::BAD_VALUE, node.span, message);
+            reader.report(error.label("leave out one of them"));
+            None
+        }
+        (login, None) => login.map(|login| login.map_or(NatsLogin::None, NatsLogin::User)),
+        (None, Some(_)) => None,
+    };
+    let is_answered = acks != Some(NatsAcks::None);
+    let producer = read_producer(door, &map, MESSAGES_IN_FLIGHT, is_answered);
+    Some(TransportPlan::Nats(Box::new(NatsPlan {
+        producer: producer?,
+        subject: subject?,
+        acks: acks?,
+        login: login?,
+    })))
+}
+
+fn read_amqp(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+    let map = door.reader.map(node, &AMQP.keys())?;
+    let short = |key, default: &str| match map.take(key) {
+        Some(node) => read_short(door, node),
+        None => Some(default.to_owned()),
+    };
+    let routing_key = map.required("routing_key");
+    let routing_key = routing_key.and_then(|node| read_short(door, node));
+    let (exchange, virtual_host) = (short("exchange", ""), short("vhost", "/"));
+    let confirms = word(door, &map, "acks", &AMQP_ACKS, true);
+    let mandatory = boolean(door, &map, "mandatory", confirms == Some(true));
+    let persistent = boolean(door, &map, "persistent", false);
+    let login = read_login(door, &map);
+    let is_answered = confirms != Some(false);
+    let producer = read_producer(door, &map, MESSAGES_IN_FLIGHT, is_answered);
+    let guest = || Login {
+        user: "guest".to_owned(),
+        password: "guest".to_owned(),
+    };
+    Some(TransportPlan::Amqp(Box::new(AmqpPlan {
+        producer: producer?,
+        virtual_host: virtual_host?,
+        exchange: exchange?,
+        routing_key: routing_key?,
+        confirms: confirms?,
+        mandatory: mandatory?,
+        persistent: persistent?,
+        login: login?.unwrap_or_else(guest),
+    })))
+}
+
+/// What all producers have.
+fn read_producer(
+    door: &Door<'_>,
+    map: &MapReader<'_, '_>,
+    in_flight_default: u32,
+    is_answered: bool,
+) -> Option<ProducerPlan> {
+    let reader = door.reader;
+    let address = map.required("address").and_then(|node| door.address(node));
+    let tls = match map.take("tls") {
+        Some(node) => tls::read(door, node).map(Some),
+        // `tls:` with nothing behind it would be a stream in the clear.
+        None if map.key_span("tls").is_some() => map.required("tls").and(None),
+        None => Some(None),
+    };
+    let message = word(door, map, "message", &MESSAGES, MessageOf::Event);
+    let in_flight = match map.take("in_flight") {
+        Some(node) => {
+            if !is_answered {
+                let message = "`in_flight` has no effect where nothing is answered";
+                let error = reader.error(code::BAD_VALUE, node.span, message);
+                reader.report(error.label("leave it out, or ask for other `acks`"));
+            }
+            reader.whole(node, 1, IN_FLIGHT_MAX)
+        }
+        None => Some(in_flight_default),
+    };
+    let timeout = match map.take("timeout") {
+        Some(node) => super::http::read_length(door, node),
+        None => Some(TIMEOUT_DEFAULT),
+    };
+    Some(ProducerPlan {
+        address: address?,
+        tls: tls?,
+        message: message?,
+        in_flight: in_flight?,
+        timeout: timeout?,
+    })
+}
+
+/// `user` and `password`, if they are there.
+fn read_login(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<Option<Login>> {
+    let reader = door.reader;
+    let (user, password) = (map.take("user"), map.take("password"));
+    let text = |node: &Node| {
+        let text = reader.text(node)?;
+        if text.contains('\0') {
+            let message = "a text with a zero byte";
+            reader.report(reader.error(code::BAD_VALUE, node.span, message));
+            return None;
+        }
+        Some(text.to_owned())
+    };
+    match (user, password) {
+        (None, None) => Some(None),
+        (Some(user), password) => {
+            let filled = door.filled(user).and_then(|_| text(user));
+            let password = password.map_or_else(|| Some(String::new()), text);
+            Some(Some(Login {
+                user: filled?,
+                password: password?,
+            }))
+        }
+        (None, Some(node)) => {
+            let message = "a password of nobody";
+            let error = reader.error(code::BAD_VALUE, node.span, message);
+            reader.report(error.label("write `user` beside it"));
+            None
+        }
+    }
+}
+
+fn word<T: Copy>(
+    door: &Door<'_>,
+    map: &MapReader<'_, '_>,
+    key: &'static str,
+    words: &[(&'static str, T)],
+    default: T,
+) -> Option<T> {
+    match map.take(key) {
+        Some(node) => door.reader.word(node, key, words),
+        None => Some(default),
+    }
+}
+
+fn boolean(
+    door: &Door<'_>,
+    map: &MapReader<'_, '_>,
+    key: &'static str,
+    default: bool,
+) -> Option<bool> {
+    match map.take(key) {
+        Some(node) => door.reader.boolean(node),
+        None => Some(default),
+    }
+}
+
+/// A name that Kafka takes for a topic.
+fn read_topic(door: &Door<'_>, node: &Node) -> Option<String> {
+    let topic = door.filled(node)?;
+    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    if topic.bytes().all(is_legal) && topic.len() <= TOPIC_BYTES_MAX && !matches!(topic, "." | "..")
+    {
+        return Some(topic.to_owned());
+    }
+    let message = format!("`{topic}` cannot be a topic's name");
+    let error = door.reader.error(code::BAD_VALUE, node.span, message);
+    let limit = format!("letters, digits, `.`, `_` and `-`, at most {TOPIC_BYTES_MAX}");
+    door.reader.report(error.label(limit));
+    None
+}
+
+/// A subject of NATS that can be sent to: words with points between them.
+fn read_subject(door: &Door<'_>, node: &Node) -> Option<String> {
+    let subject = door.filled(node)?;
+    let refuse = |label: &str| {
+        let message = format!("`{subject}` is no subject to send to");
+        let error = door.reader.error(code::BAD_VALUE, node.span, message);
+        door.reader.report(error.label(label.to_owned()));
+        None
+    };
+    if subject.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return refuse("words with points between them, and no blanks");
+    }
+    if subject.split('.').any(str::is_empty) {
+        return refuse("an empty word before, behind or between points");
+    }
+    if subject.split('.').any(|word| matches!(word, "*" | ">")) {
+        return refuse("`*` and `>` are for those who receive");
+    }
+    Some(subject.to_owned())
+}
+
+fn read_short(door: &Door<'_>, node: &Node) -> Option<String> {
+    let text = door.reader.text(node)?;
+    if text.len() <= SHORT_BYTES_MAX {
+        return Some(text.to_owned());
+    }
+    let message = format!("a text of {} bytes is too long for AMQP", text.len());
+    let error = door.reader.error(code::OUT_OF_RANGE, node.span, message);
+    let limit = format!("at most {SHORT_BYTES_MAX} bytes");
+    door.reader.report(error.label(limit));
+    None
+}
+
+/// Notes brokers that stand where a run cannot reach them, unless its subject brings them
+/// along.
+pub(super) fn check_brokers(
+    reader: &Reader,
+    generators: &[GeneratorSpec],
+    isolation: &IsolationPlan,
+) {
+    if isolation.network == Wanted::No {
+        return;
+    }
+    for generator in generators {
+        let plan = &generator.plan.value;
+        let Some(producer) = plan.transport.producer() else {
+            continue;
+        };
+        let message = format!(
+            "generator `{}` finds only a broker that the subject starts: the run has a network of \
+             its own",
+            plan.id
+        );
+        let note = reader.note(code::MEANING, generator.plan.span, message);
+        let note = match check_address(&producer.address) {
+            Ok((host, _)) => note.label(format!("{host} is not the host's there")),
+            Err(_) => note,
+        };
+        reader.report(note.help("write `isolation: {network: no}` where the broker runs outside"));
+    }
+}

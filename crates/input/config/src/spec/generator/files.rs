@@ -1,0 +1,187 @@
+//! Generators that write to files, and `tcp_rr`.
+
+use stillwell_plan::{FileLayout, FileTreePlan, RatePlan, TransportPlan, WhenFull};
+use stillwell_text::{MapReader, Node, Reader, Value, code};
+use stillwell_units::{ByteSize, Nanos};
+
+use super::{Door, FILE_GEN, FILE_TREE, ROUND_TRIP};
+use crate::spec::sink::read_length;
+
+/// The transport of `kind` that `node` describes.
+pub(super) fn read(door: &Door<'_>, kind: &str, node: &Node) -> Option<TransportPlan> {
+    match kind {
+        "file_gen" => read_file_gen(door, node),
+        "passthru_file" => Some(TransportPlan::PassthruFile {
+            path: door.placed(node)?,
+        }),
+        "file_tree" => read_tree(door, node),
+        _ => read_round_trip(door, node),
+    }
+}
+
+fn read_file_gen(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+    let reader = door.reader;
+    let map = reader.map(node, &FILE_GEN.keys())?;
+    let file_max = map.required("file_max");
+    let bytes_max: Option<ByteSize> = file_max.and_then(|node| reader.parsed(node));
+    let (key, place) = map.one_of(FILE_GEN.one_of)?;
+    let layout = if key == "log" {
+        read_log(door, &map, place)?
+    } else if key == "path" {
+        let delete = match map.take("delete") {
+            Some(node) => reader.boolean(node)?,
+            None => false,
+        };
+        let path = door.placed(place)?.to_string_lossy().into_owned();
+        if !path.contains("%NNN%") {
+            let message = "files without a number in their path would overwrite each other";
+            let error = reader.error(code::BAD_VALUE, place.span, message);
+            let error = error.label("`%NNN%` stands for the number");
+            reader.report(error.help("one file that keeps its name is a `log`"));
+        }
+        FileLayout::Numbered {
+            template: path,
+            delete,
+        }
+    } else {
+        let number = |key, default| match map.take(key) {
+            Some(node) => reader.whole(node, 0, u8::MAX),
+            None => Some(default),
+        };
+        let (depth_max, rotations) = (number("depth", 0), number("rotations", 5));
+        let (place, depth_max, rotations) = (door.placed(place)?, depth_max?, rotations?);
+        if key == "mount" {
+            FileLayout::Mounted {
+                at: place,
+                depth_max,
+                rotations,
+            }
+        } else {
+            FileLayout::Rotated {
+                root: place,
+                depth_max,
+                rotations,
+            }
+        }
+    };
+    Some(TransportPlan::Files {
+        layout,
+        bytes_max: bytes_max?,
+    })
+}
+
+fn read_log(door: &Door<'_>, map: &MapReader<'_, '_>, place: &Node) -> Option<FileLayout> {
+    let reader = door.reader;
+    let full = match map.take("full") {
+        Some(node) => {
+            let words = WhenFull::ALL.map(|one| (one.name(), one));
+            reader.word(node, "way to make room", &words)
+        }
+        None => Some(WhenFull::Rename),
+    };
+    let rotations = match map.take("rotations") {
+        Some(node) => reader.whole(node, 0, u8::MAX),
+        None => Some(5),
+    };
+    let settle = match map.take("settle") {
+        Some(node) => reader.parsed(node),
+        None => Some(Nanos::ZERO),
+    };
+    Some(FileLayout::Log {
+        path: door.placed(place)?,
+        full: full?,
+        rotations: rotations?,
+        settle: settle?,
+    })
+}
+
+/// Logs in a file system of our own grow by the clock: without a rate they would be
+/// endless at once.
+pub(super) fn check_mounted(
+    reader: &Reader,
+    (generator, rate_node): (&Node, Option<&Node>),
+    transport: &TransportPlan,
+    rate: Option<&RatePlan>,
+) {
+    let is_mounted = matches!(
+        transport,
+        TransportPlan::Files {
+            layout: FileLayout::Mounted { .. },
+            ..
+        }
+    );
+    if is_mounted && rate.is_some_and(RatePlan::is_max) {
+        let span = rate_node.unwrap_or(generator).span;
+        let message = "logs in a file system of our own grow by the clock, which needs a rate";
+        let error = reader.error(code::MISSING_KEY, span, message);
+        reader.report(error.label("write one, such as `rate: 10 MiB/s`"));
+    }
+}
+
+/// Of so many operations each the share of renames is taken.
+const OPERATIONS: u32 = 1000;
+
+fn read_tree(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+    let reader = door.reader;
+    let map = reader.map(node, &FILE_TREE.keys())?;
+    let number = |key, default: u32, maximum| match map.take(key) {
+        Some(node) => reader.whole(node, 1, maximum),
+        None => Some(default),
+    };
+    let root = map.required("root").and_then(|node| door.placed(node));
+    let depth_max = number("depth", 10, 1000);
+    let folders_max = number("folders", 5, 1_000_000);
+    let files_max = number("files", 5, 1_000_000);
+    let nodes_max = number("nodes", 100, 10_000_000);
+    let name_length = number("name_length", 8, 200);
+    let renames = match map.take("renames") {
+        Some(node) => read_renames(door, node),
+        None => Some(OPERATIONS / 10),
+    };
+    Some(TransportPlan::FileTree(FileTreePlan {
+        root: root?,
+        depth_max: depth_max?,
+        folders_max: folders_max?,
+        files_max: files_max?,
+        nodes_max: nodes_max?,
+        name_length: name_length?,
+        operations: OPERATIONS,
+        renames: renames?,
+    }))
+}
+
+fn read_renames(door: &Door<'_>, node: &Node) -> Option<u32> {
+    let text = door.reader.text(node)?;
+    let share = text
+        .strip_suffix('%')
+        .and_then(|text| text.trim().parse::<u32>().ok());
+    match share {
+        Some(percent) if percent <= 100 => Some(percent * OPERATIONS / 100),
+        _ => {
+            let message = format!("`{text}` is not a share");
+            let error = door.reader.error(code::BAD_VALUE, node.span, message);
+            door.reader
+                .report(error.label("write a share from `0%` to `100%`"));
+            None
+        }
+    }
+}
+
+fn read_round_trip(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+    let round_trip = |address, request_bytes, response_bytes| TransportPlan::TcpRr {
+        address,
+        request_bytes,
+        response_bytes,
+    };
+    if matches!(node.value, Value::Scalar { .. }) {
+        return Some(round_trip(door.address(node)?, 1, 1));
+    }
+    let map = door.reader.map(node, &ROUND_TRIP.keys())?;
+    let address = map.required("address").and_then(|node| door.address(node));
+    let length = |key| match map.take(key) {
+        Some(node) => read_length(door, node),
+        None => Some(1),
+    };
+    let (request_bytes, response_bytes) = (length("request"), length("response"));
+    Some(round_trip(address?, request_bytes?, response_bytes?))
+}

@@ -1,0 +1,86 @@
+//! Whether what is sent, how it is cut and how fast it goes fit together.
+
+use stillwell_plan::{BlockShape, GelfEnd, PayloadFormat, RatePlan, TransportPlan};
+use stillwell_text::{Node, Reader, code};
+use stillwell_units::float_from_u64;
+
+use crate::spec::rate;
+
+/// Reports `events` of a block where the format says how many there are.
+pub(super) fn check_events(reader: &Reader, block: Option<&Node>, format: &PayloadFormat) {
+    let what = match format {
+        PayloadFormat::RemoteWrite(_) => "a write request holds as many samples as `series` says",
+        PayloadFormat::Netflow(_) => "a packet holds as many flows as fit",
+        _ => return,
+    };
+    if let Some(node) = block.and_then(|block| block.entry("events")) {
+        let message = format!("`events` has no effect on `{}`", format.name());
+        let error = reader.error(code::BAD_VALUE, node.span, message);
+        let help = "leave it out; `maximum` bounds a block";
+        reader.report(error.label(what).help(help));
+    }
+}
+
+/// Warns of messages without an end that nothing tells apart.
+pub(super) fn check_ends(
+    reader: &Reader,
+    node: &Node,
+    format: &PayloadFormat,
+    transport: &TransportPlan,
+    blocks: &BlockShape,
+) {
+    let is_endless = matches!(
+        format,
+        PayloadFormat::Gelf {
+            end: GelfEnd::Nothing
+        }
+    );
+    if !is_endless || matches!(blocks, BlockShape::Events { count: 1, .. }) && is_framed(transport)
+    {
+        return;
+    }
+    let message = "messages that end with nothing run into each other";
+    let warning = reader.warning(code::MEANING, node.span, message);
+    reader.report(warning.help(if is_framed(transport) {
+        "write `block: {events: 1}`, so that each is a datagram or a request of its own"
+    } else {
+        "write `end: zero` or `end: newline`: a stream keeps no messages apart"
+    }));
+}
+
+/// Whether a block arrives as one thing.
+const fn is_framed(transport: &TransportPlan) -> bool {
+    matches!(
+        transport,
+        TransportPlan::Udp { .. } | TransportPlan::UnixDatagram { .. } | TransportPlan::Http { .. }
+    )
+}
+
+/// Notes contexts that take longer than a second to be sent all.
+pub(super) fn check_contexts(
+    reader: &Reader,
+    rate_node: Option<&Node>,
+    format: &PayloadFormat,
+    rate: &RatePlan,
+) {
+    let contexts = match format {
+        PayloadFormat::Dogstatsd(plan) => plan.contexts.high,
+        PayloadFormat::OpentelemetryLogs(plan) => plan.contexts.contexts.high,
+        PayloadFormat::OpentelemetryMetrics(plan) => plan.contexts.contexts.high,
+        _ => return,
+    };
+    let contexts = float_from_u64(contexts.into());
+    if let (Some(node), Some(rate)) = (rate_node, rate::event_rate_max(rate))
+        && rate > 0.0
+        && rate < contexts
+    {
+        let message = format!(
+            "{contexts} contexts take {:.1} s to be sent all at {rate} events a second",
+            contexts / rate
+        );
+        let note = reader.note(code::MEANING, node.span, message);
+        reader.report(
+            note.help("a warm-up of that length has all of them known before it is measured"),
+        );
+    }
+}

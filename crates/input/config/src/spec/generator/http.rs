@@ -1,0 +1,162 @@
+//! HTTP POST of blocks.
+
+use stillwell_plan::{ExchangePlan, LoadProtocol, Reuse, TransportPlan, Verification};
+use stillwell_text::{MapReader, Node, code};
+use stillwell_units::Nanos;
+
+use super::Door;
+use crate::files::EntryKind;
+use crate::schema::{DURATION, Element, Shape, TEXT_MAP, optional, required};
+
+const PROTOCOLS: [(&str, LoadProtocol); 2] = [
+    ("http1", LoadProtocol::Http1),
+    ("http2", LoadProtocol::Http2),
+];
+const REUSES: [(&str, Reuse); 2] = [("lru", Reuse::Lru), ("mru", Reuse::Mru)];
+const STREAMS_MAX: u32 = 1000;
+
+pub(super) const HTTP: Element = Element {
+    name: "http generator",
+    about: "HTTP POST requests, a block each.",
+    fields: &[
+        required("url", Shape::Like("http://127.0.0.1:8080/"), "Where to."),
+        optional(
+            "headers",
+            TEXT_MAP,
+            "Headers besides Host and Content-Length.",
+        ),
+        optional(
+            "protocol",
+            Shape::Words(&["http1", "http2"]),
+            "What is spoken on connections; HTTP/1.1 by default.",
+        ),
+        optional(
+            "streams",
+            Shape::Whole,
+            "Requests at once on each connection of HTTP/2; 1 by default.",
+        ),
+        optional(
+            "timeout",
+            DURATION,
+            "How long an answer may take; 30s by default.",
+        ),
+        optional(
+            "connect_timeout",
+            DURATION,
+            "How long connecting may take, TLS included; 10s by default.",
+        ),
+        optional(
+            "reuse",
+            Shape::Words(&["lru", "mru"]),
+            "Which of several idle connections is used: the one used longest ago, or last.",
+        ),
+        optional(
+            "requests_per_connection",
+            Shape::Whole,
+            "Requests that one connection carries at most.",
+        ),
+        optional(
+            "insecure",
+            Shape::Boolean,
+            "Whether certificates of an https URL go unchecked.",
+        ),
+        optional(
+            "ca",
+            Shape::Text,
+            "File in PEM with an authority whose certificates are taken too.",
+        ),
+    ],
+    one_of: &[],
+};
+
+/// Everything beside the URL has a default, so that this may be written short.
+pub(super) fn read_short(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+    Some(TransportPlan::Http {
+        url: door.any_url(node)?,
+        headers: Vec::new(),
+        exchange: Box::default(),
+    })
+}
+
+pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+    let map = door.reader.map(node, &HTTP.keys())?;
+    let headers = map.take("headers").map(|node| door.reader.headers(node));
+    let url = map.required("url").and_then(|node| door.any_url(node));
+    let exchange = read_exchange(door, &map);
+    Some(TransportPlan::Http {
+        url: url?,
+        headers: headers.unwrap_or_default(),
+        exchange: Box::new(exchange?),
+    })
+}
+
+fn read_exchange(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<ExchangePlan> {
+    let reader = door.reader;
+    let mut plan = ExchangePlan::default();
+    let mut is_whole = true;
+    let mut set = |is_read: Option<()>| is_whole &= is_read.is_some();
+    if let Some(node) = map.take("protocol") {
+        let word = reader.word(node, "protocol", &PROTOCOLS);
+        set(word.map(|it| plan.protocol = it));
+    }
+    if let Some(node) = map.take("streams") {
+        set(reader
+            .whole(node, 1, STREAMS_MAX)
+            .map(|it| plan.streams = it));
+        if plan.protocol == LoadProtocol::Http1 && plan.streams > 1 {
+            let message = "HTTP/1.1 has one request at once on a connection";
+            let error = reader.error(code::OUT_OF_RANGE, node.span, message);
+            reader.report(error.label("write `protocol: http2` beside it, or more connections"));
+            set(None);
+        }
+    }
+    for (key, room) in [
+        ("timeout", &mut plan.timeout),
+        ("connect_timeout", &mut plan.connect_timeout),
+    ] {
+        if let Some(node) = map.take(key) {
+            set(read_length(door, node).map(|length| *room = length));
+        }
+    }
+    if let Some(node) = map.take("reuse") {
+        set(reader
+            .word(node, "reuse", &REUSES)
+            .map(|it| plan.reuse = it));
+    }
+    if let Some(node) = map.take("requests_per_connection") {
+        let most = reader.whole(node, 1, u64::MAX);
+        set(most.map(|it| plan.requests_max = Some(it)));
+    }
+    let insecure = map.take("insecure").and_then(|node| reader.boolean(node));
+    let ca = map.take("ca");
+    if insecure == Some(true) {
+        plan.tls.verification = Verification::None;
+        if let Some(node) = ca {
+            let message = "`ca` says what to check, `insecure` that nothing is checked";
+            let error = reader.error(code::BAD_VALUE, node.span, message);
+            reader.report(error.label("leave out one of them"));
+            set(None);
+        }
+    } else if let Some(node) = ca {
+        let file = door.existing(node, EntryKind::File);
+        set(file.map(|file| {
+            plan.tls.verification = Verification::Roots {
+                extra: vec![file],
+                public: true,
+            };
+        }));
+    }
+    is_whole.then_some(plan)
+}
+
+/// A length of time above zero.
+pub(super) fn read_length(door: &Door<'_>, node: &Node) -> Option<Nanos> {
+    let length: Nanos = door.reader.parsed(node)?;
+    if length > Nanos::ZERO {
+        return Some(length);
+    }
+    let message = "no time at all";
+    let error = door.reader.error(code::OUT_OF_RANGE, node.span, message);
+    door.reader.report(error.label("write a length above zero"));
+    None
+}

@@ -1,0 +1,118 @@
+//! Generators of objects in a cluster.
+
+use stillwell_legacy::kubernetes::read_manifest;
+use stillwell_plan::{IsolationPlan, KubernetesPlan, TransportPlan, Wanted};
+use stillwell_text::{MapReader, Node, Reader, code};
+use stillwell_units::Nanos;
+
+use super::{Door, GeneratorSpec};
+use crate::schema::{DURATION, Element, Shape, optional, required};
+
+pub(super) const KUBERNETES: Element = Element {
+    name: "kubernetes generator",
+    about: "Objects of a Kubernetes cluster that come and go; has no payload.",
+    fields: &[
+        required(
+            "manifest",
+            Shape::Any(&[Shape::Text, Shape::Map(&Shape::Free)]),
+            "The manifest of a Node, Namespace, Pod, Deployment or Service: a map, or a text that is \
+             YAML. Of several objects each has its number behind its name.",
+        ),
+        optional(
+            "lifetime",
+            DURATION,
+            "After this long an object is deleted and made anew.",
+        ),
+        optional("count", Shape::Whole, "Objects at a time; 1."),
+        optional(
+            "kubeconfig",
+            Shape::Text,
+            "The file that says where the cluster is; else `KUBECONFIG`, `~/.kube/config`, or the \
+             account of the pod that this runs in.",
+        ),
+        optional(
+            "context",
+            Shape::Text,
+            "Which context of the kubeconfig counts; its current one.",
+        ),
+    ],
+    one_of: &[],
+};
+
+pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+    let reader = door.reader;
+    let map = reader.map(node, &KUBERNETES.keys())?;
+    let manifest = map
+        .required("manifest")
+        .and_then(|node| read_manifest(reader, node, None));
+    let lifetime = match map.take("lifetime") {
+        Some(node) => reader.parsed::<Nanos>(node).map(Some),
+        None => Some(None),
+    };
+    let count = match map.take("count") {
+        Some(node) => reader.whole(node, 1, 10_000),
+        None => Some(1),
+    };
+    let kubeconfig = match map.take("kubeconfig") {
+        Some(node) => door.path(node).map(Some),
+        None => Some(None),
+    };
+    let context = match map.take("context") {
+        Some(node) => door.filled(node).map(|text| Some(text.to_owned())),
+        None => Some(None),
+    };
+    let manifest = manifest?;
+    let word = manifest.kind.word();
+    Some(TransportPlan::Kubernetes(Box::new(KubernetesPlan {
+        kind: manifest.kind,
+        name: manifest.name.unwrap_or_else(|| format!("stillwell-{word}")),
+        namespace: manifest.namespace,
+        manifest: manifest.object,
+        lifetime: lifetime?,
+        count: count?,
+        kubeconfig: kubeconfig?,
+        context: context?,
+    })))
+}
+
+/// Objects have names, which two connections cannot both give.
+pub(super) fn check_single(
+    reader: &Reader,
+    map: &MapReader<'_, '_>,
+    transport: Option<&TransportPlan>,
+) {
+    if let Some(TransportPlan::Kubernetes(_)) = transport
+        && let Some(node) = map.take("connections")
+    {
+        let message = "`connections` has no meaning here";
+        let error = reader.error(code::BAD_VALUE, node.span, message);
+        reader.report(error.label("`count` of the generator says how many objects there are"));
+    }
+}
+
+/// A cluster is never in a network of the run's own: such a run has none.
+pub(super) fn stay_with_cluster(
+    reader: &Reader,
+    generators: &[GeneratorSpec],
+    isolation: &mut IsolationPlan,
+) {
+    let is_one =
+        |spec: &&GeneratorSpec| matches!(spec.plan.value.transport, TransportPlan::Kubernetes(_));
+    let Some(spec) = generators.iter().find(is_one) else {
+        return;
+    };
+    let id = &spec.plan.value.id;
+    if isolation.links.is_some() || isolation.network == Wanted::Required {
+        let message = format!("generator `{id}` finds no cluster in a network of the run's own");
+        let error = reader.error(code::BAD_VALUE, spec.plan.span, message);
+        let help = "leave `network` out, and write `isolation: {network: no}`";
+        reader.report(error.help(help));
+    } else if isolation.network == Wanted::IfPossible {
+        let message = format!(
+            "the run stays in the network of the host, where generator `{id}` finds its cluster"
+        );
+        let note = reader.note(code::MEANING, spec.plan.span, message);
+        reader.report(note.help("write `isolation: {network: no}` to say so yourself"));
+        isolation.network = Wanted::No;
+    }
+}

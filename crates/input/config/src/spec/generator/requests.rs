@@ -1,0 +1,88 @@
+//! Generators that send requests of their own kinds.
+
+use stillwell_plan::{HecAcknowledgements, TransportPlan};
+use stillwell_text::{Node, Value, code};
+use stillwell_units::Nanos;
+
+use super::{ACKNOWLEDGEMENTS, Door, GRPC, SPLUNK_HEC, TRACE_AGENT, inner};
+
+const RETRIES_DEFAULT: u32 = 3;
+const EVERY_DEFAULT: Nanos = Nanos::from_secs(10);
+const TIMEOUT_DEFAULT: Nanos = Nanos::from_secs(300);
+
+/// The transport of `kind` that `node` describes.
+pub(super) fn read(door: &Door<'_>, kind: &str, node: &Node) -> Option<TransportPlan> {
+    let is_short = matches!(node.value, Value::Scalar { .. });
+    match kind {
+        "splunk_hec" => read_splunk_hec(door, node),
+        "grpc" => {
+            let url = door.url(inner(door, node, is_short, &GRPC, "url")?)?;
+            Some(TransportPlan::Grpc { url })
+        }
+        _ if is_short => Some(TransportPlan::TraceAgent {
+            url: door.url(node)?,
+            retries: RETRIES_DEFAULT,
+        }),
+        _ => {
+            let map = door.reader.map(node, &TRACE_AGENT.keys())?;
+            let url = map.required("url").and_then(|node| door.url(node));
+            let retries = match map.take("retries") {
+                Some(node) => door.reader.whole(node, 0, 1000),
+                None => Some(RETRIES_DEFAULT),
+            };
+            Some(TransportPlan::TraceAgent {
+                url: url?,
+                retries: retries?,
+            })
+        }
+    }
+}
+
+fn read_splunk_hec(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+    let map = door.reader.map(node, &SPLUNK_HEC.keys())?;
+    let url = map.required("url").and_then(|node| door.url(node));
+    let token = map.required("token").and_then(|node| {
+        let text = door.filled(node)?;
+        if text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Some(text.to_owned());
+        }
+        let message = "a token is printable ASCII without blanks";
+        let error = door.reader.error(code::BAD_VALUE, node.span, message);
+        door.reader.report(error);
+        None
+    });
+    let acknowledgements = match map.take("acknowledgements") {
+        Some(node) => Some(read_acknowledgements(door, node)?),
+        None => None,
+    };
+    Some(TransportPlan::SplunkHec {
+        url: url?,
+        token: token?,
+        acknowledgements,
+    })
+}
+
+fn read_acknowledgements(door: &Door<'_>, node: &Node) -> Option<HecAcknowledgements> {
+    let map = door.reader.map(node, &ACKNOWLEDGEMENTS.keys())?;
+    let length = |key, default| match map.take(key) {
+        Some(node) => {
+            let length: Nanos = door.reader.parsed(node)?;
+            if length == Nanos::ZERO {
+                let message = "no time at all";
+                let error = door.reader.error(code::OUT_OF_RANGE, node.span, message);
+                door.reader.report(error.label("write a length above zero"));
+                return None;
+            }
+            Some(length)
+        }
+        None => Some(default),
+    };
+    let (every, timeout) = (
+        length("every", EVERY_DEFAULT),
+        length("timeout", TIMEOUT_DEFAULT),
+    );
+    Some(HecAcknowledgements {
+        every: every?,
+        timeout: timeout?,
+    })
+}

@@ -1,0 +1,251 @@
+//! Generators that work on the system itself.
+
+use stillwell_legacy::lading::{ENGINE_SOCKET, TREE_DEPTH_MAX, check_image_part};
+use stillwell_plan::{
+    ContainerPlan, ExecutablePlan, ProcFsPlan, ProcessTreePlan, TransportPlan, WordsPlan,
+};
+use stillwell_text::{MapReader, Node, Value, code};
+use stillwell_units::Nanos;
+
+use super::Door;
+use crate::schema::{DURATION, Element, Shape, TEXT_MAP, TEXTS, optional, required};
+
+const WORDS: Shape = Shape::Any(&[TEXTS, Shape::Element(&DRAWN)]);
+
+const DRAWN: Element = Element {
+    name: "drawn words",
+    about: "Words that are others each time.",
+    fields: &[
+        required("length", Shape::Whole, "Characters of each."),
+        required("count", Shape::Whole, "How many."),
+    ],
+    one_of: &[],
+};
+
+const EXECUTABLE: Element = Element {
+    name: "executable",
+    about: "A program and what it is given.",
+    fields: &[
+        required("program", Shape::Text, "A path, or a name as for a shell."),
+        optional("arguments", WORDS, "Its arguments; none if left out."),
+        optional(
+            "environment",
+            WORDS,
+            "Its whole environment, each as `NAME=VALUE`; empty if left out.",
+        ),
+    ],
+    one_of: &[],
+};
+
+pub(super) const PROCESS_TREE: Element = Element {
+    name: "process_tree generator",
+    about: "Trees of processes that start, run programs and end; has no payload.",
+    fields: &[
+        required(
+            "executables",
+            Shape::List(&Shape::Element(&EXECUTABLE)),
+            "What processes without children run, one of them each.",
+        ),
+        optional("depth", Shape::Whole, "Processes from root to leaf; 10."),
+        optional("children", Shape::Whole, "Children of each process; 10."),
+        optional("processes", Shape::Whole, "Processes of one tree; 100."),
+        optional(
+            "sleep",
+            DURATION,
+            "How long processes with children live; 100ms.",
+        ),
+    ],
+    one_of: &[],
+};
+
+pub(super) const PROC_FS: Element = Element {
+    name: "proc_fs generator",
+    about: "A folder that looks like `/proc`, laid out before the subject starts.",
+    fields: &[
+        required("root", Shape::Text, "The folder."),
+        required("processes", Shape::Whole, "Processes that it shows."),
+        optional(
+            "copies",
+            TEXTS,
+            "Files of this machine that are copied into it.",
+        ),
+    ],
+    one_of: &[],
+};
+
+pub(super) const CONTAINER: Element = Element {
+    name: "container generator",
+    about: "Containers that come and go; has no payload.",
+    fields: &[
+        required("repository", Shape::Text, "The image's name."),
+        optional("tag", Shape::Text, "The image's tag; `latest`."),
+        optional(
+            "socket",
+            Shape::Text,
+            "Where the engine listens; Docker's socket.",
+        ),
+        optional("arguments", TEXTS, "What the image's entry point is given."),
+        optional("environment", TEXTS, "Each as `NAME=VALUE`."),
+        optional("labels", TEXT_MAP, "Labels of each container."),
+        optional("offline", Shape::Boolean, "Whether they have no network."),
+        optional(
+            "ports",
+            TEXTS,
+            "Ports that are exposed, such as `8080/tcp`.",
+        ),
+        optional(
+            "lifetime",
+            DURATION,
+            "After this long a container is replaced.",
+        ),
+        optional("count", Shape::Whole, "Containers at a time; 1."),
+    ],
+    one_of: &[],
+};
+
+/// The transport of `kind` that `node` describes.
+pub(super) fn read(door: &Door<'_>, kind: &str, node: &Node) -> Option<TransportPlan> {
+    match kind {
+        "process_tree" => read_tree(door, node).map(TransportPlan::ProcessTree),
+        "proc_fs" => read_proc_fs(door, node).map(TransportPlan::ProcFs),
+        _ => read_container(door, node)
+            .map(Box::new)
+            .map(TransportPlan::Container),
+    }
+}
+
+fn whole(
+    door: &Door<'_>,
+    map: &MapReader<'_, '_>,
+    key: &'static str,
+    (default, maximum): (u32, u32),
+) -> Option<u32> {
+    match map.take(key) {
+        Some(node) => door.reader.whole(node, 1, maximum),
+        None => Some(default),
+    }
+}
+
+fn read_tree(door: &Door<'_>, node: &Node) -> Option<ProcessTreePlan> {
+    let map = door.reader.map(node, &PROCESS_TREE.keys())?;
+    let executables = map.required("executables").and_then(|node| {
+        let items = door.reader.list(node)?;
+        if items.is_empty() {
+            let error = door
+                .reader
+                .error(code::BAD_VALUE, node.span, "there is nothing to run");
+            door.reader.report(error);
+            return None;
+        }
+        let all = items.iter().map(|item| read_executable(door, item));
+        all.collect::<Option<Vec<_>>>()
+    });
+    let sleep = match map.take("sleep") {
+        Some(node) => door.reader.parsed::<Nanos>(node),
+        None => Some(Nanos::from_millis(100)),
+    };
+    let depth_max = whole(door, &map, "depth", (10, TREE_DEPTH_MAX));
+    let children_max = whole(door, &map, "children", (10, 10_000));
+    let processes_max = whole(door, &map, "processes", (100, 10_000));
+    Some(ProcessTreePlan {
+        depth_max: depth_max?,
+        children_max: children_max?,
+        processes_max: processes_max?,
+        sleep: sleep?,
+        executables: executables?,
+    })
+}
+
+fn read_executable(door: &Door<'_>, node: &Node) -> Option<ExecutablePlan> {
+    let map = door.reader.map(node, &EXECUTABLE.keys())?;
+    let program = map.required("program").and_then(|node| door.filled(node));
+    let words = |key| match map.take(key) {
+        Some(node) => read_words(door, node),
+        None => Some(WordsPlan::Fixed(Vec::new())),
+    };
+    let (arguments, environment) = (words("arguments"), words("environment"));
+    Some(ExecutablePlan {
+        program: program?.into(),
+        arguments: arguments?,
+        environment: environment?,
+    })
+}
+
+fn read_words(door: &Door<'_>, node: &Node) -> Option<WordsPlan> {
+    if !matches!(node.value, Value::Map(_)) {
+        return Some(WordsPlan::Fixed(door.reader.texts(node)));
+    }
+    let map = door.reader.map(node, &DRAWN.keys())?;
+    let number = |key, maximum| {
+        let node = map.required(key)?;
+        door.reader.whole(node, 1, maximum)
+    };
+    let (length, count) = (number("length", 4096), number("count", 1000));
+    Some(WordsPlan::Drawn {
+        length: length?,
+        count: count?,
+    })
+}
+
+fn read_proc_fs(door: &Door<'_>, node: &Node) -> Option<ProcFsPlan> {
+    let map = door.reader.map(node, &PROC_FS.keys())?;
+    let root = map.required("root").and_then(|node| door.path(node));
+    let processes = map
+        .required("processes")
+        .and_then(|node| door.reader.whole(node, 1, 1_000_000));
+    let copies = map.take("copies").map(|node| door.reader.texts(node));
+    Some(ProcFsPlan {
+        root: root?,
+        processes: processes?,
+        copies: copies
+            .unwrap_or_default()
+            .into_iter()
+            .map(Into::into)
+            .collect(),
+    })
+}
+
+fn read_container(door: &Door<'_>, node: &Node) -> Option<ContainerPlan> {
+    let reader = door.reader;
+    let map = reader.map(node, &CONTAINER.keys())?;
+    let part = |node: &Node| {
+        let text = door.filled(node)?;
+        if check_image_part(text) {
+            return Some(text.to_owned());
+        }
+        let message = format!("`{text}` cannot stand in the name of an image");
+        reader.report(reader.error(code::BAD_VALUE, node.span, message));
+        None
+    };
+    let repository = map.required("repository").and_then(part);
+    let tag = map
+        .take("tag")
+        .map_or_else(|| Some("latest".to_owned()), part);
+    let socket = match map.take("socket") {
+        Some(node) => door.path(node),
+        None => Some(ENGINE_SOCKET.into()),
+    };
+    let texts = |key| map.take(key).map(|node| reader.texts(node));
+    let labels = map.take("labels").map(|node| reader.text_map(node));
+    let is_offline = match map.take("offline") {
+        Some(node) => reader.boolean(node),
+        None => Some(false),
+    };
+    let lifetime = match map.take("lifetime") {
+        Some(node) => Some(reader.parsed::<Nanos>(node)?),
+        None => None,
+    };
+    let count = whole(door, &map, "count", (1, 10_000));
+    Some(ContainerPlan {
+        socket: socket?,
+        repository: repository?,
+        tag: tag?,
+        arguments: texts("arguments"),
+        environment: texts("environment").unwrap_or_default(),
+        labels: labels.unwrap_or_default(),
+        is_offline: is_offline?,
+        ports: texts("ports").unwrap_or_default(),
+        lifetime,
+        count: count?,
+    })
+}

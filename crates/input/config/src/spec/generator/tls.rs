@@ -1,0 +1,58 @@
+//! TLS of streams.
+
+use stillwell_plan::{ClientTlsPlan, Verification};
+use stillwell_text::{Node, code};
+
+use super::Door;
+use crate::files::EntryKind;
+use crate::schema::{Element, Shape, optional};
+
+pub(super) const TLS: Element = Element {
+    name: "tls",
+    about: "TLS over the stream; `{}` checks the certificate against public roots.",
+    fields: &[
+        optional("ca", Shape::Text, "A PEM file of further roots."),
+        optional(
+            "insecure",
+            Shape::Boolean,
+            "Whether the certificate is not checked.",
+        ),
+        optional(
+            "name",
+            Shape::Text,
+            "The name that the certificate must carry; the host's, or `localhost`.",
+        ),
+    ],
+    one_of: &[],
+};
+
+pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<Box<ClientTlsPlan>> {
+    let reader = door.reader;
+    let map = reader.map(node, &TLS.keys())?;
+    let mut plan = ClientTlsPlan::default();
+    let insecure = match map.take("insecure") {
+        Some(node) => reader.boolean(node)?,
+        None => false,
+    };
+    let ca = map.take("ca");
+    if let Some(node) = map.take("name") {
+        plan.server_name = Some(door.filled(node)?.to_owned());
+    }
+    match (insecure, ca) {
+        (true, Some(node)) => {
+            let message = "`ca` says what to check, `insecure` that nothing is checked";
+            let error = reader.error(code::BAD_VALUE, node.span, message);
+            reader.report(error.label("leave out one of them"));
+            return None;
+        }
+        (true, None) => plan.verification = Verification::None,
+        (false, Some(node)) => {
+            plan.verification = Verification::Roots {
+                extra: vec![door.existing(node, EntryKind::File)?],
+                public: true,
+            };
+        }
+        (false, None) => {}
+    }
+    Some(Box::new(plan))
+}

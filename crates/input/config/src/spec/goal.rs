@@ -1,0 +1,341 @@
+//! `goals`.
+
+use stillwell_plan::{Direction, GoalMetric, GoalPlan, Reduction};
+use stillwell_text::{MapReader, Node, Reader, Span, Value, code};
+use stillwell_units::Tolerance;
+
+use super::{Door, series};
+use crate::schema::{Element, Shape, optional, required};
+
+const METRICS: Shape = Shape::Words(&[
+    "ingress_throughput",
+    "egress_throughput",
+    "cpu_per_event",
+    "cpu",
+    "memory",
+    "memory_peak",
+    "memory_slope",
+    "latency_p50",
+    "latency_p90",
+    "latency_p99",
+    "latency_p999",
+    "loss",
+    "doubled",
+    "event_latency_p50",
+    "event_latency_p90",
+    "event_latency_p99",
+    "event_latency_p999",
+]);
+
+const PRIMARY: &str = "Whether this one gates; the first does where none says so.";
+
+const GOAL: Element = Element {
+    name: "goal",
+    about: "What variants are compared by.",
+    fields: &[
+        required("metric", METRICS, "One number a run."),
+        optional(
+            "tolerance",
+            Shape::Like("3%"),
+            "How large a change must be to matter. If left out: 0.5% for cpu_per_event; 2% for \
+             ingress_throughput, egress_throughput, cpu, latency_p50 and event_latency_p50; 3% \
+             for latency_p90 and event_latency_p90; 5% for memory, memory_peak, latency_p99 and \
+             event_latency_p99; 10% for latency_p999 and event_latency_p999. Of loss, doubled \
+             and memory_slope it is the difference that counts: 0.1% of the events for loss and \
+             doubled, 1% of the memory each minute for memory_slope.",
+        ),
+        optional("primary", Shape::Boolean, PRIMARY),
+    ],
+    one_of: &[],
+};
+
+const SERIES_GOAL: Element = Element {
+    name: "series goal",
+    about: "Any recorded or scraped series as a goal.",
+    fields: &[
+        required(
+            "series",
+            Shape::Like("target/queue_length"),
+            "`name` or `name['id']`; what is scraped is called `target/NAME`.",
+        ),
+        required(
+            "reduce",
+            Shape::Words(&["mean", "peak", "per_event", "rate"]),
+            "How its samples become one number a run: mean or peak of a gauge, growth of a \
+             counter for each event or second.",
+        ),
+        required(
+            "better",
+            Shape::Words(&["lower", "higher"]),
+            "Which way is better.",
+        ),
+        optional(
+            "tolerance",
+            Shape::Like("5%"),
+            "How large a change must be to matter; 5% if left out.",
+        ),
+        optional("primary", Shape::Boolean, PRIMARY),
+    ],
+    one_of: &[],
+};
+
+/// A goal, or just its metric.
+pub(super) const SHAPE: Shape =
+    Shape::Any(&[METRICS, Shape::Element(&GOAL), Shape::Element(&SERIES_GOAL)]);
+
+/// The words of `better`.
+const BETTER: [(&str, Direction); 2] = [
+    (Direction::LowerIsBetter.better(), Direction::LowerIsBetter),
+    (
+        Direction::HigherIsBetter.better(),
+        Direction::HigherIsBetter,
+    ),
+];
+
+/// A goal of a file and its place.
+#[derive(Debug)]
+pub(super) struct PlacedGoal {
+    pub(super) plan: GoalPlan,
+    pub(super) span: Span,
+    /// Where it is said to be primary.
+    primary: Option<Span>,
+}
+
+/// The goals where none are given.
+pub(crate) fn default_goals(has_generators: bool) -> Vec<GoalPlan> {
+    let metrics = if has_generators {
+        vec![
+            GoalMetric::CpuPerEvent,
+            GoalMetric::IngressThroughput,
+            GoalMetric::Memory,
+        ]
+    } else {
+        vec![GoalMetric::Memory, GoalMetric::Cpu]
+    };
+    metrics.into_iter().map(GoalPlan::new).collect()
+}
+
+/// The goals of a file, the primary one first.
+pub(super) fn read_goals(door: &Door<'_>, node: &Node) -> Vec<PlacedGoal> {
+    let reader = door.reader;
+    let items = reader.list(node).unwrap_or_default();
+    if items.is_empty() && matches!(node.value, Value::List(_)) {
+        let error = reader.error(code::WRONG_SHAPE, node.span, "an empty list of goals");
+        reader.report(error.label("at least one goal belongs here"));
+    }
+    let mut goals: Vec<PlacedGoal> = Vec::new();
+    for item in items {
+        let Some(goal) = read_goal(reader, item) else {
+            continue;
+        };
+        let metric = &goal.plan.metric;
+        if let Some(first) = goals.iter().find(|other| other.plan.metric == *metric) {
+            let message = format!("goal `{metric}` stands twice");
+            reader.report(
+                reader
+                    .error(code::SAME_NAME, item.span, message)
+                    .label("the second")
+                    .context(reader.place(first.span), "the first"),
+            );
+        }
+        goals.push(goal);
+    }
+    check_primary(reader, &goals);
+    // A stable sort: all others keep their order.
+    goals.sort_by_key(|goal| goal.primary.is_none());
+    goals
+}
+
+fn check_primary(reader: &Reader, goals: &[PlacedGoal]) {
+    let mut primaries = goals.iter().filter_map(|goal| goal.primary);
+    let Some(first) = primaries.next() else {
+        return;
+    };
+    for second in primaries {
+        reader.report(
+            reader
+                .error(code::SAME_NAME, second, "two goals are primary")
+                .label("one of them must inform only")
+                .context(reader.place(first), "the first"),
+        );
+    }
+}
+
+fn read_goal(reader: &Reader, node: &Node) -> Option<PlacedGoal> {
+    if matches!(node.value, Value::Scalar { .. }) {
+        return Some(PlacedGoal {
+            plan: GoalPlan::new(read_metric(reader, node)?),
+            span: node.span,
+            primary: None,
+        });
+    }
+    let has = |key: &&str| node.entry(key).is_some();
+    let is_series = !has(&"metric") && ["series", "reduce", "better"].iter().any(has);
+    let element = if is_series { &SERIES_GOAL } else { &GOAL };
+    let map = reader.map(node, &element.keys())?;
+    let plan = if is_series {
+        read_series_goal(reader, &map)
+    } else {
+        let metric = map.required("metric");
+        metric
+            .and_then(|node| read_metric(reader, node))
+            .map(GoalPlan::new)
+    };
+    let tolerance = map.take("tolerance");
+    let tolerance = tolerance.map(|node| reader.parsed::<Tolerance>(node));
+    let primary = map.take("primary");
+    let primary = primary.filter(|node| reader.boolean(node) == Some(true));
+    let mut plan = plan?;
+    if let Some(tolerance) = tolerance {
+        plan.tolerance = tolerance?;
+    }
+    Some(PlacedGoal {
+        plan,
+        span: node.span,
+        primary: primary.map(|node| node.span),
+    })
+}
+
+fn read_metric(reader: &Reader, node: &Node) -> Option<GoalMetric> {
+    let text = reader.text(node)?;
+    let mut metrics = GoalMetric::ALL.into_iter();
+    let metric = metrics.find(|metric| metric.name() == text);
+    if metric.is_none() {
+        let names = GoalMetric::ALL.map(String::from);
+        let words = names.iter().map(String::as_str);
+        let words = words.chain(["{series: NAME, reduce: …, better: …}"]);
+        reader.unknown_word(node.span, "goal", text, words);
+    }
+    metric
+}
+
+fn read_series_goal(reader: &Reader, map: &MapReader<'_, '_>) -> Option<GoalPlan> {
+    let series = map.required("series");
+    let words = Reduction::ALL.map(|reduction| (reduction.name(), reduction));
+    let reduction_node = map.required("reduce");
+    let reduction = reduction_node.and_then(|node| reader.word(node, "reduction", &words));
+    let better = map.required("better");
+    let better = better.and_then(|node| reader.word(node, "direction", &BETTER));
+    let goal = series.and_then(|node| series::read(reader, node, reduction?));
+    let (goal, direction) = (goal?, better?);
+    if let Some(node) = reduction_node {
+        series::check_reduction(reader, &goal, node.span)?;
+    }
+    Some(GoalPlan {
+        direction,
+        ..GoalPlan::new(GoalMetric::Series(goal))
+    })
+}
+
+/// What a workload has of what goals need.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Workload {
+    pub(super) generators: bool,
+    pub(super) sinks: bool,
+    /// Generators that wait for answers.
+    pub(super) answers: bool,
+    /// Generators whose events are stamped.
+    pub(super) stamps: bool,
+    /// Generators whose stamps have numbers: a time before an event has none.
+    pub(super) numbers: bool,
+    /// Pages of the subject's own metrics.
+    pub(super) scrapes: bool,
+}
+
+/// Reports goals that this workload can never reach.
+pub(super) fn check_goals(reader: &Reader, goals: &[PlacedGoal], workload: Workload) {
+    for goal in goals {
+        let metric = &goal.plan.metric;
+        let Some(missing) = missing(metric, workload) else {
+            continue;
+        };
+        let message = format!("`{metric}` can never be measured here");
+        let error = reader.error(code::GOAL_WITHOUT_LOAD, goal.span, message);
+        reader.report(error.label(missing));
+    }
+}
+
+fn missing(metric: &GoalMetric, workload: Workload) -> Option<&'static str> {
+    const NO_GENERATOR: &str = "the workload has no generator";
+    match metric {
+        GoalMetric::Cpu | GoalMetric::Memory | GoalMetric::MemoryPeak | GoalMetric::MemorySlope => {
+            None
+        }
+        GoalMetric::CpuPerEvent
+        | GoalMetric::IngressThroughput
+        | GoalMetric::Doubled
+        | GoalMetric::EventLatency(_)
+        | GoalMetric::Latency(_)
+        | GoalMetric::Loss
+            if !workload.generators =>
+        {
+            Some(NO_GENERATOR)
+        }
+        GoalMetric::Doubled
+        | GoalMetric::EgressThroughput
+        | GoalMetric::EventLatency(_)
+        | GoalMetric::Loss
+            if !workload.sinks =>
+        {
+            Some("the workload has no sink")
+        }
+        GoalMetric::Doubled | GoalMetric::EventLatency(_) if !workload.stamps => {
+            Some("no generator stamps its events: give one `stamps: all`")
+        }
+        GoalMetric::Doubled if !workload.numbers => Some(
+            "times before events tell how long they took, not which they are: another `form` does",
+        ),
+        GoalMetric::Latency(_) if !workload.answers => {
+            Some("no generator waits for answers: only `http` does")
+        }
+        GoalMetric::Series(series)
+            if series.reduction == Reduction::PerEvent && !workload.generators =>
+        {
+            Some(NO_GENERATOR)
+        }
+        GoalMetric::Series(series) if series::is_scraped(&series.metric) && !workload.scrapes => {
+            Some("nothing is scraped: `observe` has no `prometheus`")
+        }
+        _ => None,
+    }
+}
+
+/// A goal as typed on a command line: `METRIC[:TOLERANCE]`, or
+/// `series:NAME['ID']:REDUCTION[:lower|:higher][:TOLERANCE]`.
+pub(crate) struct TypedGoal {
+    pub(crate) metric: GoalMetric,
+    pub(crate) direction: Option<Direction>,
+    pub(crate) tolerance: Option<Tolerance>,
+}
+
+pub(crate) fn parse_goal(text: &str) -> Result<TypedGoal, String> {
+    let mut rest = text;
+    let (mut direction, mut tolerance) = (None, None);
+    if let Some((before, last)) = rest.rsplit_once(':')
+        && last.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))
+    {
+        let parsed = last.parse::<Tolerance>();
+        tolerance = Some(parsed.map_err(|error| error.to_string())?);
+        rest = before;
+    }
+    if let Some((before, last)) = rest.rsplit_once(':')
+        && let Some((_, typed)) = BETTER.iter().find(|(word, _)| *word == last)
+    {
+        (direction, rest) = (Some(*typed), before);
+    }
+    let metric = rest.parse::<GoalMetric>().map_err(|_| {
+        let names = GoalMetric::ALL.map(String::from).join(", ");
+        format!(
+            "unknown goal `{rest}`; accepted: {names}, \
+             series:NAME:mean|peak|per_event|rate:lower|higher"
+        )
+    })?;
+    if metric.direction().is_some() && direction.is_some() {
+        return Err(format!("everybody knows which way `{rest}` is better"));
+    }
+    Ok(TypedGoal {
+        metric,
+        direction,
+        tolerance,
+    })
+}

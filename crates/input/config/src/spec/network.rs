@@ -1,0 +1,212 @@
+//! `network`: the links of a rig whose subject stands in a network of its own.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::slice;
+
+use stillwell_plan::{
+    GeneratorPlan, INPUT_OURS, INPUT_SUBJECT, IsolationPlan, LinkChange, LinkPlan, NetworkPlan,
+    OUTPUT_SINKS, ReadyProbe, SinkPlan, SinkProtocol, StepAction, StepPlan, TransportPlan, Wanted,
+};
+use stillwell_text::{MapReader, Node, Placed, Reader, code, ready_probe_of};
+use stillwell_units::ByteRate;
+
+use super::generator::GeneratorSpec;
+use super::{Door, timeline};
+use crate::schema::{DURATION, Element, Shape, optional};
+
+const LINK: Element = Element {
+    name: "link",
+    about: "A link between the subject and ours, in both directions.",
+    fields: &[
+        optional(
+            "loss",
+            Shape::Like("1%"),
+            "Which share of packets is lost, at random.",
+        ),
+        optional(
+            "rate",
+            Shape::Like("10 Mbit/s"),
+            "How much passes in each direction; `none`: as much as can.",
+        ),
+        optional("cut", Shape::Boolean, "Whether nothing passes."),
+        optional("delay", DURATION, "How long each packet is under way."),
+    ],
+    one_of: &[],
+};
+
+pub(super) const NETWORK: Element = Element {
+    name: "network",
+    about: "Links of the subject's own: generators send to 10.64.1.2, sinks listen on 10.64.2.2.",
+    fields: &[
+        optional(
+            "input",
+            Shape::Element(&LINK),
+            "The link from generators to the subject.",
+        ),
+        optional(
+            "output",
+            Shape::Element(&LINK),
+            "The link from the subject to sinks.",
+        ),
+    ],
+    one_of: &[],
+};
+
+/// The links as the run finds them, if there are any.
+pub(super) fn read_network(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<NetworkPlan> {
+    let (input, output) = read_links(door, map.take("network")?)?;
+    Some(NetworkPlan {
+        input: LinkPlan::default().changed(&input),
+        output: LinkPlan::default().changed(&output),
+    })
+}
+
+/// Puts the links where a run looks for them, made for all that `timeline` does to
+/// them.
+pub(super) fn finish(
+    door: &Door<'_>,
+    map: &MapReader<'_, '_>,
+    links: Option<NetworkPlan>,
+    timeline: &[StepPlan],
+    isolation: &mut IsolationPlan,
+) {
+    let Some(mut links) = links else { return };
+    for step in timeline {
+        if let StepAction::Network { input, output } = &step.action {
+            links.input = links.input.fit_for(input);
+            links.output = links.output.fit_for(output);
+        }
+    }
+    if isolation.network == Wanted::No
+        && let Some(span) = map.key_span("network")
+    {
+        let message = "`isolation` forbids a network namespace, without which there are no links";
+        let error = door.reader.error(code::TIMELINE, span, message);
+        door.reader.report(error.label("one of them must go"));
+    }
+    isolation.network = Wanted::Required;
+    isolation.links = Some(links);
+}
+
+/// Whether all ends of a rig with links are on them: what listens elsewhere is never
+/// reached.
+pub(super) fn check_ends(
+    reader: &Reader,
+    sinks: &[Placed<SinkPlan>],
+    generators: &[GeneratorSpec],
+) {
+    let sinks_at = Ipv4Addr::from(OUTPUT_SINKS);
+    for sink in sinks {
+        let (SinkProtocol::Tcp { address }
+        | SinkProtocol::Udp { address }
+        | SinkProtocol::Http { address, .. }
+        | SinkProtocol::Intake { address, .. }
+        | SinkProtocol::TcpRr { address, .. }) = &sink.value.protocol
+        else {
+            continue;
+        };
+        if address.ip() != IpAddr::from(sinks_at) {
+            let message = "with `network` this sink is out of the subject's reach";
+            let error = reader.error(code::TIMELINE, sink.span, message);
+            reader.report(error.label(format!("write `{sinks_at}:{}`", address.port())));
+        }
+    }
+    let subject_at = Ipv4Addr::from(INPUT_SUBJECT).to_string();
+    for generator in generators {
+        let plan = &generator.plan;
+        let address = match (
+            &plan.value.transport,
+            ready_probe_of(slice::from_ref(&plan.value)),
+        ) {
+            (TransportPlan::Udp { address, .. }, _) => address.clone(),
+            (_, ReadyProbe::Tcp { address }) => address,
+            _ => continue,
+        };
+        let host = address.rsplit_once(':').map_or("", |(host, _)| host);
+        if host != subject_at {
+            let message = "with `network` the subject is not there";
+            let error = reader.error(code::TIMELINE, plan.span, message);
+            reader.report(error.label(format!("it is at {subject_at}")));
+        }
+    }
+}
+
+/// Has datagrams leave from the link where nobody said otherwise: from loopback none
+/// gets there.
+pub(super) fn send_from_link(generators: &mut [GeneratorPlan]) {
+    for generator in generators {
+        if let TransportPlan::Udp { bind, .. } = &mut generator.transport
+            && bind.starts_with("127.")
+        {
+            *bind = format!("{}:0", Ipv4Addr::from(INPUT_OURS));
+        }
+    }
+}
+
+/// A step that changes links.
+pub(super) fn read_change(door: &Door<'_>, node: &Node) -> Option<StepAction> {
+    let (input, output) = read_links(door, node)?;
+    Some(StepAction::Network { input, output })
+}
+
+fn read_links(door: &Door<'_>, node: &Node) -> Option<(LinkChange, LinkChange)> {
+    let map = door.reader.map(node, &NETWORK.keys())?;
+    let link = |key| match map.take(key) {
+        Some(node) => read_link(door, node),
+        None => Some(LinkChange::default()),
+    };
+    let (input, output) = (link("input"), link("output"));
+    Some((input?, output?))
+}
+
+fn read_link(door: &Door<'_>, node: &Node) -> Option<LinkChange> {
+    let map = door.reader.map(node, &LINK.keys())?;
+    let mut change = LinkChange::default();
+    if let Some(node) = map.take("loss") {
+        change.loss_per_million = Some(timeline::read_share(door, node)?);
+    }
+    if let Some(node) = map.take("rate") {
+        change.bits_per_second = Some(read_rate(door, node)?);
+    }
+    if let Some(node) = map.take("cut") {
+        change.is_cut = Some(door.reader.boolean(node)?);
+    }
+    if let Some(node) = map.take("delay") {
+        change.delay = Some(door.reader.parsed(node)?);
+    }
+    Some(change)
+}
+
+/// The slowest link: below that a packet takes longer than a run.
+const BITS_PER_SECOND_MIN: u64 = 8_000;
+
+/// Bits in each second; 0 for `none`.
+fn read_rate(door: &Door<'_>, node: &Node) -> Option<u64> {
+    let text = door.reader.text(node)?.trim();
+    if text == "none" {
+        return Some(0);
+    }
+    let units = [
+        ("Gbit/s", 1e9),
+        ("Mbit/s", 1e6),
+        ("kbit/s", 1e3),
+        ("bit/s", 1.0),
+    ];
+    let bits = units.into_iter().find_map(|(unit, factor)| {
+        let number = text.strip_suffix(unit)?.trim().parse::<f64>().ok()?;
+        (number > 0.0).then(|| stillwell_units::floor_to_u64(number * factor))
+    });
+    let bytes = || text.parse::<ByteRate>().ok();
+    let bits = bits.or_else(|| Some(bytes()?.bytes_per_second().saturating_mul(8)));
+    match bits {
+        Some(bits) if bits >= BITS_PER_SECOND_MIN => Some(bits),
+        _ => {
+            let message = format!("`{text}` is not the rate of a link");
+            let error = door.reader.error(code::BAD_VALUE, node.span, message);
+            let label =
+                "write for example `10 Mbit/s` or `1 MiB/s`, at least `8 kbit/s`; or `none`";
+            door.reader.report(error.label(label));
+            None
+        }
+    }
+}

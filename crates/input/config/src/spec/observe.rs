@@ -1,0 +1,235 @@
+//! `observe`.
+
+use stillwell_plan::{
+    InspectorPlan, KernelSeries, ObserverPlan, ProfilePlan, ScrapeFormat, ScrapePlan,
+};
+use stillwell_text::{Node, code};
+use stillwell_units::Nanos;
+
+use super::Door;
+use super::subject::{COMMAND, read_environment};
+use crate::schema::{DURATION, Element, Shape, TEXT_MAP, TEXTS, optional, required};
+
+const SCRAPE: Element = Element {
+    name: "prometheus page",
+    about: "A page of the subject's own metrics.",
+    fields: &[
+        required(
+            "url",
+            Shape::Like("http://127.0.0.1:9090/metrics"),
+            "Where it is.",
+        ),
+        optional("names", TEXTS, "Only these metrics; all if left out."),
+        optional("labels", TEXT_MAP, "Labels added to every series."),
+    ],
+    one_of: &[],
+};
+
+const EXPVAR: Element = Element {
+    name: "expvar page",
+    about: "A page of the subject's own variables, as Go's package `expvar` serves it.",
+    fields: &[
+        required(
+            "url",
+            Shape::Like("http://127.0.0.1:5000/debug/vars"),
+            "Where it is.",
+        ),
+        optional(
+            "names",
+            TEXTS,
+            "Only these, by their pointers such as `/memstats/Alloc`; all if left out.",
+        ),
+        optional("labels", TEXT_MAP, "Labels added to every series."),
+    ],
+    one_of: &[],
+};
+
+const PPROF: Element = Element {
+    name: "profile",
+    about: "A profile of the subject's own, as Go's package `pprof` serves it.",
+    fields: &[
+        required(
+            "url",
+            Shape::Like("http://127.0.0.1:6060/debug/pprof/heap"),
+            "Where it is.",
+        ),
+        optional(
+            "every",
+            DURATION,
+            "Time between the end of one and the next; 30s.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const INSPECTOR: Element = Element {
+    name: "inspector",
+    about: "A program that looks at the subject, from its readiness until just before its end.",
+    fields: &[
+        required(
+            "command",
+            COMMAND,
+            "Program and arguments; `TARGET_PID` in its environment says whom to look at.",
+        ),
+        optional(
+            "environment",
+            TEXT_MAP,
+            "Variables set besides PATH and TARGET_PID.",
+        ),
+        optional(
+            "stdout",
+            Shape::Text,
+            "The file that takes its output; else one in the run's folder.",
+        ),
+        optional("stderr", Shape::Text, "The same of its errors."),
+    ],
+    one_of: &[],
+};
+
+pub(super) const OBSERVE: Element = Element {
+    name: "observer",
+    about: "What is watched, and how often.",
+    fields: &[
+        optional("period", DURATION, "Time between samples."),
+        optional(
+            "detail_period",
+            DURATION,
+            "Time between samples of what is dear to read.",
+        ),
+        optional(
+            "prometheus",
+            Shape::List(&Shape::Element(&SCRAPE)),
+            "Pages of the subject's own metrics.",
+        ),
+        optional(
+            "expvar",
+            Shape::List(&Shape::Element(&EXPVAR)),
+            "Pages of the subject's own variables.",
+        ),
+        optional(
+            "pprof",
+            Shape::List(&Shape::Element(&PPROF)),
+            "Profiles of the subject, kept in the run's folder.",
+        ),
+        optional(
+            "kernel",
+            TEXTS,
+            "What the kernel says, under lading's names: processes, smaps, working_set, cgroup, vmstat.",
+        ),
+        optional(
+            "inspector",
+            Shape::Element(&INSPECTOR),
+            "A program that looks at the subject.",
+        ),
+    ],
+    one_of: &[],
+};
+
+/// Below this, watching would be the load.
+const PERIOD_MIN: Nanos = Nanos::from_millis(10);
+
+pub(super) fn read_observe(door: &Door<'_>, node: &Node) -> Option<ObserverPlan> {
+    let reader = door.reader;
+    let map = reader.map(node, &OBSERVE.keys())?;
+    let mut observer = ObserverPlan::default();
+    for (key, period) in [
+        ("period", &mut observer.period),
+        ("detail_period", &mut observer.detail_period),
+    ] {
+        if let Some(node) = map.take(key)
+            && let Some(value) = reader.parsed::<Nanos>(node)
+        {
+            *period = value;
+            if value < PERIOD_MIN {
+                let message = format!("`{key}` is out of range");
+                let error = reader.error(code::OUT_OF_RANGE, node.span, message);
+                reader.report(error.label(format!("at least {PERIOD_MIN}")));
+            }
+        }
+    }
+    if let Some(node) = map.take("prometheus") {
+        let items = reader.list(node).unwrap_or_default();
+        let read = |item| read_scrape(door, item, &SCRAPE, ScrapeFormat::Prometheus);
+        observer.scrapes.extend(items.iter().filter_map(read));
+    }
+    if let Some(node) = map.take("expvar") {
+        let items = reader.list(node).unwrap_or_default();
+        let read = |item| read_scrape(door, item, &EXPVAR, ScrapeFormat::Expvar);
+        observer.scrapes.extend(items.iter().filter_map(read));
+    }
+    if let Some(node) = map.take("pprof") {
+        let items = reader.list(node).unwrap_or_default();
+        let profiles = items.iter().filter_map(|item| read_profile(door, item));
+        observer.profiles = profiles.collect();
+    }
+    if let Some(node) = map.take("kernel") {
+        read_kernel(door, node, &mut observer.kernel);
+    }
+    if let Some(node) = map.take("inspector") {
+        observer.inspector = read_inspector(door, node);
+    }
+    Some(observer)
+}
+
+fn read_inspector(door: &Door<'_>, node: &Node) -> Option<InspectorPlan> {
+    let map = door.reader.map(node, &INSPECTOR.keys())?;
+    let environment = read_environment(door, map.take("environment"));
+    let file = |key| door.path(map.take(key)?);
+    let (stdout, stderr) = (file("stdout"), file("stderr"));
+    let command = map.required("command").and_then(|node| door.program(node));
+    let mut words = command?.into_iter();
+    Some(InspectorPlan {
+        program: words.next()?.into(),
+        arguments: words.collect(),
+        environment,
+        stdout,
+        stderr,
+    })
+}
+
+fn read_kernel(door: &Door<'_>, node: &Node, kernel: &mut KernelSeries) {
+    const WORDS: [&str; 5] = ["processes", "smaps", "working_set", "cgroup", "vmstat"];
+    let words = WORDS.map(|word| (word, word));
+    for item in door.reader.list(node).unwrap_or_default() {
+        match door.reader.word(item, "kind of series", &words) {
+            Some("processes") => kernel.processes = true,
+            Some("smaps") => kernel.smaps = true,
+            Some("working_set") => kernel.working_set = true,
+            Some("cgroup") => kernel.cgroup = true,
+            Some(_) => kernel.vmstat = true,
+            None => {}
+        }
+    }
+}
+
+fn read_profile(door: &Door<'_>, node: &Node) -> Option<ProfilePlan> {
+    let map = door.reader.map(node, &PPROF.keys())?;
+    let url = map.required("url").and_then(|node| door.any_url(node));
+    let every = match map.take("every") {
+        Some(node) => door.reader.parsed::<Nanos>(node),
+        None => Some(Nanos::from_secs(30)),
+    };
+    Some(ProfilePlan {
+        url: url?,
+        every: every?,
+    })
+}
+
+fn read_scrape(
+    door: &Door<'_>,
+    node: &Node,
+    element: &Element,
+    format: ScrapeFormat,
+) -> Option<ScrapePlan> {
+    let reader = door.reader;
+    let map = reader.map(node, &element.keys())?;
+    let names = map.take("names").map(|node| reader.texts(node));
+    let labels = map.take("labels").map(|node| reader.text_map(node));
+    let url = map.required("url").and_then(|node| door.any_url(node));
+    Some(ScrapePlan {
+        url: url?,
+        names,
+        labels: labels.unwrap_or_default(),
+        format,
+    })
+}

@@ -1,0 +1,228 @@
+//! Templates of any text: `docs/formats/template.md`.
+
+use std::sync::Arc;
+
+use stillwell_plan::{TemplateError, TemplatePart, TemplatePlan};
+use stillwell_text::{Entry, Node, Reader, Span, Value, code};
+
+use crate::files::{EntryKind, read_source};
+use crate::schema::{Element, Shape, optional, required};
+use crate::spec::Door;
+
+mod field;
+mod grammar;
+
+use grammar::{Grammar, Mistake, Names};
+
+const LINE: Element = Element {
+    name: "template line",
+    about: "A text, and how often it is drawn.",
+    fields: &[
+        required(
+            "text",
+            Shape::Like("{word} {int 1..9}"),
+            "The text, with fields.",
+        ),
+        optional(
+            "weight",
+            Shape::Whole,
+            "How often, beside the others; 1 if left out.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const LINES: Shape = Shape::Any(&[
+    Shape::Text,
+    Shape::List(&Shape::Any(&[Shape::Text, Shape::Element(&LINE)])),
+]);
+
+const TEMPLATE: Element = Element {
+    name: "template",
+    about: "Texts with fields, one of which is drawn for each event.",
+    fields: &[
+        optional("lines", LINES, "What is drawn."),
+        optional(
+            "define",
+            Shape::Map(&LINES),
+            "What `{use NAME}` stands for.",
+        ),
+        optional(
+            "end",
+            Shape::Text,
+            "What ends each event; a line feed if left out.",
+        ),
+        optional("file", Shape::Text, "A file with these keys instead."),
+    ],
+    one_of: &["lines", "file"],
+};
+
+pub(super) const SHAPE: Shape = Shape::Any(&[Shape::Text, Shape::Element(&TEMPLATE)]);
+
+pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<TemplatePlan> {
+    let file = node.entry("file");
+    let Some(path) = file else {
+        return read_here(door.reader, node);
+    };
+    let map = door.reader.map(node, &TEMPLATE.keys())?;
+    let (kind, _) = map.one_of(TEMPLATE.one_of)?;
+    for other in ["define", "end"] {
+        if let Some(span) = map.key_span(other) {
+            map.ignore(other);
+            let message = format!("`{other}` belongs into the file that `{kind}` names");
+            door.reader
+                .report(door.reader.error(code::ONE_OF_KEYS, span, message));
+        }
+    }
+    let path = door.existing(path, EntryKind::File)?;
+    match read_source(door.files, &path) {
+        Ok(source) => {
+            let reader = Reader::new(Arc::clone(&source));
+            let plan = reader.parse().and_then(|root| read_here(&reader, &root));
+            let found = reader.finish();
+            let plan = plan.filter(|_| !found.has_errors());
+            found.into_iter().for_each(|one| door.reader.report(one));
+            plan
+        }
+        Err(error) => {
+            door.reader.report(error.at(door.reader.place(node.span)));
+            None
+        }
+    }
+}
+
+fn read_here(reader: &Reader, node: &Node) -> Option<TemplatePlan> {
+    if matches!(node.value, Value::Scalar { .. }) {
+        return assemble(reader, node.span, &[], node, "\n");
+    }
+    let map = reader.map(node, &TEMPLATE.keys())?;
+    let end = match map.take("end") {
+        Some(node) => reader.text(node)?,
+        None => "\n",
+    };
+    let definitions = match map.take("define") {
+        Some(node) => node.entries().or_else(|| {
+            reader.wrong_shape(node, "a map of names and lines");
+            None
+        })?,
+        None => &[],
+    };
+    map.ignore("file");
+    assemble(reader, node.span, definitions, map.required("lines")?, end)
+}
+
+fn assemble(
+    reader: &Reader,
+    span: Span,
+    definitions: &[Entry],
+    lines: &Node,
+    end: &str,
+) -> Option<TemplatePlan> {
+    let names: Vec<&str> = definitions
+        .iter()
+        .map(|entry| entry.key.text.as_str())
+        .collect();
+    let mut grammar = Grammar::new(&names, Names::Definition);
+    let parts: Vec<Option<TemplatePart>> = definitions
+        .iter()
+        .map(|entry| read_lines(reader, &mut grammar, &entry.value))
+        .collect();
+    let mut grammar = Grammar::new(&names, Names::Line);
+    let root = read_lines(reader, &mut grammar, lines)?;
+    let held = grammar.held();
+    let variables = held.len();
+    let mut root = TemplatePart::Sequence(vec![root, TemplatePart::Text(end.to_owned())]);
+    if variables > 0 {
+        let values = held.into_iter().enumerate();
+        root = TemplatePart::With {
+            variables: values
+                .map(|(variable, name)| (variable, TemplatePart::Use(name)))
+                .collect(),
+            part: Box::new(root),
+        };
+    }
+    let plan = TemplatePlan {
+        root,
+        definitions: parts.into_iter().collect::<Option<_>>()?,
+        variables,
+    };
+    if let Err(error) = plan.lengths() {
+        let (span, message) = match &error {
+            TemplateError::Circle { index } => match definitions.get(*index) {
+                Some(entry) => (entry.key.span, format!("`{}` uses itself", entry.key.text)),
+                None => (span, error.to_string()),
+            },
+            _ => (span, error.to_string()),
+        };
+        reader.report(reader.error(code::BAD_VALUE, span, message));
+        return None;
+    }
+    Some(plan)
+}
+
+/// One text, or several of which one is drawn.
+fn read_lines(reader: &Reader, grammar: &mut Grammar<'_>, node: &Node) -> Option<TemplatePart> {
+    let Value::List(items) = &node.value else {
+        return read_text(reader, grammar, node);
+    };
+    let mut choice = Vec::new();
+    for item in items {
+        if matches!(item.value, Value::Scalar { .. }) {
+            choice.push((1, read_text(reader, grammar, item)));
+            continue;
+        }
+        let map = reader.map(item, &LINE.keys())?;
+        let weight = match map.take("weight") {
+            Some(node) => reader.whole(node, 0, u32::MAX)?,
+            None => 1,
+        };
+        let text = map.required("text");
+        choice.push((
+            weight,
+            text.and_then(|node| read_text(reader, grammar, node)),
+        ));
+    }
+    if choice.iter().all(|(weight, _)| *weight == 0) {
+        reader.report(reader.error(code::BAD_VALUE, node.span, "there is nothing to draw from"));
+        return None;
+    }
+    let choice = choice
+        .into_iter()
+        .map(|(weight, part)| Some((weight, part?)));
+    Some(TemplatePart::Choice(choice.collect::<Option<_>>()?))
+}
+
+fn read_text(reader: &Reader, grammar: &mut Grammar<'_>, node: &Node) -> Option<TemplatePart> {
+    let text = reader.text(node)?;
+    match grammar.parse(text) {
+        Ok(part) => Some(part),
+        Err(mistake) => {
+            let span = place(reader, node, text, &mistake);
+            let mut error = reader.error(code::BAD_VALUE, span, mistake.message);
+            if let Some(help) = mistake.help {
+                error = error.help(help);
+            }
+            reader.report(error);
+            None
+        }
+    }
+}
+
+/// Where in the file a mistake stands: the same words, as often from the front;
+/// the whole text where YAML wrote them otherwise.
+fn place(reader: &Reader, node: &Node, text: &str, mistake: &Mistake) -> Span {
+    let words = &text[mistake.start..mistake.end];
+    let before = text[..mistake.start].matches(words).count();
+    let written = &reader.source().text()[node.span.start..node.span.end];
+    let found = written.match_indices(words).nth(before);
+    match found {
+        Some((at, _)) if !words.is_empty() => Span {
+            start: node.span.start + at,
+            end: node.span.start + at + words.len(),
+        },
+        _ => node.span,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! `phases`.
+
+use stillwell_plan::{PhasesPlan, WarmupPlan};
+use stillwell_text::{Node, Span, Value, code};
+use stillwell_units::Nanos;
+
+use super::Door;
+use crate::schema::{DURATION, Element, Shape, optional, required};
+
+const MEASURED: Element = Element {
+    name: "measured warm-up",
+    about: "A warm-up that ends where runs were found to be steady.",
+    fields: &[required("at_least", DURATION, "It is never shorter.")],
+    one_of: &[],
+};
+
+pub(super) const PHASES: Element = Element {
+    name: "phases",
+    about: "Lengths and deadlines of a run's phases.",
+    fields: &[
+        optional(
+            "prepare",
+            DURATION,
+            "Deadline for building payloads and binding sinks.",
+        ),
+        optional("ready", DURATION, "Deadline for the subject to be ready."),
+        optional(
+            "warmup",
+            Shape::Any(&[DURATION, Shape::Words(&["auto"]), Shape::Element(&MEASURED)]),
+            "Length of load that is not measured, 5s if left out; `auto`: found from the runs of \
+             the first two pairs, and not below that.",
+        ),
+        optional("measure", DURATION, "Length of load that is measured."),
+        optional(
+            "drain",
+            DURATION,
+            "Deadline for the subject to send on what it holds.",
+        ),
+        optional("quiet", DURATION, "Silence of sinks that ends the drain."),
+        optional(
+            "close",
+            DURATION,
+            "Deadline for sinks, observers and capture to close.",
+        ),
+    ],
+    one_of: &[],
+};
+
+/// The phases, and how the warm-up was typed.
+#[derive(Debug, Default)]
+pub(super) struct PhasesSpec {
+    pub(super) plan: PhasesPlan,
+    pub(super) warmup: WarmupPlan,
+    /// Where a warm-up is typed.
+    pub(super) warmup_span: Option<Span>,
+}
+
+pub(super) fn read_phases(door: &Door<'_>, node: &Node) -> Option<PhasesSpec> {
+    let reader = door.reader;
+    let map = reader.map(node, &PHASES.keys())?;
+    let mut spec = PhasesSpec::default();
+    if let Some(node) = map.take("warmup") {
+        spec.warmup_span = Some(node.span);
+        read_warmup(door, node, &mut spec);
+    }
+    let phases = &mut spec.plan;
+    for (key, length) in [
+        ("prepare", &mut phases.prepare),
+        ("ready", &mut phases.ready),
+        ("measure", &mut phases.measure),
+        ("drain", &mut phases.drain),
+        ("quiet", &mut phases.quiet),
+        ("close", &mut phases.close),
+    ] {
+        let Some(node) = map.take(key) else {
+            continue;
+        };
+        let Some(value) = reader.parsed::<Nanos>(node) else {
+            continue;
+        };
+        *length = value;
+        if value > Nanos::ZERO {
+            continue;
+        }
+        match key {
+            "measure" => {
+                let message = "nothing would be measured: the measured phase has no length";
+                let error = reader.error(code::NOTHING_MEASURED, node.span, message);
+                reader.report(error.label("must be above zero").help("20s is usual"));
+            }
+            "prepare" | "ready" | "close" => {
+                let message = format!("`{key}` is a deadline, which no run would keep");
+                let error = reader.error(code::OUT_OF_RANGE, node.span, message);
+                reader.report(error.label("must be above zero"));
+            }
+            _ => {}
+        }
+    }
+    Some(spec)
+}
+
+/// `5s`, `auto` or `{at_least: 2s}`.
+fn read_warmup(door: &Door<'_>, node: &Node, spec: &mut PhasesSpec) {
+    let reader = door.reader;
+    let length = match &node.value {
+        Value::Scalar { text, .. } if text == "auto" => {
+            spec.warmup = WarmupPlan::Measured;
+            return;
+        }
+        Value::Scalar { .. } => Some(node),
+        Value::Null | Value::List(_) | Value::Map(_) => {
+            spec.warmup = WarmupPlan::Measured;
+            let map = reader.map(node, &MEASURED.keys());
+            map.and_then(|map| map.required("at_least"))
+        }
+    };
+    let Some(length) = length.and_then(|node| reader.parsed::<Nanos>(node)) else {
+        return;
+    };
+    spec.plan.warmup = length;
+    if length == Nanos::ZERO && spec.warmup == WarmupPlan::Stated {
+        let message = "without a warm-up, cold caches are measured";
+        let warning = reader.warning(code::NOTHING_MEASURED, node.span, message);
+        reader.report(
+            warning
+                .help("a fifth of `measure` is usual, e.g. `warmup: 5s`")
+                .help("where the start is what you ask about, say `include_startup: true`"),
+        );
+    }
+}

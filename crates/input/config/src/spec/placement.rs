@@ -1,0 +1,107 @@
+//! `isolation`, `placement`, and choices of CPUs.
+
+use stillwell_plan::{CpuChoice, IsolationPlan, PlacementPlan, Wanted};
+use stillwell_text::{Node, Value, code};
+
+use super::Door;
+use crate::schema::{Element, Shape, optional};
+
+const WANTED: Shape = Shape::Words(&["auto", "no", "required"]);
+
+pub(super) const ISOLATION: Element = Element {
+    name: "isolation",
+    about: "What a run is kept apart from.",
+    fields: &[
+        optional("network", WANTED, "A network namespace of its own."),
+        optional("cgroup", WANTED, "A cgroup of its own for the subject."),
+    ],
+    one_of: &[],
+};
+
+pub(super) const PLACEMENT: Element = Element {
+    name: "placement",
+    about: "Which CPUs are whose.",
+    fields: &[
+        optional("ours", CPUS, "CPUs of generators, sinks and observers."),
+        optional(
+            "reserved",
+            Shape::Boolean,
+            "Whether a generator worker may spin on its CPU.",
+        ),
+    ],
+    one_of: &[],
+};
+
+/// A choice of CPUs.
+pub(super) const CPUS: Shape = Shape::Any(&[
+    Shape::Words(&["auto", "any"]),
+    Shape::Whole,
+    Shape::List(&Shape::Whole),
+]);
+
+/// The largest CPU number that Linux is built for.
+const CPU_MAX: u16 = 8191;
+
+pub(super) fn read_isolation(door: &Door<'_>, node: &Node) -> Option<IsolationPlan> {
+    let words = [
+        ("auto", Wanted::IfPossible),
+        ("no", Wanted::No),
+        ("required", Wanted::Required),
+    ];
+    let map = door.reader.map(node, &ISOLATION.keys())?;
+    let read = |key| match map.take(key) {
+        Some(node) => door.reader.word(node, "isolation", &words),
+        None => Some(Wanted::default()),
+    };
+    let (network, cgroup) = (read("network"), read("cgroup"));
+    Some(IsolationPlan {
+        network: network?,
+        cgroup: cgroup?,
+        links: None,
+    })
+}
+
+pub(super) fn read_placement(door: &Door<'_>, node: &Node) -> Option<PlacementPlan> {
+    let map = door.reader.map(node, &PLACEMENT.keys())?;
+    let ours = map.take("ours").and_then(|node| read_cpus(door, node));
+    let reserved = map
+        .take("reserved")
+        .and_then(|node| door.reader.boolean(node));
+    Some(PlacementPlan {
+        ours: ours.unwrap_or_default(),
+        reserved: reserved.unwrap_or(false),
+    })
+}
+
+pub(super) fn read_cpus(door: &Door<'_>, node: &Node) -> Option<CpuChoice> {
+    let reader = door.reader;
+    match &node.value {
+        Value::List(items) if items.is_empty() => {
+            reader.report(reader.error(code::OUT_OF_RANGE, node.span, "no CPU at all"));
+            None
+        }
+        Value::List(items) => {
+            let cpus = items.iter().map(|item| reader.whole(item, 0, CPU_MAX));
+            let mut cpus = cpus.collect::<Option<Vec<u16>>>()?;
+            cpus.sort_unstable();
+            cpus.dedup();
+            Some(CpuChoice::List(cpus))
+        }
+        Value::Scalar { text, .. } => match text.as_str() {
+            "auto" => Some(CpuChoice::Auto),
+            "any" => Some(CpuChoice::Any),
+            text if text.starts_with(|c: char| c.is_ascii_digit()) => {
+                reader.whole(node, 1, CPU_MAX).map(CpuChoice::Count)
+            }
+            text => {
+                let words = ["auto", "any", "a number", "a list such as [0, 2]"];
+                reader.unknown_word(node.span, "choice of CPUs", text, words.into_iter());
+                None
+            }
+        },
+        Value::Null | Value::Map(_) => {
+            reader.wrong_shape(node, "a choice of CPUs");
+            None
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Series as goals.
+
+use stillwell_legacy::smp::parse_series;
+use stillwell_metric::{Kind, catalogue};
+use stillwell_plan::{Aggregation, Reduction, SeriesGoal};
+use stillwell_text::{Node, Reader, Span, code, nearest};
+
+/// What names of series that the subject shows begin with.
+const SCRAPED: &str = "target/";
+
+pub(super) fn is_scraped(metric: &str) -> bool {
+    metric.starts_with(SCRAPED)
+}
+
+/// `name` or `name['id']`, a series that can be there.
+pub(super) fn read(reader: &Reader, node: &Node, reduction: Reduction) -> Option<SeriesGoal> {
+    let text = reader.text(node)?;
+    let Some(series) = parse_series(text) else {
+        let message = format!("`{text}` does not name a series");
+        let error = reader.error(code::BAD_VALUE, node.span, message);
+        reader.report(error.label("write `name` or `name['id']`"));
+        return None;
+    };
+    if series.aggregation == Aggregation::Mean {
+        let message = "how a series is reduced does not stand in its name";
+        let error = reader.error(code::BAD_VALUE, node.span, message);
+        let instead = format!("write `series: {}, reduce: mean`", series.metric);
+        reader.report(error.label(instead));
+        return None;
+    }
+    let mut known = catalogue::ALL.iter().map(|metric| metric.name);
+    if !is_scraped(&series.metric) && !known.any(|name| name == series.metric) {
+        report_unknown(reader, node.span, &series.metric);
+        return None;
+    }
+    Some(SeriesGoal {
+        metric: series.metric,
+        id: series.id,
+        reduction,
+    })
+}
+
+fn report_unknown(reader: &Reader, span: Span, name: &str) {
+    let message = format!("no series is called `{name}`");
+    let mut error = reader.error(code::UNKNOWN_WORD, span, message);
+    let known = catalogue::ALL.iter().map(|metric| metric.name);
+    if let Some(near) = nearest(name, known) {
+        error = error.label(format!("did you mean `{near}`?"));
+    }
+    let scraped = format!("one that the subject shows itself is called `{SCRAPED}{name}`");
+    reader.report(error.help(scraped));
+}
+
+/// Reports a reduction that makes no sense of such a series: `reduce` stands at
+/// `span`.
+pub(super) fn check_reduction(reader: &Reader, goal: &SeriesGoal, span: Span) -> Option<()> {
+    let mut known = catalogue::ALL.iter();
+    let Some(metric) = known.find(|metric| metric.name == goal.metric) else {
+        // What the subject shows says only later what it is.
+        return Some(());
+    };
+    let help = match (metric.kind, goal.reduction) {
+        (Kind::Counter, Reduction::PerEvent | Reduction::Rate)
+        | (Kind::Gauge, Reduction::Mean | Reduction::Peak) => return Some(()),
+        (Kind::Counter, _) => "a counter only grows: write `rate` or `per_event`",
+        (Kind::Gauge, _) => "a gauge goes up and down: write `mean` or `peak`",
+        (Kind::Histogram, _) => "of times there are goals of their own, such as `latency_p99`",
+    };
+    let message = format!("`{}` cannot be reduced so", goal.metric);
+    let error = reader.error(code::BAD_VALUE, span, message);
+    let kind = format!("it is a {}", metric.kind.name());
+    reader.report(error.label(kind).help(help));
+    None
+}

@@ -1,0 +1,440 @@
+//! `workload.sinks`.
+
+use std::net::SocketAddr;
+
+use stillwell_plan::{LinesPlan, SinkBody, SinkPlan, SinkProtocol};
+use stillwell_text::{Ids, Node, Placed, Value, code};
+use stillwell_units::Nanos;
+
+use super::Door;
+use crate::schema::{DURATION, Element, SIZE, Shape, TEXT_MAP, TEXTS, optional, required};
+
+mod intake;
+
+pub(super) use intake::read_length;
+
+const ADDRESS: Shape = Shape::Like("127.0.0.1:9200");
+
+const SOCKET: Element = Element {
+    name: "socket sink",
+    about: "Reads and counts.",
+    fields: &[required("address", ADDRESS, "Where it listens.")],
+    one_of: &[],
+};
+
+const UNIX: Element = Element {
+    name: "unix sink",
+    about: "Reads and counts.",
+    fields: &[required(
+        "path",
+        Shape::Text,
+        "Its socket; a stale one is replaced.",
+    )],
+    one_of: &[],
+};
+
+const HTTP: Element = Element {
+    name: "http sink",
+    about: "Answers every request, over HTTP/1.1 and HTTP/2, and every call of gRPC.",
+    fields: &[
+        required("address", ADDRESS, "Where it listens."),
+        optional("status", Shape::Whole, "Status of every answer."),
+        optional("headers", TEXT_MAP, "Headers of every answer."),
+        optional("body", Shape::Text, "Body of every answer."),
+        optional("delay", DURATION, "Time between request and answer."),
+        optional(
+            "connections_max",
+            Shape::Whole,
+            "Connections served at once.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const INTAKE: Element = Element {
+    name: "intake sink",
+    about: "Answers as the service would that it stands in for.",
+    fields: &[
+        required("address", ADDRESS, "Where it listens."),
+        optional("delay", DURATION, "Time between request and answer."),
+        optional(
+            "connections_max",
+            Shape::Whole,
+            "Connections served at once.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const DATADOG: Element = Element {
+    name: "datadog sink",
+    about: "Datadog's intake of metrics and logs.",
+    fields: &[
+        required("address", ADDRESS, "Where it listens."),
+        optional("delay", DURATION, "Time between request and answer."),
+        optional(
+            "connections_max",
+            Shape::Whole,
+            "Connections served at once.",
+        ),
+        optional(
+            "record",
+            Shape::Any(&[Shape::Words(&["all", "none"]), TEXTS]),
+            "Which of the series that it receives the capture records.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const OPENMETRICS: Element = Element {
+    name: "openmetrics sink",
+    about: "A page of metrics, for subjects that scrape.",
+    fields: &[
+        required("address", ADDRESS, "Where it listens."),
+        optional("delay", DURATION, "Time between request and answer."),
+        optional(
+            "connections_max",
+            Shape::Whole,
+            "Connections served at once.",
+        ),
+        optional("counters", Shape::Whole, "Counters on the page."),
+        optional("gauges", Shape::Whole, "Gauges on the page."),
+        optional("histograms", Shape::Whole, "Histograms on the page."),
+        optional("summaries", Shape::Whole, "Summaries on the page."),
+    ],
+    one_of: &[],
+};
+
+const ROUND_TRIP: Element = Element {
+    name: "tcp_rr sink",
+    about: "Answers each request of fixed length.",
+    fields: &[
+        required("address", ADDRESS, "Where it listens."),
+        optional("request", SIZE, "Length of a request."),
+        optional("response", SIZE, "Length of an answer."),
+    ],
+    one_of: &[],
+};
+
+const LINES: Element = Element {
+    name: "lines",
+    about: "What lines must look like for their stamps to count as arrived.",
+    fields: &[
+        optional("begins", Shape::Text, "How they begin."),
+        optional("ends", Shape::Text, "How they end."),
+        optional("holds", TEXTS, "What stands anywhere in them, all of it."),
+    ],
+    one_of: &[],
+};
+
+const INTAKE_SHAPE: Shape = Shape::Any(&[ADDRESS, Shape::Element(&INTAKE)]);
+
+const KINDS: &[&str] = &[
+    "tcp",
+    "udp",
+    "unix_stream",
+    "unix_datagram",
+    "http",
+    "splunk_hec",
+    "datadog",
+    "datadog_stateful_logs",
+    "otlp",
+    "sqs",
+    "elasticsearch",
+    "loki",
+    "s3",
+    "openmetrics",
+    "tcp_rr",
+    "file",
+];
+
+pub(super) const SINK: Element = Element {
+    name: "sink",
+    about: "Receives what the subject sends on.",
+    fields: &[
+        optional(
+            "tcp",
+            Shape::Any(&[ADDRESS, Shape::Element(&SOCKET)]),
+            "A TCP listener.",
+        ),
+        optional(
+            "udp",
+            Shape::Any(&[ADDRESS, Shape::Element(&SOCKET)]),
+            "A UDP socket.",
+        ),
+        optional(
+            "unix_stream",
+            Shape::Any(&[Shape::Text, Shape::Element(&UNIX)]),
+            "A Unix stream listener.",
+        ),
+        optional(
+            "unix_datagram",
+            Shape::Any(&[Shape::Text, Shape::Element(&UNIX)]),
+            "A Unix datagram socket.",
+        ),
+        optional(
+            "http",
+            Shape::Any(&[ADDRESS, Shape::Element(&HTTP)]),
+            "An HTTP server.",
+        ),
+        optional("splunk_hec", INTAKE_SHAPE, "Splunk's HTTP event collector."),
+        optional(
+            "datadog",
+            Shape::Any(&[ADDRESS, Shape::Element(&DATADOG)]),
+            "Datadog's intake of metrics and logs.",
+        ),
+        optional(
+            "datadog_stateful_logs",
+            INTAKE_SHAPE,
+            "Datadog's stateful logs over gRPC.",
+        ),
+        optional("otlp", INTAKE_SHAPE, "OpenTelemetry over gRPC and HTTP."),
+        optional("sqs", INTAKE_SHAPE, "A queue of messages that never ends."),
+        optional("elasticsearch", INTAKE_SHAPE, "Elasticsearch's bulk API."),
+        optional("loki", INTAKE_SHAPE, "Loki's push API."),
+        optional("s3", INTAKE_SHAPE, "Objects that are put."),
+        optional(
+            "openmetrics",
+            Shape::Any(&[ADDRESS, Shape::Element(&OPENMETRICS)]),
+            "A page of metrics.",
+        ),
+        optional(
+            "tcp_rr",
+            Shape::Any(&[ADDRESS, Shape::Element(&ROUND_TRIP)]),
+            "Answers requests of fixed length.",
+        ),
+        optional(
+            "file",
+            Shape::Text,
+            "A file that the subject writes, followed.",
+        ),
+        optional("id", Shape::Text, "Its name; else that of its protocol."),
+        optional("workers", Shape::Whole, "Its threads."),
+        optional(
+            "limit",
+            Shape::Like("5 MiB/s"),
+            "The most that it reads, over all connections: a receiver that is slow on purpose.",
+        ),
+        optional(
+            "lines",
+            Shape::Element(&LINES),
+            "What lines must look like for their stamps to count as arrived.",
+        ),
+        optional(
+            "prefix",
+            super::stamp::FRAMINGS,
+            "How events are framed that have a time in eight bytes before them; they have none if \
+             left out.",
+        ),
+    ],
+    one_of: KINDS,
+};
+
+pub(super) fn read_sinks(door: &Door<'_>, node: &Node) -> Vec<Placed<SinkPlan>> {
+    let items = door.reader.list(node).unwrap_or_default();
+    let mut ids = Ids::new(door.reader, "sink");
+    let found: Vec<_> = items
+        .iter()
+        .map(|item| (read_sink(door, item), item.entry("id")))
+        .collect();
+    ids.reserve(found.iter().filter_map(|(_, id)| {
+        let id = id.as_ref()?;
+        Some((door.reader.text(id)?, id.span))
+    }));
+    found
+        .into_iter()
+        .filter_map(|(sink, id)| {
+            let mut sink = sink?;
+            if id.is_none() {
+                sink.value.id = ids.free(sink.value.protocol.name());
+            }
+            Some(sink)
+        })
+        .collect()
+}
+
+fn read_sink(door: &Door<'_>, node: &Node) -> Option<Placed<SinkPlan>> {
+    let map = door.reader.map(node, &SINK.keys())?;
+    let id = map.take("id").and_then(|node| door.filled(node));
+    let workers = match map.take("workers") {
+        Some(node) => door.reader.whole(node, 1, 1024),
+        None => Some(1),
+    };
+    let limit_node = map.take("limit");
+    let limit = limit_node.and_then(|node| door.reader.parsed(node));
+    let (kind, body) = map.one_of(KINDS)?;
+    if let (Some(node), "udp" | "unix_datagram" | "file") = (limit_node, kind) {
+        let message = format!("a `{kind}` sink holds nobody back by reading slowly");
+        let error = door.reader.error(code::BAD_VALUE, node.span, message);
+        door.reader
+            .report(error.label("only streams have a `limit`"));
+    }
+    let lines_node = map.take("lines");
+    if let Some(node) = lines_node
+        && !matches!(kind, "tcp" | "unix_stream" | "http" | "file")
+    {
+        let message = format!("a `{kind}` sink does not look at lines");
+        let error = door.reader.error(code::BAD_VALUE, node.span, message);
+        door.reader
+            .report(error.label("`tcp`, `unix_stream`, `http` and `file` have `lines`"));
+    }
+    let lines = lines_node.and_then(|node| read_lines(door, node));
+    let prefix_node = map.take("prefix");
+    if let Some(node) = prefix_node
+        && !matches!(kind, "tcp" | "udp" | "unix_stream" | "unix_datagram")
+    {
+        let message = format!("before what a `{kind}` sink receives no time can stand");
+        let error = door.reader.error(code::BAD_VALUE, node.span, message);
+        door.reader
+            .report(error.label("`tcp`, `udp`, `unix_stream` and `unix_datagram` have `prefix`"));
+    }
+    let prefix = prefix_node.and_then(|node| super::stamp::read_framing(door, node));
+    let protocol = read_protocol(door, kind, body)?;
+    let value = SinkPlan {
+        id: id.unwrap_or_default().to_owned(),
+        protocol: protocol.value,
+        workers: workers?,
+        limit,
+        lines,
+        prefix,
+    };
+    Some(Placed {
+        value,
+        span: protocol.span,
+    })
+}
+
+fn read_lines(door: &Door<'_>, node: &Node) -> Option<LinesPlan> {
+    let map = door.reader.map(node, &LINES.keys())?;
+    let text = |key| map.take(key).and_then(|node| door.reader.text(node));
+    let (begins, ends) = (text("begins"), text("ends"));
+    let holds = map.take("holds").and_then(|node| door.reader.list(node));
+    let holds = holds.unwrap_or_default().iter();
+    let holds = holds.filter_map(|node| door.filled(node).map(str::to_owned));
+    Some(LinesPlan {
+        holds: holds.collect(),
+        begins: begins.unwrap_or_default().to_owned(),
+        ends: ends.unwrap_or_default().to_owned(),
+    })
+}
+
+fn read_protocol(door: &Door<'_>, kind: &str, node: &Node) -> Option<Placed<SinkProtocol>> {
+    let is_short = matches!(node.value, Value::Scalar { .. });
+    if kind == "http" && !is_short {
+        return read_http(door, node);
+    }
+    if kind == "file" {
+        return Some(Placed {
+            value: SinkProtocol::File {
+                path: door.placed(node)?,
+            },
+            span: node.span,
+        });
+    }
+    if !matches!(
+        kind,
+        "tcp" | "udp" | "unix_stream" | "unix_datagram" | "http"
+    ) {
+        return intake::read(door, kind, node);
+    }
+    let (element, key) = if kind.starts_with("unix") {
+        (&UNIX, "path")
+    } else {
+        (&SOCKET, "address")
+    };
+    let place = if is_short {
+        node
+    } else {
+        door.reader.map(node, &element.keys())?.required(key)?
+    };
+    let value = match kind {
+        "tcp" => SinkProtocol::Tcp {
+            address: read_address(door, place)?,
+        },
+        "udp" => SinkProtocol::Udp {
+            address: read_address(door, place)?,
+        },
+        "unix_stream" => SinkProtocol::UnixStream {
+            path: door.socket(place)?,
+        },
+        "unix_datagram" => SinkProtocol::UnixDatagram {
+            path: door.socket(place)?,
+        },
+        _ => http(read_address(door, place)?),
+    };
+    Some(Placed {
+        value,
+        span: place.span,
+    })
+}
+
+const CONNECTIONS_MAX: u32 = 1024;
+
+/// An HTTP sink with everything left out.
+const fn http(address: SocketAddr) -> SinkProtocol {
+    SinkProtocol::Http {
+        address,
+        status: 200,
+        headers: Vec::new(),
+        body: SinkBody::Empty,
+        delay: Nanos::ZERO,
+        connections_max: CONNECTIONS_MAX,
+    }
+}
+
+fn read_http(door: &Door<'_>, node: &Node) -> Option<Placed<SinkProtocol>> {
+    let reader = door.reader;
+    let map = reader.map(node, &HTTP.keys())?;
+    let place = map.required("address");
+    let address = place.and_then(|node| read_address(door, node));
+    let status = match map.take("status") {
+        Some(node) => reader.whole(node, 200, 599),
+        None => Some(200),
+    };
+    let headers = map.take("headers").map(|node| reader.headers(node));
+    let body = match map.take("body") {
+        Some(node) => reader.text(node).map(|text| SinkBody::Static(text.into())),
+        None => Some(SinkBody::Empty),
+    };
+    let delay = match map.take("delay") {
+        Some(node) => reader.parsed(node),
+        None => Some(Nanos::ZERO),
+    };
+    let connections_max = match map.take("connections_max") {
+        Some(node) => reader.whole(node, 1, 1_000_000),
+        None => Some(CONNECTIONS_MAX),
+    };
+    Some(Placed {
+        value: SinkProtocol::Http {
+            address: address?,
+            status: status?,
+            headers: headers.unwrap_or_default(),
+            body: body?,
+            delay: delay?,
+            connections_max: connections_max?,
+        },
+        span: place?.span,
+    })
+}
+
+/// Where a sink listens; `localhost` is 127.0.0.1.
+fn read_address(door: &Door<'_>, node: &Node) -> Option<SocketAddr> {
+    let text = door.reader.text(node)?;
+    let address = text.replacen("localhost:", "127.0.0.1:", 1);
+    match address.parse::<SocketAddr>() {
+        Ok(address) if address.port() > 0 => Some(address),
+        Ok(_) => {
+            let message = "a subject cannot know port 0";
+            let error = door.reader.error(code::OUT_OF_RANGE, node.span, message);
+            door.reader.report(error.label("a port from 1 to 65535"));
+            None
+        }
+        Err(_) => {
+            let message = format!("`{text}` is not an address to listen at");
+            let error = door.reader.error(code::BAD_VALUE, node.span, message);
+            door.reader
+                .report(error.label("write an IP address and a port, such as `127.0.0.1:9200`"));
+            None
+        }
+    }
+}

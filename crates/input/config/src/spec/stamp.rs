@@ -1,0 +1,297 @@
+//! `stamps` of a generator.
+
+use stillwell_plan::{
+    FileLayout, PayloadFormat, PrefixFraming, StampForm, StampPlan, TransportPlan,
+};
+use stillwell_text::{Node, Value, code};
+
+use super::Door;
+use crate::schema::{DURATION, Element, Shape, optional};
+
+/// Every event, expected once.
+const ALL: &str = "all";
+
+/// The words for forms.
+const TEXT: &str = "text";
+const HEADER: &str = "header";
+const PREFIX: &str = "prefix";
+
+/// The words for framings.
+pub(super) const FRAMINGS: Shape = Shape::Words(&[
+    PrefixFraming::Lines.name(),
+    PrefixFraming::LengthPrefixed.name(),
+]);
+
+/// The header that carries stamps.
+const HEADER_NAME: &str = "stillwell-stamp";
+
+const STAMPS: Element = Element {
+    name: "stamps",
+    about: "Which events are stamped, and what is expected of them.",
+    fields: &[
+        optional(
+            "every",
+            Shape::Whole,
+            "One event in so many is stamped; 1 if left out, which is all of them.",
+        ),
+        optional(
+            "copies",
+            Shape::Whole,
+            "How often a subject that does what it should delivers each event, from 1 to 8: 2 \
+             where it keeps the original beside what it parsed; 1 if left out.",
+        ),
+        optional(
+            "late_after",
+            DURATION,
+            "Events that arrive later than this after their intended time are counted as late.",
+        ),
+        optional(
+            "form",
+            Shape::Words(&[TEXT, HEADER, PREFIX]),
+            "Where a stamp stands: in the text of each event, in a header of each request, or as \
+             the time alone in eight bytes before each event, as Tremor's `ingest-ns` has it; \
+             `text` if left out.",
+        ),
+        optional(
+            "framing",
+            FRAMINGS,
+            "Of events with a time before them: lines, or each behind its length in eight bytes; \
+             `lines` if left out.",
+        ),
+    ],
+    one_of: &[],
+};
+
+pub(super) const SHAPE: Shape = Shape::Any(&[Shape::Words(&[ALL]), Shape::Element(&STAMPS)]);
+
+pub(super) fn read_stamps(door: &Door<'_>, node: &Node) -> Option<StampPlan> {
+    let reader = door.reader;
+    if matches!(node.value, Value::Scalar { .. }) {
+        return reader.word(node, "stamps", &[(ALL, StampPlan::ALL)]);
+    }
+    let map = reader.map(node, &STAMPS.keys())?;
+    let every = match map.take("every") {
+        Some(node) => reader.whole(node, 1, u32::MAX),
+        None => Some(StampPlan::ALL.every),
+    };
+    let copies = match map.take("copies") {
+        Some(node) => reader.whole(node, 1, StampPlan::COPIES_MAX),
+        None => Some(StampPlan::ALL.copies),
+    };
+    let late_after = map.take("late_after").map(|node| reader.parsed(node));
+    let form = read_form(door, node, map.take("form"), map.take("framing"));
+    Some(StampPlan {
+        every: every?,
+        copies: copies?,
+        late_after: match late_after {
+            Some(late_after) => Some(late_after?),
+            None => None,
+        },
+        form: form?,
+    })
+}
+
+/// Whether the events of `generator` are stamped with numbers, as far as that is written
+/// there.
+pub(super) fn has_numbers(generator: &Node) -> bool {
+    let is_prefix =
+        |form: &Node| matches!(&form.value, Value::Scalar { text, .. } if text == PREFIX);
+    let stamps = generator.entry("stamps");
+    stamps.is_some_and(|stamps| !stamps.entry("form").is_some_and(is_prefix))
+}
+
+/// What a framing is called.
+pub(super) fn read_framing(door: &Door<'_>, node: &Node) -> Option<PrefixFraming> {
+    let framings = PrefixFraming::ALL.map(|framing| (framing.name(), framing));
+    door.reader.word(node, "framing", &framings)
+}
+
+fn read_form(
+    door: &Door<'_>,
+    stamps: &Node,
+    form: Option<&Node>,
+    framing: Option<&Node>,
+) -> Option<StampForm> {
+    let reader = door.reader;
+    let refuse = |node: &Node, message: &str, label: &str| {
+        let error = reader.error(code::BAD_VALUE, node.span, message);
+        reader.report(error.label(label));
+    };
+    let read = framing.map(|node| read_framing(door, node));
+    let framed = StampForm::Prefix(read.flatten().unwrap_or(PrefixFraming::Lines));
+    let forms = [
+        (TEXT, StampForm::Text),
+        (HEADER, StampForm::Header),
+        (PREFIX, framed),
+    ];
+    let form = match form {
+        Some(node) => reader.word(node, "form of stamps", &forms)?,
+        None => StampForm::Text,
+    };
+    if let (Some(node), None) = (framing, form.prefix()) {
+        let message = "`framing` has no meaning here: no time stands before events";
+        refuse(node, message, "leave it out, or add `form: prefix`");
+    }
+    if form.prefix().is_some() {
+        let others = ["every", "copies", "late_after"];
+        for node in others.iter().filter_map(|key| stamps.entry(key)) {
+            let message = "a time before an event tells how long it took, and no more";
+            refuse(
+                node,
+                message,
+                "leave it out: every event has one, and there is no account",
+            );
+        }
+    }
+    Some(form)
+}
+
+/// Whether logs are a file system of our own.
+const fn is_mounted(transport: &TransportPlan) -> bool {
+    matches!(
+        transport,
+        TransportPlan::Files {
+            layout: FileLayout::Mounted { .. },
+            ..
+        }
+    )
+}
+
+/// Reports events that have no room for a stamp, or leave by a way that has none.
+pub(super) fn check_stamps(
+    door: &Door<'_>,
+    node: &Node,
+    form: StampForm,
+    (format, transport): (&PayloadFormat, &TransportPlan),
+) {
+    let reader = door.reader;
+    let refuse = |message: String, label: &str| {
+        let error = reader.error(code::BAD_VALUE, node.span, message);
+        reader.report(error.label(label));
+    };
+    if is_mounted(transport) {
+        return refuse(
+            "logs in a file system of their own cannot be stamped".to_owned(),
+            "what they hold is made when somebody reads it: `folder` in place of `mount`, or no \
+             stamps; what was missed is counted anyway",
+        );
+    }
+    let name = transport.name();
+    match form {
+        StampForm::Text => {
+            if !takes_stamps(format) {
+                let message = format!("events of `{}` cannot carry stamps", format.name());
+                refuse(message, "a stamp needs text of our own in each event");
+            }
+            if !carries_text(transport) {
+                let message = format!("what leaves over `{name}` cannot be stamped");
+                refuse(message, CARRY_TEXT);
+            }
+        }
+        StampForm::Header if !has_headers(transport) => {
+            let message = format!("what leaves over `{name}` has no headers of ours");
+            refuse(
+                message,
+                "http, grpc, splunk_hec and trace_agent have; `form: text` stamps the text of events",
+            );
+        }
+        StampForm::Header => {
+            if let Some(taken) = own_header(transport) {
+                let message = format!("the header `{taken}` is where stamps stand");
+                refuse(message, "leave the header out, or `form: header`");
+            }
+        }
+        StampForm::Prefix(_) => {
+            if !is_socket(transport) {
+                let message = format!("over `{name}` no time can stand before events");
+                refuse(message, "tcp, udp, unix_stream and unix_datagram can");
+            }
+            if !takes_prefix(format) {
+                let message = format!("before events of `{}` no time can stand", format.name());
+                refuse(message, "events must be lines that are made here");
+            }
+        }
+    }
+}
+
+const CARRY_TEXT: &str = "tcp, udp, unix_stream, unix_datagram, http, splunk_hec, grpc, file_gen, \
+                          passthru_file, kafka, nats and amqp can";
+
+const fn carries_text(transport: &TransportPlan) -> bool {
+    is_socket(transport)
+        || matches!(
+            transport,
+            TransportPlan::Http { .. }
+                | TransportPlan::Grpc { .. }
+                | TransportPlan::SplunkHec { .. }
+                | TransportPlan::Acknowledged(_)
+                | TransportPlan::Files { .. }
+                | TransportPlan::PassthruFile { .. }
+                | TransportPlan::Kafka(_)
+                | TransportPlan::Nats(_)
+                | TransportPlan::Amqp(_)
+        )
+}
+
+const fn has_headers(transport: &TransportPlan) -> bool {
+    matches!(
+        transport,
+        TransportPlan::Http { .. }
+            | TransportPlan::Grpc { .. }
+            | TransportPlan::SplunkHec { .. }
+            | TransportPlan::Acknowledged(_)
+            | TransportPlan::TraceAgent { .. }
+    )
+}
+
+/// A socket that nothing is said over but what is sent.
+const fn is_socket(transport: &TransportPlan) -> bool {
+    matches!(
+        transport,
+        TransportPlan::Tcp { .. }
+            | TransportPlan::Udp { .. }
+            | TransportPlan::UnixStream { .. }
+            | TransportPlan::UnixDatagram { .. }
+            | TransportPlan::Tls { .. }
+    )
+}
+
+/// The header of its own that stamps stand in, if it has one.
+fn own_header(transport: &TransportPlan) -> Option<&str> {
+    let TransportPlan::Http { headers, .. } = transport else {
+        return None;
+    };
+    let mut names = headers.iter().map(|(name, _)| name.as_str());
+    names.find(|name| name.eq_ignore_ascii_case(HEADER_NAME))
+}
+
+/// Whether events are lines that are made here, one each.
+fn takes_prefix(format: &PayloadFormat) -> bool {
+    let is_other = matches!(
+        format,
+        PayloadFormat::Lines { .. }
+            | PayloadFormat::StaticChunks { .. }
+            | PayloadFormat::StaticTimestamped(_)
+            | PayloadFormat::Elasticsearch(_)
+    );
+    format.ends_lines() && !is_other
+}
+
+fn takes_stamps(format: &PayloadFormat) -> bool {
+    match format {
+        PayloadFormat::Lines { .. }
+        | PayloadFormat::Static { .. }
+        | PayloadFormat::StaticChunks { .. }
+        | PayloadFormat::StaticTimestamped(_)
+        | PayloadFormat::Dogstatsd(_)
+        | PayloadFormat::Netflow(_)
+        | PayloadFormat::OpentelemetryMetrics(_)
+        | PayloadFormat::OpentelemetryTraces(_)
+        | PayloadFormat::RemoteWrite(_)
+        | PayloadFormat::TraceAgent(_) => false,
+        PayloadFormat::TemplatedJson(template) | PayloadFormat::Template(template) => {
+            template.has_stamp()
+        }
+        _ => true,
+    }
+}

@@ -1,0 +1,54 @@
+//! `pairs`.
+
+use stillwell_plan::{PAIRS_MIN, StoppingPlan};
+use stillwell_text::{Node, Value};
+
+use super::Door;
+use crate::schema::{Element, Shape, optional};
+
+/// Beyond this a plan of looks is as good as none: an open end is meant.
+pub(crate) const LOOKS_PAIRS_MAX: u32 = 1_000;
+/// Beyond this a number of pairs is a slip.
+pub(crate) const PAIRS_MAX: u32 = 10_000;
+
+const PAIRS: Element = Element {
+    name: "number of pairs",
+    about: "When an experiment has seen enough pairs of runs.",
+    fields: &[
+        optional(
+            "max",
+            Shape::Whole,
+            "Looks after 4, 6, 8 … pairs, and after so many at the latest; 20 if nothing is said.",
+        ),
+        optional("fixed", Shape::Whole, "One look, after so many pairs."),
+        optional(
+            "open",
+            Shape::Whole,
+            "Looks after every pair, on and on, and ends after so many all the same.",
+        ),
+    ],
+    one_of: &["max", "fixed", "open"],
+};
+
+/// A number, which is fixed, or what ends it.
+pub(super) const SHAPE: Shape = Shape::Any(&[Shape::Whole, Shape::Element(&PAIRS)]);
+
+pub(super) fn read_stopping(door: &Door<'_>, node: &Node) -> Option<StoppingPlan> {
+    let reader = door.reader;
+    if matches!(node.value, Value::Scalar { .. }) {
+        let pairs = reader.whole(node, 1, PAIRS_MAX)?;
+        return Some(StoppingPlan::Fixed { pairs });
+    }
+    let map = reader.map(node, &PAIRS.keys())?;
+    Some(match map.one_of(PAIRS.one_of)? {
+        ("max", node) => StoppingPlan::Sequential {
+            max_pairs: reader.whole(node, PAIRS_MIN, LOOKS_PAIRS_MAX)?,
+        },
+        ("fixed", node) => StoppingPlan::Fixed {
+            pairs: reader.whole(node, 1, PAIRS_MAX)?,
+        },
+        (_, node) => StoppingPlan::Open {
+            max_pairs: reader.whole(node, PAIRS_MIN, PAIRS_MAX)?,
+        },
+    })
+}

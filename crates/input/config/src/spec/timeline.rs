@@ -1,0 +1,240 @@
+//! `timeline`.
+
+mod check;
+mod disk;
+mod sink;
+mod subject;
+
+use stillwell_plan::{
+    DiskPlan, GeneratorPlan, PhasesPlan, SinkPlan, StepAction, StepPlan, SubjectSignal, WhenFull,
+};
+use stillwell_text::{Node, Placed, Span, code};
+use stillwell_units::Nanos;
+
+use super::{Door, network};
+use crate::schema::{DURATION, Element, Shape, optional, required};
+
+const SIGNAL_WORDS: [(&str, SubjectSignal); 9] = [
+    ("CONT", SubjectSignal::Cont),
+    ("HUP", SubjectSignal::Hup),
+    ("INT", SubjectSignal::Int),
+    ("KILL", SubjectSignal::Kill),
+    ("QUIT", SubjectSignal::Quit),
+    ("STOP", SubjectSignal::Stop),
+    ("TERM", SubjectSignal::Term),
+    ("USR1", SubjectSignal::Usr1),
+    ("USR2", SubjectSignal::Usr2),
+];
+
+/// A signal's name.
+pub(super) const SIGNAL: Shape = Shape::Words(&[
+    "CONT", "HUP", "INT", "KILL", "QUIT", "STOP", "TERM", "USR1", "USR2",
+]);
+
+const FILE: Element = Element {
+    name: "file step",
+    about: "Moves or empties the log that a generator writes.",
+    fields: &[
+        required(
+            "id",
+            Shape::Text,
+            "The generator, a `file_gen` with a `log`.",
+        ),
+        required(
+            "rotate",
+            Shape::Words(&["rename", "copy_truncate", "truncate"]),
+            "It gets another name and a new file its own, it is copied and emptied, or emptied.",
+        ),
+    ],
+    one_of: &[],
+};
+
+pub(super) const STEP: Element = Element {
+    name: "timeline step",
+    about: "Something that happens at a set time.",
+    fields: &[
+        required(
+            "at",
+            DURATION,
+            "Time after the start of the measured phase; steps on the subject may also lie in \
+             the drain.",
+        ),
+        optional("signal", SIGNAL, "Sends the subject a signal."),
+        optional("note", Shape::Text, "Writes a note into the capture."),
+        optional(
+            "sink",
+            Shape::Element(&sink::STEP),
+            "Changes how a sink behaves.",
+        ),
+        optional(
+            "subject",
+            subject::SHAPE,
+            "Pauses, ends, starts or restarts the subject.",
+        ),
+        optional(
+            "file",
+            Shape::Element(&FILE),
+            "Moves or empties the log that a generator writes.",
+        ),
+        optional(
+            "disk",
+            Shape::Element(&disk::STEP),
+            "Changes how a disk of `disks` behaves.",
+        ),
+        optional(
+            "network",
+            Shape::Element(&network::NETWORK),
+            "Changes the links of a rig with `network`; what is left out stays.",
+        ),
+    ],
+    one_of: &[
+        "signal", "note", "sink", "subject", "file", "disk", "network",
+    ],
+};
+
+pub(super) fn read_signal(door: &Door<'_>, node: &Node) -> Option<SubjectSignal> {
+    door.reader.word(node, "signal", &SIGNAL_WORDS)
+}
+
+/// What steps are held against.
+pub(super) struct Around<'a> {
+    pub(super) phases: &'a PhasesPlan,
+    pub(super) sinks: &'a [Placed<SinkPlan>],
+    pub(super) generators: Vec<&'a GeneratorPlan>,
+    pub(super) disks: &'a [DiskPlan],
+    /// Whether the subject stands in a network of its own.
+    pub(super) has_network: bool,
+}
+
+/// A step, and where it stands.
+struct Step {
+    plan: StepPlan,
+    /// The whole step.
+    span: Span,
+    /// What it acts on: the name of a sink or generator or the path of a disk, if there is
+    /// one.
+    name: Option<Span>,
+}
+
+/// The steps in the order of time; those that never come are reported.
+pub(super) fn read_timeline(door: &Door<'_>, node: &Node, around: &Around<'_>) -> Vec<StepPlan> {
+    let items = door.reader.list(node).unwrap_or_default();
+    let steps = items
+        .iter()
+        .filter_map(|item| read_step(door, item, around.phases));
+    let mut steps: Vec<Step> = steps.flatten().collect();
+    // Stable: steps of one time happen in the order in which they are written.
+    steps.sort_by_key(|step| step.plan.at);
+    check::check(door.reader, &steps, around);
+    steps.into_iter().map(|step| step.plan).collect()
+}
+
+fn read_step(door: &Door<'_>, node: &Node, phases: &PhasesPlan) -> Option<Vec<Step>> {
+    let reader = door.reader;
+    let map = reader.map(node, &STEP.keys())?;
+    let at_node = map.required("at");
+    let at = at_node.and_then(|node| reader.parsed::<Nanos>(node));
+    let end = match node.entry("subject") {
+        Some(_) => End::Drain(phases.measure + phases.drain),
+        None => End::Measure(phases.measure),
+    };
+    if let (Some(node), Some(at)) = (at_node, at) {
+        check_time(door, node.span, at, end);
+    }
+    let mut name = None;
+    let mut named = |node: &Node, key| name = node.entry(key).map(|name| name.span);
+    let once = |action: Option<StepAction>| action.map(|action| vec![(Nanos::ZERO, action)]);
+    let (kind, what) = map.one_of(STEP.one_of)?;
+    let actions = match kind {
+        "signal" => once(read_signal(door, what).map(StepAction::Signal)),
+        "sink" => {
+            named(what, "id");
+            once(sink::read(door, what))
+        }
+        "subject" => subject::read(door, what, |after, span| {
+            let start = at.map(|at| at + after);
+            start.is_none_or(|start| check_time(door, span, start, end))
+        }),
+        "file" => {
+            named(what, "id");
+            once(read_file(door, what))
+        }
+        "disk" => {
+            named(what, "path");
+            once(disk::read(door, what))
+        }
+        "network" => once(network::read_change(door, what)),
+        _ => once(
+            reader
+                .text(what)
+                .map(|text| StepAction::Note(text.to_owned())),
+        ),
+    };
+    let at = at?;
+    let steps = actions?.into_iter().map(|(after, action)| Step {
+        plan: StepPlan {
+            at: at + after,
+            action,
+        },
+        span: what.span,
+        name,
+    });
+    Some(steps.collect())
+}
+
+/// Before what a step must lie.
+#[derive(Clone, Copy)]
+enum End {
+    /// The end of the measured phase.
+    Measure(Nanos),
+    /// The end of the drain behind it.
+    Drain(Nanos),
+}
+
+/// Whether a step at this time comes.
+fn check_time(door: &Door<'_>, span: Span, at: Nanos, end: End) -> bool {
+    let (end, takes) = match end {
+        End::Measure(end) => (end, "the measured phase takes"),
+        End::Drain(end) => (end, "the measured phase and the drain take"),
+    };
+    if at < end {
+        return true;
+    }
+    let message = format!("this step never comes: {takes} {end}");
+    let error = door.reader.error(code::OUT_OF_RANGE, span, message);
+    let label = format!("must lie before {end}");
+    door.reader.report(error.label(label));
+    false
+}
+
+fn read_file(door: &Door<'_>, node: &Node) -> Option<StepAction> {
+    let map = door.reader.map(node, &FILE.keys())?;
+    let id = map.required("id").and_then(|node| door.filled(node));
+    let words = WhenFull::ALL.map(|one| (one.name(), one));
+    let rotate = map
+        .required("rotate")
+        .and_then(|node| door.reader.word(node, "rotation", &words));
+    Some(StepAction::File {
+        id: id?.to_owned(),
+        rotate: rotate?,
+    })
+}
+
+/// A share such as `10%`, from 0 to 100, as so many of a million.
+pub(super) fn read_share(door: &Door<'_>, node: &Node) -> Option<u32> {
+    let text = door.reader.text(node)?;
+    let number = text.trim().strip_suffix('%');
+    let share = number.and_then(|number| number.trim().parse::<f64>().ok());
+    match share {
+        Some(share) if (0.0..=100.0).contains(&share) => {
+            u32::try_from(stillwell_units::floor_to_u64((share * 1e4).round())).ok()
+        }
+        _ => {
+            let message = format!("`{text}` is not a share");
+            let error = door.reader.error(code::BAD_VALUE, node.span, message);
+            door.reader
+                .report(error.label("write a percentage from 0% to 100%, such as `0.5%`"));
+            None
+        }
+    }
+}

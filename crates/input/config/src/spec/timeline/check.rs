@@ -1,0 +1,224 @@
+//! Whether steps can happen: what they name is there, and is in a state for it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use stillwell_plan::{
+    DiskChange, DiskKind, DiskLimits, FileLayout, LinkChange, SinkChange, SinkProtocol, StepAction,
+    SubjectChange, TransportPlan,
+};
+use stillwell_text::{Reader, Span, code};
+
+use super::{Around, Step};
+
+/// `steps` are in the order of time.
+pub(super) fn check(reader: &Reader, steps: &[Step], around: &Around<'_>) {
+    let mut sinks: BTreeMap<&str, SinkState> = BTreeMap::new();
+    let mut subject = SubjectState::Runs;
+    let mut ended = None;
+    for step in steps {
+        let refuse = |span: Span, message: String, label: &str| {
+            let error = reader.error(code::TIMELINE, span, message);
+            reader.report(error.label(label.to_owned()));
+        };
+        match &step.plan.action {
+            StepAction::Note(_) => {}
+            StepAction::Signal(_) => {
+                if subject == SubjectState::Ended {
+                    let message = "there is no subject to signal at this time".to_owned();
+                    refuse(step.span, message, "an earlier step ended it");
+                }
+            }
+            StepAction::Sink { id, change } => {
+                check_sink(reader, step, id, change, around);
+                let state = sinks.entry(id).or_default();
+                if let Some(problem) = state.take(change) {
+                    refuse(step.span, format!("sink `{id}` {problem}"), "at this time");
+                }
+            }
+            StepAction::Subject(change) => {
+                if let Some(problem) = subject.take(*change) {
+                    refuse(step.span, format!("the subject {problem}"), "at this time");
+                }
+                ended = (subject == SubjectState::Ended).then_some(step.span);
+            }
+            StepAction::File { id, .. } => check_file(reader, step, id, around),
+            StepAction::Disk { path, change } => check_disk(reader, step, (path, change), around),
+            StepAction::Network { input, output } => {
+                check_network(reader, step, around, [input, output]);
+            }
+        }
+    }
+    if let Some(span) = ended {
+        let message = "the subject is ended here and never started again";
+        let error = reader.error(code::TIMELINE, span, message);
+        reader.report(error.label("add a later step `subject: start`, or write `restart`"));
+    }
+}
+
+/// What steps have made of a sink.
+#[derive(Default)]
+struct SinkState {
+    is_down: bool,
+    is_paused: bool,
+}
+
+impl SinkState {
+    fn take(&mut self, change: &SinkChange) -> Option<&'static str> {
+        match change {
+            SinkChange::Down if self.is_down => Some("is down already"),
+            SinkChange::Down => {
+                self.is_down = true;
+                None
+            }
+            SinkChange::Up if !self.is_down => Some("is not down"),
+            SinkChange::Up => {
+                self.is_down = false;
+                None
+            }
+            SinkChange::Pause if self.is_paused => Some("is paused already"),
+            SinkChange::Pause => {
+                self.is_paused = true;
+                None
+            }
+            SinkChange::Resume if !self.is_paused => Some("is not paused"),
+            SinkChange::Resume | SinkChange::Restore => {
+                self.is_paused = false;
+                None
+            }
+            SinkChange::Slow(_)
+            | SinkChange::Refuse(_)
+            | SinkChange::Queue
+            | SinkChange::Delay(_) => None,
+        }
+    }
+}
+
+/// What steps have made of the subject.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum SubjectState {
+    Runs,
+    Paused,
+    Ended,
+}
+
+impl SubjectState {
+    fn take(&mut self, change: SubjectChange) -> Option<&'static str> {
+        let (next, problem) = match (*self, change) {
+            (Self::Runs, SubjectChange::Pause) => (Self::Paused, None),
+            (Self::Paused, SubjectChange::Resume) | (Self::Ended, SubjectChange::Start) => {
+                (Self::Runs, None)
+            }
+            (Self::Runs | Self::Paused, SubjectChange::End(_)) => (Self::Ended, None),
+            (Self::Paused, SubjectChange::Pause) => (*self, Some("is paused already")),
+            (Self::Runs, SubjectChange::Resume) => (*self, Some("is not paused")),
+            (_, SubjectChange::Start) => (*self, Some("has not been ended")),
+            (Self::Ended, _) => (*self, Some("has been ended by an earlier step")),
+        };
+        *self = next;
+        problem
+    }
+}
+
+fn check_sink(reader: &Reader, step: &Step, id: &str, change: &SinkChange, around: &Around<'_>) {
+    let mut sinks = around.sinks.iter();
+    let Some(sink) = sinks.find(|sink| sink.value.id == id) else {
+        let known = around.sinks.iter().map(|sink| sink.value.id.as_str());
+        return unknown(reader, step, "sink", id, known.collect());
+    };
+    let kind = sink.value.protocol.name();
+    let problem = match (&sink.value.protocol, change) {
+        (SinkProtocol::File { .. }, _) => {
+            "follows a file: nobody is held up by it, and nothing of it can change"
+        }
+        (SinkProtocol::Udp { .. } | SinkProtocol::UnixDatagram { .. }, SinkChange::Slow(_)) => {
+            "takes datagrams: it holds nobody back by reading slowly"
+        }
+        (
+            SinkProtocol::Tcp { .. }
+            | SinkProtocol::Udp { .. }
+            | SinkProtocol::UnixStream { .. }
+            | SinkProtocol::UnixDatagram { .. }
+            | SinkProtocol::TcpRr { .. },
+            SinkChange::Refuse(_) | SinkChange::Queue | SinkChange::Delay(_),
+        ) => "answers no requests: only HTTP and what is spoken over it can do this",
+        _ => return,
+    };
+    let message = format!("a `{kind}` sink {problem}");
+    let error = reader.error(code::TIMELINE, step.span, message);
+    reader.report(error.context(reader.place(sink.span), "the sink"));
+}
+
+fn check_file(reader: &Reader, step: &Step, id: &str, around: &Around<'_>) {
+    let mut generators = around.generators.iter();
+    let Some(generator) = generators.find(|generator| generator.id == id) else {
+        let known = around.generators.iter().map(|plan| plan.id.as_str());
+        return unknown(reader, step, "generator", id, known.collect());
+    };
+    let label = match &generator.transport {
+        TransportPlan::Files {
+            layout: FileLayout::Log { .. },
+            ..
+        } => return,
+        TransportPlan::Files { .. } => "write `file_gen: {log: PATH, …}`, which keeps one name",
+        _ => "only a `file_gen` with a `log` does",
+    };
+    let message = format!("generator `{id}` writes no log that could be moved or emptied");
+    let error = reader.error(code::TIMELINE, step.span, message);
+    reader.report(error.label(label));
+}
+
+fn check_disk(
+    reader: &Reader,
+    step: &Step,
+    (path, change): (&Path, &DiskChange),
+    around: &Around<'_>,
+) {
+    let mut disks = around.disks.iter();
+    let Some(disk) = disks.find(|disk| disk.path == path) else {
+        let known = around.disks.iter().filter_map(|disk| disk.path.to_str());
+        let path = path.to_string_lossy();
+        return unknown(reader, step, "disk", &path, known.collect());
+    };
+    if matches!(disk.kind, DiskKind::Memory(_)) {
+        let message = "a disk of memory cannot change";
+        let error = reader.error(code::TIMELINE, step.span, message);
+        reader.report(error.label("leave out its `tmpfs`: it shows a folder then"));
+    }
+    if *change == DiskChange::Limits(DiskLimits::default()) {
+        let message = "this step changes nothing";
+        let error = reader.error(code::TIMELINE, step.span, message);
+        reader.report(error.label("write for example `do: full`, or `do: {fsync_delay: 50ms}`"));
+    }
+}
+
+fn check_network(reader: &Reader, step: &Step, around: &Around<'_>, changes: [&LinkChange; 2]) {
+    if !around.has_network {
+        let message = "this rig has no links of its own that could change";
+        let error = reader.error(code::TIMELINE, step.span, message);
+        reader.report(
+            error
+                .label("a step on links")
+                .help("write `network: {}` beside `timeline`: see docs/faults.md"),
+        );
+    }
+    if changes
+        .iter()
+        .all(|change| **change == LinkChange::default())
+    {
+        let message = "this step changes nothing";
+        let error = reader.error(code::TIMELINE, step.span, message);
+        reader.report(error.label("write for example `output: {loss: 1%}`"));
+    }
+}
+
+fn unknown(reader: &Reader, step: &Step, what: &str, id: &str, known: Vec<&str>) {
+    let message = format!("there is no {what} `{id}`");
+    let span = step.name.unwrap_or(step.span);
+    let error = reader.error(code::TIMELINE, span, message);
+    reader.report(if known.is_empty() {
+        error.label(format!("this rig has no {what}"))
+    } else {
+        error.label(format!("one of: {}", known.join(", ")))
+    });
+}

@@ -1,0 +1,82 @@
+//! Steps that change how a disk behaves.
+
+use stillwell_plan::{DiskChange, DiskLimits, StepAction};
+use stillwell_text::{Node, Value};
+
+use crate::schema::{DURATION, Element, SIZE, Shape, optional, required};
+use crate::spec::Door;
+use crate::spec::disk::read_size;
+
+const CHANGE: Element = Element {
+    name: "disk change",
+    about: "How slow and how small it is from now on; what is left out stays.",
+    fields: &[
+        optional(
+            "fsync_delay",
+            DURATION,
+            "How long each `fsync` takes besides its own time.",
+        ),
+        optional(
+            "fsync_delay_per_mib",
+            DURATION,
+            "And so much more for each MiB that it makes durable.",
+        ),
+        optional(
+            "write_rate",
+            Shape::Like("20 MiB/s"),
+            "Bytes that it takes each second.",
+        ),
+        optional("limit", SIZE, "Bytes that it holds; then it is full."),
+    ],
+    one_of: &[],
+};
+
+const WORDS: [(&str, DiskChange); 2] =
+    [("full", DiskChange::Full), ("restore", DiskChange::Restore)];
+
+pub(super) const STEP: Element = Element {
+    name: "disk step",
+    about: "Changes how a disk of `disks` behaves.",
+    fields: &[
+        required("path", Shape::Text, "The disk, by its path in `disks`."),
+        required(
+            "do",
+            Shape::Any(&[Shape::Words(&["full", "restore"]), Shape::Element(&CHANGE)]),
+            "`full`: holds no more than it does then. `restore`: as in `disks`, and what waits \
+             for it waits no longer.",
+        ),
+    ],
+    one_of: &[],
+};
+
+pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<StepAction> {
+    let map = door.reader.map(node, &STEP.keys())?;
+    let path = map.required("path").and_then(|node| door.path(node));
+    let change = map.required("do").and_then(|node| read_change(door, node));
+    Some(StepAction::Disk {
+        path: path?,
+        change: change?,
+    })
+}
+
+fn read_change(door: &Door<'_>, node: &Node) -> Option<DiskChange> {
+    let reader = door.reader;
+    if matches!(node.value, Value::Scalar { .. }) {
+        return reader.word(node, "change of a disk", &WORDS);
+    }
+    let map = reader.map(node, &CHANGE.keys())?;
+    let mut limits = DiskLimits::default();
+    if let Some(node) = map.take("fsync_delay") {
+        limits.fsync_delay = Some(reader.parsed(node)?);
+    }
+    if let Some(node) = map.take("fsync_delay_per_mib") {
+        limits.fsync_delay_per_mib = Some(reader.parsed(node)?);
+    }
+    if let Some(node) = map.take("write_rate") {
+        limits.write_rate = Some(reader.parsed(node)?);
+    }
+    if let Some(node) = map.take("limit") {
+        limits.limit = Some(read_size(door, node)?);
+    }
+    Some(DiskChange::Limits(limits))
+}

@@ -1,0 +1,162 @@
+//! Steps that change how a sink behaves.
+
+use stillwell_plan::{DelayExpression, Refusal, RefusePlan, SinkChange, StepAction};
+use stillwell_text::{Node, Value, code};
+use stillwell_units::ByteRate;
+
+use super::read_share;
+use crate::schema::{Element, Shape, optional, required};
+use crate::spec::Door;
+
+const RESPOND: Element = Element {
+    name: "refusal",
+    about: "How requests are refused. What is in a refused request counts as not delivered.",
+    fields: &[
+        optional(
+            "status",
+            Shape::Whole,
+            "The status that they get, from 300 to 599.",
+        ),
+        optional(
+            "close",
+            Shape::Boolean,
+            "`true`: their connection is closed without an answer.",
+        ),
+        optional(
+            "share",
+            Shape::Like("10%"),
+            "Which share of requests is refused, evenly spread; all if left out.",
+        ),
+        optional(
+            "retry_after",
+            Shape::Whole,
+            "Seconds after which the client may come again, told with the status.",
+        ),
+    ],
+    one_of: &["status", "close"],
+};
+
+const CHANGE: Element = Element {
+    name: "sink change",
+    about: "What changes.",
+    fields: &[
+        optional(
+            "slow",
+            Shape::Like("1 MiB/s"),
+            "Reads no more than this, over all connections together.",
+        ),
+        optional(
+            "respond",
+            Shape::Element(&RESPOND),
+            "Refuses requests. HTTP and what is spoken over it.",
+        ),
+        optional(
+            "delay",
+            Shape::Like("5 + 2 * active_requests"),
+            "Answers so long after the end of each request: a length of time, or milliseconds by \
+             a formula over `active_requests`, `t` (seconds since the step) and `rand()`.",
+        ),
+    ],
+    one_of: &["slow", "respond", "delay"],
+};
+
+const WORDS: [(&str, SinkChange); 6] = [
+    ("down", SinkChange::Down),
+    ("up", SinkChange::Up),
+    ("pause", SinkChange::Pause),
+    ("resume", SinkChange::Resume),
+    ("queue", SinkChange::Queue),
+    ("restore", SinkChange::Restore),
+];
+
+pub(super) const STEP: Element = Element {
+    name: "sink step",
+    about: "Changes how a sink behaves.",
+    fields: &[
+        required("id", Shape::Text, "The sink."),
+        required(
+            "do",
+            Shape::Any(&[
+                Shape::Words(&["down", "up", "pause", "resume", "queue", "restore"]),
+                Shape::Element(&CHANGE),
+            ]),
+            "`down`: does not listen, and cuts connections, until `up`. `pause`: reads nothing \
+             until `resume`. `queue`: answers nothing for now. `restore`: all but `down` is undone.",
+        ),
+    ],
+    one_of: &[],
+};
+
+pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<StepAction> {
+    let map = door.reader.map(node, &STEP.keys())?;
+    let id = map.required("id").and_then(|node| door.filled(node));
+    let change = map.required("do").and_then(|node| read_change(door, node));
+    Some(StepAction::Sink {
+        id: id?.to_owned(),
+        change: change?,
+    })
+}
+
+fn read_change(door: &Door<'_>, node: &Node) -> Option<SinkChange> {
+    if matches!(node.value, Value::Scalar { .. }) {
+        return door.reader.word(node, "change of a sink", &WORDS);
+    }
+    let map = door.reader.map(node, &CHANGE.keys())?;
+    match map.one_of(CHANGE.one_of)? {
+        ("slow", node) => door.reader.parsed::<ByteRate>(node).map(SinkChange::Slow),
+        ("respond", node) => read_refusal(door, node).map(SinkChange::Refuse),
+        (_, node) => read_delay(door, node).map(SinkChange::Delay),
+    }
+}
+
+fn read_refusal(door: &Door<'_>, node: &Node) -> Option<RefusePlan> {
+    let reader = door.reader;
+    let map = reader.map(node, &RESPOND.keys())?;
+    let share = match map.take("share") {
+        Some(node) => read_share(door, node),
+        None => Some(1_000_000),
+    };
+    let retry_node = map.take("retry_after");
+    let retry_after = match retry_node {
+        Some(node) => Some(reader.whole(node, 0, 86_400)?),
+        None => None,
+    };
+    let with = match map.one_of(RESPOND.one_of)? {
+        ("status", node) => Refusal::Status {
+            status: reader.whole(node, 300, 599)?,
+            retry_after,
+        },
+        (_, node) => {
+            if !reader.boolean(node)? {
+                let message = "`close: false` refuses nothing";
+                let error = reader.error(code::BAD_VALUE, node.span, message);
+                reader.report(error.label("write `close: true`, or a `status`"));
+                return None;
+            }
+            if let Some(retry) = retry_node {
+                let message = "a connection that is closed says nothing of a `retry_after`";
+                reader.report(reader.error(code::BAD_VALUE, retry.span, message));
+            }
+            Refusal::Close
+        }
+    };
+    Some(RefusePlan {
+        with,
+        per_million: share?,
+    })
+}
+
+fn read_delay(door: &Door<'_>, node: &Node) -> Option<DelayExpression> {
+    let text = door.reader.text(node)?;
+    match text.parse::<DelayExpression>() {
+        Ok(delay) => Some(delay),
+        Err(error) => {
+            let message = format!("`{text}` is no delay: {}", error.message);
+            let error = door.reader.error(code::BAD_VALUE, node.span, message);
+            door.reader.report(error.label(
+                "a length of time such as `5ms`, or milliseconds such as `5 + 2 * active_requests`",
+            ));
+            None
+        }
+    }
+}

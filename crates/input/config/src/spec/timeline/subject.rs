@@ -1,0 +1,92 @@
+//! Steps that pause, end and start the subject.
+
+use stillwell_plan::{StepAction, SubjectChange, SubjectSignal};
+use stillwell_text::{Node, Span, Value};
+use stillwell_units::Nanos;
+
+use crate::schema::{DURATION, Element, Shape, optional, required};
+use crate::spec::Door;
+
+const RESTART: Element = Element {
+    name: "restart",
+    about: "The subject ends and starts again.",
+    fields: &[
+        optional(
+            "signal",
+            Shape::Words(&["TERM", "KILL", "INT", "QUIT"]),
+            "The signal that ends it; TERM if left out.",
+        ),
+        optional(
+            "after",
+            DURATION,
+            "When it starts again, counted from the step; as soon as it has ended if left out.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const CHANGE: Element = Element {
+    name: "subject step",
+    about: "What happens to the subject.",
+    fields: &[required(
+        "restart",
+        Shape::Element(&RESTART),
+        "It ends and starts again.",
+    )],
+    one_of: &[],
+};
+
+const WORDS: [&str; 6] = ["pause", "resume", "kill", "term", "start", "restart"];
+
+pub(super) const SHAPE: Shape = Shape::Any(&[Shape::Words(&WORDS), Shape::Element(&CHANGE)]);
+
+const SIGNALS: [(&str, SubjectSignal); 4] = [
+    ("TERM", SubjectSignal::Term),
+    ("KILL", SubjectSignal::Kill),
+    ("INT", SubjectSignal::Int),
+    ("QUIT", SubjectSignal::Quit),
+];
+
+/// What happens, each with the time after the step. `comes` says whether a start so
+/// long after the step comes, and tells if it does not.
+pub(super) fn read(
+    door: &Door<'_>,
+    node: &Node,
+    comes: impl Fn(Nanos, Span) -> bool,
+) -> Option<Vec<(Nanos, StepAction)>> {
+    let now = |change| vec![(Nanos::ZERO, StepAction::Subject(change))];
+    let restart = |signal, after| {
+        vec![
+            (Nanos::ZERO, StepAction::Subject(SubjectChange::End(signal))),
+            (after, StepAction::Subject(SubjectChange::Start)),
+        ]
+    };
+    if matches!(node.value, Value::Scalar { .. }) {
+        let words = [
+            (WORDS[0], now(SubjectChange::Pause)),
+            (WORDS[1], now(SubjectChange::Resume)),
+            (WORDS[2], now(SubjectChange::End(SubjectSignal::Kill))),
+            (WORDS[3], now(SubjectChange::End(SubjectSignal::Term))),
+            (WORDS[4], now(SubjectChange::Start)),
+            (WORDS[5], restart(SubjectSignal::Term, Nanos::ZERO)),
+        ];
+        return door.reader.word(node, "change of the subject", &words);
+    }
+    let map = door.reader.map(node, &CHANGE.keys())?;
+    let map = door.reader.map(map.required("restart")?, &RESTART.keys())?;
+    let signal = match map.take("signal") {
+        Some(node) => door.reader.word(node, "signal that ends it", &SIGNALS),
+        None => Some(SubjectSignal::Term),
+    };
+    let after_node = map.take("after");
+    let after = match after_node {
+        Some(node) => door.reader.parsed(node)?,
+        None => Nanos::ZERO,
+    };
+    if let Some(node) = after_node
+        && after > Nanos::ZERO
+    {
+        comes(after, node.span);
+    }
+    Some(restart(signal?, after))
+}

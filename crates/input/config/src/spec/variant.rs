@@ -1,0 +1,214 @@
+//! `variants`.
+
+use stillwell_plan::{BinarySource, GitSource, VariantPlan};
+use stillwell_text::{Key, MapReader, Node, Reader, Span, code};
+
+use super::Door;
+use super::subject::{COMMAND, MOUNT, read_environment, read_mounts};
+use crate::files::EntryKind;
+use crate::schema::{Element, Shape, TEXT_MAP, TEXTS, optional, required};
+
+const GIT: Element = Element {
+    name: "git source",
+    about: "A revision and how it becomes an executable.",
+    fields: &[
+        optional(
+            "repository",
+            Shape::Text,
+            "A folder; that of the file if left out.",
+        ),
+        required(
+            "revision",
+            Shape::Like("main"),
+            "Anything that git rev-parse understands.",
+        ),
+        required(
+            "build",
+            Shape::Like("cargo build --release"),
+            "A shell command.",
+        ),
+        required(
+            "output",
+            Shape::Like("target/release/x"),
+            "The executable that it leaves.",
+        ),
+    ],
+    one_of: &[],
+};
+
+pub(super) const VARIANT: Element = Element {
+    name: "variant",
+    about: "One build or configuration of the subject; `{}` changes nothing.",
+    fields: &[
+        optional("arguments", TEXTS, "Arguments added behind the command's."),
+        optional("environment", TEXT_MAP, "Variables added to the subject's."),
+        optional(
+            "files",
+            Shape::Text,
+            "The folder that `{files}` stands for.",
+        ),
+        optional("binary", Shape::Text, "This executable."),
+        optional(
+            "command",
+            COMMAND,
+            "A whole command in place of the subject's.",
+        ),
+        optional(
+            "git",
+            Shape::Element(&GIT),
+            "An executable built from a revision.",
+        ),
+        optional(
+            "mounts",
+            Shape::List(&Shape::Element(&MOUNT)),
+            "Folders shown to it alone.",
+        ),
+    ],
+    one_of: &[],
+};
+
+/// The variants, the baseline first.
+pub(super) fn read_variants(door: &Door<'_>, node: &Node) -> Vec<VariantPlan> {
+    let reader = door.reader;
+    let Some(entries) = node.entries() else {
+        reader.wrong_shape(node, "a map of names and variants");
+        return Vec::new();
+    };
+    let mut variants: Vec<VariantPlan> = entries
+        .iter()
+        .filter_map(|entry| read_variant(door, &entry.key, &entry.value))
+        .collect();
+    if let [only] = entries {
+        let message = format!("`{}` has nothing to be compared with", only.key.text);
+        let error = reader.error(code::VARIANTS, only.key.span, message);
+        reader.report(error.label("two variants or more belong here"));
+    }
+    if entries.is_empty() {
+        reader.report(reader.error(code::VARIANTS, node.span, "no variants to compare"));
+    }
+    // A stable sort: all others keep their order.
+    variants.sort_by_key(|variant| variant.name != "baseline");
+    variants
+}
+
+fn read_variant(door: &Door<'_>, key: &Key, node: &Node) -> Option<VariantPlan> {
+    let reader = door.reader;
+    check_name(reader, key, "variant");
+    let mut variant = VariantPlan::unchanged(key.text.clone());
+    if matches!(node.value, stillwell_text::Value::Null) {
+        return Some(variant);
+    }
+    let map = reader.map(node, &VARIANT.keys())?;
+    if let Some(node) = map.take("arguments") {
+        variant.arguments = reader.texts(node);
+    }
+    variant.environment = read_environment(door, map.take("environment"));
+    variant.files = map
+        .take("files")
+        .and_then(|node| door.existing(node, EntryKind::Folder));
+    variant.command = map.take("command").and_then(|node| door.program(node));
+    variant.mounts = read_mounts(door, &map);
+    variant.binary = read_binary(door, &map);
+    Some(variant)
+}
+
+/// Names become folders and labels.
+pub(super) fn check_name(reader: &Reader, key: &Key, what: &str) {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let starts_plain = key.text.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if !starts_plain || !key.text.chars().all(is_plain) || key.text.len() > 64 {
+        let message = format!("`{}` cannot be the name of a {what}", key.text);
+        let error = reader.error(code::BAD_VALUE, key.span, message);
+        reader.report(error.label("up to 64 letters, digits, `-`, `_` and `.`"));
+    }
+}
+
+fn read_binary(door: &Door<'_>, map: &MapReader<'_, '_>) -> BinarySource {
+    let binary = map.take("binary").and_then(|node| door.path(node));
+    let git = map.take("git").and_then(|node| read_git(door, node));
+    if let (Some(first), Some(second)) = (map.key_span("binary"), map.key_span("git")) {
+        report_both(door.reader, first, second);
+    }
+    match (binary, git) {
+        (_, Some(git)) => BinarySource::Git(git),
+        (Some(path), None) => BinarySource::Path(path),
+        (None, None) => BinarySource::AsPlanned,
+    }
+}
+
+fn report_both(reader: &Reader, first: Span, second: Span) {
+    let message = "a variant has one executable: `binary` or `git`";
+    reader.report(
+        reader
+            .error(code::ONE_OF_KEYS, second, message)
+            .label("one of them must go")
+            .context(reader.place(first), "the other"),
+    );
+}
+
+fn read_git(door: &Door<'_>, node: &Node) -> Option<GitSource> {
+    let map = door.reader.map(node, &GIT.keys())?;
+    let repository = match map.take("repository") {
+        Some(node) => door.existing(node, EntryKind::Folder),
+        None => Some(door.folder.to_path_buf()),
+    };
+    let revision = map.required("revision").and_then(|node| {
+        let text = door.filled(node)?;
+        if text.starts_with('-') {
+            let message = format!("`{text}` is not a revision");
+            let error = door.reader.error(code::BAD_VALUE, node.span, message);
+            door.reader
+                .report(error.label("a revision does not begin with a dash"));
+            return None;
+        }
+        Some(text)
+    });
+    let build = map.required("build").and_then(|node| door.filled(node));
+    let output = map.required("output").and_then(|node| door.filled(node));
+    Some(GitSource {
+        repository: repository?,
+        revision: revision?.to_owned(),
+        build: build?.to_owned(),
+        output: output?.into(),
+    })
+}
+
+/// What is odd about a comparison of `variants` with the first of them, in one
+/// sentence.
+pub(crate) fn check_variants(variants: &[VariantPlan]) -> Option<String> {
+    let [baseline, others @ ..] = variants else {
+        return None;
+    };
+    let is_pair = others.len() == 1;
+    others.iter().find_map(|other| {
+        let name = &other.name;
+        let subject = if is_pair {
+            "the variants".to_owned()
+        } else {
+            format!("`{}` and `{name}`", baseline.name)
+        };
+        match (
+            executables_differ(baseline, other),
+            settings_differ(baseline, other),
+        ) {
+            (true, true) => Some(format!(
+                "{subject} differ in executable and in settings: a change may come from either"
+            )),
+            (false, false) => Some(format!(
+                "{subject} do not differ: this compares the subject with itself"
+            )),
+            _ => None,
+        }
+    })
+}
+
+fn executables_differ(one: &VariantPlan, other: &VariantPlan) -> bool {
+    (&one.binary, &one.command) != (&other.binary, &other.command)
+}
+
+fn settings_differ(one: &VariantPlan, other: &VariantPlan) -> bool {
+    one.arguments != other.arguments
+        || one.environment != other.environment
+        || one.files != other.files
+        || one.mounts != other.mounts
+}

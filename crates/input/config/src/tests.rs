@@ -1,0 +1,105 @@
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use stillwell_plan::{LabPlan, RigPlan};
+use stillwell_text::Diagnostics;
+
+use crate::files::{EntryKind, Files};
+use crate::load::{load_lab_from, load_rig_from};
+use crate::{LabOverrides, Loaded, RigOverrides};
+
+/// Keeps what is said about a text that is wrong.
+macro_rules! snapshot {
+    ($text:expr) => {
+        insta::with_settings!({ omit_expression => true }, {
+            insta::assert_snapshot!($crate::tests::mistakes::said($text));
+        });
+    };
+}
+
+mod bench;
+mod binary_payloads;
+mod brokers;
+mod course;
+mod disks;
+mod faults;
+mod goals;
+mod golden;
+mod kubernetes;
+mod lab;
+mod lading;
+mod layouts;
+mod lint;
+mod matrix;
+mod mistakes;
+mod payloads;
+mod random;
+mod subjects;
+
+/// Files that lie in memory.
+#[derive(Debug, Default)]
+struct Memory(BTreeMap<PathBuf, String>);
+
+impl Memory {
+    fn with<const N: usize>(files: [(&str, &str); N]) -> Self {
+        Self(
+            files
+                .map(|(path, text)| (path.into(), text.to_owned()))
+                .into(),
+        )
+    }
+}
+
+impl Files for Memory {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        let text = self.0.get(path).cloned();
+        text.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+    }
+
+    fn kind(&self, path: &Path) -> Option<EntryKind> {
+        if self.0.contains_key(path) {
+            return Some(EntryKind::File);
+        }
+        let mut below = self.0.keys().filter(|file| file.starts_with(path));
+        below.next().map(|_| EntryKind::Folder)
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
+        let below = self.0.keys().filter_map(|file| {
+            let rest = file.strip_prefix(folder).ok()?;
+            Some(folder.join(rest.components().next()?))
+        });
+        let mut entries: Vec<PathBuf> = below.collect();
+        entries.dedup();
+        Ok(entries)
+    }
+}
+
+/// Loads `text` as the experiment called `one`, beside some files.
+fn experiment(text: &str) -> Result<Loaded<LabPlan>, Diagnostics> {
+    experiment_with(text, &LabOverrides::default())
+}
+
+fn experiment_with(text: &str, overrides: &LabOverrides) -> Result<Loaded<LabPlan>, Diagnostics> {
+    let files = Memory::with([
+        ("/lab/one/experiment.yaml", text),
+        ("/lab/one/conf/thing.toml", ""),
+        ("/lab/one/x.log", "a\n"),
+    ]);
+    load_lab_from(&files, &["/lab/one".into()], overrides)
+}
+
+pub(crate) fn rig(text: &str) -> Result<Loaded<RigPlan>, Diagnostics> {
+    rig_with(text, &RigOverrides::default())
+}
+
+fn rig_with(text: &str, overrides: &RigOverrides) -> Result<Loaded<RigPlan>, Diagnostics> {
+    let files = Memory::with([("/lab/rig.yaml", text), ("/lab/x.log", "a\n")]);
+    load_rig_from(&files, Path::new("/lab/rig.yaml"), overrides)
+}
+
+/// A plan as captures keep it, for snapshots.
+fn json(plan: &LabPlan) -> String {
+    serde_json::to_string_pretty(plan).unwrap()
+}

@@ -1,0 +1,391 @@
+//! Benches, and trees of them.
+
+use std::path::Path;
+
+use stillwell_plan::{
+    BenchPlan, FileLayout, PayloadFormat, PrefixFraming, RateShape, ReplayCut, ReplayEnd,
+    ReplayPlan, StampForm, SubjectKind, TransportPlan,
+};
+use stillwell_text::Diagnostics;
+use stillwell_units::Nanos;
+
+use super::Memory;
+use crate::bench::{load_bench_from, load_bench_tree_from};
+use crate::{Await, BenchAsked, BenchSubject, SchemaOf, is_wanted, schema};
+
+const SUBJECT: &str = "\
+subject: {command: [relay], ready: {tcp: \"127.0.0.1:9100\"}}
+in: tcp://127.0.0.1:9100
+out: tcp://127.0.0.1:9200
+";
+
+/// What is read of a bench file whose recording is there.
+fn load(text: &str, flags: BenchAsked) -> Result<BenchPlan, String> {
+    let files = Memory::with([("/b/one/bench.yaml", text), ("/b/one/in.json", "{}\n")]);
+    let path = Path::new("/b/one/bench.yaml");
+    let loaded = load_bench_from(&files, Some(path), flags);
+    loaded
+        .map(|loaded| loaded.plan)
+        .map_err(|found| said(&found))
+}
+
+fn said(found: &Diagnostics) -> String {
+    let all: Vec<String> = found.iter().map(|one| one.message.clone()).collect();
+    all.join("; ")
+}
+
+fn read(text: &str) -> Result<BenchPlan, String> {
+    load(&format!("{SUBJECT}{text}"), BenchAsked::default())
+}
+
+fn replay(plan: &BenchPlan) -> &ReplayPlan {
+    match &plan.rig.generators[0].payload.format {
+        PayloadFormat::Replay(replay) => replay,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Each of the two ways to name the recording is in one of the texts.
+const EVERY_KEY: [&str; 2] = [
+    "name: all\ncodec: json\nrate: 5k/s\nstop_after: 3s\nwarmup: 1s\nlimit: 9s\ndrain: 2s\nbatch: 1\n\
+     connections: 1\nstamps: true\nretries: 0\nlossy: false\nshared_network: false\nseed: 1\n\
+     postprocessors: [separate]\npreprocessors: [{name: separate}]\n\
+     config: {source: in.json, base64: false, is_transactional: false, structured: false}\n",
+    "path: in.json\niters: 1\ninterval: 1ms\nchunk_size: 100\nstop_after_secs: 1\nwarmup_secs: 1\n\
+     significant_figures: 2\nstamps: false\n",
+];
+
+/// What the schema offers the reader takes, and what Tremor's connector takes is in both.
+#[test]
+fn every_key_of_the_schema_is_read() {
+    let mut used = vec!["subject", "in", "out"];
+    for text in EVERY_KEY {
+        read(text).unwrap();
+        let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+        used.extend(words);
+    }
+    let to_splunk = SUBJECT.replace("in: tcp", "in: hec");
+    load(
+        &format!("{to_splunk}source: in.json\ntoken: t\n"),
+        BenchAsked::default(),
+    )
+    .unwrap();
+    used.push("token");
+    let schema = schema(SchemaOf::Bench);
+    let keys = |element: &str| -> Vec<String> {
+        let properties = &schema["$defs"][element]["properties"];
+        properties.as_object().unwrap().keys().cloned().collect()
+    };
+    for key in keys("bench") {
+        assert!(used.contains(&key.as_str()), "{key}");
+    }
+    let mut tremors = stillwell_legacy::tremor::KEYS.map(str::to_owned).to_vec();
+    tremors.sort();
+    assert_eq!(keys("config"), tremors);
+    assert!(tremors.iter().all(|key| keys("bench").contains(key)));
+}
+
+#[test]
+fn the_keys_of_the_seed_are_a_bench() {
+    let nested = "codec: json\nconfig: {source: in.json, stop_after_secs: 10, warmup_secs: 2}\n";
+    let flat = "source: in.json\nstop_after_secs: 10\nwarmup_secs: 2\n";
+    let path = "path: in.json\nstop_after: 10s\nwarmup: 2s\n";
+    let plans = [nested, flat, path].map(|text| read(text).unwrap());
+    let [plan, others @ ..] = &plans;
+    for other in others {
+        assert_eq!(plan, other);
+    }
+    assert_eq!(plan.name, "one");
+    assert_eq!(plan.rig.phases.measure, Nanos::from_secs(10));
+    assert_eq!(plan.rig.phases.warmup, Nanos::from_secs(2));
+    assert_eq!((plan.significant_figures, plan.structured), (2, false));
+    assert_eq!(plan.unstamped, None);
+    let generator = &plan.rig.generators[0];
+    assert!(generator.rate.is_max() && generator.stamps.is_some());
+    let replay = replay(plan);
+    assert_eq!(
+        (replay.cut, replay.end),
+        (ReplayCut::Lines, ReplayEnd::LineFeed)
+    );
+    assert_eq!((replay.rounds, replay.base64), (None, false));
+}
+
+#[test]
+fn an_interval_is_a_rate_and_rounds_have_a_limit() {
+    let plan = read("source: in.json\ninterval: 1000000\niters: 3\n").unwrap();
+    let shape = plan.rig.generators[0].rate.shape;
+    assert_eq!(shape, RateShape::Constant { per_second: 1000.0 });
+    assert_eq!(replay(&plan).rounds, Some(3));
+    assert_eq!(plan.rig.phases.measure, Nanos::from_secs(600));
+    let plan = read("source: in.json\niters: 3\nlimit: 5s\ninterval: 0\n").unwrap();
+    assert_eq!(plan.rig.phases.measure, Nanos::from_secs(5));
+    assert!(plan.rig.generators[0].rate.is_max());
+}
+
+#[test]
+fn what_has_no_place_for_stamps_is_only_counted() {
+    for (text, why, end) in [
+        ("codec: influx\n", "`influx`", ReplayEnd::LineFeed),
+        ("codec: binary\n", "`binary`", ReplayEnd::Nothing),
+        ("chunk_size: 64\n", "chunks", ReplayEnd::Nothing),
+        ("stamps: false\n", "none were wanted", ReplayEnd::LineFeed),
+    ] {
+        let plan = read(&format!("source: in.json\niters: 1\n{text}")).unwrap();
+        assert!(plan.unstamped.as_ref().unwrap().contains(why), "{text}");
+        assert_eq!(plan.rig.generators[0].stamps, None);
+        assert_eq!(replay(&plan).end, end, "{text}");
+    }
+}
+
+#[test]
+fn times_before_events_are_asked_for_by_the_names_of_tremors_interceptors() {
+    let sent = |text: &str| {
+        let plan = read(&format!("source: in.json\niters: 1\n{text}"))?;
+        let stamps = plan.rig.generators[0].stamps.map(|stamps| stamps.form);
+        Ok::<_, String>((stamps, plan.rig.sinks[0].prefix, plan.unstamped.is_some()))
+    };
+    let lines = Some(PrefixFraming::Lines);
+    let lengths = Some(PrefixFraming::LengthPrefixed);
+    for (text, framing) in [
+        (
+            "postprocessors: [ingest-ns]\npreprocessors: [ingest-ns]\n",
+            lines,
+        ),
+        (
+            "postprocessors: [{name: ingest-ns}, separate]\npreprocessors: [separate, ingest-ns]\n",
+            lines,
+        ),
+        (
+            "postprocessors: [ingest-ns, length-prefixed]\npreprocessors: [length-prefixed, ingest-ns]\n",
+            lengths,
+        ),
+    ] {
+        let form = framing.map(StampForm::Prefix);
+        assert_eq!(sent(text), Ok((form, framing, true)), "{text}");
+    }
+    let plain = "postprocessors: [separate]\npreprocessors: [separate]\n";
+    assert_eq!(sent(plain), Ok((Some(StampForm::Text), None, false)));
+    for (text, told) in [
+        (
+            "postprocessors: [gzip]\n",
+            "these postprocessors are not done here",
+        ),
+        (
+            "preprocessors: [ingest-ns, separate]\n",
+            "these preprocessors are not done here",
+        ),
+        (
+            "codec: binary\npostprocessors: [ingest-ns]\n",
+            "events without ends cannot be told apart behind `separate`",
+        ),
+    ] {
+        assert_eq!(sent(text), Err(told.to_owned()), "{text}");
+    }
+    let http = SUBJECT.replace("tcp://127.0.0.1:9100\n", "http://127.0.0.1:9100/\n");
+    let text = format!("{http}source: in.json\niters: 1\npostprocessors: [ingest-ns]\n");
+    let told = load(&text, BenchAsked::default()).unwrap_err();
+    assert_eq!(
+        told,
+        "there are no `postprocessors` over requests and files"
+    );
+}
+
+#[test]
+fn flags_go_before_the_file() {
+    let flags = BenchAsked {
+        iters: Some(7),
+        is_transactional: Some(true),
+        input: Some("http://127.0.0.1:9100/in".parse().unwrap()),
+        subject: Some(BenchSubject::Absent),
+        ..BenchAsked::default()
+    };
+    let text = format!("{SUBJECT}source: in.json\niters: 3\n");
+    let plan = load(&text, flags).unwrap();
+    assert_eq!(replay(&plan).rounds, Some(7));
+    assert_eq!(plan.rig.subject.kind, SubjectKind::None);
+    let TransportPlan::Acknowledged(asked) = &plan.rig.generators[0].transport else {
+        panic!("{plan:?}");
+    };
+    assert_eq!(asked.retries, 10);
+    assert_eq!(asked.patience, Nanos::from_secs(10));
+}
+
+#[test]
+fn acknowledgements_are_waited_for_as_long_as_the_drain_may_take() {
+    let flags = BenchAsked {
+        drain: Some(Nanos::from_secs(45)),
+        input: Some("hec://127.0.0.1:9100".parse().unwrap()),
+        ..BenchAsked::default()
+    };
+    let plan = load(&format!("{SUBJECT}source: in.json\n"), flags).unwrap();
+    let TransportPlan::Acknowledged(asked) = &plan.rig.generators[0].transport else {
+        panic!("{plan:?}");
+    };
+    assert_eq!(asked.patience, Nanos::from_secs(45));
+    assert_eq!(plan.rig.phases.drain, asked.patience);
+}
+
+#[test]
+fn what_does_not_go_together_is_told() {
+    for (text, told) in [
+        ("iters: 1\n", "a bench needs a recording"),
+        ("source: nope.json\n", "there is no file /b/one/nope.json"),
+        (
+            "source: in.json\nis_transactional: true\n",
+            "`is_transactional` needs a subject that acknowledges",
+        ),
+        (
+            "source: in.json\niters: 1\nrate: 5k/s\ninterval: 5\n",
+            "`interval` and `rate` are one thing",
+        ),
+        (
+            "source: in.json\niters: 2\nconnections: 2\n",
+            "rounds over several connections would not be whole rounds",
+        ),
+        ("source: in.json\ncodec: jason\n", "unknown codec `jason`"),
+        (
+            "source: in.json\nstop_after: 0s\n",
+            "with `stop_after` of 0 nothing would be sent",
+        ),
+        (
+            "source: in.json\niters: 1\nlimit: 0s\n",
+            "with `limit` of 0 nothing would be sent",
+        ),
+        (
+            "source: in.json\niters: 1\nretries: 3\n",
+            "`retries` needs a subject that answers",
+        ),
+        (
+            "source: in.json\niters: 1\ntoken: abc\n",
+            "`token` is only sent to Splunk's collector",
+        ),
+        (
+            "source: in.json\nstop_after_sec: 3\n",
+            "unknown bench key `stop_after_sec`",
+        ),
+    ] {
+        assert_eq!(read(text).unwrap_err(), told, "{text}");
+    }
+    let same = SUBJECT.replace("9200", "9100") + "source: in.json\n";
+    let told = load(&same, BenchAsked::default()).unwrap_err();
+    assert!(told.contains("cannot take events in where"), "{told}");
+    let troy = load("define flow main\nflow\nend;\n", BenchAsked::default()).unwrap_err();
+    assert!(troy.contains("is a program of Tremor's"), "{troy}");
+}
+
+#[test]
+fn a_file_is_appended_to_by_one_connection_only() {
+    let into = |more: &str| {
+        let text = SUBJECT.replace("in: tcp://127.0.0.1:9100", "in: file:///b/in");
+        load(
+            &format!("{text}source: in.json\n{more}"),
+            BenchAsked::default(),
+        )
+    };
+    let plan = into("stop_after: 1s\n").unwrap();
+    let TransportPlan::Files { layout, .. } = &plan.rig.generators[0].transport else {
+        panic!("{plan:?}");
+    };
+    let path = "/b/in".into();
+    assert_eq!(*layout, FileLayout::Appended { path });
+    let told = into("stop_after: 1s\nconnections: 2\n").unwrap_err();
+    assert_eq!(
+        told,
+        "several connections would mix their lines in one file"
+    );
+}
+
+#[test]
+fn all_rounds_are_due_unless_a_time_is_asked_for() {
+    for (text, due) in [
+        ("iters: 3\n", Some(3)),
+        ("iters: 3\nlimit: 5s\n", Some(3)),
+        ("iters: 3\nstop_after: 5s\n", None),
+        ("stop_after: 5s\n", None),
+    ] {
+        let plan = read(&format!("source: in.json\n{text}")).unwrap();
+        assert_eq!(plan.rounds_due, due, "{text}");
+    }
+}
+
+#[test]
+fn trees_are_read_as_tremor_reads_them() {
+    let files = Memory::with([
+        ("/t/tags.yaml", "[all]"),
+        ("/t/a/bench.yaml", "x"),
+        ("/t/a/tags.json", "[\"quick\", \"tcp\"]"),
+        ("/t/a/env.yaml", "PORT: 9100\n"),
+        (
+            "/t/a/before.yaml",
+            "- dir: .\n  cmd: server\n  args: [--port, $PORT]\n  await: {port-open: [9100], \
+             wait-for-ms: [5], status: 3}\n  max-await-secs: 4\n",
+        ),
+        ("/t/a/after.yaml", "cmd: clean\n"),
+        (
+            "/t/a/assert.yaml",
+            "status: 1\nasserts:\n  - {source: stdout, contains: [inf], doesnt_contain: panic}\n\
+             figures: {count: 10, throughput.events_per_second: {min: 1_000}}\n",
+        ),
+        ("/t/b/c/bench.yml", "x"),
+        ("/t/.hidden/bench.yaml", "x"),
+        ("/t/d/bench.troy", "define flow main"),
+    ]);
+    let tree = load_bench_tree_from(&files, Path::new("/t")).unwrap();
+    let names: Vec<&str> = tree.folders.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["a", "b/c"]);
+    assert!(said(&tree.warnings).contains("/t/d/bench.troy"));
+    let bench = &tree.folders[0];
+    assert_eq!(bench.tags, ["all", "quick", "tcp", "a"]);
+    assert_eq!(tree.folders[1].tags, ["all", "c"]);
+    let [step] = bench.before.as_slice() else {
+        panic!("{:?}", bench.before);
+    };
+    assert_eq!(step.command, ["server", "--port", "$PORT"]);
+    assert_eq!(step.folder, Path::new("/t/a"));
+    assert_eq!(step.await_max, Some(Nanos::from_secs(4)));
+    assert_eq!(
+        step.awaits,
+        [
+            Await::PortOpen("127.0.0.1:9100".to_owned()),
+            Await::Passed(Nanos::from_millis(5)),
+            Await::Status(3),
+        ]
+    );
+    assert_eq!(bench.after[0].command, ["clean"]);
+    assert_eq!((bench.asserts.status, bench.asserts.texts.len()), (1, 1));
+    assert_eq!(bench.asserts.texts[0].lacks, ["panic"]);
+    assert_eq!(bench.asserts.figures[1].min, Some(1000.0));
+}
+
+#[test]
+fn a_tree_with_a_mistake_or_without_a_bench_is_refused() {
+    let refused = |files: Memory| said(&load_bench_tree_from(&files, Path::new("/t")).unwrap_err());
+    assert_eq!(
+        refused(Memory::with([("/t/x", "")])),
+        "there is no bench.yaml at or below /t"
+    );
+    let text = "- {cmd: x, await: {port-opened: 1}}\n";
+    let files = [("/t/bench.yaml", ""), ("/t/before.yaml", text)];
+    assert_eq!(
+        refused(Memory::with(files)),
+        "unknown await key `port-opened`"
+    );
+}
+
+#[test]
+fn tags_choose() {
+    let tags = ["tcp", "quick"].map(str::to_owned);
+    for (includes, excludes, wanted) in [
+        (vec![], vec![], true),
+        (vec!["tcp"], vec![], true),
+        (vec!["http"], vec![], false),
+        (vec![], vec!["quick"], false),
+        (vec![], vec!["slow"], true),
+        (vec!["tcp"], vec!["quick"], true),
+        (vec!["http"], vec!["slow"], false),
+    ] {
+        let owned = |list: &[&str]| list.iter().map(|tag| (*tag).to_owned()).collect::<Vec<_>>();
+        let found = is_wanted(&tags, &owned(&includes), &owned(&excludes));
+        assert_eq!(found, wanted, "{includes:?} {excludes:?}");
+    }
+}

@@ -1,0 +1,235 @@
+//! When an experiment has seen enough, and how its runs go.
+
+use stillwell_plan::{DesignPlan, ExperimentPlan, StoppingPlan, WarmupPlan};
+use stillwell_units::Nanos;
+
+use super::golden::LEAST;
+use super::mistakes::codes;
+use super::{experiment, experiment_with};
+use crate::{DesignOverride, LabOverrides, StoppingOverride};
+
+fn plan(text: &str) -> ExperimentPlan {
+    with(text, &LabOverrides::default())
+}
+
+fn with(text: &str, overrides: &LabOverrides) -> ExperimentPlan {
+    let loaded = experiment_with(&format!("{LEAST}{text}\n"), overrides);
+    let loaded = loaded.unwrap_or_else(|found| panic!("{found}"));
+    loaded.plan.experiments.into_iter().next().unwrap()
+}
+
+#[test]
+fn where_nothing_is_said_it_looks_up_to_twenty_pairs_and_confirms() {
+    let plan = plan("");
+    assert_eq!(plan.stopping, StoppingPlan::Sequential { max_pairs: 20 });
+    assert_eq!(plan.design, DesignPlan::Paired);
+    assert_eq!(plan.warmup, WarmupPlan::Stated);
+    assert!(plan.confirm);
+    assert_eq!(plan.family, None);
+}
+
+#[test]
+fn designs_read_as_typed() {
+    let sliced = |turn_min, turn_max| DesignPlan::Sliced {
+        turn_min: Nanos::from_millis(turn_min),
+        turn_max: Nanos::from_millis(turn_max),
+    };
+    for (text, design) in [
+        ("paired", DesignPlan::Paired),
+        ("duet", DesignPlan::Duet),
+        ("sliced", sliced(20, 60)),
+        ("{sliced: }", sliced(20, 60)),
+        ("{sliced: {}}", sliced(20, 60)),
+        ("{sliced: {turn_max: 2s}}", sliced(20, 2_000)),
+        (
+            "{sliced: {turn_min: 300ms, turn_max: 300ms}}",
+            sliced(300, 300),
+        ),
+    ] {
+        assert_eq!(plan(&format!("design: {text}")).design, design, "{text}");
+    }
+}
+
+#[test]
+fn warm_ups_read_as_typed() {
+    let second = Nanos::SECOND;
+    for (text, warmup, length) in [
+        ("phases: {warmup: 1s}", WarmupPlan::Stated, second),
+        (
+            "phases: {warmup: auto}",
+            WarmupPlan::Measured,
+            Nanos::from_secs(5),
+        ),
+        (
+            "phases: {warmup: {at_least: 1s}}",
+            WarmupPlan::Measured,
+            second,
+        ),
+        (
+            "phases: {warmup: {at_least: 0s}}",
+            WarmupPlan::Measured,
+            Nanos::ZERO,
+        ),
+        ("include_startup: true", WarmupPlan::Stated, Nanos::ZERO),
+        (
+            "include_startup: false",
+            WarmupPlan::Stated,
+            Nanos::from_secs(5),
+        ),
+    ] {
+        let loaded = experiment(&format!("{LEAST}{text}\n")).unwrap();
+        assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
+        let plan = &loaded.plan.experiments[0];
+        assert_eq!(
+            (plan.warmup, plan.rig.phases.warmup),
+            (warmup, length),
+            "{text}"
+        );
+    }
+    assert_eq!(
+        codes(&format!("{LEAST}phases: {{warmup: 0s}}\n")),
+        [(stillwell_text::code::NOTHING_MEASURED, 5)]
+    );
+}
+
+#[test]
+fn mistakes_in_the_course_are_shown_all_at_once() {
+    snapshot!(&format!(
+        "{LEAST}pairs: {{max: 3, fixed: 4}}
+design: duett
+confirm: perhaps
+include_startup: true
+phases: {{warmup: {{at_lest: 2s}}, measure: 1s}}
+"
+    ));
+    snapshot!(&format!(
+        "{LEAST}pairs: {{max: 2000}}
+design: {{sliced: {{turn_max: 15ms}}}}
+phases: {{warmup: soon, measure: 1s}}
+"
+    ));
+    snapshot!(&format!(
+        "{LEAST}pairs: []
+design: sliced
+phases: {{measure: 300ms}}
+"
+    ));
+}
+
+#[test]
+fn the_command_line_says_when_it_is_enough() {
+    let stopping = |text, typed| {
+        let overrides = LabOverrides {
+            stopping: Some(typed),
+            ..LabOverrides::default()
+        };
+        with(text, &overrides).stopping
+    };
+    use StoppingOverride::{FixedPairs, MaxPairs, NoMax};
+    assert_eq!(
+        stopping("pairs: 8", MaxPairs(30)),
+        StoppingPlan::Sequential { max_pairs: 30 }
+    );
+    assert_eq!(
+        stopping("", FixedPairs(3)),
+        StoppingPlan::Fixed { pairs: 3 }
+    );
+    assert_eq!(stopping("", NoMax), StoppingPlan::Open { max_pairs: 200 });
+    assert_eq!(
+        stopping("pairs: {open: 50}", NoMax),
+        StoppingPlan::Open { max_pairs: 50 }
+    );
+}
+
+#[test]
+fn the_command_line_says_how_runs_go() {
+    let plan = with(
+        "design: {sliced: {turn_max: 300ms}}\nphases: {warmup: auto}",
+        &LabOverrides {
+            design: Some(DesignOverride::Sliced),
+            confirm: Some(false),
+            warmup: Some(Nanos::SECOND),
+            ..LabOverrides::default()
+        },
+    );
+    assert!(!plan.confirm);
+    assert_eq!(plan.warmup, WarmupPlan::Stated);
+    assert!(
+        matches!(plan.design, DesignPlan::Sliced { turn_max, .. } if turn_max == Nanos::from_millis(300))
+    );
+    let plan = with(
+        "design: sliced\nphases: {warmup: {at_least: 9s}}",
+        &LabOverrides {
+            design: Some(DesignOverride::Duet),
+            include_startup: true,
+            ..LabOverrides::default()
+        },
+    );
+    assert_eq!(plan.design, DesignPlan::Duet);
+    assert_eq!(
+        (plan.warmup, plan.rig.phases.warmup),
+        (WarmupPlan::Stated, Nanos::ZERO)
+    );
+}
+
+#[test]
+fn flags_that_cannot_be_are_errors() {
+    let none = LabOverrides::default;
+    for (overrides, told) in [
+        (
+            LabOverrides {
+                stopping: Some(StoppingOverride::MaxPairs(3)),
+                ..none()
+            },
+            "fewer than 4 pairs",
+        ),
+        (
+            LabOverrides {
+                stopping: Some(StoppingOverride::MaxPairs(0)),
+                ..none()
+            },
+            "compares nothing",
+        ),
+        (
+            LabOverrides {
+                stopping: Some(StoppingOverride::FixedPairs(20_000)),
+                ..none()
+            },
+            "at most 10000",
+        ),
+        (
+            LabOverrides {
+                include_startup: true,
+                warmup: Some(Nanos::SECOND),
+                ..none()
+            },
+            "no room for `--warmup`",
+        ),
+        (
+            LabOverrides {
+                design: Some(DesignOverride::Sliced),
+                measure: Some(Nanos::from_millis(300)),
+                ..none()
+            },
+            "no room for chance in 300ms",
+        ),
+    ] {
+        let found = experiment_with(LEAST, &overrides).unwrap_err().to_string();
+        assert!(found.contains(told), "{found}");
+    }
+}
+
+#[test]
+fn more_than_two_variants_are_compared_with_the_first() {
+    let text = LEAST.replace(
+        "comparison: {arguments: [--slow]}",
+        "a: {arguments: [--slow]}, b: {}, c: {binary: ./x, arguments: [y]}",
+    );
+    let loaded = experiment(&text).unwrap();
+    assert_eq!(loaded.plan.experiments[0].variants.len(), 4);
+    let warnings = loaded.warnings.to_string();
+    assert!(
+        warnings.contains("`baseline` and `b` do not differ"),
+        "{warnings}"
+    );
+}

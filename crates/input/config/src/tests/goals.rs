@@ -1,0 +1,189 @@
+//! Goals of files and of the command line.
+
+use stillwell_plan::{Direction, ExperimentPlan, GoalMetric, GoalPlan, PhasesPlan};
+
+use super::golden::LEAST;
+use super::mistakes::{codes, said};
+use super::{experiment, experiment_with};
+use crate::LabOverrides;
+
+const PAGE: &str = "observe: {prometheus: [{url: 'http://127.0.0.1:9/'}]}\n";
+
+fn plan(text: &str) -> ExperimentPlan {
+    let loaded = experiment(text).unwrap_or_else(|found| panic!("{found}"));
+    loaded.plan.experiments.into_iter().next().unwrap()
+}
+
+fn goals(text: &str) -> Vec<GoalPlan> {
+    plan(&format!("{LEAST}{PAGE}goals: {text}\n")).goals
+}
+
+fn names(goals: &[GoalPlan]) -> Vec<String> {
+    goals.iter().map(|goal| goal.metric.to_string()).collect()
+}
+
+#[test]
+fn the_first_goal_is_primary_unless_another_says_so() {
+    for (text, order) in [
+        ("[memory, cpu]", ["memory", "cpu"]),
+        ("[memory, {metric: cpu, primary: true}]", ["cpu", "memory"]),
+        ("[memory, {metric: cpu, primary: false}]", ["memory", "cpu"]),
+        (
+            "[cpu, {series: target/q, reduce: peak, better: lower, primary: true}]",
+            ["series:target/q:peak", "cpu"],
+        ),
+    ] {
+        assert_eq!(names(&goals(text)), order, "{text}");
+    }
+}
+
+#[test]
+fn a_series_becomes_a_goal_with_its_direction() {
+    let goals = goals(
+        "[{series: 'target/hits[\"a b\"]', reduce: per_event, better: higher, tolerance: 0.5%}, \
+         {series: total_rss_bytes, reduce: peak, better: lower}]",
+    );
+    assert_eq!(
+        goals[0].metric.name(),
+        "series:target/hits['a b']:per_event"
+    );
+    assert_eq!(goals[0].direction, Direction::HigherIsBetter);
+    assert_eq!(goals[0].tolerance.to_string(), "0.5%");
+    assert_eq!(goals[1].direction, Direction::LowerIsBetter);
+    assert_eq!(goals[1].tolerance.to_string(), "5%");
+}
+
+#[test]
+fn goals_without_a_tolerance_have_their_own() {
+    for goal in goals("[memory_peak, memory_slope, {metric: cpu}]") {
+        assert_eq!(goal, GoalPlan::new(goal.metric.clone()));
+    }
+}
+
+#[test]
+fn latency_needs_answers_and_loss_a_sink() {
+    use stillwell_text::code::GOAL_WITHOUT_LOAD;
+    let with = |goal: &str| codes(&format!("{LEAST}goals: [{goal}]\n"));
+    for goal in [
+        "latency_p99",
+        "loss",
+        "egress_throughput",
+        "{series: target/x, reduce: rate, better: lower}",
+    ] {
+        assert_eq!(with(goal), [(GOAL_WITHOUT_LOAD, 5)], "{goal}");
+    }
+    let http = LEAST.replace("{tcp: 127.0.0.1:9100", "{http: 'http://127.0.0.1:9100/'");
+    let http = format!("{http}  sinks: [{{tcp: '127.0.0.1:2'}}]\ngoals: [latency_p999, loss]\n");
+    assert_eq!(names(&plan(&http).goals), ["latency_p999", "loss"]);
+    // What a misspelt generator is cannot be known: only that is told.
+    let unknown = format!("{LEAST}goals: [latency_p99]\n").replace("tcp:", "htp:");
+    assert!(!said(&unknown).contains("never be measured"));
+}
+
+#[test]
+fn what_arrived_twice_was_asked_of_times_before_events() {
+    let text = |stamps: &str| {
+        let text = LEAST.replace(
+            "payload: ascii",
+            &format!("payload: json, stamps: {stamps}"),
+        );
+        format!("{text}  sinks: [{{tcp: '127.0.0.1:2'}}]\ngoals: [doubled, event_latency_p99]\n")
+    };
+    for stamps in ["all", "{every: 2}", "{form: text}"] {
+        let goals = plan(&text(stamps)).goals;
+        assert_eq!(names(&goals), ["doubled", "event_latency_p99"], "{stamps}");
+    }
+    let times = said(&text("{form: prefix}"));
+    assert_eq!(times.matches("never be measured").count(), 1, "{times}");
+    assert!(times.contains("not which they are"), "{times}");
+}
+
+#[test]
+fn mistakes_in_goals_are_shown_all_at_once() {
+    snapshot!(&format!(
+        "{LEAST}{PAGE}goals:
+  - p99
+  - {{metric: cpu, better: lower}}
+  - {{series: target/x}}
+  - {{serie: target/x, reduce: rate, better: lower}}
+  - {{series: avg(total_rss_bytes), reduce: mean, better: lower}}
+  - {{series: total_rss_byte, reduce: mean, better: lower}}
+  - {{series: response_time, reduce: mean, better: lower}}
+  - {{series: total_rss_bytes, reduce: rate, better: lower}}
+  - {{metric: memory, primary: true}}
+  - {{metric: memory_peak, primary: true}}
+  - {{tolerance: 3%}}
+"
+    ));
+}
+
+fn with_goal(goal: &str) -> Result<ExperimentPlan, String> {
+    let overrides = LabOverrides {
+        goal: Some(goal.to_owned()),
+        ..LabOverrides::default()
+    };
+    let text = format!(
+        "{LEAST}{PAGE}goals: [memory, {{series: target/q, reduce: peak, better: lower, tolerance: 7%}}]\n"
+    );
+    let loaded = experiment_with(&text, &overrides).map_err(|found| found.to_string())?;
+    Ok(loaded.plan.experiments.into_iter().next().unwrap())
+}
+
+#[test]
+fn goals_of_the_command_line_come_first() {
+    for (typed, name, direction, tolerance) in [
+        ("cpu", "cpu", Direction::LowerIsBetter, "2%"),
+        ("cpu:0.5%", "cpu", Direction::LowerIsBetter, "0.5%"),
+        (
+            "series:target/q:peak",
+            "series:target/q:peak",
+            Direction::LowerIsBetter,
+            "7%",
+        ),
+        (
+            "series:target/q:peak:higher:1%",
+            "series:target/q:peak",
+            Direction::HigherIsBetter,
+            "1%",
+        ),
+        (
+            "series:target/a:b['c:d']:rate:lower",
+            "series:target/a:b['c:d']:rate",
+            Direction::LowerIsBetter,
+            "5%",
+        ),
+    ] {
+        let plan = with_goal(typed).unwrap();
+        let first = &plan.goals[0];
+        assert_eq!(first.metric.name(), name);
+        assert_eq!(first.direction, direction, "{typed}");
+        assert_eq!(first.tolerance.to_string(), tolerance, "{typed}");
+        let again = plan.goals[1..]
+            .iter()
+            .any(|goal| goal.metric == first.metric);
+        assert!(!again, "{typed}");
+    }
+    for (typed, told) in [
+        ("speed", "unknown goal `speed`"),
+        ("cpu:lower", "which way"),
+        ("cpu:5", "needs a unit"),
+        ("series:target/new:rate", "series:target/new:rate:lower"),
+        ("series:target/new:sum:lower", "unknown goal"),
+    ] {
+        let told_of = with_goal(typed).unwrap_err();
+        assert!(told_of.contains(told), "{typed}: {told_of}");
+    }
+}
+
+#[test]
+fn the_default_goals_are_those_that_can_be_measured() {
+    let idle = LEAST.replace(
+        "workload:\n  generators: [{tcp: 127.0.0.1:9100, payload: ascii}]\n",
+        "",
+    );
+    assert_eq!(names(&plan(&idle).goals), ["memory", "cpu"]);
+    let names = names(&plan(LEAST).goals);
+    assert_eq!(names, ["cpu_per_event", "ingress_throughput", "memory"]);
+    assert_eq!(plan(LEAST).rig.phases, PhasesPlan::default());
+    assert_eq!(plan(LEAST).goals[0].metric, GoalMetric::CpuPerEvent);
+}

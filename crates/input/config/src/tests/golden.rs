@@ -1,0 +1,400 @@
+//! Files that use everything.
+
+use serde_json::Value;
+use stillwell_plan::{PrefixFraming, StampForm, StampPlan};
+use stillwell_text::{Diagnostics, Node, Source, parse};
+
+use super::{experiment, rig};
+use crate::{SchemaOf, schema};
+
+/// Every key of the native format stands here.
+pub(super) const EVERYTHING: &str = include_str!("everything.yaml");
+
+/// The least that is an experiment.
+pub(super) const LEAST: &str = "\
+subject: {command: ./relay --in 127.0.0.1:9100}
+variants: {baseline: {}, comparison: {arguments: [--slow]}}
+workload:
+  generators: [{tcp: 127.0.0.1:9100, payload: ascii}]
+";
+
+/// Every readiness probe: a subject has only one.
+const PROBES: [(&str, &str); 6] = [
+    ("immediately", "Immediately"),
+    ("{tcp: '127.0.0.1:1'}", "Tcp { address: \"127.0.0.1:1\" }"),
+    ("{http: 'http://a/b'}", "Http { url: \"http://a/b\" }"),
+    ("{log_line: up}", "LogLine { contains: \"up\" }"),
+    ("{file: '{state}/up'}", "File { path: \"{state}/up\" }"),
+    ("{delay: 2s}", "Delay { length: Nanos(2000000000) }"),
+];
+
+/// What a generator says of stamps, beside saying `all`.
+const STAMPS: &str = "stamps: {every: 2, copies: 3, late_after: 1s}";
+
+/// The same of times before events, and what a sink says of them.
+const PREFIX: &str = "stamps: {form: prefix, framing: length_prefixed}";
+const PREFIX_SINK: &str = "tcp: 127.0.0.1:9200, prefix: length_prefixed";
+
+/// A sink that is none of the file with everything.
+const FILE_SINK: &str = "file: ./out.log";
+
+/// Every way to say when an experiment has seen enough: it has only one.
+const STOPPINGS: [(&str, &str); 4] = [
+    ("7", "Fixed { pairs: 7 }"),
+    ("{fixed: 10}", "Fixed { pairs: 10 }"),
+    ("{max: 30}", "Sequential { max_pairs: 30 }"),
+    ("{open: 200}", "Open { max_pairs: 200 }"),
+];
+
+#[test]
+fn every_way_to_stop_is_read() {
+    for (text, plan) in STOPPINGS {
+        let loaded = experiment(&format!("{LEAST}pairs: {text}\n"));
+        let loaded = loaded.unwrap_or_else(|found| panic!("{found}"));
+        assert_eq!(format!("{:?}", loaded.plan.experiments[0].stopping), plan);
+    }
+}
+
+#[test]
+fn every_readiness_probe_is_read() {
+    for (text, plan) in PROBES {
+        let text = LEAST.replace("subject: {", &format!("subject: {{ready: {text}, "));
+        let loaded = experiment(&text).unwrap_or_else(|found| panic!("{found}"));
+        let ready = &loaded.plan.experiments[0].rig.subject.ready;
+        assert_eq!(format!("{ready:?}"), plan);
+    }
+}
+
+#[test]
+fn choices_of_cpus_are_read() {
+    for (text, plan) in [
+        ("auto", "Auto"),
+        ("any", "Any"),
+        ("3", "Count(3)"),
+        ("[3, 1, 3]", "List([1, 3])"),
+    ] {
+        let text = LEAST.replace("subject: {", &format!("subject: {{cpus: {text}, "));
+        let loaded = experiment(&text).unwrap_or_else(|found| panic!("{found}"));
+        let cpus = &loaded.plan.experiments[0].rig.subject.cpus;
+        assert_eq!(format!("{cpus:?}"), plan);
+    }
+}
+
+#[test]
+fn everything_becomes_a_plan() {
+    let loaded = experiment(EVERYTHING).unwrap_or_else(|found| panic!("{found}"));
+    insta::assert_snapshot!(super::json(&loaded.plan));
+    assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
+}
+
+#[test]
+fn the_least_has_sensible_defaults() {
+    let loaded = experiment(LEAST).unwrap_or_else(|found| panic!("{found}"));
+    assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
+    insta::assert_snapshot!(super::json(&loaded.plan));
+}
+
+#[test]
+fn a_rig_needs_no_subject_and_no_variants() {
+    let loaded = rig("workload: {generators: [{udp: '127.0.0.1:1', payload: ascii, rate: 10/s}]}");
+    let plan = loaded.unwrap().plan;
+    assert!(matches!(
+        plan.subject.kind,
+        stillwell_plan::SubjectKind::None
+    ));
+}
+
+/// The tables of keys are both the reader's and the schema's; that no key of
+/// them was forgotten in the file above makes the two tests one.
+#[test]
+fn the_file_with_everything_uses_every_key_of_the_schema() {
+    let mut used = Vec::new();
+    let probes: String = PROBES
+        .iter()
+        .chain(&STOPPINGS)
+        .map(|(text, _)| *text)
+        .chain(super::payloads::NATIVE)
+        .chain(super::binary_payloads::NATIVE)
+        .chain(super::brokers::EVERY_WORD.iter().copied())
+        .map(|text| format!("- {text}\n"))
+        .collect();
+    for text in [
+        EVERYTHING,
+        probes.as_str(),
+        STAMPS,
+        PREFIX,
+        FILE_SINK,
+        &format!("{{{PREFIX_SINK}}}"),
+        super::subjects::FINE,
+        super::faults::EVERY_STEP,
+        super::faults::LINKS,
+        "{file_gen: {log: a, full: truncate, settle: 1s, file_max: 1 MiB}, lines: {begins: a, ends: b, holds: [c]}}",
+    ] {
+        let (root, _) = parse(&Source::new("a.yaml", text)).unwrap();
+        collect_keys(&root, &mut used);
+    }
+    let schema = schema(SchemaOf::Experiment);
+    for (name, definition) in schema["$defs"].as_object().unwrap() {
+        for key in definition["properties"].as_object().unwrap().keys() {
+            assert!(used.contains(key), "{name}.{key} is not in everything.yaml");
+        }
+    }
+}
+
+#[test]
+fn stamps_and_files_are_read() {
+    let text = LEAST.replace("payload: ascii", &format!("payload: ascii, {STAMPS}"));
+    let loaded = experiment(&format!("{text}  sinks: [{{{FILE_SINK}}}]\n")).unwrap();
+    let rig = &loaded.plan.experiments[0].rig;
+    let stamps = rig.generators[0].stamps.unwrap();
+    assert_eq!((stamps.every, stamps.copies), (2, 3));
+    assert!(stamps.late_after.is_some());
+    let path = "/lab/one/out.log".into();
+    assert_eq!(
+        rig.sinks[0].protocol,
+        stillwell_plan::SinkProtocol::File { path }
+    );
+    for refused in [
+        "payload: dogstatsd, stamps: all",
+        "payload: ascii, stamps: some",
+    ] {
+        let text = LEAST.replace("payload: ascii", refused);
+        assert!(experiment(&text).is_err(), "{refused}");
+    }
+}
+
+#[test]
+fn forms_of_stamps_are_read() {
+    let text = LEAST.replace("payload: ascii", &format!("payload: ascii, {PREFIX}"));
+    let loaded = experiment(&format!("{text}  sinks: [{{{PREFIX_SINK}}}]\n")).unwrap();
+    let rig = &loaded.plan.experiments[0].rig;
+    let framing = PrefixFraming::LengthPrefixed;
+    let form = StampForm::Prefix(framing);
+    assert_eq!(
+        rig.generators[0].stamps,
+        Some(StampPlan {
+            form,
+            ..StampPlan::ALL
+        })
+    );
+    assert_eq!(rig.sinks[0].prefix, Some(framing));
+    let to = |to: &str, stamps: &str| {
+        let text = LEAST.replace("tcp: 127.0.0.1:9100", to);
+        let payload = "payload: opentelemetry_traces";
+        let text = text.replace("payload: ascii", &format!("{payload}, stamps: {stamps}"));
+        let loaded = experiment(&text)?;
+        let stamps = loaded.plan.experiments[0].rig.generators[0].stamps;
+        Ok::<_, Diagnostics>(stamps.unwrap().form)
+    };
+    let calls = "grpc: 'http://127.0.0.1:9100/a.B/C'";
+    for target in ["http: 'http://127.0.0.1:9100/'", calls] {
+        let form = to(target, "{form: header, every: 2}").unwrap();
+        assert_eq!(form, StampForm::Header, "{target}");
+        assert!(to(target, "all").is_err(), "traces have no text");
+    }
+}
+
+/// What an error says and what it marks, for all that cannot be.
+#[test]
+fn forms_that_cannot_be_are_refused_with_what_can() {
+    let refused = |to: &str, payload: &str, stamps: &str| {
+        let text = LEAST.replace("tcp: 127.0.0.1:9100", to);
+        let stamped = format!("payload: {payload}, stamps: {stamps}");
+        let text = text.replace("payload: ascii", &stamped);
+        let found = experiment(&text).unwrap_err();
+        let messages: Vec<&str> = found.iter().map(|one| one.message.as_str()).collect();
+        messages.join("; ")
+    };
+    let (tcp, http) = ("tcp: 127.0.0.1:9100", "http: 'http://127.0.0.1:9100/'");
+    let headed = "http: {url: 'http://127.0.0.1:9100/', headers: {Stillwell-Stamp: x}}";
+    for (to, payload, stamps, told) in [
+        (
+            tcp,
+            "ascii",
+            "{form: header}",
+            "what leaves over `tcp` has no headers of ours",
+        ),
+        (
+            http,
+            "ascii",
+            "{form: prefix}",
+            "over `http` no time can stand before events",
+        ),
+        (
+            headed,
+            "ascii",
+            "{form: header}",
+            "the header `Stillwell-Stamp` is where stamps stand",
+        ),
+        (
+            tcp,
+            "datadog_log",
+            "{form: prefix}",
+            "before events of `datadog_log` no time can stand",
+        ),
+        (
+            tcp,
+            "elasticsearch",
+            "{form: prefix}",
+            "before events of `elasticsearch` no time can stand",
+        ),
+        (
+            tcp,
+            "ascii",
+            "{form: prefix, every: 2}",
+            "a time before an event tells how long it took, and no more",
+        ),
+        (
+            tcp,
+            "ascii",
+            "{framing: lines}",
+            "`framing` has no meaning here: no time stands before events",
+        ),
+    ] {
+        assert_eq!(refused(to, payload, stamps), told, "{stamps}");
+    }
+    let sinks = "  sinks: [{http: 127.0.0.1:9200, prefix: lines}]\n";
+    let found = experiment(&format!("{LEAST}{sinks}")).unwrap_err();
+    assert!(found.to_string().contains("no time can stand"), "{found}");
+    for unknown in ["{form: footer}", "{form: prefix, framing: words}"] {
+        let told = refused(tcp, "ascii", unknown);
+        assert!(told.contains("unknown"), "{told}");
+    }
+}
+
+#[test]
+fn stamps_go_over_both_protocols_of_http() {
+    for protocol in ["http1", "http2"] {
+        let http = format!("{{http: {{url: 'http://127.0.0.1:9100/', protocol: {protocol}}}");
+        let text = LEAST.replace("{tcp: 127.0.0.1:9100", &http);
+        let text = text.replace("payload: ascii", "payload: ascii, stamps: all");
+        assert!(experiment(&text).is_ok(), "{protocol}");
+    }
+}
+
+fn collect_keys(node: &Node, used: &mut Vec<String>) {
+    match &node.value {
+        stillwell_text::Value::List(items) => {
+            items.iter().for_each(|item| collect_keys(item, used));
+        }
+        stillwell_text::Value::Map(entries) => {
+            for entry in entries {
+                used.push(entry.key.text.clone());
+                collect_keys(&entry.value, used);
+            }
+        }
+        stillwell_text::Value::Null | stillwell_text::Value::Scalar { .. } => {}
+    }
+}
+
+#[test]
+fn every_reference_of_the_schema_is_defined() {
+    let schema = schema(SchemaOf::Experiment);
+    let definitions = schema["$defs"].as_object().unwrap();
+    let mut references = Vec::new();
+    collect_references(&schema, &mut references);
+    assert!(references.len() > 10);
+    for reference in references {
+        let name = reference.strip_prefix("#/$defs/").unwrap();
+        assert!(definitions[name].is_object(), "{name}");
+    }
+}
+
+fn collect_references(value: &Value, references: &mut Vec<String>) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                match value {
+                    Value::String(text) if key == "$ref" => references.push(text.clone()),
+                    value => collect_references(value, references),
+                }
+            }
+        }
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| collect_references(item, references)),
+        _ => {}
+    }
+}
+
+/// Words of the schema are read: what the tables offer, the reader takes.
+#[test]
+fn every_word_of_the_schema_is_accepted() {
+    let schema = schema(SchemaOf::Experiment);
+    let words = |pointer: &str| -> Vec<String> {
+        let found = schema.pointer(pointer).and_then(Value::as_array);
+        let found = found.unwrap_or_else(|| panic!("{pointer}"));
+        found
+            .iter()
+            .map(|word| word.as_str().unwrap().to_owned())
+            .collect()
+    };
+    for payload in words("/$defs/generator/properties/payload/anyOf/0/enum") {
+        let text = super::golden::LEAST.replace("payload: ascii", &format!("payload: {payload}"));
+        assert!(experiment(&text).is_ok(), "{payload}");
+    }
+    let goals = words("/$defs/goal/properties/metric/enum");
+    let names = stillwell_plan::GoalMetric::ALL.map(String::from);
+    assert_eq!(names.len(), goals.len());
+    for goal in goals {
+        assert!(names.contains(&goal), "{goal}");
+        let text = LEAST.replace("{tcp: 127.0.0.1:9100", "{http: 'http://127.0.0.1:9100/'");
+        let text = text.replace("payload: ascii", "payload: ascii, stamps: all");
+        let text = format!("{text}  sinks: [{{tcp: '127.0.0.1:2'}}]\ngoals: [{goal}]\n");
+        assert!(experiment(&text).is_ok(), "{goal}");
+    }
+    for key in ["protocol", "reuse"] {
+        for word in words(&format!("/$defs/http_generator/properties/{key}/enum")) {
+            let http = format!("{{http: {{url: 'https://127.0.0.1:9100/', {key}: {word}}}");
+            let text = LEAST.replace("{tcp: 127.0.0.1:9100", &http);
+            assert!(experiment(&text).is_ok(), "{word}");
+        }
+    }
+    for reduction in words("/$defs/series_goal/properties/reduce/enum") {
+        for better in words("/$defs/series_goal/properties/better/enum") {
+            let goal = format!("{{series: target/x, reduce: {reduction}, better: {better}}}");
+            let page = "observe: {prometheus: [{url: 'http://127.0.0.1:3/'}]}";
+            let text = format!("{LEAST}{page}\ngoals: [{goal}]\n");
+            assert!(experiment(&text).is_ok(), "{goal}");
+        }
+    }
+    for design in words("/$defs/experiment/properties/design/anyOf/0/enum") {
+        let text = format!("{LEAST}design: {design}\n");
+        assert!(experiment(&text).is_ok(), "{design}");
+    }
+    for signal in words("/$defs/timeline_step/properties/signal/enum") {
+        let text = format!("{LEAST}timeline: [{{at: 1s, signal: {signal}}}]\n");
+        assert!(experiment(&text).is_ok(), "{signal}");
+    }
+    for wanted in words("/$defs/isolation/properties/network/enum") {
+        let text = format!("{LEAST}isolation: {{network: {wanted}}}\n");
+        assert!(experiment(&text).is_ok(), "{wanted}");
+    }
+    for point in words("/$defs/experiment/properties/operating_point/anyOf/0/enum") {
+        let text = format!(
+            "{}operating_point: {point}\n",
+            LEAST.replace("ascii", "ascii, rate: 1 MB/s")
+        );
+        assert!(experiment(&text).is_ok(), "{point}");
+    }
+}
+
+/// The schema says the tolerance that each goal has where none is given.
+#[test]
+fn default_tolerances_stand_in_the_schema() {
+    let schema = schema(SchemaOf::Experiment);
+    let about = &schema["$defs"]["goal"]["properties"]["tolerance"]["description"];
+    let about = about.as_str().unwrap();
+    for metric in stillwell_plan::GoalMetric::ALL {
+        let percent = metric.default_tolerance().to_string();
+        let mut parts = about.split("; ").flat_map(|part| part.split(". "));
+        let is_told = parts.any(|part| part.contains(&percent) && names(part, &metric.name()));
+        assert!(is_told, "{metric} {percent}");
+    }
+}
+
+/// Whether one of the words of `part` is `name`.
+fn names(part: &str, name: &str) -> bool {
+    part.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .any(|word| word == name)
+}

@@ -1,0 +1,237 @@
+//! Start, signals, stop and end.
+
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use stillwell_plan::{SubjectKind, SubjectSignal};
+use stillwell_scope::{Place, Scope, Token};
+use stillwell_target::{Cgroup, Limits, ProgramError, StartError, Stopped, Subject};
+use stillwell_units::{Nanos, RunId};
+
+use crate::support::{Rig, ended, is_alive};
+
+#[test]
+fn exit_codes_and_signals_are_recorded() {
+    let rig = Rig::new("exit 7");
+    let exit = ended(&rig.try_start().unwrap());
+    assert_eq!((exit.code, exit.signal), (Some(7), None));
+    assert!(exit.rss_peak_bytes > 0);
+    let rig = Rig::new("kill -USR1 $$");
+    let exit = ended(&rig.try_start().unwrap());
+    assert_eq!((exit.code, exit.signal, exit.core), (None, Some(10), false));
+    assert_eq!(exit.to_string(), "ended by signal 10");
+}
+
+#[test]
+fn a_watcher_hears_of_the_end() {
+    let rig = Rig::new("echo ready; exec sleep 60");
+    let subject = rig.try_start().unwrap();
+    assert_eq!(subject.exited(), None);
+    let mut scope = Scope::new(&Token::new());
+    let (sender, receiver) = sync_channel(1);
+    subject
+        .watch(&mut scope, move |exit| sender.send(exit).unwrap())
+        .unwrap();
+    subject.signal(SubjectSignal::Kill).unwrap();
+    let exit = receiver.recv_timeout(Duration::from_secs(20)).unwrap();
+    assert_eq!(exit.signal, Some(9));
+    assert_eq!(subject.exited(), Some(exit));
+    assert!(
+        scope
+            .close(Nanos::from_secs(20))
+            .iter()
+            .all(|end| end.result.is_ok())
+    );
+}
+
+#[test]
+fn the_environment_is_only_what_was_asked_for() {
+    let mut rig = Rig::new("env; pwd");
+    rig.child()
+        .environment
+        .variables
+        .insert("ONE".to_owned(), "1".to_owned());
+    ended(&rig.try_start().unwrap());
+    let stdout = rig.stdout();
+    let names: Vec<&str> = stdout
+        .lines()
+        .filter_map(|line| Some(line.split_once('=')?.0))
+        .collect();
+    for name in names {
+        // The last three are the shell's own.
+        let known = [
+            "ONE",
+            "PATH",
+            "STILLWELL_SUBJECT",
+            "PWD",
+            "SHLVL",
+            "_",
+            "OLDPWD",
+        ];
+        assert!(known.contains(&name), "{name}");
+    }
+    assert!(stdout.contains("ONE=1"));
+    assert!(stdout.contains(rig.folder.path().to_str().unwrap()));
+}
+
+#[test]
+fn a_polite_subject_ends_within_its_grace() {
+    let rig = Rig::new("trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.05; done");
+    let subject = rig.start_ready();
+    let stopped = subject.stop(rig.plan.stop);
+    assert!(!stopped.killed);
+    assert_eq!(stopped.exit.unwrap().code, Some(3));
+    assert_eq!(subject.last_lines(1), ["bye"]);
+}
+
+#[test]
+fn a_stubborn_subject_is_killed_after_its_grace() {
+    let mut rig = Rig::new("trap '' TERM; echo ready; while :; do sleep 0.05; done");
+    rig.plan.stop.grace = Nanos::from_millis(100);
+    let stopped = rig.start_ready().stop(rig.plan.stop);
+    assert!(stopped.killed);
+    assert_eq!(stopped.exit.unwrap().signal, Some(9));
+}
+
+pub(crate) const LEAVES_A_DAEMON: &str = "(setsid sh -c 'trap \"\" TERM HUP; echo $$ > daemon; echo ready; \
+                               while :; do sleep 0.05; done' &) ; while :; do sleep 0.05; done";
+
+fn assert_daemon_is_killed(rig: &Rig) {
+    let subject = rig.start_ready();
+    let daemon = std::fs::read_to_string(rig.path("daemon")).unwrap();
+    assert!(is_alive(&daemon));
+    let stopped = subject.stop(rig.plan.stop);
+    assert!(stopped.left_behind >= 1, "{stopped:?}");
+    assert!(!is_alive(&daemon));
+    assert!(!is_alive(&subject.pid().unwrap().to_string()));
+}
+
+#[test]
+fn a_grandchild_that_left_the_session_is_killed_too() {
+    assert_daemon_is_killed(&Rig::new(LEAVES_A_DAEMON));
+}
+
+#[test]
+fn a_daemon_of_a_subject_that_has_ended_is_killed_too() {
+    let rig = Rig::new(
+        "setsid sh -c 'trap \"\" TERM; echo $$ > daemon; echo ready; while :; do sleep 0.05; done' &
+         while [ ! -s daemon ]; do sleep 0.01; done; exit 0",
+    );
+    let subject = rig.try_start().unwrap();
+    assert_eq!(ended(&subject).code, Some(0));
+    let daemon = std::fs::read_to_string(rig.path("daemon")).unwrap();
+    assert!(is_alive(&daemon));
+    drop(subject);
+    assert!(!is_alive(&daemon));
+}
+
+#[test]
+fn a_cgroup_counts_and_kills() {
+    let limits = Limits {
+        memory: Some(stillwell_units::ByteSize::mib(512)),
+        cpus: None,
+    };
+    let run = RunId::from_bytes([0xa5; 16]);
+    let (cgroup, notes) = Cgroup::create(run, &limits);
+    let Some(cgroup) = cgroup else {
+        println!("SKIPPED: no cgroup can be had here: {notes:?}");
+        return;
+    };
+    let cgroup = std::sync::Arc::new(cgroup);
+    let rig = Rig::new(LEAVES_A_DAEMON).in_cgroup(cgroup.clone());
+    assert_daemon_is_killed(&rig);
+    let folders = cgroup.folders().clone();
+    assert!(cgroup.cpu_nanos().unwrap() > 0 && cgroup.pids().is_empty());
+    if folders.memory.is_some() {
+        assert!(cgroup.memory_peak_bytes().unwrap() > 0, "{notes:?}");
+        assert_eq!(cgroup.oom_kills(), Some(0));
+    }
+    drop((cgroup, rig));
+    for folder in [folders.unified, folders.cpuacct, folders.memory]
+        .into_iter()
+        .flatten()
+    {
+        assert!(!folder.exists(), "{}", folder.display());
+    }
+}
+
+#[test]
+fn a_subject_that_wants_too_much_memory_is_killed_and_counted() {
+    let limits = Limits {
+        memory: Some(stillwell_units::ByteSize::mib(32)),
+        cpus: None,
+    };
+    let (cgroup, notes) = Cgroup::create(RunId::from_bytes([0x5a; 16]), &limits);
+    let Some(cgroup) = cgroup.filter(|_| notes.is_empty()) else {
+        println!("SKIPPED: no memory limit can be had here: {notes:?}");
+        return;
+    };
+    let cgroup = std::sync::Arc::new(cgroup);
+    // Keeps its last line, which never ends, in memory.
+    let rig = Rig::new("head -c 200000000 /dev/zero | tail -n 1 > /dev/null").in_cgroup(cgroup);
+    let subject = rig.try_start().unwrap();
+    assert_eq!(ended(&subject).code, Some(128 + 9));
+    let cgroup = rig.options.cgroup.as_ref().unwrap();
+    assert_eq!(cgroup.oom_kills(), Some(1));
+}
+
+#[test]
+fn what_cannot_be_started_says_why() {
+    let mut rig = Rig::new("");
+    rig.child().program = "/no/such/program".into();
+    let error = rig.try_start().unwrap_err();
+    assert!(
+        matches!(error, StartError::Program(ProgramError::Missing { .. })),
+        "{error}"
+    );
+    let script = rig.path("script");
+    std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+    rustix::fs::chmod(&script, rustix::fs::Mode::RWXU).unwrap();
+    rig.child().program = script;
+    let error = rig.try_start().unwrap_err();
+    assert!(matches!(error, StartError::Execute { .. }), "{error}");
+    let mut rig = Rig::new("");
+    rig.child().directory = Some("/no/such/folder".into());
+    let error = rig.try_start().unwrap_err();
+    assert!(matches!(error, StartError::Directory { .. }), "{error}");
+    rig.options.stdout = "/no/such/folder/log".into();
+    let error = rig.try_start().unwrap_err();
+    assert!(matches!(error, StartError::Output { .. }), "{error}");
+}
+
+#[test]
+fn a_subject_does_not_outlive_the_thread_that_started_it() {
+    let rig = Rig::new("trap '' TERM HUP; while :; do sleep 0.05; done");
+    let Rig {
+        folder: _folder,
+        options,
+        plan,
+    } = rig;
+    let mut scope = Scope::new(&Token::new());
+    let (sender, receiver) = sync_channel(1);
+    let body = move |_: &Token| Ok(sender.send(stillwell_target::start(&plan, &options))?);
+    scope.thread(Place::default(), "starter", body).unwrap();
+    let subject = receiver.recv().unwrap().unwrap();
+    assert_eq!(ended(&subject).signal, Some(9));
+}
+
+#[test]
+fn an_attached_process_is_never_signalled() {
+    let rig = Rig::new("echo ready; while :; do sleep 0.05; done");
+    let other = rig.start_ready();
+    let mut attached_rig = Rig::new("");
+    attached_rig.plan.kind = SubjectKind::Pid(other.pid().unwrap());
+    let attached = attached_rig.try_start().unwrap();
+    assert_eq!(attached.pid(), other.pid());
+    assert!(attached.signal(SubjectSignal::Term).is_err());
+    let untouched = Stopped {
+        exit: None,
+        killed: false,
+        left_behind: 0,
+    };
+    assert_eq!(attached.stop(rig.plan.stop), untouched);
+    assert_eq!(other.exited(), None);
+    drop(other);
+    assert_eq!(ended(&attached).code, None);
+    assert_eq!(Subject::none().pid(), None);
+}

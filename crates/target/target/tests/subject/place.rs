@@ -1,0 +1,122 @@
+//! Namespaces, mounts and CPUs.
+
+use std::net::TcpListener;
+use std::sync::mpsc::sync_channel;
+
+use stillwell_plan::{CpuChoice, MountPlan};
+use stillwell_scope::{Place, Scope, Token};
+use stillwell_target::{MountError, StartError, divide, new_network, online};
+use stillwell_units::Nanos;
+
+use crate::support::{Rig, ended};
+
+#[test]
+fn two_networks_have_the_same_port_twice() {
+    let networks = [new_network(), new_network()];
+    let mut scope = Scope::new(&Token::new());
+    let (sender, receiver) = sync_channel(2);
+    for (index, network) in networks.into_iter().enumerate() {
+        let network = match network {
+            Ok(network) => network,
+            Err(error) => {
+                println!("SKIPPED: {:?}", error.note());
+                return;
+            }
+        };
+        let place = Place {
+            cpus: None,
+            network: Some(network),
+        };
+        let sender = sender.clone();
+        scope
+            .thread(place, &format!("bind-{index}"), move |_| {
+                sender.send(TcpListener::bind(("127.0.0.1", 4)))?;
+                Ok(())
+            })
+            .unwrap();
+    }
+    let listeners: Vec<_> = receiver.iter().take(2).collect();
+    assert!(listeners.iter().all(Result::is_ok), "{listeners:?}");
+    scope.close(Nanos::from_secs(20));
+}
+
+/// Runs it, unless mounts are not permitted here.
+fn run(rig: &Rig) -> Option<String> {
+    match rig.try_start() {
+        Ok(subject) => {
+            ended(&subject);
+            Some(rig.stdout())
+        }
+        Err(StartError::Mount(error @ MountError::Refused { .. })) => {
+            println!("SKIPPED: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn folders_are_shown_at_fixed_places_to_the_subject_alone() {
+    let mut rig = Rig::new(
+        "cat /etc/stillwell-new/one/file /etc/stillwell-new/two /opt/file
+         test -s /etc/passwd && echo others stay
+         touch /opt/x 2>/dev/null || echo read-only",
+    );
+    let source = rig.path("source");
+    std::fs::create_dir(&source).unwrap();
+    std::fs::write(source.join("file"), "shown\n").unwrap();
+    rig.mount(&source, "/etc/stillwell-new/one");
+    rig.mount(&source.join("file"), "/etc/stillwell-new/two");
+    rig.mount(&source, "/opt");
+    let Some(stdout) = run(&rig) else { return };
+    assert_eq!(stdout, "shown\nshown\nshown\nothers stay\nread-only\n");
+    assert!(!std::path::Path::new("/etc/stillwell-new").exists());
+    assert!(!std::path::Path::new("/opt/file").exists());
+}
+
+/// Nothing could be shown at `/data` on a host that has no such folder.
+#[test]
+fn a_folder_is_shown_right_below_the_root_and_all_else_stays() {
+    let mut rig = Rig::new(
+        "cat /stillwell-data/file /stillwell-deep/er/file
+         touch /stillwell-data/x 2>/dev/null || echo read-only
+         echo kept >/stillwell-state/written
+         test -s /etc/passwd && test -d /proc/self && echo others stay
+         test $PWD = $WHERE && echo where it was",
+    );
+    let (source, state) = (rig.path("source"), rig.path("made/state"));
+    std::fs::create_dir(&source).unwrap();
+    std::fs::write(source.join("file"), "shown\n").unwrap();
+    rig.mount(&source, "/stillwell-data");
+    rig.mount(&source, "/stillwell-deep/er");
+    let where_it_is = rig.options.state.to_string_lossy().into_owned();
+    let child = rig.child();
+    child.mounts.push(MountPlan {
+        source: state.clone(),
+        at: "/stillwell-state".into(),
+        writable: true,
+    });
+    let variables = &mut child.environment.variables;
+    variables.insert("WHERE".to_owned(), where_it_is);
+    let Some(stdout) = run(&rig) else { return };
+    assert_eq!(
+        stdout,
+        "shown\nshown\nread-only\nothers stay\nwhere it was\n"
+    );
+    let written = std::fs::read_to_string(state.join("written"));
+    assert_eq!(written.unwrap(), "kept\n");
+    for at in ["/stillwell-data", "/stillwell-deep", "/stillwell-state"] {
+        assert!(!std::path::Path::new(at).exists(), "{at}");
+    }
+}
+
+#[test]
+fn a_subject_runs_on_its_cpus() {
+    let division = divide(&online(), &CpuChoice::Auto, &CpuChoice::Auto);
+    let mut rig = Rig::new("grep Cpus_allowed_list /proc/self/status");
+    rig.options.cpus = division.subject.clone();
+    ended(&rig.try_start().unwrap());
+    let last = division.subject.unwrap().pop().unwrap();
+    let stdout = rig.stdout();
+    assert!(stdout.trim().ends_with(&last.to_string()), "{stdout}");
+}

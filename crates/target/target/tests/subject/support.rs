@@ -1,0 +1,116 @@
+//! Shell scripts as subjects.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stillwell_plan::{
+    ChildPlan, CpuChoice, EnvironmentPlan, MountPlan, ReadyProbe, StopPlan, SubjectKind,
+    SubjectPlan, SubjectSignal,
+};
+use stillwell_scope::{Token, clock};
+use stillwell_target::{Cgroup, StartError, StartOptions, Subject, start, wait_ready_blocking};
+use stillwell_units::Nanos;
+
+pub(crate) struct Rig {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) options: StartOptions,
+    pub(crate) plan: SubjectPlan,
+}
+
+impl Rig {
+    /// A subject that is `sh -c script`, not started yet.
+    pub(crate) fn new(script: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let options = StartOptions {
+            network: None,
+            is_again: false,
+            state: folder.path().into(),
+            stdout: folder.path().join("stdout.log"),
+            stderr: folder.path().join("stderr.log"),
+            cpus: None,
+            cgroup: None,
+        };
+        let child = ChildPlan {
+            program: "sh".into(),
+            arguments: vec!["-c".to_owned(), script.to_owned()],
+            environment: EnvironmentPlan::default(),
+            directory: None,
+            mounts: Vec::new(),
+        };
+        let plan = SubjectPlan {
+            name: "script".to_owned(),
+            kind: SubjectKind::Child(child),
+            ready: ReadyProbe::Immediately,
+            cpus: CpuChoice::Any,
+            memory: None,
+            stop: StopPlan {
+                signal: SubjectSignal::Term,
+                grace: Nanos::from_secs(10),
+            },
+        };
+        Self {
+            folder,
+            options,
+            plan,
+        }
+    }
+
+    pub(crate) fn child(&mut self) -> &mut ChildPlan {
+        match &mut self.plan.kind {
+            SubjectKind::Child(child) => child,
+            _ => unreachable!(),
+        }
+    }
+
+    pub(crate) fn mount(&mut self, source: &Path, at: &str) {
+        self.child().mounts.push(MountPlan {
+            writable: false,
+            source: source.into(),
+            at: at.into(),
+        });
+    }
+
+    pub(crate) fn in_cgroup(mut self, cgroup: Arc<Cgroup>) -> Self {
+        self.options.cgroup = Some(cgroup);
+        self
+    }
+
+    pub(crate) fn try_start(&self) -> Result<Subject, StartError> {
+        start(&self.plan, &self.options)
+    }
+
+    /// Started, and it has written `ready`.
+    pub(crate) fn start_ready(&self) -> Subject {
+        let subject = self.try_start().unwrap();
+        let probe = ReadyProbe::LogLine {
+            contains: "ready".to_owned(),
+        };
+        let deadline = clock::now() + Nanos::from_secs(20);
+        wait_ready_blocking(&probe, &subject, deadline, &Token::new()).unwrap();
+        subject
+    }
+
+    pub(crate) fn stdout(&self) -> String {
+        std::fs::read_to_string(&self.options.stdout).unwrap()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+/// Whether the process is there, and no zombie.
+pub(crate) fn is_alive(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+/// Waits until the subject has ended by itself.
+pub(crate) fn ended(subject: &Subject) -> stillwell_target::Exit {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(subject.ended())
+        .unwrap()
+}
