@@ -336,29 +336,8 @@ fn formats_are_known_by_their_names() {
 }
 
 #[test]
-fn numbers_read_well() {
-    use crate::words::{bytes, cpus, percent, signed_percent, time};
-    for (found, wanted) in [
-        (time(950.4), "950 ns"),
-        (time(999.6), "1.00 µs"),
-        (time(4231.0), "4.23 µs"),
-        (time(2.5e6), "2.50 ms"),
-        (time(12e9), "12.0 s"),
-        (bytes(0.0), "0 B"),
-        (bytes(1023.0), "1,023 B"),
-        (bytes(52_428_800.0), "50.0 MiB"),
-        (percent(0.0), "0 %"),
-        (percent(0.000_02), "below 0.01 %"),
-        (percent(0.0004), "0.04 %"),
-        (percent(1.5), "150 %"),
-        (signed_percent(0.0), "0.00 %"),
-        (signed_percent(-0.000_001), "0.00 %"),
-        (signed_percent(0.049), "+4.9 %"),
-        (signed_percent(-0.0312), "-3.1 %"),
-        (signed_percent(f64::INFINITY), "+unbounded %"),
-        (cpus(Some(&[3, 1, 2, 7])), "1-3,7"),
-        (cpus(None), "any"),
-    ] {
-        assert_eq!(found, wanted);
-    }
+fn lists_of_cpus_are_ranges() {
+    use crate::words::cpus;
+    assert_eq!(cpus(Some(&[3, 1, 2, 7])), "1-3,7");
+    assert_eq!(cpus(None), "any");
 }

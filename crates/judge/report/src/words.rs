@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 
 use stillwell_plan::{DesignPlan, GoalMetric, LatencyQuantile, RateUnit, Reduction, Scale};
-use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
+use stillwell_units::human::signed_percent_digits as signed_digits;
+pub(crate) use stillwell_units::human::{
+    bytes, clock, counted, grouped, nanos, percent, signed_percent, significant, time,
+};
 use stillwell_verdict::{
     Change, CheckVerdict, ExperimentVerdict, GoalVerdict, RateFigure, RunStage, StopReason, Verdict,
 };
@@ -100,114 +103,6 @@ pub(crate) fn or_missing(value: Option<String>) -> String {
     value.unwrap_or_else(|| MISSING.to_owned())
 }
 
-/// Nanoseconds as a time.
-pub(crate) fn time(nanoseconds: f64) -> String {
-    let (scale, unit) = match nanoseconds.abs() {
-        size if size < 999.5 => (1.0, "ns"),
-        size if size < 999.5e3 => (1e3, "µs"),
-        size if size < 999.5e6 => (1e6, "ms"),
-        _ => (1e9, "s"),
-    };
-    format!("{} {unit}", significant(nanoseconds / scale))
-}
-
-/// A time.
-pub(crate) fn nanos(time_taken: Nanos) -> String {
-    time(float_from_u64(time_taken.as_u64()))
-}
-
-/// Minutes and seconds for long times.
-pub(crate) fn clock(elapsed: Nanos) -> String {
-    let seconds = floor_to_u64(elapsed.as_secs_f64().round());
-    match (seconds / 3600, seconds % 3600 / 60, seconds % 60) {
-        (0, 0, _) => nanos(elapsed),
-        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
-        (hours, minutes, _) => format!("{hours} h {minutes} min"),
-    }
-}
-
-/// Bytes in IEC units.
-pub(crate) fn bytes(value: f64) -> String {
-    let mut scaled = value;
-    for unit in ["B", "KiB", "MiB", "GiB"] {
-        if scaled.abs() < 1023.5 {
-            return format!("{} {unit}", significant(scaled));
-        }
-        scaled /= 1024.0;
-    }
-    format!("{} TiB", significant(scaled))
-}
-
-/// Three digits that matter, more where the number is that long.
-pub(crate) fn significant(value: f64) -> String {
-    if !value.is_finite() {
-        return "unbounded".to_owned();
-    }
-    match value.abs() {
-        size if size < 1e-12 => "0".to_owned(),
-        size if size < 0.0995 => format!("{value:.4}"),
-        size if size < 0.9995 => format!("{value:.3}"),
-        size if size < 9.995 => format!("{value:.2}"),
-        size if size < 99.95 => format!("{value:.1}"),
-        _ => grouped(value),
-    }
-}
-
-/// A whole number with its thousands told apart.
-pub(crate) fn grouped(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut text = String::new();
-    if value < 0.0 {
-        text.push('-');
-    }
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A share of one as a percentage.
-pub(crate) fn percent(share: f64) -> String {
-    let size = share.abs();
-    if size < f64::MIN_POSITIVE {
-        "0 %".to_owned()
-    } else if size < 0.000_05 {
-        "below 0.01 %".to_owned()
-    } else {
-        format!("{} %", percent_digits(size))
-    }
-}
-
-/// A change as a percentage with its sign.
-pub(crate) fn signed_percent(share: f64) -> String {
-    format!("{} %", signed_digits(share))
-}
-
-fn signed_digits(share: f64) -> String {
-    let digits = percent_digits(share.abs());
-    let zero = digits.chars().all(|c| matches!(c, '0' | '.'));
-    match (zero, share < 0.0) {
-        (true, _) => digits,
-        (false, true) => format!("-{digits}"),
-        (false, false) => format!("+{digits}"),
-    }
-}
-
-fn percent_digits(share: f64) -> String {
-    let percent = share * 100.0;
-    if !percent.is_finite() {
-        return "unbounded".to_owned();
-    }
-    match percent {
-        size if size < 0.095 => format!("{size:.2}"),
-        size if size < 99.95 => format!("{size:.1}"),
-        size => grouped(size),
-    }
-}
-
 /// The interval of a change: `[+4.5, +5.4]`, in percent.
 pub(crate) fn interval(change: Change) -> String {
     format!(
@@ -215,11 +110,6 @@ pub(crate) fn interval(change: Change) -> String {
         signed_digits(change.lower),
         signed_digits(change.upper)
     )
-}
-
-/// `8 pairs`, `1 pair`.
-pub(crate) fn counted(number: u32, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// The number of pairs, and of planned ones where they differ.

@@ -20,6 +20,7 @@
 //! ```
 
 mod bytes;
+pub mod human;
 mod identity;
 mod number;
 mod rate;

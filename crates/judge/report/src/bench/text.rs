@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 use stillwell_units::float_from_u64;
+use stillwell_units::human::count as grouped;
 
 use super::BenchReport;
 use crate::run::stamps;
@@ -93,7 +94,6 @@ fn throughput(report: &BenchReport) -> String {
 
 fn rows(report: &BenchReport) -> Vec<(String, String)> {
     let mut rows: Vec<(String, String)> = Vec::new();
-    let grouped = |count: u64| words::grouped(float_from_u64(count));
     let is_timed = !report.latency.is_empty();
     // Without stamps the sink does not know events from lines, unless times stand before
     // them.

@@ -1,7 +1,7 @@
 //! What became of stamped events.
 
 use stillwell_plan::StampForm;
-use stillwell_units::float_from_u64;
+use stillwell_units::human::count as grouped;
 use stillwell_verdict::{CountBounds, LedgerFigures, LedgerRange, LedgerRecord, PrefixCounts};
 
 use crate::words;
@@ -189,8 +189,4 @@ fn counted(bounds: CountBounds) -> String {
         Some(count) => grouped(count),
         None => format!("{} to {}", grouped(bounds.least), grouped(bounds.most)),
     }
-}
-
-fn grouped(count: u64) -> String {
-    words::grouped(float_from_u64(count))
 }

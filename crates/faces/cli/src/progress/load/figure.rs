@@ -1,19 +1,7 @@
 //! Numbers of a live view, short enough for it.
 
+pub(super) use stillwell_units::human::count;
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
-
-/// `239,950`.
-pub(super) fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
 
 /// So many a second: `19,998/s`, `2.5/s`.
 pub(super) fn rate(per_second: f64) -> String {
