@@ -55,7 +55,6 @@ pub mod h2;
 pub mod h3;
 pub mod protobuf;
 mod signature;
-mod target;
 
 pub use h1::{
     CONTINUE, HeadError, LAST_CHUNK, OneShot, OneShotError, ParseError, PreparedResponse,
@@ -63,4 +62,4 @@ pub use h1::{
     ResponseHead, ResponseParser, connect_head, write_chunk, write_chunked_head, write_response,
 };
 pub use signature::{StoreKeys, Unsigned, encoded_path};
-pub use target::{Scheme, Target, TargetError};
+pub use stillwell_units::{Scheme, Target, TargetError};

@@ -3,7 +3,7 @@
 //! Each type here carries its unit, so that a number can never be taken for
 //! another kind of number: [`ByteSize`] and [`ByteRate`], [`EventRate`],
 //! [`Nanos`] (a length of time) and [`Moment`] (a point on the host's monotonic
-//! clock), [`Seed`], [`RunId`] and [`Tolerance`]. What a person types is read by
+//! clock), [`Seed`], [`RunId`], [`Tolerance`] and [`Target`] (a URL that load is sent to). What a person types is read by
 //! `FromStr` with one grammar for files and flags; what is printed reads back.
 //!
 //! This crate reads no clock, file or socket and never will.
@@ -25,6 +25,7 @@ mod identity;
 mod number;
 mod rate;
 mod ratio;
+mod target;
 mod time;
 
 pub use bytes::ByteSize;
@@ -32,6 +33,7 @@ pub use identity::{RunId, Seed};
 pub use number::{float_from_u64, floor_to_u64};
 pub use rate::{ByteRate, EventRate};
 pub use ratio::Tolerance;
+pub use target::{Scheme, Target, TargetError};
 pub use time::{Moment, Nanos};
 
 /// Why a typed value was not understood. The message says what is accepted.
