@@ -3,8 +3,8 @@
 use stillwell_metric::Outcome;
 use stillwell_plan::{
     BodyPlan, ClientTlsPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadCurve, LoadPace,
-    LoadPlan, LoadProtocol, Overflow, RequestPlan, Reuse, Spacing, TelemetryPlan, TlsSuites,
-    UntilPlan, Verification,
+    LoadPlan, LoadPlanParts, LoadProtocol, Overflow, RequestPlan, Reuse, Spacing, TelemetryPlan,
+    TlsSuites, UntilPlan, Verification,
 };
 use stillwell_run::{AddressFamily, Interrupt, LoadFound, conduct_load};
 use stillwell_units::{Nanos, Seed};
@@ -34,7 +34,7 @@ pub fn conduct(
     port: u16,
     per_second: Option<f64>,
 ) -> anyhow::Result<LoadFound> {
-    let plan = plan(question, port, per_second);
+    let plan = LoadPlan::try_new(plan(question, port, per_second))?;
     let (place, interrupt) = ([on(SENDER_CPU)], Interrupt::new());
     let found = conduct_load(plan, AddressFamily::Any, &place, &interrupt, &mut |_| {})?;
     Ok(found)
@@ -47,14 +47,14 @@ pub fn answered(found: &LoadFound) -> u64 {
     found.workers.iter().map(ended).sum()
 }
 
-fn plan(question: &Question, port: u16, per_second: Option<f64>) -> LoadPlan {
+fn plan(question: &Question, port: u16, per_second: Option<f64>) -> LoadPlanParts {
     let address = format!("127.0.0.1:{port}");
     let pace = per_second.map_or(LoadPace::Closed, |per_second| LoadPace::Open {
         curve: LoadCurve::Constant { per_second },
         spacing: Spacing::Even,
         overflow: Overflow::Wait,
     });
-    LoadPlan {
+    LoadPlanParts {
         tunnel: None,
         endpoints: vec![EndpointPlan {
             address: address.clone(),

@@ -4,7 +4,7 @@
 use stillwell_http::{Scheme, Target};
 use stillwell_plan::{
     BodyPlan, ConnectingPlan, EndpointPlan, ExchangePlan, IdleStrategy, LoadPace, LoadPlan,
-    RequestPlan, TelemetryPlan, UntilPlan,
+    LoadPlanParts, RequestPlan, TelemetryPlan, UntilPlan,
 };
 use stillwell_units::{Nanos, Seed};
 
@@ -19,7 +19,7 @@ pub(crate) fn line(
     how: &ExchangePlan,
 ) -> Result<BlockLine, LineError> {
     let target = Target::from_url(url)?;
-    BlockLine::new(LoadPlan {
+    let plan = LoadPlanParts {
         endpoints: vec![endpoint(&target, headers)],
         // The generator's own schedule says when.
         pace: LoadPace::Closed,
@@ -48,7 +48,8 @@ pub(crate) fn line(
         telemetry: TelemetryPlan::default(),
         // Nothing is random but the blocks.
         seed: Seed::from_number(0),
-    })
+    };
+    BlockLine::new(LoadPlan::try_new(plan)?)
 }
 
 fn endpoint(target: &Target, headers: &[(String, String)]) -> EndpointPlan {

@@ -108,7 +108,6 @@ impl StartSignal {
 /// # Errors
 /// [`PrepareLoadError`] where the plan cannot be carried out.
 pub fn prepare_load(plan: LoadPlan) -> Result<PreparedLoad, PrepareLoadError> {
-    plan.check()?;
     let plan = Arc::new(plan);
     let endpoints = build::endpoints(&plan)?;
     let tls = build::tls(&plan)?;

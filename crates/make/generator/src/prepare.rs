@@ -10,7 +10,8 @@ use stillwell_metric::{Cell, GeneratorShard, Labels, LogFsShard, Recorder};
 use stillwell_pacer::{Schedule, Share, TimeAccount, Turns};
 use stillwell_payload::{BlockSet, BuildError, Part, Seeds, SlotUse, Sources};
 use stillwell_plan::{
-    GeneratorPlan, LoadProtocol, RatePlan, RateUnit, StampForm, StampPlan, TransportPlan,
+    GeneratorPlan, LoadPlanError, LoadProtocol, RatePlan, RateUnit, StampForm, StampPlan,
+    TransportPlan,
 };
 use stillwell_scope::clock::FixedWall;
 use stillwell_scope::{Place, Scope, Token, clock};
@@ -125,6 +126,14 @@ pub enum PrepareError {
         /// The stream's number.
         number: u64,
     },
+    /// The requests that carry its blocks contradict each other.
+    #[error("plan the requests of generator `{id}`")]
+    Requests {
+        /// The generator.
+        id: String,
+        /// The rule that is broken.
+        source: LoadPlanError,
+    },
     /// The URL of the target was not understood.
     #[error("read the target of generator `{id}`")]
     Url {
@@ -198,6 +207,7 @@ pub fn prepare<'s>(
         LineError::Program(source) => PrepareError::Program { id: id(), source },
         LineError::LayOut(source) => PrepareError::LayOut { id: id(), source },
         LineError::Cluster(source) => PrepareError::Cluster { id: id(), source },
+        LineError::Requests(source) => PrepareError::Requests { id: id(), source },
     })?;
     let is_mounted = LogFs::wanted(plan);
     if is_mounted && plan.rate.is_max() {

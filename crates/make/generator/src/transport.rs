@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 use stillwell_http::{HeadError, TargetError};
 use stillwell_metric::Outcome;
-use stillwell_plan::{AcknowledgedBy, GeneratorPlan, TransportPlan};
+use stillwell_plan::{AcknowledgedBy, GeneratorPlan, LoadPlanError, TransportPlan};
 use stillwell_scope::Tasks;
 use stillwell_units::Nanos;
 use stillwell_wire::DialError;
@@ -120,6 +120,8 @@ pub(crate) enum LineError {
     LayOut(#[from] LayOutError),
     #[error(transparent)]
     Cluster(#[from] ClusterError),
+    #[error(transparent)]
+    Requests(#[from] LoadPlanError),
 }
 
 impl Line {

@@ -9,6 +9,7 @@ mod telemetry;
 mod tunnel;
 
 use std::net::SocketAddr;
+use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 use stillwell_metric::LoadCounter;
@@ -27,8 +28,16 @@ pub use telemetry::{
 pub use tunnel::{TunnelPlan, TunnelProtocol};
 
 /// One load: which requests go where, when, over what, until when.
+///
+/// Every plan keeps the rules of [`LoadPlanError`]: [`LoadPlan::try_new`] checks them, and
+/// the parts are read only.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct LoadPlan {
+#[serde(try_from = "LoadPlanParts", into = "LoadPlanParts")]
+pub struct LoadPlan(LoadPlanParts);
+
+/// The parts of a [`LoadPlan`], which may still contradict each other.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct LoadPlanParts {
     /// Where requests go, at least one.
     pub endpoints: Vec<EndpointPlan>,
     /// When they are sent.
@@ -64,6 +73,58 @@ pub struct LoadPlan {
     pub telemetry: TelemetryPlan,
     /// From which everything random follows.
     pub seed: Seed,
+}
+
+impl LoadPlan {
+    /// Makes a plan of `parts`.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn try_new(parts: LoadPlanParts) -> Result<Self, LoadPlanError> {
+        parts.check()?;
+        Ok(Self(parts))
+    }
+
+    /// The same plan with another way to wait; no rule depends on that.
+    #[must_use]
+    pub fn with_idle(mut self, idle: IdleStrategy) -> Self {
+        self.0.idle = idle;
+        self
+    }
+
+    /// The addresses that this process connects to: that of the proxy, or else those of
+    /// all endpoints. No rule depends on them.
+    pub fn dialled_addresses_mut(&mut self) -> Vec<&mut String> {
+        match &mut self.0.tunnel {
+            Some(tunnel) => vec![&mut tunnel.address],
+            None => {
+                let endpoints = self.0.endpoints.iter_mut();
+                endpoints.map(|it| &mut it.address).collect()
+            }
+        }
+    }
+}
+
+impl Deref for LoadPlan {
+    type Target = LoadPlanParts;
+
+    fn deref(&self) -> &LoadPlanParts {
+        &self.0
+    }
+}
+
+impl TryFrom<LoadPlanParts> for LoadPlan {
+    type Error = LoadPlanError;
+
+    fn try_from(parts: LoadPlanParts) -> Result<Self, LoadPlanError> {
+        Self::try_new(parts)
+    }
+}
+
+impl From<LoadPlan> for LoadPlanParts {
+    fn from(plan: LoadPlan) -> Self {
+        plan.0
+    }
 }
 
 /// How connections are opened and used.

@@ -258,7 +258,7 @@ pub enum LoadPacing {
 impl LoadPacing {
     /// That of `plan`.
     #[must_use]
-    pub const fn of(plan: &LoadPlan) -> Self {
+    pub fn of(plan: &LoadPlan) -> Self {
         match &plan.pace {
             LoadPace::Closed => Self::Closed,
             LoadPace::Open { overflow, .. } => match overflow {

@@ -32,15 +32,7 @@ pub struct ResolveError {
 /// Replaces the names of all endpoints by addresses; where a proxy leads to them,
 /// its name alone: it looks the others up.
 pub(super) fn endpoints(plan: &mut LoadPlan, family: AddressFamily) -> Result<(), ResolveError> {
-    let addresses: Vec<&mut String> = match &mut plan.tunnel {
-        Some(tunnel) => vec![&mut tunnel.address],
-        None => plan
-            .endpoints
-            .iter_mut()
-            .map(|it| &mut it.address)
-            .collect(),
-    };
-    for address in addresses {
+    for address in plan.dialled_addresses_mut() {
         let found = resolve(address, family).map_err(|source| ResolveError {
             address: address.clone(),
             source,

@@ -8,7 +8,7 @@ use stillwell_http::h2::{
     BodyLength, ErrorCode, Limits, ResponseBlock, Server, ServerEvent, Stream, TrailerBlock,
 };
 use stillwell_metric::{CallEnd, CallMessages, LoadTime, Outcome};
-use stillwell_plan::{BodyPlan, GrpcMessages, GrpcPlan, LoadPlan, LoadProtocol};
+use stillwell_plan::{BodyPlan, GrpcMessages, GrpcPlan, LoadPlanParts, LoadProtocol};
 use stillwell_run::LoadFound;
 use stillwell_units::Nanos;
 
@@ -87,7 +87,7 @@ fn answered(server: &mut Server, stream: Stream, answer: &Answer) {
 }
 
 /// One message a call, over one connection with two calls at once.
-fn calls(address: SocketAddr, requests: u64) -> LoadPlan {
+fn calls(address: SocketAddr, requests: u64) -> LoadPlanParts {
     let mut plan = closed(address, requests);
     plan.connecting.connections = 1;
     plan.connecting.protocol = LoadProtocol::Http2;
@@ -106,7 +106,7 @@ fn calls(address: SocketAddr, requests: u64) -> LoadPlan {
 }
 
 /// What is found of a server that does so with each call.
-fn against(doing: Doing, change: impl FnOnce(&mut LoadPlan)) -> LoadFound {
+fn against(doing: Doing, change: impl FnOnce(&mut LoadPlanParts)) -> LoadFound {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut plan = calls(listener.local_addr().unwrap(), 10);
     change(&mut plan);

@@ -6,9 +6,9 @@ use std::net::{SocketAddr, TcpListener};
 use stillwell_metric::{LoadTime, Outcome};
 use stillwell_plan::{
     AnswerPlan, BodyPlan, ClientTlsPlan, ConnectingPlan, EndpointPlan, FaultsPlan, FilterSet,
-    IdleStrategy, LoadCurve, LoadPace, LoadPlan, LoadProtocol, Overflow, PredicatePlan,
-    RequestPlan, ResponseOptions, Reuse, ServeListenerPlan, ServePlan, ServeProtocols,
-    ServerIdentity, ServerTlsPlan, Spacing, TlsSuites, UntilPlan, Verification,
+    IdleStrategy, LoadCurve, LoadPace, LoadPlan, LoadPlanParts, LoadProtocol, Overflow,
+    PredicatePlan, RequestPlan, ResponseOptions, Reuse, ServeListenerPlan, ServePlan,
+    ServeProtocols, ServerIdentity, ServerTlsPlan, Spacing, TlsSuites, UntilPlan, Verification,
 };
 use stillwell_run::{AddressFamily, Interrupt, LoadEnd, LoadFound, conduct_load};
 use stillwell_scope::{Place, Scope, Token};
@@ -49,8 +49,8 @@ pub(super) fn server(tls: bool, error: Option<&str>) -> ServePlan {
 }
 
 /// Without a schedule, four connections, until `requests` are sent.
-pub(super) fn closed(address: SocketAddr, requests: u64) -> LoadPlan {
-    LoadPlan {
+pub(super) fn closed(address: SocketAddr, requests: u64) -> LoadPlanParts {
+    LoadPlanParts {
         endpoints: vec![EndpointPlan {
             address: address.to_string(),
             tls_host: None,
@@ -109,10 +109,10 @@ fn open(per_second: f64, overflow: Overflow) -> LoadPace {
     }
 }
 
-pub(super) fn load(plan: LoadPlan) -> LoadFound {
+pub(super) fn load(plan: LoadPlanParts) -> LoadFound {
     let interrupt = Interrupt::new();
     conduct_load(
-        plan,
+        LoadPlan::try_new(plan).unwrap(),
         AddressFamily::Any,
         &[Place::default()],
         &interrupt,
@@ -125,7 +125,7 @@ pub(super) fn load(plan: LoadPlan) -> LoadFound {
 /// ends counted.
 fn against(
     serve: &ServePlan,
-    plan: impl FnOnce(SocketAddr) -> LoadPlan,
+    plan: impl FnOnce(SocketAddr) -> LoadPlanParts,
 ) -> (LoadFound, ServeCounts) {
     let server = bind_server(serve).unwrap();
     let (address, counter) = (server.addresses()[0], server.counter());
@@ -195,7 +195,7 @@ pub(super) const WAYS: [Way; 4] = [
     },
 ];
 
-fn over(way: Way, mut plan: LoadPlan) -> LoadPlan {
+fn over(way: Way, mut plan: LoadPlanParts) -> LoadPlanParts {
     plan.connecting.protocol = way.protocol;
     plan.connecting.streams = way.streams;
     plan.endpoints[0].tls_host = way.tls.then(|| "127.0.0.1".to_owned());
@@ -206,7 +206,7 @@ fn over(way: Way, mut plan: LoadPlan) -> LoadPlan {
 fn both_ends_count_alike_over_every_protocol() {
     for way in WAYS {
         for pace in [LoadPace::Closed, open(5000.0, Overflow::Wait)] {
-            let (found, seen) = against(&server(way.tls, None), |address| LoadPlan {
+            let (found, seen) = against(&server(way.tls, None), |address| LoadPlanParts {
                 pace: pace.clone(),
                 workers: 2,
                 ..over(way, closed(address, 500))
@@ -424,7 +424,7 @@ fn a_connection_that_was_closed_between_requests_fails_none() {
 fn a_load_of_few_requests_lasts_until_they_are_answered() {
     let mut slow = server(false, None);
     slow.listeners[0].faults.delay = Some("300".parse().unwrap());
-    let (found, _) = against(&slow, |address| LoadPlan {
+    let (found, _) = against(&slow, |address| LoadPlanParts {
         timeout: Nanos::from_secs(10),
         grace: Nanos::from_millis(10),
         ..closed(address, 4)

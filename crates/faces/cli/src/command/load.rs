@@ -13,7 +13,7 @@ mod telemetry;
 mod tunnel;
 
 use stillwell_legacy::nighthawk::CommandLineOptions;
-use stillwell_plan::LoadPlan;
+use stillwell_plan::{LoadPlan, LoadPlanParts};
 use stillwell_report::load::{GeneratorHealth, LoadFormat, render_load};
 use stillwell_run::{
     AddressFamily, AnswerHeader, Interrupt, LoadEnd, LoadError, LoadFound, load_doubts,
@@ -79,9 +79,7 @@ impl Job<'_> {
     /// Makes it and prints what was found; gives that, and what the generator
     /// thinks of it.
     fn conduct(self, paint: &Paint) -> Result<(LoadFound, GeneratorHealth), CommandError> {
-        let usage = |error: anyhow::Error| CommandError::new(Exit::Usage, error);
         let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
-        self.plan.check().map_err(|error| usage(error.into()))?;
         let interrupt = Interrupt::new();
         let raised = interrupt.clone();
         let signals = signals::listen(move |signal| raised.raise(signal))
@@ -149,8 +147,8 @@ fn random_seed() -> anyhow::Result<Seed> {
 }
 
 /// What `arguments` ask for, for others that make loads.
-pub(crate) fn planned(arguments: &LoadArguments, seed: Seed) -> anyhow::Result<LoadPlan> {
-    plan::plan(arguments, seed)
+pub(crate) fn planned(arguments: &LoadArguments, seed: Seed) -> anyhow::Result<LoadPlanParts> {
+    plan::parts(arguments, seed)
 }
 
 pub(crate) fn refused(error: LoadError) -> CommandError {

@@ -72,7 +72,7 @@ impl BlockLine {
         let blocks = Rc::new(Blocks::new(generator, &self.head));
         let mut plan = LoadPlan::clone(&self.plan);
         if generator.is_reserved() {
-            plan.idle = IdleStrategy::Spin;
+            plan = plan.with_idle(IdleStrategy::Spin);
         }
         let worker = Rc::new(self.worker(plan, &blocks));
         let connecting = &worker.plan.connecting;

@@ -74,7 +74,7 @@ pub(super) async fn run(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) {
     let blocks = worker.blocks.as_ref();
     let mut lane = Lane {
         marks: blocks.map_or_else(Vec::new, |blocks| {
-            let orders = 0..worker.plan.connecting.streams.max(1);
+            let orders = 0..worker.plan.connecting.streams;
             orders.map_while(|_| blocks.marks()).collect()
         }),
         alarm: Alarm::new(worker.patience(pool.endpoint)),

@@ -3,7 +3,7 @@
 use stillwell_units::Nanos;
 
 use super::{
-    BodyPlan, GrpcMessages, GrpcPlan, LoadCurve, LoadPace, LoadPlan, LoadProtocol, Spacing,
+    BodyPlan, GrpcMessages, GrpcPlan, LoadCurve, LoadPace, LoadPlanParts, LoadProtocol, Spacing,
     TunnelProtocol,
 };
 
@@ -114,12 +114,9 @@ pub enum LoadPlanError {
     AllWarmup,
 }
 
-impl LoadPlan {
+impl LoadPlanParts {
     /// Checks what the types do not say.
-    ///
-    /// # Errors
-    /// The first rule that is broken.
-    pub fn check(&self) -> Result<(), LoadPlanError> {
+    pub(super) fn check(&self) -> Result<(), LoadPlanError> {
         self.check_endpoints()?;
         self.check_connections()?;
         self.check_trace()?;

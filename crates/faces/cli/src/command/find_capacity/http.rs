@@ -2,7 +2,7 @@
 
 use stillwell_metric::{Histogram, LoadShard, LoadTime, Outcome, empty_histogram};
 use stillwell_plan::{
-    CapacityBound, CapacityFigure, LoadCurve, LoadPace, LoadPlan, Overflow, RateUnit,
+    CapacityBound, CapacityFigure, LoadCurve, LoadPace, LoadPlan, LoadPlanParts, Overflow, RateUnit,
 };
 use stillwell_report::{CapacityProbe, CapacityUnit};
 use stillwell_run::{LoadDoubt, LoadEnd, LoadFound, conduct_load, load_doubts};
@@ -33,13 +33,13 @@ const LONGER_MAX: u64 = 10;
 const NOTHING_DUE: &str = "no request was due in that time: let probes last longer (--probe)";
 
 /// The load of all probes, but for when requests are sent.
-pub(super) fn plan(arguments: &FindCapacityArguments) -> Result<LoadPlan, CommandError> {
+pub(super) fn plan(arguments: &FindCapacityArguments) -> Result<LoadPlanParts, CommandError> {
     let of_load = load_arguments(arguments);
     let plan = load::planned(&of_load, arguments.seed);
     plan.map_err(|error| CommandError::new(Exit::Usage, error))
 }
 
-pub(super) fn target(arguments: &FindCapacityArguments, plan: &LoadPlan) -> String {
+pub(super) fn target(arguments: &FindCapacityArguments, plan: &LoadPlanParts) -> String {
     let address = plan.endpoints.first().map(|it| it.address.clone());
     let first = arguments.urls.first().cloned().or(address);
     first.unwrap_or_default()
@@ -85,7 +85,7 @@ pub(super) fn search(search: &mut Search<'_>) -> Result<Found, CommandError> {
             rate,
             length(rate, &bounds, arguments.probe),
             arguments,
-        );
+        )?;
         let found = conduct(&plan, arguments, watch)?;
         let (mut probe, nobody) = told(&plan, &found, &bounds);
         first.look(nobody, watch)?;
@@ -145,11 +145,11 @@ fn length(rate: f64, bounds: &[CapacityBound], probe: Nanos) -> Nanos {
 }
 
 fn at_rate(
-    plan: &LoadPlan,
+    plan: &LoadPlanParts,
     rate: f64,
     length: Nanos,
     arguments: &FindCapacityArguments,
-) -> LoadPlan {
+) -> Result<LoadPlan, CommandError> {
     let mut plan = plan.clone();
     if let LoadPace::Open {
         curve, overflow, ..
@@ -158,16 +158,20 @@ fn at_rate(
         *curve = LoadCurve::Constant { per_second: rate };
         *overflow = Overflow::Wait;
     }
-    last(&mut plan, length, arguments);
-    plan
+    lasting(plan, length, arguments)
 }
 
-/// Has a load measure for `length`, after the warm-up.
-pub(super) fn last(plan: &mut LoadPlan, length: Nanos, arguments: &FindCapacityArguments) {
+/// A load that measures for `length`, after the warm-up.
+pub(super) fn lasting(
+    mut plan: LoadPlanParts,
+    length: Nanos,
+    arguments: &FindCapacityArguments,
+) -> Result<LoadPlan, CommandError> {
     let quarter = Nanos::new(arguments.probe.as_u64() / 4);
     plan.warmup = arguments.warmup.unwrap_or(quarter);
     plan.until.duration = Some(plan.warmup + length);
     plan.until.requests = None;
+    LoadPlan::try_new(plan).map_err(|error| CommandError::new(Exit::Usage, error))
 }
 
 pub(super) fn conduct(
@@ -175,8 +179,6 @@ pub(super) fn conduct(
     arguments: &FindCapacityArguments,
     watch: &Watch,
 ) -> Result<LoadFound, CommandError> {
-    plan.check()
-        .map_err(|error| CommandError::new(Exit::Usage, error))?;
     let family = arguments.connecting.address_family.into();
     let places = places(arguments);
     let found = conduct_load(plan.clone(), family, &places, &watch.interrupt, &mut |_| {});

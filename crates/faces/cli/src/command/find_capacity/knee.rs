@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stillwell_plan::{CapacityBound, LoadPace, LoadPlan};
+use stillwell_plan::{CapacityBound, LoadPace, LoadPlan, LoadPlanParts};
 use stillwell_report::{CapacityAnswer, CapacityProbe, CapacityUnit, KneeFound};
 use stillwell_stats::Level;
 use stillwell_stats::capacity::Observed;
@@ -30,7 +30,7 @@ pub(super) fn of_url(search: &mut Search<'_>) -> Result<Found, CommandError> {
         (least.max(1), CapacityUnit::Requests),
         &bounds,
         |connections, watch| {
-            let plan = at_load(&plan, connections, arguments);
+            let plan = at_load(&plan, connections, arguments)?;
             let found = http::conduct(&plan, arguments, watch)?;
             let (probe, nobody) = http::told(&plan, &found, &bounds);
             first.look(nobody, watch)?;
@@ -131,7 +131,11 @@ fn loads(least: u32, most: u32) -> Vec<u32> {
     loads
 }
 
-fn at_load(plan: &LoadPlan, connections: u32, arguments: &FindCapacityArguments) -> LoadPlan {
+fn at_load(
+    plan: &LoadPlanParts,
+    connections: u32,
+    arguments: &FindCapacityArguments,
+) -> Result<LoadPlan, CommandError> {
     let mut plan = plan.clone();
     let endpoints = u32::try_from(plan.endpoints.len())
         .unwrap_or(u32::MAX)
@@ -139,8 +143,7 @@ fn at_load(plan: &LoadPlan, connections: u32, arguments: &FindCapacityArguments)
     plan.connecting.connections = connections;
     let fed = u16::try_from(connections / endpoints).unwrap_or(u16::MAX);
     plan.workers = plan.workers.min(fed.max(1));
-    http::last(&mut plan, arguments.probe, arguments);
-    plan
+    http::lasting(plan, arguments.probe, arguments)
 }
 
 /// The knee of what was measured, without what says nothing of the target.

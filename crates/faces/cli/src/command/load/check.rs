@@ -2,13 +2,13 @@
 //! other, as far as the flags themselves do not say it.
 
 use anyhow::bail;
-use stillwell_plan::{LoadCurve, LoadPace, LoadPlan};
+use stillwell_plan::{LoadCurve, LoadPace, LoadPlanParts};
 use stillwell_scope::permitted_cpus;
 
 use crate::arguments::{Concurrency, LoadArguments, LoadRate, LoadTlsArguments};
 
 /// A load in which a flag does nothing is another one than was meant.
-pub(super) fn check(arguments: &LoadArguments, plan: &LoadPlan) -> anyhow::Result<()> {
+pub(super) fn check(arguments: &LoadArguments, plan: &LoadPlanParts) -> anyhow::Result<()> {
     let rules = [
         pace(arguments).as_slice(),
         &telling(arguments),
@@ -91,7 +91,7 @@ fn telling(arguments: &LoadArguments) -> [Rule; 3] {
     ]
 }
 
-fn tls(tls: &LoadTlsArguments, plan: &LoadPlan) -> [Rule; 6] {
+fn tls(tls: &LoadTlsArguments, plan: &LoadPlanParts) -> [Rule; 6] {
     let is_spoken = plan.endpoints.iter().any(|it| it.tls_host.is_some());
     let rule = |is_given: bool, message| Rule(is_given && !is_spoken, message);
     [
@@ -147,7 +147,7 @@ fn cpus(arguments: &LoadArguments) -> anyhow::Result<()> {
 }
 
 /// All of a rate's course is within the load, where that has a length of its own.
-fn length(arguments: &LoadArguments, plan: &LoadPlan) -> anyhow::Result<()> {
+fn length(arguments: &LoadArguments, plan: &LoadPlanParts) -> anyhow::Result<()> {
     let (Some(duration), LoadPace::Open { curve, .. }) = (arguments.duration, &plan.pace) else {
         return Ok(());
     };

@@ -78,7 +78,6 @@ pub(crate) fn load_in_words(words: &[String], interrupt: &Interrupt) -> anyhow::
     check::check(&arguments)?;
     let options = options::of(&arguments)?;
     let plan = plan::plan(&arguments, seed)?;
-    plan.check()?;
     let family = arguments.target.address_family.into();
     let source = Source::of(&arguments)?;
     let source = source.as_ref();

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use stillwell_plan::{
-    ClientTlsPlan, ConnectingPlan, LoadCurve, LoadPace, LoadPlan, LoadProtocol, Overflow,
-    PemSource, Spacing, TlsIdentity, TlsSuites, UntilPlan, Verification,
+    ClientTlsPlan, ConnectingPlan, LoadCurve, LoadPace, LoadPlan, LoadPlanParts, LoadProtocol,
+    Overflow, PemSource, Spacing, TlsIdentity, TlsSuites, UntilPlan, Verification,
 };
 use stillwell_units::{Nanos, Seed};
 
@@ -19,6 +19,11 @@ const DURATION: Nanos = Nanos::from_secs(10);
 const GRACE_MAX: Nanos = Nanos::from_secs(5);
 
 pub(super) fn plan(arguments: &LoadArguments, seed: Seed) -> anyhow::Result<LoadPlan> {
+    Ok(LoadPlan::try_new(parts(arguments, seed)?)?)
+}
+
+/// The parts of a plan, for a command that changes some of them.
+pub(super) fn parts(arguments: &LoadArguments, seed: Seed) -> anyhow::Result<LoadPlanParts> {
     let connecting = &arguments.connecting;
     let Endpoints {
         all: endpoints,
@@ -46,7 +51,7 @@ pub(super) fn plan(arguments: &LoadArguments, seed: Seed) -> anyhow::Result<Load
         arguments.over.connections,
         endpoints.len(),
     );
-    let plan = LoadPlan {
+    let plan = LoadPlanParts {
         endpoints,
         pace,
         connecting: ConnectingPlan {

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 use stillwell_metric::LoadShard;
 use stillwell_plan::{
-    BodyPlan, ClientTlsPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadProtocol,
-    Reuse, TelemetryPlan, UntilPlan,
+    BodyPlan, ClientTlsPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadPlanParts,
+    LoadProtocol, Reuse, TelemetryPlan, UntilPlan,
 };
 use stillwell_units::{Nanos, Seed};
 
@@ -19,7 +19,7 @@ fn request(body_bytes: usize) -> RequestPlan {
 }
 
 fn plan() -> Arc<LoadPlan> {
-    Arc::new(LoadPlan {
+    let parts = LoadPlanParts {
         endpoints: vec![EndpointPlan {
             address: "127.0.0.1:1".to_owned(),
             tls_host: None,
@@ -50,7 +50,8 @@ fn plan() -> Arc<LoadPlan> {
         idle: IdleStrategy::Sleep,
         telemetry: TelemetryPlan::default(),
         seed: Seed::from_number(1),
-    })
+    };
+    Arc::new(LoadPlan::try_new(parts).unwrap())
 }
 
 /// A feed and its other end.

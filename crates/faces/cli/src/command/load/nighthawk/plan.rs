@@ -7,8 +7,8 @@ use stillwell_config::{EnvoyMessage, upstream_tls};
 use stillwell_metric::LoadCounter;
 use stillwell_plan::{
     AnswerHeadersPlan, ClientTlsPlan, ConnectingPlan, IdleStrategy, LoadCurve, LoadPace, LoadPlan,
-    LoadProtocol, Overflow, PredicatePlan, Spacing, TelemetryPlan, TlsSuites, TraceHeaders,
-    TracePlan, UntilPlan, Verification,
+    LoadPlanParts, LoadProtocol, Overflow, PredicatePlan, Spacing, TelemetryPlan, TlsSuites,
+    TraceHeaders, TracePlan, UntilPlan, Verification,
 };
 use stillwell_units::{Nanos, Seed};
 
@@ -47,7 +47,7 @@ pub(super) fn plan(arguments: &NighthawkClientArguments, seed: Seed) -> anyhow::
         .telling
         .latency_response_header_name
         .to_ascii_lowercase();
-    Ok(LoadPlan {
+    let parts = LoadPlanParts {
         pace: pace(shape, times)?,
         connecting: ConnectingPlan {
             connections: connections.saturating_mul(times),
@@ -90,7 +90,8 @@ pub(super) fn plan(arguments: &NighthawkClientArguments, seed: Seed) -> anyhow::
         },
         telemetry: telemetry(&arguments.telling)?,
         seed,
-    })
+    };
+    Ok(LoadPlan::try_new(parts)?)
 }
 
 /// All quantities are those of each worker there, and totals here.

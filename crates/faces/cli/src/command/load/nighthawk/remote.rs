@@ -82,7 +82,6 @@ fn prepare(asked: &CommandLineOptions) -> Result<Prepared, String> {
     options.scheduled_start = asked.scheduled_start;
     options.execution_id.clone_from(&asked.execution_id);
     let plan = plan::plan(&arguments, seed).map_err(explained)?;
-    plan.check().map_err(|error| explained(error.into()))?;
     let source = Source::of(&arguments).map_err(explained)?;
     let start = asked.scheduled_start;
     if start.is_some_and(|start| start <= clock::wall()) {
