@@ -66,7 +66,7 @@ fn nginx_turn(question: &Question, client: Peer) -> anyhow::Result<Figure> {
 
 fn own_turn(question: &Question, client: Peer) -> anyhow::Result<Figure> {
     let mut scope = Scope::new(&Token::new());
-    let server = stillwell_sink::bind_server(&plan(question))?;
+    let server = stillwell_serve::bind_server(&plan(question))?;
     let address = server.addresses().first().context("it has an address")?;
     let port = address.port();
     server.start(&mut scope, &on(RECEIVER_CPU))?;

@@ -3,7 +3,7 @@
 
 #[path = "../../crates/make/generator/src/load/answer.rs"]
 mod answer;
-#[path = "../../crates/receive/sink/src/serve/request.rs"]
+#[path = "../../crates/receive/serve/src/request.rs"]
 mod request;
 
 use std::hint::black_box;

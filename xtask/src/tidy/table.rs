@@ -67,6 +67,7 @@ pub(super) const CRATES: &[Entry] = &[
     edge("target", &["units", "metric", "plan", "http", "scope", "wire"]),
     edge("observer", &["units", "metric", "plan", "scope", "wire", "http"]),
     edge("sink", &["units", "metric", "plan", "stamp", "http", "scope", "wire"]),
+    edge("serve", &["units", "metric", "plan", "http", "scope", "wire"]),
     edge("capture", &["units", "metric", "plan"]),
     pure("stats", &[]),
     pure("verdict", &["units", "metric", "plan", "capture", "stats"]),
@@ -86,7 +87,7 @@ pub(super) const CRATES: &[Entry] = &[
 ];
 
 /// Workspace crates that any crate's tests may use, besides what the crate may use itself.
-pub(super) const PERMITTED_IN_TESTS: &[&str] = &["testkit", "payload", "pacer", "units"];
+pub(super) const PERMITTED_IN_TESTS: &[&str] = &["testkit", "payload", "pacer", "serve", "units"];
 
 /// External crates that a pure crate must not link: each one opens a door to the outside.
 pub(super) const FORBIDDEN_IN_PURE: &[&str] =

@@ -10,6 +10,7 @@
 //!   [`SocketFile`] takes a Unix socket's file away again.
 //! * [`tls`]: the same connections over TLS, either side, by rustls.
 //! * [`quic`]: connections over UDP, either side, by quinn's state machine.
+//! * [`server`]: the accept loop, the worker and the time account that servers share.
 //! * [`Connection`], [`Listener`], [`Stream`]: connections and a listener of either kind, for
 //!   loops that do not care.
 //!
@@ -22,6 +23,7 @@ mod either;
 pub mod listen;
 mod listener;
 pub mod quic;
+pub mod server;
 mod socket_file;
 mod stream;
 mod timer;

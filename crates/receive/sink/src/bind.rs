@@ -1,8 +1,7 @@
 //! From a plan to bound sockets, and from those to workers.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
-use std::os::unix::net::{UnixDatagram, UnixListener};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -11,16 +10,17 @@ use stillwell_metric::{Labels, Shard, SinkShard, sink_worker_name};
 use stillwell_plan::{LinesPlan, SinkPlan, SinkProtocol};
 use stillwell_scope::{Place, Scope};
 use stillwell_units::{ByteRate, Seed};
-use stillwell_wire::{ListenError, Listener, SocketFile, Stream, listen};
+use stillwell_wire::server::{StreamListener, accounted};
+use stillwell_wire::{ListenError, SocketFile, Stream, listen};
 
 use crate::accept::accept;
-use crate::account::accounted;
 use crate::file::{self, Tail};
 use crate::http::{self, Answers};
 use crate::intake::{self, Intake};
 use crate::ledger::SharedLedger;
 use crate::prefixes::SharedPrefixes;
-use crate::steering::{self, SinkControl, Steering};
+use crate::socket::{DatagramSocket, Place as SocketPlace};
+use crate::steering::{SinkControl, Steering};
 use crate::throttle::Throttle;
 use crate::worker::Worker;
 use crate::{datagram, round_trip, stream};
@@ -143,7 +143,7 @@ impl BoundSink {
     pub fn steered(mut self, seed: &Seed) -> (Self, SinkControl) {
         let place = match self.workers.first() {
             Some((_, receiver)) => receiver.place(),
-            None => steering::Place::Nowhere,
+            None => SocketPlace::Nowhere,
         };
         let steering = Steering::new(place, self.workers.len(), self.limit, seed);
         let steering = Arc::new(steering);
@@ -193,7 +193,7 @@ impl BoundSink {
                     .with_prefixes(prefixes);
                 let worker = worker.with_throttle(throttle).with_steering(steering);
                 let worker = Rc::new(worker);
-                accounted(Rc::clone(&worker), receiver.run(worker)).await
+                accounted(Rc::clone(&worker.base), receiver.run(worker)).await
             })?;
         }
         Ok(())
@@ -226,44 +226,6 @@ enum Receiver {
     },
 }
 
-/// A listener, and the file that goes with it.
-#[derive(Debug)]
-pub(crate) struct StreamListener {
-    pub(crate) socket: ListenerSocket,
-    pub(crate) file: Option<Arc<SocketFile>>,
-}
-
-#[derive(Debug)]
-pub(crate) enum ListenerSocket {
-    Tcp(TcpListener),
-    Unix(UnixListener),
-}
-
-impl ListenerSocket {
-    /// Has the calling worker's runtime watch it.
-    pub(crate) fn watched(self) -> io::Result<Listener> {
-        match self {
-            Self::Tcp(socket) => Listener::tcp(socket),
-            Self::Unix(socket) => Listener::unix(socket),
-        }
-    }
-}
-
-#[derive(Debug)]
-pub(crate) enum DatagramSocket {
-    Udp(UdpSocket),
-    Unix(UnixDatagram),
-}
-
-impl DatagramSocket {
-    pub(crate) fn share(&self) -> io::Result<Self> {
-        Ok(match self {
-            Self::Udp(socket) => Self::Udp(socket.try_clone()?),
-            Self::Unix(socket) => Self::Unix(socket.try_clone()?),
-        })
-    }
-}
-
 impl Receiver {
     fn bind(plan: &SinkPlan) -> Result<Self, BindError> {
         let refused = |source| BindError::Listen {
@@ -274,10 +236,9 @@ impl Receiver {
             SinkProtocol::Tcp { address } => {
                 Self::Stream(StreamListener::tcp(*address).map_err(refused)?)
             }
-            SinkProtocol::UnixStream { path } => Self::Stream(StreamListener {
-                socket: ListenerSocket::Unix(listen::unix_stream(path).map_err(refused)?),
-                file: SocketFile::at(path).map(Arc::new),
-            }),
+            SinkProtocol::UnixStream { path } => {
+                Self::Stream(StreamListener::unix(path).map_err(refused)?)
+            }
             SinkProtocol::File { path } => Self::File(Tail::of(path)),
             SinkProtocol::Udp { address } => Self::Datagram {
                 socket: DatagramSocket::Udp(listen::udp(*address).map_err(refused)?),
@@ -372,7 +333,7 @@ impl Receiver {
     }
 
     /// Where it listens.
-    fn place(&self) -> steering::Place {
+    fn place(&self) -> SocketPlace {
         let path = |file: &Option<Arc<SocketFile>>| file.as_ref().map(|file| file.path().into());
         let (address, file, is_datagram) = match self {
             Self::Stream(listener)
@@ -383,11 +344,11 @@ impl Receiver {
             Self::File(_) => (None, None, false),
         };
         match (address, file, is_datagram) {
-            (Some(address), _, false) => steering::Place::Tcp(address),
-            (Some(address), _, true) => steering::Place::Udp(address),
-            (None, Some(path), false) => steering::Place::UnixStream(path),
-            (None, Some(path), true) => steering::Place::UnixDatagram(path),
-            (None, None, _) => steering::Place::Nowhere,
+            (Some(address), _, false) => SocketPlace::Tcp(address),
+            (Some(address), _, true) => SocketPlace::Udp(address),
+            (None, Some(path), false) => SocketPlace::UnixStream(path),
+            (None, Some(path), true) => SocketPlace::UnixDatagram(path),
+            (None, None, _) => SocketPlace::Nowhere,
         }
     }
 
@@ -441,32 +402,5 @@ impl Receiver {
             }
             Self::Datagram { socket, file } => datagram::receive(worker, socket, file).await,
         }
-    }
-}
-
-impl StreamListener {
-    pub(crate) fn tcp(address: SocketAddr) -> Result<Self, ListenError> {
-        Ok(Self {
-            socket: ListenerSocket::Tcp(listen::tcp(address)?),
-            file: None,
-        })
-    }
-
-    pub(crate) fn address(&self) -> Option<SocketAddr> {
-        match &self.socket {
-            ListenerSocket::Tcp(socket) => socket.local_addr().ok(),
-            ListenerSocket::Unix(_) => None,
-        }
-    }
-
-    pub(crate) fn share(&self) -> io::Result<Self> {
-        let socket = match &self.socket {
-            ListenerSocket::Tcp(socket) => ListenerSocket::Tcp(socket.try_clone()?),
-            ListenerSocket::Unix(socket) => ListenerSocket::Unix(socket.try_clone()?),
-        };
-        Ok(Self {
-            socket,
-            file: self.file.clone(),
-        })
     }
 }

@@ -16,15 +16,15 @@ use stillwell_metric::{SinkShard, TimeState};
 use stillwell_scope::PartError;
 use stillwell_units::{Moment, Nanos};
 use stillwell_wire::SocketFile;
+use stillwell_wire::server::account_ticks;
 use tokio::io::ReadBuf;
 use tokio::net::{UdpSocket, UnixDatagram};
 use tokio::select;
 use tokio::time::sleep;
 
-use crate::bind::DatagramSocket;
 use crate::prefixes::Events;
-use crate::steering;
-use crate::worker::{Worker, account_ticks};
+use crate::socket::{DatagramSocket, Socket as Reopened};
+use crate::worker::Worker;
 use drops::Drops;
 use eager::Eager;
 
@@ -63,7 +63,7 @@ pub(crate) async fn receive(
             break;
         }
         let reopened = worker.reopened().await?;
-        if let Some((steering::Socket::Datagram(socket, file), seen)) = reopened {
+        if let Some((Reopened::Datagram(socket, file), seen)) = reopened {
             (next, cuts) = (Some((socket, file)), seen);
         }
     }
@@ -77,8 +77,8 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
         DatagramSocket::Udp(socket) => Socket::Udp(UdpSocket::from_std(socket)?),
         DatagramSocket::Unix(socket) => Socket::Unix(UnixDatagram::from_std(socket)?),
     };
-    let drops = socket.drops(&worker.shard);
-    let mut stopping = worker.stopping();
+    let drops = socket.drops(&worker.base.shard);
+    let mut stopping = worker.base.stopping();
     let mut ticks = account_ticks();
     let stamps = worker.stamps();
     let mut events = worker.events();
@@ -92,14 +92,15 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
             continue;
         }
         let mut take = |bytes: &[u8]| {
-            count(bytes, &mut events, &worker.shard);
+            count(bytes, &mut events, &worker.base.shard);
             stamps.whole(bytes);
         };
         let poll = |context: &mut Context<'_>| {
             let mut taken = 0;
             while taken < AT_ONCE_MAX {
-                let polled =
-                    worker.poll_datagram(|read| socket.poll_receive(context, read), &mut take);
+                let polled = worker
+                    .base
+                    .poll_datagram(|read| socket.poll_receive(context, read), &mut take);
                 match polled {
                     Poll::Ready(Ok(())) => taken += 1,
                     Poll::Pending if taken > 0 => break,
@@ -108,8 +109,9 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
                 }
             }
             let now = worker
+                .base
                 .account
-                .pass(TimeState::Running, &worker.shard.account);
+                .pass(TimeState::Running, &worker.base.shard.account);
             eager.came(taken, now);
             let rest = AT_ONCE_MAX - taken;
             ask_on(worker, &socket, (&mut eager, now, rest), &mut take)
@@ -121,22 +123,22 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
             () = worker.changed_from(version) => continue,
             received = stopping.next(poll) => received,
             _ = ticks.tick() => {
-                tell(drops.as_ref(), &worker.shard);
+                tell(drops.as_ref(), &worker.base.shard);
                 continue;
             }
         };
         match received {
             Some(Ok(())) => {}
             Some(Err(error)) if is_passing(&error) => {
-                worker.shard.errors.add(1);
+                worker.base.shard.errors.add(1);
                 select! {
-                    () = worker.token.cancelled() => {}
+                    () = worker.base.token.cancelled() => {}
                     () = sleep(PAUSE) => {}
                 }
             }
             Some(Err(source)) => return Err(ReceiveError { source }.into()),
             None => {
-                tell(drops.as_ref(), &worker.shard);
+                tell(drops.as_ref(), &worker.base.shard);
                 return Ok(true);
             }
         }
@@ -152,7 +154,7 @@ fn ask_on(
     (eager, mut now, most): (&mut Eager, Moment, u64),
     mut take: impl FnMut(&[u8]),
 ) -> Poll<io::Result<()>> {
-    let cells = &worker.shard.account;
+    let cells = &worker.base.shard.account;
     let length = if most > 0 {
         eager.length()
     } else {
@@ -164,15 +166,18 @@ fn ask_on(
     let mut until = now + length;
     let mut taken = 0;
     while now < until && taken < most {
-        match worker.poll_datagram(|read| socket.try_receive(read), &mut take) {
+        match worker
+            .base
+            .poll_datagram(|read| socket.try_receive(read), &mut take)
+        {
             Poll::Ready(Ok(())) => {
                 taken += 1;
-                now = worker.account.pass(TimeState::Running, cells);
+                now = worker.base.account.pass(TimeState::Running, cells);
                 eager.came(1, now);
                 until = now + eager.length();
             }
             Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-            Poll::Pending => now = worker.account.pass(TimeState::Ahead, cells),
+            Poll::Pending => now = worker.base.account.pass(TimeState::Ahead, cells),
         }
     }
     eager.brought(taken);

@@ -60,7 +60,7 @@ pub(crate) async fn read(worker: Rc<Worker>, tail: Tail) -> Result<(), PartError
     };
     loop {
         // Asked first: what is written before the end is read before it.
-        let is_over = worker.token.is_cancelled();
+        let is_over = worker.base.token.is_cancelled();
         // Also between two reads: a file may be rotated more than once meanwhile.
         chain.look().map_err(failed)?;
         if is_over && reading.left.is_none() {
@@ -98,8 +98,8 @@ impl Reading {
     /// Takes what stands in the buffer.
     fn take(&mut self, bytes: usize, worker: &Worker) {
         let read = &self.buffer[..bytes];
-        worker.shard.bytes.add(bytes as u64);
-        worker.shard.events.add(self.lines.take(read));
+        worker.base.shard.bytes.add(bytes as u64);
+        worker.base.shard.events.add(self.lines.take(read));
         self.stamps.feed(read);
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(bytes as u64);
@@ -108,7 +108,7 @@ impl Reading {
 
     /// Ends a file.
     fn finish(&mut self, worker: &Worker) {
-        worker.shard.events.add(self.lines.finish());
+        worker.base.shard.events.add(self.lines.finish());
         self.lines = Lines::default();
         self.stamps.end();
     }

@@ -97,16 +97,16 @@ impl Answers {
 /// it came; what comes in the meantime waits in the kernel.
 pub(crate) async fn serve(worker: Rc<Worker>, answers: Arc<Answers>, mut stream: Stream) {
     let mut exchange = Exchange::new(worker.stamps(), worker.steering().cloned());
-    let mut stopping = worker.stopping_stream();
+    let mut stopping = worker.base.stopping_stream();
     let mut writer = Writer::default();
     let mut version = Version::Unknown(Vec::new());
     loop {
-        let take = |bytes: &[u8]| version.take(bytes, &mut exchange, &worker.shard);
+        let take = |bytes: &[u8]| version.take(bytes, &mut exchange, &worker.base.shard);
         match worker.receive(&mut stream, &mut stopping, take).await {
             Some(Ok(1..)) => {}
             Some(Ok(0) | Err(_)) => {
-                version.finish(&worker.shard);
-                return exchange.finish(&worker.shard);
+                version.finish(&worker.base.shard);
+                return exchange.finish(&worker.base.shard);
             }
             None => return,
         }
@@ -124,7 +124,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, answers: Arc<Answers>, mut stream:
                 tokio::select! {
                     biased;
                     written = steered => written,
-                    () = worker.token.cancelled() => return,
+                    () = worker.base.token.cancelled() => return,
                 }
             }
         };

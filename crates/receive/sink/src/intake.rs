@@ -305,14 +305,14 @@ pub(crate) async fn serve_on(
 ) {
     let site = Site {
         intake,
-        shard: Arc::clone(&worker.shard),
+        shard: Arc::clone(&worker.base.shard),
         stamps: Rc::new(RefCell::new(worker.stamps())),
         steering: worker.steering().cloned(),
         is_cut: Rc::default(),
     };
     let mut talk = Talk::Unknown(site.clone(), Vec::new());
     talk.take(seen, clock::now());
-    let mut stopping = worker.stopping_stream();
+    let mut stopping = worker.base.stopping_stream();
     let mut timer = None;
     loop {
         let version = worker.heed();
@@ -341,7 +341,7 @@ pub(crate) async fn serve_on(
                 biased;
                 () = worker.changed_from(version) => continue,
                 received = receive => received,
-                () = worker.token.cancelled(), if is_full => return,
+                () = worker.base.token.cancelled(), if is_full => return,
             },
             Some(due) => select! {
                 biased;
@@ -351,7 +351,7 @@ pub(crate) async fn serve_on(
                 },
                 () = worker.changed_from(version) => continue,
                 received = receive => received,
-                () = worker.token.cancelled(), if is_full => return,
+                () = worker.base.token.cancelled(), if is_full => return,
             },
         };
         if site.is_cut.get() {

@@ -36,11 +36,6 @@
 //! already (for a tenth of a second, where they are filled all the time) and
 //! ends. A Unix socket's file goes with its sink.
 //!
-//! Beside sinks there is the test server: [`bind_server`] turns a
-//! [`ServePlan`](stillwell_plan::ServePlan) into a [`BoundServer`], which answers
-//! over HTTP/1.1, HTTP/2 and TLS, delays and misbehaves as told, and counts every
-//! request in exactly one place.
-//!
 //! ```
 //! use std::io::Write;
 //! use stillwell_plan::{SinkPlan, SinkProtocol};
@@ -67,7 +62,6 @@
 //! ```
 
 mod accept;
-mod account;
 mod bind;
 mod datagram;
 mod events;
@@ -79,7 +73,7 @@ mod ledger;
 mod lines;
 mod prefixes;
 mod round_trip;
-mod serve;
+mod socket;
 mod steering;
 mod stream;
 mod throttle;
@@ -87,5 +81,4 @@ mod worker;
 
 pub use bind::{BindError, BoundSink, bind};
 pub use ledger::{SharedLedger, StampedGenerator, StreamAccount};
-pub use serve::{BoundServer, ServeCounter, ServeCounts, ServeError, bind_server};
 pub use steering::SinkControl;

@@ -19,8 +19,8 @@ pub(crate) async fn answer(
     response_bytes: usize,
     mut stream: Stream,
 ) {
-    let shard = &worker.shard;
-    let mut stopping = worker.stopping_stream();
+    let shard = &worker.base.shard;
+    let mut stopping = worker.base.stopping_stream();
     let zeros = vec![0; ANSWER_BYTES_MAX];
     let mut unanswered = 0;
     loop {

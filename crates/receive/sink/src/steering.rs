@@ -1,8 +1,6 @@
 //! Changes how a sink behaves while it runs.
 
 use std::io;
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,10 +10,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use stillwell_plan::{DelayExpression, ExpressionInputs, Refusal, RefusePlan, SinkChange};
 use stillwell_scope::{Token, clock};
 use stillwell_units::{ByteRate, Moment, Nanos, Seed, float_from_u64};
-use stillwell_wire::{ListenError, listen};
+use stillwell_wire::ListenError;
 use tokio::sync::Notify;
 
-use crate::bind::{DatagramSocket, ListenerSocket, StreamListener};
+use crate::socket::{Place, Socket};
 
 /// Between looks whether the other workers have closed their sockets too.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
@@ -80,24 +78,6 @@ struct Door {
     /// From which others are shared, and after how many cuts it was opened: one that
     /// was cut since is nobody's.
     socket: Option<(u64, Socket)>,
-}
-
-/// Where a sink listens.
-#[derive(Clone, Debug)]
-pub(crate) enum Place {
-    Tcp(SocketAddr),
-    UnixStream(PathBuf),
-    Udp(SocketAddr),
-    UnixDatagram(PathBuf),
-    /// It does not listen.
-    Nowhere,
-}
-
-/// What a worker takes from.
-#[derive(Debug)]
-pub(crate) enum Socket {
-    Stream(StreamListener),
-    Datagram(DatagramSocket, Option<Arc<stillwell_wire::SocketFile>>),
 }
 
 /// Why a sink that was down does not listen again.
@@ -323,36 +303,6 @@ impl Drop for Active {
     fn drop(&mut self) {
         let active = &self.steering.active;
         active.fetch_sub(self.requests, Ordering::Relaxed);
-    }
-}
-
-impl Place {
-    fn listen(&self) -> Result<Option<Socket>, ListenError> {
-        use stillwell_wire::SocketFile;
-        Ok(Some(match self {
-            Self::Tcp(address) => Socket::Stream(StreamListener::tcp(*address)?),
-            Self::UnixStream(path) => Socket::Stream(StreamListener {
-                socket: ListenerSocket::Unix(listen::unix_stream(path)?),
-                file: SocketFile::at(path).map(Arc::new),
-            }),
-            Self::Udp(address) => {
-                Socket::Datagram(DatagramSocket::Udp(listen::udp(*address)?), None)
-            }
-            Self::UnixDatagram(path) => {
-                let socket = DatagramSocket::Unix(listen::unix_datagram(path)?);
-                Socket::Datagram(socket, SocketFile::at(path).map(Arc::new))
-            }
-            Self::Nowhere => return Ok(None),
-        }))
-    }
-}
-
-impl Socket {
-    fn share(&self) -> io::Result<Self> {
-        Ok(match self {
-            Self::Stream(listener) => Self::Stream(listener.share()?),
-            Self::Datagram(socket, file) => Self::Datagram(socket.share()?, file.clone()),
-        })
     }
 }
 

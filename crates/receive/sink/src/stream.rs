@@ -8,8 +8,8 @@ use crate::worker::Worker;
 
 /// Counts what comes over `stream` until its peer closes it or the worker ends.
 pub(crate) async fn count(worker: Rc<Worker>, mut stream: Stream) {
-    let shard = &worker.shard;
-    let mut stopping = worker.stopping_stream();
+    let shard = &worker.base.shard;
+    let mut stopping = worker.base.stopping_stream();
     let mut events = worker.events();
     let mut stamps = worker.stamps();
     loop {

@@ -3,54 +3,26 @@
 use std::cell::{Cell, RefCell};
 use std::future::{Future, pending};
 use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
-use std::time::Duration;
 
 use stillwell_metric::SinkShard;
 use stillwell_plan::LinesPlan;
-use stillwell_scope::{Drain, Stopping, Token};
-use stillwell_units::Nanos;
-use tokio::io::{AsyncRead, ReadBuf};
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use stillwell_scope::{Stopping, Token};
+use stillwell_wire::server::ServerWorker;
+use tokio::io::AsyncRead;
 
-use crate::account::Account;
 use crate::ledger::{SharedLedger, Stamps};
 use crate::prefixes::{Events, SharedPrefixes};
-use crate::steering::{ReopenError, Socket, Steering};
+use crate::socket::Socket;
+use crate::steering::{ReopenError, Steering};
 use crate::throttle::Throttle;
-
-/// What is read in one go: enough that the call costs nothing beside the copy,
-/// little enough to stay in the second-level cache. The largest datagram fits.
-const BUFFER_BYTES: usize = 256 << 10;
-
-/// So long, or so many reads, a loop goes on taking what its socket holds when it
-/// is to end.
-const DRAIN: Drain = Drain {
-    length: Nanos::from_millis(100),
-    items: 1024,
-    quiet: Nanos::ZERO,
-};
-
-/// The same of a stream that has not ended: what a subject wrote in its last moment
-/// lies in its own side of the socket until ours has room.
-const STREAM_DRAIN: Drain = Drain {
-    length: Nanos::from_millis(250),
-    quiet: Nanos::from_millis(50),
-    ..DRAIN
-};
-
-/// An idle worker's account is brought up to date so often.
-const ACCOUNT_PERIOD: Duration = Duration::from_millis(100);
 
 /// What the tasks of one worker share.
 #[derive(Debug)]
 pub(crate) struct Worker {
-    pub(crate) shard: Arc<SinkShard>,
-    pub(crate) token: Token,
-    pub(crate) account: Account,
+    /// Counters, cancellation, time account and read buffer.
+    pub(crate) base: Rc<ServerWorker>,
     /// Where stamps are entered, if anybody wants to know.
     ledger: Option<Arc<SharedLedger>>,
     /// What lines must look like whose stamps are entered.
@@ -64,16 +36,12 @@ pub(crate) struct Worker {
     /// Which version of that it follows.
     heeded: Cell<u64>,
     is_paused: Cell<bool>,
-    /// Data is counted and forgotten, so one buffer serves all connections.
-    buffer: RefCell<Vec<u8>>,
 }
 
 impl Worker {
     pub(crate) fn new(shard: Arc<SinkShard>, token: Token) -> Self {
         Self {
-            shard,
-            token,
-            account: Account::begin(),
+            base: Rc::new(ServerWorker::new(shard, token)),
             ledger: None,
             lines: None,
             prefixes: None,
@@ -81,7 +49,6 @@ impl Worker {
             steering: None,
             heeded: Cell::new(0),
             is_paused: Cell::new(false),
-            buffer: RefCell::new(vec![0; BUFFER_BYTES]),
         }
     }
 
@@ -127,16 +94,6 @@ impl Worker {
         Events::new(self.prefixes.as_ref())
     }
 
-    /// How one of the worker's loops over a listener or over datagrams ends.
-    pub(crate) fn stopping(&self) -> Stopping {
-        Stopping::new(&self.token, DRAIN)
-    }
-
-    /// How one over a stream ends, for [`Worker::receive`].
-    pub(crate) fn stopping_stream(&self) -> Stopping {
-        Stopping::new(&self.token, STREAM_DRAIN)
-    }
-
     /// Waits for data on `stream`, shows it to `take`, and gives its length: 0
     /// where the peer has closed. `None` once the worker is to end and nothing
     /// more comes.
@@ -153,22 +110,17 @@ impl Worker {
                 continue;
             }
             let throttle = self.throttle.borrow().clone();
-            let mut most = BUFFER_BYTES;
+            let mut most = usize::MAX;
             if let Some(throttle) = &throttle {
-                let wait = throttle.wait(&self.token);
+                let wait = throttle.wait(&self.base.token);
                 if self.unless_changed(version, wait).await.is_none() {
                     continue;
                 }
-                most = throttle.read_max().min(BUFFER_BYTES);
+                most = throttle.read_max();
             }
             let reading = stopping.next(|context| {
-                let mut buffer = self.buffer.borrow_mut();
-                let mut read = ReadBuf::new(&mut buffer[..most]);
-                let polled = Pin::new(&mut *stream).poll_read(context, &mut read);
-                polled.map_ok(|()| {
-                    take(read.filled());
-                    read.filled().len()
-                })
+                let base = &self.base;
+                base.poll_receive(context, stream, most, &mut take)
             });
             let Some(read) = self.unless_changed(version, reading).await else {
                 continue;
@@ -208,7 +160,7 @@ impl Worker {
         tokio::select! {
             biased;
             () = self.changed_from(version) => Some(()),
-            () = self.token.cancelled() => None,
+            () = self.base.token.cancelled() => None,
         }
     }
 
@@ -261,24 +213,6 @@ impl Worker {
             return Ok(None);
         };
         steering.closed();
-        steering.reopen(&self.token).await
+        steering.reopen(&self.base.token).await
     }
-
-    /// As [`Self::receive`], for one datagram from `poll`.
-    pub(crate) fn poll_datagram(
-        &self,
-        poll: impl FnOnce(&mut ReadBuf<'_>) -> Poll<io::Result<()>>,
-        take: impl FnOnce(&[u8]),
-    ) -> Poll<io::Result<()>> {
-        let mut buffer = self.buffer.borrow_mut();
-        let mut read = ReadBuf::new(&mut buffer);
-        poll(&mut read).map_ok(|()| take(read.filled()))
-    }
-}
-
-/// Ticks that keep an idle worker's account up to date.
-pub(crate) fn account_ticks() -> Interval {
-    let mut ticks = interval(ACCOUNT_PERIOD);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    ticks
 }

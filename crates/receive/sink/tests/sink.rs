@@ -13,8 +13,6 @@ mod http;
 mod intake;
 #[path = "sink/ledger.rs"]
 mod ledger;
-#[path = "sink/serve.rs"]
-mod serve;
 #[path = "sink/steering.rs"]
 mod steering;
 #[path = "sink/stream.rs"]

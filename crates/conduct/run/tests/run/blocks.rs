@@ -10,7 +10,7 @@ use stillwell_plan::{
     PayloadPlan, RatePlan, RateShape, RateUnit, TransportPlan, Verification,
 };
 use stillwell_scope::{Place, Scope, Token, clock};
-use stillwell_sink::{ServeCounts, bind_server};
+use stillwell_serve::{ServeCounts, bind_server};
 use stillwell_testkit::wait_until;
 use stillwell_units::{ByteSize, Nanos, Seed};
 

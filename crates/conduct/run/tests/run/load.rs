@@ -12,7 +12,7 @@ use stillwell_plan::{
 };
 use stillwell_run::{AddressFamily, Interrupt, LoadEnd, LoadFound, conduct_load};
 use stillwell_scope::{Place, Scope, Token};
-use stillwell_sink::{ServeCounts, bind_server};
+use stillwell_serve::{ServeCounts, bind_server};
 use stillwell_testkit::free_port;
 use stillwell_units::{Nanos, Seed};
 

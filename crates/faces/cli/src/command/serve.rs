@@ -14,7 +14,7 @@ use stillwell_plan::{
     ServerTlsPlan, TlsIdentity, TlsSuites,
 };
 use stillwell_scope::{Place, Scope, Token};
-use stillwell_sink::{ServeCounts, ServeError, bind_server};
+use stillwell_serve::{ServeCounts, ServeError, bind_server};
 use stillwell_units::{ByteSize, Nanos};
 
 use crate::arguments::{

@@ -46,8 +46,8 @@ async fn whoever_asks_on_takes_what_is_there_and_no_more_than_it_may() {
 #[tokio::test]
 async fn time_asked_in_vain_is_no_work() {
     let (worker, _sender, socket, mut eager) = lab();
-    let cells = &worker.shard.account;
-    worker.account.pass(TimeState::Running, cells);
+    let cells = &worker.base.shard.account;
+    worker.base.account.pass(TimeState::Running, cells);
     let (ahead, running) = (
         cells.of(TimeState::Ahead).total(),
         cells.of(TimeState::Running).total(),

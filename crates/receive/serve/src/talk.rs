@@ -6,14 +6,14 @@ use stillwell_http::h2::is_http2;
 use stillwell_plan::{Alpn, ServeProtocols};
 use stillwell_units::Moment;
 
-use super::conversation::Conversation;
-use super::http2::Http2;
-use super::outbox::{End, Outbox};
-use super::service::Service;
+use crate::conversation::Conversation;
+use crate::http2::Http2;
+use crate::outbox::{End, Outbox};
+use crate::service::Service;
 
 /// What is spoken on a connection.
 #[derive(Debug)]
-pub(super) enum Talk {
+pub(crate) enum Talk {
     /// Not known yet: the first bytes will tell.
     Unknown(Rc<Service>, Vec<u8>),
     /// HTTP/1.1.
@@ -24,7 +24,7 @@ pub(super) enum Talk {
 
 impl Talk {
     /// At the start of a connection on which `alpn` was agreed on, if anything.
-    pub(super) fn new(service: &Rc<Service>, alpn: Option<Alpn>) -> Self {
+    pub(crate) fn new(service: &Rc<Service>, alpn: Option<Alpn>) -> Self {
         match (service.site.plan.protocols, alpn) {
             (ServeProtocols::Http2, _) | (ServeProtocols::Auto, Some(Alpn::Http2)) => {
                 Self::http2(service)
@@ -40,7 +40,7 @@ impl Talk {
     }
 
     /// Takes in what was read `now`.
-    pub(super) fn take(&mut self, input: &[u8], now: Moment) {
+    pub(crate) fn take(&mut self, input: &[u8], now: Moment) {
         match self {
             Self::Http1(service, conversation, outbox) => {
                 conversation.take(input, now, service, outbox);
@@ -62,7 +62,7 @@ impl Talk {
     }
 
     /// Whether [`Self::fill`] has anything to do.
-    pub(super) fn wants_filling(&self) -> bool {
+    pub(crate) fn wants_filling(&self) -> bool {
         match self {
             Self::Unknown(..) => false,
             Self::Http1(_, _, outbox) => outbox.due().is_some(),
@@ -71,7 +71,7 @@ impl Talk {
     }
 
     /// Lays out what is due `now`.
-    pub(super) fn fill(&mut self, now: Moment) {
+    pub(crate) fn fill(&mut self, now: Moment) {
         match self {
             Self::Unknown(..) => {}
             Self::Http1(_, _, outbox) => outbox.fill(now),
@@ -80,7 +80,7 @@ impl Talk {
     }
 
     /// What is to be sent.
-    pub(super) fn unsent(&self) -> &[u8] {
+    pub(crate) fn unsent(&self) -> &[u8] {
         match self {
             Self::Unknown(..) => &[],
             Self::Http1(_, _, outbox) => outbox.unsent(),
@@ -89,7 +89,7 @@ impl Talk {
     }
 
     /// So much of it was sent.
-    pub(super) fn advance(&mut self, length: usize) {
+    pub(crate) fn advance(&mut self, length: usize) {
         match self {
             Self::Unknown(..) => {}
             Self::Http1(_, _, outbox) => outbox.advance(length),
@@ -98,7 +98,7 @@ impl Talk {
     }
 
     /// How the connection ends, once all is sent; `None` while it goes on.
-    pub(super) fn end(&self) -> Option<End> {
+    pub(crate) fn end(&self) -> Option<End> {
         match self {
             Self::Unknown(..) => None,
             Self::Http1(_, _, outbox) => outbox.end(),
@@ -107,7 +107,7 @@ impl Talk {
     }
 
     /// When the next answer is due.
-    pub(super) fn due(&self) -> Option<Moment> {
+    pub(crate) fn due(&self) -> Option<Moment> {
         match self {
             Self::Unknown(..) => None,
             Self::Http1(_, _, outbox) => outbox.due(),
@@ -116,7 +116,7 @@ impl Talk {
     }
 
     /// Whether so much waits that no more is to be read.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         match self {
             Self::Unknown(..) | Self::Http2(_) => false,
             Self::Http1(_, _, outbox) => outbox.is_full(),
@@ -124,7 +124,7 @@ impl Talk {
     }
 
     /// The peer has closed the connection.
-    pub(super) fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         match self {
             Self::Unknown(service, seen) => {
                 service.shard.malformed.add(u64::from(!seen.is_empty()));

@@ -13,20 +13,20 @@ use stillwell_scope::clock;
 use stillwell_units::Moment;
 use stillwell_wire::quic::{Line, QuicEvent, QuicStream, StreamRead};
 
-use super::answers::{Answers, HUGE_HEADER_BYTES, OwnAnswer};
-use super::request::{Wishes, is_wish};
-use super::sending::Sending;
-use super::service::{Reply, Service};
+use crate::answers::{Answers, HUGE_HEADER_BYTES, OwnAnswer};
+use crate::request::{Wishes, is_wish};
+use crate::sending::Sending;
+use crate::service::{Reply, Service};
 
 /// The longest head of a request that is taken.
 const SECTION_BYTES_MAX: usize = 64 << 10;
 
 /// Requests that a client may have under way on one connection.
-pub(super) const STREAMS_MAX: u32 = 128;
+pub(crate) const STREAMS_MAX: u32 = 128;
 
 /// One connection and its requests.
 #[derive(Debug)]
-pub(super) struct Http3 {
+pub(crate) struct Http3 {
     service: Rc<Service>,
     http: Connection,
     requests: HashMap<QuicStream, Request>,
@@ -57,7 +57,7 @@ enum State {
 }
 
 impl Http3 {
-    pub(super) fn new(service: &Rc<Service>) -> Self {
+    pub(crate) fn new(service: &Rc<Service>) -> Self {
         Self {
             service: Rc::clone(service),
             http: Connection::server(SECTION_BYTES_MAX),
@@ -70,12 +70,12 @@ impl Http3 {
     }
 
     /// Why the connection is to be closed, once what was answered is sent.
-    pub(super) const fn end(&self) -> Option<ErrorCode> {
+    pub(crate) const fn end(&self) -> Option<ErrorCode> {
         self.end
     }
 
     /// Does what an event asks for. Whether the connection goes on.
-    pub(super) fn heed(&mut self, line: &mut Line, event: &QuicEvent, now: Moment) -> bool {
+    pub(crate) fn heed(&mut self, line: &mut Line, event: &QuicEvent, now: Moment) -> bool {
         let heeded = match event {
             QuicEvent::Connected => {
                 self.send_settings(line);
@@ -103,12 +103,12 @@ impl Http3 {
     }
 
     /// When the next answer is due.
-    pub(super) fn due(&self) -> Option<Moment> {
+    pub(crate) fn due(&self) -> Option<Moment> {
         self.waiting.peek().map(|Reverse((at, _))| *at)
     }
 
     /// Answers what is due `now`. Whether the connection goes on.
-    pub(super) fn fill(&mut self, line: &mut Line, now: Moment) -> bool {
+    pub(crate) fn fill(&mut self, line: &mut Line, now: Moment) -> bool {
         while self.end.is_none()
             && let Some(Reverse((at, stream))) = self.waiting.peek().copied()
             && at <= now

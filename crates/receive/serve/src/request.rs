@@ -4,29 +4,29 @@ use stillwell_plan::{ResponseOptions, ResponseOptionsError};
 use stillwell_units::Nanos;
 
 /// The header by which a request says how it wants to be answered.
-pub(super) const CONFIG_HEADER: &str = "x-nighthawk-test-server-config";
+pub(crate) const CONFIG_HEADER: &str = "x-nighthawk-test-server-config";
 
 /// The header by which a request asks for a delay, in milliseconds.
-pub(super) const DELAY_HEADER: &str = "x-envoy-fault-delay-request";
+pub(crate) const DELAY_HEADER: &str = "x-envoy-fault-delay-request";
 
 /// What a request asks for beyond an answer.
 #[derive(Debug, Default)]
-pub(super) struct Wishes {
+pub(crate) struct Wishes {
     /// What its configuration header says.
-    pub(super) options: Option<Box<ResponseOptions>>,
+    pub(crate) options: Option<Box<ResponseOptions>>,
     /// Why that is not understood.
-    pub(super) misunderstood: Option<Box<str>>,
+    pub(crate) misunderstood: Option<Box<str>>,
     /// The delay that it asks for besides.
-    pub(super) delay: Nanos,
+    pub(crate) delay: Nanos,
     /// Its headers in writing, where they are to be sent back.
-    pub(super) echo: Option<Box<str>>,
+    pub(crate) echo: Option<Box<str>>,
 }
 
 impl Wishes {
     /// What the headers of a request ask for, its pseudo-headers among them;
     /// `is_echoed` is whether the headers are sent back where the request says
     /// nothing about that.
-    pub(super) fn of(headers: &[(&[u8], &[u8])], is_echoed: bool) -> Self {
+    pub(crate) fn of(headers: &[(&[u8], &[u8])], is_echoed: bool) -> Self {
         let mut wishes = Self::default();
         let mut configs = 0;
         for (name, value) in headers.iter().copied() {
@@ -63,7 +63,7 @@ impl Wishes {
 }
 
 /// Whether a header's name is one that [`Wishes::of`] reads.
-pub(super) fn is_wish(name: &[u8]) -> bool {
+pub(crate) fn is_wish(name: &[u8]) -> bool {
     is_called(name, CONFIG_HEADER) || is_called(name, DELAY_HEADER)
 }
 

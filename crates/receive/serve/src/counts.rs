@@ -12,21 +12,21 @@ const STATUSES: usize = 400;
 
 /// What one worker counts.
 #[derive(Debug)]
-pub(super) struct ServeShard {
-    pub(super) requests: Cell,
-    pub(super) body_bytes: Cell,
-    pub(super) sent_bytes: Cell,
-    pub(super) malformed: Cell,
-    pub(super) abandoned: Cell,
-    pub(super) handshakes: Cell,
-    pub(super) resumed: Cell,
-    pub(super) handshakes_failed: Cell,
+pub(crate) struct ServeShard {
+    pub(crate) requests: Cell,
+    pub(crate) body_bytes: Cell,
+    pub(crate) sent_bytes: Cell,
+    pub(crate) malformed: Cell,
+    pub(crate) abandoned: Cell,
+    pub(crate) handshakes: Cell,
+    pub(crate) resumed: Cell,
+    pub(crate) handshakes_failed: Cell,
     statuses: [Cell; STATUSES],
     faults: [Cell; Fault::NAMED.len()],
 }
 
 impl ServeShard {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             requests: Cell::default(),
             body_bytes: Cell::default(),
@@ -42,7 +42,7 @@ impl ServeShard {
     }
 
     /// One more answer with `status`, from 200 to 599.
-    pub(super) fn count_status(&self, status: u16) {
+    pub(crate) fn count_status(&self, status: u16) {
         let at = usize::from(status.saturating_sub(STATUS_MIN));
         if let Some(cell) = self.statuses.get(at) {
             cell.add(1);
@@ -50,7 +50,7 @@ impl ServeShard {
     }
 
     /// One more `fault` that has a name.
-    pub(super) fn count_fault(&self, fault: Fault) {
+    pub(crate) fn count_fault(&self, fault: Fault) {
         if let Some(at) = Fault::NAMED.iter().position(|other| *other == fault) {
             self.faults[at].add(1);
         }
@@ -60,7 +60,7 @@ impl ServeShard {
 /// What a test server has counted, to be asked at any time.
 #[derive(Clone, Debug)]
 pub struct ServeCounter {
-    pub(super) shards: Vec<(Arc<SinkShard>, Arc<ServeShard>)>,
+    pub(crate) shards: Vec<(Arc<SinkShard>, Arc<ServeShard>)>,
 }
 
 /// What a test server has counted.
@@ -95,7 +95,7 @@ pub struct ServeCounts {
 
 impl ServeCounter {
     /// How many workers count.
-    pub(super) fn workers(&self) -> u64 {
+    pub(crate) fn workers(&self) -> u64 {
         self.shards.len() as u64
     }
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde_json::json;
 use stillwell_units::Nanos;
 
-use crate::serve::counts::{ServeCounter, ServeCounts};
+use crate::counts::{ServeCounter, ServeCounts};
 
 const TEXT: &str = "text/plain; charset=UTF-8";
 const JSON: &str = "application/json";

@@ -9,25 +9,26 @@ use stillwell_metric::{AccountCells, TimeState};
 use stillwell_scope::clock;
 use stillwell_units::Moment;
 
-use crate::worker::Worker;
+use super::worker::ServerWorker;
 
 /// The time of one worker up to its last look at the clock: while one of its
 /// futures is polled it runs, else it waits for data.
 #[derive(Debug)]
-pub(crate) struct Account {
+pub struct TimeAccount {
     until: Cell<Moment>,
 }
 
-impl Account {
+impl TimeAccount {
     /// Begins now.
-    pub(crate) fn begin() -> Self {
+    #[must_use]
+    pub fn begin() -> Self {
         Self {
             until: Cell::new(clock::now()),
         }
     }
 
-    /// The time since the last look belongs to `state`; gives now.
-    pub(crate) fn pass(&self, state: TimeState, cells: &AccountCells) -> Moment {
+    /// Adds the time since the last call to `state`, and returns the time of this call.
+    pub fn pass(&self, state: TimeState, cells: &AccountCells) -> Moment {
         let now = clock::now();
         cells.of(state).add(now.since(self.until.get()).as_u64());
         self.until.set(now);
@@ -37,7 +38,7 @@ impl Account {
 
 /// `future`, with the time in which it is polled accounted as running. To be
 /// put around each of a worker's tasks, never around a part of one.
-pub(crate) async fn accounted<T>(worker: Rc<Worker>, future: impl Future<Output = T>) -> T {
+pub async fn accounted<T>(worker: Rc<ServerWorker>, future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     poll_fn(|context| {
         let cells = &worker.shard.account;

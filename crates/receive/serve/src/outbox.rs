@@ -8,8 +8,8 @@ use stillwell_plan::Fault;
 use stillwell_scope::clock;
 use stillwell_units::Moment;
 
-use super::answers::{Answers, Manner};
-use super::service::{Decision, Reply, Service};
+use crate::answers::{Answers, Manner};
+use crate::service::{Decision, Reply, Service};
 
 /// Pipelined answers are written together up to about this length.
 const WRITE_BYTES: usize = 64 << 10;
@@ -22,7 +22,7 @@ const KEPT_BYTES: usize = 256 << 10;
 
 /// The answers of one connection.
 #[derive(Debug)]
-pub(super) struct Outbox {
+pub(crate) struct Outbox {
     service: Rc<Service>,
     waiting: VecDeque<Waiting>,
     /// What is due, laid out, and how much of it was sent.
@@ -40,7 +40,7 @@ enum Waiting {
 
 /// How a connection ends once its bytes are sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// It is closed: all was said.
     Close,
     /// It is closed while its client may still be sending.
@@ -52,7 +52,7 @@ pub(super) enum End {
 }
 
 impl Outbox {
-    pub(super) fn new(service: &Rc<Service>) -> Self {
+    pub(crate) fn new(service: &Rc<Service>) -> Self {
         Self {
             service: Rc::clone(service),
             waiting: VecDeque::new(),
@@ -63,22 +63,22 @@ impl Outbox {
     }
 
     /// A client waits before it sends a body.
-    pub(super) fn push_continue(&mut self) {
+    pub(crate) fn push_continue(&mut self) {
         self.waiting.push_back(Waiting::Continue);
     }
 
     /// A request cannot be framed.
-    pub(super) fn push_refusal(&mut self) {
+    pub(crate) fn push_refusal(&mut self) {
         self.waiting.push_back(Waiting::Refusal);
     }
 
     /// A request is to be answered.
-    pub(super) fn push(&mut self, decision: Decision, manner: Manner) {
+    pub(crate) fn push(&mut self, decision: Decision, manner: Manner) {
         self.waiting.push_back(Waiting::Answer(decision, manner));
     }
 
     /// Lays out what is due `now`.
-    pub(super) fn fill(&mut self, now: Moment) {
+    pub(crate) fn fill(&mut self, now: Moment) {
         while self.bytes.len() < WRITE_BYTES && self.end.is_none() {
             match self.waiting.front() {
                 Some(Waiting::Answer(decision, _)) if decision.due > now => return,
@@ -101,12 +101,12 @@ impl Outbox {
     }
 
     /// What is to be sent.
-    pub(super) fn unsent(&self) -> &[u8] {
+    pub(crate) fn unsent(&self) -> &[u8] {
         &self.bytes[self.sent..]
     }
 
     /// So much of it was sent.
-    pub(super) fn advance(&mut self, length: usize) {
+    pub(crate) fn advance(&mut self, length: usize) {
         self.service.shard.sent_bytes.add(length as u64);
         self.sent += length;
         if self.sent == self.bytes.len() {
@@ -117,12 +117,12 @@ impl Outbox {
     }
 
     /// How the connection ends, once all is sent; `None` while it goes on.
-    pub(super) fn end(&self) -> Option<End> {
+    pub(crate) fn end(&self) -> Option<End> {
         self.end.filter(|_| self.bytes.is_empty())
     }
 
     /// When the next answer is due.
-    pub(super) fn due(&self) -> Option<Moment> {
+    pub(crate) fn due(&self) -> Option<Moment> {
         match self.waiting.front()? {
             Waiting::Answer(decision, _) => Some(decision.due),
             Waiting::Continue | Waiting::Refusal => Some(Moment::new(0)),
@@ -130,7 +130,7 @@ impl Outbox {
     }
 
     /// Whether so much waits that no more is to be read.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.waiting.len() >= WAITING_MAX
     }
 
@@ -149,7 +149,7 @@ impl Outbox {
             Reply::Common => answers.write_common(manner, date, out),
             Reply::Own(answer) => answers.write_own(answer, manner, date, out),
             Reply::Fault(Fault::Status(status)) => {
-                let answer = super::answers::OwnAnswer::of_status(*status);
+                let answer = crate::answers::OwnAnswer::of_status(*status);
                 answers.write_own(&answer, manner, date, out)
             }
             Reply::Fault(fault) => {

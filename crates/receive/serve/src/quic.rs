@@ -12,11 +12,11 @@ use stillwell_scope::{PartError, clock};
 use stillwell_units::{Moment, Nanos};
 use stillwell_wire::Timer;
 use stillwell_wire::quic::{BoundQuic, Came, QuicEvent, QuicServer};
+use stillwell_wire::server::{ServerWorker, account_ticks};
 use tokio::select;
 
-use super::http3::Http3;
-use super::service::Service;
-use crate::worker::{Worker, account_ticks};
+use crate::http3::Http3;
+use crate::service::Service;
 
 /// Why a worker that serves HTTP/3 ended.
 #[derive(Debug, thiserror::Error)]
@@ -26,8 +26,8 @@ struct ReceiveError {
 }
 
 /// Answers all requests that come to `bound` until the worker is to end.
-pub(super) async fn serve(
-    worker: Rc<Worker>,
+pub(crate) async fn serve(
+    worker: Rc<ServerWorker>,
     service: Rc<Service>,
     bound: BoundQuic,
 ) -> Result<(), PartError> {
@@ -71,7 +71,7 @@ pub(super) async fn serve(
 
 struct All {
     server: QuicServer,
-    worker: Rc<Worker>,
+    worker: Rc<ServerWorker>,
     service: Rc<Service>,
     /// By the connections' numbers.
     talks: Vec<Talk>,

@@ -12,17 +12,17 @@ use stillwell_plan::{
 use stillwell_units::{Moment, Nanos, Seed, float_from_u64};
 use stillwell_wire::tls::ServerTls;
 
-use super::answers::{Answers, CommonHead, CommonHttp3, OwnAnswer};
-use super::counts::ServeShard;
-use super::date::Date;
-use super::request::Wishes;
+use crate::answers::{Answers, CommonHead, CommonHttp3, OwnAnswer};
+use crate::counts::ServeShard;
+use crate::date::Date;
+use crate::request::Wishes;
 
 /// What the workers of one listener share.
 #[derive(Debug)]
-pub(super) struct Site {
-    pub(super) plan: ServeListenerPlan,
-    pub(super) answers: Answers,
-    pub(super) tls: Option<ServerTls>,
+pub(crate) struct Site {
+    pub(crate) plan: ServeListenerPlan,
+    pub(crate) answers: Answers,
+    pub(crate) tls: Option<ServerTls>,
     bucket: Option<TokenBucket>,
     /// When the bucket is full.
     full: AtomicU64,
@@ -35,12 +35,12 @@ pub(super) struct Site {
 
 /// What the connections of one worker share.
 #[derive(Debug)]
-pub(super) struct Service {
-    pub(super) site: Arc<Site>,
-    pub(super) shard: Arc<ServeShard>,
-    pub(super) date: RefCell<Date>,
-    pub(super) common_head: RefCell<CommonHead>,
-    pub(super) common_http3: RefCell<CommonHttp3>,
+pub(crate) struct Service {
+    pub(crate) site: Arc<Site>,
+    pub(crate) shard: Arc<ServeShard>,
+    pub(crate) date: RefCell<Date>,
+    pub(crate) common_head: RefCell<CommonHead>,
+    pub(crate) common_http3: RefCell<CommonHttp3>,
     random: RefCell<Xoshiro256PlusPlus>,
     /// Whether all requests without wishes get the same answer at once.
     is_plain: bool,
@@ -48,14 +48,14 @@ pub(super) struct Service {
 
 /// What becomes of a request, and when.
 #[derive(Debug)]
-pub(super) struct Decision {
-    pub(super) due: Moment,
-    pub(super) reply: Reply,
+pub(crate) struct Decision {
+    pub(crate) due: Moment,
+    pub(crate) reply: Reply,
 }
 
 /// What a request gets.
 #[derive(Debug)]
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// What all get that ask for nothing else.
     Common,
     /// An answer of its own.
@@ -65,7 +65,7 @@ pub(super) enum Reply {
 }
 
 impl Site {
-    pub(super) fn new(
+    pub(crate) fn new(
         plan: ServeListenerPlan,
         answers: Answers,
         tls: Option<ServerTls>,
@@ -85,7 +85,7 @@ impl Site {
     }
 
     /// A request's answer is due, or never will be.
-    pub(super) fn end_one(&self) {
+    pub(crate) fn end_one(&self) {
         self.active.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -117,7 +117,7 @@ impl Site {
 }
 
 impl Service {
-    pub(super) fn new(site: Arc<Site>, shard: Arc<ServeShard>, seed: &Seed) -> Self {
+    pub(crate) fn new(site: Arc<Site>, shard: Arc<ServeShard>, seed: &Seed) -> Self {
         let faults = &site.plan.faults;
         let options = &site.plan.answer.options;
         let is_plain = faults.delay.is_none()
@@ -138,13 +138,13 @@ impl Service {
     }
 
     /// Whether the headers of requests are sent back as a rule.
-    pub(super) fn echoes(&self) -> bool {
+    pub(crate) fn echoes(&self) -> bool {
         self.site.plan.answer.options.echo_request_headers == Some(true)
     }
 
     /// What becomes of a request that came whole `now`. It is active until
     /// [`Site::end_one`].
-    pub(super) fn decide(&self, now: Moment, wishes: Option<Box<Wishes>>) -> Decision {
+    pub(crate) fn decide(&self, now: Moment, wishes: Option<Box<Wishes>>) -> Decision {
         let before = self.site.last_arrival.swap(now.as_u64(), Ordering::Relaxed);
         let active = self.site.active.fetch_add(1, Ordering::Relaxed) + 1;
         if self.is_plain && wishes.is_none() {

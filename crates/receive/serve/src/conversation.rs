@@ -3,14 +3,14 @@
 use stillwell_http::{ParseError, RequestEvent, RequestHead, RequestParser};
 use stillwell_units::Moment;
 
-use super::answers::Manner;
-use super::outbox::Outbox;
-use super::request::{Wishes, is_wish};
-use super::service::Service;
+use crate::answers::Manner;
+use crate::outbox::Outbox;
+use crate::request::{Wishes, is_wish};
+use crate::service::Service;
 
 /// Reads requests and has them answered.
 #[derive(Debug, Default)]
-pub(super) struct Conversation {
+pub(crate) struct Conversation {
     parser: RequestParser,
     request: Option<Request>,
     ended: bool,
@@ -26,7 +26,7 @@ struct Request {
 impl Conversation {
     /// Takes in what was read `now`; what follows the last request is passed
     /// over.
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         input: &[u8],
         now: Moment,
@@ -48,7 +48,7 @@ impl Conversation {
     }
 
     /// The peer has closed the connection.
-    pub(super) fn finish(&mut self, service: &Service) {
+    pub(crate) fn finish(&mut self, service: &Service) {
         if !self.ended && self.parser.finish().is_err() {
             service.shard.malformed.add(1);
         }

@@ -14,20 +14,17 @@ use stillwell_plan::{ServeListenerPlan, ServePlan, ServeProtocols};
 use stillwell_scope::{PartError, Place, Scope, clock};
 use stillwell_units::Seed;
 use stillwell_wire::quic::{BindQuicError, BoundQuic, bind_quic};
+use stillwell_wire::server::{ServerWorker, StreamListener, accept, accounted};
 use stillwell_wire::tls::{ServerTls, TlsError};
 use stillwell_wire::{ListenError, Stream};
 
-use super::admin::{self, BoundAdmin};
-use super::answers::Answers;
-use super::connection::serve;
-use super::counts::{ServeCounter, ServeShard};
-use super::http3::STREAMS_MAX;
-use super::quic;
-use super::service::{Service, Site};
-use crate::accept::accept;
-use crate::account::accounted;
-use crate::bind::StreamListener;
-use crate::worker::Worker;
+use crate::admin::{self, BoundAdmin};
+use crate::answers::Answers;
+use crate::connection::serve;
+use crate::counts::{ServeCounter, ServeShard};
+use crate::http3::STREAMS_MAX;
+use crate::quic;
+use crate::service::{Service, Site};
 
 /// Why a test server cannot start. The source says what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -214,7 +211,7 @@ impl BoundServer {
             let seed = self.seed.derive("serve", number);
             let name = format!("serve-{number}");
             scope.worker(place.clone(), &name, move |token| async move {
-                let worker = Rc::new(Worker::new(sink, token));
+                let worker = Rc::new(ServerWorker::new(sink, token));
                 let all = listeners.into_iter().map(|(site, listener)| {
                     let service = Service::new(site, Arc::clone(&shard), &seed);
                     listen(Rc::clone(&worker), Rc::new(service), listener)
@@ -227,7 +224,7 @@ impl BoundServer {
 }
 
 fn listen(
-    worker: Rc<Worker>,
+    worker: Rc<ServerWorker>,
     service: Rc<Service>,
     door: Door,
 ) -> Pin<Box<dyn Future<Output = Result<(), PartError>>>> {
@@ -236,8 +233,8 @@ fn listen(
         Door::Streams(listener) => listener,
     };
     let connections_max = usize::try_from(service.site.plan.connections_max).unwrap_or(usize::MAX);
-    let serve =
-        move |worker: Rc<Worker>, stream: Stream| serve(worker, Rc::clone(&service), stream);
+    let of_connection = Rc::clone(&worker);
+    let serve = move |stream: Stream| serve(Rc::clone(&of_connection), Rc::clone(&service), stream);
     Box::pin(accept(worker, listener, connections_max, serve))
 }
 

@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use stillwell_scope::{Stopping, clock};
 use stillwell_units::Moment;
+use stillwell_wire::server::ServerWorker;
 use stillwell_wire::{Connection, Stream, Timer};
 use tokio::io::{AsyncWrite as _, AsyncWriteExt as _};
 use tokio::select;
 use tokio::time::timeout;
 
-use super::outbox::End;
-use super::service::Service;
-use super::talk::Talk;
-use crate::worker::Worker;
+use crate::outbox::End;
+use crate::service::Service;
+use crate::talk::Talk;
 
 /// So long a client may go on sending on a connection that is closed early, so
 /// that it reads the end rather than a reset.
@@ -24,7 +24,7 @@ const LINGER_MAX: Duration = Duration::from_millis(100);
 
 /// Answers the requests of `stream` until either side closes it or the worker
 /// ends.
-pub(super) async fn serve(worker: Rc<Worker>, service: Rc<Service>, stream: Stream) {
+pub(crate) async fn serve(worker: Rc<ServerWorker>, service: Rc<Service>, stream: Stream) {
     // A handshake that is given up is of no use: nothing is lost.
     let secured = select! {
         secured = secure(&service, stream) => secured,
@@ -56,7 +56,7 @@ async fn secure(service: &Service, stream: Stream) -> Option<Connection> {
     }
 }
 
-async fn converse(worker: &Worker, service: &Rc<Service>, mut stream: Connection) {
+async fn converse(worker: &ServerWorker, service: &Rc<Service>, mut stream: Connection) {
     let alpn = stream.handshake().and_then(|handshake| handshake.alpn);
     let mut talk = Talk::new(service, alpn);
     let mut stopping = worker.stopping_stream();
@@ -141,7 +141,7 @@ async fn until(timer: &mut Option<Timer>, due: Moment) -> io::Result<()> {
 
 /// Closes our side and reads on until the peer has closed its own, so that what
 /// it still sends does not destroy the answer.
-async fn linger(worker: &Worker, stream: &mut Connection, stopping: &mut Stopping) {
+async fn linger(worker: &ServerWorker, stream: &mut Connection, stopping: &mut Stopping) {
     if stream.shutdown().await.is_err() {
         return;
     }

@@ -11,14 +11,14 @@ use stillwell_plan::Fault;
 use stillwell_scope::clock;
 use stillwell_units::Moment;
 
-use super::answers::{Answers, HUGE_HEADER_BYTES, OwnAnswer};
-use super::outbox::End;
-use super::request::{Wishes, is_wish};
-use super::service::{Reply, Service};
+use crate::answers::{Answers, HUGE_HEADER_BYTES, OwnAnswer};
+use crate::outbox::End;
+use crate::request::{Wishes, is_wish};
+use crate::service::{Reply, Service};
 
 /// One connection and its requests.
 #[derive(Debug)]
-pub(super) struct Http2 {
+pub(crate) struct Http2 {
     service: Rc<Service>,
     server: Server,
     /// By the streams' slots.
@@ -74,7 +74,7 @@ enum Step {
 }
 
 impl Http2 {
-    pub(super) fn new(service: &Rc<Service>) -> Self {
+    pub(crate) fn new(service: &Rc<Service>) -> Self {
         Self {
             service: Rc::clone(service),
             server: Server::new(Limits::default()),
@@ -86,7 +86,7 @@ impl Http2 {
     }
 
     /// Takes in what was read `now`.
-    pub(super) fn take(&mut self, input: &[u8], now: Moment) {
+    pub(crate) fn take(&mut self, input: &[u8], now: Moment) {
         let mut read = 0;
         while self.end.is_none() {
             let step = match self.server.advance(&input[read..]) {
@@ -106,7 +106,7 @@ impl Http2 {
     }
 
     /// Lays out what is due `now`, and what has got room.
-    pub(super) fn fill(&mut self, now: Moment) {
+    pub(crate) fn fill(&mut self, now: Moment) {
         self.take(&[], now);
         while self.end.is_none()
             && let Some(Reverse(due)) = self.waiting.peek().copied()
@@ -127,7 +127,7 @@ impl Http2 {
     }
 
     /// What is to be sent.
-    pub(super) fn unsent(&self) -> &[u8] {
+    pub(crate) fn unsent(&self) -> &[u8] {
         match self.server.output() {
             [] => &self.garbage,
             output => output,
@@ -135,7 +135,7 @@ impl Http2 {
     }
 
     /// So much of it was sent.
-    pub(super) fn advance(&mut self, length: usize) {
+    pub(crate) fn advance(&mut self, length: usize) {
         self.service.shard.sent_bytes.add(length as u64);
         if self.server.output().is_empty() {
             self.garbage.drain(..length);
@@ -145,17 +145,17 @@ impl Http2 {
     }
 
     /// How the connection ends, once all is sent; `None` while it goes on.
-    pub(super) fn end(&self) -> Option<End> {
+    pub(crate) fn end(&self) -> Option<End> {
         self.end.filter(|_| self.unsent().is_empty())
     }
 
     /// When the next answer is due.
-    pub(super) fn due(&self) -> Option<Moment> {
+    pub(crate) fn due(&self) -> Option<Moment> {
         self.waiting.peek().map(|Reverse(due)| due.at)
     }
 
     /// The peer has closed the connection.
-    pub(super) fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         if self.end.is_none() && self.server.open_streams() == 0 && self.server.finish().is_err() {
             self.service.shard.malformed.add(1);
         }

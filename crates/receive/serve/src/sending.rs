@@ -6,7 +6,7 @@ use stillwell_wire::quic::{Line, QuicStream};
 
 /// What is still to be sent on one stream.
 #[derive(Debug)]
-pub(super) struct Sending {
+pub(crate) struct Sending {
     rest: Bytes,
     end: StreamEnd,
 }
@@ -21,7 +21,7 @@ enum StreamEnd {
 
 impl Sending {
     /// All of it: the stream ends behind it.
-    pub(super) const fn whole(rest: Bytes) -> Self {
+    pub(crate) const fn whole(rest: Bytes) -> Self {
         Self {
             rest,
             end: StreamEnd::Finish,
@@ -29,7 +29,7 @@ impl Sending {
     }
 
     /// A part, behind which the stream is given up for this reason.
-    pub(super) fn broken(bytes: Vec<u8>, code: u64) -> Self {
+    pub(crate) fn broken(bytes: Vec<u8>, code: u64) -> Self {
         Self {
             rest: bytes.into(),
             end: StreamEnd::Reset(code),
@@ -37,7 +37,7 @@ impl Sending {
     }
 
     /// A part, behind which the stream stays open.
-    pub(super) fn open(bytes: Vec<u8>) -> Self {
+    pub(crate) fn open(bytes: Vec<u8>) -> Self {
         Self {
             rest: bytes.into(),
             end: StreamEnd::Open,
@@ -46,7 +46,7 @@ impl Sending {
 
     /// Sends as much as there is room for, and counts it. Whether the stream has
     /// ended.
-    pub(super) fn send(&mut self, line: &mut Line, stream: QuicStream, sent: &Cell) -> bool {
+    pub(crate) fn send(&mut self, line: &mut Line, stream: QuicStream, sent: &Cell) -> bool {
         let before = self.rest.len();
         let is_taken = line.write(stream, &mut self.rest);
         sent.add((before - self.rest.len()) as u64);

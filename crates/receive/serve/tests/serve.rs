@@ -1,5 +1,7 @@
 //! The test server, over real sockets.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
@@ -9,10 +11,8 @@ use stillwell_plan::{
     ServeListenerPlan, ServePlan, ServeProtocols,
 };
 use stillwell_scope::{Place, Scope, Token};
-use stillwell_sink::{ServeCounter, ServeCounts, bind_server};
+use stillwell_serve::{ServeCounter, ServeCounts, bind_server};
 use stillwell_units::{EventRate, Nanos, Seed};
-
-use crate::support::anywhere;
 
 #[path = "serve/faults.rs"]
 mod faults;
@@ -20,6 +20,10 @@ mod faults;
 mod http2;
 #[path = "serve/tls.rs"]
 mod tls;
+
+fn anywhere() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 0))
+}
 
 const GET: &str = "GET / HTTP/1.1\r\nhost: a\r\n\r\n";
 const ANSWER: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 3\r\n\r\naaa";

@@ -12,14 +12,11 @@ use stillwell_metric::{Labels, SinkShard};
 use stillwell_plan::ServeAdminPlan;
 use stillwell_scope::{PartError, Token, clock};
 use stillwell_units::Moment;
+use stillwell_wire::server::{ServerWorker, StreamListener, accept, accounted};
 use stillwell_wire::{ListenError, Stream};
 use tokio::io::AsyncWriteExt as _;
 
-use super::counts::ServeCounter;
-use crate::accept::accept;
-use crate::account::accounted;
-use crate::bind::StreamListener;
-use crate::worker::Worker;
+use crate::counts::ServeCounter;
 use pages::{Page, Pages};
 
 /// Connections that are served at once; more wait in the backlog.
@@ -27,8 +24,8 @@ const CONNECTIONS_MAX: usize = 16;
 
 /// An admin interface whose socket is bound.
 #[derive(Debug)]
-pub(super) struct BoundAdmin {
-    pub(super) address: SocketAddr,
+pub(crate) struct BoundAdmin {
+    pub(crate) address: SocketAddr,
     listener: StreamListener,
     plan: ServeAdminPlan,
 }
@@ -41,7 +38,7 @@ struct Desk {
     quit: Token,
 }
 
-pub(super) fn bind(plan: &ServeAdminPlan) -> Result<BoundAdmin, ListenError> {
+pub(crate) fn bind(plan: &ServeAdminPlan) -> Result<BoundAdmin, ListenError> {
     let listener = StreamListener::tcp(plan.address)?;
     Ok(BoundAdmin {
         address: listener.address().unwrap_or(plan.address),
@@ -52,14 +49,14 @@ pub(super) fn bind(plan: &ServeAdminPlan) -> Result<BoundAdmin, ListenError> {
 
 impl BoundAdmin {
     /// Serves until `token` is cancelled or somebody asks the server to end.
-    pub(super) async fn run(
+    pub(crate) async fn run(
         self,
         counter: ServeCounter,
         listeners: Vec<SocketAddr>,
         token: Token,
     ) -> Result<(), PartError> {
         let shard = Arc::new(SinkShard::new(Labels::none().with("component", "admin")));
-        let worker = Rc::new(Worker::new(shard, token.child_token()));
+        let worker = Rc::new(ServerWorker::new(shard, token.child_token()));
         let desk = Rc::new(Desk {
             pages: Pages {
                 counter,
@@ -69,8 +66,9 @@ impl BoundAdmin {
             started: clock::now(),
             quit: worker.token.clone(),
         });
-        let serve = move |worker: Rc<Worker>, stream: Stream| {
-            let desk = Rc::clone(&desk);
+        let of_connection = Rc::clone(&worker);
+        let serve = move |stream: Stream| {
+            let (worker, desk) = (Rc::clone(&of_connection), Rc::clone(&desk));
             async move { converse(&worker, &desk, stream).await }
         };
         let accepted = accept(Rc::clone(&worker), self.listener, CONNECTIONS_MAX, serve);
@@ -79,7 +77,7 @@ impl BoundAdmin {
 }
 
 /// Answers one request after the other.
-async fn converse(worker: &Worker, desk: &Desk, mut stream: Stream) {
+async fn converse(worker: &ServerWorker, desk: &Desk, mut stream: Stream) {
     let mut stopping = worker.stopping_stream();
     let mut talk = Talk::default();
     while !talk.is_over {

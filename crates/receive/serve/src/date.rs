@@ -3,7 +3,7 @@
 use stillwell_units::Nanos;
 
 /// How long a date is, in bytes.
-pub(super) const DATE_BYTES: usize = 29;
+pub(crate) const DATE_BYTES: usize = 29;
 
 const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 const MONTHS: [&str; 12] = [
@@ -12,14 +12,14 @@ const MONTHS: [&str; 12] = [
 
 /// The date of the last second that was asked for.
 #[derive(Debug, Default)]
-pub(super) struct Date {
+pub(crate) struct Date {
     second: Option<u64>,
     text: String,
 }
 
 impl Date {
     /// The date at `wall`, counted from 1970: 29 bytes until the year 9999.
-    pub(super) fn at(&mut self, wall: Nanos) -> &str {
+    pub(crate) fn at(&mut self, wall: Nanos) -> &str {
         let second = wall.as_u64() / 1_000_000_000;
         if self.second != Some(second) {
             self.second = Some(second);

@@ -7,14 +7,14 @@ use stillwell_http::{HeadError, PreparedResponse};
 use stillwell_plan::{AnswerPlan, FilterSet, ResponseOptions};
 use stillwell_units::Nanos;
 
-use super::date::{DATE_BYTES, Date};
+use crate::date::{DATE_BYTES, Date};
 
 /// As long as a date, and found again where the real one belongs.
 const DATE_HERE: &str = "DATE-DATE-DATE-DATE-DATE-DATE";
 const _: () = assert!(DATE_HERE.len() == DATE_BYTES);
 
 /// Longer than any head that a client is bound to read.
-pub(super) const HUGE_HEADER_BYTES: usize = 64 << 10;
+pub(crate) const HUGE_HEADER_BYTES: usize = 64 << 10;
 
 /// No program that speaks HTTP begins like this.
 const GARBAGE: &[u8] = b"\0\xff\x16this is no HTTP\r\n\r\n\x7f\0\0\0garbage";
@@ -24,7 +24,7 @@ const BROKEN_BODY_BYTES_MIN: usize = 100;
 
 /// The answers of a listener that are the same each time, laid out once.
 #[derive(Debug)]
-pub(super) struct Answers {
+pub(crate) struct Answers {
     common: Laid,
     last: Laid,
     refusal: Laid,
@@ -35,17 +35,17 @@ pub(super) struct Answers {
 /// The head of the common answer in HTTP/2, length and date included, of the last
 /// second that was asked for: so each answer is a copy.
 #[derive(Debug, Default)]
-pub(super) struct CommonHead {
+pub(crate) struct CommonHead {
     second: Option<u64>,
     block: Option<ResponseBlock>,
 }
 
 /// An answer that only some requests get.
 #[derive(Debug)]
-pub(super) struct OwnAnswer {
-    pub(super) status: u16,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Vec<u8>,
+pub(crate) struct OwnAnswer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
 }
 
 /// A response, and where its date stands.
@@ -57,15 +57,15 @@ struct Laid {
 
 /// How an answer goes to one request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Manner {
+pub(crate) struct Manner {
     /// Without the body, which `HEAD` does not get.
-    pub(super) head_only: bool,
+    pub(crate) head_only: bool,
     /// Whether the connection is closed after it.
-    pub(super) last: bool,
+    pub(crate) last: bool,
 }
 
 impl Answers {
-    pub(super) fn new(plan: &AnswerPlan) -> Result<Self, HeadError> {
+    pub(crate) fn new(plan: &AnswerPlan) -> Result<Self, HeadError> {
         let own = OwnAnswer::new(&plan.options, plan.filters, None, None);
         let envoy_headers = plan.envoy_headers;
         let laid = |answer: &OwnAnswer, last| Laid::new(answer, last, envoy_headers);
@@ -79,7 +79,7 @@ impl Answers {
     }
 
     /// Appends the common answer to `out` and says its status.
-    pub(super) fn write_common(&self, manner: Manner, date: &str, out: &mut Vec<u8>) -> u16 {
+    pub(crate) fn write_common(&self, manner: Manner, date: &str, out: &mut Vec<u8>) -> u16 {
         let laid = if manner.last {
             &self.last
         } else {
@@ -91,7 +91,7 @@ impl Answers {
 
     /// Appends `answer` to `out`, or status 500 where it cannot be laid out, and
     /// says its status.
-    pub(super) fn write_own(
+    pub(crate) fn write_own(
         &self,
         answer: &OwnAnswer,
         manner: Manner,
@@ -110,12 +110,12 @@ impl Answers {
     }
 
     /// Appends what a request gets that cannot be framed.
-    pub(super) fn write_refusal(&self, date: &str, out: &mut Vec<u8>) {
+    pub(crate) fn write_refusal(&self, date: &str, out: &mut Vec<u8>) {
         self.refusal.write(false, date, out);
     }
 
     /// Appends an answer that breaks off in the middle of its body.
-    pub(super) fn write_broken(&self, date: &str, out: &mut Vec<u8>) {
+    pub(crate) fn write_broken(&self, date: &str, out: &mut Vec<u8>) {
         let mut answer = OwnAnswer::of_status(200);
         answer.body = vec![b'a'; self.broken_bytes()];
         let manner = Manner {
@@ -127,13 +127,13 @@ impl Answers {
     }
 
     /// How long a body is that breaks off, and what is sent of it.
-    pub(super) fn broken_body(&self) -> (usize, Vec<u8>) {
+    pub(crate) fn broken_body(&self) -> (usize, Vec<u8>) {
         let length = self.broken_bytes();
         (length, vec![b'a'; length / 2])
     }
 
     /// What is answered as a rule.
-    pub(super) const fn common(&self) -> &OwnAnswer {
+    pub(crate) const fn common(&self) -> &OwnAnswer {
         &self.own
     }
 
@@ -142,26 +142,26 @@ impl Answers {
     }
 
     /// Appends an answer whose head is longer than any client reads.
-    pub(super) fn write_huge(out: &mut Vec<u8>) {
+    pub(crate) fn write_huge(out: &mut Vec<u8>) {
         out.extend_from_slice(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nx-huge: ");
         out.resize(out.len() + HUGE_HEADER_BYTES, b'a');
         out.extend_from_slice(b"\r\n\r\n");
     }
 
     /// Appends what is no HTTP.
-    pub(super) fn write_garbage(out: &mut Vec<u8>) {
+    pub(crate) fn write_garbage(out: &mut Vec<u8>) {
         out.extend_from_slice(GARBAGE);
     }
 
     /// Whether answers carry a date.
-    pub(super) const fn has_date(&self) -> bool {
+    pub(crate) const fn has_date(&self) -> bool {
         self.envoy_headers
     }
 }
 
 impl CommonHead {
     /// The head at `wall`; `None` where it cannot be laid out.
-    pub(super) fn at(
+    pub(crate) fn at(
         &mut self,
         answers: &Answers,
         date: &mut Date,
@@ -183,14 +183,14 @@ impl CommonHead {
 /// The common answer in HTTP/3, with its body and without, of the last second that was
 /// asked for: so all answers share their bytes.
 #[derive(Debug, Default)]
-pub(super) struct CommonHttp3 {
+pub(crate) struct CommonHttp3 {
     second: Option<u64>,
     laid: Option<[Bytes; 2]>,
 }
 
 impl CommonHttp3 {
     /// The answer at `wall`; empty where it cannot be laid out.
-    pub(super) fn at(
+    pub(crate) fn at(
         &mut self,
         answers: &Answers,
         date: &mut Date,
@@ -219,7 +219,7 @@ impl OwnAnswer {
     /// The answer that `options` ask for, as far as there are `filters` that
     /// heed them; with the request's headers and with the time since the request
     /// before, where those are to be sent.
-    pub(super) fn new(
+    pub(crate) fn new(
         options: &ResponseOptions,
         filters: FilterSet,
         echo: Option<&str>,
@@ -248,12 +248,12 @@ impl OwnAnswer {
     }
 
     /// Its head in HTTP/2; date and length are added each time.
-    pub(super) fn block(&self, envoy_headers: bool) -> Result<ResponseBlock, HeadError> {
+    pub(crate) fn block(&self, envoy_headers: bool) -> Result<ResponseBlock, HeadError> {
         self.head(envoy_headers, None)
     }
 
     /// All of it in HTTP/3, without the body for `HEAD`.
-    pub(super) fn lay_http3(
+    pub(crate) fn lay_http3(
         &self,
         envoy_headers: bool,
         date: Option<&str>,
@@ -295,7 +295,7 @@ impl OwnAnswer {
     }
 
     /// An answer with nothing but a status.
-    pub(super) const fn of_status(status: u16) -> Self {
+    pub(crate) const fn of_status(status: u16) -> Self {
         Self {
             status,
             headers: Vec::new(),
@@ -304,7 +304,7 @@ impl OwnAnswer {
     }
 
     /// The answer to a request whose wishes make no sense.
-    pub(super) fn misunderstood(filter: &str, message: &str) -> Self {
+    pub(crate) fn misunderstood(filter: &str, message: &str) -> Self {
         let body = format!("{filter} didn't understand the request: {message}");
         Self {
             status: 500,

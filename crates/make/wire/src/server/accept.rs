@@ -1,0 +1,133 @@
+//! The one loop that accepts connections.
+
+use std::future::{Future, pending};
+use std::io::{self, ErrorKind};
+use std::pin::pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use stillwell_scope::{PartError, Tasks};
+use tokio::select;
+use tokio::time::{sleep, timeout};
+
+use super::account::accounted;
+use super::listener::StreamListener;
+use super::worker::{ServerWorker, account_ticks};
+use crate::Stream;
+
+/// Between tries where descriptors or memory have run out: closing connections
+/// gives some back.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Connections end by themselves long before that, unless an answer is far from
+/// due or a peer does not take it.
+const END_MAX: Duration = Duration::from_secs(1);
+
+/// Why a worker that accepts connections ended.
+#[derive(Debug, thiserror::Error)]
+#[error("accept connections")]
+struct AcceptError {
+    source: io::Error,
+}
+
+/// Why a listener was closed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum AcceptEnd {
+    /// The worker is to end.
+    Stopped,
+    /// Connections are to be cut.
+    Cut,
+}
+
+/// Runs `serve` for each connection, at most `connections_max` at a time, until
+/// the worker is to end; then takes what waits already, and ends.
+///
+/// # Errors
+/// The listener fails for good.
+pub async fn accept<F: Future<Output = ()> + 'static>(
+    worker: Rc<ServerWorker>,
+    listener: StreamListener,
+    connections_max: usize,
+    serve: impl Fn(Stream) -> F,
+) -> Result<(), PartError> {
+    let mut tasks = Tasks::new(connections_max);
+    accept_until(&worker, listener, &mut tasks, pending(), &serve).await?;
+    finish_connections(&mut tasks).await;
+    Ok(())
+}
+
+/// Waits for connections to end by themselves. Those that are left after
+/// a second end where they are once `tasks` is dropped.
+pub async fn finish_connections(tasks: &mut Tasks) {
+    timeout(END_MAX, tasks.all_ended())
+        .await
+        .unwrap_or_default();
+}
+
+/// Accepts connections until the worker is to end or `cut` is ready; the listener is
+/// closed then.
+///
+/// # Errors
+/// The listener fails for good.
+pub async fn accept_until<F: Future<Output = ()> + 'static>(
+    worker: &Rc<ServerWorker>,
+    listener: StreamListener,
+    tasks: &mut Tasks,
+    cut: impl Future<Output = ()>,
+    serve: &impl Fn(Stream) -> F,
+) -> Result<AcceptEnd, PartError> {
+    let (listener, file) = (listener.socket.watched()?, listener.file);
+    let mut stopping = worker.stopping();
+    let mut ticks = account_ticks();
+    let mut cut = pin!(cut);
+    loop {
+        // All arms are cancel-safe.
+        let accepted = select! {
+            biased;
+            () = tasks.next_end(), if !tasks.is_empty() => continue,
+            _ = ticks.tick() => continue,
+            () = &mut cut => {
+                drop((listener, file));
+                return Ok(AcceptEnd::Cut);
+            }
+            () = worker.token.cancelled(), if !tasks.has_room() => break,
+            accepted = stopping.next(|context| listener.poll_accept(context)),
+                if tasks.has_room() => accepted,
+        };
+        match accepted {
+            Some(Ok(stream)) => {
+                worker.shard.connections.add(1);
+                tasks.spawn(accounted(Rc::clone(worker), serve(stream)));
+            }
+            Some(Err(error)) if is_passing(&error) => {
+                worker.shard.errors.add(1);
+                select! {
+                    () = worker.token.cancelled() => {}
+                    () = sleep(PAUSE) => {}
+                }
+            }
+            Some(Err(source)) => return Err(AcceptError { source }.into()),
+            None => break,
+        }
+    }
+    drop((listener, file));
+    Ok(AcceptEnd::Stopped)
+}
+
+/// Whether the listener can go on after `error`: the connection has gone
+/// already, or something has run out that comes back.
+fn is_passing(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let is_of_connection = matches!(
+        error.kind(),
+        ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::Interrupted
+    );
+    let exhausted = [
+        Errno::MFILE,
+        Errno::NFILE,
+        Errno::NOBUFS,
+        Errno::NOMEM,
+        Errno::PROTO,
+    ];
+    is_of_connection || Errno::from_io_error(error).is_some_and(|errno| exhausted.contains(&errno))
+}
