@@ -40,7 +40,7 @@ pub(super) fn read_all(root: &Path) -> anyhow::Result<Vec<SourceFile>> {
             };
             if kind.is_dir() && is_ours(&folder, &name) {
                 folders.push(path);
-            } else if kind.is_file() {
+            } else if kind.is_file() && name != ".git" {
                 let bytes = std::fs::read(entry.path()).with_context(|| format!("read {path}"))?;
                 let text = String::from_utf8(bytes).ok();
                 found.extend(text.map(|text| SourceFile { path, text }));
