@@ -1,6 +1,6 @@
 //! Messages of Nighthawk's gRPC services, and those that people write as text.
 
-use stillwell_legacy::nighthawk::wire::{
+use stillwell_nighthawk::wire::{
     Schema, UnknownFields, decode_request, decode_response, encode_request, encode_response,
 };
 

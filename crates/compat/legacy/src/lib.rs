@@ -14,7 +14,6 @@ pub mod kubeconfig;
 pub mod kubernetes;
 pub mod lading;
 pub mod lint;
-pub mod nighthawk;
 pub mod results;
 pub mod smp;
 pub mod tremor;

@@ -9,25 +9,34 @@ use stillwell_text::{Diagnostic, Source, code};
 /// Texts are small; what is larger was not meant to be one.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// Where files are looked up.
-pub(crate) trait Files {
-    /// The text of a file.
+/// A file system, as far as configuration needs it.
+pub trait Files {
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is larger than a configuration may be.
     fn read(&self, path: &Path) -> io::Result<String>;
-    /// Whether there is a file or folder at `path`, and which.
+    /// Returns the kind of the entry at `path`, or `None` where there is none.
     fn kind(&self, path: &Path) -> Option<EntryKind>;
-    /// What a folder holds, in the order of names.
+    /// Lists the paths in a folder in the order of names.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
     fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>>;
 }
 
+/// The kind of an entry of a folder.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum EntryKind {
+pub enum EntryKind {
+    /// A file.
     File,
+    /// A folder.
     Folder,
 }
 
-/// The real one.
+/// The file system of this machine.
 #[derive(Debug)]
-pub(crate) struct Disk;
+pub struct Disk;
 
 impl Files for Disk {
     fn read(&self, path: &Path) -> io::Result<String> {
@@ -56,8 +65,11 @@ impl Files for Disk {
     }
 }
 
-/// The file at `path`, or why it cannot be read.
-pub(crate) fn read_source(files: &dyn Files, path: &Path) -> Result<Arc<Source>, Box<Diagnostic>> {
+/// Reads the file at `path`.
+///
+/// # Errors
+/// A diagnostic that names the file and why it cannot be read.
+pub fn read_source(files: &dyn Files, path: &Path) -> Result<Arc<Source>, Box<Diagnostic>> {
     match files.read(path) {
         Ok(text) => Ok(Source::new(shown(path), text)),
         Err(error) => {

@@ -16,7 +16,6 @@
 mod bench;
 mod descriptors;
 mod discover;
-mod envoy;
 mod files;
 mod lint;
 mod load;
@@ -34,9 +33,7 @@ pub use descriptors::{
     Descriptors, DescriptorsError, GrpcMethod, MessageTextError, MethodError, MethodName,
     MethodNameError,
 };
-pub use envoy::{
-    EnvoyMessage, RequestSource, SourceBody, SourceRequest, load_test_server, upstream_tls,
-};
+pub use files::{Disk, EntryKind, Files, read_source};
 pub use lint::{Linted, lint_files};
 pub use load::{
     FileKind, LadingRun, LadingSource, Loaded, has_subjects, load_lab, load_lading, load_rig,

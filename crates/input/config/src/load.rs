@@ -47,8 +47,6 @@ pub struct Loaded<T> {
 pub enum FileKind {
     /// A `lading.yaml`.
     Lading,
-    /// A configuration of Envoy, or the part of it that a test server needs.
-    Envoy,
     /// Our own.
     Native,
     /// An SMP case.

@@ -1,7 +1,7 @@
 //! What one load found, and its renderings.
 //!
 //! A [`LoadReport`] is a pure value: whoever made the load fills it, and what is
-//! here tells it in every [`LoadFormat`]. Times are nanoseconds, sizes bytes,
+//! here tells it for readers, for programs and for HdrHistogram's tools. Times are nanoseconds, sizes bytes,
 //! points in time nanoseconds since the Unix epoch. Everything of a worker
 //! merges exactly into the result of all workers: counters, outcomes and
 //! moments are integers, and histograms of the same bounds add up.
@@ -24,30 +24,23 @@
 //! assert_eq!(global.statistic(id::REQUEST_TO_RESPONSE).map(LoadStatistic::count), Some(1));
 //! ```
 
-mod ancestor;
-mod format;
 mod health;
-mod hgrm;
+pub mod hgrm;
 mod hlog;
-mod human;
+pub mod human;
 pub mod id;
 mod json;
-mod nighthawk;
 mod options;
-mod percentile;
+pub mod percentile;
 mod result;
 mod statistic;
 
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
 
-pub use format::{
-    LoadFormat, LoadFormatError, LoadRenderError, render_load, render_log, render_nighthawk,
-};
 pub use health::{Ending, Finding, GeneratorHealth, WorkerHealth};
 pub use hlog::{HistogramLog, HistogramLogEntry, HistogramLogError};
 pub use json::{LOAD_SCHEMA, LoadJsonError, read_load_json, write_load_json};
-pub use nighthawk::{nighthawk_output, nighthawk_result};
 pub use options::{AskedRate, LoadOptions, LoadProtocol};
 pub use result::{GLOBAL, LoadResult, OutcomeCount, RequestClass};
 pub use statistic::{

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, ValueEnum};
+use stillwell_nighthawk::format::LoadFormat;
 use stillwell_plan::{CapacityBound, LoadCurve, RateUnit};
-use stillwell_report::load::LoadFormat;
 use stillwell_units::{ByteRate, EventRate, Nanos, Seed, float_from_u64};
 
 use super::load::{

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use stillwell_metric::LoadCounter;
+use stillwell_nighthawk::format::LoadFormat;
 use stillwell_plan::{IdleStrategy, LoadProtocol, PredicatePlan, Reuse};
-use stillwell_report::load::LoadFormat;
 use stillwell_run::AddressFamily;
 use stillwell_units::{Nanos, Seed};
 

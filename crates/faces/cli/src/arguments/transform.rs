@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, ValueEnum};
-use stillwell_report::load::LoadFormat;
+use stillwell_nighthawk::format::LoadFormat;
 
 const SOURCES: &str = "\
 What carries what:

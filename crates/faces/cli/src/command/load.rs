@@ -12,9 +12,10 @@ mod source;
 mod telemetry;
 mod tunnel;
 
-use stillwell_legacy::nighthawk::CommandLineOptions;
+use stillwell_nighthawk::CommandLineOptions;
+use stillwell_nighthawk::format::{LoadFormat, render_load};
 use stillwell_plan::{LoadPlan, LoadPlanParts};
-use stillwell_report::load::{GeneratorHealth, LoadFormat, render_load};
+use stillwell_report::load::GeneratorHealth;
 use stillwell_run::{
     AddressFamily, AnswerHeader, Interrupt, LoadEnd, LoadError, LoadFound, load_doubts,
 };

@@ -69,7 +69,7 @@ pub(crate) fn run_as_nighthawk(
 /// The server that an Envoy configuration describes; what is remarkable about it
 /// is told.
 fn plan_of_file(path: &Path, workers: u16, paint: &Paint) -> Result<ServePlan, CommandError> {
-    let loaded = stillwell_config::load_test_server(path, workers)
+    let loaded = stillwell_nighthawk::envoy::load_test_server(path, workers)
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     Ok(loaded.plan)

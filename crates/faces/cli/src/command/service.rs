@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Parser;
-use stillwell_legacy::nighthawk::CommandLineOptions;
-use stillwell_legacy::nighthawk::wire::ExecutionResponse;
+use stillwell_nighthawk::CommandLineOptions;
+use stillwell_nighthawk::service::{
+    BoundService, Executor, HandedOut, Role, ServiceError, ServicePlan, Task, bind_service,
+};
+use stillwell_nighthawk::wire::ExecutionResponse;
 use stillwell_plan::{
     Alpn, ClientTlsPlan, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites,
     Verification,
 };
 use stillwell_scope::{Scope, Token};
-use stillwell_service::{
-    BoundService, Executor, HandedOut, Role, ServiceError, ServicePlan, Task, bind_service,
-};
 use stillwell_units::Nanos;
 
 use crate::arguments::{

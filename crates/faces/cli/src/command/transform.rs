@@ -8,11 +8,12 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::Parser;
 use clap::error::{ContextKind, ErrorKind};
-use stillwell_legacy::nighthawk;
-use stillwell_report::Style;
-use stillwell_report::load::{
-    HistogramLog, LoadFormat, read_load_json, render_load, render_log, render_nighthawk,
+use stillwell_nighthawk as nighthawk;
+use stillwell_nighthawk::format::{
+    LoadFormat, read_load, render_load, render_log, render_nighthawk,
 };
+use stillwell_report::Style;
+use stillwell_report::load::HistogramLog;
 
 use crate::arguments::{NighthawkTransformArguments, TransformArguments, TransformSource};
 use crate::exit::{CommandError, Exit};
@@ -86,7 +87,7 @@ fn transform(text: &str, arguments: &TransformArguments, paint: &Paint) -> anyho
                 color: paint.out,
                 width: Paint::columns(),
             };
-            render_load(&read_load_json(text)?, format, statistic, style)
+            render_load(&read_load(text)?, format, statistic, style)
         }
         TransformSource::Nighthawk => {
             let output = nighthawk::read_json(behind_logs(text))?;

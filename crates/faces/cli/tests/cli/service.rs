@@ -13,13 +13,13 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
-use stillwell_legacy::nighthawk::wire::{
+use stillwell_nighthawk::service::{Channel, ChannelError, ClientCall, Code, Ended};
+use stillwell_nighthawk::wire::{
     ExecutionRequest, ExecutionResponse, Schema, UnknownFields, decode_response, encode_request,
     response_of_json,
 };
-use stillwell_legacy::nighthawk::{CommandLineOptions, IdleStrategy, WorkerResult, read_json};
+use stillwell_nighthawk::{CommandLineOptions, IdleStrategy, WorkerResult, read_json};
 use stillwell_plan::{Alpn, ClientTlsPlan, TlsSuites, Verification};
-use stillwell_service::{Channel, ChannelError, ClientCall, Code, Ended};
 use stillwell_testkit::{Finished, Process, free_port, wait_until};
 use stillwell_units::Nanos;
 use tempfile::TempDir;

@@ -1,13 +1,29 @@
 use proptest::prelude::*;
 use prost_reflect::prost_types::{MethodDescriptorProto, ServiceDescriptorProto};
-use stillwell_legacy::nighthawk::wire::Schema;
 
 use super::*;
 
 /// What reflection tells of our own service.
 fn own() -> Descriptors {
-    let files = Schema::own().describe_symbol("nighthawk.client.NighthawkService");
-    Descriptors::of_files(&files.unwrap()).unwrap()
+    Descriptors::of_files(&described("api/client/service.proto")).unwrap()
+}
+
+/// The file at `path` of a descriptor set, then all that it imports.
+fn described(path: &str) -> Vec<Vec<u8>> {
+    const SET: &[u8] = include_bytes!("../../../../compat/nighthawk/proto/descriptors.binpb");
+    let set = FileDescriptorSet::decode(SET).unwrap();
+    let mut wanted = vec![path.to_owned()];
+    let mut files = Vec::new();
+    while let Some(path) = wanted.get(files.len()) {
+        let file = set.file.iter().find(|file| file.name() == path).unwrap();
+        files.push(file.encode_to_vec());
+        for import in &file.dependency {
+            if !wanted.contains(import) {
+                wanted.push(import.clone());
+            }
+        }
+    }
+    files
 }
 
 fn method(name: &str) -> Result<GrpcMethod, MethodError> {
@@ -176,9 +192,7 @@ fn what_describes_nothing_says_what_to_do() {
     };
     let told = Descriptors::of_files(&[newer.encode_to_vec()]).unwrap_err();
     assert!(told.to_string().contains("the syntax `editions`"), "{told}");
-    let mut files = Schema::own()
-        .describe_symbol("nighthawk.client.NighthawkService")
-        .unwrap();
+    let mut files = described("api/client/service.proto");
     files.truncate(1);
     let told = Descriptors::of_files(&files).unwrap_err().to_string();
     assert!(told.contains("--include_imports"), "{told}");
@@ -202,7 +216,7 @@ proptest! {
     fn for_all_changes_of_a_description_it_is_read_or_refused(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
     ) {
-        let files = Schema::own().describe_symbol("grpc.health.v1.Health").unwrap();
+        let files = described("grpc/health/v1/health.proto");
         let mut file = files[0].clone();
         for (at, byte) in changes {
             *at.get_mut(&mut file) = byte;

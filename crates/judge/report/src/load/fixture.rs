@@ -153,7 +153,7 @@ fn options() -> LoadOptions {
         jitter_uniform: Nanos::ZERO,
         grpc_method: None,
         labels: vec!["nightly".to_owned(), "main".to_owned()],
-        nighthawk: None,
+        original: None,
     }
 }
 

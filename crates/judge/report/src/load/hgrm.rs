@@ -1,20 +1,20 @@
 //! HdrHistogram's text of percentiles, which its plotters read.
 
 use hdrhistogram::Histogram;
-use stillwell_legacy::nighthawk::{Quantity, Statistic};
 use stillwell_units::float_from_u64;
 
-use super::percentile::{is_tick, ticks};
+use super::percentile::ticks;
 use super::{LoadStatistic, StatisticUnit};
 
 /// One statistic: a row for each tick of the list, and its moments. Times are
 /// in milliseconds to the nanosecond, which a first line says. `None` where the
 /// statistic has no distribution.
-pub(super) fn of_load(own: &LoadStatistic) -> Option<String> {
+#[must_use]
+pub fn of_load(own: &LoadStatistic) -> Option<String> {
     let histogram = own.histogram.as_ref()?.unpack();
     let scale = scale(own.unit == StatisticUnit::Nanoseconds);
     let rows = ticks(&histogram).into_iter();
-    let rows = rows.map(|entry| Row {
+    let rows = rows.map(|entry| PercentileRow {
         value: float_from_u64(entry.value.min(own.moments.max)) / scale,
         share: entry.share,
         count: entry.count,
@@ -31,43 +31,56 @@ pub(super) fn of_load(own: &LoadStatistic) -> Option<String> {
     Some(text)
 }
 
-/// The same from Nighthawk's list, of which only the ticks are told, so that the
-/// rows of two files match.
-pub(super) fn of_nighthawk(own: &Statistic) -> Option<String> {
-    let is_time = matches!(own.max, Some(Quantity::Time(_)));
-    let scale = scale(is_time);
-    let number = |value: Option<Quantity>| match value {
-        Some(Quantity::Time(time)) => float_from_u64(time.as_u64()) / scale,
-        Some(Quantity::Raw(value)) => value / scale,
-        None => 0.0,
-    };
-    let entries = own.percentiles.iter();
-    let entries = entries.filter(|entry| is_tick(entry.percentile));
-    let rows: Vec<Row> = entries
-        .map(|entry| Row {
-            value: number(entry.value),
-            share: entry.percentile,
-            count: entry.count,
-        })
-        .collect();
-    if rows.is_empty() {
+/// A list of percentiles that a tool has written, as far as the text shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PercentileTable<'a> {
+    /// The name of the statistic.
+    pub id: &'a str,
+    /// `true` where values are nanoseconds.
+    pub is_time: bool,
+    /// The list's ticks, in base units.
+    pub rows: Vec<PercentileRow>,
+    /// The mean, in base units.
+    pub mean: f64,
+    /// The standard deviation of the population, in base units.
+    pub pstdev: f64,
+    /// The largest sample, in base units.
+    pub max: f64,
+    /// Samples.
+    pub count: u64,
+}
+
+/// One row of a [`PercentileTable`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PercentileRow {
+    /// In base units.
+    pub value: f64,
+    /// The share of samples that are not above the value, from 0 to 1.
+    pub share: f64,
+    /// How many samples those are.
+    pub count: u64,
+}
+
+/// The text of a list of percentiles; `None` where it has no rows.
+#[must_use]
+pub fn of_table(own: &PercentileTable<'_>) -> Option<String> {
+    if own.rows.is_empty() {
         return None;
     }
-    let mut text = heading(&own.id, is_time);
-    text.push_str(&table(&rows));
+    let scale = scale(own.is_time);
+    let rows = own.rows.iter().map(|row| PercentileRow {
+        value: row.value / scale,
+        ..*row
+    });
+    let mut text = heading(own.id, own.is_time);
+    text.push_str(&table(&rows.collect::<Vec<_>>()));
     text.push_str(&footer(&Footer {
-        mean: number(own.mean),
-        pstdev: number(own.pstdev),
-        max: number(own.max),
+        mean: own.mean / scale,
+        pstdev: own.pstdev / scale,
+        max: own.max / scale,
         count: own.count,
     }));
     Some(text)
-}
-
-struct Row {
-    value: f64,
-    share: f64,
-    count: u64,
 }
 
 struct Footer {
@@ -91,7 +104,7 @@ fn heading(id: &str, is_time: bool) -> String {
 
 /// Plotters take rows of four columns with a number in the first and the last:
 /// all but the one for the largest sample, whose inverse has no end.
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[PercentileRow]) -> String {
     let rows = rows.iter().map(|row| {
         let inverse = if row.share < 1.0 {
             format!("{:>14.2}", 1.0 / (1.0 - row.share))

@@ -27,7 +27,8 @@ const QUANTILES: [(&str, f64); 7] = [
 const PARAGRAPH_WIDTH_MAX: usize = 100;
 
 /// The whole result.
-pub(super) fn human(report: &LoadReport, style: Style) -> String {
+#[must_use]
+pub fn human(report: &LoadReport, style: Style) -> String {
     let mut text = format!(
         "{}\n{}\n\n",
         headline(report, style),
@@ -45,7 +46,8 @@ pub(super) fn human(report: &LoadReport, style: Style) -> String {
 }
 
 /// Statistics alone, one line each.
-pub(super) fn statistics(all: &[LoadStatistic]) -> String {
+#[must_use]
+pub fn statistics(all: &[LoadStatistic]) -> String {
     let rows = all.iter().filter(|own| own.count() > 0);
     let rows = rows.map(|own| vec![words::plain(&own.id), distribution(own)]);
     words::columns(&rows.collect::<Vec<_>>(), 0)

@@ -55,10 +55,11 @@ pub struct LoadOptions {
     pub grpc_method: Option<String>,
     /// What the user called this load.
     pub labels: Vec<String>,
-    /// Nighthawk's own options as protojson of its `CommandLineOptions`, where the
-    /// load was asked for in its words: printed as they are in its formats. Where
-    /// this is `None` they are derived from the fields above.
-    pub nighthawk: Option<Box<stillwell_legacy::nighthawk::CommandLineOptions>>,
+    /// The options in the form of another tool, where the load was requested in its
+    /// words: printed unchanged in its formats. Where this is `None` they are
+    /// derived from the fields above.
+    #[serde(rename = "nighthawk")]
+    pub original: Option<serde_json::Value>,
 }
 
 /// Over which protocol requests go.

@@ -8,22 +8,23 @@ use stillwell_units::float_from_u64;
 const TICKS_PER_HALF: f64 = 5.0;
 
 /// Shares that readers look up exactly, though most of them are no ticks.
-pub(super) const EXACT: [f64; 7] = [0.5, 0.75, 0.8, 0.9, 0.95, 0.99, 0.999];
+pub const EXACT: [f64; 7] = [0.5, 0.75, 0.8, 0.9, 0.95, 0.99, 0.999];
 
 /// One entry of the list.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Entry {
+pub struct Entry {
     /// From 0 to 1.
-    pub(super) share: f64,
+    pub share: f64,
     /// Samples that are not above the value.
-    pub(super) count: u64,
+    pub count: u64,
     /// The upper end of the bucket in which the share is reached.
-    pub(super) value: u64,
+    pub value: u64,
 }
 
 /// The ticks, as far as samples tell them apart, and a last entry of 1. Empty
 /// without samples.
-pub(super) fn ticks(histogram: &Histogram<u64>) -> Vec<Entry> {
+#[must_use]
+pub fn ticks(histogram: &Histogram<u64>) -> Vec<Entry> {
     let total = histogram.len();
     let mut entries = Vec::new();
     let mut percent = 0.0;
@@ -53,7 +54,8 @@ pub(super) fn ticks(histogram: &Histogram<u64>) -> Vec<Entry> {
 }
 
 /// The ticks and [`EXACT`] together, in order.
-pub(super) fn ticks_and_exact(histogram: &Histogram<u64>) -> Vec<Entry> {
+#[must_use]
+pub fn ticks_and_exact(histogram: &Histogram<u64>) -> Vec<Entry> {
     let mut entries = ticks(histogram);
     if entries.is_empty() {
         return entries;
@@ -80,7 +82,8 @@ pub(super) fn ticks_and_exact(histogram: &Histogram<u64>) -> Vec<Entry> {
 }
 
 /// Whether a share is one of the ticks, or 1.
-pub(super) fn is_tick(share: f64) -> bool {
+#[must_use]
+pub fn is_tick(share: f64) -> bool {
     let mut percent = 0.0;
     while percent / 100.0 < share - 1e-12 {
         let next = next_tick(percent);

@@ -2,30 +2,11 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use proptest::prelude::*;
-use stillwell_legacy::nighthawk::{
-    Counter, Output, Percentile, Quantity, Statistic, WorkerResult, read_json, read_yaml,
-};
 use stillwell_metric::{Outcome, empty_histogram};
 use stillwell_units::Nanos;
 
 use super::*;
 use crate::Style;
-
-fn told(format: LoadFormat) -> String {
-    render_load(&fixture::report(), format, None, Style::default()).unwrap()
-}
-
-#[test]
-fn every_format() {
-    for format in LoadFormat::ALL {
-        let report = match format {
-            LoadFormat::Human | LoadFormat::NighthawkHuman | LoadFormat::Csv => fixture::report(),
-            _ => fixture::brief(),
-        };
-        let text = render_load(&report, format, None, Style::default());
-        insta::assert_snapshot!(format.name(), text.unwrap());
-    }
-}
 
 #[test]
 fn plain_numbers_are_told_as_they_are() {
@@ -44,7 +25,7 @@ fn a_generator_that_was_late_itself_is_named_as_the_cause() {
     let mut late = report.global.statistic(id::LATENESS).cloned().unwrap();
     late.id = id::OWN_LATENESS.to_owned();
     report.global.add_statistic(late);
-    let text = render_load(&report, LoadFormat::Human, None, Style::default()).unwrap();
+    let text = human::human(&report, Style::default());
     let words: Vec<&str> = text.split_whitespace().collect();
     let text = words.join(" ");
     assert!(text.contains("the generator itself was late"), "{text}");
@@ -59,7 +40,7 @@ fn text_breaks_where_the_terminal_ends_and_nothing_is_lost() {
             color: false,
             width,
         };
-        render_load(&report, LoadFormat::Human, None, style).unwrap()
+        human::human(&report, style)
     };
     let words = |text: &str| {
         text.split_whitespace()
@@ -95,8 +76,7 @@ fn a_load_that_nobody_answered() {
     report.global.classes.clear();
     report.global.counters = [("upstream_cx_connect_fail".to_owned(), 400)].into();
     report.ending = Ending::Duration;
-    let text = render_load(&report, LoadFormat::Human, None, Style::default());
-    insta::assert_snapshot!(text.unwrap());
+    insta::assert_snapshot!(human::human(&report, Style::default()));
 }
 
 /// It said that only what follows an answer is sent, and asked for a rate that
@@ -108,7 +88,7 @@ fn a_closed_loop_with_a_rate_was_told_as_one_without() {
     let mut failed = report.global.statistic(id::LATENESS).cloned().unwrap();
     failed.id = id::of_class(id::FAILED_TIME, Outcome::TimedOut);
     report.global.add_statistic(failed);
-    let text = render_load(&report, LoadFormat::Human, None, Style::default()).unwrap();
+    let text = human::human(&report, Style::default());
     insta::assert_snapshot!(text);
 }
 
@@ -123,7 +103,7 @@ fn of_many_workers_all_and_the_busiest_are_told() {
             ..one.clone()
         })
         .collect();
-    let text = render_load(&report, LoadFormat::Human, None, Style::default()).unwrap();
+    let text = human::human(&report, Style::default());
     let told: Vec<&str> = text
         .lines()
         .filter(|line| line.contains("worker"))
@@ -134,181 +114,7 @@ fn of_many_workers_all_and_the_busiest_are_told() {
 #[test]
 fn a_load_that_must_not_be_believed() {
     let report = fixture::invalid();
-    let text = render_load(&report, LoadFormat::Human, None, Style::default());
-    insta::assert_snapshot!(text.unwrap());
-}
-
-/// The layouts as in Nighthawk's own test data, of the same message.
-#[test]
-fn nighthawks_own_data_gives_its_own_layouts() {
-    let output = gold();
-    for (name, format) in [
-        ("gold_human", LoadFormat::NighthawkHuman),
-        ("gold_csv", LoadFormat::Csv),
-        ("gold_dotted", LoadFormat::Dotted),
-        ("gold_prometheus", LoadFormat::Prometheus),
-        ("gold_fortio", LoadFormat::Fortio),
-    ] {
-        insta::assert_snapshot!(name, render_nighthawk(&output, format, None).unwrap());
-    }
-    let human = render_nighthawk(&output, LoadFormat::NighthawkHuman, None).unwrap();
-    assert_eq!(human, GOLD_HUMAN);
-    let csv = render_nighthawk(&output, LoadFormat::Csv, None).unwrap();
-    assert_eq!(csv, GOLD_CSV);
-}
-
-fn gold() -> Output {
-    let time = |micros: u64| Some(Quantity::Time(Nanos::new(micros * 1000)));
-    let raw = |value: f64| Some(Quantity::Raw(value));
-    let list = |values: [Option<Quantity>; 4]| {
-        // 0.8 is reached with the largest sample, so that only 1 is beyond 0.75.
-        let shares = [
-            (0.0, 1, 0),
-            (0.5, 2, 1),
-            (0.6, 3, 2),
-            (0.75, 3, 2),
-            (1.0, 4, 3),
-        ];
-        let entries = shares.map(|(percentile, count, index)| Percentile {
-            percentile,
-            count,
-            value: values[index],
-        });
-        entries.to_vec()
-    };
-    let statistic = |id: &str, count, moments: [Option<Quantity>; 4], percentiles| {
-        let [mean, pstdev, min, max] = moments;
-        Statistic {
-            count,
-            id: id.to_owned(),
-            percentiles,
-            mean,
-            pstdev,
-            min,
-            max,
-        }
-    };
-    let pstdev = |nanoseconds| Some(Quantity::Time(Nanos::new(nanoseconds)));
-    let counter = |name: &str, value| Counter {
-        name: name.to_owned(),
-        value,
-    };
-    let result = |name: &str| WorkerResult {
-        name: name.to_owned(),
-        statistics: vec![
-            statistic(
-                "stat_id",
-                3,
-                [time(2000), pstdev(816_497), time(1000), time(3000)],
-                vec![],
-            ),
-            Statistic::default(),
-            statistic(
-                "foo_size",
-                4,
-                [raw(15.5), raw(1.118_033_988_749_895), raw(14.0), raw(17.0)],
-                list([raw(14.0), raw(15.0), raw(16.0), raw(17.0)]),
-            ),
-            statistic(
-                "foo_latency",
-                4,
-                [time(195), pstdev(11_180), time(180), time(210)],
-                list([time(180), time(190), time(200), time(210)]),
-            ),
-        ],
-        counters: vec![counter("bar", 2), counter("foo", 1)],
-        execution_duration: Some(Nanos::SECOND),
-        ..WorkerResult::default()
-    };
-    Output {
-        results: vec![result("worker_0"), result("global")],
-        ..Output::default()
-    }
-}
-
-const GOLD_HUMAN: &str = concat!(
-    "Nighthawk - A layer 7 protocol benchmarking tool.\n\n",
-    "stat_id (3 samples)\n",
-    "  min: 0s 001ms 000us | mean: 0s 002ms 000us | max: 0s 003ms 000us | pstdev: 0s 000ms 816us\n\n",
-    "foo_size (4 samples)\n",
-    "  min: 14 | mean: 15.5 | max: 17 | pstdev: 1.118033988749895\n\n",
-    "  Percentile  Count       Value          \n",
-    "  0.5         2           15             \n",
-    "  0.75        3           16             \n\n",
-    "foo_latency (4 samples)\n",
-    "  min: 0s 000ms 180us | mean: 0s 000ms 195us | max: 0s 000ms 210us | pstdev: 0s 000ms 011us\n\n",
-    "  Percentile  Count       Value          \n",
-    "  0.5         2           0s 000ms 190us \n",
-    "  0.75        3           0s 000ms 200us \n\n",
-    "Counter                                 Value       Per second\n",
-    "bar                                     2           2.00\n",
-    "foo                                     1           1.00\n\n",
-);
-
-const GOLD_CSV: &str = "Nighthawk - A layer 7 protocol benchmarking tool.
-
-stat_id (3 samples)
-Min,Mean,Max,Pstdev
-0s 001ms 000us,0s 002ms 000us,0s 003ms 000us,0s 000ms 816us
-
-foo_size (4 samples)
-Min,Mean,Max,Pstdev
-14,15.5,17,1.118033988749895
-Percentile,Count,Value(microseconds),Value
-0.5,2,0,15
-0.75,3,0,16
-
-foo_latency (4 samples)
-Min,Mean,Max,Pstdev
-0s 000ms 180us,0s 000ms 195us,0s 000ms 210us,0s 000ms 011us
-Percentile,Count,Value(microseconds),Value
-0.5,2,190,0s 000ms 190us
-0.75,3,200,0s 000ms 200us
-
-Counter,Value,Per second
-bar,2,2.00
-foo,1,1.00
-
-";
-
-#[test]
-fn our_message_reads_back_as_json_and_yaml() {
-    let output = nighthawk_output(&fixture::report());
-    assert_eq!(read_json(&told(LoadFormat::Json)).as_ref(), Ok(&output));
-    assert_eq!(read_yaml(&told(LoadFormat::Yaml)).as_ref(), Ok(&output));
-    let names: Vec<&str> = output.results.iter().map(|own| &*own.name).collect();
-    assert_eq!(names, ["worker_0", "worker_1", "global"]);
-    let mut one = fixture::report();
-    one.workers.truncate(1);
-    assert_eq!(nighthawk_output(&one).results.len(), 1);
-}
-
-#[test]
-fn consumers_find_the_percentiles_that_they_look_up_by_equality() {
-    let output = nighthawk_output(&fixture::report());
-    let statistic = output
-        .global()
-        .and_then(|own| own.statistic(id::REQUEST_TO_RESPONSE));
-    for wanted in [0.5, 0.75, 0.8, 0.9, 0.95, 0.99, 0.999] {
-        let mut all = statistic.iter().flat_map(|own| &own.percentiles);
-        assert!(
-            all.any(|own| own.percentile.to_bits() == f64::to_bits(wanted)),
-            "{wanted}"
-        );
-    }
-}
-
-#[test]
-fn options_as_given_in_nighthawks_words_are_printed_as_given() {
-    let mut report = fixture::report();
-    let given = stillwell_legacy::nighthawk::CommandLineOptions {
-        requests_per_second: Some(7),
-        ..Default::default()
-    };
-    report.options.nighthawk = Some(Box::new(given.clone()));
-    assert_eq!(nighthawk_output(&report).options, given);
-    let again = read_load_json(&write_load_json(&report));
-    assert_eq!(again, Ok(report));
+    insta::assert_snapshot!(human::human(&report, Style::default()));
 }
 
 #[test]
@@ -326,82 +132,9 @@ fn what_is_no_result_of_ours_is_named() {
     assert!(cut.contains("no HdrHistogram in V2 encoding"), "{cut}");
 }
 
-/// What plotters take of a file: rows of four numbers, told apart by spaces.
-fn plotted(text: &str) -> Vec<(f64, f64)> {
-    let rows = text.lines().filter(|line| !line.starts_with('#'));
-    let rows = rows.map(|line| line.split(' ').filter(|cell| !cell.is_empty()).collect());
-    let rows = rows.filter_map(|cells: Vec<&str>| match cells.as_slice() {
-        // In their language "inf" is no number, but "Infinity" is.
-        [value, _, _, inverse] if *inverse != "inf" => {
-            Some((value.parse().ok()?, inverse.parse().ok()?))
-        }
-        _ => None,
-    });
-    rows.collect()
-}
-
-#[test]
-fn plotters_take_every_row_of_percentiles_but_the_last() {
-    let report = fixture::report();
-    let text = told(LoadFormat::Hgrm);
-    let rows = plotted(&text);
-    let percentiles = percentile::ticks(
-        &report
-            .global
-            .statistic(id::RESPONSE_TIME)
-            .unwrap()
-            .histogram
-            .as_ref()
-            .unwrap()
-            .unpack(),
-    );
-    assert_eq!(rows.len(), percentiles.len() - 1);
-    assert!(rows.is_sorted_by(|one, other| one.0 <= other.0 && one.1 < other.1));
-    assert_eq!(text.lines().filter(|line| line.ends_with("inf")).count(), 1);
-    // The same statistic through Nighthawk's message has the same rows.
-    let output = nighthawk_output(&report);
-    let again = render_nighthawk(&output, LoadFormat::Hgrm, None).unwrap();
-    assert_eq!(plotted(&again), rows);
-}
-
-#[test]
-fn a_distribution_that_is_not_there_is_named() {
-    let report = fixture::report();
-    let size = Some(id::RESPONSE_BODY_SIZE);
-    let error = render_load(&report, LoadFormat::Hgrm, size, Style::default()).unwrap_err();
-    insta::assert_snapshot!(error.to_string());
-    let blocking = Some("class.none");
-    let output = nighthawk_output(&report);
-    assert!(render_nighthawk(&output, LoadFormat::Hgrm, blocking).is_err());
-}
-
-#[test]
-fn what_a_source_cannot_carry_is_refused_by_name() {
-    let output = nighthawk_output(&fixture::report());
-    let mut told: Vec<String> = [LoadFormat::Hlog, LoadFormat::Stillwell]
-        .map(|format| {
-            render_nighthawk(&output, format, None)
-                .unwrap_err()
-                .to_string()
-        })
-        .to_vec();
-    let nobody = Output::default();
-    told.push(
-        render_nighthawk(&nobody, LoadFormat::Csv, None)
-            .unwrap_err()
-            .to_string(),
-    );
-    let log = HistogramLog::of(&fixture::report());
-    for format in LoadFormat::ALL {
-        let result = render_log(&log, format, None, "0.1.0");
-        told.extend(result.err().map(|error| error.to_string()));
-    }
-    insta::assert_snapshot!(told.join("\n"));
-}
-
 #[test]
 fn a_log_reads_in_hdrhistograms_own_reader() {
-    let text = told(LoadFormat::Hlog);
+    let text = HistogramLog::of(&fixture::report()).write(&fixture::report().version);
     let report = fixture::report();
     let mut main = empty_histogram();
     let mut tags = std::collections::BTreeSet::new();
@@ -475,21 +208,6 @@ fn logs_of_others_are_read() {
     for (text, error) in wrong {
         assert_eq!(HistogramLog::read(text), Err(error), "{text}");
     }
-}
-
-#[test]
-fn prometheus_text_has_only_names_that_it_takes() {
-    let mut report = fixture::report();
-    report.global.count("ssl.ciphers.ECDHE-RSA-AES128", 1);
-    let text = render_load(&report, LoadFormat::Prometheus, None, Style::default()).unwrap();
-    for line in text.lines().filter(|line| !line.starts_with('#')) {
-        let name = line.split('{').next().unwrap();
-        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        assert!(name.chars().all(fits), "{line}");
-        let value = line.rsplit(' ').next().unwrap();
-        assert!(value.parse::<f64>().is_ok_and(f64::is_finite), "{line}");
-    }
-    assert!(text.contains("nighthawk_ssl_ciphers_ECDHE_RSA_AES128{scope=\"global\"} 1"));
 }
 
 fn samples() -> impl Strategy<Value = Vec<u64>> {
@@ -584,8 +302,6 @@ proptest! {
         let again = read_load_json(&text).unwrap();
         prop_assert_eq!(&again, &report);
         prop_assert_eq!(write_load_json(&again), text);
-        let message = render_load(&report, LoadFormat::Json, None, Style::default());
-        prop_assert_eq!(read_json(&message.unwrap()), Ok(nighthawk_output(&report)));
     }
 }
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, ValueEnum};
+use stillwell_nighthawk::format::LoadFormat;
 use stillwell_plan::PredicatePlan;
-use stillwell_report::load::LoadFormat;
 use stillwell_units::Nanos;
 
 use self::values::{concurrency, count, endpoint, failure, header, output_format, termination};

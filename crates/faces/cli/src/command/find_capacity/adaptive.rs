@@ -6,11 +6,11 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use clap::Parser;
-use stillwell_legacy::nighthawk::adaptive::{
+use stillwell_nighthawk::adaptive::{
     BenchmarkResult, Controller, ControllerStep, SessionOutput, SessionSpec, read_session,
     session_json, session_text,
 };
-use stillwell_legacy::nighthawk::{CommandLineOptions, read_json};
+use stillwell_nighthawk::{CommandLineOptions, read_json};
 use stillwell_scope::clock;
 use stillwell_units::{Nanos, floor_to_u64};
 
@@ -217,7 +217,7 @@ fn without_effect(template: &CommandLineOptions) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use stillwell_legacy::nighthawk::IdleStrategy;
+    use stillwell_nighthawk::IdleStrategy;
 
     use super::*;
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use stillwell_config::EnvoyMessage;
 use stillwell_http::{Scheme, Target};
+use stillwell_nighthawk::envoy::EnvoyMessage;
 use stillwell_plan::{
     BlockShape, BodyPlan, EndpointPlan, OtlpLogsPlan, OtlpMetricsPlan, PayloadFormat, PayloadPlan,
     RequestPlan,
@@ -103,7 +103,7 @@ fn typed(urls: &[String], request: &LoadRequestArguments) -> anyhow::Result<Endp
 }
 
 /// A list of requests: the text itself, or what stands in the file behind `@`.
-fn list(text: &str) -> anyhow::Result<stillwell_config::RequestSource> {
+fn list(text: &str) -> anyhow::Result<stillwell_nighthawk::envoy::RequestSource> {
     let message = match text.strip_prefix('@') {
         Some(path) => EnvoyMessage::parse(path, &read(Path::new(path))?)?,
         None => EnvoyMessage::parse("--request-source", text)?,

@@ -1,7 +1,7 @@
 //! From what was found to what is told.
 
-use stillwell_legacy::nighthawk::CommandLineOptions;
 use stillwell_metric::{LoadShard, LoadTime, Outcome, Sizes, TimeState, empty_histogram};
+use stillwell_nighthawk::CommandLineOptions;
 use stillwell_plan::{
     BodyPlan, EndpointPlan, GrpcMessages, LoadCurve, LoadPace, LoadPlan, LoadProtocol, Spacing,
 };
@@ -328,7 +328,9 @@ fn options(told: &Told<'_>) -> LoadOptions {
             .filter(|request| matches!(request.body, BodyPlan::Grpc(_)))
             .map(|request| request.path.trim_start_matches('/').to_owned()),
         labels: told.labels.to_vec(),
-        nighthawk: told.nighthawk.cloned().map(Box::new),
+        original: told.nighthawk.map(|own| {
+            serde_json::to_value(own).expect("every key is a text and every number finite")
+        }),
     }
 }
 

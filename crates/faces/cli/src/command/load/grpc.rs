@@ -5,9 +5,9 @@ use std::sync::mpsc::sync_channel;
 use anyhow::{Context, anyhow, bail};
 use stillwell_config::{Descriptors, GrpcMethod, MethodName};
 use stillwell_http::Target;
+use stillwell_nighthawk::service::{Channel, ChannelError, ReflectionError, reflected_files};
 use stillwell_plan::{BodyPlan, ClientTlsPlan, EndpointPlan, GrpcMessages, GrpcPlan};
 use stillwell_scope::{Place, Scope, Token};
-use stillwell_service::{Channel, ChannelError, ReflectionError, reflected_files};
 use stillwell_units::Nanos;
 use tokio::time::timeout;
 

@@ -1,7 +1,7 @@
 //! Requests of Nighthawk's lists: what one does not say is as for all.
 
-use stillwell_config::{SourceBody, SourceRequest};
 use stillwell_http::Target;
+use stillwell_nighthawk::envoy::{SourceBody, SourceRequest};
 use stillwell_plan::{BodyPlan, RequestPlan};
 
 use super::endpoint::{request_to, usual_method};

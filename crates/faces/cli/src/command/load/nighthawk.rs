@@ -16,9 +16,10 @@ use std::error::Error as _;
 use clap::Parser;
 use clap::error::{ContextKind, ErrorKind};
 use stillwell_metric::{Outcome, Trouble};
+use stillwell_nighthawk::format::{LoadFormat, render_load};
 use stillwell_plan::{LoadPlan, Verification};
 use stillwell_report::Style;
-use stillwell_report::load::{GeneratorHealth, LoadFormat, render_load};
+use stillwell_report::load::GeneratorHealth;
 use stillwell_run::{AnswerHeader, Interrupt, LoadEnd, LoadFound, load_doubts};
 use stillwell_units::{Nanos, Seed};
 

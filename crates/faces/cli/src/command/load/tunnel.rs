@@ -1,8 +1,8 @@
 //! The proxy through which a load goes.
 
 use anyhow::{Context, bail};
-use stillwell_config::{EnvoyMessage, upstream_tls};
 use stillwell_http::Scheme;
+use stillwell_nighthawk::envoy::{EnvoyMessage, upstream_tls};
 use stillwell_plan::{ClientTlsPlan, TunnelPlan, TunnelProtocol, Verification};
 
 use super::endpoint::{target, tls_host};

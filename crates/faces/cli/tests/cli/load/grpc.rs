@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use serde_json::Value;
-use stillwell_legacy::nighthawk::wire::Schema;
+use stillwell_nighthawk::wire::Schema;
 use stillwell_testkit::{Finished, Process, wait_until};
 
 use super::{LONG, STILLWELL, load, serve};

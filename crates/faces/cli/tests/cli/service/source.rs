@@ -10,7 +10,7 @@ use stillwell_http::grpc::{MessageReader, write_message};
 use stillwell_http::h2::{
     BodyLength, Limits, ResponseBlock, Server, ServerEvent, Stream, TrailerBlock,
 };
-use stillwell_legacy::nighthawk::Output;
+use stillwell_nighthawk::Output;
 use stillwell_testkit::free_port;
 
 use super::*;

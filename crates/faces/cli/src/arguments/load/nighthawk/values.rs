@@ -1,7 +1,7 @@
 //! Values as Nighthawk reads them, refused in its words.
 
+use stillwell_nighthawk::format::LoadFormat;
 use stillwell_plan::PredicatePlan;
-use stillwell_report::load::LoadFormat;
 use stillwell_units::Nanos;
 
 use super::NighthawkPredicate;

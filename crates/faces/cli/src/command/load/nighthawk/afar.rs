@@ -3,14 +3,14 @@
 use std::sync::mpsc::sync_channel;
 
 use anyhow::Context;
-use stillwell_legacy::nighthawk::CommandLineOptions;
-use stillwell_legacy::nighthawk::wire::{
+use stillwell_nighthawk::CommandLineOptions;
+use stillwell_nighthawk::format::{LoadFormat, render_nighthawk};
+use stillwell_nighthawk::service::Channel;
+use stillwell_nighthawk::wire::{
     ExecutionRequest, ExecutionResponse, decode_response, encode_request,
 };
 use stillwell_plan::{Alpn, ClientTlsPlan, TlsSuites, Verification};
-use stillwell_report::load::{LoadFormat, render_nighthawk};
 use stillwell_scope::{Place, Scope, Token};
-use stillwell_service::Channel;
 use stillwell_units::Nanos;
 use tokio::select;
 

@@ -1,12 +1,12 @@
 //! What was asked for, as Nighthawk's message, which its results carry.
 
 use serde_json::json;
-use stillwell_config::EnvoyMessage;
-use stillwell_legacy::nighthawk::{
+use stillwell_nighthawk::envoy::EnvoyMessage;
+use stillwell_nighthawk::format::LoadFormat;
+use stillwell_nighthawk::{
     AddressFamily, CommandLineOptions, ConnectionReuse, Endpoint, IdleStrategy, MultiTarget,
     OutputFormat, Protocol, RequestMethod, RequestOptions, Verbosity,
 };
-use stillwell_report::load::LoadFormat;
 
 use super::plan::{DURATION, FAILURES, thresholds};
 use crate::arguments::{

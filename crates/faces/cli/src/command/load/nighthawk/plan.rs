@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, bail};
-use stillwell_config::{EnvoyMessage, upstream_tls};
 use stillwell_metric::LoadCounter;
+use stillwell_nighthawk::envoy::{EnvoyMessage, upstream_tls};
 use stillwell_plan::{
     AnswerHeadersPlan, ClientTlsPlan, ConnectingPlan, IdleStrategy, LoadCurve, LoadPace, LoadPlan,
     LoadPlanParts, LoadProtocol, Overflow, PredicatePlan, Spacing, TelemetryPlan, TlsSuites,

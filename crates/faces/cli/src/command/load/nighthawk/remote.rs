@@ -6,13 +6,13 @@ mod words;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 
 use clap::Parser;
-use stillwell_legacy::nighthawk::CommandLineOptions;
-use stillwell_legacy::nighthawk::wire::{ExecutionResponse, Status};
+use stillwell_nighthawk::CommandLineOptions;
+use stillwell_nighthawk::format::nighthawk_output;
+use stillwell_nighthawk::service::{Code, HandedOut, Task, attach_samples};
+use stillwell_nighthawk::wire::{ExecutionResponse, Status};
 use stillwell_plan::{BodyPlan, LoadPlan};
-use stillwell_report::load::nighthawk_output;
 use stillwell_run::{LoadEnd, LoadFound, load_doubts};
 use stillwell_scope::clock;
-use stillwell_service::{Code, HandedOut, Task, attach_samples};
 use stillwell_units::{Nanos, Seed};
 
 use super::log::Log;

@@ -1,8 +1,8 @@
 //! The requests of a load that was asked for in Nighthawk's words.
 
 use anyhow::Context;
-use stillwell_config::{EnvoyMessage, RequestSource, SourceRequest};
 use stillwell_http::Target;
+use stillwell_nighthawk::envoy::{EnvoyMessage, RequestSource, SourceRequest};
 use stillwell_plan::{BodyPlan, EndpointPlan, RequestPlan};
 
 use crate::arguments::{Header, NighthawkClientArguments, NighthawkRequest};

@@ -10,15 +10,15 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use serde_json::{Value, json};
-use stillwell_config::{SourceBody, SourceRequest};
-use stillwell_legacy::nighthawk::wire::{Schema, UnknownFields};
+use stillwell_nighthawk::envoy::{SourceBody, SourceRequest};
+use stillwell_nighthawk::service::{Channel, ClientCall};
+use stillwell_nighthawk::wire::{Schema, UnknownFields};
 use stillwell_plan::LoadPlan;
 use stillwell_run::{
     AddressFamily, AnswerHeader, Feed, FeedError, Interrupt, LoadBeside, LoadError, LoadFound,
     LoadSnapshot, LoadSource, conduct_load_beside,
 };
 use stillwell_scope::{Place, Scope, Tasks};
-use stillwell_service::{Channel, ClientCall};
 use stillwell_units::Nanos;
 use tokio::select;
 use tokio::time::timeout;

@@ -1,4 +1,4 @@
-use stillwell_legacy::nighthawk::{CommandLineOptions, Protocol};
+use stillwell_nighthawk::{CommandLineOptions, Protocol};
 use stillwell_plan::{BodyPlan, LoadCurve, LoadPace, Overflow};
 
 use super::*;

@@ -1,8 +1,9 @@
 //! What a load has found until now, for whoever asks from afar.
 
-use stillwell_legacy::nighthawk::WorkerResult;
 use stillwell_metric::{Histogram, Outcome, add_histogram, empty_histogram};
-use stillwell_report::load::{LoadResult, LoadStatistic, id, nighthawk_result};
+use stillwell_nighthawk::WorkerResult;
+use stillwell_nighthawk::format::nighthawk_result;
+use stillwell_report::load::{LoadResult, LoadStatistic, id};
 use stillwell_run::{LoadPhase, LoadSnapshot};
 use stillwell_scope::clock;
 

@@ -2,7 +2,7 @@
 //! account of what they mean and of what is refused.
 
 use serde_json::Value;
-use stillwell_legacy::nighthawk::{
+use stillwell_nighthawk::{
     CommandLineOptions, MultiTarget, OutputFormat, RequestMethod, RequestOptions, Verbosity,
 };
 use stillwell_units::Nanos;
@@ -280,7 +280,7 @@ mod tests {
 
     /// As it arrives over gRPC.
     fn wired(options: &CommandLineOptions) -> CommandLineOptions {
-        use stillwell_legacy::nighthawk::wire::{ExecutionRequest, decode_request, encode_request};
+        use stillwell_nighthawk::wire::{ExecutionRequest, decode_request, encode_request};
         let request = ExecutionRequest::Start(Box::new(options.clone()));
         let bytes = encode_request(&request).unwrap();
         match decode_request(&bytes).unwrap() {

@@ -1,0 +1,102 @@
+//! The metrics that Nighthawk has of its own.
+
+use stillwell_units::float_from_u64;
+
+use crate::{Output, Quantity, Statistic};
+
+/// Their names.
+pub const BUILTIN_METRICS: [&str; 11] = [
+    "attempted-rps",
+    "achieved-rps",
+    "send-rate",
+    "success-rate",
+    "latency-ns-min",
+    "latency-ns-mean",
+    "latency-ns-max",
+    "latency-ns-pstdev",
+    "latency-ns-mean-plus-1stdev",
+    "latency-ns-mean-plus-2stdev",
+    "latency-ns-mean-plus-3stdev",
+];
+
+const LATENCY: &str = "benchmark_http_client.request_to_response";
+
+/// Why a load has no such metric.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum MetricError {
+    /// There is none of this name.
+    #[error("there is no metric `{name}`: there are {}", BUILTIN_METRICS.join(", "))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+    },
+    /// The load did not measure it.
+    #[error("the load has no {what}")]
+    Missing {
+        /// What is missing.
+        what: &'static str,
+    },
+}
+
+/// The metric of this name: requests a second, shares of one, or nanoseconds.
+///
+/// # Errors
+/// [`MetricError`] where there is none, or `output` does not have it.
+pub fn metric(name: &str, output: &Output) -> Result<f64, MetricError> {
+    let missing = |what| MetricError::Missing { what };
+    let global = output.global().ok_or_else(|| missing("global result"))?;
+    let counter = |name: &str| float_from_u64(global.counter(name));
+    let seconds = || {
+        let duration = global.execution_duration.filter(|own| own.as_u64() > 0);
+        let duration = duration.ok_or_else(|| missing("duration"))?;
+        Ok(duration.as_secs_f64())
+    };
+    let total = counter("upstream_rq_total");
+    let attempted = || {
+        let rate = output.options.requests_per_second;
+        let rate = rate.ok_or_else(|| missing("rate"))?;
+        let workers = output
+            .results
+            .iter()
+            .filter(|own| own.name.starts_with("worker"));
+        let workers = u64::try_from(workers.count().max(1)).unwrap_or(u64::MAX);
+        Ok(f64::from(rate) * float_from_u64(workers))
+    };
+    let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+    let latency = || {
+        let found = global.statistic(LATENCY).filter(|own| own.count > 0);
+        found.ok_or_else(|| missing("latency: nothing was answered"))
+    };
+    let time = |of: fn(&Statistic) -> Option<Quantity>| {
+        of(latency()?)
+            .map(nanoseconds)
+            .ok_or_else(|| missing("latency"))
+    };
+    let mean_plus = |deviations: f64| {
+        let deviation = time(|own| own.pstdev)?;
+        Ok(deviations.mul_add(deviation, time(|own| own.mean)?))
+    };
+    match name {
+        "attempted-rps" => attempted(),
+        "achieved-rps" => Ok(total / seconds()?),
+        "send-rate" => Ok(share(total / seconds()?, attempted()?)),
+        "success-rate" => Ok(share(counter("benchmark.http_2xx"), total)),
+        "latency-ns-min" => time(|own| own.min),
+        "latency-ns-mean" => time(|own| own.mean),
+        "latency-ns-max" => time(|own| own.max),
+        "latency-ns-pstdev" => time(|own| own.pstdev),
+        "latency-ns-mean-plus-1stdev" => mean_plus(1.0),
+        "latency-ns-mean-plus-2stdev" => mean_plus(2.0),
+        "latency-ns-mean-plus-3stdev" => mean_plus(3.0),
+        _ => Err(MetricError::Unknown {
+            name: name.to_owned(),
+        }),
+    }
+}
+
+fn nanoseconds(quantity: Quantity) -> f64 {
+    match quantity {
+        Quantity::Time(time) => float_from_u64(time.as_u64()),
+        Quantity::Raw(value) => value,
+    }
+}

@@ -1,0 +1,328 @@
+//! Messages of Envoy as they stand on a command line.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use crate::parse_duration;
+use serde_json::Value as Json;
+use stillwell_config::{Diagnostics, Disk};
+use stillwell_plan::{AnswerHeadersPlan, ClientTlsPlan, StatsSinkPlan};
+use stillwell_text::{Diagnostic, Keys, Node, Reader, Severity, Source, Value, code, parse};
+use stillwell_units::Nanos;
+
+use super::requests::RequestSource;
+use super::{
+    check_type, filters, named, read_socket_address, requests, stats_sink, upstream, user_defined,
+};
+
+/// Options that have no effect here, and are refused by name.
+const HTTP3_UNUSED: [&str; 4] = [
+    "override_stream_error_on_invalid_http_message",
+    "allow_extended_connect",
+    "allow_metadata",
+    "disable_qpack",
+];
+const QUIC_UNUSED: [&str; 8] = [
+    "initial_stream_window_size",
+    "initial_connection_window_size",
+    "num_timeouts_to_trigger_port_migration",
+    "connection_keepalive",
+    "connection_options",
+    "client_connection_options",
+    "idle_network_timeout",
+    "max_packet_length",
+];
+
+/// A message of Envoy as it stands on a command line: JSON, whose keys need no
+/// quotes, or YAML in one line. Fields may be named in camel case, and messages
+/// by their types of version 2 or 3.
+#[derive(Debug)]
+pub struct EnvoyMessage {
+    source: Arc<Source>,
+    root: Node,
+}
+
+impl EnvoyMessage {
+    /// Reads `text`, which was given for `flag`.
+    ///
+    /// # Errors
+    /// Why it is neither JSON nor YAML, with the place in `text`.
+    pub fn parse(flag: &str, text: &str) -> Result<Self, Diagnostics> {
+        let source = Source::new(flag, spaced(text));
+        let (mut root, found) = parse(&source).map_err(|error| only_one(*error))?;
+        let found: Diagnostics = found.into_iter().collect();
+        if found.iter().any(|one| one.severity == Severity::Error) {
+            return Err(found);
+        }
+        snake_keys(&mut root);
+        Ok(Self { source, root })
+    }
+
+    /// The message as JSON.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        filters::json(&self.root)
+    }
+
+    /// How TLS is spoken, as an `UpstreamTlsContext` says it; see
+    /// [`upstream_tls`](super::upstream_tls) for what it need not say.
+    ///
+    /// # Errors
+    /// Every mistake in it, with its place.
+    pub fn tls_context(&self) -> Result<ClientTlsPlan, Diagnostics> {
+        self.read(upstream::read_context)
+    }
+
+    /// The same of a `TransportSocket`.
+    ///
+    /// # Errors
+    /// Every mistake in it, with its place.
+    pub fn transport_socket(&self) -> Result<ClientTlsPlan, Diagnostics> {
+        self.read(upstream::read_transport_socket)
+    }
+
+    /// The local address that a `BindConfig` names.
+    ///
+    /// # Errors
+    /// Every mistake in it, with its place.
+    pub fn bind_address(&self) -> Result<SocketAddr, Diagnostics> {
+        self.read(|reader, node| {
+            let map = reader.map(node, &Keys::new("bind configuration", &["source_address"]))?;
+            read_socket_address(reader, map.required("source_address")?, "TCP")
+        })
+    }
+
+    /// How many requests at once `Http3ProtocolOptions` allow on one connection, where
+    /// they say so.
+    ///
+    /// # Errors
+    /// Every mistake in it, and every option that has no effect here, with its place.
+    pub fn http3_streams_max(&self) -> Result<Option<u32>, Diagnostics> {
+        self.read(|reader, node| {
+            let keys = Keys::new("HTTP/3 options", &["@type", "quic_protocol_options"]);
+            let map = reader.map(node, &keys.known(&HTTP3_UNUSED))?;
+            let Some(quic) = map.take("quic_protocol_options") else {
+                return Some(None);
+            };
+            let keys = Keys::new("QUIC options", &["max_concurrent_streams"]);
+            let map = reader.map(quic, &keys.known(&QUIC_UNUSED))?;
+            match map.take("max_concurrent_streams") {
+                Some(node) => reader.whole(node, 1, u32::MAX).map(Some),
+                None => Some(None),
+            }
+        })
+    }
+
+    /// How long the linear ramp of Nighthawk's rate limiter takes.
+    ///
+    /// # Errors
+    /// Every mistake in it, with its place.
+    pub fn ramp_time(&self) -> Result<Nanos, Diagnostics> {
+        self.read(|reader, node| {
+            let names = ["nighthawk.linear-ramping-rate-limiter-plugin"];
+            let (_, config) = named(reader, node, "rate limiter plugin", &names)?;
+            let config = required(reader, node, config)?;
+            let map = reader.map(config, &Keys::new("rate limiter", &["@type", "ramp_time"]))?;
+            check_type(reader, &map, &["LinearRampingRateLimiterConfig"]);
+            let node = map.required("ramp_time")?;
+            let text = reader.text(node)?;
+            let length = parse_duration(text).filter(|length| *length > Nanos::ZERO);
+            if length.is_none() {
+                let message = format!("`{text}` is no time above zero");
+                let error = reader.error(code::BAD_VALUE, node.span, message);
+                reader.report(error.label("write one such as 5.5s"));
+            }
+            length
+        })
+    }
+
+    /// The requests of Nighthawk's file-based or in-line request source.
+    ///
+    /// # Errors
+    /// Every mistake in it, or in the file that it names, with its place.
+    pub fn request_source(&self) -> Result<RequestSource, Diagnostics> {
+        let mut of_file = None;
+        let read = self.read(|reader, node| requests::read(reader, node, &Disk, &mut of_file));
+        of_file.map_or(read, Err)
+    }
+
+    /// The requests of such a source, or those of a list that stands alone.
+    ///
+    /// # Errors
+    /// Every mistake in it, or in the file that it names, with its place.
+    pub fn request_list(&self) -> Result<RequestSource, Diagnostics> {
+        if self.root.entry("name").is_some() {
+            return self.request_source();
+        }
+        self.read(requests::read_alone)
+    }
+
+    /// Who is told counts, as a `StatsSink` of statsd says it. What has a
+    /// `tcp_cluster_name` is at `tcp_address`.
+    ///
+    /// # Errors
+    /// Every mistake in it, with its place.
+    pub fn stats_sink(&self, tcp_address: Option<&str>) -> Result<StatsSinkPlan, Diagnostics> {
+        self.read(|reader, node| stats_sink::read(reader, node, tcp_address))
+    }
+
+    /// Which headers of answers Nighthawk's user-defined output plugin logs.
+    ///
+    /// # Errors
+    /// Every mistake in it, with its place.
+    pub fn answer_headers(&self) -> Result<AnswerHeadersPlan, Diagnostics> {
+        self.read(user_defined::read)
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&Reader, &Node) -> Option<T>) -> Result<T, Diagnostics> {
+        let reader = Reader::new(Arc::clone(&self.source));
+        let value = read(&reader, &self.root);
+        let found = reader.finish();
+        match value {
+            Some(value) if !found.has_errors() => Ok(value),
+            _ => Err(found),
+        }
+    }
+}
+
+pub(super) fn only_one(diagnostic: Diagnostic) -> Diagnostics {
+    std::iter::once(diagnostic).collect()
+}
+
+/// The configuration of something named, which it cannot do without.
+pub(super) fn required<'n>(
+    reader: &Reader,
+    node: &Node,
+    config: Option<&'n Node>,
+) -> Option<&'n Node> {
+    if config.is_none() {
+        let message = "`typed_config` is missing";
+        reader.report(reader.error(code::MISSING_KEY, node.span, message));
+    }
+    config
+}
+
+/// Both spellings of a field that protocol buffers have become the one with
+/// underscores.
+pub(super) fn snake_keys(node: &mut Node) {
+    match &mut node.value {
+        Value::Null | Value::Scalar { .. } => {}
+        Value::List(items) => items.iter_mut().for_each(snake_keys),
+        Value::Map(entries) => {
+            for entry in entries {
+                entry.key.text = snake_case(&entry.key.text);
+                snake_keys(&mut entry.value);
+            }
+        }
+    }
+}
+
+fn snake_case(name: &str) -> String {
+    let is_camel = name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_alphanumeric());
+    if !is_camel {
+        return name.to_owned();
+    }
+    let mut snake = String::with_capacity(name.len() + 4);
+    for c in name.chars() {
+        if c.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(c.to_ascii_lowercase());
+    }
+    snake
+}
+
+/// `text` with a space behind the colon of every key in braces: JSON whose keys
+/// have no quotes is YAML then.
+fn spaced(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut open = Vec::new();
+    let (mut quote, mut is_escaped) = (None, false);
+    // Whether what comes is a key in braces, up to its colon.
+    let mut is_key = false;
+    let mut before = None;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        out.push(c);
+        if let Some(mark) = quote {
+            match c {
+                _ if is_escaped => is_escaped = false,
+                '\\' if mark == '"' => is_escaped = true,
+                _ if c == mark => quote = None,
+                _ => {}
+            }
+            continue;
+        }
+        let begins = matches!(before, None | Some('{' | '[' | ',' | ':'));
+        match c {
+            '"' | '\'' if begins => quote = Some(c),
+            '{' | '[' => {
+                open.push(c);
+                is_key = c == '{';
+            }
+            '}' | ']' => {
+                open.pop();
+                is_key = false;
+            }
+            ',' => is_key = open.last() == Some(&'{'),
+            ':' if is_key => {
+                is_key = false;
+                if chars.peek().is_some_and(|next| !next.is_whitespace()) {
+                    out.push(' ');
+                }
+            }
+            _ => {}
+        }
+        if !c.is_whitespace() {
+            before = Some(c);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_without_quotes_and_spaces_are_understood() {
+        for (text, out) in [
+            (
+                r#"{name:"a",typed_config:{"@type":"b.c/d",e:["-ALL:X",{f:1}]}}"#,
+                r#"{name: "a",typed_config: {"@type": "b.c/d",e: ["-ALL:X",{f: 1}]}}"#,
+            ),
+            ("{a: b:c, d: [e:f]}", "{a: b:c, d: [e:f]}"),
+            (r#"{"a\"}:":"b{c:d"}"#, r#"{"a\"}:": "b{c:d"}"#),
+            ("{a:it's, b:1}", "{a: it's, b: 1}"),
+            ("a: {b:c}", "a: {b: c}"),
+        ] {
+            assert_eq!(spaced(text), out);
+        }
+        let message = EnvoyMessage::parse("--x", r#"{camelCase:{"x-y":[1,2.5,true]}}"#).unwrap();
+        let expected = serde_json::json!({ "camel_case": { "x-y": [1, 2.5, true] } });
+        assert_eq!(message.json(), expected);
+        let error = EnvoyMessage::parse("--x", "{a: [}").unwrap_err();
+        assert!(error.to_string().contains("--x"), "{error}");
+    }
+
+    fn read(text: &str) -> EnvoyMessage {
+        EnvoyMessage::parse("--flag", text).unwrap()
+    }
+
+    #[test]
+    fn local_addresses_and_ramps_are_read() {
+        let bind = read(r#"{source_address:{address:"127.0.0.2",port_value:0}}"#);
+        assert_eq!(bind.bind_address().unwrap().to_string(), "127.0.0.2:0");
+        let name = "nighthawk.linear-ramping-rate-limiter-plugin";
+        let of = "type.googleapis.com/nighthawk.rate_limiter.LinearRampingRateLimiterConfig";
+        let limiter = |time: &str| {
+            let config = format!(r#"{{"@type":"{of}",ramp_time:"{time}"}}"#);
+            read(&format!(r#"{{name:"{name}",typed_config:{config}}}"#)).ramp_time()
+        };
+        assert_eq!(limiter("5.5s").unwrap(), Nanos::from_millis(5500));
+        for time in ["0s", "soon", "5"] {
+            assert!(limiter(time).is_err(), "{time}");
+        }
+    }
+}

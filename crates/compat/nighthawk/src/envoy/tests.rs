@@ -1,0 +1,225 @@
+use std::io;
+use std::path::PathBuf;
+
+use stillwell_plan::{Alpn, PemSource, ResponseDelay, ServerIdentity, TlsVersion};
+use stillwell_units::Nanos;
+
+use super::*;
+use stillwell_config::EntryKind;
+
+/// One file.
+struct One(&'static str, String);
+
+impl Files for One {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        if path == Path::new(self.0) {
+            return Ok(self.1.clone());
+        }
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn kind(&self, _path: &Path) -> Option<EntryKind> {
+        Some(EntryKind::File)
+    }
+
+    fn list(&self, _folder: &Path) -> io::Result<Vec<PathBuf>> {
+        Ok(Vec::new())
+    }
+}
+
+fn load(text: &str) -> Result<TestServer, String> {
+    let files = One("server.yaml", text.to_owned());
+    load_test_server_from(&files, Path::new("server.yaml"), 2).map_err(|found| found.to_string())
+}
+
+/// A file with these HTTP filters and this beside the filters of its chain.
+fn file(filters: &str, beside: &str) -> String {
+    format!(
+        "admin:
+  access_log_path: /dev/null
+  address:
+    socket_address: {{ address: 127.0.0.1, port_value: 0 }}
+static_resources:
+  listeners:
+  - address:
+      socket_address: {{ address: 127.0.0.1, port_value: 8080 }}
+    filter_chains:
+    - filters:
+      - name: envoy.filters.network.http_connection_manager
+        typed_config:
+          \"@type\": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          generate_request_id: false
+          codec_type: AUTO
+          stat_prefix: ingress_http
+          route_config: {{ name: local_route, virtual_hosts: [ {{ name: service, domains: [\"*\"] }} ] }}
+          http_filters:
+{filters}
+{beside}"
+    )
+}
+
+const ROUTER: &str = "          - name: envoy.filters.http.router";
+
+#[test]
+fn the_filters_of_a_listener_are_read() {
+    let loaded = load(&file(
+        "          - name: time-tracking
+            typed_config: { emit_previous_request_delta_in_response_header: x-delta }
+          - name: dynamic-delay
+            config: { concurrency_based_linear_delay: { minimal_delay: 0.05s, concurrency_delay_factor: 0.010s } }
+          - name: test-server
+            typed_config:
+              \"@type\": type.googleapis.com/nighthawk.server.ResponseOptions
+              response_body_size: 10
+              v3_response_headers:
+              - { header: { key: x-nh, value: \"1\" } }
+          - name: envoy.filters.http.router
+            typed_config: { dynamic_stats: false }",
+        "",
+    ))
+    .unwrap();
+    assert_eq!(loaded.plan.workers, 2);
+    let listener = &loaded.plan.listeners[0];
+    assert_eq!(listener.address.to_string(), "127.0.0.1:8080");
+    assert_eq!(listener.answer.filters, FilterSet::ALL);
+    assert!(listener.answer.envoy_headers && listener.tls.is_none());
+    let options = &listener.answer.options;
+    assert_eq!(options.body_bytes, Some(10));
+    assert_eq!(options.headers[0].name, "x-nh");
+    assert_eq!(options.delta_header.as_deref(), Some("x-delta"));
+    let expected = ResponseDelay::Linear {
+        minimal: Nanos::from_millis(50),
+        factor: Nanos::from_millis(10),
+    };
+    assert_eq!(options.delay, Some(expected));
+    let admin = loaded.plan.admin.unwrap();
+    assert_eq!(admin.address.to_string(), "127.0.0.1:0");
+    assert_eq!(admin.stat_prefix, "ingress_http");
+    assert!(loaded.warnings.iter().next().is_none());
+}
+
+#[test]
+fn tls_is_read_in_both_shapes() {
+    for (beside, alpn, min) in [
+        (
+            "      tls_context:
+        common_tls_context:
+          tls_certificates:
+          - certificate_chain: { filename: a.pem }
+            private_key: { inline_string: KEY }",
+            vec![],
+            None,
+        ),
+        (
+            "      transport_socket:
+        name: envoy.transport_sockets.tls
+        typed_config:
+          \"@type\": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext
+          common_tls_context:
+            alpn_protocols: [ h2, http/1.1 ]
+            tls_params:
+              tls_minimum_protocol_version: TLSv1_3
+              cipher_suites: [ '[ECDHE-RSA-AES128-GCM-SHA256|ECDHE-RSA-CHACHA20-POLY1305]' ]
+            tls_certificates:
+            - certificate_chain: { filename: a.pem }
+              private_key: { inline_string: KEY }",
+            vec![Alpn::Http2, Alpn::Http1],
+            Some(TlsVersion::V1_3),
+        ),
+    ] {
+        let loaded = load(&file(ROUTER, beside)).unwrap();
+        let tls = loaded.plan.listeners[0].tls.clone().unwrap();
+        assert_eq!((tls.alpn, tls.suites.version_min), (alpn, min));
+        let names = if min.is_some() { 2 + 3 } else { 0 };
+        assert_eq!(tls.suites.names.len(), names);
+        let ServerIdentity::Given(identity) = tls.identity else {
+            panic!("{:?}", tls.identity);
+        };
+        assert_eq!(identity.certificates, PemSource::File("a.pem".into()));
+        assert_eq!(identity.key, PemSource::Text("KEY".to_owned()));
+    }
+}
+
+/// What a good file has, what stands there instead, what is said of it, and in
+/// which line.
+const MISTAKES: &[(&str, &str, &str, u32)] = &[
+    ("admin:", "admin:\n  bad: 1", "unknown admin key `bad`", 2),
+    (
+        "  listeners:",
+        "  clusters: []\n  listeners:",
+        "unknown static resources key `clusters`",
+        6,
+    ),
+    (
+        "          stat_prefix",
+        "          tracing: {}\n          stat_prefix",
+        "unknown connection manager key `tracing`",
+        16,
+    ),
+    (
+        "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+        "envoy.extensions.filters.http.router.v3.Router",
+        "Router` does not belong here",
+        13,
+    ),
+    ("8080", "80800", "`80800` is out of range", 8),
+    (
+        "127.0.0.1, port_value: 8080",
+        "localhost, port_value: 1",
+        "`localhost` is not an address",
+        8,
+    ),
+    ("AUTO", "HTTP3", "unknown codec type `HTTP3`", 15),
+    (
+        "envoy.filters.http.router",
+        "lua",
+        "unknown HTTP filter `lua`",
+        19,
+    ),
+    (
+        "          - name: envoy.filters.http.router",
+        "          - name: test-server\n            config: { body: 1 }",
+        "unknown filter key `body`",
+        20,
+    ),
+    (
+        "          - name: envoy.filters.http.router",
+        "          - name: test-server\n            config: { response_body_size: 9999999 }",
+        "at most 4194304",
+        20,
+    ),
+    (
+        "envoy.filters.http.router",
+        "test-server",
+        "there is no router",
+        18,
+    ),
+];
+
+#[test]
+fn other_keys_and_values_are_errors_with_their_place() {
+    let good = file(ROUTER, "");
+    assert!(load(&good).is_ok());
+    for (there, instead, says, line) in MISTAKES {
+        let error = load(&good.replacen(there, instead, 1)).unwrap_err();
+        assert!(error.contains(says), "{says}:\n{error}");
+        let place = format!("server.yaml:{line}:");
+        assert!(error.contains(&place), "{place}\n{error}");
+    }
+}
+
+#[test]
+fn filters_behind_the_test_server_have_no_effect() {
+    let loaded = load(&file(
+        &format!("          - name: test-server\n          - name: dynamic-delay\n{ROUTER}"),
+        "",
+    ))
+    .unwrap();
+    let filters = loaded.plan.listeners[0].answer.filters;
+    assert!(filters.test_server && !filters.dynamic_delay);
+    let warned = loaded
+        .warnings
+        .iter()
+        .any(|one| one.message.contains("`dynamic-delay` stands"));
+    assert!(warned);
+}

@@ -1,0 +1,348 @@
+//! The forms in which a load is told, and what each of them needs.
+
+use std::fmt;
+use std::str::FromStr;
+
+use stillwell_report::Style;
+use stillwell_report::load::hgrm::{self, PercentileRow, PercentileTable};
+use stillwell_report::load::percentile::is_tick;
+use stillwell_report::load::{
+    HistogramLog, LoadJsonError, LoadReport, human, id, read_load_json, write_load_json,
+};
+use stillwell_units::float_from_u64;
+
+use crate::{
+    CommandLineOptions, Output, Quantity, Statistic, WorkerResult, write_json, write_yaml,
+};
+
+mod layout;
+mod message;
+
+use layout::Fortio;
+pub use message::{nighthawk_output, nighthawk_result};
+
+/// In which form a load is told.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum LoadFormat {
+    /// For readers.
+    Human,
+    /// For readers, in Nighthawk's layout.
+    NighthawkHuman,
+    /// The JSON form of `nighthawk.client.Output`.
+    Json,
+    /// YAML of the same shape.
+    Yaml,
+    /// One line a number.
+    Dotted,
+    /// As Nighthawk's layout for readers, with commas.
+    Csv,
+    /// Prometheus' text.
+    Prometheus,
+    /// fortio's shape, as Nighthawk writes it.
+    Fortio,
+    /// fortio's shape with the types that fortio itself reads.
+    FortioPedantic,
+    /// HdrHistogram's text of percentiles.
+    Hgrm,
+    /// HdrHistogram's log of intervals.
+    Hlog,
+    /// All that there is, for programs.
+    Stillwell,
+}
+
+impl LoadFormat {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::Human,
+        Self::NighthawkHuman,
+        Self::Json,
+        Self::Yaml,
+        Self::Dotted,
+        Self::Csv,
+        Self::Prometheus,
+        Self::Fortio,
+        Self::FortioPedantic,
+        Self::Hgrm,
+        Self::Hlog,
+        Self::Stillwell,
+    ];
+
+    /// The name under which it is asked for.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Human => "human",
+            Self::NighthawkHuman => "nighthawk-human",
+            Self::Json => "json",
+            Self::Yaml => "yaml",
+            Self::Dotted => "dotted",
+            Self::Csv => "csv",
+            Self::Prometheus => "prometheus",
+            Self::Fortio => "fortio",
+            Self::FortioPedantic => "experimental_fortio_pedantic",
+            Self::Hgrm => "hgrm",
+            Self::Hlog => "hlog",
+            Self::Stillwell => "stillwell",
+        }
+    }
+}
+
+impl fmt::Display for LoadFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for LoadFormat {
+    type Err = LoadFormatError;
+
+    fn from_str(text: &str) -> Result<Self, LoadFormatError> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|format| format.name() == text)
+            .ok_or_else(|| LoadFormatError {
+                found: text.to_owned(),
+            })
+    }
+}
+
+/// A form that is not known.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("`{found}` is no format of a load: there are {}", names())]
+pub struct LoadFormatError {
+    /// What was typed.
+    pub found: String,
+}
+
+fn names() -> String {
+    LoadFormat::ALL.map(LoadFormat::name).join(", ")
+}
+
+/// Why a load cannot be told in a form.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum LoadRenderError {
+    /// The source does not hold what the form needs.
+    #[error("{source_name} cannot be told as {format}: it has no {missing}")]
+    CannotCarry {
+        /// What the source is.
+        source_name: &'static str,
+        /// The form.
+        format: LoadFormat,
+        /// What it lacks.
+        missing: &'static str,
+    },
+    /// No statistic of this name has a distribution.
+    #[error("there is no distribution of `{id}`; there is one of {}", .known.join(", "))]
+    NoDistribution {
+        /// What was asked for.
+        id: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+}
+
+/// A load, in this form; `style` is for [`LoadFormat::Human`]. A histogram's text
+/// is of latency from the intended time, or of `statistic`.
+///
+/// # Errors
+/// [`LoadRenderError::NoDistribution`] where that statistic has none.
+pub fn render_load(
+    report: &LoadReport,
+    format: LoadFormat,
+    statistic: Option<&str>,
+    style: Style,
+) -> Result<String, LoadRenderError> {
+    let output = || nighthawk_output(report);
+    let global = || nighthawk_result(&report.global);
+    Ok(match format {
+        LoadFormat::Human => human::human(report, style),
+        LoadFormat::NighthawkHuman => layout::human(&global()),
+        LoadFormat::Json => write_json(&output()),
+        LoadFormat::Yaml => write_yaml(&output()),
+        LoadFormat::Dotted => layout::dotted(&output()),
+        LoadFormat::Csv => layout::csv(&global()),
+        LoadFormat::Prometheus => layout::prometheus(&output()),
+        LoadFormat::Fortio | LoadFormat::FortioPedantic => {
+            let asked = report
+                .options
+                .original
+                .is_none()
+                .then_some(report.options.rate);
+            layout::fortio(&output(), &global(), asked, types(format))
+        }
+        LoadFormat::Hgrm => {
+            let all = &report.global.statistics;
+            let default = [id::RESPONSE_TIME, id::REQUEST_TO_RESPONSE];
+            let told = all.iter().map(|own| (&*own.id, own));
+            distribution(told.collect(), statistic, &default, hgrm::of_load)?
+        }
+        LoadFormat::Hlog => HistogramLog::of(report).write(&report.version),
+        LoadFormat::Stillwell => write_load_json(report),
+    })
+}
+
+/// Reads a load's result in Stillwell's own form, and checks the options that it has
+/// in Nighthawk's words.
+///
+/// # Errors
+/// [`LoadJsonError`] says what is wrong.
+pub fn read_load(text: &str) -> Result<LoadReport, LoadJsonError> {
+    let report = read_load_json(text)?;
+    if let Some(original) = &report.options.original {
+        let read = serde_json::from_value::<CommandLineOptions>(original.clone());
+        read.map_err(|error| LoadJsonError::Json {
+            problem: error.to_string(),
+        })?;
+    }
+    Ok(report)
+}
+
+/// A result of Nighthawk, in this form.
+///
+/// # Errors
+/// [`LoadRenderError`] where the form needs what such a result does not hold: the
+/// histograms themselves, or times from the intended time on; or where there is
+/// no result of all workers.
+pub fn render_nighthawk(
+    output: &Output,
+    format: LoadFormat,
+    statistic: Option<&str>,
+) -> Result<String, LoadRenderError> {
+    let cannot = |missing| LoadRenderError::CannotCarry {
+        source_name: "a result of Nighthawk",
+        format,
+        missing,
+    };
+    let global = || {
+        let global = output.global();
+        global.ok_or_else(|| cannot("result named `global`"))
+    };
+    Ok(match format {
+        LoadFormat::Human | LoadFormat::NighthawkHuman => layout::human(global()?),
+        LoadFormat::Json => write_json(output),
+        LoadFormat::Yaml => write_yaml(output),
+        LoadFormat::Dotted => layout::dotted(output),
+        LoadFormat::Csv => layout::csv(global()?),
+        LoadFormat::Prometheus => layout::prometheus(output),
+        LoadFormat::Fortio | LoadFormat::FortioPedantic => {
+            layout::fortio(output, global()?, None, types(format))
+        }
+        LoadFormat::Hgrm => hgrm_of_result(global()?, statistic)?,
+        LoadFormat::Hlog => return Err(cannot("histograms, only lists of percentiles")),
+        LoadFormat::Stillwell => return Err(cannot("histograms and no schedule")),
+    })
+}
+
+/// A log of histograms, in this form; `version` is ours.
+///
+/// # Errors
+/// [`LoadRenderError`] where the form needs what a log does not hold: counters
+/// and options.
+pub fn render_log(
+    log: &HistogramLog,
+    format: LoadFormat,
+    statistic: Option<&str>,
+    version: &str,
+) -> Result<String, LoadRenderError> {
+    let result = log.to_result();
+    let own = || nighthawk_result(&result);
+    let output = || Output {
+        results: vec![own()],
+        ..Output::default()
+    };
+    Ok(match format {
+        LoadFormat::Human => human::statistics(&result.statistics),
+        LoadFormat::Dotted => layout::dotted(&output()),
+        LoadFormat::Prometheus => layout::prometheus(&output()),
+        LoadFormat::Hgrm => {
+            let told = result.statistics.iter().map(|own| (&*own.id, own));
+            let first = result.statistics.first().map_or("", |own| &*own.id);
+            let default = [id::RESPONSE_TIME, first];
+            distribution(told.collect(), statistic, &default, hgrm::of_load)?
+        }
+        LoadFormat::Hlog => log.write(version),
+        LoadFormat::NighthawkHuman
+        | LoadFormat::Json
+        | LoadFormat::Yaml
+        | LoadFormat::Csv
+        | LoadFormat::Fortio
+        | LoadFormat::FortioPedantic
+        | LoadFormat::Stillwell => {
+            return Err(LoadRenderError::CannotCarry {
+                source_name: "a log of histograms",
+                format,
+                missing: "counters and no options",
+            });
+        }
+    })
+}
+
+const fn types(format: LoadFormat) -> Fortio {
+    match format {
+        LoadFormat::FortioPedantic => Fortio::Pedantic,
+        _ => Fortio::Nighthawk,
+    }
+}
+
+fn hgrm_of_result(
+    global: &WorkerResult,
+    statistic: Option<&str>,
+) -> Result<String, LoadRenderError> {
+    let told = global.statistics.iter().map(|own| (&*own.id, own));
+    // Ours are in what `load` itself wrote.
+    let default = [id::RESPONSE_TIME, id::REQUEST_TO_RESPONSE];
+    distribution(told.collect(), statistic, &default, hgrm_text)
+}
+
+/// HdrHistogram's text of one statistic. Of its list only the ticks are told, so
+/// that the rows of two files match.
+fn hgrm_text(own: &Statistic) -> Option<String> {
+    let number = |value: Option<Quantity>| match value {
+        Some(Quantity::Time(time)) => float_from_u64(time.as_u64()),
+        Some(Quantity::Raw(value)) => value,
+        None => 0.0,
+    };
+    let entries = own.percentiles.iter();
+    let entries = entries.filter(|entry| is_tick(entry.percentile));
+    hgrm::of_table(&PercentileTable {
+        id: &own.id,
+        is_time: matches!(own.max, Some(Quantity::Time(_))),
+        rows: entries
+            .map(|entry| PercentileRow {
+                value: number(entry.value),
+                share: entry.percentile,
+                count: entry.count,
+            })
+            .collect(),
+        mean: number(own.mean),
+        pstdev: number(own.pstdev),
+        max: number(own.max),
+        count: own.count,
+    })
+}
+
+/// The text of the statistic that was asked for, or of the first of `default`
+/// that there is.
+fn distribution<T>(
+    all: Vec<(&str, &T)>,
+    asked: Option<&str>,
+    default: &[&str],
+    text: fn(&T) -> Option<String>,
+) -> Result<String, LoadRenderError> {
+    let wanted = asked.map_or_else(|| default.to_vec(), |asked| vec![asked]);
+    let find = |id: &&str| {
+        let own = all.iter().find(|(own, _)| own == id)?;
+        text(own.1)
+    };
+    wanted.iter().find_map(find).ok_or_else(|| {
+        let known = all.iter().filter(|(_, own)| text(own).is_some());
+        LoadRenderError::NoDistribution {
+            id: wanted
+                .first()
+                .map_or_else(String::new, |id| (*id).to_owned()),
+            known: known.map(|(id, _)| (*id).to_owned()).collect(),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! In the shape of fortio's results.
+
+use crate::{
+    Output, Percentile, Quantity, Statistic, Tree, WorkerResult, duration_text, timestamp_text,
+};
+use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
+
+use super::{per_second, pick};
+use stillwell_report::load::{AskedRate, id};
+
+/// Classes of answers by the code under which they are told, and what became of
+/// requests that got none.
+const CODES: [(&str, &[&str]); 6] = [
+    (
+        "-1",
+        &[
+            "benchmark.stream_resets",
+            "benchmark.pool_connection_failure",
+            "benchmark.pool_overflow",
+        ],
+    ),
+    ("200", &["benchmark.http_2xx"]),
+    ("300", &["benchmark.http_3xx"]),
+    ("400", &["benchmark.http_4xx"]),
+    ("500", &["benchmark.http_5xx"]),
+    ("600", &["benchmark.http_xxx"]),
+];
+
+/// Whose types to use.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in crate::format) enum Fortio {
+    /// The JSON form of protocol buffers, as Nighthawk writes it.
+    Nighthawk,
+    /// Those that fortio itself reads.
+    Pedantic,
+}
+
+/// The result of all workers. `asked` is the rate over all workers where it is
+/// known better than from the options.
+pub(in crate::format) fn fortio(
+    output: &Output,
+    global: &WorkerResult,
+    asked: Option<AskedRate>,
+    types: Fortio,
+) -> String {
+    let options = &output.options;
+    let others = output.results.iter().filter(|own| own.name != global.name);
+    let workers = u64::try_from(others.count()).unwrap_or(1).max(1);
+    let per_worker = |own: Option<u32>| u64::from(own.unwrap_or(0)) * workers;
+    let length = global.execution_duration;
+    let requests = global.counter("upstream_rq_total");
+    let start = global.execution_start.or(output.timestamp);
+    let jitter = options.jitter_uniform.is_some_and(|own| own > Nanos::ZERO);
+    let asked = match asked {
+        Some(AskedRate::Max) => None,
+        Some(AskedRate::PerSecond(rate)) => Some(rate),
+        None => options
+            .requests_per_second
+            .map(|own| float_from_u64(u64::from(own) * workers)),
+    };
+    let count = |name: &str| types.long(global.counter(name));
+    let entries = vec![
+        entry("Labels", Tree::text(options.labels.join(" "))),
+        entry(
+            "StartTime",
+            Tree::text(timestamp_text(start.unwrap_or_default())),
+        ),
+        entry("RequestedQPS", types.rate(asked)),
+        entry(
+            "RequestedDuration",
+            Tree::text(duration_text(options.duration.unwrap_or_default())),
+        ),
+        entry("ActualQPS", Tree::Number(per_second(requests, length))),
+        entry(
+            "ActualDuration",
+            Tree::Integer(length.unwrap_or_default().as_u64()),
+        ),
+        entry("NumThreads", Tree::Integer(per_worker(options.connections))),
+        entry("Version", Tree::text(version(output))),
+        entry(
+            "DurationHistogram",
+            types.histogram(global.statistic(id::REQUEST_TO_RESPONSE)),
+        ),
+        entry("RetCodes", codes(global, types)),
+        entry("URL", Tree::text(url(output))),
+        entry("Jitter", Tree::Bool(jitter)),
+        entry("RunType", Tree::text("HTTP")),
+        entry(
+            "Sizes",
+            types.histogram(global.statistic(id::RESPONSE_BODY_SIZE)),
+        ),
+        entry(
+            "HeaderSizes",
+            types.histogram(global.statistic(id::RESPONSE_HEADER_SIZE)),
+        ),
+        entry("BytesSent", count("upstream_cx_tx_bytes_total")),
+        entry("BytesReceived", count("upstream_cx_rx_bytes_total")),
+    ];
+    Tree::Map(entries).to_json()
+}
+
+fn entry(name: &str, value: Tree) -> (String, Tree) {
+    (name.to_owned(), value)
+}
+
+fn codes(global: &WorkerResult, types: Fortio) -> Tree {
+    let counts = CODES.iter().map(|(code, names)| {
+        let all = names.iter().map(|name| global.counter(name));
+        (*code, all.fold(0, u64::saturating_add))
+    });
+    // Success is told even where there was none.
+    let told = counts.filter(|(code, count)| *count > 0 || *code == "200");
+    Tree::Map(
+        told.map(|(code, count)| entry(code, types.long(count)))
+            .collect(),
+    )
+}
+
+fn url(output: &Output) -> String {
+    let options = &output.options;
+    if let Some(uri) = &options.uri {
+        return uri.clone();
+    }
+    let Some(target) = &options.multi_target else {
+        return String::new();
+    };
+    let scheme = if target.use_https.unwrap_or(false) {
+        "https"
+    } else {
+        "http"
+    };
+    let path = target.path.as_deref().unwrap_or("/");
+    let all = target.endpoints.iter().map(|own| {
+        let address = own.address.as_deref().unwrap_or("");
+        format!("{scheme}://{address}:{}{path}", own.port.unwrap_or(0))
+    });
+    all.collect::<Vec<_>>().join(" ")
+}
+
+/// `0.1.0/stillwell`, out of Envoy's message about a build.
+fn version(output: &Output) -> String {
+    let Some(own) = &output.version else {
+        return String::new();
+    };
+    let number = |name: &str| own["version"][name].as_u64().unwrap_or(0);
+    let numbers = ["major_number", "minor_number", "patch"].map(|name| number(name).to_string());
+    let kind = own["metadata"]["build.type"].as_str();
+    let kind = kind.map_or_else(String::new, |kind| format!("/{kind}"));
+    format!("{}{kind}", numbers.join("."))
+}
+
+impl Fortio {
+    fn long(self, value: u64) -> Tree {
+        match self {
+            Self::Nighthawk => Tree::long(value),
+            Self::Pedantic => Tree::Integer(value),
+        }
+    }
+
+    /// fortio's own word for full speed is `max`; the message has only numbers.
+    fn rate(self, asked: Option<f64>) -> Tree {
+        match (self, asked) {
+            (Self::Nighthawk, asked) => Tree::Integer(floor_to_u64(asked.unwrap_or(0.0).round())),
+            (Self::Pedantic, Some(asked)) => Tree::text(asked.to_string()),
+            (Self::Pedantic, None) => Tree::text("max"),
+        }
+    }
+
+    fn histogram(self, statistic: Option<&Statistic>) -> Tree {
+        let empty = Statistic::default();
+        let own = statistic.unwrap_or(&empty);
+        let mean = number(own.mean);
+        let percentiles = pick::shown(own).into_iter();
+        let percentiles = percentiles.filter(|own| own.percentile > 0.0 && own.percentile < 1.0);
+        Tree::Map(vec![
+            entry("Count", self.long(own.count)),
+            entry("Data", self.data(&own.percentiles)),
+            entry("Min", Tree::Number(number(own.min))),
+            entry("Max", Tree::Number(number(own.max))),
+            entry("Sum", Tree::Number(float_from_u64(own.count) * mean)),
+            entry("Avg", Tree::Number(mean)),
+            entry("StdDev", Tree::Number(number(own.pstdev))),
+            entry(
+                "Percentiles",
+                Tree::List(percentiles.map(percentile).collect()),
+            ),
+        ])
+    }
+
+    /// From entry to entry of the list: where each begins, ends, and how many
+    /// samples are between.
+    fn data(self, entries: &[Percentile]) -> Tree {
+        let mut start = entries.first().map_or(0.0, |own| number(own.value));
+        let mut before = 0;
+        let data = entries.iter().map(|own| {
+            let end = number(own.value);
+            let bucket = Tree::Map(vec![
+                entry("Start", Tree::Number(start)),
+                entry("End", Tree::Number(end)),
+                entry("Percent", Tree::Number(percent(own.percentile))),
+                entry("Count", self.long(own.count.saturating_sub(before))),
+            ]);
+            (start, before) = (end, own.count);
+            bucket
+        });
+        Tree::List(data.collect())
+    }
+}
+
+fn percentile(own: &Percentile) -> Tree {
+    // One digit, cut: 99.0625 is told as 99.
+    let tenths = float_from_u64(floor_to_u64(own.percentile * 1000.0 + 1e-9));
+    Tree::Map(vec![
+        entry("Percentile", Tree::Number(tenths / 10.0)),
+        entry("Value", Tree::Number(number(own.value))),
+    ])
+}
+
+/// A share as percent, without the noise of binary fractions.
+fn percent(share: f64) -> f64 {
+    (share * 1e12).round() / 1e10
+}
+
+/// Seconds, or the plain number.
+fn number(value: Option<Quantity>) -> f64 {
+    match value.unwrap_or(Quantity::Raw(0.0)) {
+        Quantity::Time(time) => time.as_secs_f64(),
+        Quantity::Raw(value) => value,
+    }
+}

@@ -1,0 +1,316 @@
+use proptest::prelude::*;
+use stillwell_metric::empty_histogram;
+use stillwell_report::Style;
+use stillwell_report::load::*;
+use stillwell_units::Nanos;
+
+use super::*;
+use crate::{CommandLineOptions, Counter, Percentile, Quantity, Statistic, read_json, read_yaml};
+
+#[path = "../../../../judge/report/src/load/fixture.rs"]
+#[expect(
+    dead_code,
+    reason = "some of it is for the tests of the native forms alone"
+)]
+mod fixture;
+
+fn told(format: LoadFormat) -> String {
+    render_load(&fixture::report(), format, None, Style::default()).unwrap()
+}
+
+#[test]
+fn every_format() {
+    for format in LoadFormat::ALL {
+        let report = match format {
+            LoadFormat::Human | LoadFormat::NighthawkHuman | LoadFormat::Csv => fixture::report(),
+            _ => fixture::brief(),
+        };
+        let text = render_load(&report, format, None, Style::default());
+        insta::assert_snapshot!(format.name(), text.unwrap());
+    }
+}
+
+/// The layouts as in Nighthawk's own test data, of the same message.
+#[test]
+fn nighthawks_own_data_gives_its_own_layouts() {
+    let output = gold();
+    for (name, format) in [
+        ("gold_human", LoadFormat::NighthawkHuman),
+        ("gold_csv", LoadFormat::Csv),
+        ("gold_dotted", LoadFormat::Dotted),
+        ("gold_prometheus", LoadFormat::Prometheus),
+        ("gold_fortio", LoadFormat::Fortio),
+    ] {
+        insta::assert_snapshot!(name, render_nighthawk(&output, format, None).unwrap());
+    }
+    let human = render_nighthawk(&output, LoadFormat::NighthawkHuman, None).unwrap();
+    assert_eq!(human, GOLD_HUMAN);
+    let csv = render_nighthawk(&output, LoadFormat::Csv, None).unwrap();
+    assert_eq!(csv, GOLD_CSV);
+}
+
+fn gold() -> Output {
+    let time = |micros: u64| Some(Quantity::Time(Nanos::new(micros * 1000)));
+    let raw = |value: f64| Some(Quantity::Raw(value));
+    let list = |values: [Option<Quantity>; 4]| {
+        // 0.8 is reached with the largest sample, so that only 1 is beyond 0.75.
+        let shares = [
+            (0.0, 1, 0),
+            (0.5, 2, 1),
+            (0.6, 3, 2),
+            (0.75, 3, 2),
+            (1.0, 4, 3),
+        ];
+        let entries = shares.map(|(percentile, count, index)| Percentile {
+            percentile,
+            count,
+            value: values[index],
+        });
+        entries.to_vec()
+    };
+    let statistic = |id: &str, count, moments: [Option<Quantity>; 4], percentiles| {
+        let [mean, pstdev, min, max] = moments;
+        Statistic {
+            count,
+            id: id.to_owned(),
+            percentiles,
+            mean,
+            pstdev,
+            min,
+            max,
+        }
+    };
+    let pstdev = |nanoseconds| Some(Quantity::Time(Nanos::new(nanoseconds)));
+    let counter = |name: &str, value| Counter {
+        name: name.to_owned(),
+        value,
+    };
+    let result = |name: &str| WorkerResult {
+        name: name.to_owned(),
+        statistics: vec![
+            statistic(
+                "stat_id",
+                3,
+                [time(2000), pstdev(816_497), time(1000), time(3000)],
+                vec![],
+            ),
+            Statistic::default(),
+            statistic(
+                "foo_size",
+                4,
+                [raw(15.5), raw(1.118_033_988_749_895), raw(14.0), raw(17.0)],
+                list([raw(14.0), raw(15.0), raw(16.0), raw(17.0)]),
+            ),
+            statistic(
+                "foo_latency",
+                4,
+                [time(195), pstdev(11_180), time(180), time(210)],
+                list([time(180), time(190), time(200), time(210)]),
+            ),
+        ],
+        counters: vec![counter("bar", 2), counter("foo", 1)],
+        execution_duration: Some(Nanos::SECOND),
+        ..WorkerResult::default()
+    };
+    Output {
+        results: vec![result("worker_0"), result("global")],
+        ..Output::default()
+    }
+}
+
+const GOLD_HUMAN: &str = concat!(
+    "Nighthawk - A layer 7 protocol benchmarking tool.\n\n",
+    "stat_id (3 samples)\n",
+    "  min: 0s 001ms 000us | mean: 0s 002ms 000us | max: 0s 003ms 000us | pstdev: 0s 000ms 816us\n\n",
+    "foo_size (4 samples)\n",
+    "  min: 14 | mean: 15.5 | max: 17 | pstdev: 1.118033988749895\n\n",
+    "  Percentile  Count       Value          \n",
+    "  0.5         2           15             \n",
+    "  0.75        3           16             \n\n",
+    "foo_latency (4 samples)\n",
+    "  min: 0s 000ms 180us | mean: 0s 000ms 195us | max: 0s 000ms 210us | pstdev: 0s 000ms 011us\n\n",
+    "  Percentile  Count       Value          \n",
+    "  0.5         2           0s 000ms 190us \n",
+    "  0.75        3           0s 000ms 200us \n\n",
+    "Counter                                 Value       Per second\n",
+    "bar                                     2           2.00\n",
+    "foo                                     1           1.00\n\n",
+);
+
+const GOLD_CSV: &str = "Nighthawk - A layer 7 protocol benchmarking tool.
+
+stat_id (3 samples)
+Min,Mean,Max,Pstdev
+0s 001ms 000us,0s 002ms 000us,0s 003ms 000us,0s 000ms 816us
+
+foo_size (4 samples)
+Min,Mean,Max,Pstdev
+14,15.5,17,1.118033988749895
+Percentile,Count,Value(microseconds),Value
+0.5,2,0,15
+0.75,3,0,16
+
+foo_latency (4 samples)
+Min,Mean,Max,Pstdev
+0s 000ms 180us,0s 000ms 195us,0s 000ms 210us,0s 000ms 011us
+Percentile,Count,Value(microseconds),Value
+0.5,2,190,0s 000ms 190us
+0.75,3,200,0s 000ms 200us
+
+Counter,Value,Per second
+bar,2,2.00
+foo,1,1.00
+
+";
+
+#[test]
+fn our_message_reads_back_as_json_and_yaml() {
+    let output = nighthawk_output(&fixture::report());
+    assert_eq!(read_json(&told(LoadFormat::Json)).as_ref(), Ok(&output));
+    assert_eq!(read_yaml(&told(LoadFormat::Yaml)).as_ref(), Ok(&output));
+    let names: Vec<&str> = output.results.iter().map(|own| &*own.name).collect();
+    assert_eq!(names, ["worker_0", "worker_1", "global"]);
+    let mut one = fixture::report();
+    one.workers.truncate(1);
+    assert_eq!(nighthawk_output(&one).results.len(), 1);
+}
+
+#[test]
+fn consumers_find_the_percentiles_that_they_look_up_by_equality() {
+    let output = nighthawk_output(&fixture::report());
+    let statistic = output
+        .global()
+        .and_then(|own| own.statistic(id::REQUEST_TO_RESPONSE));
+    for wanted in [0.5, 0.75, 0.8, 0.9, 0.95, 0.99, 0.999] {
+        let mut all = statistic.iter().flat_map(|own| &own.percentiles);
+        assert!(
+            all.any(|own| own.percentile.to_bits() == f64::to_bits(wanted)),
+            "{wanted}"
+        );
+    }
+}
+
+#[test]
+fn options_as_given_in_nighthawks_words_are_printed_as_given() {
+    let mut report = fixture::report();
+    let given = CommandLineOptions {
+        requests_per_second: Some(7),
+        ..Default::default()
+    };
+    report.options.original = Some(serde_json::to_value(&given).unwrap());
+    assert_eq!(nighthawk_output(&report).options, given);
+    let again = read_load_json(&write_load_json(&report));
+    assert_eq!(again, Ok(report));
+}
+
+/// What plotters take of a file: rows of four numbers, told apart by spaces.
+fn plotted(text: &str) -> Vec<(f64, f64)> {
+    let rows = text.lines().filter(|line| !line.starts_with('#'));
+    let rows = rows.map(|line| line.split(' ').filter(|cell| !cell.is_empty()).collect());
+    let rows = rows.filter_map(|cells: Vec<&str>| match cells.as_slice() {
+        // In their language "inf" is no number, but "Infinity" is.
+        [value, _, _, inverse] if *inverse != "inf" => {
+            Some((value.parse().ok()?, inverse.parse().ok()?))
+        }
+        _ => None,
+    });
+    rows.collect()
+}
+
+#[test]
+fn plotters_take_every_row_of_percentiles_but_the_last() {
+    let report = fixture::report();
+    let text = told(LoadFormat::Hgrm);
+    let rows = plotted(&text);
+    let percentiles = percentile::ticks(
+        &report
+            .global
+            .statistic(id::RESPONSE_TIME)
+            .unwrap()
+            .histogram
+            .as_ref()
+            .unwrap()
+            .unpack(),
+    );
+    assert_eq!(rows.len(), percentiles.len() - 1);
+    assert!(rows.is_sorted_by(|one, other| one.0 <= other.0 && one.1 < other.1));
+    assert_eq!(text.lines().filter(|line| line.ends_with("inf")).count(), 1);
+    // The same statistic through Nighthawk's message has the same rows.
+    let output = nighthawk_output(&report);
+    let again = render_nighthawk(&output, LoadFormat::Hgrm, None).unwrap();
+    assert_eq!(plotted(&again), rows);
+}
+
+#[test]
+fn a_distribution_that_is_not_there_is_named() {
+    let report = fixture::report();
+    let size = Some(id::RESPONSE_BODY_SIZE);
+    let error = render_load(&report, LoadFormat::Hgrm, size, Style::default()).unwrap_err();
+    insta::assert_snapshot!(error.to_string());
+    let blocking = Some("class.none");
+    let output = nighthawk_output(&report);
+    assert!(render_nighthawk(&output, LoadFormat::Hgrm, blocking).is_err());
+}
+
+#[test]
+fn what_a_source_cannot_carry_is_refused_by_name() {
+    let output = nighthawk_output(&fixture::report());
+    let mut told: Vec<String> = [LoadFormat::Hlog, LoadFormat::Stillwell]
+        .map(|format| {
+            render_nighthawk(&output, format, None)
+                .unwrap_err()
+                .to_string()
+        })
+        .to_vec();
+    let nobody = Output::default();
+    told.push(
+        render_nighthawk(&nobody, LoadFormat::Csv, None)
+            .unwrap_err()
+            .to_string(),
+    );
+    let log = HistogramLog::of(&fixture::report());
+    for format in LoadFormat::ALL {
+        let result = render_log(&log, format, None, "0.1.0");
+        told.extend(result.err().map(|error| error.to_string()));
+    }
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn prometheus_text_has_only_names_that_it_takes() {
+    let mut report = fixture::report();
+    report.global.count("ssl.ciphers.ECDHE-RSA-AES128", 1);
+    let text = render_load(&report, LoadFormat::Prometheus, None, Style::default()).unwrap();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let name = line.split('{').next().unwrap();
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        assert!(name.chars().all(fits), "{line}");
+        let value = line.rsplit(' ').next().unwrap();
+        assert!(value.parse::<f64>().is_ok_and(f64::is_finite), "{line}");
+    }
+    assert!(text.contains("nighthawk_ssl_ciphers_ECDHE_RSA_AES128{scope=\"global\"} 1"));
+}
+
+proptest! {
+    // Each case holds a histogram of some hundred thousand counters.
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// For all loads of this shape: the message reads back.
+    #[test]
+    fn our_message_reads_back(
+        samples in prop::collection::vec(0_u64..60_000_000_000, 0..60),
+        rate in 0.0_f64..1e6,
+        name in ".{0,9}",
+    ) {
+        let mut histogram = empty_histogram();
+        samples.iter().for_each(|sample| histogram.record(*sample).unwrap());
+        let mut worker = LoadResult::named(name);
+        worker.add_statistic(LoadStatistic::of_times(id::REQUEST_TO_RESPONSE, &histogram));
+        let mut report = fixture::brief();
+        report.workers = vec![worker];
+        report.global = LoadResult::merged(GLOBAL, &report.workers);
+        report.options.rate = AskedRate::PerSecond(rate);
+        let message = render_load(&report, LoadFormat::Json, None, Style::default());
+        prop_assert_eq!(read_json(&message.unwrap()), Ok(nighthawk_output(&report)));
+    }
+}

@@ -1,0 +1,180 @@
+//! From a plan to a bound socket, and from that to workers.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::rc::Rc;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use stillwell_plan::{ClientTlsPlan, ServerTlsPlan};
+use stillwell_scope::{PartError, Place as CpuPlace, Scope, Tasks, Token};
+use stillwell_wire::tls::{ClientTls, ServerTls, TlsError};
+use stillwell_wire::{ListenError, Listener, listen};
+use tokio::select;
+use tokio::time::{sleep, timeout};
+
+use crate::service::executor::{Executor, Place, work};
+use crate::service::grpc::serve;
+use crate::service::requests::HandedOut;
+use crate::service::site::Site;
+use crate::service::store::Store;
+
+/// Connections at once.
+const CONNECTIONS_MAX: usize = 256;
+
+/// Between tries where descriptors or memory have run out.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// So long calls may take to end once the service is to end: a load waits for its
+/// answers.
+const END_MAX: Duration = Duration::from_secs(35);
+
+/// What is served, and where.
+#[derive(Clone, Debug)]
+pub struct ServicePlan {
+    /// Where; port 0 for one that is free.
+    pub listen: SocketAddr,
+    /// How TLS is spoken, if it is.
+    pub tls: Option<ServerTlsPlan>,
+    /// What.
+    pub role: Role,
+}
+
+/// What a service does.
+#[derive(Clone, Debug)]
+pub enum Role {
+    /// It makes loads.
+    TrafficGenerator,
+    /// It hands these requests out, one after the other.
+    RequestSource(Vec<HandedOut>),
+    /// It has other services make loads, keeps their results and puts them
+    /// together.
+    Distributor {
+        /// How TLS is spoken with them, if it is.
+        tls: Option<ClientTlsPlan>,
+    },
+}
+
+/// Why there is no service. The source says what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// The address cannot be had.
+    #[error("bind the service")]
+    Listen {
+        /// The address, and what is the matter with it.
+        source: ListenError,
+    },
+    /// TLS cannot be configured.
+    #[error("configure TLS of the service")]
+    Tls {
+        /// What is the matter.
+        source: Box<TlsError>,
+    },
+}
+
+/// A service whose socket is bound and whose workers are not started.
+#[derive(Debug)]
+pub struct BoundService {
+    listener: TcpListener,
+    address: SocketAddr,
+    tls: Option<ServerTls>,
+    role: Role,
+}
+
+/// Binds the socket of `plan` now, so that a taken address is known before anything
+/// starts. Connections wait in the kernel from here on.
+///
+/// # Errors
+/// [`ServiceError`] with what to do about it.
+pub fn bind_service(plan: ServicePlan) -> Result<BoundService, ServiceError> {
+    let tls = plan.tls.as_ref().map(ServerTls::new).transpose();
+    let tls = tls.map_err(|source| ServiceError::Tls {
+        source: Box::new(source),
+    })?;
+    if let Role::Distributor { tls: Some(tls) } = &plan.role {
+        // What cannot be spoken is told before anybody asks.
+        ClientTls::new(tls).map_err(|source| ServiceError::Tls {
+            source: Box::new(source),
+        })?;
+    }
+    let listener = listen::tcp(plan.listen).map_err(|source| ServiceError::Listen { source })?;
+    Ok(BoundService {
+        address: listener.local_addr().unwrap_or(plan.listen),
+        listener,
+        tls,
+        role: plan.role,
+    })
+}
+
+impl BoundService {
+    /// Where it listens, with the port that the kernel chose where the plan says 0.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The certificate that was made for it, as PEM; none where it was given one.
+    #[must_use]
+    pub fn certificate_pem(&self) -> Option<String> {
+        Some(self.tls.as_ref()?.made_certificate()?.to_owned())
+    }
+
+    /// Starts its two threads in `scope`: `service` answers calls, and `executor`
+    /// makes loads. When the scope is to end, a load that is on ends early and is
+    /// answered.
+    ///
+    /// # Errors
+    /// The kernel's answer where it starts no more threads; what was started ends
+    /// with the scope.
+    pub fn start(self, scope: &mut Scope, executor: impl Executor) -> io::Result<()> {
+        let (sender, jobs) = sync_channel(1);
+        let place = Place::new(sender);
+        let freer = place.freer();
+        scope.thread(CpuPlace::default(), "executor", move |_| {
+            work(executor, &jobs, &freer);
+            Ok(())
+        })?;
+        let Self {
+            listener,
+            tls,
+            role,
+            ..
+        } = self;
+        scope.worker(CpuPlace::default(), "service", move |token| async move {
+            let site = Rc::new(Site {
+                role,
+                tls,
+                token: token.clone(),
+                place,
+                store: Store::default(),
+            });
+            accept(listener, site, token).await
+        })
+    }
+}
+
+async fn accept(listener: TcpListener, site: Rc<Site>, token: Token) -> Result<(), PartError> {
+    let listener = Listener::tcp(listener)?;
+    let mut tasks = Tasks::new(CONNECTIONS_MAX);
+    loop {
+        // All arms are cancel-safe.
+        let accepted = select! {
+            biased;
+            () = token.cancelled() => break,
+            () = tasks.next_end(), if !tasks.is_empty() => continue,
+            accepted = poll_fn(|context| listener.poll_accept(context)), if tasks.has_room() => accepted,
+        };
+        match accepted {
+            Ok(stream) => tasks.spawn(serve(Rc::clone(&site), stream, token.clone())),
+            // Of one connection, or something has run out that comes back.
+            Err(_) => sleep(PAUSE).await,
+        }
+    }
+    drop(listener);
+    // Those that are left then are ended where they stand.
+    timeout(END_MAX, tasks.all_ended())
+        .await
+        .unwrap_or_default();
+    Ok(())
+}

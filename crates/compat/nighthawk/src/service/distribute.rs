@@ -1,0 +1,345 @@
+//! `nighthawk.NighthawkDistributor`: one load by several services at once.
+
+use std::rc::Rc;
+
+use crate::wire::{
+    ExecutionRequest, ExecutionResponse, Schema, Status, UnknownFields, decode_response,
+    encode_request, request_of_json, response_json,
+};
+use serde_json::{Value, json};
+use stillwell_scope::{Tasks, Token};
+use tokio::select;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::watch;
+
+use crate::service::bind::Role;
+use crate::service::grpc::{Call, Channel, ChannelError, Code, Ended};
+use crate::service::samples::strip_samples;
+use crate::service::site::Site;
+use crate::service::store::encode;
+
+/// Services that one load is given to.
+const SERVICES_MAX: usize = 256;
+
+const EXECUTION_STREAM: &str = "/nighthawk.client.NighthawkService/ExecutionStream";
+
+/// What a service answered, or why it did not.
+type Answer = Box<Result<ExecutionResponse, ChannelError>>;
+
+/// What comes of a service.
+enum Told {
+    /// What it has found so far, because somebody asked.
+    Progress(Box<ExecutionResponse>),
+    /// All.
+    Whole(Answer),
+}
+
+/// The name of the result that tells what was found so far.
+const PROGRESS: &str = "progress";
+
+/// One load by several services.
+struct Distribution {
+    services: Vec<Value>,
+    answers: Vec<Option<Answer>>,
+    incoming: Receiver<(usize, Told)>,
+    /// How often somebody has asked for what was found so far.
+    updates: watch::Sender<u64>,
+    /// Cancelled where the load is to end early.
+    cancelled: Token,
+    id: String,
+    // Dropped with the stream: services hear that their client has gone.
+    tasks: Tasks,
+}
+
+enum Event {
+    Request(Option<Vec<u8>>),
+    Told(Option<(usize, Told)>),
+    Close,
+}
+
+/// `DistributedRequestStream`: each start goes to all of its services at the same
+/// time, and is answered once, when all of them have. A cancellation goes to all
+/// services of the load that is on, and so does an update, to which each of those
+/// that are at it still answers by itself. Results of a load with an `execution_id` are
+/// kept, as if they had been stored in the sink, in place of those of an earlier load
+/// of that name; a service that failed is kept with its error.
+pub(crate) async fn stream(site: Rc<Site>, mut call: Call) -> Result<(), Ended> {
+    let mut running: Option<Distribution> = None;
+    let (mut is_open, mut is_closing) = (true, false);
+    loop {
+        if running.is_none() && (!is_open || is_closing) {
+            return Ok(());
+        }
+        // All arms are cancel-safe.
+        let event = select! {
+            biased;
+            told = next_told(&mut running) => Event::Told(told),
+            () = site.token.cancelled(), if !is_closing => Event::Close,
+            request = call.next(), if is_open => Event::Request(request),
+        };
+        match event {
+            Event::Request(None) => is_open = false,
+            Event::Request(Some(bytes)) => request(&site, &bytes, &mut running)?,
+            Event::Close => {
+                is_closing = true;
+                if let Some(running) = &running {
+                    running.cancelled.cancel();
+                }
+            }
+            Event::Told(None) => {}
+            Event::Told(Some((number, Told::Progress(response)))) => {
+                let service = running.as_ref().map(|running| &running.services[number]);
+                let response = response_json(&response);
+                let own = json!({ "service": service, "execution_response": response });
+                let response = json!({ "service_response": [own] });
+                call.send(encode("nighthawk.DistributedResponse", &response)?)
+                    .await?;
+            }
+            Event::Told(Some((number, Told::Whole(answer)))) => {
+                let is_whole = running.as_mut().is_some_and(|running| {
+                    running.answers[number] = Some(answer);
+                    running.answers.iter().all(Option::is_some)
+                });
+                if is_whole && let Some(whole) = running.take() {
+                    call.send(whole.finish(&site, call.wants_samples)?).await?;
+                }
+            }
+        }
+    }
+}
+
+async fn next_told(running: &mut Option<Distribution>) -> Option<(usize, Told)> {
+    match running {
+        Some(running) => running.incoming.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn request(site: &Site, bytes: &[u8], running: &mut Option<Distribution>) -> Result<(), Ended> {
+    let invalid = |why: String| Ended::new(Code::InvalidArgument, why);
+    let name = "nighthawk.DistributedRequest";
+    let request = Schema::own().decode(name, bytes, UnknownFields::Refuse);
+    let mut request = request.map_err(|error| invalid(error.to_string()))?;
+    let execution = request_of_json(request["execution_request"].take());
+    match execution.map_err(|error| invalid(error.to_string()))? {
+        start @ ExecutionRequest::Start(_) => {
+            if running.is_some() {
+                let why = "Only a single benchmark session is allowed at a time.";
+                return Err(Ended::new(Code::Internal, why));
+            }
+            *running = Some(Distribution::start(site, &start, &request)?);
+        }
+        ExecutionRequest::Cancel => match running {
+            Some(running) => running.cancelled.cancel(),
+            None => return Err(invalid("there is no load to cancel".to_owned())),
+        },
+        ExecutionRequest::Update => match running {
+            Some(running) => running.updates.send_modify(|updates| *updates += 1),
+            None => return Err(invalid("there is no load to tell of".to_owned())),
+        },
+        ExecutionRequest::Nothing => {
+            return Err(Ended::new(Code::Internal, "Request is not supported yet."));
+        }
+    }
+    Ok(())
+}
+
+impl Distribution {
+    fn start(site: &Site, start: &ExecutionRequest, request: &Value) -> Result<Self, Ended> {
+        let invalid = |why: &str| Ended::new(Code::InvalidArgument, why);
+        let services = request.get("services").and_then(Value::as_array);
+        let services = services.cloned().unwrap_or_default();
+        if services.is_empty() {
+            return Err(invalid("services: value must contain at least 1 item(s)"));
+        }
+        if services.len() > SERVICES_MAX {
+            return Err(invalid("services: 256 at most are asked at once"));
+        }
+        let addresses = services.iter().map(address).collect::<Option<Vec<_>>>();
+        let addresses = addresses
+            .ok_or_else(|| invalid("services: each one is a socket_address with port_value"))?;
+        let bytes = encode_request(start).map_err(|error| invalid(&error.to_string()))?;
+        let (sender, incoming) = channel(addresses.len());
+        let (cancelled, mut tasks) = (Token::new(), Tasks::new(SERVICES_MAX));
+        let updates = watch::Sender::new(0);
+        let tls = match &site.role {
+            Role::Distributor { tls } => tls.as_ref(),
+            _ => None,
+        };
+        for (number, address) in addresses.into_iter().enumerate() {
+            let asked = Asked {
+                number,
+                start: bytes.clone(),
+                cancelled: cancelled.clone(),
+                updates: updates.subscribe(),
+                told: sender.clone(),
+            };
+            tasks.spawn(asked.ask(Channel::new(&address, tls)));
+        }
+        let id = match start {
+            ExecutionRequest::Start(options) => options.execution_id.clone(),
+            _ => None,
+        };
+        Ok(Self {
+            answers: services.iter().map(|_| None).collect(),
+            services,
+            incoming,
+            updates,
+            cancelled,
+            id: id.unwrap_or_default(),
+            tasks,
+        })
+    }
+
+    /// The answer to the client; results are kept where they have an id.
+    fn finish(self, site: &Site, wants_samples: bool) -> Result<Vec<u8>, Ended> {
+        drop(self.tasks);
+        let (mut responses, mut kept) = (Vec::new(), Vec::new());
+        for (service, answer) in self.services.iter().zip(self.answers) {
+            responses.push(match answer.map(|answer| *answer) {
+                Some(Ok(mut response)) => {
+                    if !self.id.is_empty() {
+                        response.execution_id.clone_from(&self.id);
+                        kept.push(response.clone());
+                    }
+                    if let Some(output) = response.output.as_mut().filter(|_| !wants_samples) {
+                        strip_samples(output);
+                    }
+                    let response = response_json(&response);
+                    json!({ "service": service, "execution_response": response })
+                }
+                Some(Err(error)) => {
+                    let (code, message) = (code_of(&error), explained(&error));
+                    kept.push(failure(code, service, &message, &self.id));
+                    let error = json!({ "code": code, "message": message });
+                    json!({ "service": service, "error": error })
+                }
+                None => continue,
+            });
+        }
+        if !self.id.is_empty() {
+            site.store.replace(&self.id, kept)?;
+        }
+        let response = json!({ "service_response": responses });
+        encode("nighthawk.DistributedResponse", &response)
+    }
+}
+
+/// What is kept of a service that made no load: whoever asks for the whole must know
+/// that a part is missing.
+fn failure(code: u32, service: &Value, message: &str, id: &str) -> ExecutionResponse {
+    let address = address(service).unwrap_or_default();
+    ExecutionResponse {
+        output: None,
+        error_detail: Some(Status {
+            code,
+            message: format!("{address}: {message}"),
+        }),
+        execution_id: id.to_owned(),
+    }
+}
+
+/// A service that is to make the load.
+struct Asked {
+    number: usize,
+    start: Vec<u8>,
+    cancelled: Token,
+    updates: watch::Receiver<u64>,
+    told: Sender<(usize, Told)>,
+}
+
+impl Asked {
+    async fn ask(mut self, channel: Result<Channel, ChannelError>) {
+        let answer = match channel {
+            Ok(channel) => self.ask_over(&channel).await,
+            Err(error) => Err(error),
+        };
+        self.tell(Told::Whole(Box::new(answer))).await;
+    }
+
+    async fn tell(&self, told: Told) {
+        // Nobody wants to know where the stream has ended.
+        drop(self.told.send((self.number, told)).await);
+    }
+
+    async fn ask_over(&mut self, channel: &Channel) -> Result<ExecutionResponse, ChannelError> {
+        let mut call = channel
+            .call(EXECUTION_STREAM, &[("stillwell-samples", "1")])
+            .await?;
+        call.send(&self.start);
+        let (mut is_cancelled, mut is_watched) = (false, true);
+        loop {
+            // All arms are cancel-safe.
+            let request = select! {
+                bytes = call.next() => {
+                    let response = answered(bytes?)?;
+                    if !is_progress(&response) {
+                        return Ok(response);
+                    }
+                    self.tell(Told::Progress(Box::new(response))).await;
+                    continue;
+                }
+                () = self.cancelled.cancelled(), if !is_cancelled => {
+                    is_cancelled = true;
+                    ExecutionRequest::Cancel
+                }
+                changed = self.updates.changed(), if is_watched => {
+                    is_watched = changed.is_ok();
+                    ExecutionRequest::Update
+                }
+            };
+            if let Ok(bytes) = encode_request(&request) {
+                call.send(&bytes);
+            }
+        }
+    }
+}
+
+fn answered(bytes: Option<Vec<u8>>) -> Result<ExecutionResponse, ChannelError> {
+    let silent = || {
+        Ended::new(
+            Code::Internal,
+            "the service ended the call without an answer",
+        )
+    };
+    let response = decode_response(&bytes.ok_or_else(silent)?);
+    Ok(response.map_err(|error| Ended::new(Code::Internal, error.to_string()))?)
+}
+
+/// Whether a service tells what it has found so far, rather than all.
+fn is_progress(response: &ExecutionResponse) -> bool {
+    let results = response
+        .output
+        .as_ref()
+        .map(|output| output.results.as_slice());
+    matches!(results, Some([only]) if only.name == PROGRESS)
+}
+
+/// `HOST:PORT` of an address of Envoy.
+fn address(service: &Value) -> Option<String> {
+    let socket = service.get("socket_address")?;
+    let host = socket.get("address")?.as_str()?;
+    let port = socket.get("port_value")?.as_u64()?;
+    Some(match host.contains(':') {
+        true => format!("[{}]:{port}", host.trim_matches(['[', ']'])),
+        false => format!("{host}:{port}"),
+    })
+}
+
+const fn code_of(error: &ChannelError) -> u32 {
+    match error {
+        ChannelError::Ended(ended) => ended.code.number(),
+        _ => Code::Unavailable.number(),
+    }
+}
+
+/// An error with its causes.
+fn explained(error: &ChannelError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(own) = cause {
+        text.push_str(&format!(": {own}"));
+        cause = own.source();
+    }
+    text
+}

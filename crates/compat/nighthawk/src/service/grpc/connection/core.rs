@@ -1,0 +1,393 @@
+//! What goes on on a connection, without I/O.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use stillwell_http::grpc::{MessageReader, write_message};
+use stillwell_http::h2::{
+    BodyLength, ErrorCode, Limits, RequestHead, ResponseBlock, Server, ServerEvent, Stream,
+    TrailerBlock,
+};
+use stillwell_scope::Token;
+use tokio::select;
+use tokio::sync::mpsc::{Sender, channel};
+
+use crate::service::grpc::call::{Call, Handler, Out};
+use crate::service::grpc::status::{Code, Ended};
+use crate::service::site::Site;
+
+/// The longest message that is taken, in bytes.
+const MESSAGE_BYTES_MAX: u32 = 16 << 20;
+
+/// Messages of one call that wait for whoever answers it.
+const INCOMING_MAX: usize = 16;
+
+/// The header by which a client asks for all that results are made of.
+pub(crate) const SAMPLES_HEADER: &str = "stillwell-samples";
+
+type Task = Pin<Box<dyn Future<Output = ()>>>;
+
+/// One connection and its calls.
+pub(super) struct Core {
+    site: Rc<Site>,
+    server: Server,
+    outgoing: Sender<Out>,
+    /// By the streams' slots.
+    calls: Vec<Option<Open>>,
+    begun: Vec<Task>,
+    is_broken: bool,
+}
+
+/// A call under way.
+struct Open {
+    stream: Stream,
+    reader: MessageReader,
+    /// Messages that wait to be delivered.
+    pending: VecDeque<Vec<u8>>,
+    /// To whoever answers; none once the client has ended and all is delivered.
+    incoming: Option<Sender<Vec<u8>>>,
+    has_ended: bool,
+    /// Cancelled when the client gives the call up.
+    gone: Token,
+    out: Vec<u8>,
+    sent: usize,
+    has_responded: bool,
+    end: Option<Result<(), Ended>>,
+}
+
+/// An event, without what it borrows.
+enum Step {
+    Begin(Stream, Beginning),
+    Message(Stream, Vec<Vec<u8>>, Option<Ended>),
+    End(Stream),
+    Failed(Stream),
+    Room(Stream),
+}
+
+/// What a request asks for.
+struct Beginning {
+    path: String,
+    is_grpc: bool,
+    wants_samples: bool,
+}
+
+impl Core {
+    pub(super) fn new(site: Rc<Site>, outgoing: Sender<Out>) -> Self {
+        Self {
+            site,
+            server: Server::new(Limits::default()),
+            outgoing,
+            calls: Vec::new(),
+            begun: Vec::new(),
+            is_broken: false,
+        }
+    }
+
+    /// Calls that nobody answers yet.
+    pub(super) fn begun(&mut self) -> Vec<Task> {
+        std::mem::take(&mut self.begun)
+    }
+
+    /// Takes in what was read.
+    pub(super) fn take(&mut self, input: &[u8]) {
+        let mut read = 0;
+        while !self.is_broken {
+            let step = match self.server.advance(&input[read..]) {
+                Ok((_, None)) => return,
+                Ok((taken, Some(event))) => {
+                    read += taken;
+                    step(&mut self.calls, event)
+                }
+                Err(_) => {
+                    self.is_broken = true;
+                    return;
+                }
+            };
+            if let Some(step) = step {
+                self.step(step);
+            }
+        }
+    }
+
+    /// Lays out what has got room.
+    pub(super) fn pump(&mut self) {
+        self.take(&[]);
+    }
+
+    /// What is to be sent.
+    pub(super) fn unsent(&self) -> &[u8] {
+        self.server.output()
+    }
+
+    /// So much of it was sent.
+    pub(super) fn sent(&mut self, length: usize) {
+        self.server.sent(length);
+    }
+
+    /// What waits for the client to take it.
+    pub(super) fn unsent_bytes(&self) -> usize {
+        let calls = self.calls.iter().flatten();
+        calls.map(|call| call.out.len() - call.sent).sum()
+    }
+
+    /// Takes no more calls; those under way go on.
+    pub(super) fn close(&mut self) {
+        self.server.close();
+    }
+
+    /// Whether the connection has come to its end.
+    pub(super) fn is_over(&self, is_closing: bool) -> bool {
+        let is_idle = self.server.open_streams() == 0;
+        self.unsent().is_empty() && (self.is_broken || (is_closing && is_idle))
+    }
+
+    /// A call for which messages wait.
+    pub(super) fn waiting(&self) -> Option<(usize, Sender<Vec<u8>>)> {
+        let mut calls = self.calls.iter().enumerate();
+        calls.find_map(|(slot, call)| {
+            let call = call.as_ref().filter(|call| !call.pending.is_empty())?;
+            Some((slot, call.incoming.clone()?))
+        })
+    }
+
+    /// Hands over messages of the call in `slot`, as many as there is room for.
+    pub(super) fn deliver(&mut self, slot: usize) {
+        let Some(call) = self.calls.get_mut(slot).and_then(Option::as_mut) else {
+            return;
+        };
+        if let Some(incoming) = &call.incoming {
+            while !call.pending.is_empty() {
+                match incoming.try_reserve() {
+                    Ok(permit) => permit.send(call.pending.pop_front().unwrap_or_default()),
+                    // Whoever answers wants no more of them.
+                    Err(_) if incoming.is_closed() => call.pending.clear(),
+                    Err(_) => return,
+                }
+            }
+        }
+        if call.has_ended {
+            call.incoming = None;
+        }
+    }
+
+    /// Lays out what somebody answers.
+    pub(super) fn out(&mut self, out: Out) {
+        let (Out::Message(stream, _) | Out::End(stream, _)) = &out;
+        let stream = *stream;
+        let Some(call) = call_of(&mut self.calls, stream) else {
+            return;
+        };
+        match out {
+            Out::Message(_, message) => {
+                respond(&mut self.server, call);
+                if write_message(&message, false, &mut call.out).is_err() {
+                    let why = "the answer is longer than a message can be";
+                    call.end = Some(Err(Ended::new(Code::ResourceExhausted, why)));
+                }
+            }
+            Out::End(_, end) => {
+                call.end.get_or_insert(end);
+            }
+        }
+        self.send_body(stream);
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Begin(stream, beginning) => self.begin(stream, beginning),
+            Step::Message(stream, messages, failure) => {
+                if let Some(call) = call_of(&mut self.calls, stream) {
+                    call.pending.extend(messages);
+                    if let Some(failure) = failure {
+                        call.end.get_or_insert(Err(failure));
+                        call.gone.cancel();
+                    }
+                }
+                self.deliver(stream.slot());
+                self.send_body(stream);
+            }
+            Step::End(stream) => {
+                if let Some(call) = call_of(&mut self.calls, stream) {
+                    call.has_ended = true;
+                }
+                self.deliver(stream.slot());
+            }
+            Step::Failed(stream) => {
+                if let Some(call) = self.calls.get_mut(stream.slot()).and_then(Option::take) {
+                    call.gone.cancel();
+                }
+            }
+            Step::Room(stream) => self.send_body(stream),
+        }
+    }
+
+    fn begin(&mut self, stream: Stream, beginning: Beginning) {
+        if !beginning.is_grpc {
+            if let Ok(block) = ResponseBlock::new(415, &[]) {
+                // It may have been given up meanwhile.
+                let responded = self.server.respond(stream, &block, BodyLength::None);
+                responded.unwrap_or_default();
+            }
+            self.server.reset(stream, ErrorCode::NO_ERROR);
+            return;
+        }
+        let (sender, incoming) = channel(INCOMING_MAX);
+        let gone = Token::new();
+        let call = Call {
+            stream,
+            incoming,
+            outgoing: self.outgoing.clone(),
+            wants_samples: beginning.wants_samples,
+        };
+        let handler = self.site.open(&beginning.path, call);
+        let mut open = Open {
+            stream,
+            reader: MessageReader::new(MESSAGE_BYTES_MAX),
+            pending: VecDeque::new(),
+            incoming: Some(sender),
+            has_ended: false,
+            gone: gone.clone(),
+            out: Vec::new(),
+            sent: 0,
+            has_responded: false,
+            end: None,
+        };
+        match handler {
+            Ok(handler) => {
+                let outgoing = self.outgoing.clone();
+                self.begun
+                    .push(Box::pin(answer(stream, handler, outgoing, gone)));
+            }
+            Err(refusal) => open.end = Some(Err(refusal)),
+        }
+        if self.calls.len() <= stream.slot() {
+            self.calls.resize_with(stream.slot() + 1, || None);
+        }
+        self.calls[stream.slot()] = Some(open);
+        self.send_body(stream);
+    }
+
+    /// Sends as much of an answer as there is room for, and its end.
+    fn send_body(&mut self, stream: Stream) {
+        let Some(call) = call_of(&mut self.calls, stream) else {
+            return;
+        };
+        if call.sent < call.out.len() {
+            let rest = &call.out[call.sent..];
+            match self.server.send_body(stream, rest, false) {
+                Ok(taken) => call.sent += taken,
+                Err(_) => return,
+            }
+        }
+        if call.sent < call.out.len() {
+            return;
+        }
+        call.out.clear();
+        call.sent = 0;
+        let Some(end) = call.end.take() else {
+            return;
+        };
+        finish(&mut self.server, call, &end);
+        if !call.has_ended {
+            // The client need not go on.
+            self.server.reset(stream, ErrorCode::NO_ERROR);
+        }
+        call.gone.cancel();
+        self.calls[stream.slot()] = None;
+    }
+}
+
+/// Runs `handler` to its end, unless the client goes before.
+async fn answer(stream: Stream, handler: Handler, outgoing: Sender<Out>, gone: Token) {
+    let end = select! {
+        () = gone.cancelled() => return,
+        end = handler => end,
+    };
+    // Nobody hears of it where the connection is gone.
+    drop(outgoing.send(Out::End(stream, end)).await);
+}
+
+fn call_of(calls: &mut [Option<Open>], stream: Stream) -> Option<&mut Open> {
+    let call = calls.get_mut(stream.slot())?.as_mut()?;
+    (call.stream == stream).then_some(call)
+}
+
+/// Sends the head of a call's answer, once.
+fn respond(server: &mut Server, call: &mut Open) {
+    if call.has_responded {
+        return;
+    }
+    call.has_responded = true;
+    if let Ok(block) = ResponseBlock::new(200, &[("content-type", "application/grpc")]) {
+        // It may have been given up meanwhile.
+        let responded = server.respond(call.stream, &block, BodyLength::Unknown);
+        responded.unwrap_or_default();
+    }
+}
+
+/// Says how a call has ended.
+fn finish(server: &mut Server, call: &mut Open, end: &Result<(), Ended>) {
+    respond(server, call);
+    let (number, message) = match end {
+        Ok(()) => (0, String::new()),
+        Err(ended) => (ended.code.number(), ended.escaped_message()),
+    };
+    let number = number.to_string();
+    let mut fields = vec![("grpc-status", number.as_str())];
+    if !message.is_empty() {
+        fields.push(("grpc-message", &message));
+    }
+    if let Ok(block) = TrailerBlock::new(&fields) {
+        // It may have been given up meanwhile.
+        server
+            .send_trailers(call.stream, &block)
+            .unwrap_or_default();
+    }
+}
+
+fn step(calls: &mut [Option<Open>], event: ServerEvent<'_>) -> Option<Step> {
+    Some(match event {
+        ServerEvent::Head { stream, head } => Step::Begin(stream, beginning(&head)),
+        ServerEvent::Body { stream, bytes } => {
+            let call = call_of(calls, stream)?;
+            let (messages, failure) = read(&mut call.reader, bytes);
+            Step::Message(stream, messages, failure)
+        }
+        ServerEvent::End { stream, .. } => Step::End(stream),
+        ServerEvent::Failed { stream, .. } => Step::Failed(stream),
+        ServerEvent::Room { stream } => Step::Room(stream),
+    })
+}
+
+fn beginning(head: &RequestHead<'_>) -> Beginning {
+    let value = |name: &str| head.fields.value(name);
+    let content = value("content-type").unwrap_or_default();
+    Beginning {
+        path: head.path.to_owned(),
+        is_grpc: head.method == "POST" && content.starts_with(b"application/grpc"),
+        wants_samples: value(SAMPLES_HEADER).is_some_and(|value| value != b"0"),
+    }
+}
+
+/// The messages that `bytes` complete, and what is wrong with them.
+fn read(reader: &mut MessageReader, bytes: &[u8]) -> (Vec<Vec<u8>>, Option<Ended>) {
+    let (mut messages, mut read) = (Vec::new(), 0);
+    loop {
+        match reader.advance(&bytes[read..]) {
+            Ok((_, None)) => return (messages, None),
+            Ok((_, Some(message))) if message.is_compressed => {
+                let why = "compressed messages are not read here";
+                return (messages, Some(Ended::new(Code::Unimplemented, why)));
+            }
+            Ok((taken, Some(message))) => {
+                read += taken;
+                messages.push(message.bytes.to_vec());
+            }
+            Err(error) => {
+                let ended = Ended::new(Code::InvalidArgument, error.to_string());
+                return (messages, Some(ended));
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Reflection in its two versions, which differ only in their names: which services
+//! there are, and what their messages look like.
+
+mod ask;
+
+use std::rc::Rc;
+
+use crate::wire::{Schema, UnknownFields};
+use serde_json::{Value, json};
+
+use crate::service::grpc::{Call, Code, Ended};
+use crate::service::site::Site;
+
+pub use ask::{ReflectionError, reflected_files};
+
+/// `ServerReflectionInfo` of the package `grpc.reflection.VERSION`.
+pub(crate) async fn info(
+    site: Rc<Site>,
+    version: &'static str,
+    mut call: Call,
+) -> Result<(), Ended> {
+    let schema = Schema::own();
+    let name = |message: &str| format!("grpc.reflection.{version}.ServerReflection{message}");
+    while let Some(bytes) = call.next().await {
+        let request = schema.decode(&name("Request"), &bytes, UnknownFields::PassOver);
+        let request =
+            request.map_err(|error| Ended::new(Code::InvalidArgument, error.to_string()))?;
+        let mut response = answer(&site, &request);
+        response["valid_host"] = request.get("host").cloned().unwrap_or_default();
+        response["original_request"] = request;
+        let encoded = schema.encode(&name("Response"), &response);
+        let encoded = encoded.map_err(|error| Ended::new(Code::Internal, error.to_string()))?;
+        call.send(encoded).await?;
+    }
+    Ok(())
+}
+
+fn answer(site: &Site, request: &Value) -> Value {
+    let text = |key: &str| request.get(key).and_then(Value::as_str);
+    let schema = Schema::own();
+    if text("list_services").is_some() {
+        let services = site.services();
+        let named: Vec<Value> = services.iter().map(|own| json!({ "name": own })).collect();
+        return json!({ "list_services_response": { "service": named } });
+    }
+    if let Some(path) = text("file_by_filename") {
+        return files(schema.describe_file(path), path);
+    }
+    if let Some(symbol) = text("file_containing_symbol") {
+        return files(schema.describe_symbol(symbol), symbol);
+    }
+    let extended = request.get("file_containing_extension");
+    let extended = extended.and_then(|own| own.get("containing_type"));
+    let extended = extended.and_then(Value::as_str);
+    let of_type = extended.or_else(|| text("all_extension_numbers_of_type"));
+    match of_type {
+        Some(name) => not_found(&format!("{name} has no extensions")),
+        None => json!({ "error_response": {
+            "error_code": Code::InvalidArgument.number(),
+            "error_message": "the request asks for nothing",
+        } }),
+    }
+}
+
+fn files(found: Option<Vec<Vec<u8>>>, name: &str) -> Value {
+    match found {
+        Some(files) => {
+            let files: Vec<String> = files.iter().map(|own| Schema::bytes_text(own)).collect();
+            json!({ "file_descriptor_response": { "file_descriptor_proto": files } })
+        }
+        None => not_found(&format!("`{name}` is not known here")),
+    }
+}
+
+fn not_found(why: &str) -> Value {
+    let code = Code::NotFound.number();
+    json!({ "error_response": { "error_code": code, "error_message": why } })
+}

@@ -1,0 +1,217 @@
+//! Results that can be put together without loss.
+//!
+//! Nighthawk's statistics hold quantiles, and no arithmetic makes the quantiles of
+//! a whole of those of its parts. So whoever asks for it gets the histograms as
+//! well, in `user_defined_outputs` of the result `global`; and results that all
+//! have them are put together as those of several workers are.
+
+use crate::wire::{ExecutionResponse, Status};
+use crate::{Output, UserDefinedOutput, WorkerResult};
+use serde_json::{Value, json};
+use stillwell_report::load::{GLOBAL, LOAD_SCHEMA, LoadResult};
+
+use crate::format::nighthawk_result;
+
+/// The name under which histograms stand in `user_defined_outputs`.
+pub const SAMPLES: &str = "stillwell.samples";
+
+const SAMPLES_TYPE: &str = "type.googleapis.com/stillwell.service.v1.Samples";
+
+/// Puts all that `global` is made of into `output`, which tells of it.
+pub fn attach_samples(output: &mut Output, global: &LoadResult) {
+    let Ok(text) = serde_json::to_string(global) else {
+        return;
+    };
+    let samples = UserDefinedOutput {
+        plugin_name: SAMPLES.to_owned(),
+        typed_output: Some(json!({
+            "@type": SAMPLES_TYPE,
+            "schema": LOAD_SCHEMA,
+            "result": text,
+        })),
+        error_message: None,
+    };
+    let mut results = output.results.iter_mut();
+    if let Some(result) = results.find(|result| result.name == GLOBAL) {
+        result.user_defined_outputs.push(samples);
+    }
+}
+
+/// Takes that out again, for those who have not asked for it.
+pub(crate) fn strip_samples(output: &mut Output) {
+    for result in &mut output.results {
+        let outputs = &mut result.user_defined_outputs;
+        outputs.retain(|own| own.plugin_name != SAMPLES);
+    }
+}
+
+/// All that a result was made of, where it came with it and is understood.
+fn samples_of(result: &WorkerResult) -> Option<LoadResult> {
+    let mut outputs = result.user_defined_outputs.iter();
+    let samples = outputs.find(|own| own.plugin_name == SAMPLES)?;
+    let samples = samples.typed_output.as_ref()?;
+    let text = |key: &str| samples.get(key).and_then(Value::as_str);
+    let result = text("result").filter(|_| text("schema") == Some(LOAD_SCHEMA))?;
+    serde_json::from_str(result).ok()
+}
+
+/// What several services answered, as one answer.
+///
+/// Each one's `global` is called `service_N`, and the new `global` is all of them
+/// together: counters summed, histograms added, so that quantiles are those of all
+/// samples. Where one of them came without its histograms there is no new `global`,
+/// and all results stand side by side as they came. Where one of them came without
+/// any result there is no `global` at all: the others' are no whole. Failures are
+/// told together, by the code of the first.
+#[must_use]
+pub fn merge_responses(responses: &[ExecutionResponse]) -> ExecutionResponse {
+    let details = responses.iter();
+    let details = details.filter_map(|response| response.error_detail.as_ref());
+    let failed = details
+        .filter(|detail| detail.code != 0)
+        .cloned()
+        .reduce(|first, next| Status {
+            message: format!("{}; {}", first.message, next.message),
+            ..first
+        });
+    let id = responses
+        .iter()
+        .map(|response| response.execution_id.clone());
+    ExecutionResponse {
+        output: merge(responses),
+        error_detail: failed,
+        execution_id: id.max().unwrap_or_default(),
+    }
+}
+
+fn merge(responses: &[ExecutionResponse]) -> Option<Output> {
+    let outputs = || {
+        responses
+            .iter()
+            .filter_map(|response| response.output.as_ref())
+    };
+    let first = outputs().next()?;
+    let parts: Vec<Option<LoadResult>> = outputs()
+        .map(|output| samples_of(output.global()?))
+        .collect();
+    let parts: Option<Vec<LoadResult>> = parts.into_iter().collect();
+    let mut merged = Output {
+        options: first.options.clone(),
+        results: Vec::new(),
+        timestamp: outputs().filter_map(|output| output.timestamp).max(),
+        version: first.version.clone(),
+    };
+    let is_whole = responses.iter().all(|response| response.output.is_some());
+    let services = responses.iter().enumerate();
+    let services = services.filter_map(|(number, response)| {
+        let global = response.output.as_ref()?.global()?;
+        Some(WorkerResult {
+            name: format!("service_{number}"),
+            ..global.clone()
+        })
+    });
+    if !is_whole {
+        merged.results.extend(services);
+    } else if let Some(parts) = parts {
+        merged.results.extend(services);
+        let whole = LoadResult::merged(GLOBAL, &parts);
+        merged.results.push(nighthawk_result(&whole));
+        strip_samples(&mut merged);
+        attach_samples(&mut merged, &whole);
+    } else {
+        let all = outputs().flat_map(|output| output.results.clone());
+        merged.results.extend(all);
+    }
+    Some(merged)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::wire::{decode_response, encode_response};
+    use proptest::prelude::*;
+    use stillwell_metric::empty_histogram;
+    use stillwell_report::load::{LoadStatistic, id};
+
+    use super::*;
+
+    fn result(times: &[u64]) -> LoadResult {
+        let mut histogram = empty_histogram();
+        for time in times {
+            histogram.saturating_record(*time);
+        }
+        let mut result = LoadResult::named(GLOBAL);
+        result.count("benchmark.http_2xx", times.len() as u64);
+        let statistic = LoadStatistic::of_times(id::REQUEST_TO_RESPONSE, &histogram);
+        result.add_statistic(statistic);
+        result
+    }
+
+    /// As it arrives over the wire.
+    fn response(times: &[u64]) -> ExecutionResponse {
+        let result = result(times);
+        let mut output = Output {
+            results: vec![nighthawk_result(&result)],
+            ..Output::default()
+        };
+        attach_samples(&mut output, &result);
+        let response = ExecutionResponse {
+            output: Some(output),
+            ..ExecutionResponse::default()
+        };
+        decode_response(&encode_response(&response).unwrap()).unwrap()
+    }
+
+    proptest! {
+        // Each case packs and adds up dozens of histograms.
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn for_all_splits_quantiles_are_those_of_all_samples(
+            parts in prop::collection::vec(
+                prop::collection::vec(1_u64..10_000_000_000, 0..50), 1..5),
+        ) {
+            let responses: Vec<_> = parts.iter().map(|times| response(times)).collect();
+            let merged = merge_responses(&responses).output.unwrap();
+            let whole = nighthawk_result(&result(&parts.concat()));
+            let global = merged.global().unwrap();
+            prop_assert_eq!(&global.statistics, &whole.statistics);
+            prop_assert_eq!(&global.counters, &whole.counters);
+            prop_assert_eq!(merged.results.len(), parts.len() + 1);
+            // What was put together can be put together again.
+            let again = merge_responses(&[ExecutionResponse {
+                output: Some(merged.clone()),
+                ..ExecutionResponse::default()
+            }]);
+            let again = again.output.unwrap();
+            prop_assert_eq!(&again.global().unwrap().statistics, &whole.statistics);
+        }
+    }
+
+    /// The result of the others stood there as that of the whole.
+    #[test]
+    fn where_a_service_failed_there_is_no_whole() {
+        let failed = |message: &str| ExecutionResponse {
+            error_detail: Some(Status {
+                code: 14,
+                message: message.to_owned(),
+            }),
+            ..ExecutionResponse::default()
+        };
+        let merged = merge_responses(&[failed("a"), response(&[3]), failed("b")]);
+        let detail = merged.error_detail.unwrap();
+        assert_eq!((detail.code, detail.message.as_str()), (14, "a; b"));
+        let output = merged.output.unwrap();
+        let names: Vec<_> = output.results.iter().map(|own| own.name.as_str()).collect();
+        assert_eq!(names, ["service_1"]);
+        assert_eq!(merge_responses(&[failed("a")]).output, None);
+    }
+
+    #[test]
+    fn without_histograms_results_stand_side_by_side() {
+        let mut bare = response(&[1, 2]);
+        strip_samples(bare.output.as_mut().unwrap());
+        let merged = merge_responses(&[response(&[3]), bare]).output.unwrap();
+        let names: Vec<_> = merged.results.iter().map(|own| own.name.as_str()).collect();
+        assert_eq!(names, [GLOBAL, GLOBAL]);
+    }
+}

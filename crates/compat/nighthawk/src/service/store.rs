@@ -1,0 +1,241 @@
+//! `nighthawk.NighthawkSink`: results of one execution by several services, kept
+//! until somebody asks for all of them together.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use crate::wire::{
+    ExecutionResponse, Schema, UnknownFields, encode_response, response_json, response_of_json,
+};
+use serde_json::{Value, json};
+
+use crate::service::grpc::{Call, Code, Ended};
+use crate::service::samples::{merge_responses, strip_samples};
+use crate::service::site::Site;
+
+/// Executions that are kept; the oldest one goes for a new one.
+const EXECUTIONS_MAX: usize = 64;
+
+/// Results of one execution.
+const RESULTS_MAX: usize = 256;
+
+/// Bytes of all results together, as they come over the wire; the oldest executions
+/// go for new ones.
+const BYTES_MAX: usize = 256 << 20;
+
+/// Results by the id of their execution.
+#[derive(Debug)]
+pub(crate) struct Store {
+    bytes_max: usize,
+    /// The oldest first.
+    executions: RefCell<VecDeque<Execution>>,
+}
+
+#[derive(Debug)]
+struct Execution {
+    id: String,
+    results: Vec<ExecutionResponse>,
+    bytes: usize,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self {
+            bytes_max: BYTES_MAX,
+            executions: RefCell::default(),
+        }
+    }
+}
+
+impl Store {
+    /// Keeps one more result of the execution `id`.
+    pub(crate) fn put(&self, id: &str, response: ExecutionResponse) -> Result<(), Ended> {
+        let bytes = bytes_of(&response)?;
+        let mut executions = self.executions.borrow_mut();
+        let known = executions.iter().position(|own| own.id == id);
+        let mut own = match known.and_then(|at| executions.get(at)) {
+            Some(own) if own.results.len() >= RESULTS_MAX => {
+                let why = format!("{RESULTS_MAX} results of {id} are here already");
+                return Err(Ended::new(Code::ResourceExhausted, why));
+            }
+            Some(own) if own.bytes.saturating_add(bytes) > self.bytes_max => {
+                return Err(self.too_long(id));
+            }
+            Some(_) => known.and_then(|at| executions.remove(at)),
+            None => None,
+        }
+        .unwrap_or_else(|| Execution {
+            id: id.to_owned(),
+            results: Vec::new(),
+            bytes: 0,
+        });
+        own.results.push(response);
+        own.bytes = own.bytes.saturating_add(bytes);
+        self.push(&mut executions, own)
+    }
+
+    /// Keeps `responses` as all results of the execution `id`, in place of those that
+    /// there were.
+    pub(crate) fn replace(&self, id: &str, responses: Vec<ExecutionResponse>) -> Result<(), Ended> {
+        let mut bytes: usize = 0;
+        for response in &responses {
+            bytes = bytes.saturating_add(bytes_of(response)?);
+        }
+        let mut executions = self.executions.borrow_mut();
+        executions.retain(|own| own.id != id);
+        let own = Execution {
+            id: id.to_owned(),
+            results: responses,
+            bytes,
+        };
+        self.push(&mut executions, own)
+    }
+
+    /// Keeps `own` as the newest execution; older ones make room.
+    fn push(&self, executions: &mut VecDeque<Execution>, own: Execution) -> Result<(), Ended> {
+        if own.bytes > self.bytes_max {
+            return Err(self.too_long(&own.id));
+        }
+        let bytes = |all: &VecDeque<Execution>| all.iter().map(|one| one.bytes).sum::<usize>();
+        while executions.len() >= EXECUTIONS_MAX || bytes(executions) > self.bytes_max - own.bytes {
+            executions.pop_front();
+        }
+        executions.push_back(own);
+        Ok(())
+    }
+
+    fn too_long(&self, id: &str) -> Ended {
+        let why = format!(
+            "the results of {id} are longer than the {} bytes that are kept",
+            self.bytes_max
+        );
+        Ended::new(Code::ResourceExhausted, why)
+    }
+
+    /// All results of the execution `id` together.
+    fn get(&self, id: &str) -> Result<ExecutionResponse, Ended> {
+        let executions = self.executions.borrow();
+        let known = executions.iter().find(|own| own.id == id);
+        let own = known.ok_or_else(|| {
+            let why = format!("there are no results of an execution `{id}` here");
+            Ended::new(Code::NotFound, why)
+        })?;
+        Ok(ExecutionResponse {
+            execution_id: id.to_owned(),
+            ..merge_responses(&own.results)
+        })
+    }
+}
+
+/// So long it is over the wire.
+fn bytes_of(response: &ExecutionResponse) -> Result<usize, Ended> {
+    let bytes = encode_response(response);
+    let bytes = bytes.map_err(|error| Ended::new(Code::Internal, error.to_string()))?;
+    Ok(bytes.len())
+}
+
+/// `StoreExecutionResponseStream`.
+pub(crate) async fn put(site: Rc<Site>, mut call: Call) -> Result<(), Ended> {
+    while let Some(bytes) = call.next().await {
+        let mut request = decode("nighthawk.StoreExecutionRequest", &bytes)?;
+        let response = request["execution_response"].take();
+        let invalid = |why: String| Ended::new(Code::InvalidArgument, why);
+        let response = response_of_json(response).map_err(|error| invalid(error.to_string()))?;
+        let id = response.execution_id.clone();
+        if id.is_empty() {
+            return Err(invalid("execution_response has no execution_id".to_owned()));
+        }
+        site.store.put(&id, response)?;
+    }
+    call.send(encode("nighthawk.StoreExecutionResponse", &json!({}))?)
+        .await
+}
+
+/// `SinkRequestStream`.
+pub(crate) async fn get(site: Rc<Site>, mut call: Call) -> Result<(), Ended> {
+    while let Some(bytes) = call.next().await {
+        let request = decode("nighthawk.SinkRequest", &bytes)?;
+        let id = request.get("execution_id").and_then(Value::as_str);
+        let id = id.filter(|id| !id.is_empty()).ok_or_else(|| {
+            let why = "execution_id: value length must be at least 1 characters";
+            Ended::new(Code::InvalidArgument, why)
+        })?;
+        let mut response = site.store.get(id)?;
+        if let Some(output) = response.output.as_mut().filter(|_| !call.wants_samples) {
+            strip_samples(output);
+        }
+        let response = json!({ "execution_response": response_json(&response) });
+        call.send(encode("nighthawk.SinkResponse", &response)?)
+            .await?;
+    }
+    Ok(())
+}
+
+/// The message `name` in `bytes`; what is not known in it is passed over.
+pub(crate) fn decode(name: &str, bytes: &[u8]) -> Result<Value, Ended> {
+    let value = Schema::own().decode(name, bytes, UnknownFields::PassOver);
+    value.map_err(|error| Ended::new(Code::InvalidArgument, error.to_string()))
+}
+
+/// The bytes of the message `name`.
+pub(crate) fn encode(name: &str, value: &Value) -> Result<Vec<u8>, Ended> {
+    let bytes = Schema::own().encode(name, value);
+    bytes.map_err(|error| Ended::new(Code::Internal, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::wire::Status;
+
+    use super::*;
+
+    fn response(message: &str) -> ExecutionResponse {
+        ExecutionResponse {
+            error_detail: Some(Status {
+                code: 14,
+                message: message.to_owned(),
+            }),
+            ..ExecutionResponse::default()
+        }
+    }
+
+    fn told(store: &Store, id: &str) -> String {
+        let whole = store
+            .get(id)
+            .map(|whole| whole.error_detail.unwrap().message);
+        whole.unwrap_or_else(|ended| format!("{:?}", ended.code))
+    }
+
+    /// The results of both were put together.
+    #[test]
+    fn an_execution_that_is_run_again_replaces_what_there_was() {
+        let store = Store::default();
+        store
+            .replace("one", vec![response("a"), response("b")])
+            .unwrap();
+        store.put("one", response("c")).unwrap();
+        assert_eq!(told(&store, "one"), "a; b; c");
+        store.replace("one", vec![response("d")]).unwrap();
+        assert_eq!(told(&store, "one"), "d");
+    }
+
+    #[test]
+    fn the_oldest_go_where_bytes_run_out_and_what_is_too_long_is_refused() {
+        let length = bytes_of(&response("a")).unwrap();
+        let store = Store {
+            bytes_max: 2 * length,
+            ..Store::default()
+        };
+        for id in ["one", "two", "three"] {
+            store.put(id, response("a")).unwrap();
+        }
+        assert_eq!(told(&store, "one"), "NotFound");
+        store.put("two", response("b")).unwrap();
+        assert_eq!(told(&store, "two"), "a; b");
+        assert_eq!(told(&store, "three"), "NotFound");
+        let refused = store.put("two", response("c")).unwrap_err();
+        assert_eq!(refused.code, Code::ResourceExhausted);
+        assert_eq!(told(&store, "two"), "a; b");
+    }
+}
