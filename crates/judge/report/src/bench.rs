@@ -1,7 +1,7 @@
 //! What a bench has to tell: in Tremor's layouts, and what Tremor does not know.
 
+mod document;
 mod json;
-mod text;
 
 #[cfg(test)]
 mod tests;
@@ -10,8 +10,8 @@ use hdrhistogram::Histogram;
 use stillwell_units::Nanos;
 use stillwell_verdict::{CountBounds, LedgerRecord};
 
+pub use document::bench_text;
 pub use json::bench_json;
-pub use text::bench_text;
 
 /// The longest latency that Tremor's histogram holds; ours grows where there is a
 /// longer one.

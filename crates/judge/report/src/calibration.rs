@@ -3,10 +3,8 @@
 //!
 //! The order is that of all reports: the answer, how sure, what limits it.
 
+mod document;
 mod json;
-mod markdown;
-mod terminal;
-mod words;
 
 use stillwell_plan::{GoalMetric, Scale};
 use stillwell_units::{Nanos, Tolerance};
@@ -163,11 +161,7 @@ pub struct MachineMet {
 /// The report in this form; `style` is for terminals.
 #[must_use]
 pub fn render_calibration(report: &CalibrationReport, format: Format, style: Style) -> String {
-    match format {
-        Format::Terminal => terminal::terminal(report, style),
-        Format::Markdown => markdown::markdown(report),
-        Format::Json => json::json(report),
-    }
+    format.render(style, || document::document(report), || json::json(report))
 }
 
 #[cfg(test)]

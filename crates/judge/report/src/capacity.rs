@@ -5,8 +5,8 @@
 //! every probe.
 
 mod csv;
+mod document;
 mod json;
-mod terminal;
 #[cfg(test)]
 mod tests;
 
@@ -17,8 +17,11 @@ use stillwell_stats::capacity::{CapacityFound, Observed, Purpose};
 use stillwell_units::Nanos;
 
 pub use csv::capacity_csv;
+pub use document::probe_line;
 pub use json::{CAPACITY_SCHEMA, capacity_json};
-pub use terminal::{capacity_terminal, probe_line};
+
+use crate::Style;
+use crate::document::Format;
 
 /// All that is told of a search.
 #[derive(Clone, Debug, PartialEq)]
@@ -144,6 +147,13 @@ impl CapacityReport {
         });
         probes
     }
+}
+
+/// Returns the answer, how sure it is, and every probe by its load, for readers at a terminal.
+#[must_use]
+pub fn capacity_terminal(report: &CapacityReport, style: Style) -> String {
+    let document = || document::document(report);
+    Format::Terminal.render(style, document, || capacity_json(report))
 }
 
 /// A word for programs.

@@ -6,10 +6,8 @@
 //! stands in its place.
 
 mod ancestors;
+mod document;
 mod json;
-pub(crate) mod markdown;
-mod terminal;
-mod words;
 
 use stillwell_metric::Unit;
 use stillwell_plan::{Direction, Scale};
@@ -155,11 +153,7 @@ impl Finding {
 /// The report in this form; `style` is for terminals.
 #[must_use]
 pub fn render_comparison(report: &ComparisonReport, format: Format, style: Style) -> String {
-    match format {
-        Format::Terminal => terminal::terminal(report, style),
-        Format::Markdown => markdown::markdown(report),
-        Format::Json => json::json(report),
-    }
+    format.render(style, || document::document(report), || json::json(report))
 }
 
 #[cfg(test)]

@@ -4,12 +4,10 @@
 //! A change point is told as a lead, with the command that confirms it.
 
 mod bisect;
+mod document;
 mod export;
 mod json;
-mod markdown;
 mod otava;
-mod terminal;
-mod words;
 
 use stillwell_verdict::history::{Method, Trend};
 
@@ -19,7 +17,7 @@ pub use self::bisect::{
 };
 pub use self::export::{OtavaTable, otava_table, otava_tables, otava_yaml};
 pub use self::json::HISTORY_SCHEMA;
-use crate::Style;
+use crate::{Format, Style};
 
 /// All that is told of a history.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,10 +64,12 @@ impl HistoryReport {
 /// The history in this form; `style` is for terminals.
 #[must_use]
 pub fn render_history(report: &HistoryReport, format: HistoryFormat, style: Style) -> String {
+    let render =
+        |format: Format| format.render(style, || document::document(report), || json::json(report));
     match format {
-        HistoryFormat::Terminal => terminal::terminal(report, style),
-        HistoryFormat::Markdown => markdown::markdown(report),
-        HistoryFormat::Json => json::json(report),
+        HistoryFormat::Terminal => render(Format::Terminal),
+        HistoryFormat::Markdown => render(Format::Markdown),
+        HistoryFormat::Json => render(Format::Json),
         HistoryFormat::OtavaJson => otava::json(report),
         HistoryFormat::RegressionsOnly => otava::regressions_only(report),
     }

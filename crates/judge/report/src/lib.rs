@@ -1,18 +1,18 @@
 //! Verdicts to bytes: for a terminal, for a pull request, for a machine.
 //!
-//! A [`LabReport`] holds all that is told; [`render`] tells it in one of the
-//! [`Format`]s, and [`run_terminal`] tells of a single observed run. Nothing is
-//! written here: whoever calls gets text.
+//! Each family of reports, such as a [`LabReport`], is data with a function that makes a
+//! [`document::Document`] of it; [`Format`] is the catalogue of forms, and [`render`] returns a report in one of
+//! them. Nothing is written here: callers get text.
 //!
-//! All formats keep the same order: the answer first, then how large the change
-//! is and how sure, then what to doubt, then how it was measured. Every number
-//! has its unit, and every verdict is said by a word; colours and symbols only
-//! repeat it.
+//! All forms keep the same order: the answer first, then how large the change is and how sure, then the
+//! warnings, then how it was measured. Every number has its unit, and every verdict is a word; colours and
+//! symbols only repeat it.
 
 mod bench;
 mod calibration;
 mod capacity;
 mod comparison;
+pub mod document;
 mod family;
 mod forest;
 pub mod history;
@@ -26,9 +26,6 @@ mod style;
 mod subjects;
 mod terminal;
 mod words;
-
-use std::fmt;
-use std::str::FromStr;
 
 use stillwell_units::Nanos;
 use stillwell_verdict::{ErrorBudget, ExperimentVerdict};
@@ -46,6 +43,7 @@ pub use comparison::{
     AncestorTables, COMPARISON_SCHEMA, ComparedRuns, ComparisonGroup, ComparisonReport,
     ComparisonRow, Finding, SmpTable, SoakTable, render_comparison,
 };
+pub use document::{Format, FormatError};
 pub use json::{REPORT_SCHEMA, json};
 pub use markdown::{LENGTH_MAX, MARKER, markdown};
 pub use run::run_terminal;
@@ -84,59 +82,7 @@ pub struct LabReport {
     pub next: Vec<String>,
 }
 
-/// In which form a report is told.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Format {
-    /// For readers at a terminal.
-    Terminal,
-    /// For a comment on a pull request.
-    Markdown,
-    /// For programs.
-    Json,
-}
-
-impl Format {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Terminal, Self::Markdown, Self::Json];
-
-    /// The name under which it is asked for.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Terminal => "terminal",
-            Self::Markdown => "markdown",
-            Self::Json => "json",
-        }
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Format {
-    type Err = FormatError;
-
-    fn from_str(text: &str) -> Result<Self, FormatError> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|format| format.name() == text)
-            .ok_or_else(|| FormatError {
-                found: text.to_owned(),
-            })
-    }
-}
-
-/// A form that is not known.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{found}` is not a report format: write terminal, markdown or json")]
-pub struct FormatError {
-    /// What was typed.
-    pub found: String,
-}
-
-/// The report in this form; `style` is for terminals.
+/// Returns the report in this form; `style` is for terminals.
 #[must_use]
 pub fn render(report: &LabReport, format: Format, style: Style) -> String {
     match format {

@@ -1,25 +1,41 @@
-//! One observed run, for readers at a terminal.
+//! One observed run as a document.
 
 pub(crate) mod stamps;
 
 use stillwell_units::float_from_u64;
 use stillwell_verdict::{
-    Component, GeneratorFigures, RunFigures, RunOutcome, RunSummary, TimeQuantiles, Totals,
+    CheckPassed, Component, GeneratorFigures, RunFigures, RunOutcome, RunSummary, TimeQuantiles,
+    Totals,
 };
 
-use crate::Style;
-use crate::words;
+use crate::document::{Block, Document, Severity, Sign, Text};
+use crate::{Format, Style, words};
 
-/// What one observed run has to tell: whether it can be believed, what was sent
-/// and received, how late, and what the subject cost.
+/// Returns one observed run for readers at a terminal: whether it can be believed, what was sent and received,
+/// how late, and what the subject cost.
 #[must_use]
 pub fn run_terminal(run: &RunSummary, style: Style) -> String {
-    let mut text = format!("{}\n", headline(run, style));
-    let mut rows = Vec::new();
-    let mut row = |head: &str, told: Option<String>| {
-        rows.extend(told.map(|told| vec![head.to_owned(), told]));
-    };
+    Format::Terminal.render(style, || document(run), String::new)
+}
+
+fn document(run: &RunSummary) -> Document {
     let figures = &run.figures;
+    let blocks = [
+        Block::group([Block::KeyValue(rows(run))]),
+        Block::group([steps(figures)]),
+        restarts(figures),
+        Block::group(remarks(run)),
+    ];
+    Document::new([Block::section(1, headline(run), blocks)])
+}
+
+/// Returns all figures, each with its name.
+fn rows(run: &RunSummary) -> Vec<(Text, Text)> {
+    let figures = &run.figures;
+    let mut rows: Vec<(Text, Text)> = Vec::new();
+    let mut row = |head: &str, text: Option<String>| {
+        rows.extend(text.map(|text| (head.into(), text.into())));
+    };
     for generator in &figures.generators {
         row(&format!("rate of {}", generator.id), rate(generator));
     }
@@ -32,8 +48,8 @@ pub fn run_terminal(run: &RunSummary, style: Style) -> String {
         row("events lost", loss(&figures.whole));
     }
     if let Some(ledger) = &figures.ledger {
-        for (head, told) in stamps::rows(ledger) {
-            row(&head, Some(told));
+        for (head, text) in stamps::rows(ledger) {
+            row(&head, Some(text));
         }
     }
     row(
@@ -67,32 +83,21 @@ pub fn run_terminal(run: &RunSummary, style: Style) -> String {
     }
     row("foreign CPU", figures.foreign_cpu_share.map(of_host));
     row("steal", figures.steal_share.map(of_host));
-    if !rows.is_empty() {
-        text.push('\n');
-        text.push_str(&words::columns(&rows, 2));
-    }
-    text.push_str(&timeline(figures));
-    text.push_str(&remarks(run, style));
-    text
+    rows
 }
 
-/// Steps, and how the subject came back from them.
-fn timeline(figures: &RunFigures) -> String {
-    let mut text = String::new();
-    if !figures.steps.is_empty() {
-        let steps = figures.steps.iter();
-        let rows: Vec<Vec<String>> = steps
-            .map(|step| {
-                vec![
-                    format!("at {}", words::nanos(step.at)),
-                    words::plain(&step.what),
-                ]
-            })
-            .collect();
-        text.push('\n');
-        text.push_str(&words::columns(&rows, 2));
-    }
-    for restart in &figures.restarts {
+fn steps(figures: &RunFigures) -> Block {
+    let steps = figures.steps.iter();
+    let rows = steps.map(|step| {
+        let at = format!("at {}", words::nanos(step.at));
+        (Text::from(at), Text::from(step.what.as_str()))
+    });
+    Block::KeyValue(rows.collect())
+}
+
+/// Returns how the subject came back from restarts, a sentence each.
+fn restarts(figures: &RunFigures) -> Block {
+    Block::list(figures.restarts.iter().map(|restart| {
         let ready = match restart.ready_after {
             Some(after) => format!("ready again {} later", words::nanos(after)),
             None => "was not ready again".to_owned(),
@@ -105,30 +110,29 @@ fn timeline(figures: &RunFigures) -> String {
         } else {
             ""
         };
-        text.push_str(&format!(
-            "  restart: ended after {}{how}, {ready}{delivered}\n",
+        format!(
+            "restart: ended after {}{how}, {ready}{delivered}",
             words::nanos(restart.ended_after)
-        ));
-    }
-    text
+        )
+    }))
 }
 
 fn of_host(share: f64) -> String {
     format!("{} of the host's CPU time", words::percent(share))
 }
 
-fn headline(run: &RunSummary, style: Style) -> String {
+fn headline(run: &RunSummary) -> Text {
     let subject = &run.subject;
     let measured = words::nanos(run.measured);
     if run.doubts.is_empty() {
-        format!("run of {subject} completed, {measured} measured")
-    } else if run.outcome == RunOutcome::Completed {
-        let invalid = style.bad("! invalid");
-        format!("{invalid}: run of {subject}, {measured} measured, must not be believed")
-    } else {
-        let invalid = style.bad("! invalid");
-        format!("{invalid}: run of {subject} did not complete")
+        return format!("run of {subject} completed, {measured} measured").into();
     }
+    let why = if run.outcome == RunOutcome::Completed {
+        format!(": run of {subject}, {measured} measured, must not be believed")
+    } else {
+        format!(": run of {subject} did not complete")
+    };
+    Text::answer(Sign::Invalid, "invalid").and(why)
 }
 
 fn rate(generator: &GeneratorFigures) -> Option<String> {
@@ -245,33 +249,27 @@ fn memory(figures: &RunFigures) -> Option<String> {
     (!known.is_empty()).then(|| known.join(", "))
 }
 
-fn remarks(run: &RunSummary, style: Style) -> String {
-    let mut text = String::from("\n");
-    for doubt in &run.doubts {
-        text.push_str(&format!(
-            "  {} {}\n",
-            style.bad("doubt:"),
-            words::plain(&doubt.to_string())
-        ));
-    }
-    for check in &run.checks {
-        use stillwell_verdict::CheckPassed;
+fn remarks(run: &RunSummary) -> Vec<Block> {
+    let note = |severity, text: String| Block::Note(severity, text.into());
+    let doubts = run.doubts.iter();
+    let mut blocks: Vec<Block> = doubts
+        .map(|doubt| note(Severity::Doubt, doubt.to_string()))
+        .collect();
+    let checks = run.checks.iter().map(|check| {
         let word = match check.passed {
-            CheckPassed::Pass => "passed".to_owned(),
-            CheckPassed::Fail => style.bad("failed"),
-            CheckPassed::NotMeasured => style.bad("not measured"),
+            CheckPassed::Pass => Text::from("passed"),
+            CheckPassed::Fail => Text::bad("failed"),
+            CheckPassed::NotMeasured => Text::bad("not measured"),
         };
         let observed = check.observed.map_or_else(String::new, |value| {
             format!(", observed {}", words::check_value(value, &check.unit))
         });
         let bounds = words::bounds(check.upper, check.lower, &check.unit);
-        text.push_str(&format!(
-            "  check {} ({bounds}): {word}{observed}\n",
-            check.name
-        ));
-    }
-    for caution in &run.cautions {
-        text.push_str(&format!("  note: {}\n", words::plain(&caution.to_string())));
-    }
-    if text == "\n" { String::new() } else { text }
+        let check = format!("check {} ({bounds}): ", check.name);
+        Text::from(check).and(word).and(observed)
+    });
+    blocks.push(Block::list(checks));
+    let cautions = run.cautions.iter();
+    blocks.extend(cautions.map(|caution| note(Severity::Note, caution.to_string())));
+    blocks
 }

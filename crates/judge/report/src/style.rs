@@ -2,6 +2,8 @@
 
 use stillwell_verdict::Verdict;
 
+use crate::document::Role;
+
 /// How a terminal shows text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Style {
@@ -21,6 +23,19 @@ impl Default for Style {
 }
 
 impl Style {
+    /// Returns `text` in the colour of its role.
+    pub(crate) fn role(self, role: Role, text: &str) -> String {
+        match role {
+            Role::Strong => self.paint("1", text),
+            Role::Dim => self.paint("2", text),
+            Role::Bad => self.paint("31", text),
+            Role::Good => self.paint("32", text),
+            Role::Warning => self.paint("33", text),
+            Role::Invalid => self.paint("35", text),
+            Role::Plain | Role::Number | Role::Code => text.to_owned(),
+        }
+    }
+
     /// `text` in the colour of `verdict`.
     pub(crate) fn verdict(self, verdict: Verdict, text: &str) -> String {
         self.paint(

@@ -1,10 +1,8 @@
 //! Several programs under one load, told.
 
+mod document;
 mod imported;
 mod json;
-mod markdown;
-mod table;
-mod terminal;
 
 use stillwell_units::Nanos;
 use stillwell_verdict::SubjectsVerdict;
@@ -43,11 +41,7 @@ pub struct SubjectsReport {
 /// The report in this form; `style` is for terminals.
 #[must_use]
 pub fn render_subjects(report: &SubjectsReport, format: Format, style: Style) -> String {
-    match format {
-        Format::Terminal => terminal::terminal(report, style),
-        Format::Markdown => markdown::markdown(report),
-        Format::Json => json::json(report),
-    }
+    format.render(style, || document::document(report), || json::json(report))
 }
 
 #[cfg(test)]

@@ -3,13 +3,13 @@
 //! The answer first, then every commit that was asked for in the order of the
 //! repository, then why there was no answer where there was none.
 
-use stillwell_plan::{GoalMetric, Scale};
+use stillwell_plan::GoalMetric;
 use stillwell_verdict::Change;
 
-use super::words::short;
-use crate::Style;
-use crate::comparison::markdown::escaped;
-use crate::words::{change_with_interval, columns, counted, goal_title, percent, plain};
+use super::document::short;
+use crate::document::{Block, Cell, Column, Document, Table, Text};
+use crate::words::{change_with_interval, counted, goal_title, percent};
+use crate::{Format, Style};
 
 /// All that is told of a search for a commit.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,66 +95,38 @@ pub enum BisectOutcome {
     },
 }
 
-/// The search for readers at a terminal.
+/// Returns the search for readers at a terminal.
 #[must_use]
 pub fn bisect_terminal(report: &BisectReport, style: Style) -> String {
-    let mut text = String::new();
-    for (place, sentence) in answer(report).iter().enumerate() {
-        let line = plain(sentence);
-        match place {
-            0 => text.push_str(&format!("{}\n", style.strong(&line))),
-            _ => text.push_str(&format!("  {line}\n")),
-        }
-    }
-    let rows = rows(report);
-    if !rows.is_empty() {
-        let heads = HEADS.map(str::to_owned).to_vec();
-        let cells = rows.into_iter().map(|row| row.map(|cell| plain(&cell)));
-        let rows: Vec<Vec<String>> = [heads]
-            .into_iter()
-            .chain(cells.map(|row| row.to_vec()))
-            .collect();
-        text.push_str(&format!("\n{}", columns(&rows, 2)));
-    }
-    for (place, told) in unanswered(report).iter().enumerate() {
-        let gap = if place == 0 { "\n" } else { "" };
-        text.push_str(&format!("{gap}  {}\n", plain(told)));
-    }
-    text.push_str(&format!("\nresults: {}\n", plain(&report.results_folder)));
-    for line in &report.next {
-        text.push_str(&format!("next: {}\n", plain(line)));
-    }
-    text
+    Format::Terminal.render(style, || document(report), String::new)
 }
 
-/// The search for a page or a comment.
+/// Returns the search for a page or a comment.
 #[must_use]
 pub fn bisect_markdown(report: &BisectReport) -> String {
-    let sentences = answer(report);
-    let mut sentences = sentences.iter().map(|sentence| escaped(sentence));
-    let mut text = format!("## {}\n", sentences.next().unwrap_or_default());
-    for sentence in sentences {
-        text.push_str(&format!("\n{sentence}\n"));
-    }
+    Format::Markdown.render(Style::default(), || document(report), String::new)
+}
+
+/// Returns the document: the answer, every commit that was compared, and why some had no answer.
+fn document(report: &BisectReport) -> Document {
+    let mut sentences = answer(report).into_iter();
+    let title = Text::strong(sentences.next().unwrap_or_default());
+    let mut blocks: Vec<Block> = sentences.map(Block::paragraph).collect();
     let rows = rows(report);
     if !rows.is_empty() {
-        text.push_str(&format!("\n| {} |\n", HEADS.join(" | ")));
-        text.push_str(&format!("|{}\n", " --- |".repeat(HEADS.len())));
-        for row in rows {
-            text.push_str(&format!("| {} |\n", row.map(|c| escaped(&c)).join(" | ")));
-        }
+        let table = Table::new(HEADS.map(Column::named), rows);
+        blocks.push(Block::group([Block::Table(table)]));
     }
-    for (place, told) in unanswered(report).iter().enumerate() {
-        let gap = if place == 0 { "\n" } else { "" };
-        text.push_str(&format!("{gap}* {}\n", escaped(told)));
-    }
-    let command = report.command.replace('`', "'");
-    text.push_str(&format!(
-        "\n<sub>{}; `{command}`, Stillwell {}</sub>\n",
-        escaped(&report.results_folder),
-        report.version
-    ));
-    text
+    blocks.push(Block::group([Block::list(unanswered(report))]));
+    let folder = &report.results_folder;
+    let next = report.next.iter().map(|line| format!("next: {line}"));
+    let results = [format!("results: {folder}")].into_iter().chain(next);
+    let origin = Text::from(format!("{folder}; ")).and(Text::code(&report.command));
+    Document::new([
+        Block::section(1, title, blocks),
+        Block::on_screen([Block::group([Block::list(results)])]),
+        Block::Colophon(origin.and(format!(", Stillwell {}", report.version))),
+    ])
 }
 
 /// The answer, in sentences.
@@ -261,48 +233,43 @@ fn size(report: &BisectReport, step: &BisectStep) -> String {
 
 const HEADS: [&str; 5] = ["commit", "is", "change against GOOD", "pairs", "subject"];
 
-/// The commits that were asked for, GOOD first, and how many lie between.
-fn rows(report: &BisectReport) -> Vec<[String; 5]> {
+/// Returns the commits that were compared, GOOD first, and how many lie between.
+fn rows(report: &BisectReport) -> Vec<Vec<Cell>> {
     if report.steps.is_empty() {
         return Vec::new();
     }
-    let asked = |place: usize| {
+    let step_of = |place: usize| {
         let mut steps = report.steps.iter();
         steps.find(|step| step.baseline == 0 && step.comparison == place)
     };
     let mut rows = Vec::new();
     let mut between = 0_u32;
     for (place, commit) in report.commits.iter().enumerate() {
-        let step = asked(place);
+        let step = step_of(place);
         if step.is_none() && place > 0 {
             between += 1;
             continue;
         }
         let count = std::mem::take(&mut between);
         if count > 0 {
-            let told = format!("({count} not asked for)");
-            rows.push([
-                String::new(),
-                String::new(),
-                String::new(),
-                String::new(),
-                told,
-            ]);
+            let mut row = vec![Cell::default(); 4];
+            row.push(format!("({count} not asked for)").into());
+            rows.push(row);
         }
-        rows.push([
-            short(&commit.revision).to_owned(),
-            step.map_or("GOOD", |step| word(step.answer)).to_owned(),
-            step.map_or_else(String::new, |step| change(report.metric.scale(), step)),
-            step.map_or_else(String::new, |step| step.pairs.to_string()),
-            commit.subject.clone(),
+        let change = step.and_then(|step| step.change);
+        let change = change.map(|change| {
+            Cell::interval(change_with_interval(report.metric.scale(), change), change)
+        });
+        let pairs = step.map(|step| Cell::number(step.pairs.to_string(), step.pairs.into(), ""));
+        rows.push(vec![
+            short(&commit.revision).into(),
+            step.map_or("GOOD", |step| word(step.answer)).into(),
+            change.unwrap_or_default(),
+            pairs.unwrap_or_default(),
+            commit.subject.as_str().into(),
         ]);
     }
     rows
-}
-
-fn change(scale: Scale, step: &BisectStep) -> String {
-    step.change
-        .map_or_else(String::new, |own| change_with_interval(scale, own))
 }
 
 const fn word(answer: CommitAnswer) -> &'static str {

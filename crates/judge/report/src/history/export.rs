@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use stillwell_plan::{Direction, GoalMetric, Scale};
 use stillwell_verdict::history::{HistoryPoint, Measurement, Origin, Trend};
 
-use super::words;
+use super::document;
 
 /// Columns beside the metrics, `time` first.
 const ATTRIBUTES: [&str; 7] = [
@@ -47,7 +47,7 @@ pub fn otava_tables(points: &[HistoryPoint], branch: &str) -> Vec<OtavaTable> {
         let own = points.iter();
         let own = own.filter(|p| p.experiment == experiment && p.comparison == comparison);
         OtavaTable {
-            name: words::joined(experiment, comparison, several),
+            name: document::joined(experiment, comparison, several),
             ..otava_table(&own.collect::<Vec<_>>(), branch)
         }
     };
@@ -72,7 +72,7 @@ pub fn otava_table(points: &[&HistoryPoint], branch: &str) -> OtavaTable {
     let names = heads.iter().map(|(name, _)| name.as_str());
     push_row(&mut csv, ATTRIBUTES.into_iter().chain(names));
     for (point, numbers) in points.iter().zip(&rows) {
-        let time = words::timestamp(point.origin.time_millis);
+        let time = document::timestamp(point.origin.time_millis);
         let attributes = attributes_of(&point.origin, &point.experiment, branch);
         let attributes = attributes.iter().map(|(_, value)| value.clone());
         let numbers = heads.iter().map(|(name, _)| {
@@ -149,7 +149,7 @@ fn attributes_of(origin: &Origin, experiment: &str, branch: &str) -> Vec<(&'stat
 /// Of a program that was not built from a commit, its hash.
 fn commit(origin: &Origin) -> String {
     let executable = origin.executable.as_deref();
-    let hash = || executable.map(|hash| format!("sha256-{}", words::short(hash)));
+    let hash = || executable.map(|hash| format!("sha256-{}", document::short(hash)));
     origin.commit.clone().or_else(hash).unwrap_or_default()
 }
 

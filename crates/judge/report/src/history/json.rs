@@ -3,7 +3,7 @@
 use serde_json::{Value, json as object};
 use stillwell_verdict::history::{Basis, Lead, Method, Suspect, Trend, TrendPoint};
 
-use super::{HistoryReport, words};
+use super::{HistoryReport, document};
 
 /// Names the shape of the JSON of a history; keys are added within a version and
 /// never removed.
@@ -97,6 +97,6 @@ fn change(trend: &Trend, lead: &Lead) -> Value {
         "worse": lead.worse,
         "beyond_tolerance": lead.matters,
         "suspects": suspects.collect::<Vec<_>>(),
-        "confirm_with": words::bisect_command(trend, lead).filter(|_| lead.worse),
+        "confirm_with": document::bisect_command(trend, lead).filter(|_| lead.worse),
     })
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json as object};
 use stillwell_verdict::history::{Basis, Lead, Trend};
 
 use super::export::{attributes, column};
-use super::{HistoryReport, words};
+use super::{HistoryReport, document};
 
 /// As `otava analyze --output json`: a line for each experiment.
 pub(super) fn json(report: &HistoryReport) -> String {
@@ -83,7 +83,7 @@ pub(super) fn regressions_only(report: &HistoryReport) -> String {
         }
         text.push_str(&format!("Regressions in {name}:\n"));
         for (millis, lines) in groups.values() {
-            text.push_str(&format!("{}\n{lines}", words::timestamp(*millis)));
+            text.push_str(&format!("{}\n{lines}", document::timestamp(*millis)));
         }
     }
     text
@@ -93,7 +93,7 @@ pub(super) fn regressions_only(report: &HistoryReport) -> String {
 fn tests(report: &HistoryReport) -> Vec<(String, Vec<&Trend>)> {
     let mut tests: Vec<(String, Vec<&Trend>)> = Vec::new();
     for trend in &report.trends {
-        let name = words::test_name(trend, &report.trends);
+        let name = document::test_name(trend, &report.trends);
         match tests.last_mut().filter(|(last, _)| *last == name) {
             Some((_, trends)) => trends.push(trend),
             None => tests.push((name, vec![trend])),

@@ -3,8 +3,7 @@
 use serde_json::{Value, json as object};
 use stillwell_verdict::{ImportDoubt, ImportedTable};
 
-use crate::comparison::markdown::escaped;
-use crate::words::{columns, plain};
+use crate::document::{Block, Cell, Column, Document, Item, Table, Text};
 use crate::{Format, Style};
 
 /// Names the shape of the JSON of imported tables; keys are added within a version
@@ -18,58 +17,21 @@ pub fn render_imported(
     format: Format,
     style: Style,
 ) -> String {
-    match format {
-        Format::Json => {
-            let tables: Vec<Value> = tables
-                .iter()
-                .map(|(table, doubts)| json(table, doubts))
-                .collect();
-            let value = object!({ "schema": IMPORT_SCHEMA, "tables": tables });
-            format!("{value:#}\n")
-        }
-        Format::Terminal | Format::Markdown => {
-            let told = tables
-                .iter()
-                .map(|(table, doubts)| text(table, doubts, format, style));
-            told.collect::<Vec<_>>().join("\n")
-        }
-    }
+    let document = || Document::new(tables.iter().map(|(table, doubts)| section(table, doubts)));
+    format.render(style, document, || {
+        let tables = tables.iter().map(|(table, doubts)| json(table, doubts));
+        let value = object!({ "schema": IMPORT_SCHEMA, "tables": tables.collect::<Vec<_>>() });
+        format!("{value:#}\n")
+    })
 }
 
-fn text(table: &ImportedTable, doubts: &[ImportDoubt], format: Format, style: Style) -> String {
-    let is_markdown = format == Format::Markdown;
-    let say = |text: &str| {
-        if is_markdown {
-            escaped(text)
-        } else {
-            plain(text)
-        }
-    };
-    let rows = rows(table, doubts);
-    let mut text = if is_markdown {
-        format!("### {}\n\n", say(&table.title))
-    } else {
-        format!("{}\n", style.strong(&say(&table.title)))
-    };
-    if is_markdown {
-        for (at, row) in rows.iter().enumerate() {
-            let cells: Vec<String> = row.iter().map(|cell| escaped(cell)).collect();
-            text.push_str(&format!("| {} |\n", cells.join(" | ")));
-            if at == 0 {
-                text.push_str(&format!("|{}\n", " --- |".repeat(row.len())));
-            }
-        }
-        text.push('\n');
-    } else {
-        let rows: Vec<Vec<String>> = rows
-            .iter()
-            .map(|row| row.iter().map(|cell| plain(cell)).collect())
-            .collect();
-        text.push_str(&columns(&rows, 2));
-    }
-    let bullet = if is_markdown { "* " } else { "  " };
+fn section(table: &ImportedTable, doubts: &[ImportDoubt]) -> Block {
+    let heads = [""]
+        .into_iter()
+        .chain(table.columns.iter().map(String::as_str));
+    let mut items: Vec<Item> = Vec::new();
     if doubts.is_empty() {
-        text.push_str(&format!("{bullet}nothing in it contradicts itself\n"));
+        items.push(Item::new("nothing in it contradicts itself"));
     }
     for doubt in doubts {
         let whose = match doubt.columns.len() {
@@ -77,38 +39,37 @@ fn text(table: &ImportedTable, doubts: &[ImportDoubt], format: Format, style: St
             count if count == table.columns.len() => "all".to_owned(),
             _ => doubt.columns.join(", "),
         };
-        text.push_str(&format!(
-            "{bullet}INVALID {}: {}\n",
-            say(&whose),
-            say(&doubt.reason)
-        ));
+        items.push(Item::new(format!("INVALID {whose}: {}", doubt.reason)));
     }
-    text
+    let rows = Table::new(heads.map(Column::named), rows(table, doubts));
+    let title = Text::from(table.title.as_str());
+    Block::section(2, title, [Block::Table(rows), Block::List(items)])
 }
 
-/// The numbers as they stood there, without the marks of those who won.
-fn rows(table: &ImportedTable, doubts: &[ImportDoubt]) -> Vec<Vec<String>> {
+/// Returns the numbers as they were imported, without the marks of the best ones.
+fn rows(table: &ImportedTable, doubts: &[ImportDoubt]) -> Vec<Vec<Cell>> {
     let is_invalid = |name: &String| {
         doubts
             .iter()
             .any(|doubt| doubt.columns.is_empty() || doubt.columns.contains(name))
     };
-    let head = std::iter::once(String::new()).chain(table.columns.iter().cloned());
-    let mut rows: Vec<Vec<String>> = vec![head.collect()];
-    for row in &table.rows {
-        let cells = row.cells.iter().map(|cell| cell.text.clone());
-        rows.push(std::iter::once(row.metric.clone()).chain(cells).collect());
-    }
-    let valid = table.columns.iter().map(|name| match is_invalid(name) {
-        true => "INVALID".to_owned(),
-        false => "not doubted".to_owned(),
+    let rows = table.rows.iter().map(|row| {
+        let cells = row.cells.iter().map(|cell| cell.text.as_str());
+        named(&row.metric, cells)
     });
-    rows.push(
-        std::iter::once("may be compared".to_owned())
-            .chain(valid)
-            .collect(),
-    );
-    rows
+    let valid = table.columns.iter().map(|name| match is_invalid(name) {
+        true => "INVALID",
+        false => "not doubted",
+    });
+    rows.chain([named("may be compared", valid)]).collect()
+}
+
+/// Returns a row with its name first.
+fn named<'c>(name: &str, cells: impl Iterator<Item = &'c str>) -> Vec<Cell> {
+    [Cell::from(name)]
+        .into_iter()
+        .chain(cells.map(Cell::from))
+        .collect()
 }
 
 fn json(table: &ImportedTable, doubts: &[ImportDoubt]) -> Value {

@@ -6,7 +6,7 @@ use stillwell_verdict::{
     ColumnFound, PairFound, Place, Ranking, SubjectsCell, SubjectsRow, SubjectsVerdict,
 };
 
-use super::{SubjectsReport, table};
+use super::{SubjectsReport, document};
 
 /// Names the shape of the JSON of several subjects; keys are added within a
 /// version and never removed.
@@ -99,7 +99,7 @@ fn row(row: &SubjectsRow, verdict: &SubjectsVerdict) -> Value {
     });
     object!({
         "metric": row.metric,
-        "title": table::title(row.metric),
+        "title": document::title(row.metric),
         "better": better,
         "unranked": (!row.unranked.is_empty()).then(|| row.unranked.join("; ")),
         "cells": cells.collect::<Vec<_>>(),

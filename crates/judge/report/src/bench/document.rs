@@ -5,37 +5,42 @@ use stillwell_units::float_from_u64;
 use stillwell_units::human::count as grouped;
 
 use super::BenchReport;
+use crate::document::{Block, Document, Language, Sign, Text};
 use crate::run::stamps;
-use crate::words;
+use crate::{Format, Style, words};
 
 /// Ticks in each half of the distance that is left, as Tremor has it.
 const TICKS_PER_HALF: u32 = 2;
 
-/// The table of latencies in nanoseconds, line by line as Tremor prints it, the
-/// throughput, and what became of the events. Plotters of `HdrHistogram` take the
-/// table and leave out the rest.
+/// Returns the table of latencies in nanoseconds, line by line as Tremor prints it, the throughput, and the
+/// delivery of the events. Plotters of `HdrHistogram` take the table and leave out the rest.
 #[must_use]
 pub fn bench_text(report: &BenchReport) -> String {
+    Format::Terminal.render(Style::default(), || document(report), String::new)
+}
+
+fn document(report: &BenchReport) -> Document {
     let table = report.table();
-    let mut text = "#[Latency from the intended time, in nanoseconds]\n".to_owned();
-    text.push_str(&percentiles(&table));
-    text.push_str(&throughput(report));
-    let rows: Vec<Vec<String>> = rows(report)
-        .into_iter()
-        .map(|(head, told)| vec![head, told])
+    let layout = percentiles(&table) + &throughput(report);
+    let rows = rows(report).into_iter();
+    let rows = rows
+        .map(|(head, text)| (head.into(), text.into()))
         .collect();
-    text.push('\n');
-    text.push_str(&words::columns(&rows, 2));
-    for failure in report.failures() {
-        text.push_str(&format!("\n! failed: {failure}"));
-    }
-    for doubt in &report.doubts {
-        text.push_str(&format!("\n! rates and latencies are doubtful: {doubt}"));
-    }
-    if !text.ends_with('\n') {
-        text.push('\n');
-    }
-    text
+    let failures = report.failures().into_iter();
+    let failures = failures.map(|own| format!("failed: {own}"));
+    let doubts = report.doubts.iter();
+    let doubts = doubts.map(|own| format!("rates and latencies are doubtful: {own}"));
+    let problems = failures.chain(doubts);
+    let problems = problems.map(|text| Text::answer(Sign::Invalid, text));
+    let title = "#[Latency from the intended time, in nanoseconds]";
+    let blocks = [
+        Block::Code(Language::Text, layout),
+        Block::group([Block::KeyValue(rows)]),
+    ];
+    Document::new([
+        Block::section(1, title, blocks),
+        Block::group([Block::list(problems)]),
+    ])
 }
 
 fn percentiles(table: &Histogram<u64>) -> String {

@@ -1,13 +1,15 @@
-//! What is said of a calibration in every form.
+//! A calibration as a document.
 
 use stillwell_plan::Scale;
 use stillwell_stats::{Level, binomial_share};
 use stillwell_units::Nanos;
 
-use super::{CalibratedExperiment, CalibratedGoal, Hindrance, MachineMet, Visible, WorseFound};
-use crate::words::{
-    change_size, clock, counted, goal_title, interval, nanos, or_missing, percent, plain,
+use super::{
+    CalibratedExperiment, CalibratedGoal, CalibrationReport, Hindrance, MachineMet, Visible,
+    WorseFound,
 };
+use crate::document::{Block, Cell, Column, Document, Table, Text};
+use crate::words::{change_size, clock, counted, goal_title, interval, nanos, or_missing, percent};
 
 /// Below this share of the noise, the other part is what limits.
 const HALF: f64 = 0.5;
@@ -18,8 +20,52 @@ const PAIRING_HELPS: f64 = 1.5;
 /// Share of others' CPU time from which on they are told as a limit.
 const FOREIGN_TOLD: f64 = 0.05;
 
+/// Returns the document: for each experiment how often it is wrong, what it can see, and what limits it.
+pub(super) fn document(report: &CalibrationReport) -> Document {
+    let title = format!("Calibration of {}", report.title);
+    let mut blocks = vec![Block::on_page([Block::section(1, title, [])])];
+    blocks.extend(report.experiments.iter().map(section));
+    if report.experiments.is_empty() {
+        blocks.push(Block::group([Block::paragraph("nothing was finished")]));
+    }
+    let elapsed = clock(report.elapsed);
+    let took = format!("took {elapsed}; captures in {}", report.results_folder);
+    let took = Block::paragraph(Text::dim(took));
+    blocks.push(Block::on_screen([Block::group([took])]));
+    let host = report.host.iter();
+    let host: Vec<String> = host.map(|(name, fact)| format!("{name} {fact}")).collect();
+    let (version, host) = (&report.version, host.join(", "));
+    let origin = format!(", Stillwell {version}, {elapsed}; {host}");
+    blocks.push(Block::Colophon(Text::code(&report.command).and(origin)));
+    Document::new(blocks)
+}
+
+fn section(experiment: &CalibratedExperiment) -> Block {
+    let heads = HEADS.map(str::to_owned).into_iter();
+    let columns = heads.chain(time_heads(experiment)).map(Column::named);
+    let table = Table::new(columns, experiment.goals.iter().map(goal_cells));
+    let seen = "the smallest change that is seen in four of five experiments";
+    let subsections = [
+        (
+            "the baseline with itself",
+            vec![Block::list(alike(experiment))],
+        ),
+        (
+            "the baseline made worse",
+            vec![Block::list(worse(experiment))],
+        ),
+        (
+            seen,
+            vec![Block::Table(table), Block::paragraph(pace(experiment))],
+        ),
+        ("what limits it", vec![Block::list(limits(experiment))]),
+    ];
+    let subsections = subsections.map(|(title, blocks)| Block::section(3, title, blocks));
+    Block::section(2, experiment.name.as_str(), subsections)
+}
+
 /// `3 of 40 (1.6 % to 20.4 %)`, the interval exact at 95 %.
-pub(super) fn rate(hits: u32, of: u32) -> String {
+fn rate(hits: u32, of: u32) -> String {
     let share = binomial_share(hits, of, Level::NINETY_FIVE);
     format!(
         "{hits} of {of} ({} to {})",
@@ -29,7 +75,7 @@ pub(super) fn rate(hits: u32, of: u32) -> String {
 }
 
 /// How often equal versions were called different.
-pub(super) fn alike(experiment: &CalibratedExperiment) -> Vec<String> {
+fn alike(experiment: &CalibratedExperiment) -> Vec<String> {
     let alike = experiment.alike;
     let of = alike.comparisons;
     let mut lines = vec![
@@ -51,10 +97,10 @@ pub(super) fn alike(experiment: &CalibratedExperiment) -> Vec<String> {
 }
 
 /// How often a known change was found.
-pub(super) fn worse(experiment: &CalibratedExperiment) -> Vec<String> {
+fn worse(experiment: &CalibratedExperiment) -> Vec<String> {
     let worse = match &experiment.worse {
         Ok(worse) => worse,
-        Err(reason) => return vec![format!("no slowdown was tried: {}", plain(reason))],
+        Err(reason) => return vec![format!("no slowdown was tried: {}", reason)],
     };
     let scale = experiment
         .goals
@@ -100,31 +146,22 @@ const fn hindered(how: Hindrance) -> &'static str {
 }
 
 /// Heads of the table of goals, without the times.
-pub(super) const HEADS: [&str; 5] = ["goal", "tolerance", "flagged", "pairs", "pair sd"];
+const HEADS: [&str; 5] = ["goal", "tolerance", "flagged", "pairs", "pair sd"];
 
-/// A row of the table of goals: its heads, then one cell for each time.
-pub(super) fn goal_cells(goal: &CalibratedGoal) -> Vec<String> {
+/// Returns a row of the table of goals: its heads, then one cell for each time.
+fn goal_cells(goal: &CalibratedGoal) -> Vec<Cell> {
+    let share = |share: f64| Cell::number(size(goal.scale, share), share, "share");
+    let visible = |seen: &Visible| seen.change.map_or_else(|| or_missing(None).into(), share);
     let mut cells = vec![
-        goal_title(&goal.metric).into_owned(),
-        tolerance(goal),
-        format!("{} of {}", goal.flagged, goal.comparisons),
-        goal.pairs.to_string(),
-        or_missing(
-            goal.pair_deviation
-                .map(|deviation| size(goal.scale, deviation)),
-        ),
+        goal_title(&goal.metric).into_owned().into(),
+        share(goal.tolerance.share()),
+        format!("{} of {}", goal.flagged, goal.comparisons).into(),
+        Cell::number(goal.pairs.to_string(), goal.pairs.into(), ""),
+        goal.pair_deviation
+            .map_or_else(|| or_missing(None).into(), share),
     ];
-    let seen = goal.visible.iter();
-    cells.extend(seen.map(|seen| visible_cell(goal.scale, *seen)));
+    cells.extend(goal.visible.iter().map(visible));
     cells
-}
-
-fn visible_cell(scale: Scale, seen: Visible) -> String {
-    or_missing(seen.change.map(|change| size(scale, change)))
-}
-
-fn tolerance(goal: &CalibratedGoal) -> String {
-    size(goal.scale, goal.tolerance.share())
 }
 
 /// Without a sign: how large, not which way. What a sharp rig sees are hundredths
@@ -137,7 +174,7 @@ fn size(scale: Scale, share: f64) -> String {
 }
 
 /// The heads of the times.
-pub(super) fn time_heads(experiment: &CalibratedExperiment) -> Vec<String> {
+fn time_heads(experiment: &CalibratedExperiment) -> Vec<String> {
     let first = experiment.goals.first();
     let seen = first.map_or(&[][..], |goal| goal.visible.as_slice());
     seen.iter()
@@ -146,7 +183,7 @@ pub(super) fn time_heads(experiment: &CalibratedExperiment) -> Vec<String> {
 }
 
 /// What a pair takes, and what the experiment's own settings come to.
-pub(super) fn pace(experiment: &CalibratedExperiment) -> String {
+fn pace(experiment: &CalibratedExperiment) -> String {
     let whole = experiment
         .pair_time
         .as_u64()
@@ -160,7 +197,7 @@ pub(super) fn pace(experiment: &CalibratedExperiment) -> String {
 }
 
 /// What limits the rig, a sentence each.
-pub(super) fn limits(experiment: &CalibratedExperiment) -> Vec<String> {
+fn limits(experiment: &CalibratedExperiment) -> Vec<String> {
     let mut lines: Vec<String> = experiment.goals.iter().filter_map(noise).collect();
     lines.extend(experiment.goals.iter().filter_map(length));
     lines.extend(machine(&experiment.machine));
@@ -211,11 +248,7 @@ fn machine(machine: &MachineMet) -> Vec<String> {
         ));
     }
     for (reason, runs) in &machine.reasons {
-        lines.push(format!(
-            "{}: {}",
-            plain(reason),
-            counted(*runs, "run", "runs")
-        ));
+        lines.push(format!("{}: {}", reason, counted(*runs, "run", "runs")));
     }
     if let Some((mean, most)) = machine.foreign {
         let limit = if mean >= FOREIGN_TOLD {

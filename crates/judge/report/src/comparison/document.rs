@@ -1,4 +1,4 @@
-//! Numbers of comparisons as readers know them.
+//! A comparison as a document.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,94 @@ use stillwell_metric::Unit;
 use stillwell_plan::Scale;
 use stillwell_verdict::{Change, Verdict};
 
-use super::{ComparisonReport, ComparisonRow, Finding};
+use super::{AncestorTables, ComparisonGroup, ComparisonReport, ComparisonRow, Finding};
+use crate::document::{Block, Cell, Column, Document, Language, Severity, Table, Text};
 use crate::words;
 
 /// What stands where there is no verdict.
-pub(super) const NO_VERDICT: &str = "no verdict";
+const NO_VERDICT: &str = "no verdict";
+
+/// Heads of the table of changes.
+const HEADS: [&str; 9] = [
+    "metric",
+    "baseline",
+    "comparison",
+    "change",
+    "95 % interval",
+    "p",
+    "tolerance",
+    "runs",
+    "verdict",
+];
+
+/// Returns the document: for each experiment its changes, and what to know when reading them.
+pub(super) fn document(report: &ComparisonReport) -> Document {
+    let title = headline(report);
+    let groups = report.groups.iter().map(group);
+    let origin = format!(", Stillwell {}", report.version);
+    let mut blocks = vec![Block::section(1, title, groups)];
+    blocks.push(Block::group(
+        report.remarks.iter().map(String::as_str).map(remark),
+    ));
+    blocks.push(Block::Colophon(Text::code(&report.command).and(origin)));
+    Document::new(blocks)
+}
+
+fn remark(text: &str) -> Block {
+    Block::Note(Severity::Note, text.into())
+}
+
+fn group(group: &ComparisonGroup) -> Block {
+    let table = Table::new(HEADS.map(Column::named), group.rows.iter().map(cells));
+    let several = group.rows.len() > 1;
+    let sentences = group.rows.iter().flat_map(|row| {
+        let name = if several {
+            format!("{}: ", row.metric)
+        } else {
+            String::new()
+        };
+        let sentences = below(row).into_iter();
+        sentences.map(move |sentence| format!("{name}{sentence}"))
+    });
+    let mut blocks = vec![Block::Table(table), Block::list(sentences)];
+    blocks.extend(group.remarks.iter().map(String::as_str).map(remark));
+    if let Some(ancestors) = &group.ancestors {
+        let own = Block::section(2, "The same runs, one number each", blocks);
+        let tables = Block::Code(Language::Markdown, AncestorTables::text(ancestors));
+        blocks = vec![tables, own];
+    }
+    match &group.name {
+        Some(name) => Block::section(2, name.as_str(), blocks),
+        None => Block::group(blocks),
+    }
+}
+
+fn cells(row: &ComparisonRow) -> Vec<Cell> {
+    let mean = |mean: Option<f64>| match mean {
+        Some(mean) => Cell::number(value(row, Some(mean)), mean, row.unit.symbol()),
+        None => words::MISSING.into(),
+    };
+    let interval = interval(row);
+    vec![
+        row.metric.as_str().into(),
+        mean(row.baseline.mean()),
+        mean(row.comparison.mean()),
+        change(row).into(),
+        match row.finding.change() {
+            Some(change) => Cell::interval(interval, change),
+            None => interval.into(),
+        },
+        p_value(row).into(),
+        tolerance(row).into(),
+        runs(row).into(),
+        row.verdict
+            .map_or_else(|| NO_VERDICT.into(), Text::verdict)
+            .into(),
+    ]
+}
 
 /// A number of the row with its unit.
-pub(super) fn value(row: &ComparisonRow, value: Option<f64>) -> String {
+fn value(row: &ComparisonRow, value: Option<f64>) -> String {
     let Some(value) = value else {
         return words::MISSING.to_owned();
     };
@@ -31,7 +111,7 @@ pub(super) fn value(row: &ComparisonRow, value: Option<f64>) -> String {
 }
 
 /// The change with its sign: `-0.30 %`.
-pub(super) fn change(row: &ComparisonRow) -> String {
+fn change(row: &ComparisonRow) -> String {
     let share = match row.finding {
         Finding::Nothing => None,
         Finding::Plain(share) => share,
@@ -44,7 +124,7 @@ pub(super) fn change(row: &ComparisonRow) -> String {
 }
 
 /// The interval in percent or points: `[-0.82, +0.23]`.
-pub(super) fn interval(row: &ComparisonRow) -> String {
+fn interval(row: &ComparisonRow) -> String {
     row.finding.change().map_or_else(
         || words::MISSING.to_owned(),
         |Change { lower, upper, .. }| format!("[{}, {}]", signed(lower), signed(upper)),
@@ -52,7 +132,7 @@ pub(super) fn interval(row: &ComparisonRow) -> String {
 }
 
 /// The p value of the test behind the interval.
-pub(super) fn p_value(row: &ComparisonRow) -> String {
+fn p_value(row: &ComparisonRow) -> String {
     match row.finding {
         Finding::Nothing | Finding::Plain(_) => words::MISSING.to_owned(),
         Finding::Unpaired { p_value, .. } | Finding::Paired { p_value, .. } => p(p_value),
@@ -60,7 +140,7 @@ pub(super) fn p_value(row: &ComparisonRow) -> String {
 }
 
 /// A p value.
-pub(super) fn p(value: f64) -> String {
+fn p(value: f64) -> String {
     if value < 0.0005 {
         "<0.001".to_owned()
     } else {
@@ -69,13 +149,13 @@ pub(super) fn p(value: f64) -> String {
 }
 
 /// The tolerance: `5 %`.
-pub(super) fn tolerance(row: &ComparisonRow) -> String {
+fn tolerance(row: &ComparisonRow) -> String {
     let size = (row.tolerance.share() * 1e6).round() / 1e4;
     format!("{size} {}", unit(row.scale))
 }
 
 /// How many runs: `3 + 3`, or `8 pairs`.
-pub(super) fn runs(row: &ComparisonRow) -> String {
+fn runs(row: &ComparisonRow) -> String {
     match row.finding {
         Finding::Paired { pairs, .. } => words::counted(pairs, "pair", "pairs"),
         _ => format!(
@@ -84,14 +164,6 @@ pub(super) fn runs(row: &ComparisonRow) -> String {
             row.comparison.values.len()
         ),
     }
-}
-
-/// The verdict's word, or that there is none.
-pub(super) fn verdict(row: &ComparisonRow) -> String {
-    row.verdict.map_or_else(
-        || NO_VERDICT.to_owned(),
-        |verdict| format!("{} {}", words::symbol(verdict), verdict.name()),
-    )
 }
 
 /// Percent of the baseline, or points where the number is itself a share.
@@ -114,7 +186,7 @@ fn signed(share: f64) -> String {
 }
 
 /// What the numbers of the row are, and what else was asked of them: sentences.
-pub(super) fn method(row: &ComparisonRow) -> Vec<String> {
+fn method(row: &ComparisonRow) -> Vec<String> {
     match row.finding {
         Finding::Nothing | Finding::Plain(_) => Vec::new(),
         Finding::Unpaired {
@@ -169,7 +241,7 @@ fn disagreement(one: f64, other: f64) -> &'static str {
 }
 
 /// Runs without a number, one sentence each, the first few.
-pub(super) fn left_out(row: &ComparisonRow) -> Vec<String> {
+fn left_out(row: &ComparisonRow) -> Vec<String> {
     const LISTED_MAX: usize = 4;
     let runs = row.baseline.left_out.iter().chain(&row.comparison.left_out);
     let count = row.baseline.left_out.len() + row.comparison.left_out.len();
@@ -184,10 +256,14 @@ pub(super) fn left_out(row: &ComparisonRow) -> Vec<String> {
 }
 
 /// Everything to say below a row's numbers, in order.
-pub(super) fn below(row: &ComparisonRow) -> Vec<String> {
+fn below(row: &ComparisonRow) -> Vec<String> {
     let mut told = Vec::new();
     if let Some(reason) = &row.reason {
-        told.push(format!("{}: {reason}", verdict(row)));
+        let verdict = row.verdict.map_or_else(
+            || NO_VERDICT.to_owned(),
+            |verdict| format!("{} {}", words::symbol(verdict), verdict.name()),
+        );
+        told.push(format!("{verdict}: {reason}"));
     }
     told.extend(method(row));
     told.extend(row.remarks.iter().cloned());
@@ -210,12 +286,12 @@ fn tally(report: &ComparisonReport) -> String {
 }
 
 /// The first line.
-pub(super) fn headline(report: &ComparisonReport) -> String {
+fn headline(report: &ComparisonReport) -> String {
     let mut text = format!("{} compared with {}", report.comparison, report.baseline);
     if report.groups.len() > 1 {
         let number = u32::try_from(report.groups.len()).unwrap_or(u32::MAX);
         let number = words::counted(number, "experiment", "experiments");
         text.push_str(&format!(" in {number}: {}", tally(report)));
     }
-    words::plain(&text)
+    text
 }

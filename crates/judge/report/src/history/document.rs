@@ -1,21 +1,74 @@
-//! Trends as readers know them.
+//! A history as a document.
 
 use stillwell_plan::{GoalMetric, GoalPlan, Scale};
 use stillwell_stats::Sample;
-use stillwell_units::{float_from_u64, floor_to_u64};
+use stillwell_units::float_from_u64;
 use stillwell_verdict::history::{Basis, Latest, Lead, Method, Origin, Suspect, Trend, TrendPoint};
 
 use super::HistoryReport;
+use crate::document::{
+    Block, Cell, Column, Document, Inline, Item, Severity, Sign, Sparkline, Table, Text,
+};
 use crate::words;
 
 /// Cells of a line of points.
 const SPARKS_MAX: usize = 40;
-const SPARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Digits of a commit's name that readers know it by.
 const COMMIT_SHOWN: usize = 12;
 
+/// Returns the document: for each experiment its trends, and the changes in them.
+pub(super) fn document(report: &HistoryReport) -> Document {
+    let mut sections = Vec::new();
+    let mut rest = report.trends.as_slice();
+    while let Some(first) = rest.first() {
+        let same =
+            |own: &&Trend| own.experiment == first.experiment && own.comparison == first.comparison;
+        let (trends, left) = rest.split_at(rest.iter().take_while(same).count());
+        rest = left;
+        let table = Table::new(HEADS.map(Column::named), trends.iter().map(cells));
+        let blocks = [
+            Block::Table(table),
+            Block::List(trends.iter().flat_map(items).collect()),
+        ];
+        sections.push(Block::section(2, test_name(first, &report.trends), blocks));
+    }
+    let skipped = report.skipped.iter();
+    let skipped = skipped
+        .map(|(folder, reason)| Block::Note(Severity::Note, format!("{folder}: {reason}").into()));
+    let mut end: Vec<Block> = skipped.collect();
+    let promise = promise(report);
+    if !report.trends.is_empty() {
+        end.push(Block::on_screen([Block::paragraph(Text::dim(
+            promise.as_str(),
+        ))]));
+    }
+    let origin = Text::from(format!("{promise}; ")).and(Text::code(&report.command));
+    let origin = origin.and(format!(", Stillwell {}", report.version));
+    Document::new([
+        Block::section(1, headline(report), sections),
+        Block::group(end),
+        Block::Colophon(origin),
+    ])
+}
+
+/// Returns what is to be known of a trend, and its changes with the commands that confirm them.
+fn items(trend: &Trend) -> Vec<Item> {
+    let title = words::goal_title(&trend.metric);
+    let remarks = remarks(trend).into_iter();
+    let remarks = remarks.map(|remark| Item::new(Text::dim(format!("{title}: {remark}"))));
+    let mut items: Vec<Item> = remarks.collect();
+    for change in &trend.leads {
+        items.extend(lead(trend, change).into_iter().map(Item::new));
+        let command = bisect_command(trend, change).filter(|_| change.worse);
+        if let Some((last, command)) = items.last_mut().zip(command) {
+            last.action = Some(("this is a lead; to confirm it and find its commit", command));
+        }
+    }
+    items
+}
+
 /// The first line of all.
-pub(super) fn headline(report: &HistoryReport) -> String {
+fn headline(report: &HistoryReport) -> String {
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let points = || report.trends.iter().flat_map(|trend| &trend.points);
     let mut runs: Vec<&str> = points().map(|point| point.origin.run.as_str()).collect();
@@ -41,7 +94,7 @@ pub(super) fn headline(report: &HistoryReport) -> String {
 }
 
 /// What the method promises.
-pub(super) fn promise(report: &HistoryReport) -> String {
+fn promise(report: &HistoryReport) -> String {
     let tested = report.trends.iter().filter(|own| own.p_value.is_some());
     let tested = float_from_u64(u64::try_from(tested.count()).unwrap_or(u64::MAX));
     match report.method {
@@ -78,27 +131,24 @@ pub(super) fn joined(experiment: &str, comparison: &str, several: bool) -> Strin
 }
 
 /// Heads of the table of trends.
-pub(super) const HEADS: [&str; 5] = ["goal", "labs", "latest", "trend", "state"];
+const HEADS: [&str; 5] = ["goal", "labs", "latest", "trend", "state"];
 
-pub(super) fn cells(trend: &Trend) -> [String; 5] {
+fn cells(trend: &Trend) -> Vec<Cell> {
     let role = if trend.gates { "" } else { " (informs)" };
     let latest = trend.points.last().map(|last| level(trend, last.value));
-    [
-        format!("{}{role}", words::goal_title(&trend.metric)),
-        trend.points.len().to_string(),
-        words::or_missing(latest),
-        sparks(trend),
-        format!("{} {}", symbol(trend), trend.latest.name()),
+    let sign = match trend.latest {
+        Latest::Worse => Sign::Worse,
+        Latest::Better => Sign::Better,
+        Latest::Steady => Sign::Same,
+        Latest::TooFew => Sign::Unclear,
+    };
+    vec![
+        format!("{}{role}", words::goal_title(&trend.metric)).into(),
+        trend.points.len().to_string().into(),
+        words::or_missing(latest).into(),
+        Text(vec![Inline::Sparkline(sparkline(trend))]).into(),
+        Text::answer(sign, trend.latest.name()).into(),
     ]
-}
-
-const fn symbol(trend: &Trend) -> char {
-    match trend.latest {
-        Latest::Worse => '✗',
-        Latest::Better => '✓',
-        Latest::Steady => '=',
-        Latest::TooFew => '?',
-    }
 }
 
 /// A value of a trend with its unit.
@@ -111,36 +161,24 @@ fn level(trend: &Trend, value: f64) -> String {
     }
 }
 
-/// The points as bars from the lowest to the highest, neighbours taken together
-/// where there are many; `|` stands before a change.
-fn sparks(trend: &Trend) -> String {
-    let count = trend.points.len();
-    let together = count.div_ceil(SPARKS_MAX).max(1);
+/// Returns the points and their changes, neighbours taken together where there are many.
+fn sparkline(trend: &Trend) -> Sparkline {
+    let together = trend.points.len().div_ceil(SPARKS_MAX).max(1);
     let values: Vec<f64> = trend.points.iter().map(|point| point.value).collect();
     let means = values.chunks(together);
     let means = means.filter_map(|part| Some(Sample::try_new(part, 1).ok()?.mean()));
-    let means: Vec<f64> = means.collect();
-    let low = means.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mut text = String::new();
-    for (place, mean) in means.iter().enumerate() {
-        let cell = place * together..(place + 1) * together;
-        if trend.leads.iter().any(|lead| cell.contains(&lead.index)) {
-            text.push('|');
-        }
-        let share = if high > low {
-            (mean - low) / (high - low)
-        } else {
-            0.0
-        };
-        let bar = usize::try_from(floor_to_u64((share * 7.0).round())).unwrap_or(0);
-        text.push(SPARKS[bar.min(7)]);
+    Sparkline {
+        values: means.collect(),
+        changes: trend
+            .leads
+            .iter()
+            .map(|lead| lead.index / together)
+            .collect(),
     }
-    text
 }
 
 /// What is to be known of a trend before its changes.
-pub(super) fn remarks(trend: &Trend) -> Vec<String> {
+fn remarks(trend: &Trend) -> Vec<String> {
     let mut remarks = Vec::new();
     if trend.latest == Latest::TooFew {
         let needed = trend.points_needed;
@@ -183,7 +221,7 @@ pub(super) fn remarks(trend: &Trend) -> Vec<String> {
 }
 
 /// A change, as sentences.
-pub(super) fn lead(trend: &Trend, lead: &Lead) -> Vec<String> {
+fn lead(trend: &Trend, lead: &Lead) -> Vec<String> {
     let here = &trend.points[lead.index].origin;
     let way = if lead.worse { "worse" } else { "better" };
     let size = if lead.matters {

@@ -1,9 +1,12 @@
-//! The table of one experiment as words, the same for terminals and Markdown.
+//! Several programs under one load as a document.
 
 use stillwell_plan::{Delivery, Durability};
 use stillwell_verdict::{
     ColumnFound, DeliveryFound, Place, SubjectsCell, SubjectsMetric, SubjectsRow, SubjectsVerdict,
 };
+
+use super::SubjectsReport;
+use crate::document::{Block, Cell, Column, Datum, Document, Interval, Section, Table, Text};
 
 /// What stands where there is no number.
 const NOTHING: &str = "-";
@@ -11,14 +14,64 @@ const NOTHING: &str = "-";
 /// How many reasons of one kind are listed.
 const REASONS_MAX: usize = 12;
 
-/// The table: its head first.
-pub(super) fn table(verdict: &SubjectsVerdict) -> Vec<Vec<String>> {
-    let of_columns = |name: &str, told: &dyn Fn(&ColumnFound) -> String| {
-        let cells = verdict.columns.iter().map(told);
-        std::iter::once(name.to_owned()).chain(cells).collect()
+/// Returns the document: a table for each experiment, what to know when reading it, and the versions.
+pub(super) fn document(report: &SubjectsReport) -> Document {
+    let mut blocks = vec![Block::on_page([Block::section(
+        1,
+        report.title.as_str(),
+        [],
+    )])];
+    blocks.extend(report.verdicts.iter().map(section));
+    blocks.extend(
+        matrix(&report.verdicts).map(|table| Block::section(2, "delivery", [Block::Table(table)])),
+    );
+    let versions = report.versions.iter().map(|(name, version)| {
+        let version = version.as_deref().unwrap_or("does not say its version");
+        Text::from(format!("{name} = {version}"))
+    });
+    let left_out = report.left_out.iter();
+    let left_out = left_out.map(|(name, reason)| format!("left out: {name}: {reason}").into());
+    let problems = report.problems.iter().map(Text::bad);
+    let programs = Block::list(versions.chain(left_out).chain(problems));
+    let host = report
+        .host
+        .iter()
+        .map(|(name, fact)| format!("{name}: {fact}"));
+    let elapsed = report.elapsed.map(|elapsed| format!("took {elapsed}; "));
+    let results = format!(
+        "{}results in {}",
+        elapsed.unwrap_or_default(),
+        report.results_folder
+    );
+    let next = report.next.iter().map(|next| format!("next: {next}"));
+    blocks.push(Block::group([
+        programs,
+        Block::on_page([Block::list(host)]),
+        Block::on_screen([Block::list([results].into_iter().chain(next))]),
+    ]));
+    let origin = format!(", Stillwell {}", report.version);
+    blocks.push(Block::Colophon(Text::code(&report.command).and(origin)));
+    Document::new(blocks)
+}
+
+fn section(verdict: &SubjectsVerdict) -> Block {
+    let blocks = [Block::Table(table(verdict)), Block::list(below(verdict))];
+    let section = Section::titled(2, verdict.name.as_str(), blocks);
+    Block::Section(Section {
+        summary: verdict.summary.as_deref().map(Text::from),
+        ..section
+    })
+}
+
+fn table(verdict: &SubjectsVerdict) -> Table {
+    let of_columns = |name: &str, text: &dyn Fn(&ColumnFound) -> String| {
+        let cells = verdict
+            .columns
+            .iter()
+            .map(|column| Cell::from(text(column)));
+        [Cell::from(name)].into_iter().chain(cells).collect()
     };
-    let mut rows: Vec<Vec<String>> = vec![
-        of_columns("", &|one| one.name.clone()),
+    let mut rows: Vec<Vec<Cell>> = vec![
         of_columns("runs", &|one| {
             format!("{} of {}", one.completed, verdict.blocks)
         }),
@@ -41,11 +94,13 @@ pub(super) fn table(verdict: &SubjectsVerdict) -> Vec<Vec<String>> {
         }));
         rows.push(of_columns("kept", &|one| kept(one).to_owned()));
     }
-    rows
+    let names = verdict.columns.iter();
+    let names = names.map(|column| Column::of_numbers(column.name.as_str()));
+    Table::new([Column::default()].into_iter().chain(names), rows)
 }
 
 /// How events arrived, in words.
-pub(super) fn seen(delivery: &DeliveryFound) -> String {
+fn seen(delivery: &DeliveryFound) -> String {
     match (delivery.seen(), delivery.lost, delivery.doubled) {
         (Some(seen), ..) => seen.name().to_owned(),
         (None, 1.., 1..) => "lost and doubled".to_owned(),
@@ -55,7 +110,7 @@ pub(super) fn seen(delivery: &DeliveryFound) -> String {
 }
 
 /// Whether that is what was asked for.
-pub(super) const fn kept(column: &ColumnFound) -> &'static str {
+const fn kept(column: &ColumnFound) -> &'static str {
     match (column.expected, column.delivery.keeps(column.expected)) {
         (None, _) => NOTHING,
         (Some(_), Some(true)) => "pass",
@@ -64,19 +119,42 @@ pub(super) const fn kept(column: &ColumnFound) -> &'static str {
     }
 }
 
-fn row(row: &SubjectsRow) -> Vec<String> {
+fn row(row: &SubjectsRow) -> Vec<Cell> {
     let means = row.cells.iter().filter_map(|cell| match cell {
         SubjectsCell::Value { mean, .. } => Some(mean.abs()),
         SubjectsCell::Invalid { mean, .. } => mean.map(f64::abs),
         SubjectsCell::Missing { .. } => None,
     });
     let scale = Scale::of(row.metric, means.fold(0.0, f64::max));
-    let mut cells = vec![format!("{}{}", title(row.metric), scale.shown())];
-    cells.extend(row.cells.iter().map(|cell| told(cell, scale)));
+    let mut cells = vec![format!("{}{}", title(row.metric), scale.shown()).into()];
+    cells.extend(row.cells.iter().map(|cell| Cell {
+        text: text(cell, scale).into(),
+        datum: datum(cell),
+    }));
     cells
 }
 
-fn told(cell: &SubjectsCell, scale: Scale) -> String {
+/// Returns the number behind a cell that may be compared.
+const fn datum(cell: &SubjectsCell) -> Option<Datum> {
+    match *cell {
+        SubjectsCell::Value {
+            mean,
+            interval: Some((low, high)),
+            ..
+        } => Some(Datum::Interval(Interval {
+            estimate: mean,
+            low,
+            high,
+        })),
+        SubjectsCell::Value { mean, .. } => Some(Datum::Number {
+            value: mean,
+            unit: "",
+        }),
+        SubjectsCell::Invalid { .. } | SubjectsCell::Missing { .. } => None,
+    }
+}
+
+fn text(cell: &SubjectsCell, scale: Scale) -> String {
     match cell {
         SubjectsCell::Invalid { mean, .. } => mean.map_or_else(
             || "INVALID".to_owned(),
@@ -218,7 +296,7 @@ pub(super) const fn title(metric: SubjectsMetric) -> &'static str {
 }
 
 /// Everything to say below the table, in order: sentences.
-pub(super) fn below(verdict: &SubjectsVerdict) -> Vec<String> {
+fn below(verdict: &SubjectsVerdict) -> Vec<String> {
     let mut said = Vec::new();
     let has = |wanted: Place| {
         let mut cells = verdict.rows.iter().flat_map(|row| &row.cells);
@@ -311,7 +389,7 @@ fn of_delivery(column: &ColumnFound) -> Option<String> {
 
 /// What every subject made of every experiment, where there are several and
 /// events were followed.
-pub(super) fn matrix(verdicts: &[SubjectsVerdict]) -> Option<Vec<Vec<String>>> {
+fn matrix(verdicts: &[SubjectsVerdict]) -> Option<Table> {
     let followed = verdicts.iter().any(|verdict| {
         let mut columns = verdict.columns.iter();
         columns.any(|one| one.delivery.runs > 0)
@@ -325,18 +403,17 @@ pub(super) fn matrix(verdicts: &[SubjectsVerdict]) -> Option<Vec<Vec<String>>> {
             names.push(&column.name);
         }
     }
-    let head = std::iter::once(String::new()).chain(names.iter().map(|name| (*name).to_owned()));
-    let mut rows = vec![head.collect()];
-    for verdict in verdicts {
-        let mut cells = vec![verdict.name.clone()];
-        for name in &names {
+    let rows = verdicts.iter().map(|verdict| {
+        let cells = names.iter().map(|name| {
             let mut columns = verdict.columns.iter();
-            let column = columns.find(|one| one.name == *name);
-            cells.push(column.map_or_else(|| NOTHING.to_owned(), outcome));
-        }
-        rows.push(cells);
-    }
-    Some(rows)
+            let column = columns.find(|one| one.name == **name);
+            Cell::from(column.map_or_else(|| NOTHING.to_owned(), outcome))
+        });
+        let name = Cell::from(verdict.name.as_str());
+        [name].into_iter().chain(cells).collect()
+    });
+    let heads = [""].into_iter().chain(names.iter().copied());
+    Some(Table::new(heads.map(Column::named), rows))
 }
 
 fn outcome(column: &ColumnFound) -> String {

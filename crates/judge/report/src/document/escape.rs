@@ -1,0 +1,102 @@
+//! One escaping function for each form: what others wrote becomes neither a command nor a structure.
+
+use std::iter;
+
+/// Returns `text` without what would steer a terminal or end a line.
+#[must_use]
+pub fn terminal(text: &str) -> String {
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().map(clean).collect()
+}
+
+/// Returns `text` as text of Markdown: it ends no cell or line and starts no tag, link, mention or block.
+///
+/// `next` is the character behind the text, and `is_start` whether the text begins a line.
+#[must_use]
+pub fn markdown(text: &str, next: Option<char>, is_start: bool) -> String {
+    let text = terminal(text);
+    let text = if is_start { text.trim_start() } else { &text };
+    let mut escaped = String::with_capacity(text.len());
+    let follows = text.chars().skip(1).map(Some).chain(iter::once(next));
+    let marker = if is_start { list_marker(text) } else { None };
+    for (place, (character, next)) in text.chars().zip(follows).enumerate() {
+        match character {
+            '<' => escaped.push_str("&lt;"),
+            // A quotation.
+            '>' if is_start && place == 0 => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            // A mention would call people to the page.
+            '@' => escaped.push_str("&#64;"),
+            '|' | '\\' | '`' | '*' | '_' | '~' => escaped.extend(['\\', character]),
+            // Brackets are only links with one of these behind them.
+            ']' if matches!(next, Some('(' | '[' | ':')) => escaped.push_str("\\]"),
+            // A box to tick.
+            '[' if is_start && place == 0 => escaped.push_str("\\["),
+            marked if marker == Some(place) => escaped.extend(['\\', marked]),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// Returns the place of the character that makes a heading, a list or a rule of the line, if one does.
+fn list_marker(text: &str) -> Option<usize> {
+    let mut characters = text.chars();
+    match characters.next()? {
+        '#' | '=' => Some(0),
+        '-' | '+' => (!characters.next().is_some_and(|c| c.is_ascii_digit())).then_some(0),
+        digit if digit.is_ascii_digit() => {
+            let place = text.find(|c: char| !c.is_ascii_digit())?;
+            let mut rest = text[place..].chars();
+            let is_delimiter = matches!(rest.next(), Some('.' | ')'));
+            let ends = rest.next().is_none_or(char::is_whitespace);
+            (is_delimiter && ends).then_some(place)
+        }
+        _ => None,
+    }
+}
+
+/// Returns `text` as code of Markdown, quoted with more backticks than it has itself.
+///
+/// Within a cell of a table, where a backslash and `|` cannot stand together in quotes, a tag does the same.
+#[must_use]
+pub fn markdown_code(text: &str, is_cell: bool) -> String {
+    let text = terminal(text);
+    if is_cell && text.contains('|') {
+        return format!("<code>{}</code>", markdown(&text, None, false));
+    }
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let quote = "`".repeat(longest + 1);
+    let pad = if longest > 0 || text.trim().is_empty() {
+        " "
+    } else {
+        ""
+    };
+    format!("{quote}{pad}{text}{pad}{quote}")
+}
+
+/// Returns `text` as text or attribute of HTML.
+#[must_use]
+pub fn html(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in terminal(text).chars() {
+        match character {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            // A mention would call people to the page.
+            '@' => escaped.push_str("&#64;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// Returns the target of a link within angle brackets.
+#[must_use]
+pub fn target(link: &str) -> String {
+    let is_kept = |c: &char| !matches!(c, '<' | '>') && !c.is_control();
+    link.chars().filter(is_kept).collect()
+}

@@ -1,0 +1,197 @@
+//! Tables, and the numbers that cells and charts show.
+
+use stillwell_verdict::Change;
+
+use super::{Role, Text};
+
+/// A table; cells beyond the columns are not shown.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// Its columns; without names the table has no head.
+    pub columns: Vec<Column>,
+    /// Its cells, row by row.
+    pub rows: Vec<Vec<Cell>>,
+    /// What to know when reading it.
+    pub note: Option<Text>,
+}
+
+impl Table {
+    /// Returns a table without a note.
+    pub fn new(
+        columns: impl IntoIterator<Item = Column>,
+        rows: impl IntoIterator<Item = Vec<Cell>>,
+    ) -> Self {
+        Self {
+            columns: columns.into_iter().collect(),
+            rows: rows.into_iter().collect(),
+            note: None,
+        }
+    }
+
+    /// Returns the table with these columns only, in this order; unknown names are left out.
+    #[must_use]
+    pub fn select(&self, names: &[&str]) -> Self {
+        let places: Vec<usize> = names
+            .iter()
+            .filter_map(|name| self.columns.iter().position(|column| column.name == **name))
+            .collect();
+        let row = |row: &Vec<Cell>| {
+            let cells = places.iter().map(|place| row.get(*place).cloned());
+            cells.map(Option::unwrap_or_default).collect()
+        };
+        Self {
+            columns: places
+                .iter()
+                .map(|place| self.columns[*place].clone())
+                .collect(),
+            rows: self.rows.iter().map(row).collect(),
+            note: self.note.clone(),
+        }
+    }
+
+    /// Whether a head is shown.
+    pub(crate) fn has_head(&self) -> bool {
+        self.columns.iter().any(|column| !column.name.is_empty())
+    }
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Column {
+    /// Its name; may be empty.
+    pub name: String,
+    /// How graphical renderers align it; terminals and Markdown align all columns to the left.
+    pub alignment: Alignment,
+    /// The unit that all its numbers share, where they do.
+    pub unit: Option<&'static str>,
+}
+
+impl Column {
+    /// Returns a column of text.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns a column of numbers.
+    pub fn of_numbers(name: impl Into<String>) -> Self {
+        Self {
+            alignment: Alignment::Right,
+            ..Self::named(name)
+        }
+    }
+}
+
+/// Alignment of a column.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Alignment {
+    /// To the left, as text.
+    #[default]
+    Left,
+    /// To the right, as numbers.
+    Right,
+}
+
+/// A cell: its text, and the number behind it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cell {
+    /// For readers.
+    pub text: Text,
+    /// For programs.
+    pub datum: Option<Datum>,
+}
+
+impl Cell {
+    /// Returns a cell with a number.
+    pub fn number(text: impl Into<String>, value: f64, unit: &'static str) -> Self {
+        Self {
+            text: Text::of(Role::Number, text),
+            datum: Some(Datum::Number { value, unit }),
+        }
+    }
+
+    /// Returns a cell with an interval of shares.
+    pub fn interval(text: impl Into<Text>, change: Change) -> Self {
+        Self {
+            text: text.into(),
+            datum: Some(Datum::Interval(change.into())),
+        }
+    }
+}
+
+impl<T: Into<Text>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self {
+            text: text.into(),
+            datum: None,
+        }
+    }
+}
+
+/// The number behind a cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Datum {
+    /// One number in a base unit.
+    Number {
+        /// The number.
+        value: f64,
+        /// Its unit, such as `ns`; empty for a count.
+        unit: &'static str,
+    },
+    /// An estimate with its interval, as shares.
+    Interval(Interval),
+}
+
+/// An estimate with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The estimate.
+    pub estimate: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl From<Change> for Interval {
+    fn from(change: Change) -> Self {
+        Self {
+            estimate: change.estimate,
+            low: change.lower,
+            high: change.upper,
+        }
+    }
+}
+
+/// The data of a chart.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Chart {
+    /// Relative changes with their intervals and tolerances on one axis.
+    Intervals(Vec<IntervalRow>),
+    /// Lines over one axis; terminals and Markdown skip them.
+    Curve(Curve),
+}
+
+/// One row of a chart of intervals.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IntervalRow {
+    /// Its name.
+    pub name: String,
+    /// The change, as a share; a row without one only widens the axis.
+    pub interval: Option<Interval>,
+    /// The tolerance on both sides of zero, as a share.
+    pub tolerance: f64,
+}
+
+/// Lines over one axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// Name and unit of the horizontal axis.
+    pub x: (String, &'static str),
+    /// Name and unit of the vertical axis.
+    pub y: (String, &'static str),
+    /// The lines, each with its name and its points.
+    pub series: Vec<(String, Vec<(f64, f64)>)>,
+}

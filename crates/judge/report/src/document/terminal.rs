@@ -1,0 +1,207 @@
+//! Documents for readers at a terminal.
+//!
+//! Sections are set apart by an empty line and their blocks are indented; within a section blocks follow each
+//! other closely. Columns are as wide as their widest cell.
+
+mod forest;
+
+use super::{
+    Block, Chart, Document, Inline, Item, Medium, Role, Section, Severity, Sign, Table, Text,
+    escape,
+};
+use crate::Style;
+
+/// Columns by which each level of sections is indented.
+const INDENT: usize = 2;
+
+/// Returns the document as text for a terminal.
+pub(super) fn render(document: &Document, style: Style) -> String {
+    let mut screen = Screen {
+        text: String::new(),
+        style,
+        indent: 0,
+    };
+    screen.blocks(&document.blocks);
+    screen.text
+}
+
+/// Returns text with columns of names and values, or of any rows of cells.
+pub(crate) fn columns(rows: &[Vec<Text>], indent: usize, style: Style) -> String {
+    let width = |row: &Vec<Text>, at: usize| row.get(at).map_or(0, width);
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count)
+        .map(|at| rows.iter().map(|row| width(row, at)).max().unwrap_or(0))
+        .collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = " ".repeat(indent);
+        for (cell, column) in row.iter().zip(&widths) {
+            line.push_str(&paint(cell, style));
+            line.push_str(&" ".repeat(column - self::width(cell) + 2));
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// A screen being written.
+#[derive(Debug)]
+struct Screen {
+    text: String,
+    style: Style,
+    indent: usize,
+}
+
+impl Screen {
+    fn blocks(&mut self, blocks: &[Block]) {
+        for block in blocks {
+            self.block(block);
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            _ if block.is_empty() => {}
+            Block::Section(section) => self.section(section),
+            Block::Paragraph(text) => self.line(self.indent, text),
+            Block::List(items) => self.list(items),
+            Block::KeyValue(rows) => {
+                let rows = rows.iter().map(|(name, value)| [name, value]);
+                self.columns(rows.map(|row| row.map(Clone::clone).to_vec()).collect());
+            }
+            Block::Table(table) => self.table(table),
+            Block::Chart(Chart::Intervals(rows)) => {
+                let width = usize::from(self.style.width);
+                let rows = forest::rows(rows, width);
+                self.columns(rows);
+                self.line(self.indent, &Text::dim(forest::LEGEND));
+            }
+            Block::Chart(Chart::Curve(_)) | Block::Colophon(_) | Block::On(Medium::Page, _) => {}
+            Block::Note(severity, text) => self.line(self.indent, &note(*severity, text)),
+            Block::Code(_, code) => {
+                for line in code.lines() {
+                    self.text.push_str(&escape::terminal(line));
+                    self.text.push('\n');
+                }
+            }
+            Block::On(Medium::Screen, blocks) => self.blocks(blocks),
+        }
+    }
+
+    fn section(&mut self, section: &Section) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        let before = self.indent;
+        if let Some(title) = &section.title {
+            let indent = INDENT * usize::from(section.level.saturating_sub(2));
+            let mut title = title.clone();
+            if section.level == 2 {
+                title = title.with_default(Role::Strong);
+            }
+            if let Some(summary) = &section.summary {
+                title = title.and(": ").and(summary.clone());
+            }
+            self.line(indent, &title);
+            self.indent = indent + INDENT;
+        }
+        self.blocks(&section.blocks);
+        self.indent = before;
+    }
+
+    fn list(&mut self, items: &[Item]) {
+        for item in items {
+            self.line(self.indent, &item.text);
+            if let Some((purpose, command)) = &item.action {
+                let indent = self.indent + INDENT;
+                self.line(indent, &Text::from(format!("{purpose}:")));
+                self.line(indent, &Text::code(command));
+            }
+        }
+    }
+
+    fn table(&mut self, table: &Table) {
+        let mut rows = Vec::new();
+        if table.has_head() {
+            let heads = table.columns.iter().map(|column| column.name.as_str());
+            rows.push(heads.map(Text::from).collect());
+        }
+        let cells = table.rows.iter();
+        rows.extend(cells.map(|row| row.iter().map(|cell| cell.text.clone()).collect()));
+        self.columns(rows);
+        if let Some(note) = &table.note {
+            self.line(self.indent, note);
+        }
+    }
+
+    fn columns(&mut self, rows: Vec<Vec<Text>>) {
+        self.text.push_str(&columns(&rows, self.indent, self.style));
+    }
+
+    fn line(&mut self, indent: usize, text: &Text) {
+        let indent = " ".repeat(indent);
+        // One run is painted with its indentation.
+        let line = match text.0.as_slice() {
+            [Inline::Run(role, run)] => self
+                .style
+                .role(*role, &format!("{indent}{}", escape::terminal(run))),
+            _ => format!("{indent}{}", paint(text, self.style)),
+        };
+        self.text.push_str(&line);
+        self.text.push('\n');
+    }
+}
+
+fn note(severity: Severity, text: &Text) -> Text {
+    let label = format!("{}:", severity.label());
+    let label = match severity {
+        Severity::Note => Text::from(label),
+        Severity::Doubt => Text::bad(label),
+    };
+    label.and(" ").and(text.clone())
+}
+
+/// Returns the columns that a text takes.
+fn width(text: &Text) -> usize {
+    text.0
+        .iter()
+        .map(|part| shown(part).1.chars().count())
+        .sum()
+}
+
+fn paint(text: &Text, style: Style) -> String {
+    let parts = text.0.iter().map(|part| {
+        let (role, text) = shown(part);
+        style.role(role, &text)
+    });
+    parts.collect()
+}
+
+/// Returns the role and the characters of a part.
+fn shown(part: &Inline) -> (Role, String) {
+    match part {
+        Inline::Run(role, text) => (*role, escape::terminal(text)),
+        Inline::Answer(sign, word) => (
+            sign.role(),
+            format!("{} {}", symbol(*sign), escape::terminal(word)),
+        ),
+        Inline::Link(text, target) => (
+            Role::Plain,
+            format!("{} ({})", escape::terminal(text), escape::terminal(target)),
+        ),
+        Inline::Sparkline(line) => (Role::Plain, line.bars()),
+    }
+}
+
+/// Returns a character that repeats what the word behind it says.
+const fn symbol(sign: Sign) -> char {
+    match sign {
+        Sign::Worse => '✗',
+        Sign::Better => '✓',
+        Sign::Same => '=',
+        Sign::Different => '~',
+        Sign::Unclear => '?',
+        Sign::Invalid => '!',
+    }
+}

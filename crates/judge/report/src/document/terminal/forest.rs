@@ -1,0 +1,143 @@
+//! Intervals as lines on one axis, in plain characters.
+//!
+//! `-` is the band of the tolerance on both sides of zero, `|` is zero, and
+//! `[==o==]` is the interval with its estimate; `<` and `>` stand where it
+//! leaves the axis.
+
+use stillwell_units::human::percent;
+use stillwell_units::{float_from_u64, floor_to_u64};
+
+use crate::document::{Interval, IntervalRow, Text};
+
+/// Explanation of the characters of a line.
+pub(super) const LEGEND: &str = "(- within tolerance, | zero, [=o=] interval and estimate)";
+
+/// Columns beside the axis: names and margins.
+const NAME_AND_MARGIN: usize = 36;
+
+/// Returns the scale and a line for each row that has an interval, for a screen of `width` columns.
+pub(super) fn rows(rows: &[IntervalRow], width: usize) -> Vec<Vec<Text>> {
+    let axis = Axis::of(rows, width.saturating_sub(NAME_AND_MARGIN));
+    let reach = percent(axis.reach);
+    let inner = axis.cells().saturating_sub(2 * (reach.chars().count() + 1));
+    let scale = format!("-{reach}{:^inner$}+{reach}", "0");
+    let lines = rows.iter().filter_map(|row| {
+        let line = axis.line(row.interval?, row.tolerance);
+        Some(vec![Text::from(row.name.as_str()), Text::from(line)])
+    });
+    let head = vec![Text::default(), Text::from(scale)];
+    [head].into_iter().chain(lines).collect()
+}
+
+/// An axis of relative changes from −`reach` to `reach`.
+#[derive(Clone, Copy, Debug)]
+struct Axis {
+    reach: f64,
+    /// Cells on each side of zero.
+    half: u64,
+}
+
+impl Axis {
+    /// Returns an axis on which the rows fit, at most as many tolerances wide as still leave these visible.
+    fn of(rows: &[IntervalRow], width: usize) -> Self {
+        const TOLERANCES_MAX: f64 = 8.0;
+        let (mut reach, mut tolerance) = (0.0_f64, 0.0_f64);
+        for row in rows {
+            tolerance = tolerance.max(row.tolerance);
+            if let Some(interval) = row.interval {
+                reach = reach.max(interval.low.abs()).max(interval.high.abs());
+            }
+        }
+        let reach = (reach * 1.1).clamp(tolerance * 2.0, tolerance * TOLERANCES_MAX);
+        let width = u64::try_from(width.clamp(21, 61)).unwrap_or(61);
+        Self {
+            reach,
+            half: (width - 1) / 2,
+        }
+    }
+
+    /// Cells of a line.
+    fn cells(&self) -> usize {
+        usize::try_from(2 * self.half + 1).unwrap_or(usize::MAX)
+    }
+
+    /// The line of one goal.
+    fn line(&self, change: Interval, tolerance: f64) -> String {
+        let mut cells = vec![' '; self.cells()];
+        let mut fill = |from: f64, to: f64, mark: char| {
+            for cell in &mut cells[self.cell(from)..=self.cell(to)] {
+                *cell = mark;
+            }
+        };
+        fill(-tolerance, tolerance, '-');
+        fill(0.0, 0.0, '|');
+        fill(change.low, change.high, '=');
+        let end = |place: f64, inside: char, outside: char| {
+            if place.abs() > self.reach {
+                outside
+            } else {
+                inside
+            }
+        };
+        fill(change.low, change.low, end(change.low, '[', '<'));
+        fill(change.high, change.high, end(change.high, ']', '>'));
+        let outside = if change.estimate < 0.0 { '<' } else { '>' };
+        fill(
+            change.estimate,
+            change.estimate,
+            end(change.estimate, 'o', outside),
+        );
+        cells.into_iter().collect()
+    }
+
+    /// The cell of `change`; the outermost ones for what lies beyond.
+    fn cell(&self, change: f64) -> usize {
+        let half = float_from_u64(self.half);
+        let place = (change / self.reach).clamp(-1.0, 1.0) * half + half;
+        usize::try_from(floor_to_u64(place.round())).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// For all changes: the line has its width and shows an estimate.
+        #[test]
+        fn lines_fit(
+            lower in -1.0_f64..1.0,
+            below in 0.0_f64..1.0,
+            above in 0.0_f64..1.0,
+            infinite: bool,
+        ) {
+            let axis = Axis { reach: 0.1, half: 20 };
+            let upper = if infinite { f64::INFINITY } else { lower + below + above };
+            let change = Interval { estimate: lower + below, low: lower, high: upper };
+            let line = axis.line(change, 0.03);
+            prop_assert_eq!(line.chars().count(), 41);
+            prop_assert!(line.contains(['o', '<', '>']), "{}", line);
+        }
+    }
+
+    #[test]
+    fn a_line_shows_band_zero_interval_and_estimate() {
+        let axis = Axis {
+            reach: 0.1,
+            half: 20,
+        };
+        let change = Interval {
+            estimate: 0.05,
+            low: 0.03,
+            high: 0.08,
+        };
+        assert_eq!(
+            axis.line(change, 0.02),
+            "                ----|---- [===o=====]    "
+                .get(..41)
+                .unwrap()
+        );
+    }
+}

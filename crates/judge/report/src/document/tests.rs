@@ -1,0 +1,166 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// Returns a document that has `text` in every place that takes text from outside.
+fn everywhere(text: &str) -> Document {
+    let rows = vec![vec![Cell::from(text), Cell::from(Text::code(text))]];
+    let item = Item {
+        text: text.into(),
+        action: Some(("do", text.to_owned())),
+    };
+    let interval = IntervalRow {
+        name: text.to_owned(),
+        interval: Some(Interval {
+            estimate: 0.1,
+            low: 0.0,
+            high: 0.2,
+        }),
+        tolerance: 0.05,
+    };
+    let blocks = [
+        Block::paragraph(text),
+        Block::Paragraph(Text::strong("own").and(" ").and(text).and(Text::bad(text))),
+        Block::List(vec![item]),
+        Block::KeyValue(vec![(text.into(), text.into())]),
+        Block::Table(Table::new([text, "own"].map(Column::named), rows)),
+        Block::Chart(Chart::Intervals(vec![interval])),
+        Block::Note(Severity::Doubt, text.into()),
+        Block::Paragraph(Text(vec![Inline::Link(text.to_owned(), text.to_owned())])),
+        Block::Code(Language::Text, text.to_owned()),
+        Block::Colophon(text.into()),
+    ];
+    let folded = Section {
+        summary: Some(text.into()),
+        fold: Fold::Folded(text.into()),
+        ..Section::titled(2, text, [])
+    };
+    Document::new([Block::section(1, text, blocks), Block::Section(folded)])
+}
+
+/// Returns the structure of a page outside of code: what each line begins with, its cells and its tags.
+fn structure(page: &str) -> Vec<(String, usize, usize)> {
+    let mut fence = None;
+    let mut structure = Vec::new();
+    for line in page.lines().filter(|line| !line.is_empty()) {
+        let start: String = line
+            .chars()
+            .take_while(|c| "#*|<>`+=-".contains(*c))
+            .collect();
+        if start.starts_with("```") && fence.is_none() {
+            fence = Some(start.clone());
+        } else if fence.as_deref() == Some(line) {
+            fence = None;
+        } else if fence.is_some() {
+            continue;
+        }
+        let unescaped = line.replace("\\\\", "").replace("\\|", "");
+        // A table and an action hold code, in which nothing is a tag.
+        let has_code = start == "|" || line.starts_with("  do:");
+        let tags = if has_code {
+            0
+        } else {
+            line.matches('<').count()
+        };
+        let start = if start.starts_with('`') {
+            String::new()
+        } else {
+            start
+        };
+        let cells = if start == "|" {
+            unescaped.matches('|').count()
+        } else {
+            0
+        };
+        structure.push((start, cells, tags));
+    }
+    structure
+}
+
+proptest! {
+    /// For all texts: no control character reaches the terminal, and no line is added.
+    #[test]
+    fn no_text_steers_a_terminal(text in any::<String>()) {
+        let document = everywhere(&text.replace('\n', " "));
+        let shown = Format::Terminal.renderer().unwrap()(&document, Style::default());
+        prop_assert!(!shown.contains(|c: char| c.is_control() && c != '\n'), "{shown:?}");
+        let plain = everywhere("plain");
+        let plain = Format::Terminal.renderer().unwrap()(&plain, Style::default());
+        let lines = if text.is_empty() { plain.lines().count() - 1 } else { plain.lines().count() };
+        prop_assert_eq!(shown.lines().count(), lines);
+    }
+
+    /// For all texts: a page has the same blocks, cells and tags as with plain text.
+    #[test]
+    fn no_text_makes_a_structure_of_markdown(text in "[ a1|`<>/*_#=~+.)(:!&@\\[\\]\\\\\r\t-]{1,16}x") {
+        let page = |text: &str| Format::Markdown.renderer().unwrap()(&everywhere(text), Style::default());
+        prop_assert_eq!(structure(&page(&text)), structure(&page("plain")), "{}", page(&text));
+    }
+
+    /// For all texts: no tag, entity or end of an attribute is left in HTML.
+    #[test]
+    fn no_text_makes_a_tag_of_html(text in any::<String>()) {
+        let escaped = escape::html(&text);
+        prop_assert!(!escaped.contains(['<', '>', '"', '\'']), "{escaped}");
+        prop_assert!(!escaped.contains(char::is_control), "{escaped}");
+    }
+}
+
+#[test]
+fn markdown_starts_no_block_and_no_link() {
+    for (text, escaped) in [
+        ("# a", "\\# a"),
+        ("- a", "\\- a"),
+        ("-3.1 %", "-3.1 %"),
+        ("1. a", "1\\. a"),
+        ("1.5 s", "1.5 s"),
+        ("> a", "&gt; a"),
+        ("\t\t a", "a"),
+        ("[x] a", "\\[x] a"),
+        ("a [b](c) [d]: e", "a [b\\](c) [d\\]: e"),
+        ("+4.9 % [+4.5, +5.4]", "+4.9 % [+4.5, +5.4]"),
+        ("@all <b> & |", "&#64;all &lt;b> &amp; \\|"),
+    ] {
+        assert_eq!(escape::markdown(text, None, true), escaped);
+    }
+    assert_eq!(escape::markdown_code("a ``b``", true), "``` a ``b`` ```");
+    let code = escape::markdown_code("a|b", true);
+    assert_eq!(code, "<code>a\\|b</code>");
+}
+
+#[test]
+fn long_pages_say_what_they_leave_out() {
+    let comment = Comment {
+        marker: "<!-- m -->",
+        length_max: 2_000,
+        end_max: 100,
+        table_max: 200,
+        text_max: 20,
+        noun: ("thing", "things"),
+    };
+    let row = vec![Cell::from("x".repeat(50))];
+    let table = Table::new([Column::named("name")], vec![row; 20]);
+    let folded = |place: u32| {
+        let line = format!("thing {place}");
+        Block::Section(Section {
+            fold: Fold::Optional(line.as_str().into()),
+            ..Section::titled(2, line, [Block::paragraph("y".repeat(100))])
+        })
+    };
+    let mut blocks = vec![Block::Table(table)];
+    blocks.extend((0..40).map(folded));
+    blocks.push(Block::paragraph("end"));
+    let document = Document {
+        blocks,
+        comment: Some(comment),
+    };
+    let page = Format::Markdown.renderer().unwrap()(&document, Style::default());
+    assert!(page.len() < comment.length_max, "{page}");
+    assert!(page.starts_with("<!-- m -->\n| name |\n"), "{page}");
+    assert!(
+        page.contains("more things are left out of this table"),
+        "{page}"
+    );
+    assert!(page.contains("Details of "), "{page}");
+    assert!(page.ends_with("\n\nend\n"), "{page}");
+}
