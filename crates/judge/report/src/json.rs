@@ -80,7 +80,7 @@ fn experiment(verdict: &ExperimentVerdict) -> Value {
 }
 
 /// The name of a goal's base unit, as it ends the names of keys.
-const fn base_unit(metric: &GoalMetric) -> &'static str {
+pub(crate) const fn base_unit(metric: &GoalMetric) -> &'static str {
     match metric {
         GoalMetric::Cpu => "cpu_seconds_per_second",
         GoalMetric::CpuPerEvent => "cpu_ns_per_event",

@@ -13,18 +13,13 @@ mod calibration;
 mod capacity;
 mod comparison;
 pub mod document;
-mod family;
-mod forest;
 pub mod history;
-mod honesty;
 mod json;
 pub mod load;
-mod markdown;
-mod moved;
 mod run;
 mod style;
 mod subjects;
-mod terminal;
+mod suite;
 mod words;
 
 use stillwell_units::Nanos;
@@ -45,13 +40,12 @@ pub use comparison::{
 };
 pub use document::{Format, FormatError};
 pub use json::{REPORT_SCHEMA, json};
-pub use markdown::{LENGTH_MAX, MARKER, markdown};
 pub use run::run_terminal;
 pub use style::Style;
 pub use subjects::{
     IMPORT_SCHEMA, SUBJECTS_REPORT_SCHEMA, SubjectsReport, render_imported, render_subjects,
 };
-pub use terminal::terminal;
+pub use suite::{LENGTH_MAX, MARKER, markdown, terminal};
 
 /// All that is told of a lab.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,11 +79,7 @@ pub struct LabReport {
 /// Returns the report in this form; `style` is for terminals.
 #[must_use]
 pub fn render(report: &LabReport, format: Format, style: Style) -> String {
-    match format {
-        Format::Terminal => terminal(report, style),
-        Format::Markdown => markdown(report),
-        Format::Json => json(report),
-    }
+    format.render(style, || suite::document(report), || json(report))
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! How a terminal shows text.
 
-use stillwell_verdict::Verdict;
-
 use crate::document::Role;
 
 /// How a terminal shows text.
@@ -36,32 +34,9 @@ impl Style {
         }
     }
 
-    /// `text` in the colour of `verdict`.
-    pub(crate) fn verdict(self, verdict: Verdict, text: &str) -> String {
-        self.paint(
-            match verdict {
-                Verdict::Regressed => "31",
-                Verdict::Improved | Verdict::Equivalent => "32",
-                Verdict::Invalid => "35",
-                Verdict::Different | Verdict::Inconclusive => "33",
-            },
-            text,
-        )
-    }
-
-    /// `text` as what went wrong.
+    /// Returns `text` as a failure.
     pub(crate) fn bad(self, text: &str) -> String {
-        self.paint("31", text)
-    }
-
-    /// `text` as a heading.
-    pub(crate) fn strong(self, text: &str) -> String {
-        self.paint("1", text)
-    }
-
-    /// `text` as what matters less.
-    pub(crate) fn faint(self, text: &str) -> String {
-        self.paint("2", text)
+        self.role(Role::Bad, text)
     }
 
     fn paint(self, code: &str, text: &str) -> String {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+pub(crate) use crate::document::escape::terminal as plain;
 use stillwell_plan::{DesignPlan, GoalMetric, LatencyQuantile, RateUnit, Reduction, Scale};
 use stillwell_units::human::signed_percent_digits as signed_digits;
 pub(crate) use stillwell_units::human::{
@@ -10,12 +11,6 @@ pub(crate) use stillwell_units::human::{
 use stillwell_verdict::{
     Change, CheckVerdict, ExperimentVerdict, GoalVerdict, RateFigure, RunStage, StopReason, Verdict,
 };
-
-/// Text of others without what would steer a terminal or end a line.
-pub(crate) fn plain(text: &str) -> String {
-    let clean = |c: char| if c.is_control() { ' ' } else { c };
-    text.chars().map(clean).collect()
-}
 
 /// What stands where nothing was measured.
 pub(crate) const MISSING: &str = "n/a";

@@ -9,17 +9,17 @@ use stillwell_verdict::{
 use crate::words;
 
 /// Lines about an experiment as a whole, without a mark before them.
-pub(crate) fn of_experiment(experiment: &ExperimentVerdict) -> Vec<String> {
+pub(super) fn of_experiment(experiment: &ExperimentVerdict) -> Vec<String> {
     let mut lines = vec![looked(experiment)];
     lines.extend(discards(experiment));
     let signs = experiment.erratic_signs.iter();
-    lines.extend(signs.map(|sign| words::plain(&sign.to_string())));
-    lines.extend(experiment.advice.iter().map(|own| words::plain(own)));
+    lines.extend(signs.map(ToString::to_string));
+    lines.extend(experiment.advice.iter().cloned());
     lines
 }
 
 /// Lines about one goal, each beginning with its name.
-pub(crate) fn of_goal(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> Vec<String> {
+pub(super) fn of_goal(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> Vec<String> {
     let name = words::goal_name(goal, experiment);
     let mut lines = Vec::new();
     if let Some(confirmation) = &goal.confirmation {
@@ -85,7 +85,7 @@ fn discards(experiment: &ExperimentVerdict) -> Vec<String> {
             String::new()
         };
         let runs = words::counted(arm.runs, "run", "runs");
-        format!("{runs} of {}{failures}", words::plain(&arm.variant))
+        format!("{runs} of {}{failures}", arm.variant)
     });
     let arms: Vec<String> = arms.collect();
     let pairs = words::counted(experiment.pairs_discarded, "pair", "pairs");
@@ -120,7 +120,7 @@ fn confirmed(goal: &GoalVerdict, confirmation: &Confirmation) -> String {
 }
 
 /// How the whole lab is kept from a false alarm.
-pub(crate) fn budget(budget: &ErrorBudget) -> String {
+pub(super) fn budget(budget: &ErrorBudget) -> String {
     let how = match budget.protection {
         Protection::Single => "one comparison gates, by its 95 % interval",
         Protection::Confirmation => "what is found has to be found again on fresh pairs",
@@ -145,14 +145,14 @@ pub(crate) fn budget(budget: &ErrorBudget) -> String {
         ));
     }
     if !budget.demoted.is_empty() {
-        let demoted = words::plain(&budget.demoted.join(", "));
+        let demoted = budget.demoted.join(", ");
         text.push_str(&format!("; no longer regressed by Holm: {demoted}"));
     }
     text
 }
 
 /// A probability with as many digits as are of use.
-pub(crate) fn probability(p: f64) -> String {
+pub(super) fn probability(p: f64) -> String {
     if p < 0.0001 {
         "below 0.0001".to_owned()
     } else if p < 0.01 {

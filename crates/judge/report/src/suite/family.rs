@@ -3,21 +3,22 @@
 use stillwell_plan::FamilyPlan;
 use stillwell_verdict::{ExperimentVerdict, GoalVerdict};
 
+use crate::document::{Block, Cell, Column, Fold, Section, Table, Text};
 use crate::words;
 
 /// The experiments that one matrix was expanded into.
 #[derive(Debug)]
-pub(crate) struct Family<'a> {
+pub(super) struct Family<'a> {
     /// The name that they share.
-    pub(crate) name: &'a str,
+    pub(super) name: &'a str,
     /// Its parameters, in the order of the file.
-    pub(crate) parameters: Vec<&'a str>,
+    pub(super) parameters: Vec<&'a str>,
     /// Its experiments, in the order of the plan.
-    pub(crate) cells: Vec<&'a ExperimentVerdict>,
+    pub(super) cells: Vec<&'a ExperimentVerdict>,
 }
 
 /// The families of two experiments or more, in the order of their first ones.
-pub(crate) fn families(experiments: &[ExperimentVerdict]) -> Vec<Family<'_>> {
+pub(super) fn families(experiments: &[ExperimentVerdict]) -> Vec<Family<'_>> {
     let mut families: Vec<Family<'_>> = Vec::new();
     for experiment in experiments {
         let Some(plan) = &experiment.family else {
@@ -37,51 +38,51 @@ pub(crate) fn families(experiments: &[ExperimentVerdict]) -> Vec<Family<'_>> {
 }
 
 impl Family<'_> {
-    /// The heads of its rows.
-    pub(crate) fn heads(&self) -> Vec<String> {
-        let parameters = self.parameters.iter().map(|name| words::plain(name));
-        let fixed = [
+    /// Returns one row for each cell, and the mean changes along each parameter.
+    pub(super) fn section(&self) -> Block {
+        const HEADS: [&str; 5] = [
             "goal",
             "baseline",
             "comparison",
             "change (95 % interval)",
             "verdict",
         ];
-        parameters.chain(fixed.map(str::to_owned)).collect()
+        let heads = self.parameters.iter().copied().chain(HEADS);
+        let table = Table::new(
+            heads.map(Column::named),
+            self.cells.iter().map(|cell| self.row(cell)),
+        );
+        let curves = Block::list(self.curves().into_iter().map(Text::dim));
+        let title = format!("{}: response", self.name);
+        Block::Section(Section {
+            fold: Fold::Optional(title.as_str().into()),
+            ..Section::titled(2, title, [Block::Table(table), curves])
+        })
     }
 
-    /// One row for each cell: its parameters, its primary goal's cost on both
-    /// sides, and the effect.
-    pub(crate) fn rows(&self) -> Vec<Vec<String>> {
-        self.cells.iter().map(|cell| self.row(cell)).collect()
-    }
-
-    fn row(&self, cell: &ExperimentVerdict) -> Vec<String> {
-        let value = |name: &&str| parameter(cell.family.as_ref(), name);
-        let mut row: Vec<String> = self.parameters.iter().map(value).collect();
+    /// Returns the parameters of a cell, its primary goal's cost on both sides, and the effect.
+    fn row(&self, cell: &ExperimentVerdict) -> Vec<Cell> {
+        let value = |name: &&str| parameter(cell.family.as_ref(), name).into();
+        let mut row: Vec<Cell> = self.parameters.iter().map(value).collect();
         let goal = words::deciding(cell).or_else(|| cell.goals.first());
-        let shown = |value: fn(&GoalVerdict) -> Option<f64>| {
-            let shown = goal.and_then(|own| Some(words::goal_value(&own.metric, value(own)?)));
-            words::or_missing(shown)
-        };
-        row.push(words::or_missing(
-            goal.map(|own| words::goal_name(own, cell)),
+        row.push(words::or_missing(goal.map(|own| words::goal_name(own, cell))).into());
+        let means: [fn(&GoalVerdict) -> Option<f64>; 2] =
+            [|own| own.baseline_mean, |own| own.comparison_mean];
+        row.extend(means.map(|mean| {
+            goal.map_or_else(|| words::MISSING.into(), |own| super::value(own, mean(own)))
+        }));
+        let change = goal.and_then(|own| own.change.map(|change| (own.scale, change)));
+        row.push(change.map_or_else(
+            || words::MISSING.into(),
+            |(scale, change)| Cell::interval(words::change_with_interval(scale, change), change),
         ));
-        row.push(shown(|own| own.baseline_mean));
-        row.push(shown(|own| own.comparison_mean));
-        let change = goal.and_then(|own| Some(words::change_with_interval(own.scale, own.change?)));
-        row.push(words::or_missing(change));
-        row.push(format!(
-            "{} {}",
-            words::symbol(cell.verdict),
-            cell.verdict.name()
-        ));
+        row.push(Text::verdict(cell.verdict).into());
         row
     }
 
     /// For each parameter with more than one value: what its change along the
     /// file's order comes to on average, as `parameter: 8 MiB +0.2 %, 64 MiB …`.
-    pub(crate) fn curves(&self) -> Vec<String> {
+    fn curves(&self) -> Vec<String> {
         let curves = self.parameters.iter().filter_map(|name| self.curve(name));
         curves.collect()
     }
@@ -103,13 +104,7 @@ impl Family<'_> {
             .iter()
             .map(|(value, changes)| format!("{value} {}", words::signed_percent(mean(changes))));
         let points: Vec<String> = points.collect();
-        (points.len() > 1).then(|| {
-            format!(
-                "mean change against {}: {}",
-                words::plain(name),
-                points.join(", ")
-            )
-        })
+        (points.len() > 1).then(|| format!("mean change against {}: {}", name, points.join(", ")))
     }
 }
 
@@ -125,5 +120,5 @@ fn mean(values: &[f64]) -> f64 {
 fn parameter(family: Option<&FamilyPlan>, name: &str) -> String {
     let parameters = family.map(|family| family.parameters.iter());
     let found = parameters.and_then(|mut all| all.find(|(own, _)| own == name));
-    words::or_missing(found.map(|(_, value)| words::plain(value)))
+    words::or_missing(found.map(|(_, value)| value.clone()))
 }

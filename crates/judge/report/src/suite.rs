@@ -1,0 +1,452 @@
+//! A suite of experiments as a document.
+//!
+//! At a terminal the experiments stand in the order of the plan. On a page those that need a reader's eye come
+//! first, in one table, and everything else is folded.
+
+mod family;
+mod honesty;
+mod moved;
+
+use stillwell_verdict::{ExperimentVerdict, Gate, GoalVerdict, Verdict};
+
+use crate::document::{
+    Block, Cell, Chart, Column, Comment, Document, Fold, Inline, IntervalRow, Medium, Section,
+    Severity, Sign, Table, Text,
+};
+use crate::json::base_unit;
+use crate::words::{self, GoalText as _};
+use crate::{Format, LabReport, Style};
+
+/// The hidden first line, by which a bot finds its own comment again.
+pub const MARKER: &str = "<!-- stillwell:report:v1 -->";
+
+/// No report is longer, in bytes: hosts refuse comments above 65,536 characters.
+pub const LENGTH_MAX: usize = 65_000;
+
+/// Limits of the comment on a pull request.
+const COMMENT: Comment = Comment {
+    marker: MARKER,
+    length_max: LENGTH_MAX,
+    end_max: 6_000,
+    table_max: 30_000,
+    text_max: 400,
+    noun: ("experiment", "experiments"),
+};
+
+/// Returns the report for readers at a terminal: the answers, then each experiment, then where the results are
+/// and what to type next.
+#[must_use]
+pub fn terminal(report: &LabReport, style: Style) -> String {
+    Format::Terminal.render(style, || document(report), String::new)
+}
+
+/// Returns the report in GitHub's Markdown: verdict first, one table, the rest folded. Never longer than
+/// [`LENGTH_MAX`]; what is left out is said.
+#[must_use]
+pub fn markdown(report: &LabReport) -> String {
+    Format::Markdown.render(Style::default(), || document(report), String::new)
+}
+
+/// Returns the document.
+pub(crate) fn document(report: &LabReport) -> Document {
+    let responses: Vec<Block> = family::families(&report.experiments)
+        .iter()
+        .map(family::Family::section)
+        .collect();
+    let mut screen = vec![
+        Block::paragraph(headline(report)),
+        Block::group([Block::Table(answers(report))]),
+    ];
+    screen.extend(report.experiments.iter().map(section));
+    screen.extend(responses.iter().cloned());
+    screen.push(Block::group([footer(report)]));
+
+    let mut ordered: Vec<&ExperimentVerdict> = report.experiments.iter().collect();
+    ordered.sort_by_key(|experiment| rank(experiment));
+    let tally = format!("{}.", words::tally(&report.experiments));
+    let table = Table::new(
+        OVERVIEW.map(Column::named),
+        ordered.iter().map(|own| overview(own)),
+    );
+    let top = [Block::paragraph(tally), Block::Table(table)];
+    let mut page = vec![Block::section(1, finding(report), top)];
+    page.extend(responses);
+    page.extend(ordered.into_iter().map(section));
+    page.push(method(report));
+    Document {
+        blocks: vec![Block::on_screen(screen), Block::on_page(page)],
+        comment: Some(COMMENT),
+    }
+}
+
+/// Returns the key that sorts experiments which need a reader's eye first, and erratic ones last.
+fn rank(experiment: &ExperimentVerdict) -> (bool, u8) {
+    let gate = match experiment.gate {
+        Gate::Regressed => 0,
+        Gate::CheckFailed => 1,
+        Gate::Invalid => 2,
+        Gate::Inconclusive => 3,
+        Gate::Held => 4,
+    };
+    (experiment.erratic, gate)
+}
+
+fn count(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+fn headline(report: &LabReport) -> String {
+    let title = &report.title;
+    if report.experiments.is_empty() {
+        return format!("{title}: nothing was finished, so there is no verdict");
+    }
+    let number = words::counted(count(report.experiments.len()), "experiment", "experiments");
+    let (baseline, comparison) = (&report.baseline, &report.comparison);
+    let tally = words::tally(&report.experiments);
+    format!("{title}: {comparison} compared with {baseline} in {number}: {tally}")
+}
+
+/// Returns the headline of a page.
+fn finding(report: &LabReport) -> Text {
+    let gating = || report.experiments.iter().filter(|own| !own.erratic);
+    let with = |gate: Gate| count(gating().filter(|own| own.gate == gate).count());
+    let all = words::counted(count(report.experiments.len()), "experiment", "experiments");
+    let (regressed, failed) = (with(Gate::Regressed), with(Gate::CheckFailed));
+    let (invalid, unsure) = (with(Gate::Invalid), with(Gate::Inconclusive));
+    let (sign, finding) = if regressed > 0 {
+        let word = words::counted(regressed, "regression", "regressions");
+        (Sign::Worse, format!("stillwell: {word} in {all}"))
+    } else if failed > 0 {
+        let word = words::counted(failed, "experiment", "experiments");
+        let finding = format!("stillwell: checks failed in {word} of {all}");
+        (Sign::Worse, finding)
+    } else if invalid > 0 {
+        let finding = format!("stillwell could not judge {invalid} of {all}");
+        (Sign::Invalid, finding)
+    } else if unsure > 0 {
+        let finding = format!("stillwell cannot tell in {unsure} of {all}");
+        (Sign::Unclear, finding)
+    } else {
+        let visible = gating().filter_map(|own| words::deciding(own)?.smallest_visible);
+        let visible = visible.max_by(f64::total_cmp).map(words::percent);
+        let visible = visible.map(|own| format!(" (could have seen {own})"));
+        let visible = visible.unwrap_or_default();
+        let finding = format!("stillwell: {all} without a regression{visible}");
+        (Sign::Same, finding)
+    };
+    Text::answer(sign, finding)
+        .and(" · ")
+        .and(Text::code(&report.baseline))
+        .and(" vs ")
+        .and(Text::code(&report.comparison))
+}
+
+/// Returns the answer of each experiment in a sentence.
+fn answers(report: &LabReport) -> Table {
+    let rows = report.experiments.iter().map(|experiment| {
+        let mut answer = Text::from(words::finding(experiment));
+        let failed = experiment.checks.iter().filter(|check| check.failed() > 0);
+        let failed = count(failed.count());
+        if failed > 0 {
+            let failed = words::counted(failed, "failed check", "failed checks");
+            answer = answer.and("; ").and(Text::bad(failed));
+        }
+        if experiment.erratic {
+            answer = answer.and(" (erratic: does not gate)");
+        }
+        let name = Cell::from(experiment.name.as_str());
+        vec![
+            Text::verdict(experiment.verdict).into(),
+            name,
+            answer.into(),
+        ]
+    });
+    Table::new([], rows)
+}
+
+/// Heads of the table of experiments on a page.
+const OVERVIEW: [&str; 8] = [
+    "verdict",
+    "experiment",
+    "goal",
+    "baseline",
+    "comparison",
+    "change (95 % interval)",
+    "tolerance",
+    "pairs",
+];
+
+fn overview(experiment: &ExperimentVerdict) -> Vec<Cell> {
+    let verdict = experiment.verdict;
+    let mut word = Text::verdict(verdict);
+    if experiment.checks.iter().any(|check| check.failed() > 0) {
+        word = word.and(", ").and(Text::bad("check failed"));
+    }
+    let erratic = if experiment.erratic { " (erratic)" } else { "" };
+    let mut row: Vec<Cell> = vec![word.into(), format!("{}{erratic}", experiment.name).into()];
+    let Some(goal) = words::deciding(experiment) else {
+        row.resize(OVERVIEW.len(), words::MISSING.into());
+        return row;
+    };
+    let change = match (goal.change, &goal.reason) {
+        (Some(change), _) => {
+            let text = words::change_with_interval(goal.scale, change);
+            let is_bold = verdict == Verdict::Regressed;
+            let text = if is_bold {
+                Text::strong(text)
+            } else {
+                text.into()
+            };
+            Cell::interval(text, change)
+        }
+        (None, Some(reason)) => reason.as_str().into(),
+        (None, None) => words::MISSING.into(),
+    };
+    row.push(words::goal_name(goal, experiment).into());
+    row.extend([goal.baseline_mean, goal.comparison_mean].map(|mean| value(goal, mean)));
+    row.push(change);
+    row.push(goal.tolerance_text().into());
+    row.push(words::pairs(goal, experiment).into());
+    row
+}
+
+fn value(goal: &GoalVerdict, value: Option<f64>) -> Cell {
+    value.map_or_else(
+        || words::MISSING.into(),
+        |value| {
+            let text = words::goal_value(&goal.metric, value);
+            Cell::number(text, value, base_unit(&goal.metric))
+        },
+    )
+}
+
+/// Returns all that is known of one experiment.
+fn section(experiment: &ExperimentVerdict) -> Block {
+    let goals = goals(experiment);
+    let mut blocks = vec![
+        Block::on_page([Block::paragraph(words::finding(experiment))]),
+        Block::on_screen([Block::Table(goals.select(&SCREEN_COLUMNS))]),
+        Block::on_page([Block::Table(goals.select(&PAGE_COLUMNS))]),
+        chart(experiment),
+        Block::list(
+            experiment
+                .goals
+                .iter()
+                .flat_map(|goal| remarks(goal, experiment)),
+        ),
+        Block::On(Medium::Screen, moved::blocks(experiment, 5)),
+        Block::On(Medium::Page, moved::blocks(experiment, 10)),
+        Block::list(experiment.checks.iter().map(|check| {
+            let line = words::check_line(check);
+            if check.failed() > 0 {
+                Text::bad(line)
+            } else {
+                line.into()
+            }
+        })),
+        Block::On(Medium::Screen, doubts(experiment, 6)),
+        Block::On(Medium::Page, doubts(experiment, 10)),
+    ];
+    blocks.extend(experiment.cautions.iter().map(|seen| {
+        let runs = if seen.runs == seen.of {
+            String::new()
+        } else {
+            format!(" (in {} of {} runs)", seen.runs, seen.of)
+        };
+        Block::Note(Severity::Note, format!("{}{runs}", seen.caution).into())
+    }));
+    let lines = honesty::of_experiment(experiment).into_iter();
+    let lines = lines.chain([circumstances(experiment)]);
+    blocks.push(Block::list(lines.map(Text::dim)));
+    let links = experiment.report_links.iter();
+    let links = links.map(|own| Text(vec![Inline::Link(own.text.clone(), own.link.clone())]));
+    blocks.push(Block::on_page([Block::list(links)]));
+    let (name, verdict) = (experiment.name.as_str(), experiment.verdict.name());
+    Block::Section(Section {
+        summary: experiment.summary.as_deref().map(Text::from),
+        fold: Fold::Optional(format!("{name}: {verdict}").into()),
+        ..Section::titled(2, name, blocks)
+    })
+}
+
+/// Columns of the table of goals at a terminal.
+const SCREEN_COLUMNS: [&str; 8] = [
+    "goal",
+    "baseline",
+    "comparison",
+    "change",
+    "95 % interval",
+    "tolerance",
+    "pairs",
+    "verdict",
+];
+
+/// Columns of the table of goals on a page.
+const PAGE_COLUMNS: [&str; 9] = [
+    "verdict",
+    "goal",
+    "baseline",
+    "comparison",
+    "absolute",
+    "relative (95 % interval)",
+    "tolerance",
+    "could have seen",
+    "pairs",
+];
+
+/// Returns a row for each goal, with the columns of every medium.
+fn goals(experiment: &ExperimentVerdict) -> Table {
+    const COLUMNS: [&str; 11] = [
+        "goal",
+        "verdict",
+        "baseline",
+        "comparison",
+        "absolute",
+        "change",
+        "95 % interval",
+        "relative (95 % interval)",
+        "tolerance",
+        "could have seen",
+        "pairs",
+    ];
+    let rows = experiment.goals.iter().map(|goal| {
+        let role = if goal.primary { " (primary)" } else { "" };
+        let absolute = goal.baseline_mean.zip(goal.comparison_mean);
+        let absolute = absolute.map(|(baseline, comparison)| comparison - baseline);
+        let absolute = absolute.map(|own| words::goal_difference(&goal.metric, own));
+        let size = goal
+            .change
+            .map(|own| words::change_size(goal.scale, own.estimate));
+        let relative = goal.change.map_or_else(
+            || words::MISSING.into(),
+            |own| Cell::interval(words::change_with_interval(goal.scale, own), own),
+        );
+        vec![
+            format!("{}{role}", words::goal_name(goal, experiment)).into(),
+            Text::verdict(goal.verdict).into(),
+            value(goal, goal.baseline_mean),
+            value(goal, goal.comparison_mean),
+            words::or_missing(absolute).into(),
+            words::or_missing(size).into(),
+            words::or_missing(goal.change.map(words::interval)).into(),
+            relative,
+            goal.tolerance_text().into(),
+            words::or_missing(goal.smallest_visible.map(words::percent)).into(),
+            words::pairs(goal, experiment).into(),
+        ]
+    });
+    Table::new(COLUMNS.map(Column::named), rows)
+}
+
+fn chart(experiment: &ExperimentVerdict) -> Block {
+    let rows = experiment.goals.iter().map(|goal| IntervalRow {
+        name: words::goal_name(goal, experiment),
+        interval: goal.change.map(Into::into),
+        tolerance: goal.tolerance.share(),
+    });
+    Block::Chart(Chart::Intervals(rows.collect()))
+}
+
+/// Returns why a goal has no clear answer, and what to know when reading its number.
+fn remarks(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> Vec<String> {
+    let name = words::goal_name(goal, experiment);
+    let mut lines = Vec::new();
+    // The answer says it of the deciding goal.
+    let is_deciding = words::deciding(experiment).is_some_and(|own| own == goal);
+    match (&goal.reason, goal.verdict) {
+        (Some(_), _) | (None, Verdict::Inconclusive) if is_deciding => {}
+        (Some(reason), verdict) => lines.push(format!("{name} is {}: {reason}", verdict.name())),
+        (None, Verdict::Different) => {
+            lines.push(format!("{name} is different: {}", words::DIFFERENT));
+        }
+        (None, Verdict::Inconclusive) => {
+            lines.push(format!(
+                "{name} is inconclusive: {}",
+                words::could_see(goal)
+            ));
+        }
+        _ => {}
+    }
+    lines.extend(goal.note.iter().map(|note| format!("{name}: {note}")));
+    lines.extend(honesty::of_goal(goal, experiment));
+    lines
+}
+
+/// Returns the first `limit` runs that were left out, each with its reasons.
+fn doubts(experiment: &ExperimentVerdict, limit: usize) -> Vec<Block> {
+    let runs = experiment.not_used.iter().take(limit).map(|run| {
+        let doubts: Vec<String> = run.doubts.iter().map(ToString::to_string).collect();
+        let (stage, doubts) = (words::stage(run.stage), doubts.join("; "));
+        format!("{stage}pair {}, {}: {doubts}", run.pair, run.variant)
+    });
+    let more = experiment.not_used.len().saturating_sub(limit);
+    let more = (more > 0).then(|| format!("{more} more runs, see the report's JSON form"));
+    runs.chain(more)
+        .map(|text| Block::Note(Severity::Doubt, text.into()))
+        .collect()
+}
+
+/// Returns rate, length and CPUs.
+fn circumstances(experiment: &ExperimentVerdict) -> String {
+    let mut parts: Vec<String> = experiment.rate.iter().map(words::rate_line).collect();
+    parts.push(format!(
+        "{} measured after {} of warm-up in each run",
+        experiment.measure, experiment.warmup
+    ));
+    parts.push(format!(
+        "CPUs: subject {}, ours {}",
+        words::cpus(experiment.cpus.subject.as_deref()),
+        words::cpus(experiment.cpus.own.as_deref())
+    ));
+    parts.join("; ")
+}
+
+/// Returns where the results are and what to type next.
+fn footer(report: &LabReport) -> Block {
+    let rows = [
+        ("took", words::clock(report.elapsed)),
+        ("false alarms", honesty::budget(&report.budget)),
+        ("seed", report.seed.clone()),
+        ("results", report.results_folder.clone()),
+    ];
+    let next = report.next.iter().enumerate();
+    let next = next.map(|(index, next)| (if index == 0 { "next" } else { "" }, next.clone()));
+    let rows = rows.into_iter().chain(next);
+    Block::KeyValue(
+        rows.map(|(name, text)| (name.into(), text.into()))
+            .collect(),
+    )
+}
+
+/// Returns method, host, and how to get these numbers again.
+fn method(report: &LabReport) -> Block {
+    let about = Text::from(
+        "Runs of both variants are made in randomly ordered pairs, each in a fresh process. One \
+         number a run, from counters at both ends of the measured phase; the change is the mean \
+         of the pairs' log ratios with its 95 % interval, which holds over all looks at the data \
+         together. ",
+    )
+    .and(Text::code("equivalent"))
+    .and(" means that the whole interval lies within the tolerance.");
+    let host = report.host.iter();
+    let host: Vec<String> = host.map(|(name, fact)| format!("{name} {fact}")).collect();
+    let budget = honesty::budget(&report.budget);
+    let elapsed = words::clock(report.elapsed);
+    let mut lines: Vec<Text> = vec![
+        format!("false alarms: {budget}").into(),
+        format!("stillwell {}, took {elapsed}", report.version).into(),
+    ];
+    if !host.is_empty() {
+        lines.push(format!("host: {}", host.join(", ")).into());
+    }
+    lines.extend([
+        Text::from("seed: ").and(Text::code(&report.seed)),
+        Text::from("reproduce: ").and(Text::code(&report.command)),
+        Text::from("results: ").and(Text::code(&report.results_folder)),
+    ]);
+    Block::Section(Section {
+        fold: Fold::Folded("How this was measured".into()),
+        blocks: vec![Block::Paragraph(about), Block::list(lines)],
+        ..Section::default()
+    })
+}

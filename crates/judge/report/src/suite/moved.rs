@@ -1,0 +1,82 @@
+//! Changes beside those of the goals, for readers who look for the cause.
+
+use stillwell_verdict::{ExperimentVerdict, Moved};
+
+use super::honesty::probability;
+use crate::document::{Block, Cell, Column, Table, Text};
+use crate::words;
+
+const HEADS: [&str; 6] = [
+    "what else moved",
+    "baseline",
+    "comparison",
+    "change",
+    "at least",
+    "p adjusted",
+];
+
+/// Returns the first `limit` rows, surest and largest first, and how to read them; nothing where nothing was
+/// looked for.
+pub(super) fn blocks(experiment: &ExperimentVerdict, limit: usize) -> Vec<Block> {
+    let Some(legend) = legend(experiment, limit) else {
+        return Vec::new();
+    };
+    let legend = Text::dim(legend);
+    if experiment.moved.is_empty() {
+        return vec![Block::Paragraph(legend)];
+    }
+    let several = experiment.variants.len() > 2;
+    let moved = experiment.moved.iter().take(limit);
+    let table = Table::new(HEADS.map(Column::named), moved.map(|own| row(own, several)));
+    let note = Some(legend);
+    vec![Block::Table(Table { note, ..table })]
+}
+
+/// Returns how to read the rows; `None` where nothing was looked for.
+fn legend(experiment: &ExperimentVerdict, limit: usize) -> Option<String> {
+    if experiment.moved_of == 0 {
+        return None;
+    }
+    let series = words::counted(experiment.moved_of, "series", "series");
+    if experiment.moved.is_empty() {
+        return Some(format!("none of {series} surely moved with it"));
+    }
+    let more = experiment.moved.len().saturating_sub(limit);
+    let more = if more > 0 {
+        format!("; {more} more in the report's JSON form")
+    } else {
+        String::new()
+    };
+    Some(format!(
+        "exploratory: of {series}, those that surely moved; one in ten of them may be chance{more}"
+    ))
+}
+
+fn row(moved: &Moved, several: bool) -> Vec<Cell> {
+    let name = if several {
+        format!("{} ({})", moved.series, moved.comparison)
+    } else {
+        moved.series.clone()
+    };
+    let value = |value: f64| Cell::number(words::check_value(value, moved.unit), value, moved.unit);
+    let share = |share: f64, shown: fn(f64) -> String| {
+        Cell::number(from_none(share, shown), share, "share")
+    };
+    vec![
+        name.into(),
+        value(moved.baseline_mean),
+        value(moved.comparison_mean),
+        share(moved.change, words::signed_percent),
+        share(moved.at_least, words::percent),
+        probability(moved.p_adjusted).into(),
+    ]
+}
+
+/// A share, or a word where the baseline has none of it.
+fn from_none(share: f64, shown: fn(f64) -> String) -> String {
+    if share.is_finite() {
+        shown(share)
+    } else {
+        "from none".to_owned()
+    }
+}
