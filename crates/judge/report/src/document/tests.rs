@@ -43,10 +43,7 @@ fn structure(page: &str) -> Vec<(String, usize, usize)> {
     let mut fence = None;
     let mut structure = Vec::new();
     for line in page.lines().filter(|line| !line.is_empty()) {
-        let start: String = line
-            .chars()
-            .take_while(|c| "#*|<>`+=-".contains(*c))
-            .collect();
+        let start: String = line.chars().take_while(|c| "#*|<>`".contains(*c)).collect();
         if start.starts_with("```") && fence.is_none() {
             fence = Some(start.clone());
         } else if fence.as_deref() == Some(line) {
@@ -54,6 +51,10 @@ fn structure(page: &str) -> Vec<(String, usize, usize)> {
         } else if fence.is_some() {
             continue;
         }
+        let mut first = line.chars();
+        let is_sign = first.next().is_some_and(|c| "+-=".contains(c));
+        let is_number = first.next().is_some_and(|c| c.is_ascii_digit());
+        assert!(!is_sign || is_number, "a list, a rule or a heading: {line}");
         let unescaped = line.replace("\\\\", "").replace("\\|", "");
         // A table and an action hold code, in which nothing is a tag.
         let has_code = start == "|" || line.starts_with("  do:");
