@@ -126,6 +126,8 @@ pub struct Document {
     pub blocks: Vec<Block>,
     /// Limits of a page that is posted as a comment.
     pub comment: Option<Comment>,
+    /// Whether a terminal breaks paragraphs and remarks where it ends.
+    pub is_wrapped: bool,
 }
 
 /// Limits of a page that is posted as a comment on a pull request.
@@ -292,6 +294,8 @@ pub enum Severity {
     Note,
     /// The numbers are unreliable.
     Doubt,
+    /// Something went wrong.
+    Failure,
 }
 
 impl Severity {
@@ -300,6 +304,7 @@ impl Severity {
         match self {
             Self::Note => "note",
             Self::Doubt => "doubt",
+            Self::Failure => "failed",
         }
     }
 }
@@ -327,7 +332,7 @@ impl Document {
     pub fn new(blocks: impl IntoIterator<Item = Block>) -> Self {
         Self {
             blocks: blocks.into_iter().collect(),
-            comment: None,
+            ..Self::default()
         }
     }
 }

@@ -34,11 +34,6 @@ impl Style {
         }
     }
 
-    /// Returns `text` as a failure.
-    pub(crate) fn bad(self, text: &str) -> String {
-        self.role(Role::Bad, text)
-    }
-
     fn paint(self, code: &str, text: &str) -> String {
         if self.color {
             format!("\u{1b}[{code}m{text}\u{1b}[0m")

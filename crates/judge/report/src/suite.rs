@@ -74,8 +74,8 @@ pub(crate) fn document(report: &LabReport) -> Document {
     page.extend(ordered.into_iter().map(section));
     page.push(method(report));
     Document {
-        blocks: vec![Block::on_screen(screen), Block::on_page(page)],
         comment: Some(COMMENT),
+        ..Document::new([Block::on_screen(screen), Block::on_page(page)])
     }
 }
 

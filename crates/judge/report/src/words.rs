@@ -358,28 +358,3 @@ pub(crate) fn tally(experiments: &[ExperimentVerdict]) -> String {
         .collect();
     parts.join(", ")
 }
-
-/// Left-aligned columns, two spaces apart, each line indented by `indent`.
-pub(crate) fn columns(rows: &[Vec<String>], indent: usize) -> String {
-    let cell_width =
-        |row: &Vec<String>, at: usize| row.get(at).map_or(0, |cell| cell.chars().count());
-    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..count)
-        .map(|at| {
-            rows.iter()
-                .map(|row| cell_width(row, at))
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = " ".repeat(indent);
-        for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(&format!("{cell:<width$}  "));
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
-}

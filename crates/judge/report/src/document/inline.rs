@@ -75,21 +75,31 @@ pub struct Sparkline {
     pub values: Vec<f64>,
     /// Indices of values before which something changed.
     pub changes: Vec<usize>,
+    /// Whether bars begin at zero, and not at the lowest value.
+    pub is_from_zero: bool,
 }
 
 impl Sparkline {
-    /// Returns a bar for each value from the lowest to the highest, with `|` before each change.
+    /// Returns values whose bars begin at zero.
+    #[must_use]
+    pub fn from_zero(values: &[f64]) -> Self {
+        Self {
+            values: values.to_vec(),
+            changes: Vec::new(),
+            is_from_zero: true,
+        }
+    }
+
+    /// Returns a bar for each value up to the highest, with `|` before each change.
     #[must_use]
     pub fn bars(&self) -> String {
         const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-        let low = self.values.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = self
-            .values
-            .iter()
-            .copied()
-            .fold(f64::NEG_INFINITY, f64::max);
+        let values = || self.values.iter().copied();
+        let low = values().fold(f64::INFINITY, f64::min);
+        let low = if self.is_from_zero { 0.0 } else { low };
+        let high = values().fold(f64::NEG_INFINITY, f64::max);
         let mut text = String::new();
-        for (place, value) in self.values.iter().enumerate() {
+        for (place, value) in values().enumerate() {
             if self.changes.contains(&place) {
                 text.push('|');
             }
@@ -98,7 +108,12 @@ impl Sparkline {
             } else {
                 0.0
             };
-            let bar = stillwell_units::floor_to_u64((share * 7.0).round());
+            let bar = if self.is_from_zero {
+                share * 8.0
+            } else {
+                (share * 7.0).round()
+            };
+            let bar = stillwell_units::floor_to_u64(bar);
             text.push(BARS[usize::try_from(bar).unwrap_or(0).min(7)]);
         }
         text

@@ -14,19 +14,25 @@ use crate::Style;
 /// Columns by which each level of sections is indented.
 const INDENT: usize = 2;
 
+/// Narrower paragraphs are not broken further.
+const WRAPPED_MIN: usize = 40;
+/// Wider paragraphs are hard to read.
+const WRAPPED_MAX: usize = 100;
+
 /// Returns the document as text for a terminal.
 pub(super) fn render(document: &Document, style: Style) -> String {
     let mut screen = Screen {
         text: String::new(),
         style,
         indent: 0,
+        is_wrapped: document.is_wrapped,
     };
     screen.blocks(&document.blocks);
     screen.text
 }
 
-/// Returns text with columns of names and values, or of any rows of cells.
-pub(crate) fn columns(rows: &[Vec<Text>], indent: usize, style: Style) -> String {
+/// Returns rows of cells as columns.
+fn columns(rows: &[Vec<Text>], indent: usize, style: Style) -> String {
     let width = |row: &Vec<Text>, at: usize| row.get(at).map_or(0, width);
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..count)
@@ -51,6 +57,7 @@ struct Screen {
     text: String,
     style: Style,
     indent: usize,
+    is_wrapped: bool,
 }
 
 impl Screen {
@@ -64,7 +71,7 @@ impl Screen {
         match block {
             _ if block.is_empty() => {}
             Block::Section(section) => self.section(section),
-            Block::Paragraph(text) => self.line(self.indent, text),
+            Block::Paragraph(text) => self.prose(None, text),
             Block::List(items) => self.list(items),
             Block::KeyValue(rows) => {
                 let rows = rows.iter().map(|(name, value)| [name, value]);
@@ -78,7 +85,7 @@ impl Screen {
                 self.line(self.indent, &Text::dim(forest::LEGEND));
             }
             Block::Chart(Chart::Curve(_)) | Block::Colophon(_) | Block::On(Medium::Page, _) => {}
-            Block::Note(severity, text) => self.line(self.indent, &note(*severity, text)),
+            Block::Note(severity, text) => self.prose(Some(*severity), text),
             Block::Code(_, code) => {
                 for line in code.lines() {
                     self.text.push_str(&escape::terminal(line));
@@ -139,6 +146,57 @@ impl Screen {
         self.text.push_str(&columns(&rows, self.indent, self.style));
     }
 
+    /// Writes a paragraph or a remark, broken where the terminal ends if the document is.
+    fn prose(&mut self, severity: Option<Severity>, text: &Text) {
+        let label = severity.map(|severity| {
+            let role = match severity {
+                Severity::Note => Role::Plain,
+                Severity::Doubt | Severity::Failure => Role::Bad,
+            };
+            Text::of(role, format!("{}:", severity.label()))
+        });
+        let text = match (&label, text.0.as_slice()) {
+            (_, [Inline::Run(Role::Plain, run)]) if self.is_wrapped => {
+                return self.wrapped(label.as_ref(), run);
+            }
+            (Some(label), _) => &label.clone().and(" ").and(text.clone()),
+            (None, _) => text,
+        };
+        self.line(self.indent, text);
+    }
+
+    /// Writes words behind a label; later lines are indented once more where there is one.
+    fn wrapped(&mut self, label: Option<&Text>, text: &str) {
+        // Some terminals go on to the next line when the last column is written.
+        let max = usize::from(self.style.width).saturating_sub(1);
+        let max = max.clamp(WRAPPED_MIN, WRAPPED_MAX);
+        let mut line = " ".repeat(self.indent);
+        let mut column = self.indent;
+        let mut is_first = true;
+        if let Some(label) = label {
+            line.push_str(&paint(label, self.style));
+            column += width(label);
+            is_first = false;
+        }
+        let indent = self.indent + if label.is_some() { INDENT } else { 0 };
+        for word in escape::terminal(text).split(' ') {
+            let length = word.chars().count();
+            if !is_first && column + 1 + length > max {
+                line.push('\n');
+                line.push_str(&" ".repeat(indent));
+                column = indent;
+            } else if !is_first {
+                line.push(' ');
+                column += 1;
+            }
+            line.push_str(word);
+            column += length;
+            is_first = false;
+        }
+        self.text.push_str(&line);
+        self.text.push('\n');
+    }
+
     fn line(&mut self, indent: usize, text: &Text) {
         let indent = " ".repeat(indent);
         // One run is painted with its indentation.
@@ -151,15 +209,6 @@ impl Screen {
         self.text.push_str(&line);
         self.text.push('\n');
     }
-}
-
-fn note(severity: Severity, text: &Text) -> Text {
-    let label = format!("{}:", severity.label());
-    let label = match severity {
-        Severity::Note => Text::from(label),
-        Severity::Doubt => Text::bad(label),
-    };
-    label.and(" ").and(text.clone())
 }
 
 /// Returns the columns that a text takes.

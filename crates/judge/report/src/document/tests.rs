@@ -152,8 +152,8 @@ fn long_pages_say_what_they_leave_out() {
     blocks.extend((0..40).map(folded));
     blocks.push(Block::paragraph("end"));
     let document = Document {
-        blocks,
         comment: Some(comment),
+        ..Document::new(blocks)
     };
     let page = Format::Markdown.renderer().unwrap()(&document, Style::default());
     assert!(page.len() < comment.length_max, "{page}");

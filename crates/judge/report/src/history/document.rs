@@ -169,6 +169,7 @@ fn sparkline(trend: &Trend) -> Sparkline {
     let means = means.filter_map(|part| Some(Sample::try_new(part, 1).ok()?.mean()));
     Sparkline {
         values: means.collect(),
+        is_from_zero: false,
         changes: trend
             .leads
             .iter()

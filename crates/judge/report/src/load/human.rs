@@ -4,13 +4,16 @@
 mod condition;
 mod course;
 
+use hdrhistogram::Histogram;
 use stillwell_metric::{CallEnd, CallMessages, Outcome};
+use stillwell_units::human::count;
 use stillwell_units::{Nanos, float_from_u64};
 
 use super::{
     AskedRate, LoadOptions, LoadReport, LoadResult, LoadStatistic, OutcomeCount, StatisticUnit, id,
 };
-use crate::{Style, words};
+use crate::document::{Block, Cell, Column, Document, Sign, Table, Text};
+use crate::{Format, Style, words};
 
 /// Quantiles that are told.
 const QUANTILES: [(&str, f64); 7] = [
@@ -23,56 +26,69 @@ const QUANTILES: [(&str, f64); 7] = [
     ("p99.99", 0.9999),
 ];
 
-/// Wider paragraphs are hard to read.
-const PARAGRAPH_WIDTH_MAX: usize = 100;
-
-/// The whole result.
+/// Returns the whole result.
 #[must_use]
 pub fn human(report: &LoadReport, style: Style) -> String {
-    let mut text = format!(
-        "{}\n{}\n\n",
-        headline(report, style),
-        asked(&report.options)
-    );
-    text.push_str(&words::columns(&volume(report), 2));
-    text.push_str(&latency(report));
-    text.push_str(&failures(&report.global));
-    text.push_str(&explanation(report, style));
-    text.push_str(&classes(&report.global));
-    text.push_str(&course::course(&report.intervals));
-    text.push_str(&condition::condition(report));
-    text.push_str(&condition::findings(report, style));
-    text
+    Format::Terminal.render(style, || document(report), String::new)
 }
 
-/// Statistics alone, one line each.
+/// Returns the document: the answer, times of answers, and what to think of the generator.
+fn document(report: &LoadReport) -> Document {
+    let global = &report.global;
+    let mut blocks = vec![Block::paragraph(requested(&report.options))];
+    let explanation = explanation(report).map(Block::paragraph);
+    blocks.extend([
+        Block::group([Block::KeyValue(volume(report))]),
+        Block::group([latency(report)]),
+        Block::group([Block::KeyValue(failures(global))]),
+        Block::group(explanation),
+        Block::group(classes(global)),
+        Block::group([Block::KeyValue(course::course(&report.intervals))]),
+        Block::group([Block::KeyValue(condition::condition(report))]),
+        Block::group(condition::findings(report)),
+    ]);
+    let origin = format!(", Stillwell {}", report.version);
+    let origin = Text::code(&report.command).and(origin);
+    Document {
+        is_wrapped: true,
+        ..Document::new([
+            Block::section(1, headline(report), blocks),
+            Block::Colophon(origin),
+        ])
+    }
+}
+
+/// Returns statistics alone, one line each.
 #[must_use]
 pub fn statistics(all: &[LoadStatistic]) -> String {
     let rows = all.iter().filter(|own| own.count() > 0);
-    let rows = rows.map(|own| vec![words::plain(&own.id), distribution(own)]);
-    words::columns(&rows.collect::<Vec<_>>(), 0)
+    let rows = rows.map(|own| (own.id.as_str().into(), distribution(own).into()));
+    let document = || Document::new([Block::KeyValue(rows.collect())]);
+    Format::Terminal.render(Style::default(), document, String::new)
 }
 
-fn headline(report: &LoadReport, style: Style) -> String {
+fn headline(report: &LoadReport) -> Text {
     let options = &report.options;
     let target = match options.targets.as_slice() {
         [] => "no target".to_owned(),
-        [only] => words::plain(only),
-        [first, others @ ..] => format!("{} and {} more", words::plain(first), others.len()),
+        [only] => only.clone(),
+        [first, others @ ..] => format!("{first} and {} more", others.len()),
     };
     let over = match &options.grpc_method {
-        Some(method) => format!("{} by gRPC", words::plain(method)),
+        Some(method) => format!("{method} by gRPC"),
         None => format!("over {}", options.protocol),
     };
-    let told = format!("{target} {over}: {}", in_short(report));
+    let answer = format!("{target} {over}: {}", in_short(report));
     if report.health.is_valid() {
-        told
-    } else if !has_answers(report) {
-        // What there is to believe of it is said already.
-        format!("{}: {told}", style.bad("! invalid"))
-    } else {
-        format!("{}: {told}, must not be believed", style.bad("! invalid"))
+        return answer.into();
     }
+    // Without answers there is nothing to believe.
+    let warning = if has_answers(report) {
+        ", must not be believed"
+    } else {
+        ""
+    };
+    Text::answer(Sign::Invalid, "invalid").and(format!(": {answer}{warning}"))
 }
 
 /// How fast requests were sent, unless that is not what matters.
@@ -103,8 +119,8 @@ fn has_answers(report: &LoadReport) -> bool {
     all.any(|own| own.count > 0 && own.outcome.is_answer())
 }
 
-/// What was asked for, in one line.
-fn asked(options: &LoadOptions) -> String {
+/// Returns what was requested, in one line.
+fn requested(options: &LoadOptions) -> String {
     let count = |count: u32, one: &str| {
         let plural = if count == 1 { "" } else { "s" };
         format!("{count} {one}{plural}")
@@ -124,7 +140,7 @@ fn asked(options: &LoadOptions) -> String {
     let mut parts = vec![format!("{loop_kind}, {rate}")];
     // Without a schedule there is nothing more to say of it.
     if options.rate != AskedRate::Max && !matches!(&*options.arrival, "" | "constant") {
-        parts.push(words::plain(&options.arrival));
+        parts.push(options.arrival.to_string());
     }
     parts.push(count(options.workers, "worker"));
     parts.push(count(options.connections, "connection"));
@@ -137,14 +153,15 @@ fn asked(options: &LoadOptions) -> String {
     parts.join(", ")
 }
 
-fn volume(report: &LoadReport) -> Vec<Vec<String>> {
+/// Returns how much was sent and received.
+fn volume(report: &LoadReport) -> Vec<(Text, Text)> {
     let global = &report.global;
     let seconds = global.execution_duration.as_secs_f64();
     let ended = |outcomes: &[OutcomeCount]| {
         let counts = outcomes.iter().map(|own| own.count);
         counts.fold(0, u64::saturating_add)
     };
-    let mut requests = words::grouped(float_from_u64(ended(&global.outcomes)));
+    let mut requests = count(ended(&global.outcomes));
     if let (Some(asked), Some(share)) = (
         report.health.asked_per_second,
         report.health.achieved_share(),
@@ -157,8 +174,8 @@ fn volume(report: &LoadReport) -> Vec<Vec<String>> {
         ));
     }
     let mut rows = vec![
-        vec!["requests".to_owned(), requests],
-        vec!["ended".to_owned(), outcomes(&global.outcomes)],
+        ("requests".into(), requests.into()),
+        ("ended".into(), outcomes(&global.outcomes).into()),
     ];
     rows.extend(calls(global));
     rows.extend(connections(report));
@@ -170,7 +187,7 @@ fn volume(report: &LoadReport) -> Vec<Vec<String>> {
         if bytes > 0.0 && seconds > 0.0 {
             let each = words::bytes(bytes / seconds);
             let told = format!("{}, {each}/s", words::bytes(bytes));
-            rows.push(vec![head.to_owned(), told]);
+            rows.push((head.into(), told.into()));
         }
     }
     for (head, id) in [
@@ -178,15 +195,15 @@ fn volume(report: &LoadReport) -> Vec<Vec<String>> {
         ("TLS handshake", id::TLS_HANDSHAKE),
     ] {
         if let Some(own) = global.statistic(id).filter(|own| own.count() > 0) {
-            rows.push(vec![head.to_owned(), distribution(own)]);
+            rows.push((head.into(), distribution(own).into()));
         }
     }
     rows
 }
 
 /// How calls ended and how many messages they had, where there were any.
-fn calls(global: &LoadResult) -> Vec<Vec<String>> {
-    let counted = |name: &str| words::grouped(float_from_u64(global.counter(name)));
+fn calls(global: &LoadResult) -> Vec<(Text, Text)> {
+    let counted = |name: &str| count(global.counter(name));
     let ends = CallEnd::ALL.iter().map(|end| end.name());
     let ends = ends.filter(|name| global.counter(name) > 0);
     let ends = ends.map(|name| {
@@ -197,29 +214,28 @@ fn calls(global: &LoadResult) -> Vec<Vec<String>> {
     let [sent, received, compressed] = CallMessages::ALL.map(|which| which.name());
     let mut rows = Vec::new();
     if !ends.is_empty() {
-        rows.push(vec!["gRPC".to_owned(), ends.join(", ")]);
+        rows.push(("gRPC".into(), ends.join(", ").into()));
     }
     if global.counter(sent) > 0 {
         let mut told = format!("{} sent, {} received", counted(sent), counted(received));
         if global.counter(compressed) > 0 {
             told.push_str(&format!(", {} of them compressed", counted(compressed)));
         }
-        rows.push(vec!["messages".to_owned(), told]);
+        rows.push(("messages".into(), told.into()));
     }
     rows
 }
 
 /// How many connections were opened, where that is not as it was asked for.
-fn connections(report: &LoadReport) -> Option<Vec<String>> {
+fn connections(report: &LoadReport) -> Option<(Text, Text)> {
     let opened = report.global.counter("upstream_cx_total");
     let failed = report.global.counter("upstream_cx_connect_fail");
     if opened == u64::from(report.options.connections) && failed == 0 || opened + failed == 0 {
         return None;
     }
-    let opened = words::grouped(float_from_u64(opened));
-    let failed = words::grouped(float_from_u64(failed));
+    let (opened, failed) = (count(opened), count(failed));
     let told = format!("{opened} opened, {failed} attempts failed");
-    Some(vec!["connections".to_owned(), told])
+    Some(("connections".into(), told.into()))
 }
 
 /// `9,992 ok, 2 timed_out`.
@@ -269,7 +285,7 @@ fn value_text(own: &LoadStatistic, value: f64) -> String {
 }
 
 /// Times of answers in columns, as far as there are any.
-fn latency(report: &LoadReport) -> String {
+fn latency(report: &LoadReport) -> Block {
     let global = &report.global;
     let columns = [
         ("from intended time", id::RESPONSE_TIME),
@@ -277,7 +293,7 @@ fn latency(report: &LoadReport) -> String {
         ("first byte", id::FIRST_BYTE),
         ("first message", id::FIRST_MESSAGE),
     ];
-    let mut heads = vec!["latency".to_owned()];
+    let mut heads = vec!["latency"];
     let mut all = Vec::new();
     for (head, id) in columns {
         // In a closed loop both are the same.
@@ -286,65 +302,51 @@ fn latency(report: &LoadReport) -> String {
         }
         let own = global.statistic(id).filter(|own| own.count() > 0);
         if let Some((own, packed)) = own.and_then(|own| Some((own, own.histogram.as_ref()?))) {
-            heads.push(head.to_owned());
+            heads.push(head);
             all.push((own, packed.unpack()));
         }
     }
-    if all.is_empty() {
-        return "\n  no answer, so no latency\n".to_owned();
-    }
-    let samples = all.first().map_or(0, |(own, _)| own.count());
-    let mut rows = vec![heads];
-    for (name, share) in QUANTILES {
-        // One sample beyond it at least, or it would be the largest once more.
-        if float_from_u64(samples) * (1.0 - share) >= 1.0 {
-            let cells = all
-                .iter()
-                .map(|(_, own)| words::time(float_from_u64(own.value_at_quantile(share))));
-            rows.push([name.to_owned()].into_iter().chain(cells).collect());
-        }
-    }
-    let cells =
-        |of: fn(&LoadStatistic) -> f64| all.iter().map(move |(own, _)| words::time(of(own)));
-    rows.push(
-        ["max".to_owned()]
-            .into_iter()
-            .chain(cells(|own| float_from_u64(own.moments.max)))
-            .collect(),
-    );
-    rows.push(
-        ["mean".to_owned()]
-            .into_iter()
-            .chain(cells(|own| own.moments.mean()))
-            .collect(),
-    );
-    format!("\n{}", words::columns(&rows, 2))
+    let Some((first, _)) = all.first() else {
+        return Block::paragraph("no answer, so no latency");
+    };
+    let samples = float_from_u64(first.count());
+    let row = |name: &str, of: &dyn Fn(&LoadStatistic, &Histogram<u64>) -> f64| {
+        let times = all.iter().map(|(own, histogram)| of(own, histogram));
+        let cells = times.map(|time| Cell::number(words::time(time), time, "ns"));
+        [Cell::from(name)].into_iter().chain(cells).collect()
+    };
+    let quantiles = QUANTILES.into_iter();
+    // One sample beyond it at least, or it would be the largest once more.
+    let quantiles = quantiles.filter(|(_, share)| samples * (1.0 - share) >= 1.0);
+    let rows = quantiles.map(|(name, share)| {
+        row(name, &|_, histogram| {
+            float_from_u64(histogram.value_at_quantile(share))
+        })
+    });
+    let max = row("max", &|own, _| float_from_u64(own.moments.max));
+    let mean = row("mean", &|own, _| own.moments.mean());
+    let columns = heads.into_iter().map(Column::of_numbers);
+    Block::Table(Table::new(columns, rows.chain([max, mean])))
 }
 
 /// How long requests took that got no answer, by how they ended.
-fn failures(global: &LoadResult) -> String {
+fn failures(global: &LoadResult) -> Vec<(Text, Text)> {
     let rows = Outcome::FAILURES.into_iter().filter_map(|end| {
         let own = global.statistic(&id::of_class(id::FAILED_TIME, end))?;
         let head = format!("{} after", end.name());
-        (own.count() > 0).then(|| vec![head, distribution(own)])
+        (own.count() > 0).then(|| (head.into(), distribution(own).into()))
     });
-    let rows: Vec<_> = rows.collect();
-    if rows.is_empty() {
-        return String::new();
-    }
-    format!("\n{}", words::columns(&rows, 2))
+    rows.collect()
 }
 
 /// Why both latencies differ, where they do, and what a closed loop cannot see.
-fn explanation(report: &LoadReport, style: Style) -> String {
+fn explanation(report: &LoadReport) -> Option<String> {
     let p99 = |id: &str| {
         let packed = report.global.statistic(id)?.histogram.as_ref()?;
         let histogram = packed.unpack();
         (!histogram.is_empty()).then(|| float_from_u64(histogram.value_at_quantile(0.99)))
     };
-    let Some((intended, sent)) = p99(id::RESPONSE_TIME).zip(p99(id::SERVICE_TIME)) else {
-        return String::new();
-    };
+    let (intended, sent) = p99(id::RESPONSE_TIME).zip(p99(id::SERVICE_TIME))?;
     let both = format!(
         "p99 is {} from the intended time and {} from the sent time",
         words::time(intended),
@@ -360,7 +362,7 @@ fn explanation(report: &LoadReport, style: Style) -> String {
          stalls, nothing is sent, and what would have waited is not seen. --rate sees it."
             .to_owned()
     } else if intended <= sent * 1.2 {
-        return String::new();
+        return None;
     } else if is_own {
         format!("{both}: the generator itself was late.")
     } else {
@@ -371,39 +373,12 @@ fn explanation(report: &LoadReport, style: Style) -> String {
             words::time(sent)
         )
     };
-    format!("\n{}", paragraph("", &text, style))
+    Some(text)
 }
 
-/// `text` behind `head`, broken where the terminal ends.
-fn paragraph(head: &str, text: &str, style: Style) -> String {
-    // Some terminals go on to the next line when the last column is written.
-    let width = usize::from(style.width).saturating_sub(1);
-    let width = width.clamp(40, PARAGRAPH_WIDTH_MAX);
-    let mut paragraph = format!("  {head}");
-    let mut column = paragraph.chars().count();
-    // Each word brings the blank before it.
-    let indent = if head.is_empty() { 1 } else { 3 };
-    for (index, word) in text.split(' ').enumerate() {
-        let length = word.chars().count();
-        if index > 0 && column + 1 + length > width {
-            paragraph.push('\n');
-            paragraph.push_str(&" ".repeat(indent));
-            column = indent;
-        }
-        if index > 0 || !head.is_empty() {
-            paragraph.push(' ');
-            column += 1;
-        }
-        paragraph.push_str(word);
-        column += length;
-    }
-    paragraph.push('\n');
-    paragraph
-}
-
-fn classes(global: &LoadResult) -> String {
+fn classes(global: &LoadResult) -> Option<Block> {
     if global.classes.is_empty() {
-        return String::new();
+        return None;
     }
     let head = [
         "class",
@@ -414,28 +389,30 @@ fn classes(global: &LoadResult) -> String {
         "max",
         "p99 from sent time",
     ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
-    for class in &global.classes {
+    let rows = global.classes.iter().map(|class| {
         let bad = class
             .outcomes
             .iter()
             .filter(|own| own.outcome != Outcome::Ok);
         let bad = bad.fold(0, |sum: u64, own| sum.saturating_add(own.count));
         let at = |own: &LoadStatistic, share: f64| {
-            let value = own.histogram.as_ref().filter(|packed| !packed.is_empty());
-            words::or_missing(value.map(|packed| {
-                words::time(float_from_u64(packed.unpack().value_at_quantile(share)))
-            }))
+            let packed = own.histogram.as_ref().filter(|packed| !packed.is_empty());
+            let time = packed.map(|own| float_from_u64(own.unpack().value_at_quantile(share)));
+            time.map_or_else(
+                || words::MISSING.into(),
+                |time| Cell::number(words::time(time), time, "ns"),
+            )
         };
-        rows.push(vec![
-            words::plain(&class.name),
-            words::grouped(float_from_u64(class.sent)),
-            words::grouped(float_from_u64(bad)),
+        vec![
+            class.name.as_str().into(),
+            count(class.sent).into(),
+            count(bad).into(),
             at(&class.response_time, 0.5),
             at(&class.response_time, 0.99),
             at(&class.response_time, 1.0),
             at(&class.service_time, 0.99),
-        ]);
-    }
-    format!("\n{}", words::columns(&rows, 2))
+        ]
+    });
+    let table = Table::new(head.map(Column::of_numbers), rows);
+    Some(Block::Table(table))
 }

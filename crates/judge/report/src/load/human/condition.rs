@@ -2,22 +2,23 @@
 
 use stillwell_units::Nanos;
 
-use super::{distribution, paragraph};
+use super::distribution;
+use crate::document::{Block, Severity, Text};
 use crate::load::{LoadReport, WorkerHealth, id};
-use crate::{Style, words};
+use crate::words;
 
 /// Of more workers than these not each is told of.
 const WORKERS_EACH_MAX: usize = 4;
 
 /// How late requests were sent, and where the workers' time went.
-pub(super) fn condition(report: &LoadReport) -> String {
-    let mut rows = Vec::new();
+pub(super) fn condition(report: &LoadReport) -> Vec<(Text, Text)> {
+    let mut rows: Vec<(Text, Text)> = Vec::new();
     for (head, id) in [
         ("lateness", id::LATENESS),
         ("own lateness", id::OWN_LATENESS),
     ] {
         if let Some(own) = report.global.statistic(id).filter(|own| own.count() > 0) {
-            rows.push(vec![head.to_owned(), distribution(own)]);
+            rows.push((head.into(), distribution(own).into()));
         }
     }
     rows.extend(workers(&report.health.workers));
@@ -28,21 +29,16 @@ pub(super) fn condition(report: &LoadReport) -> String {
     for (head, share) in host {
         let share = share.filter(|share| *share > 0.0);
         rows.extend(share.map(|share| {
-            vec![
-                head.to_owned(),
-                format!("{} of the host's CPU time", words::percent(share)),
-            ]
+            let text = format!("{} of the host's CPU time", words::percent(share));
+            (head.into(), text.into())
         }));
     }
-    if rows.is_empty() {
-        return String::new();
-    }
-    format!("\n{}", words::columns(&rows, 2))
+    rows
 }
 
 /// Where the time of each worker went; of many, that of all and of the one that ran
 /// most.
-fn workers(all: &[WorkerHealth]) -> Vec<Vec<String>> {
+fn workers(all: &[WorkerHealth]) -> Vec<(Text, Text)> {
     if all.len() <= WORKERS_EACH_MAX {
         return all.iter().map(worker).collect();
     }
@@ -60,7 +56,7 @@ fn workers(all: &[WorkerHealth]) -> Vec<Vec<String>> {
     [&sum].into_iter().chain(busiest).map(worker).collect()
 }
 
-fn worker(own: &WorkerHealth) -> Vec<String> {
+fn worker(own: &WorkerHealth) -> (Text, Text) {
     let states = [own.running, own.blocked, own.ahead, own.late];
     let total: f64 = states.iter().map(|own| own.as_secs_f64()).sum();
     let share = |own: Nanos| {
@@ -72,26 +68,24 @@ fn worker(own: &WorkerHealth) -> Vec<String> {
     };
     let [running, blocked, ahead, late] = states.map(share);
     let told = format!("running {running}, blocked {blocked}, ahead {ahead}, late {late}");
-    vec![words::plain(&own.name), told]
+    (own.name.as_str().into(), told.into())
 }
 
-/// What to doubt, and why it ended.
-pub(super) fn findings(report: &LoadReport, style: Style) -> String {
-    let mut text = String::from("\n");
-    for finding in &report.health.findings {
-        // Escapes take no column, and so make a line a little shorter.
-        let head = if finding.invalidates {
-            style.bad("doubt:")
+/// Returns what to doubt, and why the load ended.
+pub(super) fn findings(report: &LoadReport) -> Vec<Block> {
+    let findings = report.health.findings.iter().map(|finding| {
+        let severity = if finding.invalidates {
+            Severity::Doubt
         } else {
-            "note:".to_owned()
+            Severity::Note
         };
-        text.push_str(&paragraph(&head, &words::plain(&finding.text), style));
-    }
-    let ending = words::plain(&report.ending.to_string());
-    if report.ending.is_failure() {
-        text.push_str(&paragraph(&style.bad("failed:"), &ending, style));
+        Block::Note(severity, finding.text.as_str().into())
+    });
+    let ending = report.ending.to_string();
+    let ending = if report.ending.is_failure() {
+        Block::Note(Severity::Failure, ending.into())
     } else {
-        text.push_str(&paragraph("ended because", &ending, style));
-    }
-    text
+        Block::paragraph(format!("ended because {ending}"))
+    };
+    findings.chain([ending]).collect()
 }

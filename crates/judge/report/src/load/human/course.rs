@@ -2,23 +2,23 @@
 
 use stillwell_units::float_from_u64;
 
+use crate::document::{Inline, Sparkline, Text};
 use crate::load::{LoadInterval, merge_histograms};
 use crate::words;
 
-const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Bars in one line; longer series are told in steps of several intervals.
 const BARS_MAX: usize = 60;
 
 /// How many ended a second and the p99 of their latency, or nothing where there are
 /// less than two intervals or nothing ended.
-pub(super) fn course(intervals: &[LoadInterval]) -> String {
+pub(super) fn course(intervals: &[LoadInterval]) -> Vec<(Text, Text)> {
     let whole = match intervals {
         // Of a moment at the end there is no rate to tell.
         [all @ .., last] if is_cut(all, last) => all,
         all => all,
     };
     if whole.len() < 2 {
-        return String::new();
+        return Vec::new();
     }
     let step = whole.len().div_ceil(BARS_MAX);
     let steps = whole.chunks(step);
@@ -26,21 +26,15 @@ pub(super) fn course(intervals: &[LoadInterval]) -> String {
     let line = |head: &str, values: &[f64], told: fn(f64) -> String| {
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(0.0, f64::max);
-        let bars = bars(values, most);
-        let range = format!("{} to {}", told(least), told(most));
-        (most > 0.0).then(|| vec![head.to_owned(), bars, range])
+        let bars = Text(vec![Inline::Sparkline(Sparkline::from_zero(values))]);
+        let range = format!("  {} to {}", told(least), told(most));
+        (most > 0.0).then(|| (head.into(), bars.and(range)))
     };
-    let rows: Vec<_> = [
+    let lines = [
         line("ended/s", &rates, words::grouped),
         line("p99", &times, words::time),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    if rows.is_empty() {
-        return String::new();
-    }
-    format!("\n{}", words::columns(&rows, 2))
+    ];
+    lines.into_iter().flatten().collect()
 }
 
 fn is_cut(all: &[LoadInterval], last: &LoadInterval) -> bool {
@@ -63,18 +57,4 @@ fn rate_and_p99(intervals: &[LoadInterval]) -> (f64, f64) {
         .collect();
     let p99 = merge_histograms(&times).value_at_quantile(0.99);
     (rate, float_from_u64(p99))
-}
-
-/// One bar for each value, the largest at full height.
-fn bars(values: &[f64], most: f64) -> String {
-    let bar = |value: &f64| {
-        let share = if most > 0.0 { value / most } else { 0.0 };
-        let reached = |index: usize| {
-            let index = u32::try_from(index).unwrap_or(0);
-            share >= f64::from(index) / 8.0
-        };
-        let at = (0..BARS.len()).rev().find(|index| reached(*index));
-        BARS[at.unwrap_or(0)]
-    };
-    values.iter().map(bar).collect()
 }
