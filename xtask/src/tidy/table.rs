@@ -82,6 +82,7 @@ pub(super) const CRATES: &[Entry] = &[
     edge("nighthawk", &[
         "units", "metric", "plan", "text", "config", "http", "scope", "wire", "run", "report",
     ]),
+    pure("others", &["units", "metric", "plan"]),
     face("cli"),
     edge("testkit", &[]),
     face("benches"),

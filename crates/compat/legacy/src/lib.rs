@@ -6,14 +6,11 @@
 //! * [`lint`]: old spellings in both, and today's;
 //! * [`smp`]: `experiment.yaml` and `config.yaml` of SMP cases;
 //! * [`tremor`]: the keys of its `bench` connector;
-//! * [`kubernetes`], [`kubeconfig`]: manifests, and where a cluster is;
-//! * [`results`]: what others measured: Nighthawk and fortio JSON, and columns.
+//! * [`kubernetes`], [`kubeconfig`]: manifests, and where a cluster is.
 
-pub mod harness;
 pub mod kubeconfig;
 pub mod kubernetes;
 pub mod lading;
 pub mod lint;
-pub mod results;
 pub mod smp;
 pub mod tremor;

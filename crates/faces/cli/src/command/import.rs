@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
-use stillwell_legacy::harness::{DstatRun, dstat, tables};
+use stillwell_others::harness::{DstatRun, dstat, tables};
 use stillwell_report::render_imported;
 use stillwell_units::float_from_u64;
 use stillwell_verdict::{ImportDoubt, ImportedCell, ImportedRow, ImportedTable, doubt_imported};

@@ -1,8 +1,8 @@
 //! One number of one run.
 
 use stillwell_capture::LadingSeries;
-use stillwell_legacy::results::Figure;
 use stillwell_metric::{Kind, Unit};
+use stillwell_others::results::Figure;
 use stillwell_plan::{Direction, GoalMetric, Reduction};
 use stillwell_verdict::{Measured, RunSummary};
 
