@@ -3,10 +3,9 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use stillwell_capture::{
-    Capture, MANIFEST_SCHEMA, Manifest, RunOutcome, SeriesWanted, read_lading,
-};
+use stillwell_capture::{Capture, MANIFEST_SCHEMA, Manifest, RunOutcome};
 use stillwell_config::{LabOverrides, Loaded, RigOverrides, load_lab, load_rig};
+use stillwell_lading::capture::{SeriesWanted, read_lading};
 use stillwell_units::RunId;
 
 /// The smallest run that there is.

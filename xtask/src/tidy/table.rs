@@ -82,6 +82,7 @@ pub(super) const CRATES: &[Entry] = &[
     edge("nighthawk", &[
         "units", "metric", "plan", "text", "config", "http", "scope", "wire", "run", "report",
     ]),
+    edge("lading", &["units", "metric", "plan", "capture"]),
     pure("others", &["units", "metric", "plan"]),
     face("cli"),
     edge("testkit", &[]),
@@ -100,7 +101,7 @@ pub(super) const FORBIDDEN_IN_PURE: &[&str] =
 pub(super) const OWNED: &[(&str, &[&str])] = &[
     ("anyhow", &["cli", "benches", "xtask"]),
     ("clap", &["cli"]),
-    ("parquet", &["capture"]),
+    ("parquet", &["capture", "lading"]),
     ("procfs", &["observer"]),
     ("granit-parser", &["text"]),
     // For memory that lies in large pages. No file is ever mapped.

@@ -1,10 +1,11 @@
-//! What a run leaves besides its capture: lading's formats, a page, logs.
+//! What a run leaves besides its capture: a second record, a page, logs.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use stillwell_capture::{CaptureError, LadingOutput, LadingWriter};
-use stillwell_metric::{Beat, Labels, Sample};
+use stillwell_capture::{CaptureError, SampleFormat, SampleWriter};
+use stillwell_metric::{Beat, Labels, Sample, SeriesName};
 use stillwell_plan::Phase;
 use stillwell_units::RunId;
 
@@ -13,8 +14,8 @@ use crate::page::Page;
 /// What a run leaves besides its capture; by default nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Exports {
-    /// The same capture as lading writes it, while the run goes on.
-    pub lading: Option<LadingOutput>,
+    /// The same samples in another format, written while the run goes on.
+    pub samples: Option<Arc<dyn SampleFormat>>,
     /// A page with the newest values, for Prometheus.
     pub page: Option<PagePlan>,
     /// Where the subject's standard output goes instead of into the capture.
@@ -23,14 +24,19 @@ pub struct Exports {
     pub stderr: Option<PathBuf>,
 }
 
-/// A page with the newest value of every series in lading's words, as a
-/// Prometheus server scrapes it. Histograms are left out.
-#[derive(Clone, Debug, PartialEq)]
+/// The name and labels of the series that a sample belongs to.
+pub type SeriesNaming = fn(&Sample) -> (SeriesName, Labels);
+
+/// A page with the newest value of every series, as a Prometheus server scrapes it.
+/// Histograms are left out.
+#[derive(Clone, Debug)]
 pub struct PagePlan {
     /// Where it is served.
     pub address: PageAddress,
     /// Labels of every series.
     pub labels: Labels,
+    /// Names and labels of the series.
+    pub naming: SeriesNaming,
 }
 
 /// Where a page is served, at every path.
@@ -45,21 +51,19 @@ pub enum PageAddress {
 /// Exports while they are written.
 #[derive(Debug)]
 pub(crate) struct Exporter {
-    lading: Option<LadingWriter>,
+    samples: Option<Box<dyn SampleWriter>>,
     page: Option<Page>,
 }
 
 impl Exporter {
     pub(crate) fn begin(exports: &Exports, run: RunId) -> Result<Self, CaptureError> {
-        let lading = exports.lading.as_ref();
+        let samples = exports.samples.as_ref();
         Ok(Self {
-            lading: lading
-                .map(|output| LadingWriter::create(output, run))
-                .transpose()?,
+            samples: samples.map(|format| format.begin(run)).transpose()?,
             page: exports
                 .page
                 .as_ref()
-                .map(|plan| Page::new(plan.labels.clone())),
+                .map(|plan| Page::new(plan.labels.clone(), plan.naming)),
         })
     }
 
@@ -77,13 +81,13 @@ impl Exporter {
         if let Some(page) = &self.page {
             page.show(samples);
         }
-        match &mut self.lading {
+        match &mut self.samples {
             Some(writer) => writer.beat(beat, phase, samples),
             None => Ok(()),
         }
     }
 
     pub(crate) fn close(self) -> Result<(), CaptureError> {
-        self.lading.map_or(Ok(()), LadingWriter::close)
+        self.samples.map_or(Ok(()), SampleWriter::close)
     }
 }

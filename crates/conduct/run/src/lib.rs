@@ -35,7 +35,7 @@ mod subject;
 mod together;
 
 pub use conduct::{ConductError, conduct, conduct_together};
-pub use export::{Exports, PageAddress, PagePlan};
+pub use export::{Exports, PageAddress, PagePlan, SeriesNaming};
 pub use interrupt::Interrupt;
 pub use load::{
     AddressFamily, HostCpu, LoadBeside, LoadDoubt, LoadEnd, LoadError, LoadFound, LoadPacing,

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use stillwell_export::{PROMETHEUS_TEXT, prometheus_samples};
 use stillwell_http::{RequestEvent, RequestParser, write_response};
-use stillwell_metric::{Labels, Sample, lading_series};
+use stillwell_metric::{Labels, Sample};
 use stillwell_scope::{PartError, Place, Scope, Token};
 use stillwell_wire::{ListenError, Listener, SocketFile, Stream, listen};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{sleep, timeout};
 
-use crate::export::PageAddress;
+use crate::export::{PageAddress, SeriesNaming};
 
 const CONTENT_TYPE: (&str, &str) = ("content-type", PROMETHEUS_TEXT);
 /// Scrapers are served one after the other; none may take longer.
@@ -27,20 +27,22 @@ const PAUSE_LONGEST: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub(crate) struct Page {
     labels: Labels,
+    naming: SeriesNaming,
     text: Arc<Mutex<String>>,
 }
 
 impl Page {
-    pub(crate) fn new(labels: Labels) -> Self {
+    pub(crate) fn new(labels: Labels, naming: SeriesNaming) -> Self {
         Self {
             labels,
+            naming,
             text: Arc::default(),
         }
     }
 
     /// Shows `samples` from now on, and nothing else.
     pub(crate) fn show(&self, samples: &[Sample]) {
-        let text = render(samples, &self.labels);
+        let text = render(samples, &self.labels, self.naming);
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 
@@ -50,11 +52,11 @@ impl Page {
     }
 }
 
-/// The samples in lading's words as Prometheus reads them, each with the labels
+/// The samples under the names of `naming` as Prometheus reads them, each with the labels
 /// `everywhere` too.
-fn render(samples: &[Sample], everywhere: &Labels) -> String {
+fn render(samples: &[Sample], everywhere: &Labels, naming: SeriesNaming) -> String {
     prometheus_samples(samples.iter().map(|sample| {
-        let (name, own) = lading_series(sample);
+        let (name, own) = naming(sample);
         let labels = own
             .iter()
             .fold(everywhere.clone(), |all, (key, value)| all.with(key, value));
@@ -182,18 +184,33 @@ fn write(status: u16, headers: &[(&str, &str)], body: &[u8], out: &mut Vec<u8>) 
 
 #[cfg(test)]
 mod tests {
-    use stillwell_metric::{Kind, Value, catalogue as metric};
+    use stillwell_metric::{Kind, SeriesName, Value, catalogue as metric};
 
     use super::*;
 
+    /// Another tool's name of what a sink received, and a label of the subject's totals.
+    fn renamed(sample: &Sample) -> (SeriesName, Labels) {
+        if sample.name.as_str() == metric::MESSAGES_RECEIVED.name {
+            let name = SeriesName::recorded("requests_received".to_owned());
+            (name, sample.labels.clone().with("component", "blackhole"))
+        } else if sample.name.as_str() == metric::SUBJECT_RSS.name {
+            (
+                sample.name.clone(),
+                sample.labels.clone().with("focus", "target"),
+            )
+        } else {
+            (sample.name.clone(), sample.labels.clone())
+        }
+    }
+
     #[test]
-    fn the_page_is_prometheus_text_in_ladings_words() {
+    fn the_page_is_prometheus_text_with_other_names() {
         let labels = Labels::none()
             .with("component", "sink")
             .with("component_name", "http")
             .with("id", "a\"b\\c");
         let scraped = Sample {
-            name: stillwell_metric::SeriesName::scraped("up.time-s"),
+            name: SeriesName::scraped("up.time-s"),
             kind: Kind::Gauge,
             labels: Labels::none(),
             value: Value::Float(f64::INFINITY),
@@ -203,7 +220,7 @@ mod tests {
             scraped,
             Sample::int(metric::SUBJECT_RSS, &Labels::none(), 4096),
         ];
-        let text = render(&samples, &Labels::none().with("lab", "x"));
+        let text = render(&samples, &Labels::none().with("lab", "x"), renamed);
         assert_eq!(
             text,
             "# TYPE requests_received counter\n\
@@ -222,7 +239,7 @@ mod tests {
             tries.set(tries.get() + 1);
             Err(std::io::Error::from_raw_os_error(24))
         };
-        let page = Page::new(Labels::none());
+        let page = Page::new(Labels::none(), renamed);
         let ten_seconds = tokio::time::sleep(Duration::from_secs(10));
         tokio::select! {
             ended = answer_all(&page, accept, &token) => assert!(ended.is_err()),

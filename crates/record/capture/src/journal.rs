@@ -16,13 +16,19 @@ use crate::schema;
 
 /// One value of one series at one beat.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Row {
-    pub(crate) beat: Beat,
-    pub(crate) phase: Phase,
-    pub(crate) name: SeriesName,
-    pub(crate) kind: Kind,
-    pub(crate) labels: Labels,
-    pub(crate) value: Value,
+pub struct Row {
+    /// The beat.
+    pub beat: Beat,
+    /// The phase in which the beat was taken.
+    pub phase: Phase,
+    /// The series.
+    pub name: SeriesName,
+    /// The kind of its values.
+    pub kind: Kind,
+    /// Its labels.
+    pub labels: Labels,
+    /// The value.
+    pub value: Value,
 }
 
 impl Row {

@@ -15,26 +15,20 @@
 //! writer was killed. Nothing that a report shows lives anywhere else. This
 //! crate is synchronous and does not know how samples are made.
 //!
-//! [`LadingWriter`] writes the same as lading would, and [`read_lading`], [`visit_lading`],
-//! [`survey_metric`] and [`validate`] read what either of them wrote.
+//! A [`SampleFormat`] of another crate writes the same run once more in another format.
 
 mod journal;
-mod lading;
 mod ledger;
 mod manifest;
 mod parquet;
 mod read;
 mod results;
+pub mod rows;
+mod samples;
 pub mod schema;
 mod series;
 mod write;
 
-pub use lading::{
-    LadingCapture, LadingError, LadingFormat, LadingLayout, LadingOutput, LadingRow, LadingRun,
-    LadingSeries, LadingTick, LadingWriter, MetricList, MetricSurvey, SNIFF_BYTES, SeriesProblem,
-    SeriesSurvey, SeriesWanted, Validity, Violation, list_metrics, read_lading, survey_metric,
-    validate, visit_lading,
-};
 pub use ledger::{CountBounds, LedgerEvent, LedgerFigures, LedgerRange, LedgerRecord};
 pub use manifest::{
     EventRecord, MANIFEST_SCHEMA, Manifest, Note, PartNote, PhaseMark, Restart, RunIdentity,
@@ -42,5 +36,6 @@ pub use manifest::{
 };
 pub use read::{Capture, OpenError};
 pub use results::{ResultRow, ResultRun, write_results};
+pub use samples::{SampleFormat, SampleWriter};
 pub use series::{Point, Series, SeriesTable};
 pub use write::{CaptureError, CaptureWriter};

@@ -26,18 +26,29 @@ const ROWS_WAITING_MAX: usize = 4_096;
 /// By custom, of 1 to 22.
 pub(crate) const COMPRESSION_LEVEL: i32 = 3;
 
-/// Whose columns a file has.
+/// The columns of a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Columns {
-    /// lading's, whose value is 0.0 beside a histogram.
-    Lading,
-    /// Ours: lading's, and two more.
-    Native,
+pub struct Columns {
+    /// The schema in Parquet's own notation, with the columns of [`schema::MESSAGE_TYPE`].
+    pub message: &'static str,
+    /// The last two columns are there: phase and moment.
+    pub has_phase: bool,
+    /// A histogram has the value 0.0 beside it.
+    pub is_zero_beside_histogram: bool,
+}
+
+impl Columns {
+    /// The columns of a capture.
+    pub const NATIVE: Self = Self {
+        message: schema::MESSAGE_TYPE,
+        has_phase: true,
+        is_zero_beside_histogram: false,
+    };
 }
 
 /// A Parquet file that grows; it can be read only once it is closed, or up to its
 /// last [`SeriesFile::checkpoint`].
-pub(crate) struct SeriesFile {
+pub struct SeriesFile {
     columns: Columns,
     writer: SerializedFileWriter<File>,
     rows: Vec<Row>,
@@ -53,11 +64,10 @@ impl std::fmt::Debug for SeriesFile {
 
 impl SeriesFile {
     /// Begins a file at `path`, under zstd of `compression_level`.
-    pub(crate) fn create(
-        path: &Path,
-        columns: Columns,
-        compression_level: i32,
-    ) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// The kernel's answer; a level that zstd does not have.
+    pub fn create(path: &Path, columns: Columns, compression_level: i32) -> io::Result<Self> {
         let level = ZstdLevel::try_new(compression_level).map_err(to_io)?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(level))
@@ -65,11 +75,7 @@ impl SeriesFile {
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_offset_index_disabled(true)
             .build();
-        let message = match columns {
-            Columns::Lading => schema::LADING_MESSAGE_TYPE,
-            Columns::Native => schema::MESSAGE_TYPE,
-        };
-        let message = parse_message_type(message).map_err(to_io)?;
+        let message = parse_message_type(columns.message).map_err(to_io)?;
         let file = File::create(path)?;
         let writer = SerializedFileWriter::new(file, Arc::new(message), Arc::new(properties))
             .map_err(to_io)?;
@@ -80,11 +86,16 @@ impl SeriesFile {
         })
     }
 
-    pub(crate) fn push(&mut self, row: Row) {
+    /// Adds a row, which is kept in memory until the next group is written.
+    pub fn push(&mut self, row: Row) {
         self.rows.push(row);
     }
 
-    pub(crate) fn flush_if_full(&mut self, run: &str) -> io::Result<()> {
+    /// Writes the rows in memory if there are many.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn flush_if_full(&mut self, run: &str) -> io::Result<()> {
         if self.rows.len() >= ROWS_WAITING_MAX {
             self.flush(run)?;
         }
@@ -93,7 +104,10 @@ impl SeriesFile {
 
     /// Writes what waits, and behind it an end by which the file can be read as
     /// far as it goes. What is written next takes the place of that end.
-    pub(crate) fn checkpoint(&mut self, run: &str) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn checkpoint(&mut self, run: &str) -> io::Result<()> {
         self.flush(run)?;
         self.writer.flush()?;
         let groups = self.writer.flushed_row_groups().to_vec();
@@ -121,7 +135,11 @@ impl SeriesFile {
         self.writer.inner().set_len(at + end.len() as u64)
     }
 
-    pub(crate) fn close(mut self, run: &str) -> io::Result<()> {
+    /// Writes the rest, and makes the file whole.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn close(mut self, run: &str) -> io::Result<()> {
         self.flush(run)?;
         self.writer.finish().map_err(to_io)?;
         // The end of a checkpoint may have been longer.
@@ -167,7 +185,7 @@ fn write_columns(
     labels(group, rows, |(key, _)| key)?;
     labels(group, rows, |(_, value)| value)?;
     histograms(group, rows)?;
-    if columns == Columns::Lading {
+    if !columns.has_phase {
         return Ok(());
     }
     texts(group, rows.iter().map(|row| row.phase.name()))?;
@@ -230,7 +248,7 @@ fn floats(
 ) -> Result<(), ParquetError> {
     let float = |row: &Row| match row.value {
         Value::Float(value) => Some(value),
-        Value::Histogram(_) if columns == Columns::Lading => Some(0.0),
+        Value::Histogram(_) if columns.is_zero_beside_histogram => Some(0.0),
         _ => None,
     };
     let levels: Vec<i16> = rows.iter().map(|r| i16::from(float(r).is_some())).collect();
@@ -290,7 +308,9 @@ fn labels(
     })
 }
 
-pub(crate) fn to_io(error: ParquetError) -> io::Error {
+/// An error of Parquet as one of input and output.
+#[must_use]
+pub fn to_io(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {
             Ok(error) => *error,

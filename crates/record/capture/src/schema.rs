@@ -1,4 +1,4 @@
-//! The columns of `series.parquet`, and of lading's captures.
+//! The columns of `series.parquet`.
 //!
 //! The first nine are lading's capture schema version 2, so that its tools read
 //! ours; `phase` and `moment_ns` are added behind them.
@@ -47,23 +47,4 @@ message capture {
     OPTIONAL BYTE_ARRAY value_histogram;
     REQUIRED BYTE_ARRAY phase (UTF8);
     REQUIRED INT64 moment_ns (INTEGER(64,false));
-}";
-
-/// The schema of lading's captures, version 2, in the same notation.
-pub const LADING_MESSAGE_TYPE: &str = "
-message arrow_schema {
-    REQUIRED BYTE_ARRAY run_id (UTF8);
-    REQUIRED INT64 time (TIMESTAMP(MILLIS,false));
-    REQUIRED INT64 fetch_index (INTEGER(64,false));
-    REQUIRED BYTE_ARRAY metric_name (UTF8);
-    REQUIRED BYTE_ARRAY metric_kind (UTF8);
-    OPTIONAL INT64 value_int (INTEGER(64,false));
-    OPTIONAL DOUBLE value_float;
-    REQUIRED GROUP labels (MAP) {
-        REPEATED GROUP entries {
-            REQUIRED BYTE_ARRAY key (UTF8);
-            REQUIRED BYTE_ARRAY value (UTF8);
-        }
-    }
-    OPTIONAL BYTE_ARRAY value_histogram;
 }";

@@ -12,8 +12,10 @@ use crate::manifest::{EventRecord, Manifest};
 use crate::parquet::{COMPRESSION_LEVEL, Columns, SeriesFile};
 
 pub(crate) const MANIFEST: &str = "manifest.json";
-pub(crate) const SERIES: &str = "series.parquet";
-pub(crate) const JOURNAL: &str = "series.jsonl";
+/// The file of all series in a capture.
+pub const SERIES: &str = "series.parquet";
+/// The lines from which that file is made.
+pub const JOURNAL: &str = "series.jsonl";
 pub(crate) const EVENTS: &str = "events.jsonl";
 
 /// A capture could not be written.
@@ -58,7 +60,7 @@ impl CaptureWriter {
             run: manifest.run.to_string(),
             journal: open(JOURNAL)?,
             events: open(EVENTS)?,
-            series: SeriesFile::create(&series_path, Columns::Native, COMPRESSION_LEVEL)
+            series: SeriesFile::create(&series_path, Columns::NATIVE, COMPRESSION_LEVEL)
                 .map_err(at(&series_path))?,
             folder: folder.to_path_buf(),
         })

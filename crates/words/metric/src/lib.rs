@@ -20,7 +20,6 @@ pub mod catalogue;
 mod cell;
 mod files;
 pub mod kernel;
-mod lading;
 mod load;
 mod outcome;
 mod packed;
@@ -34,7 +33,6 @@ pub use cell::{Cell, PhasedCell};
 pub use files::{DiskShard, LogAsked, LogFsShard};
 /// A histogram of times; see [`empty_histogram`].
 pub use hdrhistogram::Histogram;
-pub use lading::{CPU_MILLICORES, PHASE_MARKER, lading_series, lading_value};
 pub use load::{
     CallCells, CallEnd, CallMessages, CounterError, HandshakePart, HandshakeTally, LoadCounter,
     LoadShard, LoadTime, Remedy, SizeCells, Sizes, SourceCells, SourceCount, TlsWish, Trouble,

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use stillwell_capture::{
+use stillwell_lading::capture::{
     LadingError, SeriesSurvey, Validity, list_metrics, survey_metric, validate,
 };
 use stillwell_metric::{Kind, Labels, Value};

@@ -2,12 +2,14 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use stillwell_capture::{LadingLayout, LadingOutput};
 use stillwell_config::{
     LadingRun, LadingSource, LadingTelemetry, ProgramOverride, RigOverrides, TargetOverride,
     TelemetryFormat, TelemetryFormatKind, TelemetryPlace,
 };
+use stillwell_lading::capture::{LadingLayout, LadingOutput};
+use stillwell_lading::series::lading_series;
 use stillwell_metric::{Labels, catalogue as metric};
 use stillwell_plan::{Aggregation, CheckPlan, RigPlan, SeriesSelector, Wanted};
 use stillwell_report::{Style, run_terminal};
@@ -64,7 +66,7 @@ fn run_once(arguments: &LadingRunArguments, paint: &Paint) -> Result<Exit, Comma
         .map_err(|found| select::refused(&found, paint))?;
     select::warn(&loaded.warnings, paint);
     let LadingRun { plan, telemetry } = loaded.plan;
-    let exports = exports(arguments, telemetry)?;
+    let (exports, files) = exports(arguments, telemetry)?;
     let plan = adjusted(plan, arguments);
     let quiet = !paint.live;
     // Whoever calls lading asks for one file, and not for a folder of ours.
@@ -74,7 +76,6 @@ fn run_once(arguments: &LadingRunArguments, paint: &Paint) -> Result<Exit, Comma
         LadingSource::Text(_) => PathBuf::from("."),
     };
     let mut request = rig::request(plan, folder.clone(), &file).map_err(could_not)?;
-    let files = exports.lading.as_ref().map(LadingOutput::files);
     request.exports = exports;
     let ended = rig::carry_out(request, quiet, paint);
     // Nobody knows of it; what was asked for stands elsewhere.
@@ -86,7 +87,7 @@ fn run_once(arguments: &LadingRunArguments, paint: &Paint) -> Result<Exit, Comma
     };
     Paint::say(run_terminal(&summary, style).trim_end());
     rig::tell_last_lines(&summary, &capture);
-    for file in files.into_iter().flatten() {
+    for file in files {
         Paint::say(&format!("capture: {}", output::show_path(&file)));
     }
     Ok(rig::exit_of(&summary))
@@ -158,7 +159,7 @@ fn adjusted(mut plan: RigPlan, arguments: &LadingRunArguments) -> RigPlan {
 fn exports(
     arguments: &LadingRunArguments,
     of_file: Option<LadingTelemetry>,
-) -> Result<Exports, CommandError> {
+) -> Result<(Exports, Vec<PathBuf>), CommandError> {
     let telemetry = match (of_flags(&arguments.telemetry)?, of_file) {
         (Some(place), _) => LadingTelemetry {
             place,
@@ -174,7 +175,14 @@ fn exports(
     };
     let own = arguments.global_labels.clone().unwrap_or_default().0;
     let labels: Labels = telemetry.labels.into_iter().chain(own).collect();
-    let page = |address, labels| Some(PagePlan { address, labels });
+    let page = |address, labels| {
+        Some(PagePlan {
+            address,
+            labels,
+            naming: lading_series,
+        })
+    };
+    let mut files = Vec::new();
     let target = &arguments.target;
     let mut exports = Exports {
         stdout: log(&target.target_stdout_path)?,
@@ -187,21 +195,23 @@ fn exports(
             format,
             expiration,
         } => {
-            exports.lading = Some(LadingOutput {
+            let output = LadingOutput {
                 path: std::path::absolute(&path).map_err(unusable(&path))?,
                 layout: layout(format.kind),
                 labels,
                 expiration,
                 flush: format.flush,
                 compression_level: format.compression_level,
-            });
+            };
+            files = output.files();
+            exports.samples = Some(Arc::new(output));
         }
         TelemetryPlace::Address(address) => {
             exports.page = page(PageAddress::Tcp(on_loopback(address)), labels);
         }
         TelemetryPlace::Socket(path) => exports.page = page(PageAddress::Unix(path), labels),
     }
-    Ok(exports)
+    Ok((exports, files))
 }
 
 const fn layout(kind: TelemetryFormatKind) -> LadingLayout {

@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use stillwell_capture::{SeriesWanted, read_lading, validate};
+use stillwell_lading::capture::{SeriesWanted, read_lading, validate};
 use stillwell_testkit::{Finished, Process, free_port, wait_until};
 
 use crate::lab::{BESIDES, LONG, Lab, STILLWELL, assert_code, assert_holds};
@@ -321,8 +321,8 @@ fn telemetry_of_the_configuration_is_used_where_no_flag_says_otherwise() {
     let words = [words.as_slice(), &SHORT].concat();
     assert_carried_out(&call(&lab, &words));
     let mut labels = Vec::new();
-    let mut look = |row: stillwell_capture::LadingRow| labels.push(row.labels);
-    stillwell_capture::visit_lading(&lab.path("mine.parquet"), &mut look).unwrap();
+    let mut look = |row: stillwell_lading::capture::LadingRow| labels.push(row.labels);
+    stillwell_lading::capture::visit_lading(&lab.path("mine.parquet"), &mut look).unwrap();
     let has = |key: &str, value| labels.iter().all(|labels| labels.value(key) == Some(value));
     assert!(!labels.is_empty() && has("lab", "x") && has("more", "y"));
 }

@@ -1,7 +1,8 @@
 //! The seconds of captures, as the ancestors' methods want them.
 
 use anyhow::{Context, anyhow, ensure};
-use stillwell_capture::{Capture, LadingSeries};
+use stillwell_capture::Capture;
+use stillwell_lading::capture::LadingSeries;
 use stillwell_metric::{Kind, catalogue};
 use stillwell_plan::{GoalMetric, Reduction};
 use stillwell_report::{AncestorTables, SmpTable, SoakTable};

@@ -1,6 +1,6 @@
 //! Names of goals, and what they are in other tools' terms.
 
-use stillwell_capture::SeriesWanted;
+use stillwell_lading::capture::SeriesWanted;
 use stillwell_metric::Unit;
 use stillwell_plan::{GoalMetric, Reduction, Scale};
 use stillwell_units::{Nanos, Tolerance};

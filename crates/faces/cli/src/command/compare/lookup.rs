@@ -1,6 +1,6 @@
 //! One number of one run.
 
-use stillwell_capture::LadingSeries;
+use stillwell_lading::capture::LadingSeries;
 use stillwell_metric::{Kind, Unit};
 use stillwell_others::results::Figure;
 use stillwell_plan::{Direction, GoalMetric, Reduction};

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
-use stillwell_capture::{LadingFormat, LadingRun, SeriesWanted, read_lading};
+use stillwell_lading::capture::{LadingFormat, LadingRun, SeriesWanted, read_lading};
 use stillwell_others::results::{
     Column, Figure, ResultTool, parse_columns, parse_inline, read_result,
 };

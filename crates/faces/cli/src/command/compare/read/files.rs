@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, ensure};
-use stillwell_capture::SNIFF_BYTES;
+use stillwell_lading::capture::SNIFF_BYTES;
 
 /// No result and no file of numbers is nearly as large; captures may be.
 const TEXT_BYTES_MAX: u64 = 64 << 20;

@@ -8,15 +8,39 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use stillwell_capture::rows::{Columns, Row, SeriesFile};
+use stillwell_capture::{CaptureError, SampleFormat, SampleWriter, schema};
 use stillwell_metric::{Beat, Labels, Sample, Value};
 use stillwell_plan::Phase;
 use stillwell_units::{Nanos, RunId};
 
 use super::ticks::Ticks;
-use crate::journal::Row;
-use crate::parquet::{Columns, SeriesFile};
-use crate::schema;
-use crate::write::{CaptureError, at};
+
+/// The columns of lading's captures, version 2.
+const COLUMNS: Columns = Columns {
+    message: MESSAGE_TYPE,
+    has_phase: false,
+    is_zero_beside_histogram: true,
+};
+
+/// Their schema in Parquet's notation.
+pub(super) const MESSAGE_TYPE: &str = "
+message arrow_schema {
+    REQUIRED BYTE_ARRAY run_id (UTF8);
+    REQUIRED INT64 time (TIMESTAMP(MILLIS,false));
+    REQUIRED INT64 fetch_index (INTEGER(64,false));
+    REQUIRED BYTE_ARRAY metric_name (UTF8);
+    REQUIRED BYTE_ARRAY metric_kind (UTF8);
+    OPTIONAL INT64 value_int (INTEGER(64,false));
+    OPTIONAL DOUBLE value_float;
+    REQUIRED GROUP labels (MAP) {
+        REPEATED GROUP entries {
+            REQUIRED BYTE_ARRAY key (UTF8);
+            REQUIRED BYTE_ARRAY value (UTF8);
+        }
+    }
+    OPTIONAL BYTE_ARRAY value_histogram;
+}";
 
 const ZSTD_LEVEL: i32 = 3;
 
@@ -132,41 +156,6 @@ impl LadingWriter {
         })
     }
 
-    /// Writes what a beat shows to be over.
-    ///
-    /// # Errors
-    /// [`CaptureError`]; what was written before stays readable.
-    pub fn beat(
-        &mut self,
-        beat: &Beat,
-        phase: Phase,
-        samples: &[Sample],
-    ) -> Result<(), CaptureError> {
-        let mut rows = Vec::new();
-        self.ticks.beat(beat, phase, samples, &mut rows);
-        self.write(rows)
-    }
-
-    /// Writes the last second, and makes the files whole.
-    ///
-    /// # Errors
-    /// [`CaptureError`]; a journal then stays and is read instead.
-    pub fn close(mut self) -> Result<(), CaptureError> {
-        let mut rows = Vec::new();
-        self.ticks.finish(&mut rows);
-        self.write(rows)?;
-        if let Some(lines) = self.lines {
-            lines.close()?;
-        }
-        if let Some(table) = self.table {
-            table.file.close(&self.run).map_err(at(&table.path))?;
-        }
-        match self.journal {
-            Some(path) => fs::remove_file(&path).map_err(at(&path)),
-            None => Ok(()),
-        }
-    }
-
     fn write(&mut self, rows: Vec<Row>) -> Result<(), CaptureError> {
         let Some(last) = rows.last().map(|row| row.beat.index) else {
             return Ok(());
@@ -181,9 +170,42 @@ impl LadingWriter {
     }
 }
 
+impl SampleFormat for LadingOutput {
+    fn begin(&self, run: RunId) -> Result<Box<dyn SampleWriter>, CaptureError> {
+        Ok(Box::new(LadingWriter::create(self, run)?))
+    }
+}
+
+impl SampleWriter for LadingWriter {
+    /// Writes what a beat shows to be over.
+    fn beat(&mut self, beat: &Beat, phase: Phase, samples: &[Sample]) -> Result<(), CaptureError> {
+        let mut rows = Vec::new();
+        self.ticks.beat(beat, phase, samples, &mut rows);
+        self.write(rows)
+    }
+
+    /// Writes the last second, and makes the files whole. After an error the journal
+    /// stays and is read instead.
+    fn close(mut self: Box<Self>) -> Result<(), CaptureError> {
+        let mut rows = Vec::new();
+        self.ticks.finish(&mut rows);
+        self.write(rows)?;
+        if let Some(lines) = self.lines {
+            lines.close()?;
+        }
+        if let Some(table) = self.table {
+            table.file.close(&self.run).map_err(at(&table.path))?;
+        }
+        match self.journal {
+            Some(path) => fs::remove_file(&path).map_err(at(&path)),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Table {
     fn create(path: PathBuf, output: &LadingOutput) -> Result<Self, CaptureError> {
-        let file = SeriesFile::create(&path, Columns::Lading, output.compression_level);
+        let file = SeriesFile::create(&path, COLUMNS, output.compression_level);
         Ok(Self {
             file: file.map_err(at(&path))?,
             path,
@@ -291,6 +313,11 @@ impl Serialize for Line<'_> {
         }
         line.end()
     }
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> CaptureError {
+    let path = path.to_path_buf();
+    move |source| CaptureError { path, source }
 }
 
 /// 32 hexadecimal digits as lading writes names of runs.

@@ -6,7 +6,7 @@
 //! memory does not grow with what else was recorded. Nothing in a file that lading
 //! wrote says where warm-up ended: whoever asks for a number says from when on. One
 //! that [`LadingWriter`] wrote does, by the marker
-//! [`PHASE_MARKER`](stillwell_metric::PHASE_MARKER): see [`LadingRun::measured`].
+//! [`PHASE_MARKER`](crate::series::PHASE_MARKER): see [`LadingRun::measured`].
 //!
 //! ```text
 //! {"run_id":"…","time":1700000000000,"fetch_index":7,"metric_name":"bytes_written",
@@ -27,6 +27,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use stillwell_capture::rows::{JOURNAL, SERIES};
 use stillwell_metric::{Kind, Labels, Value};
 
 pub use fold::{LadingRun, LadingSeries, LadingTick, SeriesProblem, SeriesWanted};
@@ -35,8 +36,6 @@ pub use survey::{MetricList, MetricSurvey, SeriesSurvey, list_metrics, survey_me
 pub use validate::{Validity, Violation, validate};
 
 use fold::Fold;
-
-use crate::write::{JOURNAL, SERIES};
 
 /// Bytes at the start of a file that tell its format.
 pub const SNIFF_BYTES: usize = 8192;

@@ -8,7 +8,7 @@ use stillwell_units::Moment;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{
+use crate::capture::{
     LadingRow, SeriesWanted, list_metrics, read_lading, survey_metric, validate, visit_lading,
 };
 
@@ -81,7 +81,8 @@ fn assert_whole(path: &Path, ticks: usize) {
         .rate(START + 10_000);
     assert!((rate.unwrap() - 100.0).abs() < 1e-9);
     let measured = run.clone().only_measured();
-    let ticks_of = |run: &crate::LadingRun| run.series("bytes_written", None).unwrap().ticks.len();
+    let ticks_of =
+        |run: &crate::capture::LadingRun| run.series("bytes_written", None).unwrap().ticks.len();
     assert_eq!(ticks_of(run) - ticks_of(&measured), 10);
     let listed = list_metrics(path).unwrap().metrics;
     assert_eq!(listed.get("lateness"), Some(&Kind::Histogram));
@@ -98,7 +99,7 @@ fn both_formats_say_the_same() {
     let output = output(&folder.path().join("cap"), LadingLayout::Multi);
     let mut writer = LadingWriter::create(&output, RunId::from_bytes([7; 16])).unwrap();
     fill(&mut writer);
-    writer.close().unwrap();
+    Box::new(writer).close().unwrap();
     let [lines, table] = output.files().try_into().unwrap();
     assert_eq!(lines, folder.path().join("cap.jsonl"));
     assert_eq!(table, folder.path().join("cap.parquet"));
@@ -115,7 +116,7 @@ fn a_line_has_ladings_fields_in_its_order() {
     let output = output(&path, LadingLayout::Jsonl);
     let mut writer = LadingWriter::create(&output, RunId::from_bytes([7; 16])).unwrap();
     fill(&mut writer);
-    writer.close().unwrap();
+    Box::new(writer).close().unwrap();
     let text = fs::read_to_string(&path).unwrap();
     let first = text.lines().next().unwrap();
     assert_eq!(
@@ -172,7 +173,7 @@ fn a_table_that_was_flushed_often_is_as_one_that_was_not() {
         output.flush = Nanos::from_secs(flush);
         let mut writer = LadingWriter::create(&output, RunId::from_bytes([7; 16])).unwrap();
         fill(&mut writer);
-        writer.close().unwrap();
+        Box::new(writer).close().unwrap();
         assert_whole(&path, 30);
         found.push(rows(&path));
     }

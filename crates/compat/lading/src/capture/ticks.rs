@@ -5,16 +5,16 @@
 
 use std::collections::BTreeMap;
 
+use stillwell_capture::rows::Row;
+use stillwell_capture::schema;
 use stillwell_metric::{
-    Beat, CPU_MILLICORES, Kind, Labels, PHASE_MARKER, Sample, SeriesName, Value, decode_histogram,
-    encode_histogram, lading_series, lading_value,
+    Beat, Kind, Labels, Sample, SeriesName, Value, decode_histogram, encode_histogram,
 };
 use stillwell_plan::Phase;
 use stillwell_units::{Moment, Nanos, float_from_u64};
 
 use super::sketch::sketch;
-use crate::journal::Row;
-use crate::schema;
+use crate::series::{CPU_MILLICORES, PHASE_MARKER, lading_series, lading_value};
 
 /// How many ticks without a beat are filled: a machine that slept for a day does
 /// not get a day of rows.

@@ -11,7 +11,7 @@ use serde_json::{Number, Value as Json};
 use stillwell_metric::{Kind, Value};
 
 use super::{LadingRow, Problem, Sample};
-use crate::schema;
+use stillwell_capture::schema;
 
 /// No line of a capture is nearly as long.
 const LINE_BYTES_MAX: u64 = 1 << 20;

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stillwell_metric::{Kind, PHASE_MARKER};
+use stillwell_metric::Kind;
 use stillwell_plan::Phase;
 use stillwell_units::float_from_u64;
 
 use super::{LadingCapture, NAMES_MAX, POINTS_MAX, Problem, RUNS_MAX, Sample};
+use crate::series::PHASE_MARKER;
 
 /// Which series of a capture are kept.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

@@ -1,13 +1,11 @@
 //! Series in lading's words, for captures in its formats.
 //!
-//! Most names of [`crate::catalogue`] are lading's already. Here stands what
+//! Most names of [`stillwell_metric::catalogue`] are lading's already. Here stands what
 //! differs: names that depend on what a part speaks, and labels.
 
+use stillwell_metric::catalogue as metric;
+use stillwell_metric::{Kind, Labels, Outcome, Sample, SeriesName, Value};
 use stillwell_units::float_from_u64;
-
-use crate::catalogue::{self as metric, Kind};
-use crate::outcome::Outcome;
-use crate::sample::{Labels, Sample, SeriesName, Value};
 
 /// The label that says which part a series is of.
 const COMPONENT: &str = "component";
@@ -181,8 +179,9 @@ fn is_of_subject(sample: &Sample) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use stillwell_metric::Metric;
+
     use super::*;
-    use crate::catalogue::Metric;
 
     fn series(metric: Metric, labels: &[(&str, &str)]) -> (String, Vec<(String, String)>) {
         let pairs = labels

@@ -14,7 +14,7 @@ use stillwell_metric::{Kind, Labels, Value};
 use stillwell_units::float_from_u64;
 
 use super::{LadingRow, Problem, Sample};
-use crate::schema;
+use stillwell_capture::schema;
 
 /// Columns that are read.
 const COLUMNS: [&str; 9] = [
@@ -126,7 +126,7 @@ fn projection(whole: &Type) -> Result<Type, Problem> {
 }
 
 fn damaged(error: ParquetError) -> Problem {
-    match crate::parquet::to_io(error) {
+    match stillwell_capture::rows::to_io(error) {
         error if error.kind() == std::io::ErrorKind::Other => Problem::Table(error.to_string()),
         error => Problem::Read(error),
     }
