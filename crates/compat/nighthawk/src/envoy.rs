@@ -25,7 +25,7 @@ mod upstream;
 mod user_defined;
 
 pub use message::EnvoyMessage;
-pub use requests::{RequestSource, SourceBody, SourceRequest};
+pub use stillwell_config::requests::{RequestSource, SourceBody, SourceRequest};
 pub use upstream::upstream_tls;
 
 /// Connections that one worker serves at once where nothing says otherwise.

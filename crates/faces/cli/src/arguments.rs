@@ -42,11 +42,11 @@ pub(crate) use self::lading::{
 };
 pub(crate) use self::lint::LintArguments;
 pub(crate) use self::load::{
-    Concurrency, FamilyName, Header, IdleName, LoadArguments, LoadGrpcArguments, LoadRate,
-    LoadRequestArguments, LoadShapeArguments, LoadStatsArguments, LoadTlsArguments,
-    LoadTraceArguments, LoadTunnelArguments, NighthawkClientArguments, NighthawkIdle,
-    NighthawkPredicate, NighthawkProtocol, NighthawkRequest, NighthawkShape, NighthawkTarget,
-    NighthawkTelling, NighthawkVerbosity, Predicate, ReuseName, SpanSink, Streaming,
+    Concurrency, FamilyName, LoadArguments, LoadGrpcArguments, LoadRequestArguments,
+    LoadShapeArguments, LoadStatsArguments, LoadTlsArguments, LoadTraceArguments,
+    LoadTunnelArguments, NighthawkClientArguments, NighthawkIdle, NighthawkPredicate,
+    NighthawkProtocol, NighthawkRequest, NighthawkShape, NighthawkTarget, NighthawkTelling,
+    NighthawkVerbosity, ReuseName,
 };
 pub(crate) use self::serve::{
     NighthawkTestServerArguments, ServeArguments, ServeCertificate, ServeFormat, ServeVersions,

@@ -1,6 +1,6 @@
 //! The file system, as far as configuration needs it.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,6 +16,11 @@ pub trait Files {
     /// # Errors
     /// The file cannot be read, or is larger than a configuration may be.
     fn read(&self, path: &Path) -> io::Result<String>;
+    /// Reads the bytes of a file, which may be a pipe.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has more than `limit` bytes.
+    fn read_bytes(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>>;
     /// Returns the kind of the entry at `path`, or `None` where there is none.
     fn kind(&self, path: &Path) -> Option<EntryKind>;
     /// Lists the paths in a folder in the order of names.
@@ -44,6 +49,16 @@ impl Files for Disk {
             return Err(io::Error::other("larger than 16 MiB"));
         }
         std::fs::read_to_string(path)
+    }
+
+    fn read_bytes(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let mut file = std::fs::File::open(path)?.take(limit.saturating_add(1));
+        let count = file.read_to_end(&mut bytes)?;
+        match u64::try_from(count) {
+            Ok(count) if count <= limit => Ok(bytes),
+            _ => Err(io::Error::other(format!("larger than {} MiB", limit >> 20))),
+        }
     }
 
     fn kind(&self, path: &Path) -> Option<EntryKind> {

@@ -1,6 +1,7 @@
 //! Text becomes a plan: the only door for user input.
 //!
-//! [`load_rig`] reads one observed run, [`load_lab`] experiments. Both take
+//! [`load_rig`] reads one observed run, [`load_lab`] experiments, and
+//! [`requests`] loads on a URL. The first two take
 //! native files, `lading.yaml` and SMP cases; [`load_lading`] takes what lading
 //! itself would. All check everything that can be
 //! checked by looking, and return either a plan that is right or every mistake
@@ -21,6 +22,7 @@ mod lint;
 mod load;
 mod matrix;
 mod overrides;
+pub mod requests;
 mod schema;
 mod smp;
 mod spec;

@@ -57,6 +57,10 @@ impl Files for Memory {
         text.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
     }
 
+    fn read_bytes(&self, path: &Path, _limit: u64) -> io::Result<Vec<u8>> {
+        self.read(path).map(String::into_bytes)
+    }
+
     fn kind(&self, path: &Path) -> Option<EntryKind> {
         if self.0.contains_key(path) {
             return Some(EntryKind::File);

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crate::parse_duration;
 use serde_json::Value as Json;
+use stillwell_config::requests::RequestSource;
 use stillwell_config::{Diagnostics, Disk};
 use stillwell_plan::{AnswerHeadersPlan, ClientTlsPlan, StatsSinkPlan};
 use stillwell_text::{Diagnostic, Keys, Node, Reader, Severity, Source, Value, code, parse};
 use stillwell_units::Nanos;
 
-use super::requests::RequestSource;
 use super::{
     check_type, filters, named, read_socket_address, requests, stats_sink, upstream, user_defined,
 };

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::RequestMethod;
+use stillwell_config::requests::{RequestSource, SourceBody, SourceRequest};
 use stillwell_config::{Diagnostics, Files, read_source};
 use stillwell_text::{Keys, MapReader, Node, Reader, code};
 
@@ -17,35 +18,6 @@ const BODY_BYTES_MAX: u32 = 4 << 20;
 
 /// The largest file of requests.
 const FILE_BYTES_MAX: u32 = 1_000_000;
-
-/// Requests that are sent in turn.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RequestSource {
-    /// The requests, at least one.
-    pub requests: Vec<SourceRequest>,
-    /// How many each worker sends; none for no end.
-    pub requests_max: Option<u64>,
-}
-
-/// What one request of a list says of itself; the rest is as for all.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct SourceRequest {
-    /// Its method, where it names one.
-    pub method: Option<&'static str>,
-    /// Its headers, pseudo-headers such as `:path` among them.
-    pub headers: Vec<(String, String)>,
-    /// Its body, where it names one.
-    pub body: Option<SourceBody>,
-}
-
-/// The body of a request of a list.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum SourceBody {
-    /// So many bytes, whatever they are.
-    Bytes(u32),
-    /// This JSON.
-    Json(String),
-}
 
 /// Reads the list at `node`, or in the file that it names; what is wrong in that
 /// file becomes `of_file`.

@@ -18,6 +18,10 @@ impl Files for One {
         Err(io::ErrorKind::NotFound.into())
     }
 
+    fn read_bytes(&self, path: &Path, _limit: u64) -> io::Result<Vec<u8>> {
+        self.read(path).map(String::into_bytes)
+    }
+
     fn kind(&self, _path: &Path) -> Option<EntryKind> {
         Some(EntryKind::File)
     }

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, ValueEnum};
+use stillwell_config::requests::LoadRate;
 use stillwell_nighthawk::format::LoadFormat;
 use stillwell_plan::{CapacityBound, LoadCurve, RateUnit};
 use stillwell_units::{ByteRate, EventRate, Nanos, Seed, float_from_u64};
 
 use super::load::{
-    LoadArguments, LoadConnectingArguments, LoadGrpcArguments, LoadOverArguments, LoadRate,
+    LoadArguments, LoadConnectingArguments, LoadGrpcArguments, LoadOverArguments,
     LoadRequestArguments, LoadShapeArguments, LoadStatsArguments, LoadTlsArguments,
     LoadTraceArguments, LoadTunnelArguments,
 };

@@ -4,25 +4,25 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use stillwell_metric::LoadCounter;
+use stillwell_config::requests::{LoadRate, Predicate, above_zero};
 use stillwell_nighthawk::format::LoadFormat;
-use stillwell_plan::{IdleStrategy, LoadProtocol, PredicatePlan, Reuse};
+use stillwell_plan::{IdleStrategy, LoadProtocol, Reuse};
 use stillwell_run::AddressFamily;
 use stillwell_units::{Nanos, Seed};
 
-pub(crate) use self::grpc::{LoadGrpcArguments, Streaming};
+pub(crate) use stillwell_config::requests::{Concurrency, Header};
+
+pub(crate) use self::grpc::LoadGrpcArguments;
 pub(crate) use self::nighthawk::{
     NighthawkClientArguments, NighthawkIdle, NighthawkPredicate, NighthawkProtocol,
     NighthawkRequest, NighthawkShape, NighthawkTarget, NighthawkTelling, NighthawkVerbosity,
 };
-pub(crate) use self::rate::LoadRate;
 pub(crate) use self::stats::LoadStatsArguments;
-pub(crate) use self::trace::{LoadTraceArguments, SpanSink};
+pub(crate) use self::trace::LoadTraceArguments;
 pub(crate) use self::tunnel::LoadTunnelArguments;
 
 mod grpc;
 mod nighthawk;
-mod rate;
 mod stats;
 mod trace;
 mod tunnel;
@@ -363,109 +363,6 @@ impl From<IdleName> for IdleStrategy {
         match name {
             IdleName::Spin => Self::Spin,
             IdleName::Sleep => Self::Sleep,
-        }
-    }
-}
-
-/// A time in which something can happen.
-fn above_zero(text: &str) -> Result<Nanos, String> {
-    match text.parse() {
-        Ok(Nanos::ZERO) => Err("write a time above zero, such as 5s".to_owned()),
-        Ok(time) => Ok(time),
-        Err(error) => Err(format!("{error}")),
-    }
-}
-
-/// How many threads send.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Concurrency {
-    /// So many.
-    Workers(u16),
-    /// One for each CPU that we may use.
-    Auto,
-}
-
-impl FromStr for Concurrency {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.parse() {
-            _ if text == "auto" => Ok(Self::Auto),
-            Ok(workers @ 1..) => Ok(Self::Workers(workers)),
-            Ok(0) | Err(_) => Err("write a number of at least 1, or auto".to_owned()),
-        }
-    }
-}
-
-/// `name: value`.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Header(pub(crate) String, pub(crate) String);
-
-impl FromStr for Header {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        // A pseudo-header begins with the colon that is not the one.
-        let colon = text.get(1..).and_then(|rest| rest.find(':'));
-        let colon = colon.ok_or_else(|| "write `name: value`".to_owned())? + 1;
-        let (name, value) = (&text[..colon], &text[colon + 1..]);
-        Ok(Self(name.trim().to_owned(), value.trim().to_owned()))
-    }
-}
-
-/// `COUNTER:N`.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Predicate(pub(crate) PredicatePlan);
-
-impl FromStr for Predicate {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let shape = || "write COUNTER:N, such as status_5xx:0".to_owned();
-        let (counter, threshold) = text.rsplit_once(':').ok_or_else(shape)?;
-        Ok(Self(PredicatePlan {
-            counter: counter
-                .parse::<LoadCounter>()
-                .map_err(|error| error.to_string())?,
-            threshold: threshold.parse().map_err(|_| shape())?,
-        }))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn headers_are_cut_at_the_first_colon_that_is_not_in_front() {
-        for (text, name, value) in [
-            ("a: b", "a", "b"),
-            ("a:b:c", "a", "b:c"),
-            (":authority: x", ":authority", "x"),
-            ("a:", "a", ""),
-        ] {
-            let header = Header(name.to_owned(), value.to_owned());
-            assert_eq!(text.parse(), Ok(header), "{text}");
-        }
-        for text in ["", "a", ":", ":a"] {
-            assert!(text.parse::<Header>().is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn predicates_name_a_counter_that_there_is() {
-        let Predicate(plan) = "benchmark.http_2xx:24".parse().unwrap();
-        assert_eq!(
-            (plan.counter.to_string().as_str(), plan.threshold),
-            ("ok", 24)
-        );
-        let error = "benchmark.http_2x:24".parse::<Predicate>().unwrap_err();
-        assert!(
-            error.contains("there is no counter `benchmark.http_2x`"),
-            "{error}"
-        );
-        for text in ["status_5xx", "status_5xx:-1", "status_5xx:a"] {
-            assert!(text.parse::<Predicate>().is_err(), "{text}");
         }
     }
 }

@@ -1,17 +1,13 @@
 //! `stillwell load`.
 
-mod check;
-mod endpoint;
 mod fill;
-mod grpc;
-mod listed;
 pub(crate) mod nighthawk;
-mod plan;
+mod reflection;
 pub(crate) mod remedy;
-mod source;
+mod spec;
 mod telemetry;
-mod tunnel;
 
+use stillwell_config::requests::LoadSpecError;
 use stillwell_nighthawk::CommandLineOptions;
 use stillwell_nighthawk::format::{LoadFormat, render_load};
 use stillwell_plan::{LoadPlan, LoadPlanParts};
@@ -40,7 +36,7 @@ pub(crate) fn run(arguments: &LoadArguments, paint: &Paint) -> Result<Exit, Comm
         network: None,
     };
     let job = Job {
-        plan: plan::plan(arguments, seed).map_err(not_planned)?,
+        plan: spec::plan(arguments, seed).map_err(not_planned)?,
         seed,
         family: arguments.connecting.address_family.into(),
         places: arguments.over.cpus.iter().map(place).collect(),
@@ -136,7 +132,8 @@ impl Job<'_> {
 
 /// Most often that is what was typed.
 fn not_planned(error: anyhow::Error) -> CommandError {
-    let exit = match grpc::is_unreachable(&error) {
+    let failure = error.downcast_ref::<LoadSpecError>();
+    let exit = match failure.is_some_and(LoadSpecError::is_unreachable) {
         true => Exit::CouldNotRun,
         false => Exit::Usage,
     };
@@ -149,7 +146,7 @@ fn random_seed() -> anyhow::Result<Seed> {
 
 /// What `arguments` ask for, for others that make loads.
 pub(crate) fn planned(arguments: &LoadArguments, seed: Seed) -> anyhow::Result<LoadPlanParts> {
-    plan::parts(arguments, seed)
+    spec::parts(arguments, seed)
 }
 
 pub(crate) fn refused(error: LoadError) -> CommandError {

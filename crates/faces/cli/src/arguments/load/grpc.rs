@@ -1,13 +1,11 @@
 //! Calls by gRPC.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use stillwell_config::MethodName;
+use stillwell_config::requests::{MessageRate, Streaming, above_zero};
 use stillwell_units::Nanos;
-
-use super::above_zero;
 
 /// What is called.
 #[derive(Args, Clone, Debug, Default)]
@@ -38,7 +36,7 @@ pub(crate) struct LoadGrpcArguments {
     /// Who sends a stream of messages, where nothing else is to say it: the message
     /// is then taken as it is
     #[arg(long, value_enum, requires = "grpc_method", conflicts_with_all = ["grpc_json", "grpc_text", "grpc_descriptors"])]
-    pub(crate) grpc_streaming: Option<Streaming>,
+    pub(crate) grpc_streaming: Option<StreamingName>,
     /// How long a call may take: the server is told, and the call is given up then
     #[arg(long, value_name = "TIME", requires = "grpc_method", value_parser = above_zero)]
     pub(crate) grpc_deadline: Option<Nanos>,
@@ -53,7 +51,7 @@ pub(crate) struct LoadGrpcArguments {
 
 /// Who sends a stream of messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum Streaming {
+pub(crate) enum StreamingName {
     /// Nobody: one message each.
     None,
     /// The client.
@@ -64,35 +62,13 @@ pub(crate) enum Streaming {
     Both,
 }
 
-/// Messages of one call, by the time between two of them.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct MessageRate(pub(crate) Nanos);
-
-impl FromStr for MessageRate {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let number = text.strip_suffix("/s").unwrap_or(text);
-        let rate: f64 = number.trim().parse().unwrap_or(0.0);
-        // Slower than that nobody waits for, and faster is no distance.
-        if !(1e-6..=1e9).contains(&rate) {
-            return Err("write messages a second, such as 10/s or 0.5/s".to_owned());
-        }
-        Ok(Self(Nanos::from_secs_f64(1.0 / rate)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rates_of_messages_are_distances() {
-        for (text, millis) in [("10/s", 100), ("0.5/s", 2000), ("4", 250)] {
-            assert_eq!(text.parse(), Ok(MessageRate(Nanos::from_millis(millis))));
-        }
-        for text in ["", "0/s", "-1/s", "x", "inf", "NaN"] {
-            assert!(text.parse::<MessageRate>().is_err(), "{text}");
+impl From<StreamingName> for Streaming {
+    fn from(name: StreamingName) -> Self {
+        match name {
+            StreamingName::None => Self::None,
+            StreamingName::Client => Self::Client,
+            StreamingName::Server => Self::Server,
+            StreamingName::Both => Self::Both,
         }
     }
 }

@@ -10,6 +10,7 @@ mod request;
 mod source;
 #[cfg(test)]
 mod tests;
+mod tunnel;
 
 use std::error::Error as _;
 
@@ -29,7 +30,6 @@ use crate::arguments::{Concurrency, NighthawkClientArguments, NighthawkVerbosity
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use log::Log;
-pub(super) use plan::for_quic;
 pub(super) use source::{Source, conduct};
 
 /// The exit is Nighthawk's: 0, or 1 for whatever went wrong.

@@ -1,57 +1,6 @@
-//! Who is told what while a load goes on: from what was typed to a plan, and what
-//! is said about it in the end.
+//! What is said in the end about metrics and traces that a load exported.
 
-use anyhow::Context;
-use stillwell_plan::{SpanProtocol, StatsPagePlan, TelemetryPlan, TraceHeaders, TracePlan};
 use stillwell_run::TelemetryFound;
-use stillwell_units::RunId;
-
-use crate::arguments::{LoadStatsArguments, LoadTraceArguments};
-use crate::command::random::random;
-
-/// What `stillwell load` was told.
-pub(super) fn plan(
-    stats: &LoadStatsArguments,
-    trace: &LoadTraceArguments,
-) -> anyhow::Result<TelemetryPlan> {
-    let labels = stats.stats_label.iter();
-    let export = trace.trace.as_ref().map(|sink| sink.0.clone());
-    let headers = trace.trace_headers.map(TraceHeaders::from);
-    let of_kind = export.as_ref().map(|sink| usual_headers(sink.protocol));
-    Ok(TelemetryPlan {
-        run: random_run()?,
-        labels: labels.map(|it| (it.0.clone(), it.1.clone())).collect(),
-        sinks: stats.stats_sink.iter().map(|it| it.0.clone()).collect(),
-        flush_every: stats
-            .stats_flush_interval
-            .unwrap_or(TelemetryPlan::FLUSH_EVERY),
-        page: stats.stats_listen.map(|address| StatsPagePlan {
-            address: address.0,
-            linger: stats.stats_linger,
-        }),
-        trace: headers.or(of_kind).map(|headers| TracePlan {
-            headers,
-            sample: trace.trace_sample.unwrap_or(1.0),
-            export,
-        }),
-        headers: Vec::new(),
-    })
-}
-
-/// What those who take such spans understand.
-const fn usual_headers(protocol: SpanProtocol) -> TraceHeaders {
-    match protocol {
-        SpanProtocol::Zipkin => TraceHeaders::B3Multi,
-        SpanProtocol::OtlpHttp | SpanProtocol::OtlpGrpc => TraceHeaders::W3c,
-    }
-}
-
-/// Drawn anew each time, whatever the seed: two loads with the same seed are two
-/// loads to whoever is told of them.
-pub(super) fn random_run() -> anyhow::Result<RunId> {
-    let bytes = random().context("name this load")?;
-    Ok(RunId::from_bytes(bytes))
-}
 
 /// Counters of what was told, by Nighthawk's names where it has any; zeros are
 /// left out.
@@ -107,47 +56,7 @@ pub(super) fn told(found: &TelemetryFound) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-
-    #[derive(Debug, Parser)]
-    struct Typed {
-        #[command(flatten)]
-        stats: LoadStatsArguments,
-        #[command(flatten)]
-        trace: LoadTraceArguments,
-    }
-
-    fn read(words: &str) -> TelemetryPlan {
-        let typed = Typed::parse_from(["load"].into_iter().chain(words.split_whitespace()));
-        plan(&typed.stats, &typed.trace).unwrap()
-    }
-
-    #[test]
-    fn nobody_is_told_anything_unless_asked_for() {
-        let nothing = read("");
-        assert!(!nothing.tells_anybody() && nothing.trace.is_none());
-        assert_ne!(nothing.run, read("").run, "each load has a name of its own");
-    }
-
-    #[test]
-    fn requests_say_their_trace_as_its_receiver_understands_it() {
-        for (words, headers) in [
-            ("--trace zipkin://a", TraceHeaders::B3Multi),
-            ("--trace otlp+grpc://a", TraceHeaders::W3c),
-            ("--trace zipkin://a --trace-headers w3c", TraceHeaders::W3c),
-            ("--trace-headers b3", TraceHeaders::B3),
-        ] {
-            let trace = read(words).trace.unwrap();
-            assert_eq!(trace.headers, headers, "{words}");
-            assert_eq!(
-                trace.export.is_some(),
-                words.contains("--trace "),
-                "{words}"
-            );
-        }
-    }
 
     #[test]
     fn what_went_well_is_said_in_a_line() {

@@ -2,12 +2,12 @@
 //! Nighthawk's words where it has some.
 
 use anyhow::bail;
+use stillwell_config::requests::target;
 
 use crate::arguments::{
     NighthawkClientArguments, NighthawkProtocol, NighthawkRequest, NighthawkShape, NighthawkTarget,
     NighthawkTelling,
 };
-use crate::command::load::endpoint;
 
 pub(super) fn check(arguments: &NighthawkClientArguments) -> anyhow::Result<()> {
     let rules = [
@@ -174,5 +174,5 @@ fn is_service(uri: &str) -> bool {
     let has_port = authority
         .rsplit_once(':')
         .is_none_or(|(_, port)| authority.ends_with(']') || port.parse::<u16>().is_ok());
-    has_port && endpoint::target(&format!("http://{rest}")).is_ok()
+    has_port && target(&format!("http://{rest}")).is_ok()
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, bail};
+use stillwell_config::requests::{SpanSink, target};
 use stillwell_metric::LoadCounter;
 use stillwell_nighthawk::envoy::{EnvoyMessage, upstream_tls};
 use stillwell_plan::{
@@ -12,13 +13,12 @@ use stillwell_plan::{
 };
 use stillwell_units::{Nanos, Seed};
 
-use super::request;
+use super::{request, tunnel};
 use crate::arguments::{
     NighthawkClientArguments, NighthawkIdle, NighthawkPredicate, NighthawkProtocol, NighthawkShape,
-    NighthawkTelling, NighthawkVerbosity, SpanSink,
+    NighthawkTelling, NighthawkVerbosity,
 };
-use crate::command::load::telemetry::random_run;
-use crate::command::load::{endpoint, plan, tunnel};
+use crate::command::load::spec::{cpus, random_run};
 
 /// What fails a load unless other predicates are given.
 pub(super) const FAILURES: [&str; 5] = [
@@ -35,7 +35,7 @@ pub(super) fn plan(arguments: &NighthawkClientArguments, seed: Seed) -> anyhow::
     let shape = &arguments.shape;
     let source = request::source(arguments)?;
     let endpoints = request::endpoints(arguments, source.as_ref())?;
-    let workers = plan::workers(shape.concurrency, u32::MAX, 1);
+    let workers = shape.concurrency.workers(cpus(), u32::MAX, 1);
     let each = u64::from(workers);
     let times = u32::from(workers);
     let http3 = arguments.target.http3_protocol_options.as_ref();
@@ -65,7 +65,7 @@ pub(super) fn plan(arguments: &NighthawkClientArguments, seed: Seed) -> anyhow::
                 None => None,
             },
         },
-        tunnel: tunnel::of_nighthawk(&arguments.target)?,
+        tunnel: tunnel::plan(&arguments.target)?,
         tls: tls(arguments, endpoints.iter().any(|it| it.tls_host.is_some()))?,
         endpoints,
         workers,
@@ -207,7 +207,7 @@ fn tls(arguments: &NighthawkClientArguments, is_spoken: bool) -> anyhow::Result<
 
 /// QUIC speaks version 1.3 whatever is said of versions, and there a certificate is
 /// always checked.
-pub(in crate::command::load) fn for_quic(plan: &mut ClientTlsPlan) {
+pub(super) fn for_quic(plan: &mut ClientTlsPlan) {
     plan.suites = TlsSuites::default();
     if plan.verification == Verification::None {
         plan.verification = ClientTlsPlan::default().verification;
@@ -228,7 +228,7 @@ fn server_name(arguments: &NighthawkClientArguments) -> anyhow::Result<Option<St
         (Some(header), None) | (None, Some(header)) => header,
         (None, None) => return Ok(None),
     };
-    let target = endpoint::target(&named.1).with_context(|| format!("`{}` is no host", named.1))?;
+    let target = target(&named.1).with_context(|| format!("`{}` is no host", named.1))?;
     Ok(Some(target.host().to_owned()))
 }
 

@@ -6,6 +6,7 @@ mod words;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 
 use clap::Parser;
+use stillwell_config::requests::{RecordedRequest, request_lines, target, usual_method};
 use stillwell_nighthawk::CommandLineOptions;
 use stillwell_nighthawk::format::nighthawk_output;
 use stillwell_nighthawk::service::{Code, HandedOut, Task, attach_samples};
@@ -20,8 +21,7 @@ use super::{
     Source, announce, check, conduct, options, plan, refusal, tell_header, tell_troubles, warn,
 };
 use crate::arguments::NighthawkClientArguments;
-use crate::command::load::endpoint::{target, usual_method};
-use crate::command::load::{fill, source};
+use crate::command::load::fill;
 use progress::Progress;
 pub(crate) use words::of as words_of;
 
@@ -185,7 +185,7 @@ impl Prepared {
 
 /// The requests that `text` lists, one a line, as a request source hands them out.
 pub(crate) fn handed_out(text: &str) -> anyhow::Result<Vec<HandedOut>> {
-    let handed_out = |request: source::Sourced| {
+    let handed_out = |request: RecordedRequest| {
         let target = target(&request.url)?;
         let body = match &request.body {
             BodyPlan::Bytes(bytes) => u32::try_from(bytes.len()).ok(),
@@ -203,7 +203,7 @@ pub(crate) fn handed_out(text: &str) -> anyhow::Result<Vec<HandedOut>> {
             headers: Vec::new(),
         })
     };
-    source::lines(text)?.into_iter().map(handed_out).collect()
+    request_lines(text)?.into_iter().map(handed_out).collect()
 }
 
 /// Until `start` on the wall clock, or until somebody wants the end.

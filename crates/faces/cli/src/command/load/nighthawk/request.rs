@@ -1,13 +1,14 @@
 //! The requests of a load that was asked for in Nighthawk's words.
 
 use anyhow::Context;
+use stillwell_config::requests::{
+    Header, RequestDefaults, filled_body, is_host_header, listed_request, target, tls_host,
+};
 use stillwell_http::Target;
 use stillwell_nighthawk::envoy::{EnvoyMessage, RequestSource, SourceRequest};
 use stillwell_plan::{BodyPlan, EndpointPlan, RequestPlan};
 
-use crate::arguments::{Header, NighthawkClientArguments, NighthawkRequest};
-use crate::command::load::endpoint::{target, tls_host};
-use crate::command::load::listed::{self, Common, filled, is_host};
+use crate::arguments::{NighthawkClientArguments, NighthawkRequest};
 
 /// What stands in `Host` where there are several targets.
 const MANY_HOSTS: &str = "host-not-supported-in-multitarget-mode";
@@ -82,15 +83,15 @@ pub(super) fn patterns(arguments: &NighthawkClientArguments) -> anyhow::Result<V
 impl Pattern {
     /// The request that says `own` of itself.
     pub(super) fn request(&self, own: &SourceRequest) -> RequestPlan {
-        let common = Common {
+        let common = RequestDefaults {
             method: Some(&self.method),
             headers: &self.headers,
             body: &self.body,
         };
-        let mut one = listed::request(&self.target, common, Some(own));
+        let mut one = listed_request(&self.target, common, Some(own));
         let all = self.headers.iter().map(|header| &header.0);
         let mut names = all.chain(own.headers.iter().map(|header| &header.0));
-        if self.is_one_of_many && !names.any(|name| is_host(name)) {
+        if self.is_one_of_many && !names.any(|name| is_host_header(name)) {
             MANY_HOSTS.clone_into(&mut one.authority);
         }
         one
@@ -103,5 +104,5 @@ fn body(request: &NighthawkRequest) -> anyhow::Result<BodyPlan> {
         let bytes = bytes.with_context(|| format!("read {}", path.display()))?;
         return Ok(BodyPlan::Bytes(bytes));
     }
-    Ok(filled(request.request_body_size))
+    Ok(filled_body(request.request_body_size))
 }

@@ -1,80 +1,58 @@
 //! Where requests go and what they are: from what was typed, or from a file.
 
+use std::io;
 use std::path::Path;
 
-use anyhow::{Context, bail};
-use stillwell_http::{Scheme, Target};
-use stillwell_nighthawk::envoy::EnvoyMessage;
 use stillwell_plan::{
     BlockShape, BodyPlan, EndpointPlan, OtlpLogsPlan, OtlpMetricsPlan, PayloadFormat, PayloadPlan,
     RequestPlan,
 };
-use stillwell_units::ByteSize;
+use stillwell_units::{ByteSize, Scheme, Target};
 
-use super::grpc;
-use super::listed::{self, Common};
-use super::source::{self, Sourced};
-use crate::arguments::{Header, LoadArguments, LoadRequestArguments};
-use crate::paint::Paint;
+use super::error::{LoadSpecError, While as _};
+use super::listed::{self, RequestDefaults};
+use super::recorded::RecordedRequest;
+use super::{Header, RequestSpec};
+use crate::files::{Disk, Files};
 
 const BODY: ByteSize = ByteSize::kib(1);
+/// Largest file that is read as requests or as a body.
+pub(super) const FILE_BYTES_MAX: u64 = 1 << 30;
+const NOT_TEXT: &str = "stream did not contain valid UTF-8";
 /// Bodies that are built before the load.
 const BODY_CACHE: ByteSize = ByteSize::mib(1);
 
-/// Where requests go, with theirs, and how many there are to be where a list says
-/// so.
-#[derive(Debug)]
-pub(super) struct Endpoints {
-    pub(super) all: Vec<EndpointPlan>,
-    pub(super) requests_max: Option<u64>,
+/// Reads a file that a flag names as text.
+///
+/// # Errors
+/// The file and why it cannot be read.
+pub fn read_text(path: &Path) -> Result<String, LoadSpecError> {
+    read(&Disk, path)
 }
 
-impl From<Vec<EndpointPlan>> for Endpoints {
-    fn from(all: Vec<EndpointPlan>) -> Self {
-        Self {
-            all,
-            requests_max: None,
-        }
-    }
-}
-
-pub(super) fn endpoints(arguments: &LoadArguments) -> anyhow::Result<Endpoints> {
-    let request = &arguments.request;
-    if let Some(method) = &arguments.grpc.grpc_method {
-        return Ok(grpc::endpoints(arguments, method)?.into());
-    }
-    if let Some(path) = &request.requests_file {
-        let found = source::lines(&read(path)?);
-        let found = found.with_context(|| path.display().to_string())?;
-        return Ok(gather(found, request)?.into());
-    }
-    if let Some(path) = &request.har {
-        let found = source::har(&read(path)?);
-        let (requests, others) = found.with_context(|| path.display().to_string())?;
-        if others > 0 && !arguments.quiet {
-            Paint::say(&format!(
-                "{}: {others} entries are no requests over HTTP and are passed over",
-                path.display()
-            ));
-        }
-        return Ok(gather(requests, request)?.into());
-    }
-    typed(&arguments.urls, request)
-}
-
-fn read(path: &Path) -> anyhow::Result<String> {
-    let text = std::fs::read_to_string(path);
-    text.with_context(|| format!("read {}", path.display()))
+pub(super) fn read(files: &dyn Files, path: &Path) -> Result<String, LoadSpecError> {
+    let bytes = files.read_bytes(path, FILE_BYTES_MAX).and_then(|bytes| {
+        let text = String::from_utf8(bytes);
+        // As the standard library says it of a file.
+        let foreign = |_| io::Error::new(io::ErrorKind::InvalidData, NOT_TEXT);
+        text.map_err(foreign)
+    });
+    bytes.reading(|| format!("read {}", path.display()))
 }
 
 /// The URLs that were typed, each with the requests of the list, where there is
-/// one, and else with the one that was typed.
-fn typed(urls: &[String], request: &LoadRequestArguments) -> anyhow::Result<Endpoints> {
-    let list = request.request_source.as_deref().map(list).transpose()?;
-    let body = request.body.as_deref().map_or(Ok(BodyPlan::None), body)?;
-    let common = Common {
+/// one, and else with the one that was typed; and how many requests there are to be,
+/// where the list says so.
+pub(super) fn typed(
+    urls: &[String],
+    request: &RequestSpec,
+    files: &dyn Files,
+) -> Result<(Vec<EndpointPlan>, Option<u64>), LoadSpecError> {
+    let list = request.list.as_ref();
+    let body = typed_body(request.body.as_deref(), files)?;
+    let common = RequestDefaults {
         method: request.method.as_deref(),
-        headers: &request.header,
+        headers: &request.headers,
         body: &body,
     };
     let mut all = Vec::new();
@@ -85,34 +63,23 @@ fn typed(urls: &[String], request: &LoadRequestArguments) -> anyhow::Result<Endp
             address: target.dial_address(),
             tls_host: tls_host(&target),
             weight,
-            requests: match &list {
-                None => vec![listed::request(&target, common, None)],
+            requests: match list {
+                None => vec![listed::listed_request(&target, common, None)],
                 Some(list) => {
                     let requests = list.requests.iter();
                     requests
-                        .map(|own| listed::request(&target, common, Some(own)))
+                        .map(|own| listed::listed_request(&target, common, Some(own)))
                         .collect()
                 }
             },
         });
     }
-    Ok(Endpoints {
-        all,
-        requests_max: list.and_then(|list| list.requests_max),
-    })
+    Ok((all, list.and_then(|list| list.requests_max)))
 }
 
-/// A list of requests: the text itself, or what stands in the file behind `@`.
-fn list(text: &str) -> anyhow::Result<stillwell_nighthawk::envoy::RequestSource> {
-    let message = match text.strip_prefix('@') {
-        Some(path) => EnvoyMessage::parse(path, &read(Path::new(path))?)?,
-        None => EnvoyMessage::parse("--request-source", text)?,
-    };
-    Ok(message.request_list()?)
-}
-
-/// Whom the certificate of an https target is for.
-pub(super) fn tls_host(target: &Target) -> Option<String> {
+/// Returns the host that the certificate of an https target is for.
+#[must_use]
+pub fn tls_host(target: &Target) -> Option<String> {
     (target.scheme() == Scheme::Https).then(|| target.host().to_owned())
 }
 
@@ -120,11 +87,12 @@ pub(super) fn tls_host(target: &Target) -> Option<String> {
 /// many as the file has for it.
 ///
 /// What one does not say of itself is as was typed.
-fn gather(
-    sourced: Vec<Sourced>,
-    typed: &LoadRequestArguments,
-) -> anyhow::Result<Vec<EndpointPlan>> {
-    let default_body = typed.body.as_deref().map_or(Ok(BodyPlan::None), body)?;
+pub(super) fn gather(
+    sourced: Vec<RecordedRequest>,
+    typed: &RequestSpec,
+    files: &dyn Files,
+) -> Result<Vec<EndpointPlan>, LoadSpecError> {
+    let default_body = typed_body(typed.body.as_deref(), files)?;
     let mut endpoints: Vec<EndpointPlan> = Vec::new();
     for one in sourced {
         let target = target(&one.url)?;
@@ -134,7 +102,7 @@ fn gather(
         };
         let method = one.method.or_else(|| typed.method.clone());
         let method = method.unwrap_or_else(|| usual_method(&body).to_owned());
-        let request = request_to(&target, method, &typed.header, &one.headers, body);
+        let request = request_to(&target, method, &typed.headers, &one.headers, body);
         let (address, tls_host) = (target.dial_address(), tls_host(&target));
         let is_same =
             |other: &&mut EndpointPlan| other.address == address && other.tls_host == tls_host;
@@ -154,8 +122,9 @@ fn gather(
     Ok(endpoints)
 }
 
-/// What asks for an answer, or brings something.
-pub(super) const fn usual_method(body: &BodyPlan) -> &'static str {
+/// Returns the usual method of a request with such a body: GET without one.
+#[must_use]
+pub const fn usual_method(body: &BodyPlan) -> &'static str {
     match body {
         BodyPlan::None => "GET",
         BodyPlan::Bytes(_) | BodyPlan::Payload(_) | BodyPlan::Grpc(_) => "POST",
@@ -194,7 +163,7 @@ pub(super) fn request_to(
     }
 }
 
-pub(super) fn weighted(typed: &str) -> anyhow::Result<(u32, &str)> {
+pub(super) fn weighted(typed: &str) -> Result<(u32, &str), LoadSpecError> {
     let Some((weight, url)) = typed.split_once('*') else {
         return Ok((1, typed));
     };
@@ -202,15 +171,23 @@ pub(super) fn weighted(typed: &str) -> anyhow::Result<(u32, &str)> {
         Ok(weight) => Ok((weight, url)),
         // An asterisk is allowed in a path.
         Err(_) if weight.contains(['/', ':']) => Ok((1, typed)),
-        Err(_) => bail!("`{weight}` is no weight: write 3*{url}"),
+        Err(_) => Err(LoadSpecError::text(format!(
+            "`{weight}` is no weight: write 3*{url}"
+        ))),
     }
 }
 
-pub(super) fn target(url: &str) -> anyhow::Result<Target> {
+/// Reads a URL, which may lack `http://`.
+///
+/// # Errors
+/// What is wrong with it, and what is accepted.
+pub fn target(url: &str) -> Result<Target, LoadSpecError> {
     let with_scheme = if url.contains("://") {
         url.to_owned()
     } else if let Some(rest) = half_scheme(url) {
-        bail!("`{url}` lacks `//` behind its scheme: write http://{rest}, or https://{rest}");
+        return Err(LoadSpecError::text(format!(
+            "`{url}` lacks `//` behind its scheme: write http://{rest}, or https://{rest}"
+        )));
     } else {
         format!("http://{url}")
     };
@@ -227,9 +204,15 @@ fn half_scheme(url: &str) -> Option<&str> {
     (is_scheme && !is_port).then(|| rest.trim_start_matches('/'))
 }
 
-pub(super) fn body(text: &str) -> anyhow::Result<BodyPlan> {
+/// The body that was typed, if any was.
+pub(super) fn typed_body(text: Option<&str>, files: &dyn Files) -> Result<BodyPlan, LoadSpecError> {
+    text.map_or(Ok(BodyPlan::None), |text| body(text, files))
+}
+
+fn body(text: &str, files: &dyn Files) -> Result<BodyPlan, LoadSpecError> {
     if let Some(path) = text.strip_prefix('@') {
-        let bytes = std::fs::read(path).with_context(|| format!("read {path}"))?;
+        let bytes = files.read_bytes(Path::new(path), FILE_BYTES_MAX);
+        let bytes = bytes.reading(|| format!("read {path}"))?;
         return Ok(BodyPlan::Bytes(bytes));
     }
     let Some(payload) = text.strip_prefix("payload:") else {
@@ -252,7 +235,9 @@ pub(super) fn body(text: &str) -> anyhow::Result<BodyPlan> {
     let names = names.join(", ");
     let format = known.into_iter().find(|format| format.name() == name);
     let Some(format) = format else {
-        bail!("`{name}` is no format of a body: there are {names}");
+        return Err(LoadSpecError::text(format!(
+            "`{name}` is no format of a body: there are {names}"
+        )));
     };
     Ok(BodyPlan::Payload(PayloadPlan {
         format,
@@ -274,18 +259,18 @@ mod tests {
 
     #[test]
     fn bodies_are_text_or_built() {
-        assert_eq!(body("ab").unwrap(), BodyPlan::Bytes(b"ab".to_vec()));
-        let BodyPlan::Payload(payload) = body("payload:json:4KiB").unwrap() else {
+        assert_eq!(body("ab", &Disk).unwrap(), BodyPlan::Bytes(b"ab".to_vec()));
+        let BodyPlan::Payload(payload) = body("payload:json:4KiB", &Disk).unwrap() else {
             panic!("no payload");
         };
         assert_eq!(payload.blocks.maximum(), ByteSize::kib(4));
         assert!(
-            body("payload:jsn")
+            body("payload:jsn", &Disk)
                 .unwrap_err()
                 .to_string()
                 .contains("ascii, json")
         );
-        assert!(body("@/nowhere").is_err());
+        assert!(body("@/nowhere", &Disk).is_err());
     }
 
     #[test]

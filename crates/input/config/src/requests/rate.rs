@@ -5,11 +5,11 @@ use std::str::FromStr;
 use stillwell_plan::{LoadCurve, LoadStep};
 use stillwell_units::{EventRate, Nanos};
 
-use super::above_zero;
+use super::values::above_zero;
 
-/// How fast to send.
+/// How fast requests are sent, as typed.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum LoadRate {
+pub enum LoadRate {
     /// As fast as answers come.
     Max,
     /// By a schedule.

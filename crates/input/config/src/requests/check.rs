@@ -1,34 +1,32 @@
 //! Flags that would have no effect beside others, and those that contradict each
 //! other, as far as the flags themselves do not say it.
 
-use anyhow::bail;
 use stillwell_plan::{LoadCurve, LoadPace, LoadPlanParts};
-use stillwell_scope::permitted_cpus;
 
-use crate::arguments::{Concurrency, LoadArguments, LoadRate, LoadTlsArguments};
+use super::error::LoadSpecError;
+use super::{Concurrency, LoadRate, LoadSpec, TlsSpec};
 
 /// A load in which a flag does nothing is another one than was meant.
-pub(super) fn check(arguments: &LoadArguments, plan: &LoadPlanParts) -> anyhow::Result<()> {
-    let rules = [
-        pace(arguments).as_slice(),
-        &telling(arguments),
-        &tls(&arguments.tls, plan),
-    ]
-    .concat();
+pub(super) fn check(
+    spec: &LoadSpec,
+    permitted_cpus: &[u16],
+    plan: &LoadPlanParts,
+) -> Result<(), LoadSpecError> {
+    let rules = [pace(spec).as_slice(), &telling(spec), &tls(&spec.tls, plan)].concat();
     if let Some(Rule(_, message)) = rules.iter().find(|rule| rule.0) {
-        bail!("{message}");
+        return Err(LoadSpecError::text(*message));
     }
-    cpus(arguments)?;
-    length(arguments, plan)
+    cpus(spec, permitted_cpus)?;
+    length(spec, plan)
 }
 
 /// Whether a rule is broken, and what is said of it.
 #[derive(Clone, Copy, Debug)]
 struct Rule(bool, &'static str);
 
-fn pace(arguments: &LoadArguments) -> [Rule; 8] {
-    let (shape, connecting) = (&arguments.shape, &arguments.connecting);
-    let is_closed = arguments.rate == LoadRate::Max;
+fn pace(spec: &LoadSpec) -> [Rule; 8] {
+    let (shape, connecting) = (&spec.shape, &spec.connecting);
+    let is_closed = spec.rate == LoadRate::Max;
     let rule = |is_given: bool, message| Rule(is_closed && is_given, message);
     [
         rule(
@@ -48,50 +46,48 @@ fn pace(arguments: &LoadArguments) -> [Rule; 8] {
             "--zipf shapes a rate, and there is none: give --rate N/s",
         ),
         rule(
-            arguments.closed_loop,
+            spec.closed_loop,
             "--closed-loop has a rate wait for answers; without --rate N/s the loop is closed anyhow: \
              leave it out",
         ),
         rule(
-            connecting.idle_strategy.is_some(),
+            connecting.idle.is_some(),
             "--idle-strategy says how to wait for what is due, and without --rate N/s nothing is: \
              leave it out, or give a rate",
         ),
         rule(
-            connecting.connection_reuse.is_some(),
+            connecting.reuse.is_some(),
             "--connection-reuse chooses among idle connections, and without --rate N/s none is: \
              leave it out, or give a rate",
         ),
         Rule(
-            arguments.request.request_source.is_some() && arguments.urls.is_empty(),
+            spec.request.list.is_some() && spec.urls.is_empty(),
             "--request-source says what to send, and not where to: give a URL as well",
         ),
     ]
 }
 
-fn telling(arguments: &LoadArguments) -> [Rule; 3] {
-    let (stats, trace) = (&arguments.stats, &arguments.trace);
+fn telling(spec: &LoadSpec) -> [Rule; 3] {
+    let (stats, trace) = (&spec.stats, &spec.trace);
     [
         Rule(
-            stats.stats_flush_interval.is_some() && stats.stats_sink.is_empty(),
+            stats.flush_every.is_some() && stats.sinks.is_empty(),
             "--stats-flush-interval has no effect without --stats-sink: a page of --stats-listen \
              is as new as whoever asks",
         ),
         Rule(
-            !stats.stats_label.is_empty()
-                && stats.stats_sink.is_empty()
-                && stats.stats_listen.is_none(),
+            !stats.labels.is_empty() && stats.sinks.is_empty() && stats.page.is_none(),
             "--stats-label has no effect without --stats-sink or --stats-listen; --label is for \
              results",
         ),
         Rule(
-            trace.trace_sample.is_some() && trace.trace.is_none() && trace.trace_headers.is_none(),
+            trace.sample.is_some() && trace.sink.is_none() && trace.headers.is_none(),
             "--trace-sample has no effect without --trace or --trace-headers",
         ),
     ]
 }
 
-fn tls(tls: &LoadTlsArguments, plan: &LoadPlanParts) -> [Rule; 6] {
+fn tls(tls: &TlsSpec, plan: &LoadPlanParts) -> [Rule; 6] {
     let is_spoken = plan.endpoints.iter().any(|it| it.tls_host.is_some());
     let rule = |is_given: bool, message| Rule(is_given && !is_spoken, message);
     [
@@ -112,60 +108,61 @@ fn tls(tls: &LoadTlsArguments, plan: &LoadPlanParts) -> [Rule; 6] {
             "--sni has no effect where no target is https: write https://, or leave it out",
         ),
         rule(
-            tls.no_session_resumption,
+            tls.no_resumption,
             "--no-session-resumption has no effect where no target is https: write https://, or \
              leave it out",
         ),
         rule(
-            !tls.cipher_suite.is_empty(),
+            !tls.cipher_suites.is_empty(),
             "--cipher-suite has no effect where no target is https: write https://, or leave it out",
         ),
     ]
 }
 
 /// Every CPU that is named is for a thread, and may be used.
-fn cpus(arguments: &LoadArguments) -> anyhow::Result<()> {
-    let named = arguments.over.cpus.len();
-    if let Concurrency::Workers(threads) = arguments.over.concurrency
+fn cpus(spec: &LoadSpec, permitted: &[u16]) -> Result<(), LoadSpecError> {
+    let named = spec.cpus.len();
+    if let Concurrency::Workers(threads) = spec.concurrency
         && named > usize::from(threads)
     {
-        bail!(
+        return Err(LoadSpecError::text(format!(
             "--cpus names {named} CPUs for {threads} {}: give --concurrency {named}, or fewer CPUs",
             if threads == 1 { "thread" } else { "threads" }
-        );
+        )));
     }
-    let permitted = permitted_cpus();
     let is_missing = |cpu: &&u16| !permitted.is_empty() && !permitted.contains(cpu);
-    if let Some(cpu) = arguments.over.cpus.iter().find(is_missing) {
+    if let Some(cpu) = spec.cpus.iter().find(is_missing) {
         let list: Vec<String> = permitted.iter().map(u16::to_string).collect();
-        bail!(
+        return Err(LoadSpecError::text(format!(
             "--cpus names CPU {cpu}, which this process may not use: name some of {}",
             list.join(",")
-        );
+        )));
     }
     Ok(())
 }
 
 /// All of a rate's course is within the load, where that has a length of its own.
-fn length(arguments: &LoadArguments, plan: &LoadPlanParts) -> anyhow::Result<()> {
-    let (Some(duration), LoadPace::Open { curve, .. }) = (arguments.duration, &plan.pace) else {
+fn length(spec: &LoadSpec, plan: &LoadPlanParts) -> Result<(), LoadSpecError> {
+    let (Some(duration), LoadPace::Open { curve, .. }) = (spec.duration, &plan.pace) else {
         return Ok(());
     };
     match curve {
         LoadCurve::Constant { .. } => {}
-        LoadCurve::Ramp { over, .. } if *over > duration => bail!(
-            "--rate changes for {over}, and --duration ends it after {duration}: give the load \
-             {over} at least, or a ramp that is as short"
-        ),
+        LoadCurve::Ramp { over, .. } if *over > duration => {
+            return Err(LoadSpecError::text(format!(
+                "--rate changes for {over}, and --duration ends it after {duration}: give the \
+                 load {over} at least, or a ramp that is as short"
+            )));
+        }
         LoadCurve::Ramp { .. } => {}
         LoadCurve::Steps { steps } => {
             let before = steps.iter().rev().skip(1);
             let before = before.fold(stillwell_units::Nanos::ZERO, |all, step| all + step.length);
             if before >= duration {
-                bail!(
+                return Err(LoadSpecError::text(format!(
                     "the last step of --rate begins after {before}, and --duration ends it after \
                      {duration}: give the load more time, or leave steps out"
-                );
+                )));
             }
         }
     }

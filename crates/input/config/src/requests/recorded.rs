@@ -1,39 +1,45 @@
 //! Requests from files.
 
-use anyhow::{Context, bail};
 use serde::Deserialize;
 use stillwell_plan::BodyPlan;
 
-use crate::arguments::Header;
+use super::Header;
+use super::error::{LoadSpecError, While as _};
 
-/// A request that was read.
+/// A request that was read from a file.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Sourced {
-    /// Where it names one.
-    pub(super) method: Option<String>,
-    pub(super) url: String,
-    pub(super) headers: Vec<Header>,
-    pub(super) body: BodyPlan,
+pub struct RecordedRequest {
+    /// Method, where it names one.
+    pub method: Option<String>,
+    /// URL.
+    pub url: String,
+    /// Headers.
+    pub headers: Vec<Header>,
+    /// Body.
+    pub body: BodyPlan,
 }
 
-/// One request a line: `[METHOD] URL [BODY]`. Empty lines and those that begin
-/// with `#` are passed over.
-pub(super) fn lines(text: &str) -> anyhow::Result<Vec<Sourced>> {
+/// Reads one request a line: `[METHOD] URL [BODY]`. Empty lines and those that begin
+/// with `#` are skipped.
+///
+/// # Errors
+/// The first line that is no request, or that there is none.
+pub fn request_lines(text: &str) -> Result<Vec<RecordedRequest>, LoadSpecError> {
     let mut requests = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        requests.push(read_line(line).with_context(|| format!("line {number}"))?);
+        requests.push(read_line(line).reading(|| format!("line {number}"))?);
     }
     if requests.is_empty() {
-        bail!("the file of requests has none");
+        return Err(LoadSpecError::text("the file of requests has none"));
     }
     Ok(requests)
 }
 
-fn read_line(line: &str) -> anyhow::Result<Sourced> {
+fn read_line(line: &str) -> Result<RecordedRequest, LoadSpecError> {
     let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let is_method = first.bytes().all(|byte| byte.is_ascii_uppercase());
     let (method, url, body) = if is_method {
@@ -44,9 +50,11 @@ fn read_line(line: &str) -> anyhow::Result<Sourced> {
         (None, first, rest)
     };
     if url.is_empty() {
-        bail!("there is no URL behind `{first}`");
+        return Err(LoadSpecError::text(format!(
+            "there is no URL behind `{first}`"
+        )));
     }
-    Ok(Sourced {
+    Ok(RecordedRequest {
         method: method.map(str::to_owned),
         url: url.to_owned(),
         headers: Vec::new(),
@@ -123,8 +131,8 @@ struct HarBody {
 
 /// The requests of an HTTP archive (HAR 1.2), in their order, one after the
 /// other; and how many entries are none of HTTP, which browsers record as well.
-pub(super) fn har(text: &str) -> anyhow::Result<(Vec<Sourced>, usize)> {
-    let har: Har = serde_json::from_str(text).context("read the recording")?;
+pub(super) fn har(text: &str) -> Result<(Vec<RecordedRequest>, usize), LoadSpecError> {
+    let har: Har = serde_json::from_str(text).reading(|| "read the recording")?;
     let mut requests = Vec::new();
     let mut others = 0;
     for (number, entry) in (1..).zip(har.log.entries) {
@@ -133,10 +141,12 @@ pub(super) fn har(text: &str) -> anyhow::Result<(Vec<Sourced>, usize)> {
             continue;
         }
         let request = of_har(entry.request);
-        requests.push(request.with_context(|| format!("entry {number} of the recording"))?);
+        requests.push(request.reading(|| format!("entry {number} of the recording"))?);
     }
     if requests.is_empty() {
-        bail!("the recording holds no request over HTTP");
+        return Err(LoadSpecError::text(
+            "the recording holds no request over HTTP",
+        ));
     }
     Ok((requests, others))
 }
@@ -146,7 +156,7 @@ fn is_http(url: &str) -> bool {
     scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
 }
 
-fn of_har(request: HarRequest) -> anyhow::Result<Sourced> {
+fn of_har(request: HarRequest) -> Result<RecordedRequest, LoadSpecError> {
     let is_kept = |header: &HarPair| {
         let is_framing = |name: &&str| header.name.eq_ignore_ascii_case(name);
         // Recordings of HTTP/2 have the request line among the headers.
@@ -165,7 +175,7 @@ fn of_har(request: HarRequest) -> anyhow::Result<Sourced> {
         headers.push(Header("Cookie".to_owned(), value));
     }
     let body = request.post_data.map_or(Ok(String::new()), text_of)?;
-    Ok(Sourced {
+    Ok(RecordedRequest {
         method: Some(request.method),
         url: request.url,
         headers,
@@ -174,7 +184,7 @@ fn of_har(request: HarRequest) -> anyhow::Result<Sourced> {
 }
 
 /// A body: as it was recorded, or put together from the fields of its form.
-fn text_of(body: HarBody) -> anyhow::Result<String> {
+fn text_of(body: HarBody) -> Result<String, LoadSpecError> {
     match body.text {
         Some(text) if !text.is_empty() || body.params.is_empty() => Ok(text),
         None if body.params.is_empty() => Ok(String::new()),
@@ -183,11 +193,11 @@ fn text_of(body: HarBody) -> anyhow::Result<String> {
                 .mime_type
                 .starts_with("application/x-www-form-urlencoded");
             if !is_form || body.params.iter().any(|field| field.file_name.is_some()) {
-                bail!(
+                return Err(LoadSpecError::text(format!(
                     "its body was not recorded: there is neither text nor a form without files, \
                      but {}",
                     body.mime_type
-                );
+                )));
             }
             let fields = body.params.iter();
             let fields = fields
@@ -218,7 +228,8 @@ mod tests {
 
     #[test]
     fn lines_are_methods_urls_and_bodies() {
-        let read = lines("# requests\nhttp://a/\n\nPUT http://a/x {\"a\": 1}\nb:80/ hello\n");
+        let read =
+            request_lines("# requests\nhttp://a/\n\nPUT http://a/x {\"a\": 1}\nb:80/ hello\n");
         let read = read.unwrap();
         let shown: Vec<(Option<&str>, &str)> = read
             .iter()
@@ -233,8 +244,8 @@ mod tests {
             ]
         );
         assert_eq!(read[1].body, BodyPlan::Bytes(b"{\"a\": 1}".to_vec()));
-        assert!(lines("# nothing").is_err());
-        assert!(format!("{:#}", lines("\nGET\n").unwrap_err()).contains("line 2"));
+        assert!(request_lines("# nothing").is_err());
+        assert!(format!("{:?}", request_lines("\nGET\n").unwrap_err()).contains("line 2"));
     }
 
     #[test]
@@ -273,7 +284,7 @@ mod tests {
         );
         assert_eq!(read[0].body, BodyPlan::Bytes(b"k+k=%C3%A4%26&e=".to_vec()));
         let files = text.replace("application/x-www-form-urlencoded", "multipart/form-data");
-        let refused = format!("{:#}", har(&files).unwrap_err());
+        let refused = format!("{:?}", har(&files).unwrap_err());
         assert!(
             refused.contains("entry 3") && refused.contains("multipart/form-data"),
             "{refused}"

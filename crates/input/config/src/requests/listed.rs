@@ -1,26 +1,57 @@
-//! Requests of Nighthawk's lists: what one does not say is as for all.
+//! Requests of lists: what one does not say is as for all.
 
-use stillwell_http::Target;
-use stillwell_nighthawk::envoy::{SourceBody, SourceRequest};
 use stillwell_plan::{BodyPlan, RequestPlan};
+use stillwell_units::Target;
 
+use super::Header;
 use super::endpoint::{request_to, usual_method};
-use crate::arguments::Header;
 
-/// What holds for all requests that say nothing else.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Common<'a> {
-    /// None for the usual one.
-    pub(super) method: Option<&'a str>,
-    pub(super) headers: &'a [Header],
-    pub(super) body: &'a BodyPlan,
+/// Requests of a list, which are sent in turn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RequestSource {
+    /// The requests, at least one.
+    pub requests: Vec<SourceRequest>,
+    /// Requests that each worker sends; `None` for no end.
+    pub requests_max: Option<u64>,
 }
 
-/// A request to `target`. Of a header that both name it is that of `own` that
-/// counts, and pseudo-headers stand in for what they name.
-pub(super) fn request(
+/// What one request of a list says of itself; the rest is as for all.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct SourceRequest {
+    /// Its method, where it names one.
+    pub method: Option<&'static str>,
+    /// Its headers, pseudo-headers such as `:path` among them.
+    pub headers: Vec<(String, String)>,
+    /// Its body, where it names one.
+    pub body: Option<SourceBody>,
+}
+
+/// The body of a request of a list.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum SourceBody {
+    /// Any bytes of this number.
+    Bytes(u32),
+    /// This JSON.
+    Json(String),
+}
+
+/// Parts of a request that a list leaves out.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestDefaults<'a> {
+    /// Method; `None` for the usual one.
+    pub method: Option<&'a str>,
+    /// Headers.
+    pub headers: &'a [Header],
+    /// Body.
+    pub body: &'a BodyPlan,
+}
+
+/// Returns a request to `target`. Of a header that both name that of `own` counts, and
+/// pseudo-headers replace what they name.
+#[must_use]
+pub fn listed_request(
     target: &Target,
-    common: Common<'_>,
+    common: RequestDefaults<'_>,
     own: Option<&SourceRequest>,
 ) -> RequestPlan {
     let mut headers: Vec<Header> = common.headers.to_vec();
@@ -31,7 +62,7 @@ pub(super) fn request(
     }
     let body = match own.and_then(|own| own.body.as_ref()) {
         None => common.body.clone(),
-        Some(SourceBody::Bytes(length)) => filled(*length),
+        Some(SourceBody::Bytes(length)) => filled_body(*length),
         Some(SourceBody::Json(text)) => {
             let is_type = |header: &Header| is_same(&header.0, "content-type");
             if !headers.iter().any(is_type) {
@@ -62,8 +93,9 @@ pub(super) fn request(
     request
 }
 
-/// So many bytes, whatever they are.
-pub(super) fn filled(length: u32) -> BodyPlan {
+/// Returns a body of `length` bytes.
+#[must_use]
+pub fn filled_body(length: u32) -> BodyPlan {
     match usize::try_from(length) {
         Ok(0) | Err(_) => BodyPlan::None,
         Ok(length) => BodyPlan::Bytes(vec![b'a'; length]),
@@ -72,10 +104,11 @@ pub(super) fn filled(length: u32) -> BodyPlan {
 
 /// `Host` and `:authority` are one.
 fn is_same(one: &str, other: &str) -> bool {
-    one.eq_ignore_ascii_case(other) || (is_host(one) && is_host(other))
+    one.eq_ignore_ascii_case(other) || (is_host_header(one) && is_host_header(other))
 }
 
-/// Whether a header of this name says whom a request is for.
-pub(super) fn is_host(name: &str) -> bool {
+/// Returns true if a header of this name says which host a request is for.
+#[must_use]
+pub fn is_host_header(name: &str) -> bool {
     name.eq_ignore_ascii_case("host") || name.eq_ignore_ascii_case(":authority")
 }

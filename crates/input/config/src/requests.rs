@@ -1,0 +1,66 @@
+//! Loads: from flags, files of requests, recordings and gRPC descriptors to a plan.
+//!
+//! A command fills a [`LoadSpec`] with what was typed and gets a [`LoadPlan`] from
+//! [`LoadSpec::plan`]. Values with a grammar of their own, such as [`LoadRate`], read
+//! themselves by `FromStr`.
+
+mod check;
+mod endpoint;
+mod error;
+mod grpc;
+mod host;
+mod listed;
+mod parts;
+mod rate;
+mod receivers;
+mod recorded;
+mod reflection;
+mod spec;
+mod telemetry;
+mod tls;
+mod tunnel;
+mod values;
+
+use stillwell_plan::{LoadPlan, LoadPlanParts};
+
+use crate::files::Disk;
+use host::ReadLoad;
+
+pub use endpoint::{read_text, target, tls_host, usual_method};
+pub use error::LoadSpecError;
+pub use host::LoadHost;
+pub use listed::{
+    RequestDefaults, RequestSource, SourceBody, SourceRequest, filled_body, is_host_header,
+    listed_request,
+};
+pub use rate::LoadRate;
+pub use receivers::{SpanSink, StatsSink};
+pub use recorded::{RecordedRequest, request_lines};
+pub use reflection::{Reflection, ReflectionFailure, ReflectionFailureKind, ReflectionRequest};
+pub use spec::{
+    ConnectingSpec, GrpcSpec, LoadSpec, RequestSpec, ShapeSpec, StatsSpec, Streaming, TlsSpec,
+    TraceSpec, TunnelSpec,
+};
+pub use values::{
+    Concurrency, Header, MessageRate, PageListen, Predicate, StatsLabel, above_zero, share,
+};
+
+impl LoadSpec {
+    /// Reads the files that it names and makes its plan.
+    ///
+    /// # Errors
+    /// The first mistake: a file that cannot be read, flags that contradict each other, or
+    /// a plan that makes no sense.
+    pub fn plan(&self, host: LoadHost<'_>) -> Result<LoadPlan, LoadSpecError> {
+        Ok(LoadPlan::try_new(self.parts(host)?)?)
+    }
+
+    /// The same, for a command that changes some parts before they become a plan.
+    ///
+    /// # Errors
+    /// As [`LoadSpec::plan`], but for a plan that makes no sense.
+    pub fn parts(&self, host: LoadHost<'_>) -> Result<LoadPlanParts, LoadSpecError> {
+        let context = ReadLoad { files: &Disk, host };
+        parts::parts(self, &context)
+    }
+}

@@ -1,0 +1,140 @@
+//! From a load as it was typed to the parts of its plan.
+
+use stillwell_plan::{
+    ConnectingPlan, EndpointPlan, IdleStrategy, LoadCurve, LoadPace, LoadPlanParts, LoadProtocol,
+    Overflow, Reuse, Spacing, UntilPlan,
+};
+use stillwell_units::Nanos;
+
+use super::endpoint::{gather, read, typed};
+use super::error::{LoadSpecError, While as _};
+use super::host::ReadLoad;
+use super::{LoadRate, LoadSpec, ShapeSpec, check, grpc, recorded, telemetry, tls, tunnel};
+
+const DURATION: Nanos = Nanos::from_secs(10);
+/// How long requests under way may take to end once the time is up.
+const GRACE_MAX: Nanos = Nanos::from_secs(5);
+
+/// The parts of the plan that `spec` asks for.
+pub(super) fn parts(
+    spec: &LoadSpec,
+    context: &ReadLoad<'_>,
+) -> Result<LoadPlanParts, LoadSpecError> {
+    let connecting = &spec.connecting;
+    let (endpoints, requests_max) = endpoints(spec, context)?;
+    let requests = spec.requests.or(requests_max);
+    let protocol = match spec.grpc.method {
+        Some(_) => LoadProtocol::Http2,
+        None => connecting.protocol,
+    };
+    let workers =
+        spec.concurrency
+            .workers(context.host.cpus, connecting.connections, endpoints.len());
+    let plan = LoadPlanParts {
+        endpoints,
+        pace: pace(spec),
+        connecting: ConnectingPlan {
+            connections: connecting.connections,
+            protocol,
+            streams: connecting.streams,
+            prefetch: !connecting.late,
+            over: connecting.over.unwrap_or(Nanos::ZERO),
+            reuse: connecting.reuse.unwrap_or(Reuse::Mru),
+            requests_max: connecting.requests_max,
+            timeout: connecting.connect_timeout,
+            source: None,
+        },
+        tunnel: tunnel::plan(&spec.tunnel)?,
+        tls: tls::plan(&spec.tls),
+        workers,
+        until: UntilPlan {
+            duration: match (spec.duration, requests) {
+                (None, None) => Some(DURATION.max(length(&spec.rate))),
+                (duration, _) => duration,
+            },
+            requests,
+            termination: spec.termination.clone(),
+            failure: spec.failure.clone(),
+            by_worker: false,
+        },
+        warmup: spec.warmup,
+        first_request: false,
+        latency_header: None,
+        timeout: connecting.timeout,
+        grace: connecting.timeout.min(GRACE_MAX),
+        idle: connecting.idle.unwrap_or(IdleStrategy::Spin),
+        telemetry: telemetry::plan(&spec.stats, &spec.trace, spec.run),
+        seed: spec.seed,
+    };
+    check::check(spec, context.host.permitted_cpus, &plan)?;
+    Ok(plan)
+}
+
+/// Where requests go, with theirs, and how many there are to be where a list says so.
+fn endpoints(
+    spec: &LoadSpec,
+    context: &ReadLoad<'_>,
+) -> Result<(Vec<EndpointPlan>, Option<u64>), LoadSpecError> {
+    let (request, files) = (&spec.request, context.files);
+    if let Some(method) = &spec.grpc.method {
+        return Ok((grpc::endpoints(spec, method, context)?, None));
+    }
+    if let Some(path) = &request.requests_file {
+        let found = recorded::request_lines(&read(files, path)?);
+        let found = found.reading(|| path.display().to_string())?;
+        return Ok((gather(found, request, files)?, None));
+    }
+    if let Some(path) = &request.har {
+        let found = recorded::har(&read(files, path)?);
+        let (requests, others) = found.reading(|| path.display().to_string())?;
+        if others > 0 {
+            (context.host.notice)(&format!(
+                "{}: {others} entries are no requests over HTTP and are passed over",
+                path.display()
+            ));
+        }
+        return Ok((gather(requests, request, files)?, None));
+    }
+    typed(&spec.urls, request, files)
+}
+
+fn pace(spec: &LoadSpec) -> LoadPace {
+    match &spec.rate {
+        LoadRate::Max => LoadPace::Closed,
+        LoadRate::Curve(curve) => LoadPace::Open {
+            curve: curve.clone(),
+            spacing: spacing(&spec.shape),
+            overflow: if spec.closed_loop {
+                Overflow::Defer
+            } else {
+                Overflow::Wait
+            },
+        },
+    }
+}
+
+/// How long the rate is said to change; nothing where it does not.
+fn length(rate: &LoadRate) -> Nanos {
+    match rate {
+        LoadRate::Max | LoadRate::Curve(LoadCurve::Constant { .. }) => Nanos::ZERO,
+        LoadRate::Curve(LoadCurve::Ramp { over, .. }) => *over,
+        LoadRate::Curve(LoadCurve::Steps { steps }) => {
+            let lengths = steps.iter().map(|step| step.length);
+            lengths.fold(Nanos::ZERO, |all, one| all + one)
+        }
+    }
+}
+
+fn spacing(shape: &ShapeSpec) -> Spacing {
+    if let Some(size) = shape.burst_size {
+        Spacing::Burst { size }
+    } else if let Some(most) = shape.jitter_uniform {
+        Spacing::JitterUniform { most }
+    } else if shape.poisson {
+        Spacing::Poisson
+    } else if let Some(exponent) = shape.zipf {
+        Spacing::Zipf { exponent }
+    } else {
+        Spacing::Even
+    }
+}

@@ -1,0 +1,36 @@
+//! How TLS is spoken with targets.
+
+use std::path::PathBuf;
+
+use stillwell_plan::{ClientTlsPlan, PemSource, TlsIdentity, TlsSuites, Verification};
+
+use super::TlsSpec;
+
+/// What is offered by ALPN is the protocol's own matter.
+pub(super) fn plan(spec: &TlsSpec) -> ClientTlsPlan {
+    let file = |path: &PathBuf| PemSource::File(path.clone());
+    ClientTlsPlan {
+        verification: if spec.insecure {
+            Verification::None
+        } else {
+            Verification::Roots {
+                extra: spec.ca.clone(),
+                public: true,
+            }
+        },
+        identity: match (&spec.certificate, &spec.key) {
+            (Some(certificates), Some(key)) => Some(TlsIdentity {
+                certificates: file(certificates),
+                key: file(key),
+            }),
+            _ => None,
+        },
+        alpn: Vec::new(),
+        server_name: spec.sni.clone(),
+        resumption: !spec.no_resumption,
+        suites: TlsSuites {
+            names: spec.cipher_suites.clone(),
+            ..TlsSuites::default()
+        },
+    }
+}
