@@ -72,7 +72,7 @@ pub(crate) async fn stream(site: Rc<Site>, mut call: Call) -> Result<(), Ended> 
                 Ok(ExecutionRequest::Nothing) => {}
                 Ok(request) => on_the_way(&call, &request, running.as_ref(), had_any).await?,
                 Err(RequestError::Wire(
-                    error @ (WireError::Truncated | WireError::Malformed | WireError::Deep),
+                    error @ (WireError::Malformed { .. } | WireError::Deep),
                 )) => return Err(Ended::new(Code::InvalidArgument, error.to_string())),
                 // Options that are understood so far, and ask for what is not.
                 Err(error) => refuse(&call, &error.to_string()).await?,

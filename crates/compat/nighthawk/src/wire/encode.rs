@@ -1,25 +1,31 @@
 //! The JSON form of a message to bytes.
 
+use std::collections::HashMap;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use prost_reflect::prost::Message as _;
+use prost_reflect::{
+    DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, Value as Field,
+};
 use serde_json::{Map, Value};
 
-use super::bytes::{DEPTH_MAX, WireError, put_bytes, put_double, put_float, put_number};
-use super::decode::expected;
+use super::error::{DEPTH_MAX, WireError, expected};
 use super::known;
-use super::schema::{Field, Kind, Schema};
+use super::schema::Schema;
 
 impl Schema {
     /// The bytes of the message `name` that `value` says in the JSON form of
-    /// protocol buffers, with the names of the definition.
+    /// protocol buffers, with the names of the definition. Entries of a map have no
+    /// order.
     ///
     /// # Errors
     /// [`WireError`] names the field that the message does not have, or that holds
     /// something else.
     pub fn encode(&self, name: &str, value: &Value) -> Result<Vec<u8>, WireError> {
-        let mut out = Vec::new();
-        Encoder::new(self).message(name, value, 0, &mut out)?;
-        Ok(out)
+        let encoder = Encoder { schema: self };
+        let message = encoder.message(&self.message(name)?, value, 0)?;
+        Ok(message.encode_to_vec())
     }
 
     /// The text that stands for `bytes` in the JSON form.
@@ -35,29 +41,25 @@ impl Schema {
     }
 }
 
+/// Makes messages of their JSON form.
 pub(super) struct Encoder<'s> {
-    schema: &'s Schema,
-}
-
-impl<'s> Encoder<'s> {
-    pub(super) const fn new(schema: &'s Schema) -> Self {
-        Self { schema }
-    }
+    pub(super) schema: &'s Schema,
 }
 
 impl Encoder<'_> {
+    /// The message of this type that `value` says.
     pub(super) fn message(
         &self,
-        name: &str,
+        descriptor: &MessageDescriptor,
         value: &Value,
         depth: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<(), WireError> {
+    ) -> Result<DynamicMessage, WireError> {
         if depth > DEPTH_MAX {
             return Err(WireError::Deep);
         }
+        let name = descriptor.full_name();
         if let Some(fields) = known::undone(self, name, value, depth)? {
-            return self.fields(name, &fields, depth, out);
+            return self.fields(descriptor, &fields, depth);
         }
         let Value::Object(fields) = value else {
             return Err(WireError::Shape {
@@ -66,137 +68,94 @@ impl Encoder<'_> {
                 expected: "a message",
             });
         };
-        self.fields(name, fields, depth, out)
+        self.fields(descriptor, fields, depth)
     }
 
     fn fields(
         &self,
-        name: &str,
+        descriptor: &MessageDescriptor,
         fields: &Map<String, Value>,
         depth: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<(), WireError> {
-        let no_such = |name: String| WireError::NoSuch { name };
-        let message = self.schema.messages.get(name);
-        let message = message.ok_or_else(|| no_such(name.to_owned()))?;
+    ) -> Result<DynamicMessage, WireError> {
+        let mut message = DynamicMessage::new(descriptor.clone());
         for (key, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
-            let field = message.by_name(key);
-            let field = field.ok_or_else(|| no_such(format!("{name}.{key}")))?;
-            let site = Site {
-                message: name,
-                field,
-                depth,
-            };
-            match (&field.kind, value) {
-                (Kind::Map(inner), Value::Object(entries)) => {
+            let field = descriptor.get_field_by_name(key);
+            let field = field.ok_or_else(|| WireError::NoSuch {
+                name: format!("{}.{key}", descriptor.full_name()),
+            })?;
+            let value = match (value, field.kind()) {
+                (Value::Object(entries), Kind::Message(entry)) if field.is_map() => {
+                    let kind = entry.map_entry_value_field().kind();
+                    let mut map = HashMap::new();
                     for (key, value) in entries {
-                        let mut entry = Vec::new();
-                        put_bytes(1, key.as_bytes(), &mut entry);
-                        self.value(&site, inner, value, 2, &mut entry)?;
-                        put_bytes(field.number, &entry, out);
+                        let value = self.value(&field, &kind, value, depth)?;
+                        map.insert(MapKey::String(key.clone()), value);
                     }
+                    Field::Map(map)
                 }
-                (kind, Value::Array(items)) if field.repeated => {
-                    for item in items {
-                        self.value(&site, kind, item, field.number, out)?;
-                    }
+                (Value::Array(items), kind) if field.is_list() => {
+                    let items = items.iter();
+                    let items = items.map(|item| self.value(&field, &kind, item, depth));
+                    Field::List(items.collect::<Result<_, _>>()?)
                 }
-                (Kind::Map(_), _) => return Err(site.shape(&field.kind)),
-                (_, _) if field.repeated => return Err(site.shape(&field.kind)),
-                (kind, value) => {
-                    let mut own = Vec::new();
-                    self.value(&site, kind, value, field.number, &mut own)?;
-                    // What is as good as absent is left out.
-                    if field.choice.is_some() || !is_default(self.schema, kind, value) {
-                        out.extend_from_slice(&own);
-                    }
+                (_, kind) if field.is_list() || field.is_map() => {
+                    return Err(shape(&field, &kind));
                 }
-            }
+                (value, kind) => self.value(&field, &kind, value, depth)?,
+            };
+            message.set_field(&field, value);
         }
-        Ok(())
+        Ok(message)
     }
 
     fn value(
         &self,
-        site: &Site<'_>,
+        field: &FieldDescriptor,
         kind: &Kind,
         value: &Value,
-        number: u32,
-        out: &mut Vec<u8>,
-    ) -> Result<(), WireError> {
-        let wrong = || site.shape(kind);
-        match kind {
-            Kind::Double => put_double(number, float(value).ok_or_else(wrong)?, out),
-            Kind::Float => {
-                let text = float(value).ok_or_else(wrong)?.to_string();
-                put_float(number, text.parse().map_err(|_| wrong())?, out);
-            }
-            Kind::Int32 | Kind::Int64 => {
-                let own = signed(value).ok_or_else(wrong)?;
-                if *kind == Kind::Int32 && i32::try_from(own).is_err() {
-                    return Err(wrong());
-                }
-                put_number(number, own.cast_unsigned(), out);
-            }
-            Kind::Uint32 | Kind::Uint64 => {
-                let own = unsigned(value).ok_or_else(wrong)?;
-                if *kind == Kind::Uint32 && u32::try_from(own).is_err() {
-                    return Err(wrong());
-                }
-                put_number(number, own, out);
-            }
-            Kind::Bool => put_number(number, value.as_bool().ok_or_else(wrong)?.into(), out),
-            Kind::String => put_bytes(number, value.as_str().ok_or_else(wrong)?.as_bytes(), out),
-            Kind::Bytes => {
-                let text = value.as_str().ok_or_else(wrong)?;
-                put_bytes(number, &BASE64.decode(text).map_err(|_| wrong())?, out);
-            }
-            Kind::Enum(of) => {
-                let named = self.schema.enums.get(of);
-                let by_name = value.as_str().and_then(|name| named?.number(name));
-                let own = by_name.map(u64::from).or_else(|| value.as_u64());
-                put_number(number, own.ok_or_else(wrong)?, out);
-            }
-            Kind::Message(inner) => {
-                let mut nested = Vec::new();
-                self.message(inner, value, site.depth + 1, &mut nested)?;
-                put_bytes(number, &nested, out);
-            }
-            Kind::Map(_) => return Err(wrong()),
+        depth: usize,
+    ) -> Result<Field, WireError> {
+        if let Kind::Message(inner) = kind {
+            return Ok(Field::Message(self.message(inner, value, depth + 1)?));
         }
-        Ok(())
+        scalar(kind, value).ok_or_else(|| shape(field, kind))
     }
 }
 
-/// Where a value stands.
-struct Site<'a> {
-    message: &'a str,
-    field: &'a Field,
-    depth: usize,
-}
-
-impl Site<'_> {
-    fn shape(&self, kind: &Kind) -> WireError {
-        WireError::Shape {
-            message: self.message.to_owned(),
-            field: self.field.name.clone(),
-            expected: expected(kind),
-        }
+fn shape(field: &FieldDescriptor, kind: &Kind) -> WireError {
+    WireError::Shape {
+        message: field.parent_message().full_name().to_owned(),
+        field: field.name().to_owned(),
+        expected: expected(kind),
     }
 }
 
-/// Whether `value` is what a field holds that is absent.
-pub(super) fn is_default(schema: &Schema, kind: &Kind, value: &Value) -> bool {
-    match (kind, value) {
-        (Kind::Message(_) | Kind::Map(_), _) => false,
-        (_, Value::Bool(own)) => !own,
-        (Kind::String | Kind::Bytes, Value::String(own)) => own.is_empty(),
-        (Kind::Enum(of), Value::String(name)) => {
-            let named = schema.enums.get(of);
-            named.and_then(|own| own.number(name)) == Some(0)
+/// A value that is no message; `None` where it is none of its kind.
+fn scalar(kind: &Kind, value: &Value) -> Option<Field> {
+    Some(match kind {
+        Kind::Double => Field::F64(float(value)?),
+        Kind::Float => Field::F32(float(value)?.to_string().parse().ok()?),
+        Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => {
+            Field::I32(i32::try_from(signed(value)?).ok()?)
         }
-        (_, own) => float(own).is_some_and(|own| own.to_bits() == 0),
-    }
+        Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => Field::I64(signed(value)?),
+        Kind::Uint32 | Kind::Fixed32 => Field::U32(u32::try_from(unsigned(value)?).ok()?),
+        Kind::Uint64 | Kind::Fixed64 => Field::U64(unsigned(value)?),
+        Kind::Bool => Field::Bool(value.as_bool()?),
+        Kind::String => Field::String(value.as_str()?.to_owned()),
+        Kind::Bytes => Field::Bytes(BASE64.decode(value.as_str()?).ok()?.into()),
+        Kind::Enum(values) => {
+            let named = value
+                .as_str()
+                .and_then(|name| values.get_value_by_name(name));
+            let number = match named {
+                Some(named) => named.number(),
+                None => i32::try_from(value.as_i64()?).ok()?,
+            };
+            Field::EnumNumber(number)
+        }
+        Kind::Message(_) => return None,
+    })
 }
 
 fn float(value: &Value) -> Option<f64> {

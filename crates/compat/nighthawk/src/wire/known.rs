@@ -3,12 +3,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use prost_reflect::prost::Message as _;
 use serde_json::{Map, Value, json};
 use stillwell_units::Nanos;
 
-use super::bytes::WireError;
 use super::decode::Decoder;
 use super::encode::Encoder;
+use super::error::WireError;
 use crate::time::{duration_text, parse_duration, parse_timestamp, timestamp_text};
 
 const SECOND: u64 = 1_000_000_000;
@@ -79,7 +80,11 @@ fn any(
     let name = address.rsplit('/').next().unwrap_or_default();
     // It was encoded a moment ago.
     let bytes = BASE64.decode(value).unwrap_or_default();
-    let mut map = match decoder.any(name, &bytes, depth)? {
+    let opened = match decoder.schema.knows(name) {
+        true => Some(decoder.bytes(name, &bytes, depth + 1)?),
+        false => None,
+    };
+    let mut map = match opened {
         Some(Value::Object(map)) if !has_own_form(name) => map,
         Some(value) => Map::from_iter([("value".to_owned(), value)]),
         None if value.is_empty() => Map::new(),
@@ -142,20 +147,21 @@ fn packed(encoder: &Encoder<'_>, value: &Value, depth: usize) -> Result<Value, W
     if name.is_empty() && map.is_empty() {
         return Ok(json!({}));
     }
-    let mut bytes = Vec::new();
     let inner = match has_own_form(name) {
         true => map.get("value").cloned().unwrap_or_default(),
         false => Value::Object(map.clone()),
     };
-    match encoder.message(name, &inner, depth + 1, &mut bytes) {
-        Ok(()) => {}
+    let descriptor = encoder.schema.message(name);
+    let packed = descriptor.and_then(|own| encoder.message(&own, &inner, depth + 1));
+    let bytes = match packed {
+        Ok(message) => message.encode_to_vec(),
         // A type that is not known keeps its bytes.
         Err(WireError::NoSuch { name: missing }) if missing == name && map.len() <= 1 => {
             let kept = map.get("value").and_then(Value::as_str).unwrap_or_default();
             let kept = BASE64.decode(kept);
-            bytes = kept.map_err(|_| shape("google.protobuf.Any", "bytes"))?;
+            kept.map_err(|_| shape("google.protobuf.Any", "bytes"))?
         }
         Err(error) => return Err(error),
-    }
+    };
     Ok(json!({ "type_url": address, "value": BASE64.encode(bytes) }))
 }

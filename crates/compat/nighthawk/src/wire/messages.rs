@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::bytes::WireError;
 use super::decode::UnknownFields;
+use super::error::WireError;
 use super::schema::Schema;
 use crate::fields::{Fields, whole_message};
 use crate::{CommandLineOptions, MessageError, Output, read, write};

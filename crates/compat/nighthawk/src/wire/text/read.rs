@@ -1,13 +1,14 @@
 //! A text to the JSON form of a message.
 
+use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
 use serde_json::{Map, Value};
 
 use super::TextError;
 use super::tokens::Tokens;
-use crate::wire::bytes::DEPTH_MAX;
-use crate::wire::decode::{Decoder, UnknownFields, expected, number};
+use crate::wire::decode::{Decoder, UnknownFields, number};
+use crate::wire::error::{DEPTH_MAX, expected};
 use crate::wire::known;
-use crate::wire::schema::{Field, Kind, Message, Schema};
+use crate::wire::schema::Schema;
 
 impl Schema {
     /// The message `name` that `text` says in the text form of protocol buffers, in
@@ -30,7 +31,7 @@ struct Reader<'s, 't> {
     tokens: Tokens<'t>,
 }
 
-impl<'s> Reader<'s, '_> {
+impl Reader<'_, '_> {
     fn wrong(&self, problem: impl Into<String>) -> TextError {
         self.tokens.wrong(problem)
     }
@@ -40,8 +41,7 @@ impl<'s> Reader<'s, '_> {
         if depth > DEPTH_MAX {
             return Err(self.wrong("messages lie too deep in each other"));
         }
-        let schema = self.schema;
-        let Some(message) = schema.messages.get(name) else {
+        let Ok(message) = self.schema.message(name) else {
             return Err(self.wrong(format!("the message {name} is not known here")));
         };
         let mut fields = Map::new();
@@ -52,10 +52,10 @@ impl<'s> Reader<'s, '_> {
                 let address = address.trim_end_matches(']').trim();
                 packed = Some(self.any(name, address, depth)?);
             } else {
-                let Some(field) = message.by_name(key) else {
+                let Some(field) = message.get_field_by_name(key) else {
                     return Err(self.wrong(format!("{name} has no field `{key}`")));
                 };
-                self.field(message, field, depth, &mut fields)?;
+                self.field(&message, &field, depth, &mut fields)?;
             }
             if !self.tokens.takes(',') {
                 self.tokens.takes(';');
@@ -64,7 +64,10 @@ impl<'s> Reader<'s, '_> {
         if let Some(packed) = packed {
             return Ok(packed);
         }
-        let decoder = Decoder::new(self.schema, UnknownFields::Refuse);
+        let decoder = Decoder {
+            schema: self.schema,
+            unknown: UnknownFields::Refuse,
+        };
         let decoded = known::decoded(&decoder, name, fields, depth);
         decoded.map_err(|error| self.wrong(error.to_string()))
     }
@@ -98,66 +101,70 @@ impl<'s> Reader<'s, '_> {
 
     fn field(
         &mut self,
-        message: &'s Message,
-        field: &'s Field,
+        message: &MessageDescriptor,
+        field: &FieldDescriptor,
         depth: usize,
         fields: &mut Map<String, Value>,
     ) -> Result<(), TextError> {
         let has_colon = self.tokens.takes(':');
-        if has_colon && field.repeated && self.tokens.takes('[') {
+        if has_colon && field.is_list() && self.tokens.takes('[') {
             let list = fields
-                .entry(&field.name)
+                .entry(field.name())
                 .or_insert_with(|| Value::Array(Vec::new()));
             let mut items = std::mem::take(list.as_array_mut().unwrap_or(&mut Vec::new()));
             while !self.tokens.takes(']') {
-                items.push(self.value(&field.kind, &field.name, true, depth)?);
+                items.push(self.value(&field.kind(), field.name(), true, depth)?);
                 self.tokens.takes(',');
             }
-            fields.insert(field.name.clone(), Value::Array(items));
+            fields.insert(field.name().to_owned(), Value::Array(items));
             return Ok(());
         }
-        if let Kind::Map(kind) = &field.kind {
-            let (key, value) = self.entry(field, kind, depth)?;
-            let map = fields.entry(&field.name);
+        if let Kind::Message(entry) = field.kind()
+            && field.is_map()
+        {
+            let kind = entry.map_entry_value_field().kind();
+            let (key, value) = self.entry(field, &kind, depth)?;
+            let map = fields.entry(field.name());
             if let Value::Object(map) = map.or_insert_with(|| Value::Object(Map::new())) {
                 map.insert(key, value);
             }
             return Ok(());
         }
-        let value = self.value(&field.kind, &field.name, has_colon, depth)?;
-        if field.repeated {
-            let list = fields.entry(&field.name);
+        let value = self.value(&field.kind(), field.name(), has_colon, depth)?;
+        if field.is_list() {
+            let list = fields.entry(field.name());
             if let Value::Array(list) = list.or_insert_with(|| Value::Array(Vec::new())) {
                 list.push(value);
             }
             return Ok(());
         }
-        let is_other = |own: &&Field| {
-            own.name == field.name || (own.choice.is_some() && own.choice == field.choice)
+        let choice = field.containing_oneof();
+        let is_other = |own: &FieldDescriptor| {
+            own == field || (choice.is_some() && own.containing_oneof() == choice)
         };
-        let mut others = message.fields.iter().filter(is_other);
-        if let Some(other) = others.find(|own| fields.contains_key(&own.name)) {
-            let problem = match other.name == field.name {
-                true => format!("`{}` stands there twice", field.name),
-                false => format!("there is one of `{}` and `{}`", other.name, field.name),
+        let mut others = message.fields().filter(is_other);
+        if let Some(other) = others.find(|own| fields.contains_key(own.name())) {
+            let problem = match other == *field {
+                true => format!("`{}` stands there twice", field.name()),
+                false => format!("there is one of `{}` and `{}`", other.name(), field.name()),
             };
             return Err(self.wrong(problem));
         }
-        fields.insert(field.name.clone(), value);
+        fields.insert(field.name().to_owned(), value);
         Ok(())
     }
 
     /// An entry of a map: a message with a key and a value.
     fn entry(
         &mut self,
-        field: &Field,
+        field: &FieldDescriptor,
         kind: &Kind,
         depth: usize,
     ) -> Result<(String, Value), TextError> {
         let Some(end) = self.tokens.opens() else {
             return Err(self.wrong(format!(
                 "`{}` holds entries with a key and a value",
-                field.name
+                field.name()
             )));
         };
         let (mut key, mut value) = (None, None);
@@ -168,7 +175,8 @@ impl<'s> Reader<'s, '_> {
                 "key" => (&mut key, &Kind::String),
                 "value" => (&mut value, kind),
                 _ => {
-                    return Err(self.wrong(format!("an entry of `{}` has no `{name}`", field.name)));
+                    let entry = field.name();
+                    return Err(self.wrong(format!("an entry of `{entry}` has no `{name}`")));
                 }
             };
             *place = Some(self.value(kind, name, has_colon, depth)?);
@@ -179,7 +187,10 @@ impl<'s> Reader<'s, '_> {
         let key = key.as_ref().and_then(Value::as_str).map(str::to_owned);
         match (key, value) {
             (Some(key), Some(value)) => Ok((key, value)),
-            _ => Err(self.wrong(format!("an entry of `{}` lacks key or value", field.name))),
+            _ => {
+                let entry = field.name();
+                Err(self.wrong(format!("an entry of `{entry}` lacks key or value")))
+            }
         }
     }
 
@@ -194,7 +205,7 @@ impl<'s> Reader<'s, '_> {
             let Some(end) = self.tokens.opens() else {
                 return Err(self.wrong(format!("`{name}` is a message: write {name} {{ … }}")));
             };
-            return self.message(inner, Some(end), depth + 1);
+            return self.message(inner.full_name(), Some(end), depth + 1);
         }
         let shape = || format!("`{name}` must be {}", expected(kind));
         if !has_colon {
@@ -212,41 +223,42 @@ impl<'s> Reader<'s, '_> {
             };
         }
         let word = self.tokens.word()?;
-        let found = self.scalar(kind, word);
+        let found = scalar(kind, word);
         found.ok_or_else(|| self.wrong(shape()))
     }
+}
 
-    fn scalar(&self, kind: &Kind, word: &str) -> Option<Value> {
-        match kind {
-            Kind::Double | Kind::Float => {
-                let digits = word
-                    .strip_suffix(['f', 'F'])
-                    .filter(|it| !it.ends_with("in"));
-                digits.unwrap_or(word).parse().ok().map(number)
-            }
-            Kind::Int32 => i32::try_from(signed(word)?).ok().map(Value::from),
-            Kind::Int64 => signed(word).map(|own| Value::from(own.to_string())),
-            Kind::Uint32 => u32::try_from(unsigned(word)?).ok().map(Value::from),
-            Kind::Uint64 => unsigned(word).map(|own| Value::from(own.to_string())),
-            Kind::Bool => match word {
-                "true" | "True" | "t" | "1" => Some(Value::Bool(true)),
-                "false" | "False" | "f" | "0" => Some(Value::Bool(false)),
-                _ => None,
-            },
-            Kind::Enum(of) => {
-                let named = self.schema.enums.get(of)?;
-                if named.number(word).is_some() {
-                    return Some(Value::from(word));
-                }
-                let number = unsigned(word)?;
-                Some(
-                    named
-                        .name(number)
-                        .map_or_else(|| Value::from(number), Value::from),
-                )
-            }
-            Kind::String | Kind::Bytes | Kind::Message(_) | Kind::Map(_) => None,
+/// A number or a name as the JSON form has it; `None` where it is none of its kind.
+fn scalar(kind: &Kind, word: &str) -> Option<Value> {
+    match kind {
+        Kind::Double | Kind::Float => {
+            let digits = word
+                .strip_suffix(['f', 'F'])
+                .filter(|it| !it.ends_with("in"));
+            digits.unwrap_or(word).parse().ok().map(number)
         }
+        Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => {
+            i32::try_from(signed(word)?).ok().map(Value::from)
+        }
+        Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => {
+            signed(word).map(|own| Value::from(own.to_string()))
+        }
+        Kind::Uint32 | Kind::Fixed32 => u32::try_from(unsigned(word)?).ok().map(Value::from),
+        Kind::Uint64 | Kind::Fixed64 => unsigned(word).map(|own| Value::from(own.to_string())),
+        Kind::Bool => match word {
+            "true" | "True" | "t" | "1" => Some(Value::Bool(true)),
+            "false" | "False" | "f" | "0" => Some(Value::Bool(false)),
+            _ => None,
+        },
+        Kind::Enum(values) => {
+            if values.get_value_by_name(word).is_some() {
+                return Some(Value::from(word));
+            }
+            let number = i32::try_from(unsigned(word)?).ok()?;
+            let named = values.get_value(number);
+            Some(named.map_or_else(|| Value::from(number), |own| Value::from(own.name())))
+        }
+        Kind::String | Kind::Bytes | Kind::Message(_) => None,
     }
 }
 

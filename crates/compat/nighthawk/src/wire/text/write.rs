@@ -1,16 +1,16 @@
-//! The JSON form of a message to a text.
+//! A message to a text.
+//!
+//! The library's writer puts repeated fields in brackets on one line; Nighthawk's tools,
+//! and so the files that are compared with ours, have one line for each.
 
 use std::fmt::Write as _;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use serde_json::{Map, Value};
+use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, ReflectMessage as _, Value as Field};
+use serde_json::Value;
 
-use crate::wire::bytes::{DEPTH_MAX, WireError};
-use crate::wire::decode::expected;
-use crate::wire::encode::{Encoder, is_default};
-use crate::wire::known;
-use crate::wire::schema::{Field, Kind, Schema};
+use crate::wire::encode::Encoder;
+use crate::wire::error::WireError;
+use crate::wire::schema::Schema;
 
 impl Schema {
     /// The message `name` that `value` says in the JSON form of protocol buffers, in
@@ -20,9 +20,10 @@ impl Schema {
     /// [`WireError`] names the field that the message does not have, or that holds
     /// something else.
     pub fn write_text(&self, name: &str, value: &Value) -> Result<String, WireError> {
+        let encoder = Encoder { schema: self };
+        let message = encoder.message(&self.message(name)?, value, 0)?;
         let mut out = String::new();
-        let writer = Writer { schema: self };
-        writer.message(name, value, 0, &mut out)?;
+        Writer { schema: self }.message(&message, 0, &mut out);
         Ok(out)
     }
 }
@@ -32,167 +33,105 @@ struct Writer<'s> {
 }
 
 impl Writer<'_> {
-    fn message(
-        &self,
-        name: &str,
-        value: &Value,
-        depth: usize,
-        out: &mut String,
-    ) -> Result<(), WireError> {
-        if depth > DEPTH_MAX {
-            return Err(WireError::Deep);
+    fn message(&self, message: &DynamicMessage, depth: usize, out: &mut String) {
+        if let Some((address, inner)) = self.any(message) {
+            return self.nested(&format!("[{address}]"), &inner, depth, out);
         }
-        if name == "google.protobuf.Any" && self.any(value, depth, out)? {
-            return Ok(());
-        }
-        let encoder = Encoder::new(self.schema);
-        if let Some(fields) = known::undone(&encoder, name, value, depth)? {
-            return self.fields(name, &fields, depth, out);
-        }
-        match value {
-            Value::Object(fields) => self.fields(name, fields, depth, out),
-            _ => Err(WireError::Shape {
-                message: name.to_owned(),
-                field: "it".to_owned(),
-                expected: "a message",
-            }),
+        let descriptor = message.descriptor();
+        for defined in &descriptor.descriptor_proto().field {
+            let field = descriptor.get_field_by_name(defined.name());
+            if let Some(field) = field.filter(|field| message.has_field(field)) {
+                self.field(&field, &message.get_field(&field), depth, out);
+            }
         }
     }
 
-    /// A message with its type in front of it; `false` where the type is not known.
-    fn any(&self, value: &Value, depth: usize, out: &mut String) -> Result<bool, WireError> {
-        let address = value.get("@type").and_then(Value::as_str);
-        let Some((address, Value::Object(map))) = address.zip(Some(value)) else {
-            return Ok(false);
-        };
+    /// The message in an `Any`, where its type is known.
+    fn any(&self, message: &DynamicMessage) -> Option<(String, DynamicMessage)> {
+        if message.descriptor().full_name() != "google.protobuf.Any" {
+            return None;
+        }
+        let address = message.get_field_by_name("type_url")?;
+        let value = message.get_field_by_name("value")?;
+        let (address, value) = (address.as_str()?, value.as_bytes()?);
         let name = address.rsplit('/').next().unwrap_or_default();
-        if !self.schema.messages.contains_key(name) {
-            return Ok(false);
-        }
-        let inner = if known::has_own_form(name) {
-            map.get("value").cloned().unwrap_or_default()
-        } else {
-            let mut map = map.clone();
-            map.remove("@type");
-            Value::Object(map)
-        };
-        self.nested(&format!("[{address}]"), name, &inner, depth, out)?;
-        Ok(true)
+        let descriptor = self.schema.message(name).ok()?;
+        let inner = DynamicMessage::decode(descriptor, value.as_ref()).ok()?;
+        Some((address.to_owned(), inner))
     }
 
-    fn fields(
-        &self,
-        name: &str,
-        fields: &Map<String, Value>,
-        depth: usize,
-        out: &mut String,
-    ) -> Result<(), WireError> {
-        let no_such = |name: String| WireError::NoSuch { name };
-        let message = self.schema.messages.get(name);
-        let message = message.ok_or_else(|| no_such(name.to_owned()))?;
-        if let Some(key) = fields.keys().find(|key| message.by_name(key).is_none()) {
-            return Err(no_such(format!("{name}.{key}")));
-        }
-        for field in &message.fields {
-            let Some(value) = fields.get(&field.name).filter(|value| !value.is_null()) else {
-                continue;
-            };
-            let wrong = || WireError::Shape {
-                message: name.to_owned(),
-                field: field.name.clone(),
-                expected: expected(&field.kind),
-            };
-            match (&field.kind, value) {
-                (Kind::Map(kind), Value::Object(entries)) => {
-                    for (key, value) in entries {
-                        indent(depth, out);
-                        out.push_str(&format!("{} {{\n", field.name));
-                        indent(depth + 1, out);
-                        out.push_str("key: ");
-                        quote(key.as_bytes(), out);
-                        out.push('\n');
-                        self.one("value", kind, value, depth + 1, out)
-                            .ok_or_else(wrong)??;
-                        indent(depth, out);
-                        out.push_str("}\n");
-                    }
-                }
-                (kind, Value::Array(items)) if field.repeated => {
-                    for item in items {
-                        self.one(&field.name, kind, item, depth, out)
-                            .ok_or_else(wrong)??;
-                    }
-                }
-                (Kind::Map(_), _) => return Err(wrong()),
-                _ if field.repeated => return Err(wrong()),
-                (kind, value) if self.is_unsaid(field, kind, value) => {}
-                (kind, value) => {
-                    self.one(&field.name, kind, value, depth, out)
-                        .ok_or_else(wrong)??;
+    fn field(&self, field: &FieldDescriptor, value: &Field, depth: usize, out: &mut String) {
+        let name = field.name();
+        match (value, field.kind()) {
+            (Field::List(items), kind) => {
+                for item in items {
+                    self.value(name, &kind, item, depth, out);
                 }
             }
-        }
-        Ok(())
-    }
-
-    /// What is as good as absent is left out.
-    fn is_unsaid(&self, field: &Field, kind: &Kind, value: &Value) -> bool {
-        field.choice.is_none() && is_default(self.schema, kind, value)
-    }
-
-    /// One value in a field; `None` where it is none of its kind.
-    fn one(
-        &self,
-        name: &str,
-        kind: &Kind,
-        value: &Value,
-        depth: usize,
-        out: &mut String,
-    ) -> Option<Result<(), WireError>> {
-        if let Kind::Message(inner) = kind {
-            return Some(self.nested(name, inner, value, depth, out));
-        }
-        let mut said = String::new();
-        match (kind, value) {
-            (Kind::Map(_), _) => return None,
-            (Kind::String, Value::String(text)) => quote(text.as_bytes(), &mut said),
-            (Kind::Bytes, Value::String(text)) => quote(&BASE64.decode(text).ok()?, &mut said),
-            (Kind::Bool, Value::Bool(own)) => said.push_str(if *own { "true" } else { "false" }),
-            (Kind::Enum(_), Value::String(own)) => said.push_str(own),
-            (Kind::Enum(_), Value::Number(own)) => said.push_str(&own.to_string()),
-            (Kind::Double | Kind::Float, Value::String(own)) => said.push_str(match own.as_str() {
-                "Infinity" => "inf",
-                "-Infinity" => "-inf",
-                "NaN" => "nan",
-                other => other.parse::<f64>().ok().map(|_| other)?,
-            }),
-            (Kind::String | Kind::Bytes | Kind::Bool | Kind::Enum(_), _) => return None,
-            (Kind::Double | Kind::Float, Value::Number(own)) => said.push_str(&own.to_string()),
-            (_, Value::Number(own)) => said.push_str(&own.to_string()),
-            (_, Value::String(own)) => {
-                said.push_str(&own.parse::<i128>().ok()?.to_string());
+            (Field::Map(entries), Kind::Message(entry)) => {
+                let kind = entry.map_entry_value_field().kind();
+                let mut entries: Vec<_> = entries
+                    .iter()
+                    .filter_map(|(key, value)| Some((key.as_str()?, value)))
+                    .collect();
+                entries.sort_by_key(|(key, _)| *key);
+                for (key, value) in entries {
+                    indent(depth, out);
+                    out.push_str(&format!("{name} {{\n"));
+                    indent(depth + 1, out);
+                    out.push_str("key: ");
+                    quote(key.as_bytes(), out);
+                    out.push('\n');
+                    self.value("value", &kind, value, depth + 1, out);
+                    indent(depth, out);
+                    out.push_str("}\n");
+                }
             }
-            _ => return None,
+            (value, kind) => self.value(name, &kind, value, depth, out),
+        }
+    }
+
+    fn value(&self, name: &str, kind: &Kind, value: &Field, depth: usize, out: &mut String) {
+        let mut text = String::new();
+        match value {
+            Field::Message(inner) => return self.nested(name, inner, depth, out),
+            Field::Bool(own) => text.push_str(&own.to_string()),
+            Field::I32(own) => text.push_str(&own.to_string()),
+            Field::I64(own) => text.push_str(&own.to_string()),
+            Field::U32(own) => text.push_str(&own.to_string()),
+            Field::U64(own) => text.push_str(&own.to_string()),
+            Field::F32(own) => text.push_str(&own.to_string()),
+            Field::F64(own) => text.push_str(&float(*own)),
+            Field::String(own) => quote(own.as_bytes(), &mut text),
+            Field::Bytes(own) => quote(own, &mut text),
+            Field::EnumNumber(own) => {
+                let named = kind.as_enum().and_then(|values| values.get_value(*own));
+                text.push_str(&named.map_or_else(|| own.to_string(), |own| own.name().to_owned()));
+            }
+            // Neither stands within the other.
+            Field::List(_) | Field::Map(_) => return,
         }
         indent(depth, out);
-        out.push_str(&format!("{name}: {said}\n"));
-        Some(Ok(()))
+        out.push_str(&format!("{name}: {text}\n"));
     }
 
-    fn nested(
-        &self,
-        name: &str,
-        inner: &str,
-        value: &Value,
-        depth: usize,
-        out: &mut String,
-    ) -> Result<(), WireError> {
+    fn nested(&self, name: &str, inner: &DynamicMessage, depth: usize, out: &mut String) {
         indent(depth, out);
         out.push_str(&format!("{name} {{\n"));
-        self.message(inner, value, depth + 1, out)?;
+        self.message(inner, depth + 1, out);
         indent(depth, out);
         out.push_str("}\n");
-        Ok(())
+    }
+}
+
+/// Whole numbers have no point.
+fn float(value: f64) -> String {
+    match value {
+        f64::INFINITY => "inf".to_owned(),
+        f64::NEG_INFINITY => "-inf".to_owned(),
+        value if value.is_nan() => "nan".to_owned(),
+        value if value.abs() < 1e19 && value.trunc().total_cmp(&value).is_eq() => value.to_string(),
+        value => Value::from(value).to_string(),
     }
 }
 

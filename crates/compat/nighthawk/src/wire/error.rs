@@ -1,0 +1,66 @@
+//! Why bytes and JSON are no message.
+
+use prost_reflect::Kind;
+
+/// Why bytes are no message. It says where, where that is known.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum WireError {
+    /// They do not follow the rules of protocol buffers, or hold something else than
+    /// the message's fields.
+    #[error("the bytes are no message: {problem}")]
+    Malformed {
+        /// The reason, and the field where it is known.
+        problem: String,
+    },
+    /// A field that is not known, in a message where that matters.
+    #[error("field {number} of {message} is not known here: it cannot be taken into account")]
+    Unknown {
+        /// The message's full name.
+        message: String,
+        /// The field's number.
+        number: u32,
+    },
+    /// A field that does not hold what it should.
+    #[error("`{field}` of {message} must be {expected}")]
+    Shape {
+        /// The message's full name.
+        message: String,
+        /// The field's name.
+        field: String,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// A name that no message or field has.
+    #[error("there is no `{name}`")]
+    NoSuch {
+        /// The name.
+        name: String,
+    },
+    /// Messages in messages in messages.
+    #[error("messages are nested more than {} deep", DEPTH_MAX)]
+    Deep,
+}
+
+/// The largest number of messages within messages.
+pub(super) const DEPTH_MAX: usize = 64;
+
+/// The value that a field of this kind must have, for readers.
+pub(super) const fn expected(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Double | Kind::Float => "a number",
+        Kind::Int32
+        | Kind::Int64
+        | Kind::Sint32
+        | Kind::Sint64
+        | Kind::Sfixed32
+        | Kind::Sfixed64 => "a whole number",
+        Kind::Uint32 | Kind::Uint64 | Kind::Fixed32 | Kind::Fixed64 => {
+            "a whole number that is not negative"
+        }
+        Kind::Bool => "true or false",
+        Kind::String => "a text",
+        Kind::Bytes => "bytes",
+        Kind::Enum(_) => "one of the names that it can have",
+        Kind::Message(_) => "a message",
+    }
+}
