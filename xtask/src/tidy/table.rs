@@ -76,7 +76,7 @@ pub(super) const CRATES: &[Entry] = &[
         "fuse", "generator", "target", "observer", "sink", "capture",
     ]),
     edge("experiment", &["units", "metric", "plan", "config", "scope", "run", "capture", "stats", "verdict"]),
-    pure("report", &["units", "metric", "plan", "verdict", "stats"]),
+    pure("report", &["units", "metric", "plan", "capture", "verdict", "stats"]),
     edge("relay", &["units", "metric", "plan", "http", "scope", "wire"]),
     edge("bench", &["units", "metric", "scope"]),
     edge("nighthawk", &[

@@ -39,9 +39,9 @@ pub use export::{Exports, PageAddress, PagePlan, SeriesNaming};
 pub use interrupt::Interrupt;
 pub use load::{
     AddressFamily, HostCpu, LoadBeside, LoadDoubt, LoadEnd, LoadError, LoadFound, LoadPacing,
-    LoadPhase, LoadSecond, LoadSnapshot, LoadSource, LoadWorkerFound, PageFound, ResolveError,
-    SinkFound, SpansFound, TelemetryError, TelemetryFound, conduct_load, conduct_load_beside,
-    load_doubts, snapshot_doubts,
+    LoadPhase, LoadSecond, LoadSnapshot, LoadSource, LoadTyped, LoadWorkerFound, PageFound,
+    ResolveError, SinkFound, SpansFound, TelemetryError, TelemetryFound, conduct_load,
+    conduct_load_beside, load_doubts, snapshot_doubts,
 };
 pub use request::{Progress, RunRequest};
 pub use stillwell_generator::{AnswerHeader, Feed, FeedError};

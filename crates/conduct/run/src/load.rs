@@ -10,6 +10,7 @@
 mod beside;
 mod collect;
 mod doubt;
+mod record;
 mod resolve;
 mod snapshot;
 mod telemetry;
@@ -27,10 +28,12 @@ use crate::interrupt::Interrupt;
 use beside::Company;
 pub use beside::{LoadBeside, LoadSource};
 use collect::Collector;
-pub use collect::{LoadSecond, LoadWorkerFound};
+pub use collect::LoadWorkerFound;
 pub use doubt::{LoadDoubt, LoadPacing, load_doubts, snapshot_doubts};
+pub use record::LoadTyped;
 pub use resolve::{AddressFamily, ResolveError};
 pub use snapshot::{LoadPhase, LoadSnapshot};
+pub use stillwell_capture::{HostCpu, LoadEnd, LoadSecond};
 use telemetry::Telemetry;
 pub use telemetry::{PageFound, SinkFound, SpansFound, TelemetryError, TelemetryFound};
 
@@ -65,34 +68,6 @@ pub struct LoadFound {
     pub host: Option<HostCpu>,
     /// What became of what others were told meanwhile.
     pub telemetry: TelemetryFound,
-}
-
-/// CPU time of the host, over all CPUs.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct HostCpu {
-    /// Spent on anything.
-    pub busy: Nanos,
-    /// Given to others by the hypervisor.
-    pub steal: Nanos,
-    /// Number of CPUs.
-    pub cpus: u32,
-}
-
-/// Why a load ended.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum LoadEnd {
-    /// Its time was up.
-    Duration,
-    /// All requests were sent.
-    Requests,
-    /// The termination predicate with this number held.
-    Termination(usize),
-    /// The failure predicate with this number held.
-    Failure(usize),
-    /// A signal asked for it.
-    Interrupted(i32),
-    /// A worker failed.
-    PartFailed(String),
 }
 
 /// Why a load could not be made.

@@ -24,6 +24,7 @@
 //! assert_eq!(global.statistic(id::REQUEST_TO_RESPONSE).map(LoadStatistic::count), Some(1));
 //! ```
 
+mod fill;
 mod health;
 pub mod hgrm;
 mod hlog;
@@ -38,6 +39,7 @@ mod statistic;
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
 
+pub use fill::{LoadReportInput, load_report, span_counters, url_of};
 pub use health::{Ending, Finding, GeneratorHealth, WorkerHealth};
 pub use hlog::{HistogramLog, HistogramLogEntry, HistogramLogError};
 pub use json::{LOAD_SCHEMA, LoadJsonError, read_load_json, write_load_json};

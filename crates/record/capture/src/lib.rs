@@ -15,10 +15,13 @@
 //! writer was killed. Nothing that a report shows lives anywhere else. This
 //! crate is synchronous and does not know how samples are made.
 //!
+//! [`LoadCapture`] is the record of one load, without a subject.
+//!
 //! A [`SampleFormat`] of another crate writes the same run once more in another format.
 
 mod journal;
 mod ledger;
+mod load;
 mod manifest;
 mod parquet;
 mod read;
@@ -30,6 +33,10 @@ mod series;
 mod write;
 
 pub use ledger::{CountBounds, LedgerEvent, LedgerFigures, LedgerRange, LedgerRecord};
+pub use load::{
+    HostCpu, LOAD_SCHEMA, LoadCapture, LoadEnd, LoadManifest, LoadSecond, LoadWorker,
+    LoadWorkerView, PageFound, SinkFound, SpansFound, TelemetryFound,
+};
 pub use manifest::{
     EventRecord, MANIFEST_SCHEMA, Manifest, Note, PartNote, PhaseMark, Restart, RunIdentity,
     RunOutcome, RunStage, SubjectEnd,

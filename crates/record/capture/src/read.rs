@@ -94,7 +94,7 @@ fn read_events(path: &Path) -> io::Result<Vec<EventRecord>> {
     Ok(parsed.map_while(Result::ok).collect())
 }
 
-fn read_parquet(path: &Path) -> io::Result<Vec<Row>> {
+pub(crate) fn read_parquet(path: &Path) -> io::Result<Vec<Row>> {
     let reader = SerializedFileReader::new(File::open(path)?).map_err(to_io)?;
     let mut rows = Vec::new();
     for row in reader.get_row_iter(None).map_err(to_io)? {
@@ -154,7 +154,7 @@ fn parse_labels(row: &ParquetRow) -> Option<Labels> {
         .collect()
 }
 
-fn at(path: &Path) -> impl FnOnce(io::Error) -> OpenError + '_ {
+pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> OpenError + '_ {
     |source| OpenError {
         path: path.to_path_buf(),
         source,

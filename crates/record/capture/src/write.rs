@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use stillwell_metric::{Beat, Sample};
 use stillwell_plan::Phase;
 
@@ -121,7 +122,10 @@ impl CaptureWriter {
 
 /// Replaces the manifest in one step, so that a reader sees the old or the new
 /// one and never half of it.
-fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<(), CaptureError> {
+pub(crate) fn write_manifest<T: Serialize>(
+    folder: &Path,
+    manifest: &T,
+) -> Result<(), CaptureError> {
     let path = folder.join(MANIFEST);
     let new = folder.join("manifest.json.new");
     let write = || {

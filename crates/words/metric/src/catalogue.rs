@@ -3,6 +3,8 @@
 //! Names follow lading where lading has one. Series scraped from the subject
 //! are named by [`crate::SeriesName::scraped`].
 
+pub mod load;
+
 /// One kind of thing that is recorded.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Metric {

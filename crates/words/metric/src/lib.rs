@@ -34,8 +34,9 @@ pub use files::{DiskShard, LogAsked, LogFsShard};
 /// A histogram of times; see [`empty_histogram`].
 pub use hdrhistogram::Histogram;
 pub use load::{
-    CallCells, CallEnd, CallMessages, CounterError, HandshakePart, HandshakeTally, LoadCounter,
-    LoadShard, LoadTime, Remedy, SizeCells, Sizes, SourceCells, SourceCount, TlsWish, Trouble,
+    CallCells, CallEnd, CallMessages, CounterError, HandshakeCount, HandshakePart, HandshakeTally,
+    LoadCounter, LoadCounts, LoadShard, LoadTime, PhasedCount, Remedy, SizeCells, Sizes,
+    SourceCells, SourceCount, SourceCounts, TlsWish, Trouble,
 };
 pub use outcome::Outcome;
 pub use packed::PackedHistogram;

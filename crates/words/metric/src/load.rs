@@ -2,6 +2,7 @@
 
 mod calls;
 mod counter;
+mod counts;
 mod handshakes;
 mod sizes;
 mod source;
@@ -15,6 +16,7 @@ use crate::outcome::Outcome;
 use crate::recorder::{Intervals, Recorder};
 pub use calls::{CallCells, CallEnd, CallMessages};
 pub use counter::{CounterError, LoadCounter};
+pub use counts::{HandshakeCount, LoadCounts, PhasedCount, SourceCounts};
 pub use handshakes::{HandshakePart, HandshakeTally};
 pub use sizes::{SizeCells, Sizes};
 pub use source::{SourceCells, SourceCount};

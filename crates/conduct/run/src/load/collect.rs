@@ -3,6 +3,7 @@
 use std::borrow::Borrow;
 use std::sync::{Arc, LazyLock};
 
+use stillwell_capture::LoadSecond;
 use stillwell_metric::{
     Histogram, Interval, LoadShard, LoadTime, Outcome, PackedHistogram, PhasedCell, TimeState,
     add_histogram, empty_histogram,
@@ -50,53 +51,26 @@ impl LoadWorkerFound {
     }
 }
 
-/// One second of all workers, or what was left at the end.
-#[derive(Debug)]
-pub struct LoadSecond {
-    /// Since measuring began.
-    pub begin: Nanos,
-    /// How long it was.
-    pub length: Nanos,
-    /// Requests that the schedule asked for.
-    pub asked: u64,
-    /// Requests begun.
-    pub begun: u64,
-    /// Requests that were given to a connection.
-    pub sent: u64,
-    /// How requests ended, in the order of [`Outcome::ALL`].
-    pub outcomes: [u64; Outcome::ALL.len()],
-    /// Bytes received and sent.
-    pub bytes: [u64; 2],
-    /// Latencies from the intended time; empty without a schedule.
-    pub response: PackedHistogram,
-    /// Latencies from the sent time.
-    pub service: PackedHistogram,
-    /// Sent time less intended time.
-    pub lateness: PackedHistogram,
-}
-
-impl LoadSecond {
-    /// Takes what `after` has counted and recorded, but no time.
-    fn join(&mut self, after: &Self) {
-        self.asked += after.asked;
-        self.begun += after.begun;
-        self.sent += after.sent;
-        for (count, more) in self.outcomes.iter_mut().zip(after.outcomes) {
-            *count += more;
-        }
-        for (count, more) in self.bytes.iter_mut().zip(after.bytes) {
-            *count += more;
-        }
-        for (all, more) in [
-            (&mut self.response, &after.response),
-            (&mut self.service, &after.service),
-            (&mut self.lateness, &after.lateness),
-        ] {
-            if !more.is_empty() {
-                let mut both = all.unpack();
-                add_histogram(&mut both, &more.unpack());
-                *all = PackedHistogram::new(&both);
-            }
+/// Takes what `after` has counted and recorded, but no time.
+fn join(second: &mut LoadSecond, after: &LoadSecond) {
+    second.asked += after.asked;
+    second.begun += after.begun;
+    second.sent += after.sent;
+    for (count, more) in second.outcomes.iter_mut().zip(after.outcomes) {
+        *count += more;
+    }
+    for (count, more) in second.bytes.iter_mut().zip(after.bytes) {
+        *count += more;
+    }
+    for (all, more) in [
+        (&mut second.response, &after.response),
+        (&mut second.service, &after.service),
+        (&mut second.lateness, &after.lateness),
+    ] {
+        if !more.is_empty() {
+            let mut both = all.unpack();
+            add_histogram(&mut both, &more.unpack());
+            *all = PackedHistogram::new(&both);
         }
     }
 }
@@ -325,7 +299,7 @@ impl Collector {
         while let [.., before, last] = &mut self.seconds[..]
             && measured.saturating_sub(last.begin) < PIECE_MIN
         {
-            before.join(last);
+            join(before, last);
             self.seconds.pop();
         }
         if let Some(last) = self.seconds.last_mut() {

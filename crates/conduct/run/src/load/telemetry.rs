@@ -7,7 +7,6 @@
 //! next time; it never disturbs the load, or another sink.
 
 mod account;
-mod found;
 mod gather;
 mod grpc;
 mod post;
@@ -31,8 +30,8 @@ use tokio::sync::watch;
 use super::{LOOK_EVERY, LoadSnapshot, LoadWorkerFound, Pause};
 use crate::interrupt::Interrupt;
 use account::Account;
-pub use found::{PageFound, SinkFound, SpansFound, TelemetryFound};
 use gather::Gatherer;
+pub use stillwell_capture::{PageFound, SinkFound, SpansFound, TelemetryFound};
 
 /// How long sinks may take for the last page.
 const LAST_MAX: Nanos = Nanos::from_secs(6);

@@ -155,6 +155,7 @@ pub(crate) fn load_arguments(arguments: &FindCapacityArguments) -> LoadArguments
         termination_predicate: Vec::new(),
         failure_predicate: Vec::new(),
         output_format: LoadFormat::Human,
+        capture: None,
         label: Vec::new(),
         seed: Some(arguments.seed),
         quiet: true,

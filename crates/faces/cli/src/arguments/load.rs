@@ -121,6 +121,9 @@ pub(crate) struct LoadArguments {
         value_parser = LoadFormat::from_str
     )]
     pub(crate) output_format: LoadFormat,
+    /// Keep the capture of this load, from which its result is made, in DIR
+    #[arg(long, value_name = "DIR")]
+    pub(crate) capture: Option<PathBuf>,
     /// A word that results carry; repeatable
     #[arg(long)]
     pub(crate) label: Vec<String>,

@@ -1,19 +1,20 @@
 //! `stillwell load`.
 
-mod fill;
 pub(crate) mod nighthawk;
 mod reflection;
 pub(crate) mod remedy;
 mod spec;
 mod telemetry;
 
+use std::path::Path;
+
 use stillwell_config::requests::LoadSpecError;
 use stillwell_nighthawk::CommandLineOptions;
 use stillwell_nighthawk::format::{LoadFormat, render_load};
 use stillwell_plan::{LoadPlan, LoadPlanParts};
-use stillwell_report::load::GeneratorHealth;
+use stillwell_report::load::{GeneratorHealth, LoadReportInput, load_report, url_of};
 use stillwell_run::{
-    AddressFamily, AnswerHeader, Interrupt, LoadEnd, LoadError, LoadFound, load_doubts,
+    AddressFamily, AnswerHeader, Interrupt, LoadEnd, LoadError, LoadFound, LoadTyped, load_doubts,
 };
 use stillwell_scope::Place;
 use stillwell_units::{Nanos, Seed};
@@ -25,6 +26,7 @@ use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::progress::LoadTeller;
 use crate::signals;
+use remedy::Words;
 
 pub(crate) fn run(arguments: &LoadArguments, paint: &Paint) -> Result<Exit, CommandError> {
     let seed = match arguments.seed {
@@ -37,17 +39,16 @@ pub(crate) fn run(arguments: &LoadArguments, paint: &Paint) -> Result<Exit, Comm
     };
     let job = Job {
         plan: spec::plan(arguments, seed).map_err(not_planned)?,
-        seed,
         family: arguments.connecting.address_family.into(),
         places: arguments.over.cpus.iter().map(place).collect(),
         targets: &arguments.urls,
         labels: &arguments.label,
-        closed_loop: arguments.closed_loop,
         nighthawk: None,
         source: None,
         heard: &|_| {},
         quiet: arguments.quiet,
         format: arguments.output_format,
+        capture: arguments.capture.as_deref(),
     };
     let (found, health) = job.conduct(paint)?;
     Ok(exit_of(&found, health.is_valid()))
@@ -56,12 +57,10 @@ pub(crate) fn run(arguments: &LoadArguments, paint: &Paint) -> Result<Exit, Comm
 /// A load to be made and told.
 struct Job<'a> {
     plan: LoadPlan,
-    seed: Seed,
     family: AddressFamily,
     places: Vec<Place>,
     targets: &'a [String],
     labels: &'a [String],
-    closed_loop: bool,
     /// What was asked for in Nighthawk's words, where it was.
     nighthawk: Option<CommandLineOptions>,
     /// Who hands requests out, where it is not the plan.
@@ -70,6 +69,8 @@ struct Job<'a> {
     heard: &'a dyn Fn(&AnswerHeader),
     quiet: bool,
     format: LoadFormat,
+    /// Folder in which the capture is kept, if it is.
+    capture: Option<&'a Path>,
 }
 
 impl Job<'_> {
@@ -101,15 +102,20 @@ impl Job<'_> {
                 .for_each(|line| Paint::say(line));
         }
         let doubts = load_doubts(&self.plan, &found);
-        let report = fill::report(&fill::Told {
-            targets: self.targets,
-            labels: self.labels,
-            closed_loop: self.closed_loop,
-            nighthawk: self.nighthawk.as_ref(),
-            plan: &self.plan,
-            seed: &self.seed,
-            found: &found,
-            doubts: &doubts,
+        let capture = found.capture(&self.plan, typed(self.targets, self.labels));
+        if let Some(folder) = self.capture {
+            capture
+                .write(folder)
+                .map_err(|error| could_not(error.into()))?;
+        }
+        let words = match self.nighthawk {
+            Some(_) => Words::Nighthawk,
+            None => Words::Own,
+        };
+        let report = load_report(&LoadReportInput {
+            capture: &capture,
+            original: self.nighthawk.as_ref().map(original).as_ref(),
+            findings: &words.findings(&doubts),
         });
         let text = render_load(&report, self.format, None, output::styled(paint));
         let text = text.map_err(|error| CommandError::new(Exit::Invalid, error))?;
@@ -120,13 +126,28 @@ impl Job<'_> {
     /// Where requests go, for readers.
     fn target(&self) -> String {
         let named = self.targets.first().cloned();
-        let of_plan = || self.plan.endpoints.first().map(fill::url_of);
+        let of_plan = || self.plan.endpoints.first().map(url_of);
         let others = self.plan.endpoints.len().saturating_sub(1);
         let mut target = named.or_else(of_plan).unwrap_or_default();
         if others > 0 {
             target.push_str(&format!(" and {others} more"));
         }
         target
+    }
+}
+
+/// Options of Nighthawk's as a report keeps them.
+fn original(options: &CommandLineOptions) -> serde_json::Value {
+    serde_json::to_value(options).expect("every key is a text and every number finite")
+}
+
+/// What was typed, for a capture.
+fn typed(targets: &[String], labels: &[String]) -> LoadTyped {
+    LoadTyped {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: std::env::args().collect(),
+        targets: targets.to_vec(),
+        labels: labels.to_vec(),
     }
 }
 

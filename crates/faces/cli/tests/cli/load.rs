@@ -1,5 +1,7 @@
 //! `stillwell load` and `nighthawk_client`, against `stillwell serve`.
 
+#[path = "load/capture.rs"]
+mod capture;
 #[path = "load/certificates.rs"]
 mod certificates;
 #[path = "load/flags.rs"]

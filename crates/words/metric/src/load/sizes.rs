@@ -1,9 +1,11 @@
 //! Sizes of answers: how many, how large in the mean, how different.
 
+use serde::{Deserialize, Serialize};
+
 use crate::cell::Cell;
 
 /// What is kept of many sizes, in bytes.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Sizes {
     /// How many.
     pub count: u64,

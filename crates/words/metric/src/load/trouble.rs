@@ -1,7 +1,9 @@
 //! Why something did not come, for readers.
 
+use serde::{Deserialize, Serialize};
+
 /// Why a connection or an answer did not come.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Trouble {
     /// In words that are no command's own.
     pub why: String,
@@ -11,7 +13,7 @@ pub struct Trouble {
 }
 
 /// What can be asked for after TLS with a peer has failed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Remedy {
     /// What that is.
     pub wish: TlsWish,
@@ -20,7 +22,8 @@ pub struct Remedy {
 }
 
 /// What can be asked for of TLS.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TlsWish {
     /// To trust another authority, or any.
     Trust,

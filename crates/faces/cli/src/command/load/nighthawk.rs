@@ -20,12 +20,12 @@ use stillwell_metric::{Outcome, Trouble};
 use stillwell_nighthawk::format::{LoadFormat, render_load};
 use stillwell_plan::{LoadPlan, Verification};
 use stillwell_report::Style;
-use stillwell_report::load::GeneratorHealth;
+use stillwell_report::load::{GeneratorHealth, LoadReportInput, load_report};
 use stillwell_run::{AnswerHeader, Interrupt, LoadEnd, LoadFound, load_doubts};
 use stillwell_units::{Nanos, Seed};
 
 use super::remedy::Words;
-use super::{Job, fill, telemetry};
+use super::{Job, original, telemetry, typed};
 use crate::arguments::{Concurrency, NighthawkClientArguments, NighthawkVerbosity};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
@@ -99,15 +99,11 @@ pub(crate) fn load_in_words(words: &[String], interrupt: &Interrupt) -> anyhow::
         let told = Words::Nighthawk.told(&doubt.to_string(), doubt.remedy());
         Paint::say(&format!("warning: {told}"));
     }
-    let report = fill::report(&fill::Told {
-        targets: &[],
-        labels: &arguments.telling.label,
-        closed_loop: !arguments.shape.open_loop,
-        nighthawk: Some(&options),
-        plan: &plan,
-        seed: &seed,
-        found: &found,
-        doubts: &doubts,
+    let capture = found.capture(&plan, typed(&[], &arguments.telling.label));
+    let report = load_report(&LoadReportInput {
+        capture: &capture,
+        original: Some(&original(&options)),
+        findings: &Words::Nighthawk.findings(&doubts),
     });
     Ok(render_load(
         &report,
@@ -154,17 +150,16 @@ fn carry_out(arguments: &NighthawkClientArguments, paint: &Paint) -> Result<Exit
         .collect();
     let job = Job {
         plan,
-        seed,
         family: arguments.target.address_family.into(),
         places: Vec::new(),
         targets: &targets,
         labels: &arguments.telling.label,
-        closed_loop: !arguments.shape.open_loop,
         nighthawk: Some(options),
         source: Source::of(arguments).map_err(bad)?,
         heard: &|header| tell_header(header, log),
         quiet: arguments.telling.verbosity > NighthawkVerbosity::Debug,
         format: format_of(arguments),
+        capture: None,
     };
     let (found, health) = job.conduct(paint)?;
     tell_troubles(&found, &health, log);

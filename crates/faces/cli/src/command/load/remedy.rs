@@ -1,6 +1,8 @@
 //! What to do about a trouble, in the words of the command that was typed.
 
 use stillwell_metric::{Remedy, TlsWish};
+use stillwell_report::load::Finding;
+use stillwell_run::LoadDoubt;
 
 /// Whose words those are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -18,6 +20,16 @@ impl Words {
             Some(advice) => format!("{text}; {advice}"),
             None => text.to_owned(),
         }
+    }
+
+    /// The doubts of a load as its report has them.
+    pub(crate) fn findings(self, doubts: &[LoadDoubt]) -> Vec<Finding> {
+        let findings = doubts.iter().map(|doubt| Finding {
+            code: doubt.code().to_owned(),
+            text: self.told(&doubt.to_string(), doubt.remedy()),
+            invalidates: doubt.invalidates(),
+        });
+        findings.collect()
     }
 
     fn advice(self, remedy: Remedy) -> Option<String> {

@@ -298,6 +298,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "nighthawk/shape: bursts_come_together_at_the_same_mean_rate",
     ),
     (
+        "--capture",
+        "load/capture: the_report_is_made_from_the_capture_alone",
+    ),
+    (
         "--jitter-uniform",
         "nighthawk/shape: jitter_moves_requests_and_loses_none",
     ),

@@ -12,6 +12,7 @@ use stillwell_nighthawk::format::nighthawk_output;
 use stillwell_nighthawk::service::{Code, HandedOut, Task, attach_samples};
 use stillwell_nighthawk::wire::{ExecutionResponse, Status};
 use stillwell_plan::{BodyPlan, LoadPlan};
+use stillwell_report::load::{LoadReportInput, load_report};
 use stillwell_run::{LoadEnd, LoadFound, load_doubts};
 use stillwell_scope::clock;
 use stillwell_units::{Nanos, Seed};
@@ -21,7 +22,8 @@ use super::{
     Source, announce, check, conduct, options, plan, refusal, tell_header, tell_troubles, warn,
 };
 use crate::arguments::NighthawkClientArguments;
-use crate::command::load::fill;
+use crate::command::load::remedy::Words;
+use crate::command::load::{original, typed};
 use progress::Progress;
 pub(crate) use words::of as words_of;
 
@@ -62,7 +64,6 @@ struct Prepared {
     options: CommandLineOptions,
     plan: LoadPlan,
     source: Option<Source>,
-    seed: Seed,
     start: Option<Nanos>,
 }
 
@@ -92,7 +93,6 @@ fn prepare(asked: &CommandLineOptions) -> Result<Prepared, String> {
         options,
         plan,
         source,
-        seed,
         start,
     })
 }
@@ -133,15 +133,11 @@ impl Prepared {
         let many = &arguments.target.multi_target_endpoint;
         let targets: Vec<String> = arguments.uri.iter().chain(many).cloned().collect();
         let doubts = load_doubts(&self.plan, found);
-        let report = fill::report(&fill::Told {
-            targets: &targets,
-            labels: &arguments.telling.label,
-            closed_loop: !arguments.shape.open_loop,
-            nighthawk: Some(&self.options),
-            plan: &self.plan,
-            seed: &self.seed,
-            found,
-            doubts: &doubts,
+        let capture = found.capture(&self.plan, typed(&targets, &arguments.telling.label));
+        let report = load_report(&LoadReportInput {
+            capture: &capture,
+            original: Some(&original(&self.options)),
+            findings: &Words::Nighthawk.findings(&doubts),
         });
         tell_troubles(found, &report.health, log);
         let mut output = nighthawk_output(&report);

@@ -1,9 +1,11 @@
-//! What became of what was told.
+//! Results of exporting metrics and traces while a load went on.
 
 use std::net::SocketAddr;
 
+use serde::{Deserialize, Serialize};
+
 /// What became of what was told.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct TelemetryFound {
     /// Each stats sink.
     pub sinks: Vec<SinkFound>,
@@ -16,7 +18,7 @@ pub struct TelemetryFound {
 }
 
 /// What became of what a stats sink was told.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct SinkFound {
     /// As it was asked for.
     pub name: String,
@@ -31,7 +33,7 @@ pub struct SinkFound {
 }
 
 /// The page to scrape.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct PageFound {
     /// Where it was.
     pub address: SocketAddr,
@@ -40,7 +42,7 @@ pub struct PageFound {
 }
 
 /// What became of spans.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct SpansFound {
     /// Who was to get them.
     pub name: String,

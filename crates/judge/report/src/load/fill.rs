@@ -1,66 +1,80 @@
-//! From what was found to what is told.
+//! From the capture of a load to its report.
 
-use stillwell_metric::{LoadShard, LoadTime, Outcome, Sizes, TimeState, empty_histogram};
-use stillwell_nighthawk::CommandLineOptions;
+use stillwell_capture::{LoadCapture, LoadEnd, LoadSecond, LoadWorkerView};
+use stillwell_metric::{LoadCounts, LoadTime, Outcome, Sizes, TimeState, empty_histogram};
 use stillwell_plan::{
-    BodyPlan, EndpointPlan, GrpcMessages, LoadCurve, LoadPace, LoadPlan, LoadProtocol, Spacing,
+    BodyPlan, EndpointPlan, GrpcMessages, LoadCurve, LoadPace, LoadPlan, LoadProtocol, Overflow,
+    PredicatePlan, Spacing,
 };
-use stillwell_report::load::{
+use stillwell_units::{Nanos, float_from_u64};
+
+use super::{
     AskedRate, Ending, Finding, GLOBAL, GeneratorHealth, LoadInterval, LoadOptions,
     LoadProtocol as ReportedProtocol, LoadReport, LoadResult, LoadStatistic, Moments, OutcomeCount,
     PackedHistogram, WorkerHealth, id,
 };
-use stillwell_run::{LoadDoubt, LoadEnd, LoadFound, LoadSecond, LoadWorkerFound};
-use stillwell_scope::clock;
-use stillwell_units::{Nanos, Seed, float_from_u64};
-
-use super::remedy::Words;
-use super::telemetry;
 
 mod counters;
 
-/// What a report is made of.
-pub(super) struct Told<'a> {
-    /// Targets as typed; empty where requests came from a file.
-    pub(super) targets: &'a [String],
-    pub(super) labels: &'a [String],
-    /// Whether latency counts from the sent time although there is a schedule.
-    pub(super) closed_loop: bool,
-    /// What was asked for in Nighthawk's words, where it was.
-    pub(super) nighthawk: Option<&'a CommandLineOptions>,
-    pub(super) plan: &'a LoadPlan,
-    pub(super) seed: &'a Seed,
-    pub(super) found: &'a LoadFound,
-    pub(super) doubts: &'a [LoadDoubt],
+pub use counters::span_counters;
+
+/// A capture, and how its report is made.
+#[derive(Clone, Copy, Debug)]
+pub struct LoadReportInput<'a> {
+    /// The capture.
+    pub capture: &'a LoadCapture,
+    /// The options in the form of another tool, where the load was requested in its words.
+    pub original: Option<&'a serde_json::Value>,
+    /// Reasons why the result is unreliable, gravest first.
+    pub findings: &'a [Finding],
 }
 
-pub(super) fn report(told: &Told<'_>) -> LoadReport {
-    let found = told.found;
-    let workers: Vec<LoadResult> = found
-        .workers
-        .iter()
+impl LoadReportInput<'_> {
+    fn plan(&self) -> &LoadPlan {
+        &self.capture.manifest.plan
+    }
+
+    fn has_schedule(&self) -> bool {
+        matches!(self.plan().pace, LoadPace::Open { .. })
+    }
+
+    /// Whether latency counts from the sent time although there is a schedule.
+    fn is_closed_loop(&self) -> bool {
+        match &self.plan().pace {
+            LoadPace::Closed => false,
+            LoadPace::Open { overflow, .. } => {
+                matches!(overflow, Overflow::Defer | Overflow::Hold { .. })
+            }
+        }
+    }
+}
+
+/// The report of a load, from its capture alone.
+#[must_use]
+pub fn load_report(told: &LoadReportInput<'_>) -> LoadReport {
+    let (capture, manifest) = (told.capture, &told.capture.manifest);
+    let workers: Vec<LoadResult> = capture
+        .workers()
         .enumerate()
         .map(|(index, worker)| result(told, index, worker))
         .collect();
     let mut global = LoadResult::merged(GLOBAL, &workers);
-    if told.nighthawk.is_none() {
+    if told.original.is_none() {
         // Workers that end one after the other make no shorter load.
-        global.execution_duration = found.measured;
+        global.execution_duration = manifest.measured;
     }
-    global
-        .counters
-        .extend(telemetry::counters(&found.telemetry));
+    global.counters.extend(span_counters(&manifest.telemetry));
     LoadReport {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: std::env::args().collect::<Vec<_>>().join(" "),
-        seed: told.seed.to_string(),
+        version: manifest.version.clone(),
+        command: manifest.command.join(" "),
+        seed: manifest.plan.seed.to_string(),
         host: Vec::new(),
         options: options(told),
-        written: clock::wall(),
+        written: manifest.ended,
         health: health(told, global.execution_duration),
         global,
         workers,
-        intervals: found
+        intervals: capture
             .seconds
             .iter()
             .map(|second| interval(told, second))
@@ -69,17 +83,13 @@ pub(super) fn report(told: &Told<'_>) -> LoadReport {
     }
 }
 
-fn has_schedule(plan: &LoadPlan) -> bool {
-    matches!(plan.pace, LoadPace::Open { .. })
-}
-
-fn result(told: &Told<'_>, index: usize, worker: &LoadWorkerFound) -> LoadResult {
+fn result(told: &LoadReportInput<'_>, index: usize, worker: LoadWorkerView<'_>) -> LoadResult {
     let mut result = LoadResult::named(format!("worker_{index}"));
-    result.execution_start = told.found.started;
-    result.execution_duration = worker.measured;
-    result.counters = counters::of(told, &worker.shard);
+    result.execution_start = told.capture.manifest.started;
+    result.execution_duration = worker.worker.measured;
+    result.counters = counters::of(told, worker.counts());
     for outcome in Outcome::ALL {
-        let count = worker.shard.outcomes[outcome.index()].total();
+        let count = worker.counts().ended(outcome);
         if count > 0 {
             result.end(outcome, count);
         }
@@ -88,7 +98,7 @@ fn result(told: &Told<'_>, index: usize, worker: &LoadWorkerFound) -> LoadResult
     result
 }
 
-fn statistics(told: &Told<'_>, worker: &LoadWorkerFound, result: &mut LoadResult) {
+fn statistics(told: &LoadReportInput<'_>, worker: LoadWorkerView<'_>, result: &mut LoadResult) {
     let service = worker.times_of_answers(LoadTime::Service);
     let initiated = worker.times_of_answers(LoadTime::Response);
     // Without a schedule, or with one that waits, only the sent time counts.
@@ -97,7 +107,7 @@ fn statistics(told: &Told<'_>, worker: &LoadWorkerFound, result: &mut LoadResult
     } else {
         initiated
     };
-    let response = if told.closed_loop {
+    let response = if told.is_closed_loop() {
         &service
     } else {
         &initiated
@@ -120,27 +130,27 @@ fn statistics(told: &Told<'_>, worker: &LoadWorkerFound, result: &mut LoadResult
     ];
     for (name, histogram) in times {
         // Nighthawk tells its own ones even where they are empty.
-        let is_due = told.nighthawk.is_some() && !name.starts_with(id::OWN_PREFIX);
+        let is_due = told.original.is_some() && !name.starts_with(id::OWN_PREFIX);
         if is_due || !histogram.is_empty() {
             result.add_statistic(LoadStatistic::of_times(name, histogram));
         }
     }
-    if told.nighthawk.is_some() {
+    if told.original.is_some() {
         for name in id::LATENCY_BY_STATUS {
             result.add_statistic(LoadStatistic::of_times(name, &empty_histogram()));
         }
     }
     classes(told, worker, result);
     for (name, sizes) in [
-        (id::RESPONSE_HEADER_SIZE, worker.shard.head_sizes.read()),
-        (id::RESPONSE_BODY_SIZE, worker.shard.body_sizes.read()),
+        (id::RESPONSE_HEADER_SIZE, worker.counts().head_sizes),
+        (id::RESPONSE_BODY_SIZE, worker.counts().body_sizes),
     ] {
         result.add_statistic(LoadStatistic::of_sizes(name, moments(sizes)));
     }
 }
 
 /// Times by the class of the answer, and by the failure where there was none.
-fn classes(told: &Told<'_>, worker: &LoadWorkerFound, result: &mut LoadResult) {
+fn classes(told: &LoadReportInput<'_>, worker: LoadWorkerView<'_>, result: &mut LoadResult) {
     let has_response = !worker.times_of_answers(LoadTime::Response).is_empty();
     for end in Outcome::FAILURES {
         let times = worker.times(LoadTime::Failed(end));
@@ -168,7 +178,7 @@ fn classes(told: &Told<'_>, worker: &LoadWorkerFound, result: &mut LoadResult) {
             ),
             (
                 id::of_class(id::RESPONSE_TIME, class),
-                if has_response && !told.closed_loop {
+                if has_response && !told.is_closed_loop() {
                     LoadTime::Response(class)
                 } else {
                     LoadTime::Service(class)
@@ -192,9 +202,9 @@ const fn moments(sizes: Sizes) -> Moments {
     }
 }
 
-fn interval(told: &Told<'_>, second: &LoadSecond) -> LoadInterval {
+fn interval(told: &LoadReportInput<'_>, second: &LoadSecond) -> LoadInterval {
     let outcomes = Outcome::ALL.into_iter().zip(second.outcomes);
-    let response = if second.response.is_empty() || told.closed_loop {
+    let response = if second.response.is_empty() || told.is_closed_loop() {
         &second.service
     } else {
         &second.response
@@ -202,7 +212,7 @@ fn interval(told: &Told<'_>, second: &LoadSecond) -> LoadInterval {
     LoadInterval {
         start: second.begin,
         length: second.length,
-        asked: has_schedule(told.plan).then_some(second.asked),
+        asked: told.has_schedule().then_some(second.asked),
         sent: second.sent,
         outcomes: outcomes
             .filter(|(_, count)| *count > 0)
@@ -217,59 +227,51 @@ fn interval(told: &Told<'_>, second: &LoadSecond) -> LoadInterval {
 }
 
 /// What the generator thinks of itself after a load of `length`.
-fn health(told: &Told<'_>, length: Nanos) -> GeneratorHealth {
-    let found = told.found;
+fn health(told: &LoadReportInput<'_>, length: Nanos) -> GeneratorHealth {
+    let manifest = &told.capture.manifest;
     let seconds = length.as_secs_f64();
-    let rate = |count: fn(&LoadShard) -> u64| {
-        let counts = found.workers.iter().map(|worker| count(&worker.shard));
-        let count = float_from_u64(counts.sum());
+    let rate = |count: fn(&LoadCounts) -> u64| {
+        let count = float_from_u64(told.capture.sum(count));
         if seconds > 0.0 { count / seconds } else { 0.0 }
     };
-    let workers = found.workers.iter().enumerate().map(|(index, worker)| {
-        let shard = &worker.shard;
+    let workers = manifest.workers.iter().enumerate().map(|(index, worker)| {
+        let counts = &worker.counts;
         WorkerHealth {
             name: format!("worker_{index}"),
-            ahead: Nanos::new(shard.spent(TimeState::Ahead)),
-            blocked: Nanos::new(shard.spent(TimeState::Blocked)),
-            running: Nanos::new(shard.spent(TimeState::Running)),
-            late: Nanos::new(shard.spent(TimeState::Late)),
+            ahead: Nanos::new(counts.spent(TimeState::Ahead)),
+            blocked: Nanos::new(counts.spent(TimeState::Blocked)),
+            running: Nanos::new(counts.spent(TimeState::Running)),
+            late: Nanos::new(counts.spent(TimeState::Late)),
             cpu: worker.cpu,
-            run_delay: Nanos::new(shard.run_delay.measured()),
+            run_delay: Nanos::new(counts.run_delay.measured),
         }
     });
-    let steal = found.host.map(|host| {
-        let whole = found.measured.as_secs_f64() * f64::from(host.cpus.max(1));
+    let steal = manifest.host.map(|host| {
+        let whole = manifest.measured.as_secs_f64() * f64::from(host.cpus.max(1));
         host.steal.as_secs_f64() / whole.max(1e-9)
     });
-    let words = match told.nighthawk {
-        Some(_) => Words::Nighthawk,
-        None => Words::Own,
-    };
-    let findings = told.doubts.iter().map(|doubt| Finding {
-        code: doubt.code().to_owned(),
-        text: words.told(&doubt.to_string(), doubt.remedy()),
-        invalidates: doubt.invalidates(),
-    });
     GeneratorHealth {
-        asked_per_second: has_schedule(told.plan).then(|| rate(|shard| shard.asked.measured())),
-        sent_per_second: rate(|shard| shard.sent.total()),
+        asked_per_second: told
+            .has_schedule()
+            .then(|| rate(|counts| counts.asked.measured)),
+        sent_per_second: rate(|counts| counts.sent),
         workers: workers.collect(),
-        cpu: found.cpu,
+        cpu: manifest.cpu,
         foreign_cpu_share: None,
         steal_share: steal,
-        findings: findings.collect(),
+        findings: told.findings.to_vec(),
     }
 }
 
-fn ending(told: &Told<'_>) -> Ending {
-    let until = &told.plan.until;
-    let named = |predicates: &[stillwell_plan::PredicatePlan], number: usize| {
+fn ending(told: &LoadReportInput<'_>) -> Ending {
+    let until = &told.plan().until;
+    let named = |predicates: &[PredicatePlan], number: usize| {
         let predicate = predicates.get(number);
         predicate.map_or_else(String::new, |predicate| {
             format!("{}:{}", predicate.counter, predicate.threshold)
         })
     };
-    match &told.found.end {
+    match &told.capture.manifest.end {
         LoadEnd::Duration => Ending::Duration,
         LoadEnd::Requests => Ending::Requests,
         LoadEnd::Termination(number) => {
@@ -281,8 +283,8 @@ fn ending(told: &Told<'_>) -> Ending {
     }
 }
 
-fn options(told: &Told<'_>) -> LoadOptions {
-    let plan = told.plan;
+fn options(told: &LoadReportInput<'_>) -> LoadOptions {
+    let plan = told.plan();
     let first = plan.endpoints.first().and_then(|it| it.requests.first());
     let (rate, arrival, jitter) = match &plan.pace {
         LoadPace::Closed => (AskedRate::Max, "as answers come".to_owned(), Nanos::ZERO),
@@ -304,7 +306,7 @@ fn options(told: &Told<'_>) -> LoadOptions {
         },
         rate,
         arrival,
-        open_loop: has_schedule(plan) && !told.closed_loop,
+        open_loop: told.has_schedule() && !told.is_closed_loop(),
         duration: plan.until.duration,
         warmup: plan.warmup,
         workers: plan.workers.into(),
@@ -327,24 +329,24 @@ fn options(told: &Told<'_>) -> LoadOptions {
         grpc_method: first
             .filter(|request| matches!(request.body, BodyPlan::Grpc(_)))
             .map(|request| request.path.trim_start_matches('/').to_owned()),
-        labels: told.labels.to_vec(),
-        original: told.nighthawk.map(|own| {
-            serde_json::to_value(own).expect("every key is a text and every number finite")
-        }),
+        labels: told.capture.manifest.labels.clone(),
+        original: told.original.cloned(),
     }
 }
 
 /// As typed; addresses where requests came from a file.
-fn targets(told: &Told<'_>) -> Vec<String> {
-    if told.targets.is_empty() {
-        let endpoints = told.plan.endpoints.iter();
+fn targets(told: &LoadReportInput<'_>) -> Vec<String> {
+    let targets = &told.capture.manifest.targets;
+    if targets.is_empty() {
+        let endpoints = told.plan().endpoints.iter();
         return endpoints.map(url_of).collect();
     }
-    told.targets.to_vec()
+    targets.clone()
 }
 
-/// What would be typed for `endpoint`, whatever is asked for there.
-pub(super) fn url_of(endpoint: &EndpointPlan) -> String {
+/// Returns the URL that would be typed for `endpoint`.
+#[must_use]
+pub fn url_of(endpoint: &EndpointPlan) -> String {
     let scheme = if endpoint.tls_host.is_some() {
         "https"
     } else {

@@ -1,0 +1,172 @@
+use stillwell_metric::{
+    HandshakeCount, HandshakePart, LoadCounts, Sizes, Trouble, empty_histogram,
+};
+use stillwell_plan::{
+    BodyPlan, ClientTlsPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadPlan,
+    LoadPlanParts, LoadProtocol, RequestPlan, Reuse, TelemetryPlan, UntilPlan,
+};
+use stillwell_units::Seed;
+
+use super::*;
+use crate::load::{HostCpu, LoadEnd, LoadWorker, SinkFound, TelemetryFound};
+
+fn plan() -> LoadPlan {
+    let parts = LoadPlanParts {
+        endpoints: vec![EndpointPlan {
+            address: "127.0.0.1:1".to_owned(),
+            tls_host: None,
+            weight: 1,
+            requests: vec![RequestPlan {
+                method: "GET".to_owned(),
+                path: "/".to_owned(),
+                authority: "a".to_owned(),
+                headers: Vec::new(),
+                body: BodyPlan::Bytes(b"body".to_vec()),
+            }],
+        }],
+        pace: LoadPace::Closed,
+        connecting: ConnectingPlan {
+            connections: 2,
+            protocol: LoadProtocol::Http1,
+            streams: 1,
+            prefetch: true,
+            over: Nanos::ZERO,
+            reuse: Reuse::Mru,
+            requests_max: None,
+            timeout: Nanos::SECOND,
+            source: None,
+        },
+        tunnel: None,
+        tls: ClientTlsPlan::default(),
+        workers: 2,
+        until: UntilPlan::default(),
+        warmup: Nanos::ZERO,
+        first_request: false,
+        latency_header: None,
+        timeout: Nanos::SECOND,
+        grace: Nanos::SECOND,
+        idle: IdleStrategy::Sleep,
+        telemetry: TelemetryPlan::default(),
+        seed: Seed::from_number(7),
+    };
+    LoadPlan::try_new(parts).unwrap()
+}
+
+fn worker(number: u64) -> LoadWorker {
+    let mut counts = LoadCounts {
+        begun: 10 + number,
+        body_sizes: Sizes {
+            count: 2,
+            sum: 9,
+            squares: u128::MAX / 3,
+            smallest: 4,
+            largest: 5,
+        },
+        answer_trouble: Some(Trouble::plain("why".to_owned())),
+        handshakes: vec![HandshakeCount {
+            part: HandshakePart::Suite,
+            name: "a".to_owned(),
+            count: 3,
+        }],
+        ..LoadCounts::default()
+    };
+    counts.outcomes[Outcome::TimedOut.index()] = u64::MAX;
+    LoadWorker {
+        counts,
+        cpu: Nanos::from_millis(number),
+        measured: Nanos::from_millis(2500),
+    }
+}
+
+fn histogram(values: &[u64]) -> Histogram<u64> {
+    let mut histogram = empty_histogram();
+    for value in values {
+        histogram.record(*value).unwrap();
+    }
+    histogram
+}
+
+fn capture() -> LoadCapture {
+    let times = |number: u64| {
+        let times = LoadTime::all().map(|time| match time {
+            LoadTime::Origin => None,
+            _ => Some(histogram(&[number + time.index() as u64, 3_000_000_000])),
+        });
+        times.collect()
+    };
+    let second = |begin: u64, length: u64, sent: u64| LoadSecond {
+        begin: Nanos::from_millis(begin),
+        length: Nanos::from_millis(length),
+        sent,
+        outcomes: std::array::from_fn(|at| at as u64 * sent),
+        service: PackedHistogram::new(&histogram(&[sent, 77])),
+        ..LoadSecond::default()
+    };
+    LoadCapture {
+        manifest: LoadManifest {
+            schema: LOAD_SCHEMA.to_owned(),
+            version: "0.1.0".to_owned(),
+            command: vec!["stillwell".to_owned(), "load".to_owned()],
+            targets: vec!["http://a/".to_owned()],
+            labels: Vec::new(),
+            plan: plan(),
+            started: Nanos::from_secs(1_700_000_000),
+            ended: Nanos::from_secs(1_700_000_003),
+            measured: Nanos::from_millis(2500),
+            workers: vec![worker(0), worker(1)],
+            end: LoadEnd::Failure(1),
+            cpu: Nanos::from_millis(9),
+            host: Some(HostCpu {
+                busy: Nanos::SECOND,
+                steal: Nanos::ZERO,
+                cpus: 2,
+            }),
+            telemetry: TelemetryFound {
+                sinks: vec![SinkFound {
+                    name: "statsd://a".to_owned(),
+                    flushes: 3,
+                    failures: 1,
+                    is_complete: true,
+                    trouble: Some("refused".to_owned()),
+                }],
+                ..TelemetryFound::default()
+            },
+        },
+        times: vec![times(1), times(2)],
+        // The second one has nothing but its length.
+        seconds: vec![
+            second(0, 1003, 5),
+            second(1003, 997, 0),
+            second(2000, 500, 1),
+        ],
+    }
+}
+
+#[test]
+fn what_is_written_is_read_back_to_the_bit() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = capture();
+    written.write(folder.path()).unwrap();
+    let read = LoadCapture::open(folder.path()).unwrap();
+    assert_eq!(read.manifest, written.manifest);
+    assert_eq!(read.seconds, written.seconds);
+    assert_eq!(read.times, written.times);
+    assert_eq!(read.sum(|counts| counts.begun), 21);
+    let first = read.workers().next().unwrap();
+    assert_eq!(first.times(LoadTime::Origin).len(), 0);
+    assert_eq!(first.times_of_answers(LoadTime::Service).len(), 10);
+}
+
+#[test]
+fn what_is_no_capture_of_a_load_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut other = capture();
+    "stillwell/run/v1".clone_into(&mut other.manifest.schema);
+    other.write(folder.path()).unwrap();
+    let error = LoadCapture::open(folder.path()).unwrap_err();
+    assert!(
+        error.source.to_string().contains("stillwell/run/v1"),
+        "{error:?}"
+    );
+    assert!(LoadCapture::open(&folder.path().join("none")).is_err());
+}

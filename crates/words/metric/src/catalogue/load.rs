@@ -1,0 +1,76 @@
+//! Metrics of loads: in captures of `stillwell load` alone, which no check names.
+
+use super::{Kind, Metric, Unit};
+use crate::load::LoadTime;
+
+macro_rules! metrics {
+    ($($constant:ident = $name:literal, $unit:ident, $kind:ident, $meaning:literal;)*) => {
+        $(
+            #[doc = $meaning]
+            pub const $constant: Metric = Metric {
+                name: $name,
+                unit: Unit::$unit,
+                kind: Kind::$kind,
+                meaning: $meaning,
+            };
+        )*
+
+        /// All of them.
+        pub const ALL: &[Metric] = &[$($constant),*];
+    };
+}
+
+metrics! {
+    INTERVAL = "load_interval", Nanoseconds, Gauge, "Length of the interval that ends at this beat.";
+    ASKED = "load_requests_asked", Count, Gauge, "Requests of the interval that the schedule asked for.";
+    BEGUN = "load_requests_begun", Count, Gauge, "Requests of the interval that were begun.";
+    SENT = "load_requests_sent", Count, Gauge, "Requests of the interval that were given to a connection.";
+    ENDED = "load_requests_ended", Count, Gauge, "Requests that ended in the interval, labelled outcome.";
+    BYTES_RECEIVED = "load_bytes_received", Bytes, Gauge, "Bytes of the interval that were read from connections.";
+    BYTES_SENT = "load_bytes_sent", Bytes, Gauge, "Bytes of the interval that were written to connections.";
+    RESPONSE_TIME = "load_response_time", Nanoseconds, Histogram, "End of the answer less the intended time of its request, labelled outcome of a whole load.";
+    SERVICE_TIME = "load_service_time", Nanoseconds, Histogram, "End of the answer less the sent time of its request, labelled outcome of a whole load.";
+    LATENESS = "load_lateness", Nanoseconds, Histogram, "Sent time less intended time of each request.";
+    OWN_LATENESS = "load_own_lateness", Nanoseconds, Histogram, "Sent time less intended time of requests for which a connection was free.";
+    FIRST_BYTE = "load_first_byte_time", Nanoseconds, Histogram, "First byte of the answer less the sent time.";
+    FIRST_MESSAGE = "load_first_message_time", Nanoseconds, Histogram, "First message of an answer by gRPC less the sent time.";
+    CONNECT = "load_connect_time", Nanoseconds, Histogram, "Time that connecting took.";
+    HANDSHAKE = "load_handshake_time", Nanoseconds, Histogram, "Time that securing a connection took.";
+    BLOCKED = "load_blocked_time", Nanoseconds, Histogram, "Time for which the schedule stood still.";
+    ORIGIN = "load_origin_time", Nanoseconds, Histogram, "Time that an answer gives in a header.";
+    FAILED = "load_failed_time", Nanoseconds, Histogram, "End of a request without an answer less its intended time, labelled outcome.";
+}
+
+/// Returns the metric of `time`, and the value of its label `outcome` where it has one.
+#[must_use]
+pub const fn of_time(time: LoadTime) -> (Metric, Option<&'static str>) {
+    match time {
+        LoadTime::Service(class) => (SERVICE_TIME, Some(class.name())),
+        LoadTime::Response(class) => (RESPONSE_TIME, Some(class.name())),
+        LoadTime::FirstByte => (FIRST_BYTE, None),
+        LoadTime::Lateness => (LATENESS, None),
+        LoadTime::OwnLateness => (OWN_LATENESS, None),
+        LoadTime::Connect => (CONNECT, None),
+        LoadTime::Handshake => (HANDSHAKE, None),
+        LoadTime::Failed(end) => (FAILED, Some(end.name())),
+        LoadTime::Blocked => (BLOCKED, None),
+        LoadTime::Origin => (ORIGIN, None),
+        LoadTime::FirstMessage => (FIRST_MESSAGE, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_time_has_a_series_of_its_own() {
+        let series = |time| {
+            let (metric, outcome) = of_time(time);
+            (metric.name, outcome)
+        };
+        let all: std::collections::BTreeSet<_> = LoadTime::all().map(series).collect();
+        assert_eq!(all.len(), LoadTime::COUNT);
+        assert!(ALL.iter().all(|metric| metric.name.starts_with("load_")));
+    }
+}
