@@ -1,6 +1,7 @@
 //! The house rules. Every check is a pure function over text; this file reads
 //! the repository, hands each check what it needs and collects all problems.
 
+mod circles;
 mod documents;
 mod files;
 mod manifests;
@@ -67,6 +68,7 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<Report> {
     for file in &sources {
         problems.extend(check_file(root, file));
     }
+    problems.extend(circles::check(&sources));
     problems.extend(rust::check_unsafe_table(&sources));
     problems.extend(documents::check_index(&sources, &paths));
     problems.sort();
