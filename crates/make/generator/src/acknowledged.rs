@@ -7,12 +7,13 @@ use std::sync::Arc;
 use stillwell_http::{RequestTemplate, Target};
 use stillwell_metric::Outcome;
 use stillwell_plan::AcknowledgedPlan;
+use stillwell_scope::Tasks;
 use stillwell_units::Nanos;
 
 use crate::call::{Answer, post};
+use crate::contract::TransportError;
 use crate::talk::{After, Dialogue, talk};
-use crate::transport::LineError;
-use crate::worker::Worker;
+use crate::worker::{GRACE, Opener, Worker};
 
 /// What a request is sent again for, and when.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +63,7 @@ struct Shared {
     address: String,
     head: RequestTemplate,
     rules: Rules,
+    /// How long it is waited for answers once nothing more is to be sent.
     patience: Nanos,
 }
 
@@ -70,7 +72,7 @@ impl Posts {
     pub(crate) fn new(
         asked: &AcknowledgedPlan,
         headers: &[(String, String)],
-    ) -> Result<Self, LineError> {
+    ) -> Result<Self, TransportError> {
         let target: Target = asked.url.parse()?;
         let headers = headers.iter();
         let headers: Vec<(&str, &str)> = headers
@@ -87,7 +89,7 @@ impl Posts {
         path: &str,
         headers: &[(&str, &str)],
         rules: Rules,
-    ) -> Result<Self, LineError> {
+    ) -> Result<Self, TransportError> {
         let head = post(target, path, headers)?;
         Ok(Self::with(target, head, rules, Nanos::ZERO))
     }
@@ -102,15 +104,22 @@ impl Posts {
             }),
         }
     }
+}
 
-    /// How long it is waited for answers once nothing more is to be sent.
-    pub(crate) fn patience(&self) -> Nanos {
-        self.shared.patience
+impl Opener for Posts {
+    fn grace(&self) -> Nanos {
+        self.shared.patience.max(GRACE)
+    }
+
+    fn open(&self, worker: &Rc<Worker>, connections: u16, tasks: &mut Tasks) {
+        for _ in 0..connections {
+            tasks.spawn(send(Rc::clone(worker), self.clone()));
+        }
     }
 }
 
 /// One connection, until the worker ends.
-pub(crate) async fn send(worker: Rc<Worker>, posts: Posts) {
+async fn send(worker: Rc<Worker>, posts: Posts) {
     let talking = Talk {
         worker,
         shared: posts.shared,

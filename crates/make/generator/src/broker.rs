@@ -15,6 +15,7 @@ mod link;
 mod nats;
 mod talk;
 
+use std::fmt::Debug;
 use std::future::Future;
 use std::rc::Rc;
 
@@ -26,7 +27,7 @@ use tokio::time::timeout;
 
 use crate::backoff::Backoff;
 use crate::fresh::Walk;
-use crate::worker::{Wait, Worker};
+use crate::worker::{Opener, Wait, Worker};
 use encoded::{Cut, Pieces};
 use link::Link;
 use talk::{Feed, Parting, converse};
@@ -156,10 +157,15 @@ impl<B: Broker> Producer<B> {
             },
         }
     }
+}
 
-    /// Starts the tasks of `connections` connections.
-    pub(crate) fn open(self, worker: &Rc<Worker>, connections: u16, tasks: &mut Tasks) {
-        let producer = Rc::new(self);
+impl<B: Broker + Clone + Debug + Send + Sync> Opener for Producer<B> {
+    fn answers_blocks(&self) -> bool {
+        true
+    }
+
+    fn open(&self, worker: &Rc<Worker>, connections: u16, tasks: &mut Tasks) {
+        let producer = Rc::new(self.clone());
         for _ in 0..connections {
             tasks.spawn(send(Rc::clone(worker), Rc::clone(&producer)));
         }

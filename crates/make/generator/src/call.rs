@@ -9,15 +9,14 @@ use std::time::Duration;
 
 use stillwell_http::{HeadError, RequestTemplate, ResponseEvent, ResponseParser, Target};
 use stillwell_metric::Outcome;
-use stillwell_scope::clock;
 use stillwell_wire::{Connection, DialError, Stream, dial};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::time::timeout;
 
 use crate::slice::Sending;
 use crate::stamps::{self, StampText};
-use crate::transport::stream_outcome;
-use crate::worker::{Wait, Worker};
+use crate::worker::{Wait, Worker, watched};
+use stillwell_wire::stream_outcome;
 
 /// How long an answer may take, writing the request included.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -265,45 +264,6 @@ fn poll_read(
     let mut buffer = ReadBuf::new(buffer);
     let polled = Pin::new(stream).poll_read(context, &mut buffer);
     polled.map_ok(|()| buffer.filled().len())
-}
-
-/// Waits for `what`, and accounts for the time from the first time on that it is
-/// not ready, even where the waiting is given up.
-pub(crate) async fn watched<T>(
-    worker: &Worker,
-    wait: Wait,
-    mut what: impl FnMut(&mut Context<'_>) -> Poll<T>,
-) -> T {
-    let mut waiting = None;
-    poll_fn(|context| {
-        let polled = what(context);
-        if polled.is_pending() && waiting.is_none() {
-            waiting = Some(Waiting::begin(worker, wait));
-        }
-        polled
-    })
-    .await
-}
-
-/// Somebody waits until it is dropped.
-#[derive(Debug)]
-pub(crate) struct Waiting<'w> {
-    worker: &'w Worker,
-    wait: Wait,
-}
-
-impl<'w> Waiting<'w> {
-    pub(crate) fn begin(worker: &'w Worker, wait: Wait) -> Self {
-        worker.state.borrow_mut().suspend(wait, clock::now());
-        Self { worker, wait }
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        let mut state = self.worker.state.borrow_mut();
-        state.resume(self.wait, clock::now());
-    }
 }
 
 /// The head of `POST`s to `path` at `target`.

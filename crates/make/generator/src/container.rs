@@ -11,12 +11,12 @@ use std::rc::Rc;
 use serde_json::{Map, Value, json};
 use stillwell_metric::Outcome;
 use stillwell_plan::ContainerPlan;
-use stillwell_scope::clock;
+use stillwell_scope::{Tasks, clock};
 use tokio::sync::OnceCell;
 use tokio::time::sleep;
 
 use crate::backoff::Backoff;
-use crate::worker::{Wait, Worker};
+use crate::worker::{Opener, Wait, Worker};
 use engine::{Answer, Engine};
 
 /// The label of every container.
@@ -24,7 +24,7 @@ const LABEL: &str = "stillwell.generator";
 
 /// What all containers of a generator have in common.
 #[derive(Clone, Debug)]
-pub(crate) struct Containers {
+struct Containers {
     plan: Rc<ContainerPlan>,
     engine: Engine,
     /// What the engine is told of each.
@@ -48,17 +48,26 @@ impl ContainersToBe {
         }
     }
 
-    /// Containers at a time.
-    pub(crate) fn count(&self) -> u32 {
-        self.plan.count
-    }
-
-    pub(crate) fn on_worker(self) -> Containers {
+    fn on_worker(&self) -> Containers {
         Containers {
             engine: Engine::new(&self.plan.socket),
             body: description(&self.plan, &self.id).into(),
-            plan: Rc::new(self.plan),
+            plan: Rc::new(self.plan.clone()),
             pulled: Rc::default(),
+        }
+    }
+}
+
+impl Opener for ContainersToBe {
+    /// Containers at a time.
+    fn tasks_of(&self, _connections: u16) -> usize {
+        usize::try_from(self.plan.count).unwrap_or(1)
+    }
+
+    fn open(&self, worker: &Rc<Worker>, _connections: u16, tasks: &mut Tasks) {
+        let containers = self.on_worker();
+        for _ in 0..self.plan.count {
+            tasks.spawn(churn(Rc::clone(worker), containers.clone()));
         }
     }
 }
@@ -86,7 +95,7 @@ fn description(plan: &ContainerPlan, id: &str) -> Vec<u8> {
 }
 
 /// One container after the other until the worker ends; the last one is removed.
-pub(crate) async fn churn(worker: Rc<Worker>, containers: Containers) {
+async fn churn(worker: Rc<Worker>, containers: Containers) {
     let mut backoff = Backoff::new();
     while !worker.is_ending() {
         let begun = clock::now();

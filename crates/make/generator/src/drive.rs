@@ -1,17 +1,19 @@
 //! The loop of push transports.
 
+use std::fmt::Debug;
 use std::io::ErrorKind;
 use std::rc::Rc;
 
 use stillwell_metric::Outcome;
 use stillwell_payload::BlockSet;
+use stillwell_scope::Tasks;
 
 use crate::backoff::Backoff;
+use crate::contract::{Failure, Transport};
 use crate::fresh::Walk;
 use crate::slice::{Sending, Slice};
 use crate::stamps::Marks;
-use crate::transport::{Failure, Transport};
-use crate::worker::{Wait, Worker};
+use crate::worker::{Opener, Wait, Worker};
 
 /// What leaves in one write at most. Larger ones were no faster, and a slice is
 /// written whole before its connection asks again.
@@ -24,6 +26,29 @@ const SLICE_BYTES_MAX_IN_TURNS: usize = 64 << 10;
 /// The same for events that are stamped: what is copied and marked is still near
 /// the CPU when it is written.
 const SLICE_BYTES_MAX_STAMPED: usize = 64 << 10;
+
+/// A push transport as an opener.
+#[derive(Debug)]
+pub(crate) struct Push<T>(pub(crate) T);
+
+impl<T: Transport + Clone + Debug + Send + Sync> Opener for Push<T> {
+    fn open(&self, worker: &Rc<Worker>, connections: u16, tasks: &mut Tasks) {
+        push_all(self.0.clone(), worker, connections, tasks);
+    }
+}
+
+/// Starts the tasks of `connections` connections over `transport`.
+pub(crate) fn push_all(
+    transport: impl Transport,
+    worker: &Rc<Worker>,
+    connections: u16,
+    tasks: &mut Tasks,
+) {
+    let transport = Rc::new(transport);
+    for _ in 0..connections {
+        tasks.spawn(drive(Rc::clone(worker), Rc::clone(&transport)));
+    }
+}
 
 /// One connection, opened again whenever it is lost, until the worker ends.
 pub(crate) async fn drive<T: Transport>(worker: Rc<Worker>, transport: Rc<T>) {

@@ -8,16 +8,16 @@ use stillwell_plan::{
 };
 use stillwell_units::{Nanos, Seed};
 
-use crate::load::BlockLine;
-use crate::transport::LineError;
+use crate::contract::TransportError;
+use crate::load::BlockRequests;
 use crate::worker::GRACE;
 
 /// A POST of each block to `url`.
-pub(crate) fn line(
+pub(crate) fn blocks(
     url: &str,
     headers: &[(String, String)],
     how: &ExchangePlan,
-) -> Result<BlockLine, LineError> {
+) -> Result<BlockRequests, TransportError> {
     let target = Target::from_url(url)?;
     let plan = LoadPlanParts {
         endpoints: vec![endpoint(&target, headers)],
@@ -49,7 +49,7 @@ pub(crate) fn line(
         // Nothing is random but the blocks.
         seed: Seed::from_number(0),
     };
-    BlockLine::new(LoadPlan::try_new(plan)?)
+    BlockRequests::new(LoadPlan::try_new(plan)?)
 }
 
 fn endpoint(target: &Target, headers: &[(String, String)]) -> EndpointPlan {

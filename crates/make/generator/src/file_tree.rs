@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use stillwell_metric::Outcome;
 use stillwell_plan::FileTreePlan;
+use stillwell_scope::Tasks;
 use stillwell_units::Seed;
 
 use crate::numbers::Numbers;
-use crate::worker::Worker;
+use crate::worker::{Opener, Worker};
 
 /// Folders that are renamed at most: the first ones that there are.
 const RENAMED_MAX: usize = 4096;
@@ -77,8 +78,14 @@ fn nodes(plan: &FileTreePlan, numbers: &mut Numbers) -> Vec<Node> {
     nodes
 }
 
+impl Opener for FileTree {
+    fn open(&self, worker: &Rc<Worker>, _connections: u16, tasks: &mut Tasks) {
+        tasks.spawn(work(Rc::clone(worker), self.clone()));
+    }
+}
+
 /// Works on the tree until the worker ends.
-pub(crate) async fn work(worker: Rc<Worker>, tree: FileTree) {
+async fn work(worker: Rc<Worker>, tree: FileTree) {
     let work = RefCell::new(Work {
         tree,
         next: 0,

@@ -16,18 +16,18 @@ use stillwell_http::h2::{
 };
 use stillwell_metric::Outcome;
 use stillwell_payload::BlockSet;
-use stillwell_scope::clock;
+use stillwell_scope::{Tasks, clock};
 use stillwell_stamp::HEADER;
 use stillwell_wire::{Connection, DialError, Stream as Socket, dial};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::timeout;
 
 use crate::backoff::Backoff;
-use crate::call::watched;
+use crate::contract::TransportError;
 use crate::slice::{Sending, Slice};
 use crate::stamps::Marks;
-use crate::transport::{LineError, stream_outcome};
-use crate::worker::{Wait, Worker};
+use crate::worker::{Opener, Wait, Worker, watched};
+use stillwell_wire::stream_outcome;
 
 /// How long a call may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -48,7 +48,7 @@ struct Shared {
 }
 
 impl Grpc {
-    pub(crate) fn new(url: &str) -> Result<Self, LineError> {
+    pub(crate) fn new(url: &str) -> Result<Self, TransportError> {
         let target: Target = url.parse()?;
         let headers = [("content-type", "application/grpc"), ("te", "trailers")];
         let head = RequestBlock::new(
@@ -67,9 +67,17 @@ impl Grpc {
     }
 }
 
+impl Opener for Grpc {
+    fn open(&self, worker: &Rc<Worker>, connections: u16, tasks: &mut Tasks) {
+        for _ in 0..connections {
+            tasks.spawn(send(Rc::clone(worker), self.clone()));
+        }
+    }
+}
+
 /// One connection, opened again whenever it is lost or has done its last call,
 /// until the worker ends.
-pub(crate) async fn send(worker: Rc<Worker>, grpc: Grpc) {
+async fn send(worker: Rc<Worker>, grpc: Grpc) {
     let mut backoff = Backoff::new();
     let mut feed = Feed {
         left: None,

@@ -22,9 +22,9 @@ use tokio::time::sleep;
 
 use crate::acknowledged::Rules;
 use crate::call::{Answer, Caller, Link, Unscheduled, post};
+use crate::contract::TransportError;
 use crate::talk::{self, After, Dialogue};
-use crate::transport::LineError;
-use crate::worker::{Wait, Worker};
+use crate::worker::{GRACE, Opener, Wait, Worker};
 use pending::{Kept, Pending};
 
 /// Where lines of text go.
@@ -65,7 +65,7 @@ struct Channel {
 }
 
 impl Channel {
-    fn new(target: &Target, token: &str, id: &str, path: &str) -> Result<Self, LineError> {
+    fn new(target: &Target, token: &str, id: &str, path: &str) -> Result<Self, TransportError> {
         let authorization = format!("Splunk {token}");
         let headers = [
             ("authorization", authorization.as_str()),
@@ -84,7 +84,7 @@ impl Hec {
         url: &str,
         token: &str,
         acknowledgements: Option<HecAcknowledgements>,
-    ) -> Result<Self, LineError> {
+    ) -> Result<Self, TransportError> {
         let target: Target = url.parse()?;
         let path = match plan.payload.format {
             PayloadFormat::SplunkHec {
@@ -117,18 +117,8 @@ impl Hec {
         }
     }
 
-    /// How long it is waited for acknowledgements once nothing more is to be sent.
-    pub(crate) const fn patience(&self) -> Nanos {
-        self.patience
-    }
-
-    /// Tasks of one connection.
-    pub(crate) fn tasks_each(&self) -> usize {
-        1 + usize::from(self.shared.acknowledgements.is_some())
-    }
-
     /// Starts the tasks of one more connection.
-    pub(crate) fn open(&self, worker: &Rc<Worker>, tasks: &mut Tasks) {
+    fn open_one(&self, worker: &Rc<Worker>, tasks: &mut Tasks) {
         let taken = self.shared.taken.fetch_add(1, Ordering::Relaxed);
         let talk = Rc::new(Talk {
             worker: Rc::clone(worker),
@@ -143,6 +133,22 @@ impl Hec {
             tasks.spawn(ask(Rc::clone(&talk), how));
         }
         tasks.spawn(send(talk));
+    }
+}
+
+impl Opener for Hec {
+    fn grace(&self) -> Nanos {
+        self.patience.max(GRACE)
+    }
+
+    fn tasks_of(&self, connections: u16) -> usize {
+        usize::from(connections) * (1 + usize::from(self.shared.acknowledgements.is_some()))
+    }
+
+    fn open(&self, worker: &Rc<Worker>, connections: u16, tasks: &mut Tasks) {
+        for _ in 0..connections {
+            self.open_one(worker, tasks);
+        }
     }
 }
 

@@ -26,14 +26,14 @@ use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
 use crate::backoff::Backoff;
-use crate::worker::{Wait, Worker};
+use crate::worker::{Opener, Wait, Worker};
 pub use access::ClusterError;
 use api::{Answer, Api, NoAnswer};
 use object::Object;
 
 /// How long objects may take to be deleted after a stop. Less than a run closes in, so that
 /// what is left can be told.
-pub(crate) const GRACE: Nanos = Nanos::from_secs(8);
+const GRACE: Nanos = Nanos::from_secs(8);
 
 /// Questions at once: more would be a load on the API and not on the cluster.
 const QUESTIONS_MAX: usize = 8;
@@ -62,25 +62,36 @@ impl ObjectsToBe {
             lifetime: plan.lifetime,
         })
     }
+}
+
+impl Opener for ObjectsToBe {
+    fn grace(&self) -> Nanos {
+        GRACE
+    }
+
+    /// What is not deleted by then stays in the cluster.
+    fn grace_at_the_end(&self) -> Nanos {
+        GRACE
+    }
 
     /// Objects at a time.
-    pub(crate) fn count(&self) -> usize {
+    fn tasks_of(&self, _connections: u16) -> usize {
         self.objects.len()
     }
 
     /// Starts the tasks of all objects.
-    pub(crate) fn open(self, worker: &Rc<Worker>, tasks: &mut Tasks) {
+    fn open(&self, worker: &Rc<Worker>, _connections: u16, tasks: &mut Tasks) {
         let cluster = Rc::new(Cluster {
-            api: self.api.for_worker(),
+            api: self.api.clone().for_worker(),
             lifetime: self.lifetime,
             places: Semaphore::new(QUESTIONS_MAX),
             has_answered: Cell::new(false),
         });
-        for object in self.objects {
+        for object in &self.objects {
             let churn = Churn {
                 worker: Rc::clone(worker),
                 cluster: Rc::clone(&cluster),
-                object,
+                object: object.clone(),
                 standing: Standing::No,
             };
             tasks.spawn(churn.run());

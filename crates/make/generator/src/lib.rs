@@ -43,9 +43,12 @@ mod acknowledged;
 mod backoff;
 mod broker;
 mod call;
+mod catalogue;
 mod container;
+mod contract;
 mod drive;
 mod exchange;
+mod file_control;
 mod file_tree;
 mod fresh;
 mod grpc;
@@ -55,6 +58,7 @@ mod load;
 mod log_fs;
 mod numbers;
 mod prepare;
+mod prepared;
 mod proc_fs;
 mod process_tree;
 mod round_trip;
@@ -65,13 +69,14 @@ mod trace_agent;
 mod transport;
 mod worker;
 
+pub use file_control::FileControl;
 pub use kubernetes::ClusterError;
 pub use load::{
     AnswerHeader, Feed, FeedError, PrepareLoadError, PreparedLoad, StartSignal, prepare_load,
 };
 pub use log_fs::ShowError;
-pub use prepare::{PrepareError, Prepared, prepare};
+pub use prepare::prepare;
+pub use prepared::{PrepareError, Prepared};
 pub use proc_fs::LayOutError;
 pub use process_tree::{PROCESS_TREE_WORD, ProcessError, ProgramMissing, be_process};
-pub use transport::FileControl;
 pub use worker::GRACE;

@@ -1,39 +1,35 @@
-//! Everything that can be done, and refused, before the run.
+//! A generator whose payload is built: everything that can be refused before the run.
 
+use std::error::Error;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use stillwell_fuse::{Mount, MountNote};
-use stillwell_http::{HeadError, TargetError};
 use stillwell_metric::{Cell, GeneratorShard, Labels, LogFsShard, Recorder};
 use stillwell_pacer::{Schedule, Share, TimeAccount, Turns};
 use stillwell_payload::{BlockSet, BuildError, Part, Seeds, SlotUse, Sources};
 use stillwell_plan::{
-    GeneratorPlan, LoadPlanError, LoadProtocol, RatePlan, RateUnit, StampForm, StampPlan,
-    TransportPlan,
+    GeneratorPlan, LoadProtocol, RatePlan, RateUnit, StampForm, StampPlan, TransportPlan,
 };
 use stillwell_scope::clock::FixedWall;
 use stillwell_scope::{Place, Scope, Token, clock};
 use stillwell_stamp::{RunMark, StreamId};
 use stillwell_units::{ByteSize, Moment};
-use stillwell_wire::tls::TlsError;
 
+use crate::contract::TransportError;
+use crate::file_control::FileControl;
 use crate::fresh::{self, Recipe, Sets};
-use crate::kubernetes::ClusterError;
 use crate::log_fs::{LogFs, ShowError};
-use crate::proc_fs::LayOutError;
-use crate::process_tree::ProgramMissing;
 use crate::stamps::{Stamping, Stream};
-use crate::transport::{FileControl, Line, LineError};
-use crate::worker::{self, State};
+use crate::worker::{self, Opener, State};
 
 /// A generator whose payload is built and whose workers have not begun.
 #[derive(Debug)]
 pub struct Prepared {
     id: String,
     rate: RatePlan,
-    line: Line,
+    opener: Arc<dyn Opener>,
     workers: Vec<PreparedWorker>,
     /// What is there in place of workers, where logs are a file system.
     log_fs: Option<LogFs>,
@@ -126,140 +122,27 @@ pub enum PrepareError {
         /// The stream's number.
         number: u64,
     },
-    /// The requests that carry its blocks contradict each other.
-    #[error("plan the requests of generator `{id}`")]
-    Requests {
+    /// Its transport cannot be prepared.
+    #[error("{doing} of generator `{id}`")]
+    Transport {
         /// The generator.
         id: String,
-        /// The rule that is broken.
-        source: LoadPlanError,
-    },
-    /// The URL of the target was not understood.
-    #[error("read the target of generator `{id}`")]
-    Url {
-        /// The generator.
-        id: String,
-        /// Why not.
-        source: TargetError,
-    },
-    /// TLS that cannot be configured.
-    #[error("prepare TLS of generator `{id}`")]
-    Tls {
-        /// The generator.
-        id: String,
-        /// Why not.
-        source: Box<TlsError>,
-    },
-    /// A program that it should run is not there.
-    #[error("prepare the processes of generator `{id}`")]
-    Program {
-        /// The generator.
-        id: String,
-        /// Which.
-        source: ProgramMissing,
-    },
-    /// Its folder cannot be laid out.
-    #[error("lay out the folder of generator `{id}`")]
-    LayOut {
-        /// The generator.
-        id: String,
-        /// What of it, and why not.
-        source: LayOutError,
-    },
-    /// It is not known how to reach its cluster.
-    #[error("find the cluster of generator `{id}`")]
-    Cluster {
-        /// The generator.
-        id: String,
-        /// Why not, and what to do.
-        source: ClusterError,
-    },
-    /// The requests' head would not arrive as it was given.
-    #[error("write the request head of generator `{id}`")]
-    Head {
-        /// The generator.
-        id: String,
-        /// Why not.
-        source: HeadError,
+        /// The step that failed.
+        doing: &'static str,
+        /// Why it failed.
+        source: Box<dyn Error + Send + Sync>,
     },
 }
 
-/// Builds the blocks of every worker of `plan`, each from a seed of its own and
-/// of an even share of the plan's cache. `sources` holds the contents of the files
-/// for payloads that are the lines of one. Opens nothing; only a folder that
-/// looks like `/proc` is laid out here, since a subject looks at it from its start.
-///
-/// # Errors
-/// [`PrepareError`] where the plan cannot be carried out.
-pub fn prepare<'s>(
-    plan: &GeneratorPlan,
-    sources: impl Into<Sources<'s>>,
-) -> Result<Prepared, PrepareError> {
-    let sources = sources.into();
-    let id = || plan.id.clone();
-    let line = Line::new(plan).map_err(|error| match error {
-        LineError::Url(source) => PrepareError::Url { id: id(), source },
-        LineError::Head(source) => PrepareError::Head { id: id(), source },
-        LineError::Tls(source) => PrepareError::Tls {
-            id: id(),
-            source: Box::new(source),
-        },
-        LineError::Program(source) => PrepareError::Program { id: id(), source },
-        LineError::LayOut(source) => PrepareError::LayOut { id: id(), source },
-        LineError::Cluster(source) => PrepareError::Cluster { id: id(), source },
-        LineError::Requests(source) => PrepareError::Requests { id: id(), source },
-    })?;
-    let is_mounted = LogFs::wanted(plan);
-    if is_mounted && plan.rate.is_max() {
-        return Err(PrepareError::Unpaced { id: id() });
+impl PrepareError {
+    /// The transport of `plan` cannot be prepared.
+    pub(crate) fn transport(plan: &GeneratorPlan, error: TransportError) -> Self {
+        Self::Transport {
+            id: plan.id.clone(),
+            doing: error.doing,
+            source: error.source,
+        }
     }
-    let carries = |stamps: StampPlan| !is_mounted && carries_stamps(&plan.transport, stamps.form);
-    if plan.stamps.is_some_and(|stamps| !carries(stamps)) {
-        let transport = plan.transport.name();
-        return Err(PrepareError::Unstampable {
-            id: id(),
-            transport,
-        });
-    }
-    let worker_count = if is_mounted { 1 } else { plan.workers.max(1) };
-    let mut workers = Share::all(u32::from(worker_count))
-        .map(|share| PreparedWorker::new(plan, share, sources.clone()))
-        .collect::<Result<Vec<_>, _>>()?;
-    let worker = workers.pop_if(|_| is_mounted);
-    let log_fs = worker.and_then(|worker| LogFs::new(plan, worker.set, worker.shard));
-    let has_end = |worker: &PreparedWorker| worker.set.blocks_max().is_some();
-    let ends = if !is_mounted && workers.iter().all(has_end) {
-        workers.iter().map(|_| Token::new()).collect()
-    } else {
-        Vec::new()
-    };
-    let over = workers.iter().map(|_| Token::new()).collect();
-    let orders = orders(&plan.transport);
-    let streams = workers
-        .iter()
-        .map(|worker| orders.saturating_mul(worker.connections.into()));
-    let streams = streams.sum::<u32>() as usize;
-    Ok(Prepared {
-        id: id(),
-        rate: plan.rate,
-        line,
-        workers,
-        log_fs,
-        turns: None,
-        is_fresh: false,
-        ends,
-        over,
-        stamps: plan.stamps.map(|plan| PreparedStamps {
-            plan,
-            run: RunMark::NONE,
-            first: 0,
-            orders,
-            counts: std::iter::repeat_with(Cell::default)
-                .take(streams)
-                .collect(),
-            wall: FixedWall::now(),
-        }),
-    })
 }
 
 /// In how many orders of their own events leave on one connection: as many as there
@@ -296,6 +179,67 @@ const fn carries_stamps(transport: &TransportPlan, form: StampForm) -> bool {
 }
 
 impl Prepared {
+    /// Builds the blocks of every worker of `plan`, which will send through `opener`.
+    pub(crate) fn new(
+        plan: &GeneratorPlan,
+        sources: Sources<'_>,
+        opener: Arc<dyn Opener>,
+    ) -> Result<Self, PrepareError> {
+        let id = || plan.id.clone();
+        let is_mounted = LogFs::wanted(plan);
+        if is_mounted && plan.rate.is_max() {
+            return Err(PrepareError::Unpaced { id: id() });
+        }
+        let carries =
+            |stamps: StampPlan| !is_mounted && carries_stamps(&plan.transport, stamps.form);
+        if plan.stamps.is_some_and(|stamps| !carries(stamps)) {
+            let transport = plan.transport.name();
+            return Err(PrepareError::Unstampable {
+                id: id(),
+                transport,
+            });
+        }
+        let worker_count = if is_mounted { 1 } else { plan.workers.max(1) };
+        let mut workers = Share::all(u32::from(worker_count))
+            .map(|share| PreparedWorker::new(plan, share, sources.clone()))
+            .collect::<Result<Vec<_>, _>>()?;
+        let worker = workers.pop_if(|_| is_mounted);
+        let log_fs = worker.and_then(|worker| LogFs::new(plan, worker.set, worker.shard));
+        let has_end = |worker: &PreparedWorker| worker.set.blocks_max().is_some();
+        let ends = if !is_mounted && workers.iter().all(has_end) {
+            workers.iter().map(|_| Token::new()).collect()
+        } else {
+            Vec::new()
+        };
+        let over = workers.iter().map(|_| Token::new()).collect();
+        let orders = orders(&plan.transport);
+        let streams = workers
+            .iter()
+            .map(|worker| orders.saturating_mul(worker.connections.into()));
+        let streams = streams.sum::<u32>() as usize;
+        Ok(Self {
+            id: id(),
+            rate: plan.rate,
+            opener,
+            workers,
+            log_fs,
+            turns: None,
+            is_fresh: false,
+            ends,
+            over,
+            stamps: plan.stamps.map(|plan| PreparedStamps {
+                plan,
+                run: RunMark::NONE,
+                first: 0,
+                orders,
+                counts: std::iter::repeat_with(Cell::default)
+                    .take(streams)
+                    .collect(),
+                wall: FixedWall::now(),
+            }),
+        })
+    }
+
     /// What each worker sends, in the order of workers.
     pub fn sets(&self) -> impl Iterator<Item = &BlockSet> {
         let workers = self.workers.iter().map(|worker| &worker.set);
@@ -319,7 +263,7 @@ impl Prepared {
     /// What moves or empties the log that it writes, if it writes one.
     #[must_use]
     pub fn files(&self) -> Option<FileControl> {
-        self.line.files()
+        self.opener.files()
     }
 
     /// What its file system counts besides, if it is one.
@@ -441,7 +385,7 @@ impl Prepared {
             let first = streams;
             streams += u32::from(prepared.connections);
             let name = format!("gen-{}-{index}", self.id);
-            let (rate, line, stop) = (self.rate, self.line.clone(), stop.clone());
+            let (rate, opener, stop) = (self.rate, Arc::clone(&self.opener), stop.clone());
             let turns = self.turns.clone();
             let recipe = prepared.recipe.take().filter(|_| is_fresh);
             let ready = recipe.map(|recipe| build_beside(scope, place, &name, recipe));
@@ -452,12 +396,12 @@ impl Prepared {
                 let connections = prepared.connections;
                 let (set, mut state) = prepared.into_state(rate, start, turns, reserved);
                 let stamping = stamps.map(|stamps| stamps.of(first, connections, unit, &set));
-                state.stamps = stamping.is_some() || line.answers_blocks();
+                state.stamps = stamping.is_some() || opener.answers_blocks();
                 let sets = Sets::new(set, ready);
                 let tokens = (token, stop, sent_all);
                 async move {
                     let _at_the_end = over.drop_guard();
-                    worker::run((sets, stamping), state, connections, line, tokens).await
+                    worker::run((sets, stamping), state, connections, opener, tokens).await
                 }
             })?;
         }

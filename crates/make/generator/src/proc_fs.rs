@@ -10,10 +10,12 @@ use std::rc::Rc;
 
 use stillwell_metric::Outcome;
 use stillwell_plan::ProcFsPlan;
+use stillwell_scope::Tasks;
 use stillwell_units::Seed;
 
+use crate::contract::TransportError;
 use crate::numbers::Numbers;
-use crate::worker::Worker;
+use crate::worker::{Opener, Worker};
 use process::Process;
 
 /// The folder that was laid out.
@@ -30,6 +32,12 @@ pub struct LayOutError {
     pub path: PathBuf,
     /// The kernel's answer.
     pub source: io::Error,
+}
+
+impl From<LayOutError> for TransportError {
+    fn from(source: LayOutError) -> Self {
+        Self::new("lay out the folder", source)
+    }
 }
 
 impl ProcFs {
@@ -75,12 +83,18 @@ fn copy(source: &Path, root: &Path) -> Result<(), LayOutError> {
     fs::write(&target, text).map_err(failed(&target))
 }
 
+impl Opener for ProcFs {
+    fn open(&self, worker: &Rc<Worker>, _connections: u16, tasks: &mut Tasks) {
+        tasks.spawn(tell(Rc::clone(worker), self.clone()));
+    }
+}
+
 /// Counts what was laid out. Nothing is sent.
 #[expect(
     clippy::unused_async,
     reason = "all generators are tasks; this one's work is done before"
 )]
-pub(crate) async fn tell(worker: Rc<Worker>, laid_out: ProcFs) {
+async fn tell(worker: Rc<Worker>, laid_out: ProcFs) {
     for _ in 0..laid_out.processes {
         worker.begin_paced();
         worker.end_paced();

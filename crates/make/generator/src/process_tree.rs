@@ -17,12 +17,13 @@ use std::rc::Rc;
 
 use stillwell_metric::Outcome;
 use stillwell_plan::ProcessTreePlan;
-use stillwell_scope::clock;
+use stillwell_scope::{Tasks, clock};
 use stillwell_units::Seed;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 
-use crate::worker::{Wait, Worker};
+use crate::contract::TransportError;
+use crate::worker::{Opener, Wait, Worker};
 use grow::Growth;
 pub use live::{PROCESS_TREE_WORD, ProcessError, be_process};
 
@@ -41,6 +42,12 @@ pub(crate) struct ProcessTree {
 pub struct ProgramMissing {
     /// As it was given.
     pub path: PathBuf,
+}
+
+impl From<ProgramMissing> for TransportError {
+    fn from(source: ProgramMissing) -> Self {
+        Self::new("prepare the processes", source)
+    }
 }
 
 impl ProcessTree {
@@ -73,8 +80,14 @@ fn find(program: &Path, paths: &std::ffi::OsStr) -> Option<PathBuf> {
     candidates.find(is_there)
 }
 
+impl Opener for ProcessTree {
+    fn open(&self, worker: &Rc<Worker>, _connections: u16, tasks: &mut Tasks) {
+        tasks.spawn(work(Rc::clone(worker), self.clone()));
+    }
+}
+
 /// Grows tree after tree until the worker ends.
-pub(crate) async fn work(worker: Rc<Worker>, trees: ProcessTree) {
+async fn work(worker: Rc<Worker>, trees: ProcessTree) {
     for number in 0.. {
         let Some(slice) = worker.ask(&worker.next, 0).await else {
             return;

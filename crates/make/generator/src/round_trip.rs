@@ -8,16 +8,15 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use stillwell_metric::Outcome;
-use stillwell_scope::clock;
+use stillwell_scope::{Tasks, clock};
 use stillwell_wire::dial;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::backoff::Backoff;
-use crate::call::watched;
-use crate::transport::stream_outcome;
-use crate::worker::{Wait, Worker};
+use crate::worker::{Opener, Wait, Worker, watched};
+use stillwell_wire::stream_outcome;
 
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -28,13 +27,31 @@ const BUFFER_BYTES: usize = 64 << 10;
 #[derive(Clone, Debug)]
 pub(crate) struct RoundTrip {
     /// `host:port` to dial.
-    pub(crate) address: String,
-    pub(crate) request_bytes: u32,
-    pub(crate) response_bytes: u32,
+    address: String,
+    request_bytes: u32,
+    response_bytes: u32,
+}
+
+impl RoundTrip {
+    pub(crate) fn new(address: &str, request_bytes: u32, response_bytes: u32) -> Self {
+        Self {
+            address: address.to_owned(),
+            request_bytes,
+            response_bytes,
+        }
+    }
+}
+
+impl Opener for RoundTrip {
+    fn open(&self, worker: &Rc<Worker>, connections: u16, tasks: &mut Tasks) {
+        for _ in 0..connections {
+            tasks.spawn(send(Rc::clone(worker), self.clone()));
+        }
+    }
 }
 
 /// One connection, opened again whenever it is lost, until the worker ends.
-pub(crate) async fn send(worker: Rc<Worker>, plan: RoundTrip) {
+async fn send(worker: Rc<Worker>, plan: RoundTrip) {
     let mut backoff = Backoff::new();
     let mut buffer = vec![0; BUFFER_BYTES];
     let dial = || dial::tcp(&plan.address);

@@ -6,13 +6,17 @@ use stillwell_plan::{GeneratorPlan, PayloadFormat, TraceEncoding};
 use stillwell_units::Nanos;
 
 use crate::acknowledged::{Posts, Rules};
-use crate::transport::LineError;
+use crate::contract::TransportError;
 
 /// Where the agent takes traces of this version.
 const PATH: &str = "/v0.4/traces";
 
 /// What is posted to the agent at `url`.
-pub(crate) fn posts(plan: &GeneratorPlan, url: &str, retries: u32) -> Result<Posts, LineError> {
+pub(crate) fn posts(
+    plan: &GeneratorPlan,
+    url: &str,
+    retries: u32,
+) -> Result<Posts, TransportError> {
     let target: Target = url.parse()?;
     let content_type = match &plan.payload.format {
         PayloadFormat::TraceAgent(traces) if traces.encoding == TraceEncoding::Json => {

@@ -2,8 +2,10 @@
 
 mod left;
 mod state;
+mod waiting;
 
 use std::cell::{Cell, RefCell};
+use std::fmt::Debug;
 use std::future::Future;
 use std::io;
 use std::rc::Rc;
@@ -19,14 +21,15 @@ use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use crate::backoff::Backoff;
-use crate::call::Waiting;
+use crate::file_control::FileControl;
 use crate::fresh::{Sets, Walk};
 use crate::slice::{Most, Sending, Slice};
 use crate::stamps::{Marks, SliceTimes, Stamping};
-use crate::transport::Line;
 use left::Left;
 use state::Next;
 pub(crate) use state::{State, Wait};
+use waiting::Waiting;
+pub(crate) use waiting::watched;
 
 /// How long what was begun may take to end after a stop, unless its plan has more
 /// patience; and after the end of its scope in any case.
@@ -38,6 +41,37 @@ const BEAT: Nanos = Nanos::from_millis(100);
 /// A worker that owns its CPU sleeps until this long before the next send, and
 /// spins from there.
 const SPIN: Nanos = Nanos::new(50_000);
+
+/// Opens what a worker sends through. Shared by the workers of a generator.
+pub(crate) trait Opener: Debug + Send + Sync {
+    /// How long what was begun may take to end after a stop.
+    fn grace(&self) -> Nanos {
+        GRACE
+    }
+
+    /// The same after the end of everything, where nobody else waits for it.
+    fn grace_at_the_end(&self) -> Nanos {
+        GRACE
+    }
+
+    /// Largest number of tasks for so many connections.
+    fn tasks_of(&self, connections: u16) -> usize {
+        connections.into()
+    }
+
+    /// Whether blocks that leave together are answered one by one.
+    fn answers_blocks(&self) -> bool {
+        false
+    }
+
+    /// What moves or empties the log that is written, if one is.
+    fn files(&self) -> Option<FileControl> {
+        None
+    }
+
+    /// Starts the tasks of `connections` connections.
+    fn open(&self, worker: &Rc<Worker>, connections: u16, tasks: &mut Tasks);
+}
 
 /// What the connections of one worker share. All of them live on its thread.
 #[derive(Debug)]
@@ -71,7 +105,7 @@ pub(crate) async fn run(
     (sets, stamping): (Sets, Option<Stamping>),
     state: State,
     connections: u16,
-    line: Line,
+    opener: Arc<dyn Opener>,
     (scope, stop, sent_all): (Token, Token, Token),
 ) -> Result<(), PartError> {
     let worker = Rc::new(Worker {
@@ -91,9 +125,9 @@ pub(crate) async fn run(
         failure: RefCell::new(None),
         left: RefCell::default(),
     });
-    let (grace, grace_at_the_end) = (line.grace(), line.grace_at_the_end());
-    let mut tasks = Tasks::new(line.tasks_of(connections));
-    line.open(&worker, connections, &mut tasks);
+    let (grace, grace_at_the_end) = (opener.grace(), opener.grace_at_the_end());
+    let mut tasks = Tasks::new(opener.tasks_of(connections));
+    opener.open(&worker, connections, &mut tasks);
     loop {
         worker.state.borrow_mut().suspend(Wait::Other, clock::now());
         // All arms are cancel-safe: they wait and do nothing else.

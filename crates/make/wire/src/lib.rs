@@ -13,6 +13,7 @@
 //! * [`server`]: the accept loop, the worker and the time account that servers share.
 //! * [`Connection`], [`Listener`], [`Stream`]: connections and a listener of either kind, for
 //!   loops that do not care.
+//! * [`stream_outcome`]: the outcome that a failed read or write counts as.
 //!
 //! Nothing here retries, spawns or looks at bytes. No wait here has an end of
 //! its own: callers wait under their token.
@@ -22,6 +23,7 @@ pub mod dial;
 mod either;
 pub mod listen;
 mod listener;
+mod outcome;
 pub mod quic;
 pub mod server;
 mod socket_file;
@@ -33,6 +35,7 @@ pub use connection::Connection;
 pub use dial::DialError;
 pub use listen::ListenError;
 pub use listener::Listener;
+pub use outcome::stream_outcome;
 pub use socket_file::SocketFile;
 pub use stream::Stream;
 pub use timer::Timer;

@@ -9,7 +9,7 @@ use stillwell_wire::tls::{ClientTls, TlsError};
 use stillwell_wire::{Connection, Stream, dial};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::transport::stream_outcome;
+use stillwell_wire::stream_outcome;
 
 /// How TLS is spoken with a broker.
 #[derive(Clone, Debug)]

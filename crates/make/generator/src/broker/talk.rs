@@ -22,12 +22,11 @@ use super::encoded::{Cut, Pieces, cut};
 use super::in_flight::{Answered, InFlight, Post};
 use super::{Cutting, Heard, Link, Loss, Session};
 use crate::backoff::Backoff;
-use crate::call::watched;
 use crate::fresh::Walk;
 use crate::slice::{Most, Sending, Slice, units};
 use crate::stamps::{Marks, between};
-use crate::transport::stream_outcome;
-use crate::worker::{Wait, Worker};
+use crate::worker::{Wait, Worker, watched};
+use stillwell_wire::stream_outcome;
 
 /// What is taken and written at once at most, save that one block always may be.
 const SLICE_BYTES_MAX: usize = 128 << 10;

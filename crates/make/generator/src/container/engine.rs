@@ -8,7 +8,7 @@ use stillwell_units::ByteSize;
 use stillwell_wire::dial;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::transport::stream_outcome;
+use stillwell_wire::stream_outcome;
 
 /// An engine's longest answer is what it tells while it pulls an image.
 const ANSWER_MAX: ByteSize = ByteSize::mib(16);

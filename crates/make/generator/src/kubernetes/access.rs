@@ -11,6 +11,8 @@ use stillwell_legacy::kubeconfig::{Access, Kubeconfig, KubeconfigError, Token};
 use stillwell_plan::{KubernetesPlan, PemSource};
 use stillwell_wire::tls::TlsError;
 
+use crate::contract::TransportError;
+
 /// Where a pod finds what its account is let in by.
 const MOUNTED: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
@@ -48,6 +50,12 @@ pub enum ClusterError {
     /// A token that cannot stand in a header.
     #[error("write the cluster's token as a header")]
     Token(#[source] HeadError),
+}
+
+impl From<ClusterError> for TransportError {
+    fn from(source: ClusterError) -> Self {
+        Self::new("find the cluster", source)
+    }
 }
 
 /// How the cluster of `plan` is reached.

@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::ClusterError;
-use crate::transport::stream_outcome;
+use stillwell_wire::stream_outcome;
 
 /// An object is some kilobytes; managed fields make it several times as long.
 const ANSWER_MAX: ByteSize = ByteSize::mib(4);

@@ -37,26 +37,27 @@ use super::slots::Slots;
 use super::worker::{Setup, Worker};
 use taken::Taken;
 
+use crate::contract::TransportError;
 use crate::slice::{Sending, Slice};
 use crate::stamps::{self, Marks, StampText};
-use crate::transport::{LineError, stream_outcome};
-use crate::worker::{Wait, Worker as Generator};
+use crate::worker::{Opener, Wait, Worker as Generator};
+use stillwell_wire::stream_outcome;
 
 /// Where blocks go, and what stands around them; for any number of workers.
 #[derive(Clone, Debug)]
-pub(crate) struct BlockLine {
+pub(crate) struct BlockRequests {
     plan: Arc<LoadPlan>,
     tls: Option<ClientTls>,
     head: Head,
 }
 
-impl BlockLine {
+impl BlockRequests {
     /// Requests as the only one of the only endpoint of `plan` describes, whose
     /// own body does not count, nor when the plan would send it.
     ///
     /// # Errors
-    /// [`LineError`] where they would not arrive as they are given.
-    pub(crate) fn new(plan: LoadPlan) -> Result<Self, LineError> {
+    /// [`TransportError`] where they would not arrive as they are given.
+    pub(crate) fn new(plan: LoadPlan) -> Result<Self, TransportError> {
         let tls = build::tls(&plan)?;
         let (endpoint, request) = only_request(&plan);
         let head = Head::new(&plan, endpoint, request)?;
@@ -67,30 +68,7 @@ impl BlockLine {
         })
     }
 
-    /// Starts the tasks of `connections` connections and the one that says when.
-    pub(crate) fn open(self, generator: &Rc<Generator>, connections: u16, tasks: &mut Tasks) {
-        let blocks = Rc::new(Blocks::new(generator, &self.head));
-        let mut plan = LoadPlan::clone(&self.plan);
-        if generator.is_reserved() {
-            plan = plan.with_idle(IdleStrategy::Spin);
-        }
-        let worker = Rc::new(self.worker(plan, &blocks));
-        let connecting = &worker.plan.connecting;
-        let count = usize::from(connections);
-        let slots = Slots::new(count, connecting.streams, connecting.reuse);
-        let pool = Rc::new(Pool::new(0, 1, 0, slots));
-        pool.begin(Timing::Blocks(blocks), Limits::default());
-        for slot in 0..count {
-            let run = connection::run(Rc::clone(&worker), Rc::clone(&pool), slot);
-            tasks.spawn(Accounted {
-                generator: Rc::clone(generator),
-                inner: Box::pin(run),
-            });
-        }
-        tasks.spawn(direct(Rc::clone(generator), worker, pool));
-    }
-
-    fn worker(self, plan: LoadPlan, blocks: &Rc<Blocks>) -> Worker {
+    fn worker(&self, plan: LoadPlan, blocks: &Rc<Blocks>) -> Worker {
         let endpoint = &plan.endpoints[0];
         let endpoint = Endpoint {
             address: endpoint.address.clone(),
@@ -118,6 +96,35 @@ impl BlockLine {
             },
             Rc::clone(blocks),
         )
+    }
+}
+
+impl Opener for BlockRequests {
+    /// Tasks of all connections, and the one that says when.
+    fn tasks_of(&self, connections: u16) -> usize {
+        usize::from(connections) + 1
+    }
+
+    fn open(&self, generator: &Rc<Generator>, connections: u16, tasks: &mut Tasks) {
+        let blocks = Rc::new(Blocks::new(generator, &self.head));
+        let mut plan = LoadPlan::clone(&self.plan);
+        if generator.is_reserved() {
+            plan = plan.with_idle(IdleStrategy::Spin);
+        }
+        let worker = Rc::new(self.worker(plan, &blocks));
+        let connecting = &worker.plan.connecting;
+        let count = usize::from(connections);
+        let slots = Slots::new(count, connecting.streams, connecting.reuse);
+        let pool = Rc::new(Pool::new(0, 1, 0, slots));
+        pool.begin(Timing::Blocks(blocks), Limits::default());
+        for slot in 0..count {
+            let run = connection::run(Rc::clone(&worker), Rc::clone(&pool), slot);
+            tasks.spawn(Accounted {
+                generator: Rc::clone(generator),
+                inner: Box::pin(run),
+            });
+        }
+        tasks.spawn(direct(Rc::clone(generator), worker, pool));
     }
 }
 

@@ -30,7 +30,7 @@ use super::supply::{Handed, Supply};
 use super::trace::{Ended, Trace, Tracer};
 use super::tunnel::Proxy;
 use crate::slice::Slice;
-use crate::transport::stream_outcome;
+use stillwell_wire::stream_outcome;
 
 /// How often a worker brings its shard up to date and looks whether it is over.
 const BEAT: Nanos = Nanos::from_millis(10);

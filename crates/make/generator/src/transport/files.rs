@@ -5,17 +5,21 @@ use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stillwell_metric::Outcome;
 use stillwell_plan::{FileLayout, WhenFull};
-use stillwell_scope::clock;
+use stillwell_scope::{Tasks, clock};
 use stillwell_units::{Moment, Nanos, Seed};
 use stillwell_wire::DialError;
 use tokio::time::sleep;
 
-use super::{Failure, Transport};
+use crate::contract::{Failure, Transport};
+use crate::drive::push_all;
+use crate::file_control::FileControl;
+use crate::worker::{Opener, Worker};
 
 /// What stands for the number in a template.
 const NUMBER: &str = "%NNN%";
@@ -29,24 +33,7 @@ pub(crate) struct Files {
 struct Shared {
     bytes_max: u64,
     naming: Naming,
-    /// What was asked for last, and how often anything was.
-    asked: Mutex<Option<WhenFull>>,
-    asked_count: AtomicU64,
-}
-
-/// Moves or empties the log that a generator writes, while it writes.
-#[derive(Clone, Debug)]
-pub struct FileControl {
-    shared: Arc<Shared>,
-}
-
-impl FileControl {
-    /// Has the log moved or emptied before the next block.
-    pub fn rotate(&self, how: WhenFull) {
-        let asked = self.shared.asked.lock();
-        *asked.unwrap_or_else(PoisonError::into_inner) = Some(how);
-        self.shared.asked_count.fetch_add(1, Ordering::Release);
-    }
+    control: FileControl,
 }
 
 #[derive(Debug)]
@@ -73,15 +60,7 @@ enum Naming {
 }
 
 impl Files {
-    /// What moves or empties its log while it is written; none of other layouts.
-    pub(crate) fn control(&self) -> Option<FileControl> {
-        let is_log = matches!(self.shared.naming, Naming::Log { .. });
-        is_log.then(|| FileControl {
-            shared: Arc::clone(&self.shared),
-        })
-    }
-
-    pub(super) fn new(layout: &FileLayout, bytes_max: u64, files: u16, seed: &Seed) -> Self {
+    pub(crate) fn new(layout: &FileLayout, bytes_max: u64, files: u16, seed: &Seed) -> Self {
         let naming = match layout {
             FileLayout::Numbered { template, delete } => Naming::Numbered {
                 template: template.clone(),
@@ -122,10 +101,21 @@ impl Files {
             shared: Arc::new(Shared {
                 bytes_max,
                 naming,
-                asked: Mutex::default(),
-                asked_count: AtomicU64::new(0),
+                control: FileControl::default(),
             }),
         }
+    }
+}
+
+impl Opener for Files {
+    /// None but for a log.
+    fn files(&self) -> Option<FileControl> {
+        let is_log = matches!(self.shared.naming, Naming::Log { .. });
+        is_log.then(|| self.shared.control.clone())
+    }
+
+    fn open(&self, worker: &Rc<Worker>, connections: u16, tasks: &mut Tasks) {
+        push_all(self.clone(), worker, connections, tasks);
     }
 }
 
@@ -177,7 +167,7 @@ impl Open {
             file: None,
             written: 0,
             settled: Moment::new(0),
-            asked_count: shared.asked_count.load(Ordering::Acquire),
+            asked_count: shared.control.count(),
         };
         open.create()?;
         Ok(open)
@@ -224,13 +214,12 @@ impl Open {
 
     /// Does what a step of the timeline asked for since the last block.
     fn rotate_if_asked(&mut self) -> io::Result<()> {
-        let count = self.shared.asked_count.load(Ordering::Acquire);
+        let count = self.shared.control.count();
         if std::mem::replace(&mut self.asked_count, count) == count {
             return Ok(());
         }
-        let asked = self.shared.asked.lock();
-        let asked = *asked.unwrap_or_else(PoisonError::into_inner);
-        if let (Some(how), Naming::Log { rotations, .. }) = (asked, &self.shared.naming)
+        let latest = self.shared.control.latest();
+        if let (Some(how), Naming::Log { rotations, .. }) = (latest, &self.shared.naming)
             && !self.make_room(how, *rotations)?
         {
             self.file = None;

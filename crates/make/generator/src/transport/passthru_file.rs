@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use stillwell_wire::DialError;
 use tokio::net::unix::pipe;
 
-use super::{Failure, Transport, stream_outcome};
+use crate::contract::{Failure, Transport};
+use stillwell_wire::stream_outcome;
 
 #[derive(Clone, Debug)]
 pub(crate) struct PassthruFile {
@@ -16,7 +17,7 @@ pub(crate) struct PassthruFile {
 }
 
 impl PassthruFile {
-    pub(super) fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
         }

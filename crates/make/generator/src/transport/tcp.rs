@@ -5,7 +5,8 @@ use std::io;
 use stillwell_wire::{DialError, dial};
 use tokio::net::TcpStream;
 
-use super::{Failure, Transport, stream_outcome};
+use crate::contract::{Failure, Transport};
+use stillwell_wire::stream_outcome;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Tcp {
@@ -13,7 +14,7 @@ pub(crate) struct Tcp {
 }
 
 impl Tcp {
-    pub(super) fn new(address: &str) -> Self {
+    pub(crate) fn new(address: &str) -> Self {
         Self {
             address: address.to_owned(),
         }

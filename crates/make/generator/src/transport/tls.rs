@@ -4,14 +4,19 @@ use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use stillwell_plan::{ClientTlsPlan, StreamTarget};
+use stillwell_scope::Tasks;
 use stillwell_wire::tls::{ClientTls, TlsError, TlsStream};
 use stillwell_wire::{DialError, Stream, dial};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::{Failure, Transport, stream_outcome};
+use crate::contract::{Failure, Transport};
+use crate::drive::push_all;
+use crate::worker::{Opener, Worker};
+use stillwell_wire::stream_outcome;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Tls {
@@ -22,7 +27,7 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    pub(super) fn new(to: &StreamTarget, plan: &ClientTlsPlan) -> Result<Self, TlsError> {
+    pub(crate) fn new(to: &StreamTarget, plan: &ClientTlsPlan) -> Result<Self, TlsError> {
         let host = match to {
             StreamTarget::Tcp(address) => address
                 .rsplit_once(':')
@@ -41,11 +46,17 @@ impl Tls {
     }
 
     /// The same with sessions of one worker's own.
-    pub(super) fn for_worker(&self) -> Self {
+    fn for_worker(&self) -> Self {
         Self {
             client: self.client.for_worker(),
             ..self.clone()
         }
+    }
+}
+
+impl Opener for Tls {
+    fn open(&self, worker: &Rc<Worker>, connections: u16, tasks: &mut Tasks) {
+        push_all(self.for_worker(), worker, connections, tasks);
     }
 }
 

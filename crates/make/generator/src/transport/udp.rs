@@ -6,7 +6,7 @@ use stillwell_metric::Outcome;
 use stillwell_wire::{DialError, dial};
 use tokio::net::UdpSocket;
 
-use super::{Failure, Transport};
+use crate::contract::{Failure, Transport};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Udp {
@@ -15,7 +15,7 @@ pub(crate) struct Udp {
 }
 
 impl Udp {
-    pub(super) fn new(address: &str, bind: &str) -> Self {
+    pub(crate) fn new(address: &str, bind: &str) -> Self {
         Self {
             address: address.to_owned(),
             bind: bind.to_owned(),

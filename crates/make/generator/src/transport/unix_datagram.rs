@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use stillwell_metric::Outcome;
 use stillwell_wire::{DialError, dial};
 
-use super::{Failure, Transport};
+use crate::contract::{Failure, Transport};
 
 #[derive(Clone, Debug)]
 pub(crate) struct UnixDatagram {
@@ -14,7 +14,7 @@ pub(crate) struct UnixDatagram {
 }
 
 impl UnixDatagram {
-    pub(super) fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
         }

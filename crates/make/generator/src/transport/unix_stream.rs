@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use stillwell_wire::{DialError, dial};
 
-use super::{Failure, Transport, stream_outcome};
+use crate::contract::{Failure, Transport};
+use stillwell_wire::stream_outcome;
 
 #[derive(Clone, Debug)]
 pub(crate) struct UnixStream {
@@ -13,7 +14,7 @@ pub(crate) struct UnixStream {
 }
 
 impl UnixStream {
-    pub(super) fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
         }

@@ -1,0 +1,23 @@
+//! Preparation of a generator: its transport from the catalogue, and its blocks.
+
+use stillwell_payload::Sources;
+use stillwell_plan::GeneratorPlan;
+
+use crate::catalogue;
+use crate::prepared::{PrepareError, Prepared};
+
+/// Builds the blocks of every worker of `plan`, each from a seed of its own and
+/// of an even share of the plan's cache. `sources` holds the contents of the files
+/// for payloads that are the lines of one. Opens nothing; only a folder that
+/// looks like `/proc` is laid out here, since a subject looks at it from its start.
+///
+/// # Errors
+/// [`PrepareError`] where the plan cannot be carried out.
+pub fn prepare<'s>(
+    plan: &GeneratorPlan,
+    sources: impl Into<Sources<'s>>,
+) -> Result<Prepared, PrepareError> {
+    let opener = catalogue::opener(plan);
+    let opener = opener.map_err(|error| PrepareError::transport(plan, error))?;
+    Prepared::new(plan, sources.into(), opener)
+}
