@@ -1,7 +1,7 @@
 //! What HTTP load and its test server read from each other's peers: answers,
 //! by a reader that knows them again, and the header that says how to answer.
 
-#[path = "../../crates/make/generator/src/load/answer.rs"]
+#[path = "../../crates/make/load/src/answer.rs"]
 mod answer;
 #[path = "../../crates/receive/serve/src/request.rs"]
 mod request;

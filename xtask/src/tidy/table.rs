@@ -61,8 +61,15 @@ pub(super) const CRATES: &[Entry] = &[
     edge("scope", &["units", "metric"]),
     edge("wire", &["units", "metric", "plan", "scope"]),
     edge("fuse", &["units", "metric", "plan", "scope"]),
+    edge("worker", &[
+        "units", "metric", "plan", "stamp", "payload", "pacer", "http", "scope", "wire", "fuse",
+    ]),
+    edge("load", &[
+        "units", "metric", "plan", "stamp", "payload", "pacer", "http", "export", "scope", "wire", "worker",
+    ]),
     edge("generator", &[
-        "units", "metric", "plan", "legacy", "stamp", "payload", "pacer", "http", "broker", "export", "scope", "wire", "fuse",
+        "units", "metric", "plan", "legacy", "stamp", "payload", "pacer", "http", "broker", "scope", "wire", "fuse",
+        "worker", "load",
     ]),
     edge("target", &["units", "metric", "plan", "http", "scope", "wire"]),
     edge("observer", &["units", "metric", "plan", "scope", "wire", "http"]),
@@ -73,7 +80,7 @@ pub(super) const CRATES: &[Entry] = &[
     pure("verdict", &["units", "metric", "plan", "capture", "stats"]),
     edge("run", &[
         "units", "metric", "plan", "stamp", "payload", "pacer", "http", "export", "scope", "wire",
-        "fuse", "generator", "target", "observer", "sink", "capture",
+        "fuse", "load", "generator", "target", "observer", "sink", "capture",
     ]),
     edge("experiment", &["units", "metric", "plan", "config", "scope", "run", "capture", "stats", "verdict"]),
     pure("report", &["units", "metric", "plan", "capture", "verdict", "stats"]),
@@ -139,7 +146,7 @@ pub(super) const DOORS: &[(&str, &str)] = &[(
 pub(super) const FILE_CIRCLES: &[(&str, usize)] = &[
     ("config", 25),
     ("payload", 37),
-    ("generator", 7),
+    ("load", 7),
     ("sink", 16),
     ("experiment", 8),
     ("nighthawk", 16),

@@ -44,6 +44,6 @@ pub use load::{
     conduct_load_beside, load_doubts, snapshot_doubts,
 };
 pub use request::{Progress, RunRequest};
-pub use stillwell_generator::{AnswerHeader, Feed, FeedError};
+pub use stillwell_load::{AnswerHeader, Feed, FeedError};
 pub use stillwell_target::{ProgramError, find_program};
 pub use together::Together;

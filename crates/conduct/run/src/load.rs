@@ -18,7 +18,7 @@ mod telemetry;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 
-use stillwell_generator::{PrepareLoadError, prepare_load};
+use stillwell_load::{PrepareLoadError, prepare_load};
 use stillwell_metric::{LoadShard, SourceCells};
 use stillwell_plan::LoadPlan;
 use stillwell_scope::{PartEnd, Place, Scope, Token, clock, explain};

@@ -9,11 +9,10 @@ use stillwell_metric::Outcome;
 use stillwell_plan::AcknowledgedPlan;
 use stillwell_scope::Tasks;
 use stillwell_units::Nanos;
+use stillwell_worker::{GRACE, Opener, TransportError, Worker};
 
 use crate::call::{Answer, post};
-use crate::contract::TransportError;
 use crate::talk::{After, Dialogue, talk};
-use crate::worker::{GRACE, Opener, Worker};
 
 /// What a request is sent again for, and when.
 #[derive(Clone, Copy, Debug)]

@@ -23,11 +23,9 @@ use stillwell_broker::Malformed;
 use stillwell_metric::Outcome;
 use stillwell_plan::{GeneratorPlan, MessageOf, ProducerPlan};
 use stillwell_scope::Tasks;
+use stillwell_worker::{Backoff, Opener, Wait, Walk, Worker};
 use tokio::time::timeout;
 
-use crate::backoff::Backoff;
-use crate::fresh::Walk;
-use crate::worker::{Opener, Wait, Worker};
 use encoded::{Cut, Pieces};
 use link::Link;
 use talk::{Feed, Parting, converse};

@@ -13,10 +13,8 @@ use stillwell_wire::{Connection, DialError, Stream, dial};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::time::timeout;
 
-use crate::slice::Sending;
-use crate::stamps::{self, StampText};
-use crate::worker::{Wait, Worker, watched};
 use stillwell_wire::stream_outcome;
+use stillwell_worker::{Sending, StampText, Wait, Worker, watched, write_header};
 
 /// How long an answer may take, writing the request included.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -150,7 +148,7 @@ impl Caller {
         head.template
             .write_head(outgoing.rest().len() as u64, &mut self.head);
         if let Some(stamp) = head.stamp {
-            stamps::write_header(stamp, &mut self.head);
+            write_header(stamp, &mut self.head);
         }
         let whole = async {
             let written = self.write(worker, link, outgoing).await;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use stillwell_plan::{AcknowledgedBy, AcknowledgedPlan, GeneratorPlan, TransportPlan};
+use stillwell_worker::{Opener, TransportError};
 
 use crate::acknowledged::Posts;
 use crate::broker::{Amqp, Kafka, Nats, Producer};
 use crate::container::ContainersToBe;
-use crate::contract::TransportError;
 use crate::drive::Push;
 use crate::exchange;
 use crate::file_tree::FileTree;
@@ -19,7 +19,6 @@ use crate::process_tree::ProcessTree;
 use crate::round_trip::RoundTrip;
 use crate::trace_agent;
 use crate::transport::{Files, PassthruFile, Tcp, Tls, Udp, UnixDatagram, UnixStream};
-use crate::worker::Opener;
 
 /// The opener of the transport that `plan` names.
 pub(crate) fn opener(plan: &GeneratorPlan) -> Result<Arc<dyn Opener>, TransportError> {

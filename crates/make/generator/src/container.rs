@@ -12,11 +12,10 @@ use serde_json::{Map, Value, json};
 use stillwell_metric::Outcome;
 use stillwell_plan::ContainerPlan;
 use stillwell_scope::{Tasks, clock};
+use stillwell_worker::{Backoff, Opener, Wait, Worker};
 use tokio::sync::OnceCell;
 use tokio::time::sleep;
 
-use crate::backoff::Backoff;
-use crate::worker::{Opener, Wait, Worker};
 use engine::{Answer, Engine};
 
 /// The label of every container.

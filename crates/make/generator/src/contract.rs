@@ -1,15 +1,10 @@
-//! The contract of push transports, and the error of all kinds. Imports no kind.
+//! The contract of push transports. Imports no kind.
 
-use std::error::Error;
 use std::future::Future;
 use std::io;
 
-use stillwell_http::HeadError;
 use stillwell_metric::Outcome;
-use stillwell_plan::LoadPlanError;
-use stillwell_units::TargetError;
 use stillwell_wire::DialError;
-use stillwell_wire::tls::TlsError;
 
 /// Takes bytes and says nothing back; driven by [`drive`](crate::drive::drive).
 pub(crate) trait Transport: 'static {
@@ -45,44 +40,4 @@ pub(crate) struct Failure {
     pub(crate) outcome: Outcome,
     /// Whether the connection is still good.
     pub(crate) is_good: bool,
-}
-
-/// A transport that cannot be prepared.
-#[derive(Debug, thiserror::Error)]
-#[error("{doing}")]
-pub(crate) struct TransportError {
-    /// The step that failed, as a fragment before "of generator".
-    pub(crate) doing: &'static str,
-    pub(crate) source: Box<dyn Error + Send + Sync>,
-}
-
-impl TransportError {
-    pub(crate) fn new(doing: &'static str, source: impl Error + Send + Sync + 'static) -> Self {
-        let source = Box::new(source);
-        Self { doing, source }
-    }
-}
-
-impl From<TargetError> for TransportError {
-    fn from(source: TargetError) -> Self {
-        Self::new("read the target", source)
-    }
-}
-
-impl From<HeadError> for TransportError {
-    fn from(source: HeadError) -> Self {
-        Self::new("write the request head", source)
-    }
-}
-
-impl From<LoadPlanError> for TransportError {
-    fn from(source: LoadPlanError) -> Self {
-        Self::new("plan the requests", source)
-    }
-}
-
-impl From<TlsError> for TransportError {
-    fn from(source: TlsError) -> Self {
-        Self::new("prepare TLS", source)
-    }
 }

@@ -7,13 +7,9 @@ use std::rc::Rc;
 use stillwell_metric::Outcome;
 use stillwell_payload::BlockSet;
 use stillwell_scope::Tasks;
+use stillwell_worker::{Backoff, Marks, Opener, Sending, Slice, Wait, Walk, Worker};
 
-use crate::backoff::Backoff;
 use crate::contract::{Failure, Transport};
-use crate::fresh::Walk;
-use crate::slice::{Sending, Slice};
-use crate::stamps::Marks;
-use crate::worker::{Opener, Wait, Worker};
 
 /// What leaves in one write at most. Larger ones were no faster, and a slice is
 /// written whole before its connection asks again.

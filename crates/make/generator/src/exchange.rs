@@ -7,10 +7,9 @@ use stillwell_plan::{
     LoadPlanParts, RequestPlan, TelemetryPlan, UntilPlan,
 };
 use stillwell_units::{Nanos, Seed};
+use stillwell_worker::{GRACE, TransportError};
 
-use crate::contract::TransportError;
-use crate::load::BlockRequests;
-use crate::worker::GRACE;
+use stillwell_load::BlockRequests;
 
 /// A POST of each block to `url`.
 pub(crate) fn blocks(

@@ -12,9 +12,9 @@ use stillwell_metric::Outcome;
 use stillwell_plan::FileTreePlan;
 use stillwell_scope::Tasks;
 use stillwell_units::Seed;
+use stillwell_worker::{Opener, Worker};
 
 use crate::numbers::Numbers;
-use crate::worker::{Opener, Worker};
 
 /// Folders that are renamed at most: the first ones that there are.
 const RENAMED_MAX: usize = 4096;

@@ -22,12 +22,10 @@ use stillwell_wire::{Connection, DialError, Stream as Socket, dial};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::timeout;
 
-use crate::backoff::Backoff;
-use crate::contract::TransportError;
-use crate::slice::{Sending, Slice};
-use crate::stamps::Marks;
-use crate::worker::{Opener, Wait, Worker, watched};
 use stillwell_wire::stream_outcome;
+use stillwell_worker::{
+    Backoff, Marks, Opener, Sending, Slice, TransportError, Wait, Worker, watched,
+};
 
 /// How long a call may take.
 const TIMEOUT: Duration = Duration::from_secs(30);

@@ -17,14 +17,13 @@ use stillwell_plan::{
 };
 use stillwell_scope::{Tasks, Token, clock};
 use stillwell_units::{Nanos, Seed};
+use stillwell_worker::{GRACE, Opener, TransportError, Wait, Worker};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use crate::acknowledged::Rules;
 use crate::call::{Answer, Caller, Link, Unscheduled, post};
-use crate::contract::TransportError;
 use crate::talk::{self, After, Dialogue};
-use crate::worker::{GRACE, Opener, Wait, Worker};
 use pending::{Kept, Pending};
 
 /// Where lines of text go.

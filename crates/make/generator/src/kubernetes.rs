@@ -22,11 +22,10 @@ use stillwell_metric::Outcome;
 use stillwell_plan::KubernetesPlan;
 use stillwell_scope::{Tasks, clock};
 use stillwell_units::{Moment, Nanos};
+use stillwell_worker::{Backoff, Opener, Wait, Worker};
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
-use crate::backoff::Backoff;
-use crate::worker::{Opener, Wait, Worker};
 pub use access::ClusterError;
 use api::{Answer, Api, NoAnswer};
 use object::Object;

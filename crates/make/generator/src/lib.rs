@@ -13,7 +13,7 @@
 //!   ever ahead of the schedule.
 //! * *How*: push transports write whatever neighbouring blocks are due as one
 //!   slice (a datagram is always one block); `http` sends a block a request, over
-//!   the connections of [`load`](PreparedLoad); producers for brokers write due blocks
+//!   the connections of crate `load`; producers for brokers write due blocks
 //!   as messages while answers to earlier ones are under way. Every push connection walks
 //!   all of its worker's blocks in order, over and over; the requests of one
 //!   worker walk them together.
@@ -40,7 +40,6 @@
 //! took beyond its end, where that was more than 1 ms.
 
 mod acknowledged;
-mod backoff;
 mod broker;
 mod call;
 mod catalogue;
@@ -48,35 +47,22 @@ mod container;
 mod contract;
 mod drive;
 mod exchange;
-mod file_control;
 mod file_tree;
-mod fresh;
 mod grpc;
 mod hec;
 mod kubernetes;
-mod load;
 mod log_fs;
 mod numbers;
 mod prepare;
-mod prepared;
 mod proc_fs;
 mod process_tree;
 mod round_trip;
-mod slice;
-mod stamps;
 mod talk;
 mod trace_agent;
 mod transport;
-mod worker;
 
-pub use file_control::FileControl;
 pub use kubernetes::ClusterError;
-pub use load::{
-    AnswerHeader, Feed, FeedError, PrepareLoadError, PreparedLoad, StartSignal, prepare_load,
-};
-pub use log_fs::ShowError;
 pub use prepare::prepare;
-pub use prepared::{PrepareError, Prepared};
 pub use proc_fs::LayOutError;
 pub use process_tree::{PROCESS_TREE_WORD, ProcessError, ProgramMissing, be_process};
-pub use worker::GRACE;
+pub use stillwell_worker::{FileControl, GRACE, PrepareError, Prepared, ShowError};

@@ -13,13 +13,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use rustix::process::{getegid, geteuid};
-use stillwell_fuse::{Beneath, Mount, MountError, MountNote, serve};
+use stillwell_fuse::{Beneath, Mount, MountNote, serve};
 use stillwell_metric::{GeneratorShard, Labels, LogFsShard};
 use stillwell_pacer::Turns;
 use stillwell_payload::BlockSet;
 use stillwell_plan::{FileLayout, GeneratorPlan, RatePlan, TransportPlan};
 use stillwell_scope::{Place, Scope, Token, clock};
 use stillwell_units::{Moment, Seed};
+use stillwell_worker::{Mounted, ShowError};
 
 use answer::LogFiles;
 use model::{Model, Shape};
@@ -34,8 +35,8 @@ pub(crate) struct LogFs {
     course: Course,
     /// `None` once it answers.
     set: Option<BlockSet>,
-    pub(crate) load: Arc<GeneratorShard>,
-    pub(crate) shard: Arc<LogFsShard>,
+    load: Arc<GeneratorShard>,
+    shard: Arc<LogFsShard>,
 }
 
 /// How fast, and from when to when.
@@ -53,31 +54,6 @@ struct Begin {
     turns: Option<Turns>,
 }
 
-/// Why logs cannot be shown.
-#[derive(Debug, thiserror::Error)]
-pub enum ShowError {
-    /// Their file system cannot be mounted.
-    #[error(
-        "show the logs of generator `{id}` in a file system of their own; where that cannot be, \
-         `folder` in place of `mount` (in lading's files `logrotate` with `root`, a `throttle` and \
-         no `load_profile`) writes real files, of which nobody counts what was missed"
-    )]
-    Mount {
-        /// The generator.
-        id: String,
-        /// Why not.
-        source: MountError,
-    },
-    /// The kernel starts no more threads.
-    #[error("start the thread that answers for the logs of generator `{id}`")]
-    Thread {
-        /// The generator.
-        id: String,
-        /// The kernel's answer.
-        source: std::io::Error,
-    },
-}
-
 impl Course {
     /// The time that logs know of: it stands still while it is not their turn.
     fn own_time(&self, now: Moment) -> Moment {
@@ -92,21 +68,20 @@ impl Course {
     }
 }
 
+/// Logs without their content.
+#[derive(Debug)]
+pub(crate) struct LogPlan {
+    id: String,
+    at: PathBuf,
+    shape: Shape,
+    seed: Seed,
+    rate: RatePlan,
+    labels: Labels,
+}
+
 impl LogFs {
     /// The logs of `plan`, if it asks for such.
-    pub(crate) fn wanted(plan: &GeneratorPlan) -> bool {
-        let TransportPlan::Files { layout, .. } = &plan.transport else {
-            return false;
-        };
-        matches!(layout, FileLayout::Mounted { .. })
-    }
-
-    /// The logs of `plan`, whose content is `set` and whose load counts in `load`.
-    pub(crate) fn new(
-        plan: &GeneratorPlan,
-        set: BlockSet,
-        load: Arc<GeneratorShard>,
-    ) -> Option<Self> {
+    pub(crate) fn of(plan: &GeneratorPlan) -> Option<LogPlan> {
         let TransportPlan::Files {
             layout:
                 FileLayout::Mounted {
@@ -119,38 +94,61 @@ impl LogFs {
         else {
             return None;
         };
-        let labels = Labels::none()
-            .with("component", "generator")
-            .with("component_name", plan.transport.name())
-            .with("id", plan.id.as_str());
-        let logs = plan.connections.max(1);
-        Some(Self {
+        Some(LogPlan {
             id: plan.id.clone(),
             at: at.clone(),
             shape: Shape {
-                logs,
+                logs: plan.connections.max(1),
                 depth_max: *depth_max,
                 rotations: *rotations,
                 bytes_max: bytes_max.bytes().max(1),
             },
             seed: plan.seed,
+            rate: plan.rate,
+            labels: Labels::none()
+                .with("component", "generator")
+                .with("component_name", plan.transport.name())
+                .with("id", plan.id.as_str()),
+        })
+    }
+}
+
+impl LogPlan {
+    /// The logs whose content is `set` and whose load counts in `load`.
+    pub(crate) fn serve(self, set: BlockSet, load: Arc<GeneratorShard>) -> LogFs {
+        let logs = self.shape.logs.into();
+        LogFs {
+            id: self.id,
+            at: self.at,
+            shape: self.shape,
+            seed: self.seed,
             course: Course {
-                rate: plan.rate,
+                rate: self.rate,
                 begin: Arc::default(),
             },
             set: Some(set),
             load,
-            shard: Arc::new(LogFsShard::new(labels, logs.into())),
-        })
+            shard: Arc::new(LogFsShard::new(self.labels, logs)),
+        }
+    }
+}
+
+impl Mounted for LogFs {
+    fn load(&self) -> Arc<GeneratorShard> {
+        Arc::clone(&self.load)
     }
 
-    pub(crate) fn set(&self) -> Option<&BlockSet> {
+    fn shard(&self) -> Arc<LogFsShard> {
+        Arc::clone(&self.shard)
+    }
+
+    fn set(&self) -> Option<&BlockSet> {
         self.set.as_ref()
     }
 
     /// Mounts the logs and starts the thread `gen-ID-0`, which answers for them until the
     /// scope's token is cancelled or the mount has ended.
-    pub(crate) fn show(
+    fn show(
         &mut self,
         scope: &mut Scope,
         place: &Place,
@@ -189,7 +187,7 @@ impl LogFs {
 
     /// Logs grow from `start` on, in `turns` alone if there are any, until `stop` is
     /// cancelled.
-    pub(crate) fn begin(&self, start: Moment, stop: &Token, turns: Option<Turns>) {
+    fn begin(&self, start: Moment, stop: &Token, turns: Option<Turns>) {
         let stop = stop.clone();
         // Load begins once.
         drop(self.course.begin.set(Begin { start, stop, turns }));

@@ -3,8 +3,10 @@
 use stillwell_payload::Sources;
 use stillwell_plan::GeneratorPlan;
 
+use stillwell_worker::{PrepareError, Prepared};
+
 use crate::catalogue;
-use crate::prepared::{PrepareError, Prepared};
+use crate::log_fs::LogFs;
 
 /// Builds the blocks of every worker of `plan`, each from a seed of its own and
 /// of an even share of the plan's cache. `sources` holds the contents of the files
@@ -17,7 +19,11 @@ pub fn prepare<'s>(
     plan: &GeneratorPlan,
     sources: impl Into<Sources<'s>>,
 ) -> Result<Prepared, PrepareError> {
+    let sources = sources.into();
+    if let Some(logs) = LogFs::of(plan) {
+        return Prepared::mounted(plan, sources, |set, load| logs.serve(set, load));
+    }
     let opener = catalogue::opener(plan);
     let opener = opener.map_err(|error| PrepareError::transport(plan, error))?;
-    Prepared::new(plan, sources.into(), opener)
+    Prepared::new(plan, sources, opener)
 }

@@ -12,10 +12,9 @@ use stillwell_metric::Outcome;
 use stillwell_plan::ProcFsPlan;
 use stillwell_scope::Tasks;
 use stillwell_units::Seed;
+use stillwell_worker::{Opener, TransportError, Worker};
 
-use crate::contract::TransportError;
 use crate::numbers::Numbers;
-use crate::worker::{Opener, Worker};
 use process::Process;
 
 /// The folder that was laid out.

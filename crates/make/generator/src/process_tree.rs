@@ -19,11 +19,10 @@ use stillwell_metric::Outcome;
 use stillwell_plan::ProcessTreePlan;
 use stillwell_scope::{Tasks, clock};
 use stillwell_units::Seed;
+use stillwell_worker::{Opener, TransportError, Wait, Worker};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 
-use crate::contract::TransportError;
-use crate::worker::{Opener, Wait, Worker};
 use grow::Growth;
 pub use live::{PROCESS_TREE_WORD, ProcessError, be_process};
 

@@ -14,9 +14,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::backoff::Backoff;
-use crate::worker::{Opener, Wait, Worker, watched};
 use stillwell_wire::stream_outcome;
+use stillwell_worker::{Backoff, Opener, Wait, Worker, watched};
 
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(30);

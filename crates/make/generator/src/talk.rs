@@ -8,13 +8,10 @@ use stillwell_metric::{GeneratorShard, Outcome};
 use stillwell_payload::BlockSet;
 use stillwell_scope::clock;
 use stillwell_units::Nanos;
+use stillwell_worker::{Backoff, Marks, Slice, Wait, Worker};
 use tokio::time::sleep;
 
-use crate::backoff::Backoff;
 use crate::call::{Answer, Caller, Head, Link, Outgoing};
-use crate::slice::Slice;
-use crate::stamps::Marks;
-use crate::worker::{Wait, Worker};
 
 /// One side of a conversation.
 pub(crate) trait Dialogue {

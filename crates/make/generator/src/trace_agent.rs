@@ -4,9 +4,9 @@
 use stillwell_http::Target;
 use stillwell_plan::{GeneratorPlan, PayloadFormat, TraceEncoding};
 use stillwell_units::Nanos;
+use stillwell_worker::TransportError;
 
 use crate::acknowledged::{Posts, Rules};
-use crate::contract::TransportError;
 
 /// Where the agent takes traces of this version.
 const PATH: &str = "/v0.4/traces";

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use stillwell_generator::{AnswerHeader, Feed, PreparedLoad};
+use stillwell_load::{AnswerHeader, Feed, PreparedLoad};
 use stillwell_metric::LoadShard;
 use stillwell_scope::{Scope, Token, clock};
 use stillwell_units::{Moment, Nanos};

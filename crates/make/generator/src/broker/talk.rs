@@ -21,12 +21,10 @@ use tokio::time::{Sleep, sleep};
 use super::encoded::{Cut, Pieces, cut};
 use super::in_flight::{Answered, InFlight, Post};
 use super::{Cutting, Heard, Link, Loss, Session};
-use crate::backoff::Backoff;
-use crate::fresh::Walk;
-use crate::slice::{Most, Sending, Slice, units};
-use crate::stamps::{Marks, between};
-use crate::worker::{Wait, Worker, watched};
 use stillwell_wire::stream_outcome;
+use stillwell_worker::{
+    Backoff, Marks, Most, Sending, Slice, Wait, Walk, Worker, between, units, watched,
+};
 
 /// What is taken and written at once at most, save that one block always may be.
 const SLICE_BYTES_MAX: usize = 128 << 10;
@@ -268,7 +266,7 @@ impl<S: Session> Talk<'_, S> {
     ) -> Option<()> {
         let encoding = self.encode(set, slice, sending.rest(), encoded);
         let more = (slice.last - slice.first - 1) as u64;
-        self.worker.state.borrow_mut().unsettled += more;
+        self.worker.unsettled(more);
         if let Err(outcome) = encoding {
             self.give_up(Loss::failure(outcome));
             return None;

@@ -10,8 +10,7 @@ use stillwell_http::{HeadError, TargetError};
 use stillwell_legacy::kubeconfig::{Access, Kubeconfig, KubeconfigError, Token};
 use stillwell_plan::{KubernetesPlan, PemSource};
 use stillwell_wire::tls::TlsError;
-
-use crate::contract::TransportError;
+use stillwell_worker::TransportError;
 
 /// Where a pod finds what its account is let in by.
 const MOUNTED: &str = "/var/run/secrets/kubernetes.io/serviceaccount";

@@ -11,10 +11,10 @@ use stillwell_pacer::{Schedule, Share};
 use stillwell_payload::BlockSet;
 use stillwell_plan::{RatePlan, RateUnit};
 use stillwell_units::{Moment, Seed};
+use stillwell_worker::units;
 
 use super::seen::Seen;
 use crate::numbers::Numbers;
-use crate::slice::units;
 
 /// The folder that all lie in.
 pub(super) const ROOT: u64 = 1;

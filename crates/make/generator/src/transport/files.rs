@@ -14,12 +14,11 @@ use stillwell_plan::{FileLayout, WhenFull};
 use stillwell_scope::{Tasks, clock};
 use stillwell_units::{Moment, Nanos, Seed};
 use stillwell_wire::DialError;
+use stillwell_worker::{FileControl, Opener, Worker};
 use tokio::time::sleep;
 
 use crate::contract::{Failure, Transport};
 use crate::drive::push_all;
-use crate::file_control::FileControl;
-use crate::worker::{Opener, Worker};
 
 /// What stands for the number in a template.
 const NUMBER: &str = "%NNN%";

@@ -15,8 +15,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::contract::{Failure, Transport};
 use crate::drive::push_all;
-use crate::worker::{Opener, Worker};
 use stillwell_wire::stream_outcome;
+use stillwell_worker::{Opener, Worker};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Tls {

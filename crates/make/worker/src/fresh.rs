@@ -106,7 +106,7 @@ pub(crate) fn build(
 
 /// The sets of one worker.
 #[derive(Debug)]
-pub(crate) struct Sets {
+pub struct Sets {
     pub(crate) first: Rc<BlockSet>,
     later: Option<Later>,
 }
@@ -148,7 +148,7 @@ impl Sets {
 
 /// Where one connection is in its worker's sets, or all that walk them together.
 #[derive(Debug)]
-pub(crate) struct Walk {
+pub struct Walk {
     pub(crate) set: Rc<BlockSet>,
     /// The next block of it.
     pub(crate) next: Cell<usize>,
@@ -160,7 +160,8 @@ pub(crate) struct Walk {
 
 impl Walk {
     /// At the beginning.
-    pub(crate) fn new(sets: &Sets) -> Self {
+    #[must_use]
+    pub fn new(sets: &Sets) -> Self {
         Self {
             set: Rc::clone(&sets.first),
             next: Cell::new(0),

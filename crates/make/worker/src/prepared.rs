@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
@@ -13,16 +14,16 @@ use stillwell_plan::{
     GeneratorPlan, LoadProtocol, RatePlan, RateUnit, StampForm, StampPlan, TransportPlan,
 };
 use stillwell_scope::clock::FixedWall;
-use stillwell_scope::{Place, Scope, Token, clock};
+use stillwell_scope::{Place, Scope, Tasks, Token, clock};
 use stillwell_stamp::{RunMark, StreamId};
 use stillwell_units::{ByteSize, Moment};
 
-use crate::contract::TransportError;
+use crate::error::TransportError;
 use crate::file_control::FileControl;
 use crate::fresh::{self, Recipe, Sets};
-use crate::log_fs::{LogFs, ShowError};
+use crate::mounted::{Mounted, ShowError};
 use crate::stamps::{Stamping, Stream};
-use crate::worker::{self, Opener, State};
+use crate::worker::{self, Opener, State, Worker};
 
 /// A generator whose payload is built and whose workers have not begun.
 #[derive(Debug)]
@@ -31,8 +32,8 @@ pub struct Prepared {
     rate: RatePlan,
     opener: Arc<dyn Opener>,
     workers: Vec<PreparedWorker>,
-    /// What is there in place of workers, where logs are a file system.
-    log_fs: Option<LogFs>,
+    /// What is there in place of workers, where blocks are served as files.
+    mounted: Option<Box<dyn Mounted>>,
     turns: Option<Turns>,
     is_fresh: bool,
     stamps: Option<PreparedStamps>,
@@ -136,12 +137,34 @@ pub enum PrepareError {
 
 impl PrepareError {
     /// The transport of `plan` cannot be prepared.
-    pub(crate) fn transport(plan: &GeneratorPlan, error: TransportError) -> Self {
+    #[must_use]
+    pub fn transport(plan: &GeneratorPlan, error: TransportError) -> Self {
         Self::Transport {
             id: plan.id.clone(),
             doing: error.doing,
             source: error.source,
         }
+    }
+}
+
+/// An opener where nothing is opened.
+#[derive(Debug)]
+struct Unopened;
+
+impl Opener for Unopened {
+    fn open(&self, _worker: &Rc<Worker>, _connections: u16, _tasks: &mut Tasks) {}
+}
+
+fn check_stamps(
+    plan: &GeneratorPlan,
+    carries: impl Fn(StampForm) -> bool,
+) -> Result<(), PrepareError> {
+    match plan.stamps {
+        Some(stamps) if !carries(stamps.form) => Err(PrepareError::Unstampable {
+            id: plan.id.clone(),
+            transport: plan.transport.name(),
+        }),
+        _ => Ok(()),
     }
 }
 
@@ -179,34 +202,48 @@ const fn carries_stamps(transport: &TransportPlan, form: StampForm) -> bool {
 }
 
 impl Prepared {
-    /// Builds the blocks of every worker of `plan`, which will send through `opener`.
-    pub(crate) fn new(
+    /// Builds the blocks of every worker of `plan`, which will send through `opener`:
+    /// each from a seed of its own and of an even share of the plan's cache.
+    ///
+    /// # Errors
+    /// [`PrepareError`] where the plan cannot be carried out.
+    pub fn new(
         plan: &GeneratorPlan,
         sources: Sources<'_>,
         opener: Arc<dyn Opener>,
     ) -> Result<Self, PrepareError> {
-        let id = || plan.id.clone();
-        let is_mounted = LogFs::wanted(plan);
-        if is_mounted && plan.rate.is_max() {
-            return Err(PrepareError::Unpaced { id: id() });
-        }
-        let carries =
-            |stamps: StampPlan| !is_mounted && carries_stamps(&plan.transport, stamps.form);
-        if plan.stamps.is_some_and(|stamps| !carries(stamps)) {
-            let transport = plan.transport.name();
-            return Err(PrepareError::Unstampable {
-                id: id(),
-                transport,
-            });
-        }
-        let worker_count = if is_mounted { 1 } else { plan.workers.max(1) };
-        let mut workers = Share::all(u32::from(worker_count))
+        check_stamps(plan, |form| carries_stamps(&plan.transport, form))?;
+        let workers = Share::all(u32::from(plan.workers.max(1)))
             .map(|share| PreparedWorker::new(plan, share, sources.clone()))
             .collect::<Result<Vec<_>, _>>()?;
-        let worker = workers.pop_if(|_| is_mounted);
-        let log_fs = worker.and_then(|worker| LogFs::new(plan, worker.set, worker.shard));
+        Ok(Self::with(plan, workers, opener))
+    }
+
+    /// Builds the blocks of `plan`, and what serves them in place of workers.
+    ///
+    /// # Errors
+    /// [`PrepareError`] where the plan cannot be carried out.
+    pub fn mounted<M: Mounted + 'static>(
+        plan: &GeneratorPlan,
+        sources: Sources<'_>,
+        serve: impl FnOnce(BlockSet, Arc<GeneratorShard>) -> M,
+    ) -> Result<Self, PrepareError> {
+        if plan.rate.is_max() {
+            let id = plan.id.clone();
+            return Err(PrepareError::Unpaced { id });
+        }
+        check_stamps(plan, |_| false)?;
+        let worker = PreparedWorker::new(plan, Share::WHOLE, sources)?;
+        let mounted = serve(worker.set, worker.shard);
+        Ok(Self {
+            mounted: Some(Box::new(mounted)),
+            ..Self::with(plan, Vec::new(), Arc::new(Unopened))
+        })
+    }
+
+    fn with(plan: &GeneratorPlan, workers: Vec<PreparedWorker>, opener: Arc<dyn Opener>) -> Self {
         let has_end = |worker: &PreparedWorker| worker.set.blocks_max().is_some();
-        let ends = if !is_mounted && workers.iter().all(has_end) {
+        let ends = if workers.iter().all(has_end) {
             workers.iter().map(|_| Token::new()).collect()
         } else {
             Vec::new()
@@ -217,12 +254,12 @@ impl Prepared {
             .iter()
             .map(|worker| orders.saturating_mul(worker.connections.into()));
         let streams = streams.sum::<u32>() as usize;
-        Ok(Self {
-            id: id(),
+        Self {
+            id: plan.id.clone(),
             rate: plan.rate,
             opener,
             workers,
-            log_fs,
+            mounted: None,
             turns: None,
             is_fresh: false,
             ends,
@@ -237,21 +274,22 @@ impl Prepared {
                     .collect(),
                 wall: FixedWall::now(),
             }),
-        })
+        }
     }
 
     /// What each worker sends, in the order of workers.
     pub fn sets(&self) -> impl Iterator<Item = &BlockSet> {
         let workers = self.workers.iter().map(|worker| &worker.set);
-        workers.chain(self.log_fs.iter().filter_map(LogFs::set))
+        workers.chain(self.mounted.iter().filter_map(|files| files.set()))
     }
 
     /// What each worker counts.
     #[must_use]
     pub fn shards(&self) -> Vec<Arc<GeneratorShard>> {
-        let shards = self.workers.iter().map(|worker| &worker.shard);
-        let shards = shards.chain(self.log_fs.iter().map(|logs| &logs.load));
-        shards.map(Arc::clone).collect()
+        let shards = self.workers.iter().map(|worker| Arc::clone(&worker.shard));
+        shards
+            .chain(self.mounted.iter().map(|files| files.load()))
+            .collect()
     }
 
     /// Its name.
@@ -269,7 +307,7 @@ impl Prepared {
     /// What its file system counts besides, if it is one.
     #[must_use]
     pub fn file_system(&self) -> Option<Arc<LogFsShard>> {
-        self.log_fs.as_ref().map(|logs| Arc::clone(&logs.shard))
+        self.mounted.as_ref().map(|files| files.shard())
     }
 
     /// Mounts what a subject is to find before load begins, and answers for it on a thread of
@@ -283,8 +321,8 @@ impl Prepared {
         scope: &mut Scope,
         place: &Place,
     ) -> Result<Option<(Mount, Vec<MountNote>)>, ShowError> {
-        match &mut self.log_fs {
-            Some(logs) => logs.show(scope, place),
+        match &mut self.mounted {
+            Some(files) => files.show(scope, place),
             None => Ok(None),
         }
     }
@@ -374,8 +412,8 @@ impl Prepared {
         start: Moment,
         stop: &Token,
     ) -> io::Result<()> {
-        if let Some(logs) = &self.log_fs {
-            logs.begin(start, stop, self.turns.clone());
+        if let Some(files) = &self.mounted {
+            files.begin(start, stop, self.turns.clone());
         }
         let mut streams = 0;
         let is_fresh = self.is_fresh && self.stamps.is_none() && self.turns.is_none();

@@ -9,7 +9,7 @@ use super::{Wait, Worker};
 
 /// Waits for `what`, and accounts for the time from the first time on that it is
 /// not ready, even where the waiting is given up.
-pub(crate) async fn watched<T>(
+pub async fn watched<T>(
     worker: &Worker,
     wait: Wait,
     mut what: impl FnMut(&mut Context<'_>) -> Poll<T>,

@@ -14,27 +14,31 @@ use crate::stamps::{Begun, Outgoing, StampText, between};
 
 /// The blocks `first` to `last` - 1 of a set, due together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Slice {
-    pub(crate) first: usize,
-    pub(crate) last: usize,
+pub struct Slice {
+    /// The first block.
+    pub first: usize,
+    /// One beyond the last block.
+    pub last: usize,
     /// The intended time of the first block, in the worker's own time.
-    pub(crate) intended: Moment,
+    pub intended: Moment,
     /// And of the last, where somebody asks for it.
-    pub(crate) intended_last: Moment,
+    pub intended_last: Moment,
 }
 
 impl Slice {
     /// How many bytes of `set` it is.
-    pub(crate) fn bytes_len(&self, set: &BlockSet) -> usize {
+    pub fn bytes_len(&self, set: &BlockSet) -> usize {
         set.run(self.first, self.last).bytes.len()
     }
 }
 
 /// How much may leave together, save that one block always may.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Most {
-    pub(crate) bytes: usize,
-    pub(crate) blocks: usize,
+pub struct Most {
+    /// Bytes.
+    pub bytes: usize,
+    /// Blocks.
+    pub blocks: usize,
 }
 
 impl From<usize> for Most {
@@ -81,7 +85,7 @@ pub(crate) fn last_within(set: &BlockSet, first: usize, reach: Reach) -> usize {
 }
 
 /// How many of `unit` the blocks `first` to `last` - 1 hold.
-pub(crate) fn units(set: &BlockSet, first: usize, last: usize, unit: RateUnit) -> u64 {
+pub fn units(set: &BlockSet, first: usize, last: usize, unit: RateUnit) -> u64 {
     let counts = set.run(first, last).counts();
     match unit {
         RateUnit::Bytes => counts.bytes,
@@ -102,7 +106,7 @@ fn as_index(blocks: u64) -> usize {
 /// A slice on its way out. What the kernel has taken is counted at once, so
 /// that nothing is lost to the counts wherever the sending ends.
 #[derive(Debug)]
-pub(crate) struct Sending<'a> {
+pub struct Sending<'a> {
     set: &'a BlockSet,
     shard: &'a GeneratorShard,
     unit: RateUnit,
@@ -155,23 +159,23 @@ impl<'a> Sending<'a> {
     }
 
     /// What stands in the header of its request, if it is stamped there.
-    pub(crate) const fn header(&self) -> Option<&'a StampText> {
+    pub const fn header(&self) -> Option<&'a StampText> {
         self.header
     }
 
     /// What is still to be written; empty once all is.
-    pub(crate) fn rest(&self) -> &'a [u8] {
+    pub fn rest(&self) -> &'a [u8] {
         &self.bytes[self.written..]
     }
 
     /// The kernel has taken `bytes` more.
-    pub(crate) fn wrote(&mut self, bytes: usize) {
+    pub fn wrote(&mut self, bytes: usize) {
         self.wrote_of(bytes, bytes);
     }
 
     /// The kernel has taken what stands for `bytes` more, of which only `sent` were
     /// to leave.
-    pub(crate) fn wrote_of(&mut self, bytes: usize, sent: usize) {
+    pub fn wrote_of(&mut self, bytes: usize, sent: usize) {
         self.written += bytes;
         let events = u64::from(self.run.events_within(self.written));
         let blocks = (self.whole_until() - self.slice.first) as u64;
@@ -200,14 +204,14 @@ impl<'a> Sending<'a> {
 
     /// Nobody will write the rest, here or elsewhere: an event that is not whole was not
     /// sent.
-    pub(crate) fn give_up(&self) {
+    pub fn give_up(&self) {
         if let Some(begun) = &self.begun {
             begun.set(self.events);
         }
     }
 
     /// Leaves out every block of which nothing has been written yet.
-    pub(crate) fn stop_at_block_end(&mut self) {
+    pub fn stop_at_block_end(&mut self) {
         let last = self.first_untouched();
         self.slice.last = last;
         self.run = self.set.run(self.slice.first, last);
@@ -215,7 +219,7 @@ impl<'a> Sending<'a> {
     }
 
     /// The blocks of which nothing has been written yet, if there are any.
-    pub(crate) fn untouched(&self) -> Option<Slice> {
+    pub fn untouched(&self) -> Option<Slice> {
         let Slice {
             first,
             last,
@@ -232,7 +236,7 @@ impl<'a> Sending<'a> {
     }
 
     /// Whether a block has been begun and is not whole.
-    pub(crate) fn is_block_cut(&self) -> bool {
+    pub fn is_block_cut(&self) -> bool {
         self.bytes_until(self.whole_until()) < self.written
     }
 

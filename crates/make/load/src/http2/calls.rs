@@ -11,10 +11,10 @@ use stillwell_units::{Moment, Nanos};
 use tokio::time::{Sleep, sleep};
 
 use super::{Flight, Session};
-use crate::load::calls::{Heard, Outflow};
-use crate::load::ledger::Ticket;
-use crate::load::trace::request_traced;
-use crate::load::worker::Worker;
+use crate::calls::{Heard, Outflow};
+use crate::ledger::Ticket;
+use crate::trace::request_traced;
+use crate::worker::Worker;
 
 /// The calls under way on one connection.
 #[derive(Debug, Default)]

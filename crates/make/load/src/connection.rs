@@ -10,6 +10,7 @@ use stillwell_units::Nanos;
 use stillwell_wire::quic::{QuicClient, QuicConnection, QuicRefused};
 use stillwell_wire::tls::{Handshake, HandshakeError, TlsStream};
 use stillwell_wire::{DialError, dial};
+use stillwell_worker::{Backoff, Marks};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
@@ -19,8 +20,6 @@ use super::ledger::Ticket;
 use super::pool::{Offer, Pool, Take};
 use super::tunnel::{Tunnel, TunnelError};
 use super::worker::{Opened, Worker};
-use crate::backoff::Backoff;
-use crate::stamps::Marks;
 
 const BUFFER_BYTES: usize = 64 << 10;
 

@@ -37,15 +37,15 @@ use super::slots::Slots;
 use super::worker::{Setup, Worker};
 use taken::Taken;
 
-use crate::contract::TransportError;
-use crate::slice::{Sending, Slice};
-use crate::stamps::{self, Marks, StampText};
-use crate::worker::{Opener, Wait, Worker as Generator};
 use stillwell_wire::stream_outcome;
+use stillwell_worker::{
+    Marks, Opener, Sending, Slice, StampText, TransportError, Wait, Worker as Generator,
+    write_header,
+};
 
 /// Where blocks go, and what stands around them; for any number of workers.
 #[derive(Clone, Debug)]
-pub(crate) struct BlockRequests {
+pub struct BlockRequests {
     plan: Arc<LoadPlan>,
     tls: Option<ClientTls>,
     head: Head,
@@ -57,7 +57,7 @@ impl BlockRequests {
     ///
     /// # Errors
     /// [`TransportError`] where they would not arrive as they are given.
-    pub(crate) fn new(plan: LoadPlan) -> Result<Self, TransportError> {
+    pub fn new(plan: LoadPlan) -> Result<Self, TransportError> {
         let tls = build::tls(&plan)?;
         let (endpoint, request) = only_request(&plan);
         let head = Head::new(&plan, endpoint, request)?;
@@ -217,7 +217,7 @@ impl Blocks {
         };
         template.write_head(bytes as u64, out);
         if let Some(stamp) = stamp {
-            stamps::write_header(stamp, out);
+            write_header(stamp, out);
         }
     }
 

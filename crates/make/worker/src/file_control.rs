@@ -26,12 +26,14 @@ impl FileControl {
     }
 
     /// Number of requests so far.
-    pub(crate) fn count(&self) -> u64 {
+    #[must_use]
+    pub fn count(&self) -> u64 {
         self.requests.count.load(Ordering::Acquire)
     }
 
     /// The latest request, if there was one.
-    pub(crate) fn latest(&self) -> Option<WhenFull> {
+    #[must_use]
+    pub fn latest(&self) -> Option<WhenFull> {
         let latest = self.requests.latest.lock();
         *latest.unwrap_or_else(PoisonError::into_inner)
     }

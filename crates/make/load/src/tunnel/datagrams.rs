@@ -12,7 +12,7 @@ use super::http2::Framed;
 
 /// An open way for datagrams to an endpoint.
 #[derive(Debug)]
-pub(in crate::load) struct Datagrams {
+pub(crate) struct Datagrams {
     connection: Connection,
     framed: Box<Framed>,
     reader: CapsuleReader,

@@ -27,9 +27,9 @@ use crate::slice::{Most, Sending, Slice};
 use crate::stamps::{Marks, SliceTimes, Stamping};
 use left::Left;
 use state::Next;
-pub(crate) use state::{State, Wait};
+pub use state::{State, Wait};
 use waiting::Waiting;
-pub(crate) use waiting::watched;
+pub use waiting::watched;
 
 /// How long what was begun may take to end after a stop, unless its plan has more
 /// patience; and after the end of its scope in any case.
@@ -43,7 +43,7 @@ const BEAT: Nanos = Nanos::from_millis(100);
 const SPIN: Nanos = Nanos::new(50_000);
 
 /// Opens what a worker sends through. Shared by the workers of a generator.
-pub(crate) trait Opener: Debug + Send + Sync {
+pub trait Opener: Debug + Send + Sync {
     /// How long what was begun may take to end after a stop.
     fn grace(&self) -> Nanos {
         GRACE
@@ -75,22 +75,26 @@ pub(crate) trait Opener: Debug + Send + Sync {
 
 /// What the connections of one worker share. All of them live on its thread.
 #[derive(Debug)]
-pub(crate) struct Worker {
-    pub(crate) set: Rc<BlockSet>,
-    pub(crate) sets: Sets,
-    pub(crate) shard: Arc<GeneratorShard>,
-    pub(crate) state: RefCell<State>,
+pub struct Worker {
+    set: Rc<BlockSet>,
+    /// Its blocks, first and later ones.
+    pub sets: Sets,
+    /// What it counts.
+    pub shard: Arc<GeneratorShard>,
+    /// Its schedule and its account of time.
+    pub state: RefCell<State>,
     /// What events are stamped with, if they are.
     stamping: Option<Stamping>,
     /// Where all connections are that walk its sets together.
     walk: RefCell<Walk>,
     /// The next block, for those that send none and only want to know when.
-    pub(crate) next: Cell<usize>,
+    pub next: Cell<usize>,
     /// Who holds it decides what is sent next; passed on in order of asking.
     turn: Mutex<Timer>,
     unit: RateUnit,
     reserved: bool,
-    pub(crate) takes_turns: bool,
+    /// Whether it sends in turns alone.
+    pub takes_turns: bool,
     end: Token,
     /// Cancelled once it cannot go on.
     failed: Token,
@@ -178,7 +182,7 @@ impl Worker {
     /// Waits for the turn and for something to be due, and takes it from the
     /// blocks at `next`, which are not sent: at most `bytes_max` bytes, or one
     /// block. `None` once the worker is to end.
-    pub(crate) async fn ask(&self, next: &Cell<usize>, bytes_max: usize) -> Option<Slice> {
+    pub async fn ask(&self, next: &Cell<usize>, bytes_max: usize) -> Option<Slice> {
         self.ask_with(|now| {
             let mut state = self.state.borrow_mut();
             taken(state.take(&self.set, next, bytes_max, now))
@@ -188,16 +192,12 @@ impl Worker {
 
     /// The same for connections that walk its sets together, a block at a time;
     /// gives the set that the slice is of as well.
-    pub(crate) async fn ask_together(&self) -> Option<(Rc<BlockSet>, Slice)> {
+    pub async fn ask_together(&self) -> Option<(Rc<BlockSet>, Slice)> {
         self.ask_with(|now| self.take_block(now)).await
     }
 
     /// The same for a connection that walks by itself.
-    pub(crate) async fn ask_walking(
-        &self,
-        walk: &mut Walk,
-        most: Most,
-    ) -> Option<(Rc<BlockSet>, Slice)> {
+    pub async fn ask_walking(&self, walk: &mut Walk, most: Most) -> Option<(Rc<BlockSet>, Slice)> {
         self.ask_with(|now| self.take_of(walk, most, now)).await
     }
 
@@ -226,7 +226,7 @@ impl Worker {
 
     /// Takes the next block if it is due, with the set that it is of; else says when
     /// to look again.
-    pub(crate) fn take_block(&self, now: Moment) -> Result<(Rc<BlockSet>, Slice), Moment> {
+    pub fn take_block(&self, now: Moment) -> Result<(Rc<BlockSet>, Slice), Moment> {
         self.take_of(&mut self.walk.borrow_mut(), 0.into(), now)
     }
 
@@ -246,12 +246,12 @@ impl Worker {
     }
 
     /// A part of the worker runs again.
-    pub(crate) fn enter(&self, now: Moment) {
+    pub fn enter(&self, now: Moment) {
         self.state.borrow_mut().resume(Wait::Other, now);
     }
 
     /// It waits again. Brings the shard up to date where that is due.
-    pub(crate) fn leave(&self, now: Moment) {
+    pub fn leave(&self, now: Moment) {
         let mut state = self.state.borrow_mut();
         if state.is_publish_due(now) {
             state.publish(now);
@@ -260,17 +260,17 @@ impl Worker {
     }
 
     /// What its schedule counts.
-    pub(crate) const fn unit(&self) -> RateUnit {
+    pub const fn unit(&self) -> RateUnit {
         self.unit
     }
 
     /// Whether the worker owns its CPU.
-    pub(crate) const fn is_reserved(&self) -> bool {
+    pub const fn is_reserved(&self) -> bool {
         self.reserved
     }
 
     /// It cannot go on, and ends; the first reason counts.
-    pub(crate) fn fail(&self, reason: impl Into<PartError>) {
+    pub fn fail(&self, reason: impl Into<PartError>) {
         self.failure
             .borrow_mut()
             .get_or_insert_with(|| reason.into());
@@ -280,45 +280,50 @@ impl Worker {
     }
 
     /// Others keep `what` for it, which is taken away by `remedy`, because of `why`.
-    pub(crate) fn left(&self, what: &str, remedy: &str, why: &str) {
+    pub fn left(&self, what: &str, remedy: &str, why: &str) {
         self.left.borrow_mut().keep(what, remedy, why);
     }
 
     /// They keep it no longer.
-    pub(crate) fn not_left(&self, what: &str) {
+    pub fn not_left(&self, what: &str) {
         self.left.borrow_mut().drop(what);
     }
 
     /// Whether nothing new is to be begun.
-    pub(crate) fn is_ending(&self) -> bool {
+    pub fn is_ending(&self) -> bool {
         self.end.is_cancelled()
     }
 
     /// `slice` of `set` on its way out.
-    pub(crate) fn sending_of<'a>(&'a self, set: &'a BlockSet, slice: Slice) -> Sending<'a> {
+    pub fn sending_of<'a>(&'a self, set: &'a BlockSet, slice: Slice) -> Sending<'a> {
         self.shard.requests.add(1);
         Sending::new(set, &self.shard, self.unit, slice)
     }
 
     /// What events are stamped with, if they are.
-    pub(crate) const fn stamping(&self) -> Option<&Stamping> {
+    pub const fn stamping(&self) -> Option<&Stamping> {
         self.stamping.as_ref()
     }
 
     /// So many slices that were taken are sent, and what is to be known of them is
     /// known.
-    pub(crate) fn settled(&self, slices: u64) {
+    pub fn settled(&self, slices: u64) {
         let mut state = self.state.borrow_mut();
         state.unsettled = state.unsettled.saturating_sub(slices);
     }
 
+    /// A slice that was taken is settled by so many `more` answers than one.
+    pub fn unsettled(&self, more: u64) {
+        self.state.borrow_mut().unsettled += more;
+    }
+
     /// The marks of one more connection, if events are stamped.
-    pub(crate) fn marks(&self) -> Option<Marks> {
+    pub fn marks(&self) -> Option<Marks> {
         self.stamping.as_ref().and_then(Stamping::marks)
     }
 
     /// `slice` on its way out, marked with `marks` if there are any.
-    pub(crate) fn sending_marked<'a>(
+    pub fn sending_marked<'a>(
         &'a self,
         set: &'a BlockSet,
         slice: Slice,
@@ -329,7 +334,7 @@ impl Worker {
     }
 
     /// Marks `slice`, which is to leave next, with `marks` if there are any.
-    pub(crate) fn mark(&self, set: &BlockSet, slice: Slice, marks: Option<&mut Marks>) {
+    pub fn mark(&self, set: &BlockSet, slice: Slice, marks: Option<&mut Marks>) {
         let Some((stamping, marks)) = self.stamping.as_ref().zip(marks) else {
             return;
         };
@@ -343,7 +348,7 @@ impl Worker {
     }
 
     /// `slice` on its way out, which was marked with `marks` if there are any.
-    pub(crate) fn sending_of_marked<'a>(
+    pub fn sending_of_marked<'a>(
         &'a self,
         set: &'a BlockSet,
         slice: Slice,
@@ -357,19 +362,19 @@ impl Worker {
     }
 
     /// A request begins whose bytes are not the payload's.
-    pub(crate) fn begin_paced(&self) {
+    pub fn begin_paced(&self) {
         self.shard.requests.add(1);
     }
 
     /// It is sent: one event, which is a block.
-    pub(crate) fn end_paced(&self) {
+    pub fn end_paced(&self) {
         self.shard.events.add(1);
         self.shard.blocks.add(1);
         self.shard.sent_units.add(1);
     }
 
     /// Dials until there is a connection; `None` once the worker is to end.
-    pub(crate) async fn connect<C>(
+    pub async fn connect<C>(
         &self,
         backoff: &mut Backoff,
         dial: impl AsyncFn() -> Result<C, DialError>,
@@ -388,20 +393,20 @@ impl Worker {
     }
 
     /// Waits before the next attempt; `None` once the worker is to end.
-    pub(crate) async fn pause(&self, backoff: &mut Backoff) -> Option<()> {
+    pub async fn pause(&self, backoff: &mut Backoff) -> Option<()> {
         let pause = sleep(backoff.pause().as_duration());
         self.wait(Wait::Other, self.end.run_until_cancelled(pause))
             .await
     }
 
     /// Waits for `what`; `None` where the worker is to end before.
-    pub(crate) async fn unless_ending<F: Future>(&self, what: F) -> Option<F::Output> {
+    pub async fn unless_ending<F: Future>(&self, what: F) -> Option<F::Output> {
         self.end.run_until_cancelled(what).await
     }
 
     /// Waits for `writable`; but once the worker is to end only where a block
     /// has been begun.
-    pub(crate) async fn room(
+    pub async fn room(
         &self,
         writable: impl Future<Output = io::Result<()>>,
         is_block_cut: bool,
@@ -414,7 +419,7 @@ impl Worker {
     }
 
     /// Waits for `what`, and accounts for the time, even where the waiting is given up.
-    pub(crate) async fn wait<F: Future>(&self, wait: Wait, what: F) -> F::Output {
+    pub async fn wait<F: Future>(&self, wait: Wait, what: F) -> F::Output {
         let _waiting = Waiting::begin(self, wait);
         what.await
     }

@@ -12,6 +12,7 @@ use stillwell_metric::Outcome;
 use stillwell_stamp::{HEADER, STAMP_WIDTH};
 use stillwell_units::{Moment, Nanos};
 use stillwell_wire::quic::{Line, QuicStream, StreamRead};
+use stillwell_worker::Marks;
 
 use super::super::answer::Whole;
 use super::super::connection::Parting;
@@ -20,7 +21,6 @@ use super::super::ledger::{Answer, Ticket};
 use super::super::pool::{Pool, Take};
 use super::super::trace::{Ended, Trace, write_traced};
 use super::super::worker::Worker;
-use crate::stamps::Marks;
 
 /// The longest head of an answer that is taken.
 const SECTION_BYTES_MAX: usize = 64 << 10;

@@ -29,8 +29,8 @@ use super::spun::Spun;
 use super::supply::{Handed, Supply};
 use super::trace::{Ended, Trace, Tracer};
 use super::tunnel::Proxy;
-use crate::slice::Slice;
 use stillwell_wire::stream_outcome;
+use stillwell_worker::Slice;
 
 /// How often a worker brings its shard up to date and looks whether it is over.
 const BEAT: Nanos = Nanos::from_millis(10);

@@ -22,7 +22,7 @@ use crate::slice::{Slice, units};
 
 /// What all connections of a worker stamp with.
 #[derive(Debug)]
-pub(crate) struct Stamping {
+pub struct Stamping {
     /// One event in so many.
     every: u64,
     form: StampForm,
@@ -101,13 +101,13 @@ impl Stamping {
 }
 
 /// A stamp, written out.
-pub(crate) type StampText = [u8; STAMP_WIDTH];
+pub type StampText = [u8; STAMP_WIDTH];
 
 /// What ends a line of a head.
 const LINE_END: &[u8] = b"\r\n";
 
 /// Adds the header of `stamp` to the end of `head`, one of HTTP/1.1.
-pub(crate) fn write_header(stamp: &StampText, head: &mut Vec<u8>) {
+pub fn write_header(stamp: &StampText, head: &mut Vec<u8>) {
     // Before the empty line that ends it.
     head.truncate(head.len() - LINE_END.len());
     for part in [HEADER.as_bytes(), b": ", stamp, LINE_END, LINE_END] {
@@ -117,7 +117,7 @@ pub(crate) fn write_header(stamp: &StampText, head: &mut Vec<u8>) {
 
 /// The marks of one connection, whatever becomes of the socket under it.
 #[derive(Debug)]
-pub(crate) struct Marks {
+pub struct Marks {
     stamper: Stamper,
     stream: Stream,
     /// Events of the stream that were begun, stamped or not; requests where stamps
@@ -222,13 +222,13 @@ impl Marks {
     }
 
     /// What stands in the header of the request that was marked last, if anything.
-    pub(crate) const fn header(&self) -> Option<&StampText> {
+    pub const fn header(&self) -> Option<&StampText> {
         self.header.as_ref()
     }
 
     /// What was marked last, to be sent once more: all of its events are begun by
     /// that. The marked copy; `None` where what is sent stays as it is.
-    pub(crate) fn again(&self, stamping: &Stamping) -> Option<&[u8]> {
+    pub fn again(&self, stamping: &Stamping) -> Option<&[u8]> {
         let begun = self.begun.get().max(self.filled_until);
         self.begun.set(begun);
         self.stream.counts[self.stream.index].set(begun.div_ceil(stamping.every));
@@ -241,7 +241,7 @@ impl Marks {
 
     /// Only so many events of the copy that was marked last were begun: the others
     /// never left, and give their numbers to the next.
-    pub(crate) fn take_back(&self, stamping: &Stamping, events: u64) {
+    pub fn take_back(&self, stamping: &Stamping, events: u64) {
         let begun = self.filled_from + stamping.numbered(events);
         let begun = begun.min(self.begun.get());
         self.begun.set(begun);
@@ -342,7 +342,7 @@ impl<'s> Blocks<'s> {
 }
 
 /// The moment at `part` of `whole` of the way from `first` to `last`.
-pub(crate) fn between(first: Moment, last: Moment, part: u64, whole: u64) -> Moment {
+pub fn between(first: Moment, last: Moment, part: u64, whole: u64) -> Moment {
     let length = last.since(first).as_u64();
     let passed = length.saturating_mul(part) / whole.max(1);
     first + Nanos::new(passed)

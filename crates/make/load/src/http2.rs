@@ -16,6 +16,7 @@ use stillwell_metric::Outcome;
 use stillwell_scope::{clock, explain};
 use stillwell_stamp::HEADER;
 use stillwell_units::{Moment, Nanos};
+use stillwell_worker::Marks;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::answer::{Whole, number};
@@ -25,7 +26,6 @@ use super::ledger::{Answer, Ticket};
 use super::pool::{Pool, Take};
 use super::trace::{Ended, Trace, request_traced};
 use super::worker::Worker;
-use crate::stamps::Marks;
 use calls::Calls;
 
 /// A request on its way.

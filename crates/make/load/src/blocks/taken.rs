@@ -3,8 +3,7 @@
 use std::rc::Rc;
 
 use stillwell_payload::BlockSet;
-
-use crate::slice::Slice;
+use stillwell_worker::Slice;
 
 /// Blocks that were taken and whose requests have not ended. Each has a place, by
 /// which its ticket names it; a set is kept for as long as any block of it is here.

@@ -7,22 +7,30 @@ const LONGEST: Nanos = Nanos::SECOND;
 
 /// Pauses that double from 10 ms to 1 s.
 #[derive(Debug)]
-pub(crate) struct Backoff {
+pub struct Backoff {
     next: Nanos,
 }
 
+impl Default for Backoff {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Backoff {
-    pub(crate) const fn new() -> Self {
+    /// The first pause comes next.
+    #[must_use]
+    pub const fn new() -> Self {
         Self { next: FIRST }
     }
 
     /// The connection proved good: the next pause is the first again.
-    pub(crate) const fn reset(&mut self) {
+    pub const fn reset(&mut self) {
         self.next = FIRST;
     }
 
     /// How long to wait now.
-    pub(crate) fn pause(&mut self) -> Nanos {
+    pub fn pause(&mut self) -> Nanos {
         let pause = self.next;
         self.next = (pause + pause).min(LONGEST);
         pause

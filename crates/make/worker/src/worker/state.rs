@@ -40,7 +40,7 @@ const NOTHING_LEFT: Nanos = Nanos::from_secs(3600);
 
 /// What a part of the worker waits for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Wait {
+pub enum Wait {
     /// For the schedule, until then.
     Schedule(Moment),
     /// For room to write the rest of what was begun.
@@ -58,8 +58,9 @@ pub(crate) enum Next {
     SleepUntil(Moment),
 }
 
+/// The schedule of a worker, and its account of time.
 #[derive(Debug)]
-pub(crate) struct State {
+pub struct State {
     /// In own time.
     pub(crate) schedule: Schedule,
     /// When it may send at all, where it takes turns.
@@ -147,7 +148,7 @@ impl State {
     }
 
     /// The intended time, in own time, of what is due; or when to look again.
-    pub(crate) fn look(&mut self, now: Moment) -> Result<Moment, Moment> {
+    pub fn look(&mut self, now: Moment) -> Result<Moment, Moment> {
         if now < self.start {
             return Err(self.start);
         }
@@ -212,7 +213,7 @@ impl State {
 
     /// An answer came at `now` to what was sent at `sent` and intended for
     /// `intended` in own time: waiting for a turn is nothing that the peer did.
-    pub(crate) fn record_answer(&mut self, intended: Moment, sent: Moment, now: Moment) {
+    pub fn record_answer(&mut self, intended: Moment, sent: Moment, now: Moment) {
         let service = now.since(sent);
         let waited = lateness(intended, self.own_time(sent));
         self.response_time.record(waited + service);
@@ -220,7 +221,7 @@ impl State {
     }
 
     /// A part of the worker begins to wait.
-    pub(crate) fn suspend(&mut self, wait: Wait, now: Moment) {
+    pub fn suspend(&mut self, wait: Wait, now: Moment) {
         match wait {
             Wait::Schedule(until) => self.asleep_until = Some(self.own_time(until)),
             Wait::Room => self.half_written += 1,
@@ -230,7 +231,7 @@ impl State {
     }
 
     /// It waits no longer.
-    pub(crate) fn resume(&mut self, wait: Wait, now: Moment) {
+    pub fn resume(&mut self, wait: Wait, now: Moment) {
         let own = self.own_time(now);
         self.settle(own);
         self.account.switch(own, TimeState::Running);

@@ -57,7 +57,7 @@ use stillwell_units::Moment;
 use stillwell_wire::tls::ClientTls;
 use tokio::sync::{mpsc, watch};
 
-pub(crate) use blocks::BlockRequests;
+pub use blocks::BlockRequests;
 use build::Endpoint;
 pub use build::PrepareLoadError;
 pub use listen::AnswerHeader;
