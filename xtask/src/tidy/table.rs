@@ -68,8 +68,10 @@ pub(super) const CRATES: &[Entry] = &[
         "units", "metric", "plan", "stamp", "payload", "pacer", "http", "export", "scope", "wire", "worker",
     ]),
     edge("generator", &[
-        "units", "metric", "plan", "legacy", "stamp", "payload", "pacer", "http", "broker", "scope", "wire", "fuse",
-        "worker", "load",
+        "units", "metric", "plan", "stamp", "payload", "pacer", "http", "broker", "scope", "wire", "worker", "load",
+    ]),
+    edge("environment", &[
+        "units", "metric", "plan", "text", "payload", "pacer", "http", "scope", "wire", "fuse", "worker",
     ]),
     edge("target", &["units", "metric", "plan", "http", "scope", "wire"]),
     edge("observer", &["units", "metric", "plan", "scope", "wire", "http"]),
@@ -80,7 +82,7 @@ pub(super) const CRATES: &[Entry] = &[
     pure("verdict", &["units", "metric", "plan", "capture", "stats"]),
     edge("run", &[
         "units", "metric", "plan", "stamp", "payload", "pacer", "http", "export", "scope", "wire",
-        "fuse", "load", "generator", "target", "observer", "sink", "capture",
+        "fuse", "worker", "load", "generator", "environment", "target", "observer", "sink", "capture",
     ]),
     edge("experiment", &["units", "metric", "plan", "config", "scope", "run", "capture", "stats", "verdict"]),
     pure("report", &["units", "metric", "plan", "capture", "verdict", "stats"]),

@@ -6,9 +6,8 @@
 //! * [`lint`]: old spellings in both, and today's;
 //! * [`smp`]: `experiment.yaml` and `config.yaml` of SMP cases;
 //! * [`tremor`]: the keys of its `bench` connector;
-//! * [`kubernetes`], [`kubeconfig`]: manifests, and where a cluster is.
+//! * [`kubernetes`] has manifests.
 
-pub mod kubeconfig;
 pub mod kubernetes;
 pub mod lading;
 pub mod lint;

@@ -25,6 +25,7 @@ mod load;
 pub mod machine;
 mod page;
 mod parts;
+mod prepare;
 mod record;
 mod recording;
 mod request;
@@ -43,6 +44,7 @@ pub use load::{
     ResolveError, SinkFound, SpansFound, TelemetryError, TelemetryFound, conduct_load,
     conduct_load_beside, load_doubts, snapshot_doubts,
 };
+pub use prepare::prepare;
 pub use request::{Progress, RunRequest};
 pub use stillwell_load::{AnswerHeader, Feed, FeedError};
 pub use stillwell_target::{ProgramError, find_program};

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
-use stillwell_generator::{PrepareError, Prepared};
 use stillwell_metric::Shard;
 use stillwell_plan::{GeneratorPlan, PayloadFormat, RigPlan, SinkPlan};
 use stillwell_scope::{NetworkNamespace, Place, Scope, Token};
 use stillwell_sink::{BindError, BoundSink};
 use stillwell_stamp::LedgerError;
 use stillwell_units::{Nanos, RunId};
+use stillwell_worker::{PrepareError, Prepared};
 
 use crate::recording;
 use crate::stamps::{self, RunLedger};
@@ -136,7 +136,7 @@ fn build(plan: &GeneratorPlan) -> Result<Prepared, PartsError> {
     let contents: Vec<Vec<u8>> = files
         .map(|path| read(&plan.id, path, is_recording))
         .collect::<Result<_, _>>()?;
-    stillwell_generator::prepare(plan, contents.as_slice()).map_err(PartsError::Generator)
+    crate::prepare(plan, contents.as_slice()).map_err(PartsError::Generator)
 }
 
 /// A recording may be packed; other files are sent as they are.

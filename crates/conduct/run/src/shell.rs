@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 
 use stillwell_capture::{Manifest, Note, RunOutcome};
-use stillwell_generator::Prepared;
 use stillwell_metric::{Shard, SinkShard};
 use stillwell_observer::{Beaten, SamplerHandle};
 use stillwell_plan::{Phase, StepAction, SubjectKind};
 use stillwell_scope::{PartEnd, Scope, Token, clock, explain};
 use stillwell_target::{Container, ContainerError, Exit, INSPECTOR_STOP, Links, Stopped, Subject};
 use stillwell_units::{Moment, Nanos};
+use stillwell_worker::Prepared;
 
 use crate::conduct::ConductError;
 use crate::interrupt::Interrupt;

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use stillwell_capture::{CountBounds, LedgerEvent, LedgerFigures, LedgerRange, LedgerRecord};
-use stillwell_generator::{PrepareError, Prepared};
 use stillwell_plan::{GeneratorPlan, StampPlan};
 use stillwell_sink::{SharedLedger, StampedGenerator, StreamAccount};
 use stillwell_stamp::{Bounds, LedgerError, RunMark};
 use stillwell_units::{ByteSize, RunId};
+use stillwell_worker::{PrepareError, Prepared};
 
 /// What the account of a run may take. It is exact within that for 10⁹ events of
 /// which 1 % are missing.

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stillwell_capture::Restart;
-use stillwell_generator::{FileControl, Prepared};
 use stillwell_metric::{Labels, Sample, Shard, catalogue};
 use stillwell_plan::{
     DiskChange, DiskKind, DiskLimits, LinkChange, Refusal, RigPlan, SinkChange, StepAction,
@@ -13,6 +12,7 @@ use stillwell_plan::{
 use stillwell_sink::{BoundSink, SinkControl};
 use stillwell_target::Stopped;
 use stillwell_units::{Moment, Nanos, float_from_u64};
+use stillwell_worker::{FileControl, Prepared};
 
 /// Sinks and generators that steps act on, by their names.
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
-use stillwell_generator::{PROCESS_TREE_WORD, be_process};
+use stillwell_environment::{PROCESS_TREE_WORD, be_process};
 use stillwell_target::prepare_privileges;
 
 use crate::arguments::{

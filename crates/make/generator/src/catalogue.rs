@@ -7,18 +7,18 @@ use stillwell_worker::{Opener, TransportError};
 
 use crate::acknowledged::Posts;
 use crate::broker::{Amqp, Kafka, Nats, Producer};
-use crate::container::ContainersToBe;
 use crate::drive::Push;
 use crate::exchange;
-use crate::file_tree::FileTree;
 use crate::grpc::Grpc;
 use crate::hec::Hec;
-use crate::kubernetes::ObjectsToBe;
-use crate::proc_fs::ProcFs;
-use crate::process_tree::ProcessTree;
 use crate::round_trip::RoundTrip;
 use crate::trace_agent;
 use crate::transport::{Files, PassthruFile, Tcp, Tls, Udp, UnixDatagram, UnixStream};
+
+/// An environment in place of a transport.
+#[derive(Debug, thiserror::Error)]
+#[error("an environment sends nothing: crate `environment` prepares it")]
+struct NotSent;
 
 /// The opener of the transport that `plan` names.
 pub(crate) fn opener(plan: &GeneratorPlan) -> Result<Arc<dyn Opener>, TransportError> {
@@ -52,15 +52,17 @@ pub(crate) fn opener(plan: &GeneratorPlan) -> Result<Arc<dyn Opener>, TransportE
             request_bytes,
             response_bytes,
         } => Arc::new(RoundTrip::new(address, *request_bytes, *response_bytes)),
-        TransportPlan::FileTree(tree) => Arc::new(FileTree::new(tree, &plan.seed)),
         TransportPlan::Tls { to, tls } => Arc::new(Tls::new(to, tls)?),
-        TransportPlan::ProcessTree(tree) => Arc::new(ProcessTree::new(tree, &plan.seed)?),
-        TransportPlan::ProcFs(folder) => Arc::new(ProcFs::new(folder, &plan.seed)?),
-        TransportPlan::Container(containers) => Arc::new(ContainersToBe::new(containers, &plan.id)),
-        TransportPlan::Kubernetes(objects) => Arc::new(ObjectsToBe::new(objects, &plan.id)?),
         TransportPlan::Kafka(to) => Arc::new(Producer::new(plan, Kafka::new(to)?)),
         TransportPlan::Nats(to) => Arc::new(Producer::new(plan, Nats::new(to)?)),
         TransportPlan::Amqp(to) => Arc::new(Producer::new(plan, Amqp::new(to)?)),
+        TransportPlan::FileTree(_)
+        | TransportPlan::ProcessTree(_)
+        | TransportPlan::ProcFs(_)
+        | TransportPlan::Container(_)
+        | TransportPlan::Kubernetes(_) => {
+            return Err(TransportError::new("choose the transport", NotSent));
+        }
     })
 }
 

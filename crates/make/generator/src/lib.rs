@@ -21,8 +21,7 @@
 //!   are built beside, so that long runs do not repeat themselves.
 //! * *Until when*: until stopped. The block under way is then written whole and
 //!   the request under way answered, if the peer does its part within
-//!   [`GRACE`]; nothing further is begun. What a cluster keeps for a generator is deleted
-//!   in eight times as long, or named.
+//!   [`GRACE`]; nothing further is begun.
 //! * *What came of it*: a refusal, a loss, a bad answer is an
 //!   [`Outcome`](stillwell_metric::Outcome) and counted, never an error.
 //!   Connections that fail are opened again, after a pause that grows from
@@ -43,26 +42,16 @@ mod acknowledged;
 mod broker;
 mod call;
 mod catalogue;
-mod container;
 mod contract;
 mod drive;
 mod exchange;
-mod file_tree;
 mod grpc;
 mod hec;
-mod kubernetes;
-mod log_fs;
-mod numbers;
 mod prepare;
-mod proc_fs;
-mod process_tree;
 mod round_trip;
 mod talk;
 mod trace_agent;
 mod transport;
 
-pub use kubernetes::ClusterError;
 pub use prepare::prepare;
-pub use proc_fs::LayOutError;
-pub use process_tree::{PROCESS_TREE_WORD, ProcessError, ProgramMissing, be_process};
 pub use stillwell_worker::{FileControl, GRACE, PrepareError, Prepared, ShowError};

@@ -6,12 +6,11 @@ use stillwell_plan::GeneratorPlan;
 use stillwell_worker::{PrepareError, Prepared};
 
 use crate::catalogue;
-use crate::log_fs::LogFs;
 
 /// Builds the blocks of every worker of `plan`, each from a seed of its own and
 /// of an even share of the plan's cache. `sources` holds the contents of the files
-/// for payloads that are the lines of one. Opens nothing; only a folder that
-/// looks like `/proc` is laid out here, since a subject looks at it from its start.
+/// for payloads that are the lines of one. Opens nothing. Environments are prepared by
+/// crate `environment`.
 ///
 /// # Errors
 /// [`PrepareError`] where the plan cannot be carried out.
@@ -19,11 +18,7 @@ pub fn prepare<'s>(
     plan: &GeneratorPlan,
     sources: impl Into<Sources<'s>>,
 ) -> Result<Prepared, PrepareError> {
-    let sources = sources.into();
-    if let Some(logs) = LogFs::of(plan) {
-        return Prepared::mounted(plan, sources, |set, load| logs.serve(set, load));
-    }
     let opener = catalogue::opener(plan);
     let opener = opener.map_err(|error| PrepareError::transport(plan, error))?;
-    Prepared::new(plan, sources, opener)
+    Prepared::new(plan, sources.into(), opener)
 }

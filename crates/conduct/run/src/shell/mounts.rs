@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use stillwell_fuse::{Disk, Mount, MountNote};
-use stillwell_generator::Prepared;
 use stillwell_metric::Shard;
 use stillwell_plan::{DiskChange, DiskKind, DiskPlan};
 use stillwell_scope::{Place, Scope, explain};
 use stillwell_units::Nanos;
+use stillwell_worker::Prepared;
 
 use crate::shell::Shell;
 

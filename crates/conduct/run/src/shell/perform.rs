@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use stillwell_capture::SubjectEnd;
-use stillwell_generator::Prepared;
 use stillwell_metric::Shard;
 use stillwell_observer::{SubjectProbe, Watched};
 use stillwell_plan::{Phase, SubjectKind, SubjectPlan};
 use stillwell_scope::{Place, clock, explain};
 use stillwell_target::INSPECTOR_STOP;
 use stillwell_units::Moment;
+use stillwell_worker::Prepared;
 
 use crate::machine::{Action, Event};
 use crate::page;

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use stillwell_config::{RigOverrides, TargetOverride};
-use stillwell_generator::Prepared;
 use stillwell_plan::GeneratorPlan;
 use stillwell_units::ByteSize;
+use stillwell_worker::Prepared;
 
 use crate::arguments::PayloadtoolArguments;
 use crate::command::select;
@@ -91,7 +91,7 @@ fn build(plan: &GeneratorPlan) -> anyhow::Result<Prepared> {
     };
     let contents = plan.payload.format.files().iter().map(read);
     let contents: Vec<Vec<u8>> = contents.collect::<anyhow::Result<_>>()?;
-    Ok(stillwell_generator::prepare(plan, contents.as_slice())?)
+    Ok(stillwell_run::prepare(plan, contents.as_slice())?)
 }
 
 /// Tells of what each worker would send. Gives how many fingerprints are not as

@@ -5,9 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use stillwell_metric::{Outcome, Shard, Value, catalogue, decode_histogram};
-use stillwell_plan::{
-    FileLayout, FileTreePlan, PayloadPlan, RatePlan, RateShape, RateUnit, TransportPlan,
-};
+use stillwell_plan::{FileLayout, PayloadPlan, TransportPlan};
 use stillwell_units::ByteSize;
 
 use crate::{LONG, Rig, blocks, is_walk, lines, plan, wait_until};
@@ -123,33 +121,6 @@ fn the_end_of_a_file_grows() {
     let grown = bytes.strip_prefix(b"before\n").unwrap();
     assert_eq!(shards[0].bytes.total(), grown.len() as u64);
     assert!(is_walk(&blocks(&plan, 0), 0, grown));
-}
-
-#[test]
-fn a_tree_is_worked_on_at_its_rate() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().join("tree");
-    let mut plan = plan(TransportPlan::FileTree(FileTreePlan {
-        root: root.clone(),
-        depth_max: 3,
-        folders_max: 2,
-        files_max: 2,
-        nodes_max: 20,
-        name_length: 6,
-        operations: 10,
-        renames: 1,
-    }));
-    plan.payload = PayloadPlan::PACE;
-    plan.rate = RatePlan {
-        unit: RateUnit::Blocks,
-        shape: RateShape::Constant { per_second: 1000.0 },
-    };
-    let rig = Rig::start(&plan);
-    wait_until(|| rig.outcomes(Outcome::Ok) >= 60);
-    let shards = rig.finish();
-    assert!(root.is_dir() && contents(&root).len() >= 8);
-    assert_eq!(shards[0].events.total(), shards[0].requests.total());
-    assert_eq!(shards[0].outcomes[Outcome::SendFailed.index()].total(), 0);
 }
 
 #[test]

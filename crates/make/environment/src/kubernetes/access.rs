@@ -6,8 +6,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::kubeconfig::{Access, Kubeconfig, KubeconfigError, Token};
 use stillwell_http::{HeadError, TargetError};
-use stillwell_legacy::kubeconfig::{Access, Kubeconfig, KubeconfigError, Token};
 use stillwell_plan::{KubernetesPlan, PemSource};
 use stillwell_wire::tls::TlsError;
 use stillwell_worker::TransportError;

@@ -15,21 +15,21 @@ use stillwell_text::{Node, Source, Value, parse};
 
 /// How a cluster is reached. Its `Debug` shows no secret.
 #[derive(Clone)]
-pub struct Access {
+pub(crate) struct Access {
     /// The URL of its API.
-    pub server: String,
+    pub(crate) server: String,
     /// Roots that its certificate must come from; those that are known anyway if none.
-    pub authority: Option<PemSource>,
+    pub(crate) authority: Option<PemSource>,
     /// Whether its certificate is not looked at.
-    pub is_unverified: bool,
+    pub(crate) is_unverified: bool,
     /// The name that its certificate must carry, where it is not the URL's.
-    pub server_name: Option<String>,
+    pub(crate) server_name: Option<String>,
     /// The certificate that is shown to it.
-    pub identity: Option<TlsIdentity>,
+    pub(crate) identity: Option<TlsIdentity>,
     /// What is shown to it besides.
-    pub token: Token,
+    pub(crate) token: Token,
     /// Where objects belong that do not say it themselves.
-    pub namespace: Option<String>,
+    pub(crate) namespace: Option<String>,
 }
 
 impl fmt::Debug for Access {
@@ -42,7 +42,7 @@ impl fmt::Debug for Access {
 
 /// A bearer token. Its `Debug` does not show it.
 #[derive(Clone, Default, Eq, PartialEq)]
-pub enum Token {
+pub(crate) enum Token {
     /// There is none.
     #[default]
     None,
@@ -166,7 +166,7 @@ const UNSUPPORTED: &[(&str, &str, &str)] = &[
 
 /// One or several kubeconfigs: of what is said twice, the first counts.
 #[derive(Debug)]
-pub struct Kubeconfig {
+pub(crate) struct Kubeconfig {
     files: Vec<File>,
 }
 
@@ -191,7 +191,7 @@ impl Kubeconfig {
     ///
     /// # Errors
     /// [`KubeconfigError::Shape`] where one is no YAML, or no map.
-    pub fn read(texts: &[(PathBuf, String)]) -> Result<Self, KubeconfigError> {
+    pub(crate) fn read(texts: &[(PathBuf, String)]) -> Result<Self, KubeconfigError> {
         let files = texts.iter().map(|(path, text)| File::read(path, text));
         Ok(Self {
             files: files.collect::<Result<_, _>>()?,
@@ -202,7 +202,7 @@ impl Kubeconfig {
     ///
     /// # Errors
     /// [`KubeconfigError`] with what is missing or is not followed.
-    pub fn access(&self, context: Option<&str>) -> Result<Access, KubeconfigError> {
+    pub(crate) fn access(&self, context: Option<&str>) -> Result<Access, KubeconfigError> {
         let current = self.files.iter().find_map(|file| {
             let text = text_of(file.root.entry("current-context")?)?;
             (!text.is_empty()).then_some(text)

@@ -5,7 +5,6 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use stillwell_generator::prepare;
 use stillwell_metric::Outcome;
 use stillwell_plan::{
     GeneratorPlan, KubernetesKind, KubernetesPlan, PayloadPlan, ServerIdentity, ServerTlsPlan,
@@ -18,7 +17,7 @@ use stillwell_wire::tls::ServerTls;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::{LONG, Rig, plan, wait_until};
+use crate::{LONG, Rig, plan, prepare, wait_until};
 
 const PODS: &str = "/api/v1/namespaces/lab/pods";
 

@@ -12,13 +12,13 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use stillwell_fuse::{Mount, MountError};
-use stillwell_generator::{PrepareError, Prepared, ShowError, prepare};
 use stillwell_metric::LogFsShard;
 use stillwell_plan::{FileLayout, GeneratorPlan, RatePlan, TransportPlan};
 use stillwell_scope::{Place, Scope, Token, clock};
 use stillwell_units::{ByteRate, ByteSize, Nanos};
+use stillwell_worker::{PrepareError, Prepared, ShowError};
 
-use crate::{lines, plan, wait_until};
+use crate::{lines, plan, prepare, wait_until};
 
 struct Logs {
     scope: Scope,

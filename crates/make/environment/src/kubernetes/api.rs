@@ -4,9 +4,9 @@ use std::cell::Cell;
 use std::fs;
 use std::io;
 
+use crate::kubeconfig::{Access, Token};
 use serde_json::Value;
 use stillwell_http::{OneShot, RequestTemplate, Scheme, Target};
-use stillwell_legacy::kubeconfig::{Access, Token};
 use stillwell_metric::Outcome;
 use stillwell_plan::{ClientTlsPlan, Verification};
 use stillwell_scope::explain;

@@ -1,0 +1,25 @@
+//! Simulated surroundings of a target: what changes around it, and is sent to nobody.
+//!
+//! * process trees ([`be_process`]) and a folder that looks like `/proc`;
+//! * containers of an engine, and objects of a Kubernetes cluster;
+//! * trees of files, and logs in a file system that grow by the clock.
+//!
+//! [`prepare`] builds a [`Prepared`](stillwell_worker::Prepared), which starts workers as
+//! crate `generator` does: blocks of its payload only pace, except those that logs hold.
+
+mod catalogue;
+mod container;
+mod file_tree;
+mod kubeconfig;
+mod kubernetes;
+mod log_fs;
+mod numbers;
+mod prepare;
+mod proc_fs;
+mod process_tree;
+
+pub use kubeconfig::KubeconfigError;
+pub use kubernetes::ClusterError;
+pub use prepare::prepare;
+pub use proc_fs::LayOutError;
+pub use process_tree::{PROCESS_TREE_WORD, ProcessError, ProgramMissing, be_process};
