@@ -28,8 +28,8 @@ metrics! {
     ENDED = "load_requests_ended", Count, Gauge, "Requests that ended in the interval, labelled outcome.";
     BYTES_RECEIVED = "load_bytes_received", Bytes, Gauge, "Bytes of the interval that were read from connections.";
     BYTES_SENT = "load_bytes_sent", Bytes, Gauge, "Bytes of the interval that were written to connections.";
-    RESPONSE_TIME = "load_response_time", Nanoseconds, Histogram, "End of the answer less the intended time of its request, labelled outcome of a whole load.";
-    SERVICE_TIME = "load_service_time", Nanoseconds, Histogram, "End of the answer less the sent time of its request, labelled outcome of a whole load.";
+    RESPONSE_TIME = "load_response_time", Nanoseconds, Histogram, "End of the answer less the intended time, labelled outcome.";
+    SERVICE_TIME = "load_service_time", Nanoseconds, Histogram, "End of the answer less the sent time, labelled outcome.";
     LATENESS = "load_lateness", Nanoseconds, Histogram, "Sent time less intended time of each request.";
     OWN_LATENESS = "load_own_lateness", Nanoseconds, Histogram, "Sent time less intended time of requests for which a connection was free.";
     FIRST_BYTE = "load_first_byte_time", Nanoseconds, Histogram, "First byte of the answer less the sent time.";
@@ -38,7 +38,7 @@ metrics! {
     HANDSHAKE = "load_handshake_time", Nanoseconds, Histogram, "Time that securing a connection took.";
     BLOCKED = "load_blocked_time", Nanoseconds, Histogram, "Time for which the schedule stood still.";
     ORIGIN = "load_origin_time", Nanoseconds, Histogram, "Time that an answer gives in a header.";
-    FAILED = "load_failed_time", Nanoseconds, Histogram, "End of a request without an answer less its intended time, labelled outcome.";
+    FAILED = "load_failed_time", Nanoseconds, Histogram, "End without an answer less the intended time, labelled outcome.";
 }
 
 /// Returns the metric of `time`, and the value of its label `outcome` where it has one.
