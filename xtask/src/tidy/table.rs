@@ -59,7 +59,7 @@ pub(super) const CRATES: &[Entry] = &[
     pure("broker", &[]),
     pure("export", &["units", "metric", "plan", "http"]),
     edge("scope", &["units", "metric"]),
-    edge("wire", &["units", "metric", "plan", "scope"]),
+    edge("wire", &["units", "metric", "plan", "http", "scope"]),
     edge("fuse", &["units", "metric", "plan", "scope"]),
     edge("worker", &[
         "units", "metric", "plan", "stamp", "payload", "pacer", "http", "scope", "wire", "fuse",

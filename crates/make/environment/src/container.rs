@@ -4,19 +4,21 @@
 //! asked to create, start, and remove it. Images are pulled once, before the first.
 //! Every container carries a label by which what was left behind can be found.
 
-mod engine;
-
 use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
 use stillwell_metric::Outcome;
 use stillwell_plan::ContainerPlan;
 use stillwell_scope::{Tasks, clock};
+use stillwell_units::ByteSize;
+use stillwell_wire::client::Response;
+use stillwell_wire::client::docker::{Docker, id_of};
 use stillwell_worker::{Backoff, Opener, Wait, Worker};
 use tokio::sync::OnceCell;
 use tokio::time::sleep;
 
-use engine::{Answer, Engine};
+/// The longest response of an engine is its progress while it pulls an image.
+const ANSWER_MAX: ByteSize = ByteSize::mib(16);
 
 /// The label of every container.
 const LABEL: &str = "stillwell.generator";
@@ -25,7 +27,7 @@ const LABEL: &str = "stillwell.generator";
 #[derive(Clone, Debug)]
 struct Containers {
     plan: Rc<ContainerPlan>,
-    engine: Engine,
+    engine: Docker,
     /// What the engine is told of each.
     body: Rc<[u8]>,
     /// Filled once the image is there.
@@ -49,7 +51,7 @@ impl ContainersToBe {
 
     fn on_worker(&self) -> Containers {
         Containers {
-            engine: Engine::new(&self.plan.socket),
+            engine: Docker::new(&self.plan.socket, ANSWER_MAX),
             body: description(&self.plan, &self.id).into(),
             plan: Rc::new(self.plan.clone()),
             pulled: Rc::default(),
@@ -120,7 +122,9 @@ async fn churn(worker: Rc<Worker>, containers: Containers) {
         }
         if let Some(id) = id {
             // Also at the end of the worker, which waits a moment for it.
-            worker.wait(Wait::Other, containers.remove(&id)).await;
+            worker
+                .wait(Wait::Other, containers.engine.remove(&id))
+                .await;
         }
         if outcome != Outcome::Ok && worker.pause(&mut backoff).await.is_none() {
             return;
@@ -138,19 +142,19 @@ impl Containers {
     /// Creates and starts one: its id, if it was created, and how that ended. Not to
     /// be given up in the middle: what was created would stay.
     async fn start(&self) -> (Option<String>, Outcome) {
-        let asked = self.engine.ask("POST", "/containers/create", &self.body);
-        let id = match asked.await {
-            Ok(Answer { status: 201, body }) => id_of(&body),
-            Ok(answer) => return (None, answer.outcome()),
-            Err(outcome) => return (None, outcome),
+        let created = self.engine.send("POST", "/containers/create", &self.body);
+        let id = match created.await {
+            Ok(Response { status: 201, body }) => id_of(&body),
+            Ok(response) => return (None, Outcome::of_status(response.status)),
+            Err(error) => return (None, error.outcome()),
         };
         let Some(id) = id else {
             return (None, Outcome::Malformed);
         };
         let path = format!("/containers/{id}/start");
-        let outcome = match self.engine.ask("POST", &path, b"").await {
-            Ok(answer) => answer.outcome(),
-            Err(outcome) => outcome,
+        let outcome = match self.engine.send("POST", &path, b"").await {
+            Ok(response) => Outcome::of_status(response.status),
+            Err(error) => error.outcome(),
         };
         (Some(id), outcome)
     }
@@ -159,15 +163,17 @@ impl Containers {
     async fn pull(&self) -> Result<(), Outcome> {
         let image = format!("{}:{}", self.plan.repository, self.plan.tag);
         let path = format!("/images/{image}/json");
-        if self.engine.ask("GET", &path, b"").await?.status == 200 {
+        let is_there = self.engine.send("GET", &path, b"").await;
+        if is_there.map_err(|error| error.outcome())?.status == 200 {
             return Ok(());
         }
         let (name, tag) = (&self.plan.repository, &self.plan.tag);
         let path = format!("/images/create?fromImage={name}&tag={tag}");
-        let answer = self.engine.ask("POST", &path, b"").await?;
+        let answer = self.engine.send("POST", &path, b"").await;
+        let answer = answer.map_err(|error| error.outcome())?;
         // What went wrong after the answer had begun stands in its last line.
         let has_failed = answer.body.windows(8).any(|text| text == b"\"error\":");
-        match answer.outcome() {
+        match Outcome::of_status(answer.status) {
             Outcome::Ok if has_failed => Err(Outcome::Status5xx),
             Outcome::Ok => Ok(()),
             outcome => Err(outcome),
@@ -183,21 +189,6 @@ impl Containers {
         };
         worker.wait(Wait::Other, worker.unless_ending(lives)).await;
     }
-
-    /// Ends it at once and removes it with what it wrote.
-    async fn remove(&self, id: &str) {
-        let path = format!("/containers/{id}?force=true&v=true");
-        // An engine that does not answer cannot be helped; the label tells what is left.
-        drop(self.engine.ask("DELETE", &path, b"").await);
-    }
-}
-
-/// The id of a container that was created. It becomes part of a path.
-fn id_of(body: &[u8]) -> Option<String> {
-    let body: Value = serde_json::from_slice(body).ok()?;
-    let id = body.get("Id")?.as_str()?;
-    let is_plain = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    is_plain.then(|| id.to_owned())
 }
 
 #[cfg(test)]
@@ -228,16 +219,5 @@ mod tests {
             "ExposedPorts": {"8080/tcp": {}},
         });
         assert_eq!(body, expected);
-    }
-
-    #[test]
-    fn only_a_plain_id_is_one() {
-        assert_eq!(
-            id_of(br#"{"Id":"ab12","Warnings":[]}"#),
-            Some("ab12".to_owned())
-        );
-        for wrong in [r#"{"Id":"../x"}"#, r#"{"Id":""}"#, r#"{"id":"a"}"#, "x"] {
-            assert_eq!(id_of(wrong.as_bytes()), None, "{wrong}");
-        }
     }
 }

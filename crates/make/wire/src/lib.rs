@@ -10,14 +10,16 @@
 //!   [`SocketFile`] takes a Unix socket's file away again.
 //! * [`tls`]: the same connections over TLS, either side, by rustls.
 //! * [`quic`]: connections over UDP, either side, by quinn's state machine.
+//! * [`client`]: one request at a time for the control plane, over HTTP/1.1 and gRPC.
 //! * [`server`]: the accept loop, the worker and the time account that servers share.
 //! * [`Connection`], [`Listener`], [`Stream`]: connections and a listener of either kind, for
 //!   loops that do not care.
 //! * [`stream_outcome`]: the outcome that a failed read or write counts as.
 //!
-//! Nothing here retries, spawns or looks at bytes. No wait here has an end of
-//! its own: callers wait under their token.
+//! Nothing here retries or spawns, and nothing but [`client`] looks at bytes. No wait here has
+//! an end of its own, save where a deadline is given: callers wait under their token.
 
+pub mod client;
 mod connection;
 pub mod dial;
 mod either;

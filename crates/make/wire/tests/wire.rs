@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "wire/client.rs"]
+mod client;
 #[path = "wire/dial.rs"]
 mod dial;
 #[path = "wire/listen.rs"]

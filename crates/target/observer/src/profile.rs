@@ -14,7 +14,7 @@ use stillwell_scope::{Tasks, clock};
 use stillwell_units::{Moment, Nanos};
 use stillwell_wire::Timer;
 
-use crate::scrape::{Question, fetch};
+use crate::scrape::{PageRequest, fetch};
 
 /// A profile may take this long.
 const LONGEST: Nanos = Nanos::from_secs(120);
@@ -29,7 +29,7 @@ pub(crate) struct Profiler {
 #[derive(Debug)]
 struct ProfiledPage {
     /// `None` if the URL is none.
-    asked: Option<Question>,
+    request: Option<PageRequest>,
     every: Nanos,
     /// What its files are called, save their number.
     path: PathBuf,
@@ -47,7 +47,7 @@ impl Profiler {
     /// Asks for `plans`; what comes is kept in `folder`.
     pub(crate) fn new(plans: &[ProfilePlan], folder: &Path) -> Self {
         let page = |(index, plan): (usize, &ProfilePlan)| ProfiledPage {
-            asked: Question::new(&plan.url, "*/*"),
+            request: PageRequest::new(&plan.url, "*/*"),
             every: plan.every,
             path: folder.join(name_of(&plan.url, index)),
             state: RefCell::default(),
@@ -97,11 +97,11 @@ impl Profiler {
 impl ProfiledPage {
     async fn keep(&self) -> io::Result<()> {
         let failed = || io::Error::from(io::ErrorKind::InvalidData);
-        let asked = self.asked.as_ref().ok_or_else(failed)?;
+        let request = self.request.as_ref().ok_or_else(failed)?;
         let mut timer = Timer::new()?;
         let profile = tokio::select! {
             // A fetch that is given up leaves nothing but a closed connection.
-            profile = fetch(asked) => profile.map_err(|_| failed())?,
+            profile = fetch(request) => profile.map_err(|_| failed())?,
             // Cancel-safe.
             () = timer.until(clock::now() + LONGEST) => return Err(failed()),
         };

@@ -6,14 +6,14 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use stillwell_http::{OneShot, OneShotError, Scheme, Target};
+use stillwell_http::{Scheme, Target};
 use stillwell_metric::{Labels, Sample, SeriesName, Value, catalogue as metric};
 use stillwell_plan::{ClientTlsPlan, ScrapeFormat, ScrapePlan, Verification};
 use stillwell_scope::{Tasks, clock};
 use stillwell_units::{ByteSize, Nanos};
+use stillwell_wire::Timer;
+use stillwell_wire::client::{ConnectError, Endpoint, RequestError};
 use stillwell_wire::tls::ClientTls;
-use stillwell_wire::{Stream, Timer, dial};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::expvar::parse_expvar;
 use crate::prometheus::{Page, PageSeries, family, parse_page};
@@ -37,7 +37,7 @@ pub(crate) struct Scraper {
 struct ScrapedPage {
     plan: ScrapePlan,
     /// `None` if the URL is none, which counts as a failure each time.
-    asked: Option<Question>,
+    request: Option<PageRequest>,
     state: RefCell<State>,
 }
 
@@ -68,7 +68,7 @@ impl Scraper {
     pub(crate) fn new(plans: &[ScrapePlan], longest: Nanos) -> Self {
         let page = |plan: &ScrapePlan| ScrapedPage {
             plan: plan.clone(),
-            asked: Question::new(&plan.url, accept(&plan.format)),
+            request: PageRequest::new(&plan.url, accept(&plan.format)),
             state: RefCell::default(),
         };
         Self {
@@ -131,11 +131,11 @@ impl Scraper {
 
 impl ScrapedPage {
     async fn scrape(&self, longest: Nanos) -> Result<Page, ScrapeFailure> {
-        let asked = self.asked.as_ref().ok_or(ScrapeFailure::Url)?;
+        let request = self.request.as_ref().ok_or(ScrapeFailure::Url)?;
         let mut timer = Timer::new().map_err(|_| ScrapeFailure::Io)?;
         let page = tokio::select! {
             // A fetch that is given up leaves nothing but a closed connection.
-            page = fetch(asked) => page?,
+            page = fetch(request) => page?,
             // Cancel-safe.
             () = timer.until(clock::now() + longest) => return Err(ScrapeFailure::Io),
         };
@@ -179,28 +179,26 @@ impl ScrapedPage {
     }
 }
 
-/// Where to ask, and what.
+/// A page that is requested again and again.
 #[derive(Debug)]
-pub(crate) struct Question {
-    address: String,
-    request: Vec<u8>,
-    /// Where it is asked over TLS: how, and for which host.
-    tls: Option<(ClientTls, String)>,
+pub(crate) struct PageRequest {
+    endpoint: Endpoint,
+    target: Target,
+    accept: String,
 }
 
-impl Question {
+impl PageRequest {
     /// `None` if the URL is none.
     pub(crate) fn new(url: &str, accept: &str) -> Option<Self> {
         let target: Target = url.parse().ok()?;
-        let request = OneShot::request(&target, &[("accept", accept)]).ok()?;
         let tls = match target.scheme() {
-            Scheme::Https => Some((unverified()?, target.host().to_owned())),
+            Scheme::Https => Some(unverified()?),
             _ => None,
         };
         Some(Self {
-            address: target.dial_address(),
-            request,
-            tls,
+            endpoint: Endpoint::of_target(&target, tls),
+            target,
+            accept: accept.to_owned(),
         })
     }
 }
@@ -222,37 +220,18 @@ const fn accept(format: &ScrapeFormat) -> &'static str {
     }
 }
 
-/// What is answered to `asked`.
-pub(crate) async fn fetch(asked: &Question) -> Result<Vec<u8>, ScrapeFailure> {
-    let stream = dial::tcp(&asked.address).await;
-    let stream = stream.map_err(|_| ScrapeFailure::Io)?;
-    let Some((tls, host)) = &asked.tls else {
-        return ask(stream, &asked.request).await;
-    };
-    let name = tls.server_name(host).map_err(|_| ScrapeFailure::Url)?;
-    let stream = tls.connect(Stream::from(stream), &name).await;
-    ask(stream.map_err(|_| ScrapeFailure::Io)?, &asked.request).await
-}
-
-async fn ask(
-    mut stream: impl AsyncRead + AsyncWrite + Unpin,
-    request: &[u8],
-) -> Result<Vec<u8>, ScrapeFailure> {
-    let io = |_| ScrapeFailure::Io;
-    let answer_failed = |_: OneShotError| ScrapeFailure::Answer;
-    stream.write_all(request).await.map_err(io)?;
-    stream.flush().await.map_err(io)?;
-    let mut answer = OneShot::new(PAGE_MAX);
-    let mut buffer = vec![0; 64 * 1024];
-    let response = loop {
-        let length = stream.read(&mut buffer).await.map_err(io)?;
-        if length == 0 {
-            break answer.finish().map_err(answer_failed)?;
+/// Fetches the page of `request`.
+pub(crate) async fn fetch(request: &PageRequest) -> Result<Vec<u8>, ScrapeFailure> {
+    let headers = [("accept", request.accept.as_str())];
+    let response = request.endpoint.get(&request.target, &headers, PAGE_MAX);
+    let response = response.await;
+    let response = response.map_err(|error| match error {
+        RequestError::Head(_) | RequestError::Connect(ConnectError::ServerName(_)) => {
+            ScrapeFailure::Url
         }
-        if let Some(response) = answer.push(&buffer[..length]).map_err(answer_failed)? {
-            break response;
-        }
-    };
+        RequestError::Response(_) => ScrapeFailure::Answer,
+        _ => ScrapeFailure::Io,
+    })?;
     match response.status {
         200 => Ok(response.body),
         _ => Err(ScrapeFailure::Status),

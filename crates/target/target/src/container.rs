@@ -171,7 +171,7 @@ impl Container {
             let signal = signal_name(plan.signal);
             let path = format!("/containers/{}/stop?signal={signal}&t={seconds}", self.id);
             let begun = clock::now();
-            let engine = self.engine.patient(plan.grace + ANSWER_MAX);
+            let engine = self.engine.within(plan.grace + ANSWER_MAX);
             engine.order("stop it", "POST", &path, b"").await.ok();
             if let Ok(Ok(state)) = self.engine.inspect(&self.id).await {
                 stopped.killed = clock::now().since(begun) >= plan.grace && state.code == 137;

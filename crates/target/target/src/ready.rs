@@ -3,13 +3,14 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use stillwell_http::{OneShot, Target, TargetError};
+use stillwell_http::{Target, TargetError};
 use stillwell_plan::ReadyProbe;
 use stillwell_scope::{Token, clock};
 use stillwell_units::{ByteSize, Moment, Nanos};
+use stillwell_wire::client::Endpoint;
 use stillwell_wire::{Timer, dial};
 
-use crate::exchange::{exchange, with_source};
+use crate::failure::with_source;
 use crate::logs::Follower;
 use crate::{Exit, Subject};
 
@@ -162,7 +163,6 @@ enum Looker<'a> {
     },
     Http {
         target: Target,
-        request: Vec<u8>,
     },
     Log {
         text: &'a str,
@@ -183,8 +183,7 @@ impl<'a> Looker<'a> {
             ReadyProbe::Tcp { address } => Self::Tcp { address },
             ReadyProbe::Http { url } => {
                 let target: Target = url.parse().map_err(|e: TargetError| e.to_string())?;
-                let request = OneShot::request(&target, &[]).map_err(|e| e.to_string())?;
-                Self::Http { target, request }
+                Self::Http { target }
             }
             ReadyProbe::LogLine { contains } => {
                 let logs = [&subject.inner.stdout, &subject.inner.stderr];
@@ -212,7 +211,7 @@ impl<'a> Looker<'a> {
         match self {
             Self::Ready => Ok(()),
             Self::Tcp { address } => dial::tcp(address).await.map(drop).map_err(with_source),
-            Self::Http { target, request } => ask(target, request).await,
+            Self::Http { target } => ask(target).await,
             Self::Log { text, logs } => {
                 let mut seen = logs.iter_mut();
                 // A log that cannot be read now may be later.
@@ -234,10 +233,10 @@ impl<'a> Looker<'a> {
     }
 }
 
-async fn ask(target: &Target, request: &[u8]) -> Result<(), String> {
-    let address = target.dial_address();
-    let stream = dial::tcp(&address).await.map_err(with_source)?;
-    let response = exchange(stream, request, BODY_MAX).await?;
+async fn ask(target: &Target) -> Result<(), String> {
+    let endpoint = Endpoint::of_target(target, None);
+    let response = endpoint.get(target, &[], BODY_MAX).await;
+    let response = response.map_err(with_source)?;
     match response.status {
         200..300 => Ok(()),
         status => Err(format!("it answered with status {status}")),

@@ -8,7 +8,6 @@
 
 mod account;
 mod gather;
-mod grpc;
 mod post;
 mod scrape;
 mod sink;

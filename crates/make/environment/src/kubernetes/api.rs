@@ -1,23 +1,20 @@
 //! One question to a cluster's API at a time, each over a connection of its own.
 
-use std::cell::Cell;
 use std::fs;
 use std::io;
 
-use crate::kubeconfig::{Access, Token};
-use serde_json::Value;
-use stillwell_http::{OneShot, RequestTemplate, Scheme, Target};
+use stillwell_http::{RequestTemplate, Scheme, Target};
 use stillwell_metric::Outcome;
 use stillwell_plan::{ClientTlsPlan, Verification};
 use stillwell_scope::explain;
 use stillwell_units::{ByteSize, Nanos};
+use stillwell_wire::DialError;
+use stillwell_wire::client::docker::message_of;
+use stillwell_wire::client::{ConnectError, Endpoint, Request, RequestError};
 use stillwell_wire::tls::ClientTls;
-use stillwell_wire::{Connection, DialError, Stream, dial};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::timeout;
 
 use super::ClusterError;
-use stillwell_wire::stream_outcome;
+use crate::kubeconfig::{Access, Token};
 
 /// An object is some kilobytes; managed fields make it several times as long.
 const ANSWER_MAX: ByteSize = ByteSize::mib(4);
@@ -31,7 +28,7 @@ pub(super) struct Api {
     target: Target,
     /// What stands before the paths of the API.
     prefix: String,
-    tls: Option<ClientTls>,
+    endpoint: Endpoint,
     token: Token,
 }
 
@@ -63,14 +60,16 @@ impl Api {
         let path = path.split_once('?').map_or(path, |(path, _)| path);
         let api = Self {
             prefix: path.trim_end_matches('/').to_owned(),
+            endpoint: Endpoint::of_target(&target, tls),
             target,
-            tls,
             token: access.token.clone(),
         };
-        // Told now, and not with every object.
+        // An invalid token is reported once, not with every object.
         if let Token::Text(token) = &api.token {
-            let head = api.template("GET", "/", token);
-            head.map_err(ClusterError::Token)?;
+            let (bearer, authority) = (format!("Bearer {token}"), api.target.authority());
+            let headers = headers(&bearer, !token.is_empty());
+            RequestTemplate::new("GET", &format!("{}/", api.prefix), &authority, &headers)
+                .map_err(ClusterError::Token)?;
         }
         Ok(api)
     }
@@ -83,117 +82,60 @@ impl Api {
     /// The same for one worker, with sessions of its own.
     pub(super) fn for_worker(self) -> Self {
         Self {
-            tls: self.tls.map(|tls| tls.for_worker()),
+            endpoint: self.endpoint.for_worker(),
             ..self
         }
     }
 
-    fn template(
-        &self,
-        method: &str,
-        path: &str,
-        token: &str,
-    ) -> Result<RequestTemplate, stillwell_http::HeadError> {
-        let bearer = format!("Bearer {token}");
-        let mut headers = vec![
-            ("user-agent", "stillwell"),
-            ("accept", "application/json"),
-            ("content-type", "application/json"),
-            ("connection", "close"),
-        ];
-        if !token.is_empty() {
-            headers.push(("authorization", &bearer));
-        }
-        let path = format!("{}{path}", self.prefix);
-        RequestTemplate::new(method, &path, &self.target.authority(), &headers)
-    }
-
-    /// Asks, with `body` as JSON where there is any.
+    /// Sends one request, with `body` as JSON where there is any.
     pub(super) async fn ask(
         &self,
         method: &str,
         path: &str,
         body: &[u8],
     ) -> Result<Answer, NoAnswer> {
-        let was_asked = Cell::new(false);
-        let answered = timeout(
-            PATIENCE.as_duration(),
-            self.exchange(method, path, body, &was_asked),
-        );
-        let (outcome, why) = match answered.await {
-            Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(failure)) => failure,
-            Err(_) => {
-                let outcome = if was_asked.get() {
-                    Outcome::TimedOut
-                } else {
-                    Outcome::ConnectTimedOut
-                };
-                (outcome, format!("no answer within {PATIENCE}"))
-            }
-        };
-        Err(NoAnswer {
+        let token = self.token().map_err(|(outcome, why)| NoAnswer {
             outcome,
             why,
-            was_asked: was_asked.get(),
-        })
-    }
-
-    async fn exchange(
-        &self,
-        method: &str,
-        path: &str,
-        body: &[u8],
-        was_asked: &Cell<bool>,
-    ) -> Result<Answer, (Outcome, String)> {
-        let token = self.token()?;
-        let template = self.template(method, path, &token);
-        // What cannot stand in a head was refused before, save what a file says by now.
-        let template = template.map_err(|error| (Outcome::SendFailed, explain(&error)))?;
-        let mut request = Vec::new();
-        template.write_head(body.len() as u64, &mut request);
-        request.extend_from_slice(body);
-        let dialled = self.connect().await;
-        let mut stream = dialled.map_err(|error| (error.outcome(), explain(&error)))?;
-        let lost = |error: io::Error| (stream_outcome(&error), explain(&error));
-        was_asked.set(true);
-        stream.write_all(&request).await.map_err(lost)?;
-        // Encrypted bytes may have stayed behind.
-        stream.flush().await.map_err(lost)?;
-        let mut answer = OneShot::new(ANSWER_MAX);
-        let mut buffer = vec![0; 16 << 10];
-        let response = loop {
-            let length = stream.read(&mut buffer).await.map_err(lost)?;
-            if length == 0 {
-                let finished = answer.finish();
-                break finished.map_err(|error| (Outcome::PeerClosed, explain(&error)))?;
-            }
-            let pushed = answer.push(&buffer[..length]);
-            let pushed = pushed.map_err(|error| (Outcome::Malformed, explain(&error)))?;
-            if let Some(response) = pushed {
-                break response;
-            }
-        };
-        Ok(Answer {
-            status: response.status,
-            body: response.body,
-        })
-    }
-
-    async fn connect(&self) -> Result<Connection, DialError> {
-        let address = self.target.dial_address();
-        let stream = Stream::from(dial::tcp(&address).await?);
-        let Some(tls) = &self.tls else {
-            return Ok(stream.into());
-        };
-        let name = tls.server_name(self.target.host());
-        let name = name.map_err(|error| DialError {
-            address: address.clone(),
-            source: io::Error::other(error),
+            was_asked: false,
         })?;
-        let shaken = tls.connect(stream, &name).await;
-        let stream = shaken.map_err(|error| DialError::handshake(&address, error))?;
-        Ok(stream.into())
+        let bearer = format!("Bearer {token}");
+        let path = format!("{}{path}", self.prefix);
+        let request = Request {
+            method,
+            path: &path,
+            authority: &self.target.authority(),
+            headers: &headers(&bearer, !token.is_empty()),
+            body,
+        };
+        let endpoint = &self.endpoint;
+        let answered = endpoint.request_within(PATIENCE, &request, ANSWER_MAX);
+        match answered.await {
+            Ok(response) => Ok(Answer {
+                status: response.status,
+                body: response.body,
+            }),
+            Err(error) => Err(NoAnswer {
+                outcome: error.outcome(),
+                was_asked: error.was_sent(),
+                why: self.explained(error),
+            }),
+        }
+    }
+
+    /// The cause in words; failures of TLS name the address.
+    fn explained(&self, error: RequestError) -> String {
+        let address = self.target.dial_address();
+        match error {
+            RequestError::Connect(ConnectError::ServerName(error)) => explain(&DialError {
+                address,
+                source: io::Error::other(error),
+            }),
+            RequestError::Connect(ConnectError::Handshake(error)) => {
+                explain(&DialError::handshake(&address, error))
+            }
+            error => explain(&error),
+        }
     }
 
     /// What one is let in by now; nothing if by nothing.
@@ -210,6 +152,18 @@ impl Api {
             },
         }
     }
+}
+
+/// The headers of every request; `bearer` is one of them if `has_token`.
+fn headers(bearer: &str, has_token: bool) -> Vec<(&str, &str)> {
+    let mut headers = vec![
+        ("user-agent", "stillwell"),
+        ("accept", "application/json"),
+        ("content-type", "application/json"),
+        ("connection", "close"),
+    ];
+    headers.extend(has_token.then_some(("authorization", bearer)));
+    headers
 }
 
 fn tls_of(access: &Access, target: &Target) -> Result<ClientTls, ClusterError> {
@@ -256,11 +210,9 @@ impl Answer {
         Outcome::of_status(self.status)
     }
 
-    /// The API's own words: its `Status` has them, a proxy before it has none.
+    /// The message of the API in its `Status`; a proxy before it has none.
     pub(super) fn message(&self) -> String {
-        let said: Option<Value> = serde_json::from_slice(&self.body).ok();
-        let message = said.and_then(|said| Some(said.get("message")?.as_str()?.to_owned()));
-        message.unwrap_or_else(|| "and does not say why".to_owned())
+        message_of(&self.body)
     }
 
     /// What a person can do about it.

@@ -41,6 +41,14 @@ pub enum OneShotError {
     },
 }
 
+impl OneShotError {
+    /// Whether the connection ended too early, rather than with wrong bytes.
+    #[must_use]
+    pub const fn is_end_of_connection(&self) -> bool {
+        matches!(self, Self::NoResponse | Self::Parse(ParseError::Truncated))
+    }
+}
+
 impl OneShot {
     /// Collects a body of at most `body_max`.
     #[must_use]

@@ -1,73 +1,53 @@
-//! One question to an engine at a time, each over a connection of its own.
+//! Requests to a container engine, with the errors of this crate.
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-use stillwell_http::{RequestTemplate, Response};
-use stillwell_scope::clock;
 use stillwell_units::{ByteSize, Nanos};
-use stillwell_wire::{Timer, dial};
+use stillwell_wire::client::Response;
+use stillwell_wire::client::docker::{Docker, id_of, message_of};
 
 use super::body::State;
 use super::{ANSWER_MAX, ContainerError};
-use crate::exchange::{exchange, with_source};
+use crate::failure::with_source;
 
 /// What an engine says of a container is some kilobytes.
 const BODY_MAX: ByteSize = ByteSize::mib(4);
 
-/// Where an engine listens, and how long it may take to answer.
+/// A container engine whose failures name its socket.
 #[derive(Clone, Debug)]
 pub(super) struct Engine {
     socket: PathBuf,
-    patience: Nanos,
+    docker: Docker,
 }
 
 impl Engine {
     pub(super) fn new(socket: &Path) -> Self {
         Self {
             socket: socket.to_owned(),
-            patience: ANSWER_MAX,
+            docker: Docker::new(socket, BODY_MAX).within(ANSWER_MAX),
         }
     }
 
-    /// The same, asked for what takes longer.
-    pub(super) fn patient(&self, patience: Nanos) -> Self {
+    /// The same engine, with another deadline for each response.
+    pub(super) fn within(&self, deadline: Nanos) -> Self {
         Self {
-            patience,
+            docker: self.docker.within(deadline),
             ..self.clone()
         }
     }
 
-    /// Asks, with `body` as JSON where there is any.
-    async fn ask(&self, method: &str, path: &str, body: &[u8]) -> Result<Response, ContainerError> {
-        let failed = |reason: String| ContainerError::Engine {
+    /// Sends one request, with `body` as JSON where there is any.
+    async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        body: &[u8],
+    ) -> Result<Response, ContainerError> {
+        let sent = self.docker.send(method, path, body).await;
+        sent.map_err(|error| ContainerError::Engine {
             socket: self.socket.clone(),
-            reason,
-        };
-        let mut timer = Timer::new().map_err(|error| failed(error.to_string()))?;
-        tokio::select! {
-            // What is given up is a connection.
-            answer = self.answer(method, path, body) => answer.map_err(failed),
-            // Cancel-safe.
-            () = timer.until(clock::now() + self.patience) => {
-                Err(failed(format!("no answer within {}", self.patience)))
-            }
-        }
-    }
-
-    async fn answer(&self, method: &str, path: &str, body: &[u8]) -> Result<Response, String> {
-        let headers = [
-            ("user-agent", "stillwell"),
-            ("content-type", "application/json"),
-            ("connection", "close"),
-        ];
-        let template = RequestTemplate::new(method, path, "localhost", &headers);
-        let template = template.map_err(with_source)?;
-        let mut request = Vec::new();
-        template.write_head(body.len() as u64, &mut request);
-        request.extend_from_slice(body);
-        let stream = dial::unix_stream(&self.socket).await.map_err(with_source)?;
-        exchange(stream, &request, BODY_MAX).await
+            reason: with_source(error),
+        })
     }
 
     /// Has it do `what`.
@@ -78,13 +58,13 @@ impl Engine {
         path: &str,
         body: &[u8],
     ) -> Result<Response, ContainerError> {
-        let answer = self.ask(method, path, body).await?;
+        let answer = self.send(method, path, body).await?;
         match answer.status {
             200..=299 | 304 => Ok(answer),
             status => Err(ContainerError::Refused {
                 what: what.to_owned(),
                 status,
-                message: message_of(&answer),
+                message: message_of(&answer.body),
             }),
         }
     }
@@ -95,14 +75,14 @@ impl Engine {
         name: &str,
     ) -> Result<Result<State, String>, ContainerError> {
         let path = format!("/containers/{name}/json");
-        let answer = self.ask("GET", &path, b"").await?;
+        let answer = self.send("GET", &path, b"").await?;
         if answer.status == 404 {
-            return Ok(Err(message_of(&answer)));
+            return Ok(Err(message_of(&answer.body)));
         }
         let unread = || ContainerError::Refused {
             what: "tell of it".to_owned(),
             status: answer.status,
-            message: message_of(&answer),
+            message: message_of(&answer.body),
         };
         let is_told = answer.status == 200;
         let state = is_told.then(|| State::read(&answer.body)).flatten();
@@ -125,29 +105,15 @@ impl Engine {
             },
             other => other,
         })?;
-        let said: Option<Value> = serde_json::from_slice(&answer.body).ok();
-        let id = said.and_then(|said| Some(said.get("Id")?.as_str()?.to_owned()));
-        let is_plain =
-            |id: &String| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        // It becomes part of a path.
-        id.filter(is_plain).ok_or_else(|| ContainerError::Refused {
+        id_of(&answer.body).ok_or_else(|| ContainerError::Refused {
             what,
             status: answer.status,
             message: "without an id".to_owned(),
         })
     }
 
-    /// Ends it at once and removes it with what it wrote.
+    /// Stops a container at once and removes it with its volumes.
     pub(super) async fn remove(&self, id: &str) {
-        let path = format!("/containers/{id}?force=true&v=true");
-        // An engine that does not answer cannot be helped; the label tells what is left.
-        drop(self.ask("DELETE", &path, b"").await);
+        self.docker.remove(id).await;
     }
-}
-
-/// An engine's words, from an answer that is an error.
-fn message_of(answer: &Response) -> String {
-    let said: Option<Value> = serde_json::from_slice(&answer.body).ok();
-    let message = said.and_then(|said| Some(said.get("message")?.as_str()?.to_owned()));
-    message.unwrap_or_else(|| "and does not say why".to_owned())
 }

@@ -1,13 +1,13 @@
-//! Requests that tell something: one connection each, as they are rare.
+//! Requests of exporters: one connection each, as they are rare.
 
-use stillwell_http::{OneShot, RequestTemplate, Response};
 use stillwell_plan::{Alpn, ReceiverPlan};
 use stillwell_scope::explain;
 use stillwell_units::ByteSize;
-use stillwell_wire::tls::{ClientTls, TlsStream};
-use stillwell_wire::{Stream, dial};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
+use stillwell_wire::client::{Endpoint, GrpcEnd, GrpcRequest, Request, unary};
+use stillwell_wire::tls::ClientTls;
+
+/// The longest message of a call that is read, in bytes.
+const CALL_ANSWER_BYTES_MAX: u32 = 1 << 20;
 
 /// The largest answer that is read.
 const ANSWER_MAX: ByteSize = ByteSize::mib(1);
@@ -15,93 +15,75 @@ const ANSWER_MAX: ByteSize = ByteSize::mib(1);
 /// How much of an answer is told where it says why something was refused.
 const WHY_MAX: usize = 200;
 
-/// Somebody who is told something over HTTP.
+/// A receiver of metrics or spans over HTTP.
 #[derive(Debug)]
 pub(super) struct Receiver {
     plan: ReceiverPlan,
-    tls: Option<ClientTls>,
-}
-
-/// A connection to a receiver.
-pub(super) enum Opened {
-    Plain(TcpStream),
-    Tls(Box<TlsStream>),
+    endpoint: Endpoint,
 }
 
 impl Receiver {
     pub(super) fn new(plan: &ReceiverPlan, tls: &ClientTls, alpn: Alpn) -> Self {
+        let address = plan.address.clone();
+        let endpoint = match &plan.tls_host {
+            None => Endpoint::Tcp { address },
+            Some(host) => Endpoint::Tls {
+                address,
+                tls: tls.offering(&[alpn]),
+                host: host.clone(),
+            },
+        };
         Self {
             plan: plan.clone(),
-            tls: plan.tls_host.as_ref().map(|_| tls.offering(&[alpn])),
+            endpoint,
         }
     }
 
-    pub(super) const fn plan(&self) -> &ReceiverPlan {
-        &self.plan
-    }
-
-    pub(super) async fn open(&self) -> Result<Opened, String> {
-        let stream = dial::tcp(&self.plan.address).await;
-        let stream = stream.map_err(|error| explain(&error))?;
-        let (Some(tls), Some(host)) = (&self.tls, &self.plan.tls_host) else {
-            return Ok(Opened::Plain(stream));
-        };
-        let name = tls.server_name(host).map_err(|error| explain(&error))?;
-        let opened = tls.connect(Stream::from(stream), &name).await;
-        let opened = opened.map_err(|error| explain(&error))?;
-        Ok(Opened::Tls(Box::new(opened)))
-    }
-
-    /// Tells it `body`, and gives the body of an answer that agrees.
+    /// Sends `body`, and returns the body of a response of success.
     pub(super) async fn post(
         &self,
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Result<Vec<u8>, String> {
         let fixed = [("user-agent", "stillwell"), ("connection", "close")];
-        let headers = [&fixed, headers].concat();
-        let (path, authority) = (&self.plan.path, &self.plan.authority);
-        let template = RequestTemplate::new("POST", path, authority, &headers);
-        let template = template.map_err(|error| explain(&error))?;
-        let mut request = Vec::new();
-        template.write_head(body.len() as u64, &mut request);
-        request.extend_from_slice(body);
-        let answer = match self.open().await? {
-            Opened::Plain(stream) => ask(stream, &request).await?,
-            Opened::Tls(stream) => ask(*stream, &request).await?,
+        let request = Request {
+            method: "POST",
+            path: &self.plan.path,
+            authority: &self.plan.authority,
+            headers: &[&fixed, headers].concat(),
+            body,
         };
-        if (200..300).contains(&answer.status) {
-            return Ok(answer.body);
+        let response = self.endpoint.request(&request, ANSWER_MAX).await;
+        let response = response.map_err(|error| explain(&error))?;
+        if (200..300).contains(&response.status) {
+            return Ok(response.body);
         }
-        let why = String::from_utf8_lossy(&answer.body);
+        let why = String::from_utf8_lossy(&response.body);
         let why: String = why.trim().chars().take(WHY_MAX).collect();
-        Err(format!("it answers {} {why}", answer.status))
+        Err(format!("it answers {} {why}", response.status))
     }
-}
 
-async fn ask<S: AsyncRead + AsyncWrite + Unpin>(
-    mut stream: S,
-    request: &[u8],
-) -> Result<Response, String> {
-    let sent = async {
-        stream.write_all(request).await?;
-        stream.flush().await
-    };
-    // It may answer before it has read all, and close: the answer counts.
-    let sent = sent.await;
-    let mut answer = OneShot::new(ANSWER_MAX);
-    let mut buffer = vec![0; 16 << 10];
-    loop {
-        let length = match stream.read(&mut buffer).await {
-            Ok(length) => length,
-            Err(error) => return Err(explain(&sent.err().unwrap_or(error))),
+    /// Calls `method`, such as `/package.Service/Method`, and returns the message of the
+    /// response.
+    pub(super) async fn call(&self, method: &str, message: &[u8]) -> Result<Vec<u8>, String> {
+        let request = GrpcRequest {
+            authority: &self.plan.authority,
+            path: method,
+            headers: &[("user-agent", "stillwell")],
+            message_bytes_max: CALL_ANSWER_BYTES_MAX,
         };
-        if length == 0 {
-            return answer.finish().map_err(|error| explain(&error));
-        }
-        let whole = answer.push(&buffer[..length]);
-        if let Some(whole) = whole.map_err(|error| explain(&error))? {
-            return Ok(whole);
+        let called = unary(&self.endpoint, &request, message).await;
+        let (answer, end) = called.map_err(|error| explain(&error))?;
+        match end {
+            GrpcEnd::Status { status: 0, .. } => {
+                Ok(answer.map(|answer| answer.bytes).unwrap_or_default())
+            }
+            GrpcEnd::Status { status, message } => {
+                let why = String::from_utf8_lossy(&message);
+                Err(format!("it answers gRPC status {status} {why}"))
+            }
+            GrpcEnd::NoStatus => Err("it answers without a gRPC status".to_owned()),
+            GrpcEnd::Failed(cause) => Err(format!("it refuses the request: {cause:?}")),
         }
     }
 }

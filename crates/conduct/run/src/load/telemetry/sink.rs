@@ -14,9 +14,9 @@ use tokio::net::{TcpStream, UdpSocket};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+use super::Board;
 use super::account::Account;
 use super::post::Receiver;
-use super::{Board, grpc};
 
 /// How long one telling may take.
 const TELL_MAX: Nanos = Nanos::from_secs(2);
@@ -145,7 +145,7 @@ impl Sink {
             }
             Way::OtlpGrpc(receiver) => {
                 let message = otlp_metrics(origin, page);
-                taken(&grpc::call(receiver, OTLP_METHOD, &message).await?)
+                taken(&receiver.call(OTLP_METHOD, &message).await?)
             }
             Way::RemoteWrite(receiver) => {
                 let headers = [

@@ -11,7 +11,6 @@ use stillwell_wire::tls::ClientTls;
 use tokio::time::{sleep, timeout};
 
 use super::account::Account;
-use super::grpc;
 use super::post::Receiver;
 use super::sink::taken;
 
@@ -120,7 +119,7 @@ impl Exporter {
             }
             SpanProtocol::OtlpGrpc => {
                 let message = otlp_spans(&self.origin, &batch);
-                taken(&grpc::call(&self.receiver, OTLP_METHOD, &message).await?)
+                taken(&self.receiver.call(OTLP_METHOD, &message).await?)
             }
             SpanProtocol::Zipkin => {
                 let headers = [("content-type", "application/json")];

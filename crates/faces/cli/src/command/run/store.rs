@@ -5,15 +5,12 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use stillwell_http::{
-    OneShot, RequestTemplate, Response, Scheme, StoreKeys, Target, Unsigned, encoded_path,
-};
+use stillwell_http::{Scheme, StoreKeys, Target, Unsigned, encoded_path};
 use stillwell_plan::ClientTlsPlan;
 use stillwell_scope::{Place, Scope, Token, clock};
 use stillwell_units::{ByteSize, Nanos};
+use stillwell_wire::client::{Endpoint, Request, Response};
 use stillwell_wire::tls::ClientTls;
-use stillwell_wire::{Stream, dial};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
 
 use crate::command::places;
@@ -117,42 +114,22 @@ impl Store {
             time: &time,
         };
         let signed = unsigned.sign(&self.keys);
-        let own = signed
+        let fixed = [("user-agent", "stillwell"), ("connection", "close")];
+        let signed = signed
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()));
-        let headers: Vec<(&str, &str)> = own
-            .chain([("user-agent", "stillwell"), ("connection", "close")])
-            .collect();
-        let template = RequestTemplate::new("PUT", path, &host, &headers)?;
-        let mut request = Vec::new();
-        template.write_head(table.len() as u64, &mut request);
-        request.extend_from_slice(table);
-        let stream = dial::tcp(&self.target.dial_address()).await?;
-        if self.target.scheme() != Scheme::Https {
-            return exchange(stream, &request).await;
-        }
-        let tls = ClientTls::new(&ClientTlsPlan::default())?;
-        let name = tls.server_name(self.target.host())?;
-        exchange(tls.connect(Stream::from(stream), &name).await?, &request).await
-    }
-}
-
-async fn exchange(
-    mut stream: impl AsyncRead + AsyncWrite + Unpin,
-    request: &[u8],
-) -> anyhow::Result<Response> {
-    stream.write_all(request).await?;
-    stream.flush().await?;
-    let mut answer = OneShot::new(ANSWER_MAX);
-    let mut buffer = vec![0; 16 << 10];
-    loop {
-        match stream.read(&mut buffer).await? {
-            0 => return Ok(answer.finish()?),
-            length => {
-                if let Some(response) = answer.push(&buffer[..length])? {
-                    return Ok(response);
-                }
-            }
-        }
+        let request = Request {
+            method: "PUT",
+            path,
+            authority: &host,
+            headers: &signed.chain(fixed).collect::<Vec<_>>(),
+            body: table,
+        };
+        let tls = match self.target.scheme() {
+            Scheme::Https => Some(ClientTls::new(&ClientTlsPlan::default())?),
+            _ => None,
+        };
+        let endpoint = Endpoint::of_target(&self.target, tls);
+        Ok(endpoint.request(&request, ANSWER_MAX).await?)
     }
 }
