@@ -4,11 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use stillwell_export::{PROMETHEUS_TEXT, prometheus_samples};
-use stillwell_http::{RequestEvent, RequestParser, write_response};
 use stillwell_metric::{Labels, Sample};
 use stillwell_scope::{PartError, Place, Scope, Token};
-use stillwell_wire::{ListenError, Listener, SocketFile, Stream, listen};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use stillwell_wire::server::{
+    self, PageRequest, PageServer, Pages, PlainReader, Reader as _, StreamListener, drive,
+};
+use stillwell_wire::{ListenError, Stream};
 use tokio::time::{sleep, timeout};
 
 use crate::export::{PageAddress, SeriesNaming};
@@ -16,9 +17,6 @@ use crate::export::{PageAddress, SeriesNaming};
 const CONTENT_TYPE: (&str, &str) = ("content-type", PROMETHEUS_TEXT);
 /// Scrapers are served one after the other; none may take longer.
 const SCRAPE_MAX: Duration = Duration::from_secs(2);
-const READ_BYTES: usize = 4096;
-/// A head of a request is never nearly as long.
-const REQUEST_BYTES_MAX: usize = 65_536;
 /// Between tries to accept a connection that fail; each pause is twice as long.
 const PAUSE_FIRST: Duration = Duration::from_millis(10);
 const PAUSE_LONGEST: Duration = Duration::from_secs(1);
@@ -84,23 +82,14 @@ pub(crate) fn serve(
     scope: &mut Scope,
     place: Place,
 ) -> Result<(), PageError> {
-    enum Socket {
-        Tcp(std::net::TcpListener),
-        Unix(std::os::unix::net::UnixListener, Option<SocketFile>),
-    }
     let socket = match address {
-        PageAddress::Tcp(address) => listen::tcp(*address).map(Socket::Tcp),
-        PageAddress::Unix(path) => {
-            listen::unix_stream(path).map(|socket| Socket::Unix(socket, SocketFile::at(path)))
-        }
+        PageAddress::Tcp(address) => StreamListener::tcp(*address),
+        PageAddress::Unix(path) => StreamListener::unix(path),
     };
     let socket = socket.map_err(PageError::Listen)?;
     scope
         .worker(place, "page", move |token| async move {
-            let (listener, _file) = match socket {
-                Socket::Tcp(socket) => (Listener::tcp(socket)?, None),
-                Socket::Unix(socket, file) => (Listener::unix(socket)?, file),
-            };
+            let (listener, _file) = (socket.socket.watched()?, socket.file);
             let accept = || std::future::poll_fn(|context| listener.poll_accept(context));
             answer_all(&page, accept, &token).await
         })
@@ -135,51 +124,41 @@ async fn answer_all(
         tokio::select! {
             // What is cut off here is one answer, when the run is over.
             () = token.cancelled() => return Ok(()),
-            answered = timeout(SCRAPE_MAX, answer(page, stream)) => {
-                answered.unwrap_or(Ok(())).unwrap_or_default();
-            }
+            answered = timeout(SCRAPE_MAX, answer(page, stream)) => answered.unwrap_or_default(),
         }
     }
 }
 
 /// Answers one request with the page.
-async fn answer(page: &Page, mut stream: Stream) -> std::io::Result<()> {
-    let mut parser = RequestParser::new();
-    let mut buffer = vec![0; READ_BYTES];
-    let mut seen = 0;
-    let mut waiting = Vec::new();
-    loop {
-        let count = stream.read(&mut buffer).await?;
-        seen += count;
-        if count == 0 || seen > REQUEST_BYTES_MAX {
-            return Ok(());
-        }
-        waiting.extend_from_slice(&buffer[..count]);
-        loop {
-            let mut out = Vec::new();
-            let Ok((consumed, event)) = parser.advance(&waiting) else {
-                write(400, &[], b"", &mut out);
-                return stream.write_all(&out).await;
-            };
-            let is_end = matches!(event, Some(RequestEvent::End));
-            let is_over = event.is_none();
-            waiting.drain(..consumed);
-            if is_end {
-                write(200, &[CONTENT_TYPE], page.text().as_bytes(), &mut out);
-                return stream.write_all(&out).await;
-            }
-            if is_over {
-                break;
-            }
-        }
+async fn answer(page: &Page, mut stream: Stream) {
+    let (mut server, mut buffer) = (PageServer::new(page), PlainReader.begin());
+    drive(&mut server, &PlainReader, &mut buffer, &mut stream).await;
+}
+
+impl Pages for &Page {
+    fn page(&mut self, _: &PageRequest) -> server::Page {
+        let headers = vec![CONTENT_TYPE, ("connection", "close")];
+        last_page(200, headers, self.text().into_bytes())
+    }
+
+    fn malformed(&mut self) -> Option<server::Page> {
+        Some(last_page(400, vec![("connection", "close")], Vec::new()))
     }
 }
 
-/// Writes an answer that is the last of its connection.
-fn write(status: u16, headers: &[(&str, &str)], body: &[u8], out: &mut Vec<u8>) {
-    let headers: Vec<(&str, &str)> = [headers, &[("connection", "close")]].concat();
-    // Headers of our own can always be written.
-    write_response(status, &headers, body, out).unwrap_or_default();
+/// A response that is the last of its connection.
+const fn last_page(
+    status: u16,
+    headers: Vec<(&'static str, &'static str)>,
+    body: Vec<u8>,
+) -> server::Page {
+    server::Page {
+        status,
+        headers,
+        body,
+        is_head: false,
+        is_last: true,
+    }
 }
 
 #[cfg(test)]

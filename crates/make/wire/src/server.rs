@@ -6,15 +6,25 @@
 //!                                         ServerWorker::receive
 //! ```
 //!
+//! A connection is a [`Protocol`], which does no I/O: bytes in, bytes out. [`drive`] moves its
+//! bytes and waits for its responses that are due later. [`Http`] chooses between two
+//! protocols by the first bytes, and [`PageServer`] serves pages of the control plane.
+//!
 //! A worker that is asked to end takes what its sockets already hold, for a bounded time,
 //! and then ends ([`ServerWorker::stopping`]).
 
 mod accept;
 mod account;
+mod drive;
 mod listener;
+mod pages;
+mod protocol;
 mod worker;
 
 pub use accept::{AcceptEnd, accept, accept_until, finish_connections};
 pub use account::{TimeAccount, accounted};
+pub use drive::{Behaviour, DueTimer, PlainReader, Reader, drive, linger, send_due};
 pub use listener::{ListenerSocket, StreamListener};
+pub use pages::{Page, PageRequest, PageServer, Pages};
+pub use protocol::{Http, Output, Protocol, Versions};
 pub use worker::{ServerWorker, account_ticks};

@@ -7,17 +7,19 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use stillwell_http::{PreparedResponse, RequestEvent, RequestParser};
 use stillwell_metric::{Labels, SinkShard};
 use stillwell_plan::ServeAdminPlan;
 use stillwell_scope::{PartError, Token, clock};
 use stillwell_units::Moment;
-use stillwell_wire::server::{ServerWorker, StreamListener, accept, accounted};
+use stillwell_wire::server::{
+    Page, PageRequest, PageServer, Pages, Reader as _, ServerWorker, StreamListener, accept,
+    accounted, drive,
+};
 use stillwell_wire::{ListenError, Stream};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::counts::ServeCounter;
-use pages::{Page, Pages};
+use pages::{AdminPage, AdminPages};
 
 /// Connections that are served at once; more wait in the backlog.
 const CONNECTIONS_MAX: usize = 16;
@@ -33,7 +35,7 @@ pub(crate) struct BoundAdmin {
 /// What its connections share.
 #[derive(Debug)]
 struct Desk {
-    pages: Pages,
+    pages: AdminPages,
     started: Moment,
     quit: Token,
 }
@@ -58,7 +60,7 @@ impl BoundAdmin {
         let shard = Arc::new(SinkShard::new(Labels::none().with("component", "admin")));
         let worker = Rc::new(ServerWorker::new(shard, token.child_token()));
         let desk = Rc::new(Desk {
-            pages: Pages {
+            pages: AdminPages {
                 counter,
                 listeners,
                 stat_prefix: self.plan.stat_prefix,
@@ -77,87 +79,57 @@ impl BoundAdmin {
 }
 
 /// Answers one request after the other.
-async fn converse(worker: &ServerWorker, desk: &Desk, mut stream: Stream) {
-    let mut stopping = worker.stopping_stream();
-    let mut talk = Talk::default();
-    while !talk.is_over {
-        let mut out = Vec::new();
-        let take = |bytes: &[u8]| talk.take(bytes, desk, &mut out);
-        let Some(Ok(1..)) = worker.receive(&mut stream, &mut stopping, take).await else {
-            return;
-        };
-        if stream.write_all(&out).await.is_err() {
-            return;
-        }
-    }
-    if talk.is_quitting {
+async fn converse(worker: &ServerWorker, desk: &Rc<Desk>, mut stream: Stream) {
+    let (mut server, mut state) = (PageServer::new(Visit::of(desk)), worker.begin());
+    let end = drive(&mut server, worker, &mut state, &mut stream).await;
+    if end.is_some() && server.pages().is_quitting {
         // The answer is on its way before anything ends.
         drop(stream.shutdown().await);
         desk.quit.cancel();
     }
 }
 
-/// One connection, without I/O.
-#[derive(Debug, Default)]
-struct Talk {
-    parser: RequestParser,
-    /// Method, target, and whether another request may follow.
-    request: Option<(String, String, bool)>,
-    is_over: bool,
+/// The pages of one connection.
+#[derive(Debug)]
+struct Visit {
+    desk: Rc<Desk>,
     is_quitting: bool,
 }
 
-impl Talk {
-    /// Takes what was read and appends answers to `out`.
-    fn take(&mut self, input: &[u8], desk: &Desk, out: &mut Vec<u8>) {
-        let mut read = 0;
-        while !self.is_over {
-            match self.parser.advance(&input[read..]) {
-                Ok((_, None)) => return,
-                Ok((taken, Some(event))) => {
-                    read += taken;
-                    match event {
-                        RequestEvent::Head(head) => {
-                            let (method, target) = (head.method, head.target);
-                            self.request =
-                                Some((method.to_owned(), target.to_owned(), head.keep_alive));
-                        }
-                        RequestEvent::Body(_) => {}
-                        RequestEvent::End => self.answer(desk, out),
-                    }
-                }
-                Err(_) => {
-                    self.is_over = true;
-                    write(&Page::text(400, "no request\n"), false, true, out);
-                }
-            }
+impl Visit {
+    fn of(desk: &Rc<Desk>) -> Self {
+        Self {
+            desk: Rc::clone(desk),
+            is_quitting: false,
         }
-    }
-
-    fn answer(&mut self, desk: &Desk, out: &mut Vec<u8>) {
-        let Some((method, target, keeps_alive)) = self.request.take() else {
-            return;
-        };
-        let uptime = clock::now().since(desk.started);
-        let page = desk.pages.page(&method, &target, uptime);
-        self.is_quitting = page.ends_server;
-        self.is_over = !keeps_alive || page.ends_server;
-        write(&page, method == "HEAD", self.is_over, out);
     }
 }
 
-/// What answers `HEAD` has the head of the page, and nothing behind it.
-fn write(page: &Page, head_only: bool, is_last: bool, out: &mut Vec<u8>) {
-    let mut headers = vec![("content-type", page.kind), ("cache-control", "no-cache")];
-    if is_last {
-        headers.push(("connection", "close"));
+impl Pages for Visit {
+    fn page(&mut self, request: &PageRequest) -> Page {
+        let uptime = clock::now().since(self.desk.started);
+        let (method, target) = (&request.method, &request.target);
+        let page = self.desk.pages.page(method, target, uptime);
+        self.is_quitting = page.ends_server;
+        let is_last = !request.keeps_alive || page.ends_server;
+        response(page, method == "HEAD", is_last)
     }
-    // All headers are written here, so that there is nothing to refuse.
-    if let Ok(response) = PreparedResponse::new(page.status, &headers, page.body.as_bytes()) {
-        out.extend_from_slice(if head_only {
-            response.head()
-        } else {
-            response.bytes()
-        });
+
+    fn malformed(&mut self) -> Option<Page> {
+        let page = AdminPage::text(400, "no request\n");
+        Some(response(page, false, true))
+    }
+}
+
+/// A response to `HEAD` has the head of the page, and nothing behind it.
+fn response(page: AdminPage, is_head: bool, is_last: bool) -> Page {
+    let mut headers = vec![("content-type", page.kind), ("cache-control", "no-cache")];
+    headers.extend(is_last.then_some(("connection", "close")));
+    Page {
+        status: page.status,
+        headers,
+        body: page.body.into_bytes(),
+        is_head,
+        is_last,
     }
 }

@@ -10,6 +10,7 @@ use stillwell_http::h2::{
 use stillwell_plan::Fault;
 use stillwell_scope::clock;
 use stillwell_units::Moment;
+use stillwell_wire::server::{Output, Protocol};
 
 use crate::answers::{Answers, HUGE_HEADER_BYTES, OwnAnswer};
 use crate::outbox::End;
@@ -82,82 +83,6 @@ impl Http2 {
             waiting: BinaryHeap::new(),
             garbage: Vec::new(),
             end: None,
-        }
-    }
-
-    /// Takes in what was read `now`.
-    pub(crate) fn take(&mut self, input: &[u8], now: Moment) {
-        let mut read = 0;
-        while self.end.is_none() {
-            let step = match self.server.advance(&input[read..]) {
-                Ok((_, None)) => return,
-                Ok((taken, Some(event))) => {
-                    read += taken;
-                    step_of(&self.service, event)
-                }
-                Err(_) => {
-                    self.service.shard.malformed.add(1);
-                    self.end = Some(End::CloseEarly);
-                    return;
-                }
-            };
-            self.step(step, now);
-        }
-    }
-
-    /// Lays out what is due `now`, and what has got room.
-    pub(crate) fn fill(&mut self, now: Moment) {
-        self.take(&[], now);
-        while self.end.is_none()
-            && let Some(Reverse(due)) = self.waiting.peek().copied()
-            && due.at <= now
-        {
-            self.waiting.pop();
-            let Some(request) = self.requests.get_mut(due.slot).and_then(Option::as_mut) else {
-                continue;
-            };
-            if request.stream.number() != due.number {
-                continue;
-            }
-            match std::mem::replace(&mut request.state, State::Silent) {
-                State::Waiting(reply) => self.answer(due.slot, reply),
-                other => request.state = other,
-            }
-        }
-    }
-
-    /// What is to be sent.
-    pub(crate) fn unsent(&self) -> &[u8] {
-        match self.server.output() {
-            [] => &self.garbage,
-            output => output,
-        }
-    }
-
-    /// So much of it was sent.
-    pub(crate) fn advance(&mut self, length: usize) {
-        self.service.shard.sent_bytes.add(length as u64);
-        if self.server.output().is_empty() {
-            self.garbage.drain(..length);
-        } else {
-            self.server.sent(length);
-        }
-    }
-
-    /// How the connection ends, once all is sent; `None` while it goes on.
-    pub(crate) fn end(&self) -> Option<End> {
-        self.end.filter(|_| self.unsent().is_empty())
-    }
-
-    /// When the next answer is due.
-    pub(crate) fn due(&self) -> Option<Moment> {
-        self.waiting.peek().map(|Reverse(due)| due.at)
-    }
-
-    /// The peer has closed the connection.
-    pub(crate) fn finish(&mut self) {
-        if self.end.is_none() && self.server.open_streams() == 0 && self.server.finish().is_err() {
-            self.service.shard.malformed.add(1);
         }
     }
 
@@ -381,6 +306,81 @@ impl Http2 {
         if let State::Waiting(_) = request.state {
             self.service.site.end_one();
             self.service.shard.abandoned.add(1);
+        }
+    }
+}
+
+impl Output for Http2 {
+    fn fill(&mut self, now: Moment) {
+        self.take(&[], now);
+        while self.end.is_none()
+            && let Some(Reverse(due)) = self.waiting.peek().copied()
+            && due.at <= now
+        {
+            self.waiting.pop();
+            let Some(request) = self.requests.get_mut(due.slot).and_then(Option::as_mut) else {
+                continue;
+            };
+            if request.stream.number() != due.number {
+                continue;
+            }
+            match std::mem::replace(&mut request.state, State::Silent) {
+                State::Waiting(reply) => self.answer(due.slot, reply),
+                other => request.state = other,
+            }
+        }
+    }
+
+    fn unsent(&self) -> &[u8] {
+        match self.server.output() {
+            [] => &self.garbage,
+            output => output,
+        }
+    }
+
+    fn advance(&mut self, length: usize) {
+        self.service.shard.sent_bytes.add(length as u64);
+        if self.server.output().is_empty() {
+            self.garbage.drain(..length);
+        } else {
+            self.server.sent(length);
+        }
+    }
+}
+
+impl Protocol for Http2 {
+    type End = End;
+
+    fn take(&mut self, input: &[u8], now: Moment) {
+        let mut read = 0;
+        while self.end.is_none() {
+            let step = match self.server.advance(&input[read..]) {
+                Ok((_, None)) => return,
+                Ok((taken, Some(event))) => {
+                    read += taken;
+                    step_of(&self.service, event)
+                }
+                Err(_) => {
+                    self.service.shard.malformed.add(1);
+                    self.end = Some(End::CloseEarly);
+                    return;
+                }
+            };
+            self.step(step, now);
+        }
+    }
+
+    fn due(&self) -> Option<Moment> {
+        self.waiting.peek().map(|Reverse(due)| due.at)
+    }
+
+    fn end(&self) -> Option<End> {
+        self.end.filter(|_| self.unsent().is_empty())
+    }
+
+    fn finish(&mut self) {
+        if self.end.is_none() && self.server.open_streams() == 0 && self.server.finish().is_err() {
+            self.service.shard.malformed.add(1);
         }
     }
 }

@@ -1,148 +1,104 @@
-//! What is spoken on a connection, once that is known.
+//! The versions of HTTP on a connection.
 
 use std::rc::Rc;
 
-use stillwell_http::h2::is_http2;
 use stillwell_plan::{Alpn, ServeProtocols};
 use stillwell_units::Moment;
+use stillwell_wire::server::{Http, Output, Protocol, Versions};
 
 use crate::conversation::Conversation;
 use crate::http2::Http2;
 use crate::outbox::{End, Outbox};
 use crate::service::Service;
 
-/// What is spoken on a connection.
+/// Makes connections of HTTP/1.1 and HTTP/2 to the test server.
 #[derive(Debug)]
-pub(crate) enum Talk {
-    /// Not known yet: the first bytes will tell.
-    Unknown(Rc<Service>, Vec<u8>),
-    /// HTTP/1.1.
-    Http1(Rc<Service>, Conversation, Outbox),
-    /// HTTP/2.
-    Http2(Box<Http2>),
+pub(crate) struct ServeVersions(Rc<Service>);
+
+/// One connection of HTTP/1.1.
+#[derive(Debug)]
+pub(crate) struct Http1 {
+    service: Rc<Service>,
+    conversation: Conversation,
+    outbox: Outbox,
 }
 
-impl Talk {
-    /// At the start of a connection on which `alpn` was agreed on, if anything.
-    pub(crate) fn new(service: &Rc<Service>, alpn: Option<Alpn>) -> Self {
-        match (service.site.plan.protocols, alpn) {
-            (ServeProtocols::Http2, _) | (ServeProtocols::Auto, Some(Alpn::Http2)) => {
-                Self::http2(service)
-            }
-            (ServeProtocols::Http1, _) | (ServeProtocols::Auto, Some(Alpn::Http1)) => {
-                Self::http1(service)
-            }
-            // That comes by another way; whoever speaks bytes here speaks no such thing.
-            (ServeProtocols::Http3, _) | (ServeProtocols::Auto, _) => {
-                Self::Unknown(Rc::clone(service), Vec::new())
-            }
+/// A connection at its start, on which `alpn` was negotiated, if anything.
+pub(crate) fn http(service: &Rc<Service>, alpn: Option<Alpn>) -> Http<ServeVersions> {
+    let versions = ServeVersions(Rc::clone(service));
+    match (service.site.plan.protocols, alpn) {
+        (ServeProtocols::Http2, _) | (ServeProtocols::Auto, Some(Alpn::Http2)) => {
+            Http::Http2(versions.http2())
+        }
+        (ServeProtocols::Http1, _) | (ServeProtocols::Auto, Some(Alpn::Http1)) => {
+            Http::Http1(versions.http1())
+        }
+        // HTTP/3 does not come over a stream.
+        (ServeProtocols::Http3, _) | (ServeProtocols::Auto, _) => Http::new(versions),
+    }
+}
+
+impl Versions for ServeVersions {
+    type End = End;
+    type Http1 = Http1;
+    type Http2 = Http2;
+
+    fn http1(&self) -> Http1 {
+        Http1 {
+            service: Rc::clone(&self.0),
+            conversation: Conversation::default(),
+            outbox: Outbox::new(&self.0),
         }
     }
 
-    /// Takes in what was read `now`.
-    pub(crate) fn take(&mut self, input: &[u8], now: Moment) {
-        match self {
-            Self::Http1(service, conversation, outbox) => {
-                conversation.take(input, now, service, outbox);
-            }
-            Self::Http2(talk) => talk.take(input, now),
-            Self::Unknown(service, seen) => {
-                seen.extend_from_slice(input);
-                if let Some(is_http2) = is_http2(seen) {
-                    let (service, seen) = (Rc::clone(service), std::mem::take(seen));
-                    *self = if is_http2 {
-                        Self::http2(&service)
-                    } else {
-                        Self::http1(&service)
-                    };
-                    self.take(&seen, now);
-                }
-            }
-        }
+    fn http2(&self) -> Http2 {
+        Http2::new(&self.0)
     }
 
-    /// Whether [`Self::fill`] has anything to do.
-    pub(crate) fn wants_filling(&self) -> bool {
-        match self {
-            Self::Unknown(..) => false,
-            Self::Http1(_, _, outbox) => outbox.due().is_some(),
-            Self::Http2(_) => true,
-        }
+    fn count_cut(&self) {
+        self.0.shard.malformed.add(1);
+    }
+}
+
+impl Output for Http1 {
+    fn wants_filling(&self) -> bool {
+        self.outbox.due().is_some()
     }
 
-    /// Lays out what is due `now`.
-    pub(crate) fn fill(&mut self, now: Moment) {
-        match self {
-            Self::Unknown(..) => {}
-            Self::Http1(_, _, outbox) => outbox.fill(now),
-            Self::Http2(talk) => talk.fill(now),
-        }
+    fn fill(&mut self, now: Moment) {
+        self.outbox.fill(now);
     }
 
-    /// What is to be sent.
-    pub(crate) fn unsent(&self) -> &[u8] {
-        match self {
-            Self::Unknown(..) => &[],
-            Self::Http1(_, _, outbox) => outbox.unsent(),
-            Self::Http2(talk) => talk.unsent(),
-        }
+    fn unsent(&self) -> &[u8] {
+        self.outbox.unsent()
     }
 
-    /// So much of it was sent.
-    pub(crate) fn advance(&mut self, length: usize) {
-        match self {
-            Self::Unknown(..) => {}
-            Self::Http1(_, _, outbox) => outbox.advance(length),
-            Self::Http2(talk) => talk.advance(length),
-        }
+    fn advance(&mut self, length: usize) {
+        self.outbox.advance(length);
+    }
+}
+
+impl Protocol for Http1 {
+    type End = End;
+
+    fn take(&mut self, input: &[u8], now: Moment) {
+        self.conversation
+            .take(input, now, &self.service, &mut self.outbox);
     }
 
-    /// How the connection ends, once all is sent; `None` while it goes on.
-    pub(crate) fn end(&self) -> Option<End> {
-        match self {
-            Self::Unknown(..) => None,
-            Self::Http1(_, _, outbox) => outbox.end(),
-            Self::Http2(talk) => talk.end(),
-        }
+    fn due(&self) -> Option<Moment> {
+        self.outbox.due()
     }
 
-    /// When the next answer is due.
-    pub(crate) fn due(&self) -> Option<Moment> {
-        match self {
-            Self::Unknown(..) => None,
-            Self::Http1(_, _, outbox) => outbox.due(),
-            Self::Http2(talk) => talk.due(),
-        }
+    fn is_full(&self) -> bool {
+        self.outbox.is_full()
     }
 
-    /// Whether so much waits that no more is to be read.
-    pub(crate) fn is_full(&self) -> bool {
-        match self {
-            Self::Unknown(..) | Self::Http2(_) => false,
-            Self::Http1(_, _, outbox) => outbox.is_full(),
-        }
+    fn end(&self) -> Option<End> {
+        self.outbox.end()
     }
 
-    /// The peer has closed the connection.
-    pub(crate) fn finish(&mut self) {
-        match self {
-            Self::Unknown(service, seen) => {
-                service.shard.malformed.add(u64::from(!seen.is_empty()));
-            }
-            Self::Http1(service, conversation, _) => conversation.finish(service),
-            Self::Http2(talk) => talk.finish(),
-        }
-    }
-
-    fn http1(service: &Rc<Service>) -> Self {
-        Self::Http1(
-            Rc::clone(service),
-            Conversation::default(),
-            Outbox::new(service),
-        )
-    }
-
-    fn http2(service: &Rc<Service>) -> Self {
-        Self::Http2(Box::new(Http2::new(service)))
+    fn finish(&mut self) {
+        self.conversation.finish(&self.service);
     }
 }

@@ -4,17 +4,16 @@
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use stillwell_http::h2::is_http2;
 use stillwell_http::{CONTINUE, HeadError, PreparedResponse, write_response};
 use stillwell_metric::SinkShard;
 use stillwell_plan::{Refusal, SinkBody};
-use stillwell_scope::{Stopping, clock};
-use stillwell_units::{Moment, Nanos};
-use stillwell_wire::{Stream, Timer};
+use stillwell_scope::clock;
+use stillwell_units::Nanos;
+use stillwell_wire::Stream;
+use stillwell_wire::server::{DueTimer, linger};
 use tokio::io::AsyncWriteExt;
-use tokio::time::timeout;
 
 use crate::intake::{self, Intake};
 use crate::steering::Steering;
@@ -26,10 +25,6 @@ use exchange::{Exchange, Reply};
 
 /// Pipelined answers are written together up to about this length.
 const WRITE_BYTES: usize = 64 << 10;
-
-/// So long a client may go on sending after a request that was refused, so that
-/// it reads the refusal rather than a reset.
-const LINGER_MAX: Duration = Duration::from_millis(100);
 
 /// What a sink answers, laid out once.
 #[derive(Debug)]
@@ -134,7 +129,11 @@ pub(crate) async fn serve(worker: Rc<Worker>, answers: Arc<Answers>, mut stream:
         exchange.reuse(replies);
     }
     if exchange.is_refused() {
-        linger(&worker, &mut stream, &mut stopping).await;
+        let discard = async |stream: &mut Stream| {
+            let read = worker.receive(stream, &mut stopping, |_| {}).await;
+            matches!(read, Some(Ok(1..)))
+        };
+        linger(&mut stream, discard).await;
     }
 }
 
@@ -177,7 +176,7 @@ impl Version {
 /// Writes answers when they are due.
 #[derive(Debug, Default)]
 struct Writer {
-    timer: Option<Timer>,
+    timer: DueTimer,
     together: Vec<u8>,
 }
 
@@ -190,7 +189,7 @@ impl Writer {
     ) -> io::Result<()> {
         let is_delayed = |reply: &Reply| matches!(reply, Reply::Answer { .. });
         if answers.delay > Nanos::ZERO && replies.iter().any(is_delayed) {
-            self.wait(clock::now() + answers.delay).await?;
+            self.timer.until(clock::now() + answers.delay).await?;
         }
         if let [reply] = replies {
             return stream.write_all(answers.bytes(*reply)).await;
@@ -225,7 +224,7 @@ impl Writer {
             }
             let delay = steering.delay().unwrap_or(answers.delay);
             if delay > Nanos::ZERO {
-                self.wait(came + delay).await?;
+                self.timer.until(came + delay).await?;
             }
             steering.until_answering().await;
             match reply {
@@ -234,15 +233,6 @@ impl Writer {
             }
             active.pop();
         }
-        Ok(())
-    }
-
-    async fn wait(&mut self, due: Moment) -> io::Result<()> {
-        let timer = match self.timer.take() {
-            Some(timer) => timer,
-            None => Timer::new()?,
-        };
-        self.timer.insert(timer).until(due).await;
         Ok(())
     }
 }
@@ -264,15 +254,4 @@ async fn refuse(stream: &mut Stream, with: Refusal, last: bool) -> io::Result<()
     write_response(status, &headers, b"", &mut bytes)
         .map_err(|error| io::Error::other(error.to_string()))?;
     stream.write_all(&bytes).await
-}
-
-/// Closes our side and reads on until the peer has closed its own, so that what
-/// it still sends does not destroy the answer.
-async fn linger(worker: &Worker, stream: &mut Stream, stopping: &mut Stopping) {
-    if stream.shutdown().await.is_err() {
-        return;
-    }
-    let read_all =
-        async { while let Some(Ok(1..)) = worker.receive(stream, stopping, |_| {}).await {} };
-    timeout(LINGER_MAX, read_all).await.unwrap_or_default();
 }

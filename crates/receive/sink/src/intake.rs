@@ -22,21 +22,16 @@ mod sqs;
 mod stateful_logs;
 
 use std::cell::{Cell, RefCell};
-use std::future::{pending, poll_fn};
-use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Context;
 
-use stillwell_http::h2::is_http2;
 use stillwell_metric::SinkShard;
 use stillwell_plan::{IntakeService, Refusal};
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos};
-use stillwell_wire::{Stream, Timer};
-use tokio::io::{AsyncWrite as _, AsyncWriteExt as _};
-use tokio::select;
+use stillwell_wire::Stream;
+use stillwell_wire::server::{Http, Protocol as _, Reader as _, Versions, drive};
+use tokio::io::AsyncWriteExt as _;
 
 use crate::ledger::Stamps;
 use crate::steering::{Active, Steering};
@@ -178,12 +173,6 @@ impl Site {
             }
         }
     }
-
-    /// Whether no answer goes out for now.
-    fn is_queueing(&self) -> bool {
-        let steering = self.steering.as_ref();
-        steering.is_some_and(|steering| steering.behaviour().is_queueing)
-    }
 }
 
 impl Due {
@@ -196,97 +185,25 @@ impl Due {
     }
 }
 
-/// What is spoken on a connection.
+/// Makes connections of HTTP/1.1 and HTTP/2 to an intake.
 #[derive(Debug)]
-enum Talk {
-    /// Not known yet: the first bytes will tell.
-    Unknown(Site, Vec<u8>),
-    Http1(Box<Http1>),
-    Http2(Box<Http2>),
-}
+struct IntakeVersions(Site);
 
-impl Talk {
-    fn take(&mut self, input: &[u8], now: Moment) {
-        match self {
-            Self::Http1(talk) => talk.take(input, now),
-            Self::Http2(talk) => talk.take(input, now),
-            Self::Unknown(site, seen) => {
-                seen.extend_from_slice(input);
-                let Some(is_http2) = is_http2(seen) else {
-                    return;
-                };
-                let (site, seen) = (site.clone(), std::mem::take(seen));
-                *self = if is_http2 {
-                    Self::Http2(Box::new(Http2::new(site)))
-                } else {
-                    Self::Http1(Box::new(Http1::new(site)))
-                };
-                self.take(&seen, now);
-            }
-        }
+impl Versions for IntakeVersions {
+    type End = ();
+    type Http1 = Http1;
+    type Http2 = Http2;
+
+    fn http1(&self) -> Http1 {
+        Http1::new(self.0.clone())
     }
 
-    /// Lays out what is due `now`.
-    fn fill(&mut self, now: Moment) {
-        match self {
-            Self::Unknown(..) => {}
-            Self::Http1(talk) => talk.fill(now),
-            Self::Http2(talk) => talk.fill(now),
-        }
+    fn http2(&self) -> Http2 {
+        Http2::new(self.0.clone())
     }
 
-    /// What is to be sent.
-    fn unsent(&self) -> &[u8] {
-        match self {
-            Self::Unknown(..) => &[],
-            Self::Http1(talk) => talk.unsent(),
-            Self::Http2(talk) => talk.unsent(),
-        }
-    }
-
-    /// So much of it was sent.
-    fn advance(&mut self, length: usize) {
-        match self {
-            Self::Unknown(..) => {}
-            Self::Http1(talk) => talk.advance(length),
-            Self::Http2(talk) => talk.advance(length),
-        }
-    }
-
-    /// When the next answer is due.
-    fn due(&self) -> Option<Moment> {
-        match self {
-            Self::Unknown(..) => None,
-            Self::Http1(talk) => talk.due(),
-            Self::Http2(talk) => talk.due(),
-        }
-    }
-
-    /// Whether so many answers wait that no more is to be read.
-    fn is_full(&self) -> bool {
-        match self {
-            Self::Unknown(..) => false,
-            Self::Http1(talk) => talk.is_full(),
-            Self::Http2(talk) => talk.is_full(),
-        }
-    }
-
-    /// Whether the connection ends once all is sent.
-    fn is_over(&self) -> bool {
-        match self {
-            Self::Unknown(..) => false,
-            Self::Http1(talk) => talk.is_over(),
-            Self::Http2(talk) => talk.is_over(),
-        }
-    }
-
-    /// The peer has closed the connection.
-    fn finish(&mut self) {
-        match self {
-            Self::Unknown(site, seen) => site.shard.errors.add(u64::from(!seen.is_empty())),
-            Self::Http1(talk) => talk.finish(),
-            Self::Http2(talk) => talk.finish(),
-        }
+    fn count_cut(&self) {
+        self.0.shard.errors.add(1);
     }
 }
 
@@ -303,91 +220,18 @@ pub(crate) async fn serve_on(
     mut stream: Stream,
     seen: &[u8],
 ) {
-    let site = Site {
+    let mut http = Http::new(IntakeVersions(Site {
         intake,
         shard: Arc::clone(&worker.base.shard),
         stamps: Rc::new(RefCell::new(worker.stamps())),
         steering: worker.steering().cloned(),
         is_cut: Rc::default(),
-    };
-    let mut talk = Talk::Unknown(site.clone(), Vec::new());
-    talk.take(seen, clock::now());
-    let mut stopping = worker.base.stopping_stream();
-    let mut timer = None;
-    loop {
-        let version = worker.heed();
-        let is_queueing = site.is_queueing();
-        if send(&mut talk, &mut stream, is_queueing).await.is_err() {
-            return;
-        }
-        if talk.is_over() {
-            // Whoever is not there any more needs no end.
-            stream.shutdown().await.unwrap_or_default();
-            return;
-        }
-        let due = talk.due().filter(|_| !is_queueing);
-        let is_full = talk.is_full();
-        let receive = async {
-            if is_full {
-                return pending().await;
-            }
-            let take = |bytes: &[u8]| talk.take(bytes, clock::now());
-            worker.receive(&mut stream, &mut stopping, take).await
-        };
-        // All arms are cancel-safe.
-        let received = match due {
-            None if worker.steering().is_none() => receive.await,
-            None => select! {
-                biased;
-                () = worker.changed_from(version) => continue,
-                received = receive => received,
-                () = worker.base.token.cancelled(), if is_full => return,
-            },
-            Some(due) => select! {
-                biased;
-                waited = until(&mut timer, due) => match waited {
-                    Ok(()) => continue,
-                    Err(_) => return,
-                },
-                () = worker.changed_from(version) => continue,
-                received = receive => received,
-                () = worker.base.token.cancelled(), if is_full => return,
-            },
-        };
-        if site.is_cut.get() {
-            return;
-        }
-        match received {
-            Some(Ok(1..)) => {}
-            Some(Ok(0) | Err(_)) => return talk.finish(),
-            None => return,
-        }
+    }));
+    http.take(seen, clock::now());
+    let mut state = worker.begin();
+    let end = drive(&mut http, worker.as_ref(), &mut state, &mut stream).await;
+    if end.is_some() {
+        // A peer that has gone needs no end.
+        stream.shutdown().await.unwrap_or_default();
     }
-}
-
-/// Sends all that is due, and what waits already where answers are queued.
-async fn send(talk: &mut Talk, stream: &mut Stream, is_queueing: bool) -> io::Result<()> {
-    loop {
-        if !is_queueing {
-            talk.fill(clock::now());
-        }
-        if talk.unsent().is_empty() {
-            return Ok(());
-        }
-        let write =
-            |context: &mut Context<'_>| Pin::new(&mut *stream).poll_write(context, talk.unsent());
-        match poll_fn(write).await? {
-            0 => return Err(io::ErrorKind::WriteZero.into()),
-            length => talk.advance(length),
-        }
-    }
-}
-
-async fn until(timer: &mut Option<Timer>, due: Moment) -> io::Result<()> {
-    let own = match timer.take() {
-        Some(timer) => timer,
-        None => Timer::new()?,
-    };
-    timer.insert(own).until(due).await;
-    Ok(())
 }

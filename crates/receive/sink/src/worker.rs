@@ -9,7 +9,7 @@ use std::sync::Arc;
 use stillwell_metric::SinkShard;
 use stillwell_plan::LinesPlan;
 use stillwell_scope::{Stopping, Token};
-use stillwell_wire::server::ServerWorker;
+use stillwell_wire::server::{Behaviour, Reader, ServerWorker};
 use tokio::io::AsyncRead;
 
 use crate::ledger::{SharedLedger, Stamps};
@@ -214,5 +214,43 @@ impl Worker {
         };
         steering.closed();
         steering.reopen(&self.base.token).await
+    }
+}
+
+impl Reader for Worker {
+    type State = Stopping;
+
+    fn begin(&self) -> Stopping {
+        self.base.stopping_stream()
+    }
+
+    async fn read(
+        &self,
+        stopping: &mut Stopping,
+        stream: &mut (impl AsyncRead + Unpin),
+        take: impl FnMut(&[u8]),
+    ) -> Option<io::Result<usize>> {
+        self.receive(stream, stopping, take).await
+    }
+
+    async fn stopped(&self) {
+        self.base.token.cancelled().await;
+    }
+
+    fn is_steered(&self) -> bool {
+        self.steering.is_some()
+    }
+
+    fn behaviour(&self) -> Behaviour {
+        let version = self.heed();
+        let steering = self.steering.as_ref();
+        Behaviour {
+            version,
+            holds_responses: steering.is_some_and(|steering| steering.behaviour().is_queueing),
+        }
+    }
+
+    async fn changed(&self, version: u64) {
+        self.changed_from(version).await;
     }
 }

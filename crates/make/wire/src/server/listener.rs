@@ -76,7 +76,10 @@ impl StreamListener {
 
 impl ListenerSocket {
     /// Has the calling worker's runtime watch it.
-    pub(super) fn watched(self) -> io::Result<Listener> {
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn watched(self) -> io::Result<Listener> {
         match self {
             Self::Tcp(socket) => Listener::tcp(socket),
             Self::Unix(socket) => Listener::unix(socket),

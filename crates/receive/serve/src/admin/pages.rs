@@ -22,7 +22,7 @@ const HELP: &str = "\
 
 /// Where everything is found that is told.
 #[derive(Debug)]
-pub(super) struct Pages {
+pub(super) struct AdminPages {
     pub(super) counter: ServeCounter,
     pub(super) listeners: Vec<SocketAddr>,
     pub(super) stat_prefix: String,
@@ -30,7 +30,7 @@ pub(super) struct Pages {
 
 /// One answer.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct AdminPage {
     pub(super) status: u16,
     pub(super) kind: &'static str,
     pub(super) body: String,
@@ -47,7 +47,7 @@ struct Stat {
     label: Option<(&'static str, &'static str)>,
 }
 
-impl Page {
+impl AdminPage {
     pub(super) fn text(status: u16, body: impl Into<String>) -> Self {
         Self {
             status,
@@ -65,52 +65,52 @@ impl Page {
     }
 }
 
-impl Pages {
+impl AdminPages {
     /// The answer to a request for `target`, when the server has run for `uptime`.
-    pub(super) fn page(&self, method: &str, target: &str, uptime: Nanos) -> Page {
+    pub(super) fn page(&self, method: &str, target: &str, uptime: Nanos) -> AdminPage {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let asked = |name: &str| {
             let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
             pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
         };
         if path == "/quitquitquit" {
-            return Page {
+            return AdminPage {
                 ends_server: method == "POST",
                 ..match method {
-                    "POST" => Page::text(200, "OK\n"),
-                    _ => Page::text(405, "Method Not Allowed: POST it\n"),
+                    "POST" => AdminPage::text(200, "OK\n"),
+                    _ => AdminPage::text(405, "Method Not Allowed: POST it\n"),
                 }
             };
         }
         if !matches!(method, "GET" | "HEAD" | "POST") {
-            return Page::text(405, "Method Not Allowed\n");
+            return AdminPage::text(405, "Method Not Allowed\n");
         }
         match (path, asked("format")) {
-            ("/" | "/help", _) => Page::text(200, HELP),
-            ("/ready", _) => Page::text(200, "LIVE\n"),
-            ("/server_info", _) => Page::json(&json!({
+            ("/" | "/help", _) => AdminPage::text(200, HELP),
+            ("/ready", _) => AdminPage::text(200, "LIVE\n"),
+            ("/server_info", _) => AdminPage::json(&json!({
                 "version": format!("stillwell/{}", env!("CARGO_PKG_VERSION")),
                 "state": "LIVE",
                 "uptime_current_epoch": format!("{}s", uptime.as_u64() / 1_000_000_000),
                 "uptime_all_epochs": format!("{}s", uptime.as_u64() / 1_000_000_000),
                 "command_line_options": { "concurrency": self.counter.workers() },
             })),
-            ("/listeners", Some("json")) => Page::json(&self.listeners_json()),
-            ("/listeners", _) => Page::text(200, self.listeners_text()),
+            ("/listeners", Some("json")) => AdminPage::json(&self.listeners_json()),
+            ("/listeners", _) => AdminPage::text(200, self.listeners_text()),
             ("/stats/prometheus", _) | ("/stats", Some("prometheus")) => {
-                Page::text(200, self.prometheus(uptime, asked("filter")))
+                AdminPage::text(200, self.prometheus(uptime, asked("filter")))
             }
             ("/stats", Some("json")) => {
                 let stats = self.stats(uptime, asked("filter")).into_iter();
                 let stats = stats.map(|own| json!({ "name": own.name, "value": own.value }));
-                Page::json(&json!({ "stats": stats.collect::<Vec<_>>() }))
+                AdminPage::json(&json!({ "stats": stats.collect::<Vec<_>>() }))
             }
             ("/stats", _) => {
                 let stats = self.stats(uptime, asked("filter")).into_iter();
                 let lines = stats.map(|own| format!("{}: {}\n", own.name, own.value));
-                Page::text(200, lines.collect::<String>())
+                AdminPage::text(200, lines.collect::<String>())
             }
-            _ => Page::text(404, format!("there is no {path}; there are:\n{HELP}")),
+            _ => AdminPage::text(404, format!("there is no {path}; there are:\n{HELP}")),
         }
     }
 

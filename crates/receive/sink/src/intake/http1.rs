@@ -8,6 +8,7 @@ use stillwell_http::{
 use stillwell_plan::Refusal;
 use stillwell_stamp::HEADER;
 use stillwell_units::Moment;
+use stillwell_wire::server::{Output, Protocol};
 
 use super::request::Partial;
 use super::service::Answer;
@@ -56,27 +57,6 @@ impl Http1 {
             out: Vec::new(),
             sent: 0,
             is_closing: false,
-        }
-    }
-
-    /// Takes in what was read `now`; what follows the last request is passed over.
-    pub(super) fn take(&mut self, input: &[u8], now: Moment) {
-        let mut read = 0;
-        while !self.is_closing {
-            match self.step(&input[read..], now) {
-                Ok(Some(consumed)) => read += consumed,
-                Ok(None) => return,
-                Err(_) => {
-                    self.site.shard.errors.add(1);
-                    self.waiting.push_back(Outgoing {
-                        due: Due::at(now),
-                        answer: Answer::status(400),
-                        is_head: false,
-                        is_last: true,
-                    });
-                    self.is_closing = true;
-                }
-            }
         }
     }
 
@@ -138,9 +118,10 @@ impl Http1 {
         }
         Ok(Some(consumed))
     }
+}
 
-    /// Lays out what is due `now`.
-    pub(super) fn fill(&mut self, now: Moment) {
+impl Output for Http1 {
+    fn fill(&mut self, now: Moment) {
         while self.due().is_some_and(|due| due <= now)
             && let Some(outgoing) = self.waiting.pop_front()
         {
@@ -148,37 +129,60 @@ impl Http1 {
         }
     }
 
-    /// What is to be sent.
-    pub(super) fn unsent(&self) -> &[u8] {
+    fn unsent(&self) -> &[u8] {
         &self.out[self.sent..]
     }
 
-    /// So much of it was sent.
-    pub(super) fn advance(&mut self, length: usize) {
+    fn advance(&mut self, length: usize) {
         self.sent += length;
         if self.sent == self.out.len() {
             self.out.clear();
             self.sent = 0;
         }
     }
+}
 
-    /// When the next answer is due.
-    pub(super) fn due(&self) -> Option<Moment> {
+impl Protocol for Http1 {
+    type End = ();
+
+    fn take(&mut self, input: &[u8], now: Moment) {
+        let mut read = 0;
+        while !self.is_closing {
+            match self.step(&input[read..], now) {
+                Ok(Some(consumed)) => read += consumed,
+                Ok(None) => return,
+                Err(_) => {
+                    self.site.shard.errors.add(1);
+                    self.waiting.push_back(Outgoing {
+                        due: Due::at(now),
+                        answer: Answer::status(400),
+                        is_head: false,
+                        is_last: true,
+                    });
+                    self.is_closing = true;
+                }
+            }
+        }
+    }
+
+    fn due(&self) -> Option<Moment> {
         self.waiting.front().map(|outgoing| outgoing.due.moment)
     }
 
-    /// Whether so many answers wait that no more is to be read.
-    pub(super) fn is_full(&self) -> bool {
+    fn is_full(&self) -> bool {
         self.is_closing || self.waiting.len() >= WAITING_MAX
     }
 
-    /// Whether the connection ends once all is sent.
-    pub(super) fn is_over(&self) -> bool {
-        self.is_closing && self.waiting.is_empty() && self.unsent().is_empty()
+    fn is_cut(&self) -> bool {
+        self.site.is_cut.get()
     }
 
-    /// The peer has closed the connection.
-    pub(super) fn finish(&mut self) {
+    fn end(&self) -> Option<()> {
+        let is_over = self.is_closing && self.waiting.is_empty() && self.unsent().is_empty();
+        is_over.then_some(())
+    }
+
+    fn finish(&mut self) {
         if !self.is_closing && self.parser.finish().is_err() {
             self.site.shard.errors.add(1);
         }

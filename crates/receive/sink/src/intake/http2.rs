@@ -9,6 +9,7 @@ use stillwell_http::h2::{
 };
 use stillwell_plan::Refusal;
 use stillwell_units::Moment;
+use stillwell_wire::server::{Output, Protocol};
 
 use super::grpc;
 use super::request::Partial;
@@ -90,74 +91,6 @@ impl Http2 {
             waiting: VecDeque::new(),
             is_broken: false,
         }
-    }
-
-    /// Takes in what was read `now`.
-    pub(super) fn take(&mut self, input: &[u8], now: Moment) {
-        let mut read = 0;
-        while !self.is_broken {
-            let advanced = self.server.advance(&input[read..]);
-            let room = match advanced {
-                Ok((_, None)) => return,
-                Ok((taken, Some(event))) => {
-                    read += taken;
-                    let (site, waiting) = (&self.site, &mut self.waiting);
-                    take_event(site, &mut self.requests, waiting, event, now)
-                }
-                Err(_) => {
-                    self.site.shard.errors.add(1);
-                    self.is_broken = true;
-                    return;
-                }
-            };
-            if let Some(stream) = room {
-                self.pump(stream);
-            }
-        }
-    }
-
-    /// Lays out what is due `now`, and what has got room.
-    pub(super) fn fill(&mut self, now: Moment) {
-        self.take(&[], now);
-        while self.due().is_some_and(|due| due <= now)
-            && let Some(Waiting { stream, what, .. }) = self.waiting.pop_front()
-        {
-            self.answer(stream, what);
-        }
-    }
-
-    /// What is to be sent.
-    pub(super) fn unsent(&self) -> &[u8] {
-        self.server.output()
-    }
-
-    /// So much of it was sent.
-    pub(super) fn advance(&mut self, length: usize) {
-        self.server.sent(length);
-    }
-
-    /// When the next reply is due.
-    pub(super) fn due(&self) -> Option<Moment> {
-        self.waiting.front().map(|waiting| waiting.due.moment)
-    }
-
-    /// Whether so many replies wait that no more is to be read.
-    pub(super) fn is_full(&self) -> bool {
-        self.waiting.len() >= WAITING_MAX
-    }
-
-    /// Whether the connection ends once all is sent.
-    pub(super) fn is_over(&self) -> bool {
-        self.is_broken && self.unsent().is_empty()
-    }
-
-    /// The peer has closed the connection.
-    pub(super) fn finish(&mut self) {
-        let is_idle = self.server.open_streams() == 0 && self.server.finish().is_ok();
-        self.site
-            .shard
-            .errors
-            .add(u64::from(!is_idle && !self.is_broken));
     }
 
     fn answer(&mut self, stream: Stream, what: What) {
@@ -242,6 +175,77 @@ impl Http2 {
             }
             self.requests[stream.slot()] = None;
         }
+    }
+}
+
+impl Output for Http2 {
+    fn fill(&mut self, now: Moment) {
+        self.take(&[], now);
+        while self.due().is_some_and(|due| due <= now)
+            && let Some(Waiting { stream, what, .. }) = self.waiting.pop_front()
+        {
+            self.answer(stream, what);
+        }
+    }
+
+    fn unsent(&self) -> &[u8] {
+        self.server.output()
+    }
+
+    fn advance(&mut self, length: usize) {
+        self.server.sent(length);
+    }
+}
+
+impl Protocol for Http2 {
+    type End = ();
+
+    fn take(&mut self, input: &[u8], now: Moment) {
+        let mut read = 0;
+        while !self.is_broken {
+            let advanced = self.server.advance(&input[read..]);
+            let room = match advanced {
+                Ok((_, None)) => return,
+                Ok((taken, Some(event))) => {
+                    read += taken;
+                    let (site, waiting) = (&self.site, &mut self.waiting);
+                    take_event(site, &mut self.requests, waiting, event, now)
+                }
+                Err(_) => {
+                    self.site.shard.errors.add(1);
+                    self.is_broken = true;
+                    return;
+                }
+            };
+            if let Some(stream) = room {
+                self.pump(stream);
+            }
+        }
+    }
+
+    fn due(&self) -> Option<Moment> {
+        self.waiting.front().map(|waiting| waiting.due.moment)
+    }
+
+    fn is_full(&self) -> bool {
+        self.waiting.len() >= WAITING_MAX
+    }
+
+    fn is_cut(&self) -> bool {
+        self.site.is_cut.get()
+    }
+
+    fn end(&self) -> Option<()> {
+        let is_over = self.is_broken && self.unsent().is_empty();
+        is_over.then_some(())
+    }
+
+    fn finish(&mut self) {
+        let is_idle = self.server.open_streams() == 0 && self.server.finish().is_ok();
+        self.site
+            .shard
+            .errors
+            .add(u64::from(!is_idle && !self.is_broken));
     }
 }
 

@@ -7,11 +7,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use stillwell_export::{Origin, PROMETHEUS_TEXT, prometheus_text};
-use stillwell_http::{RequestEvent, RequestParser, write_response};
 use stillwell_scope::Tasks;
 use stillwell_units::Nanos;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use stillwell_wire::Stream;
+use stillwell_wire::server::{
+    Page, PageRequest, PageServer, Pages, PlainReader, Reader as _, drive,
+};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
@@ -99,7 +102,7 @@ impl ScrapedPage {
                     Ok((stream, _)) => {
                         let shared = Rc::clone(&shared);
                         tasks.spawn(async move {
-                            let served = serve(&shared, stream);
+                            let served = serve(&shared, stream.into());
                             // Whoever asks too slowly asks again.
                             drop(timeout(SERVE_MAX.as_duration(), served).await);
                         });
@@ -118,65 +121,64 @@ impl ScrapedPage {
 }
 
 /// Answers the requests of one connection.
-async fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
-    let mut parser = RequestParser::new();
-    let mut buffer = vec![0; 8 << 10];
-    let (mut status, mut keep_alive) = (400, false);
-    loop {
-        let length = stream.read(&mut buffer).await?;
-        if length == 0 {
-            return Ok(());
-        }
-        let mut read = 0;
-        loop {
-            let step = parser.advance(&buffer[read..length]);
-            let Ok((taken, event)) = step else {
-                return Ok(());
-            };
-            read += taken;
-            match event {
-                None => break,
-                Some(RequestEvent::Head(head)) => {
-                    keep_alive = head.keep_alive;
-                    status = match (head.method, head.target.split('?').next()) {
-                        ("GET", Some("/metrics")) => 200,
-                        (_, Some("/metrics")) => 405,
-                        _ => 404,
-                    };
-                }
-                Some(RequestEvent::Body(_)) => {}
-                Some(RequestEvent::End) => answer(shared, &mut stream, status).await?,
-            }
-        }
-        if parser.is_idle() && !keep_alive {
-            return stream.shutdown().await;
-        }
+async fn serve(shared: &Shared, mut stream: Stream) {
+    let pages = Scrapes {
+        shared,
+        shows_last: false,
+    };
+    let (mut server, mut buffer) = (PageServer::new(pages), PlainReader.begin());
+    let end = drive(&mut server, &PlainReader, &mut buffer, &mut stream).await;
+    if end.is_some() {
+        // A peer that has gone needs no end.
+        stream.shutdown().await.unwrap_or_default();
     }
 }
 
-async fn answer(shared: &Shared, stream: &mut TcpStream, status: u16) -> io::Result<()> {
-    let board = shared.board.borrow().clone();
-    let text = match (status, &board.page) {
-        (200, Some(page)) => prometheus_text(&shared.origin, page),
-        // Nothing was counted yet.
-        (200, None) => String::new(),
-        _ => "there is /metrics\n".to_owned(),
-    };
-    let kind = if status == 200 {
-        PROMETHEUS_TEXT
-    } else {
-        "text/plain"
-    };
-    let mut out = Vec::new();
-    write_response(status, &[("content-type", kind)], text.as_bytes(), &mut out)
-        .map_err(io::Error::other)?;
-    stream.write_all(&out).await?;
-    if status == 200 {
-        shared.account.done.add(1);
-        if board.is_last {
-            shared.is_seen.set(true);
-            shared.seen.notify_one();
+/// The pages of one connection.
+struct Scrapes<'s> {
+    shared: &'s Shared,
+    /// Whether the page that is sent is the last state.
+    shows_last: bool,
+}
+
+impl Pages for Scrapes<'_> {
+    fn page(&mut self, request: &PageRequest) -> Page {
+        let path = request.target.split('?').next();
+        let status = match (request.method.as_str(), path) {
+            ("GET", Some("/metrics")) => 200,
+            (_, Some("/metrics")) => 405,
+            _ => 404,
+        };
+        let board = self.shared.board.borrow().clone();
+        self.shows_last = board.is_last;
+        let text = match (status, &board.page) {
+            (200, Some(page)) => prometheus_text(&self.shared.origin, page),
+            // Nothing was counted yet.
+            (200, None) => String::new(),
+            _ => "there is /metrics\n".to_owned(),
+        };
+        let kind = if status == 200 {
+            PROMETHEUS_TEXT
+        } else {
+            "text/plain"
+        };
+        Page {
+            status,
+            headers: vec![("content-type", kind)],
+            body: text.into_bytes(),
+            is_head: false,
+            is_last: !request.keeps_alive,
         }
     }
-    Ok(())
+
+    fn sent(&mut self, status: u16) {
+        if status != 200 {
+            return;
+        }
+        self.shared.account.done.add(1);
+        if self.shows_last {
+            self.shared.is_seen.set(true);
+            self.shared.seen.notify_one();
+        }
+    }
 }

@@ -1,0 +1,242 @@
+//! Moves the bytes of one connection of a server.
+
+use std::future::{Future, pending, poll_fn};
+use std::io;
+use std::pin::Pin;
+use std::time::Duration;
+
+use stillwell_scope::{Stopping, clock};
+use stillwell_units::Moment;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::select;
+use tokio::time::timeout;
+
+use super::protocol::{Output, Protocol};
+use super::worker::ServerWorker;
+use crate::Timer;
+
+/// A client may go on sending for this long on a connection that is closed early, so
+/// that it reads the end rather than a reset.
+const LINGER_MAX: Duration = Duration::from_millis(100);
+
+/// One read of a [`PlainReader`].
+const PLAIN_BYTES: usize = 8 << 10;
+
+/// The side of a worker that a connection reads through.
+pub trait Reader {
+    /// The state of one connection's reads.
+    type State;
+
+    /// The state at the start of a connection.
+    fn begin(&self) -> Self::State;
+
+    /// Waits for bytes on `stream`, shows them to `take`, and returns their number: 0 where
+    /// the peer has closed, `None` once the server is to end. Cancel-safe.
+    fn read(
+        &self,
+        state: &mut Self::State,
+        stream: &mut (impl AsyncRead + Unpin),
+        take: impl FnMut(&[u8]),
+    ) -> impl Future<Output = Option<io::Result<usize>>>;
+
+    /// Waits until the server is to end. Cancel-safe.
+    fn stopped(&self) -> impl Future<Output = ()>;
+
+    /// Whether the server's behaviour may change while it runs.
+    fn is_steered(&self) -> bool {
+        false
+    }
+
+    /// The present behaviour.
+    fn behaviour(&self) -> Behaviour {
+        Behaviour::default()
+    }
+
+    /// Waits until the behaviour is another than that of `version`. Cancel-safe.
+    fn changed(&self, _version: u64) -> impl Future<Output = ()> {
+        pending()
+    }
+}
+
+/// The behaviour of a server at one time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Behaviour {
+    /// Differs after each change.
+    pub version: u64,
+    /// Whether responses are held back.
+    pub holds_responses: bool,
+}
+
+impl Reader for ServerWorker {
+    type State = Stopping;
+
+    fn begin(&self) -> Stopping {
+        self.stopping_stream()
+    }
+
+    async fn read(
+        &self,
+        stopping: &mut Stopping,
+        stream: &mut (impl AsyncRead + Unpin),
+        take: impl FnMut(&[u8]),
+    ) -> Option<io::Result<usize>> {
+        self.receive(stream, stopping, take).await
+    }
+
+    async fn stopped(&self) {
+        self.token.cancelled().await;
+    }
+}
+
+/// Reads without a worker, for pages of the control plane. Dropping the future of
+/// [`drive`] ends the connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PlainReader;
+
+impl Reader for PlainReader {
+    type State = Vec<u8>;
+
+    fn begin(&self) -> Vec<u8> {
+        vec![0; PLAIN_BYTES]
+    }
+
+    async fn read(
+        &self,
+        buffer: &mut Vec<u8>,
+        stream: &mut (impl AsyncRead + Unpin),
+        mut take: impl FnMut(&[u8]),
+    ) -> Option<io::Result<usize>> {
+        let read = stream.read(buffer).await;
+        if let Ok(length) = read {
+            take(&buffer[..length]);
+        }
+        Some(read)
+    }
+
+    async fn stopped(&self) {
+        pending().await
+    }
+}
+
+/// Serves one connection until `protocol` ends it, and returns the manner of the close.
+/// `None` where nothing is left to do: the peer has closed, the connection broke, it was
+/// cut, or the server is to end.
+pub async fn drive<P: Protocol, R: Reader>(
+    protocol: &mut P,
+    reader: &R,
+    state: &mut R::State,
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+) -> Option<P::End> {
+    let mut timer = DueTimer::default();
+    loop {
+        let behaviour = reader.behaviour();
+        let is_held = behaviour.holds_responses;
+        send_due(protocol, stream, is_held).await.ok()?;
+        if let Some(end) = protocol.end() {
+            return Some(end);
+        }
+        let due = protocol.due().filter(|_| !is_held);
+        let is_full = protocol.is_full();
+        let receive = async {
+            if is_full {
+                return pending().await;
+            }
+            let take = |bytes: &[u8]| protocol.take(bytes, clock::now());
+            reader.read(state, stream, take).await
+        };
+        let read = if due.is_none() && !is_full && !reader.is_steered() {
+            receive.await
+        } else {
+            // All arms are cancel-safe.
+            select! {
+                biased;
+                waited = timer.until(due.unwrap_or(Moment::new(0))), if due.is_some() => {
+                    match waited {
+                        Ok(()) => continue,
+                        Err(_) => return None,
+                    }
+                }
+                () = reader.changed(behaviour.version), if reader.is_steered() => continue,
+                read = receive => read,
+                () = reader.stopped(), if is_full => return None,
+            }
+        };
+        if protocol.is_cut() {
+            return None;
+        }
+        match read? {
+            Ok(1..) => {}
+            Ok(0) | Err(_) => {
+                protocol.finish();
+                return None;
+            }
+        }
+    }
+}
+
+/// Sends everything that is laid out, and everything that is due unless `is_held`.
+///
+/// # Errors
+/// The connection broke.
+pub async fn send_due(
+    output: &mut impl Output,
+    stream: &mut (impl AsyncWrite + Unpin),
+    is_held: bool,
+) -> io::Result<()> {
+    let mut has_sent = false;
+    loop {
+        if !is_held && output.wants_filling() {
+            output.fill(clock::now());
+        }
+        if output.unsent().is_empty() {
+            return if has_sent {
+                stream.flush().await
+            } else {
+                Ok(())
+            };
+        }
+        has_sent = true;
+        let write = |context: &mut std::task::Context<'_>| {
+            Pin::new(&mut *stream).poll_write(context, output.unsent())
+        };
+        match poll_fn(write).await? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            length => output.advance(length),
+        }
+    }
+}
+
+/// A timer that is made once it is needed.
+#[derive(Debug, Default)]
+pub struct DueTimer {
+    timer: Option<Timer>,
+}
+
+impl DueTimer {
+    /// Waits until `due`. Cancel-safe.
+    ///
+    /// # Errors
+    /// The kernel has no descriptor for a timer.
+    pub async fn until(&mut self, due: Moment) -> io::Result<()> {
+        let timer = match self.timer.take() {
+            Some(timer) => timer,
+            None => Timer::new()?,
+        };
+        self.timer.insert(timer).until(due).await;
+        Ok(())
+    }
+}
+
+/// Closes this side and reads until the peer has closed its own, so that bytes which it
+/// still sends do not destroy the response. `discard` reads once and returns whether more
+/// may come.
+pub async fn linger<S: AsyncWrite + Unpin>(
+    stream: &mut S,
+    mut discard: impl AsyncFnMut(&mut S) -> bool,
+) {
+    if stream.shutdown().await.is_err() {
+        return;
+    }
+    let read_all = async { while discard(stream).await {} };
+    timeout(LINGER_MAX, read_all).await.unwrap_or_default();
+}
