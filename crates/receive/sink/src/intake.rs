@@ -18,38 +18,28 @@ mod plain;
 mod recorded;
 mod request;
 mod service;
+mod site;
 mod sqs;
 mod stateful_logs;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use stillwell_metric::SinkShard;
-use stillwell_plan::{IntakeService, Refusal};
+use stillwell_plan::IntakeService;
 use stillwell_scope::clock;
-use stillwell_units::{Moment, Nanos};
+use stillwell_units::Nanos;
 use stillwell_wire::Stream;
 use stillwell_wire::server::{Http, Protocol as _, Reader as _, Versions, drive};
 use tokio::io::AsyncWriteExt as _;
 
-use crate::ledger::Stamps;
-use crate::steering::{Active, Steering};
 use crate::worker::Worker;
 use http1::Http1;
 use http2::Http2;
 pub(crate) use recorded::Recorded;
-use service::{Answer, Service};
-
-/// What all connections of an intake share.
-#[derive(Debug)]
-pub(crate) struct Intake {
-    service: Box<dyn Service>,
-    /// Between the end of a request and its answer.
-    delay: Nanos,
-    /// Series that it records, if it does.
-    recorded: Option<Arc<Recorded>>,
-}
+use service::Service;
+pub(crate) use site::Intake;
+use site::Site;
 
 impl Intake {
     /// The intake of the sink called `id`.
@@ -89,98 +79,6 @@ impl Intake {
             service: Box::new(plain::Plain::new(status, headers, body)),
             delay,
             recorded: None,
-        }
-    }
-
-    /// Series that it records, if it does.
-    pub(crate) fn recorded(&self) -> Option<Arc<Recorded>> {
-        self.recorded.clone()
-    }
-}
-
-/// What a connection needs besides its own bytes.
-#[derive(Clone, Debug)]
-struct Site {
-    intake: Arc<Intake>,
-    shard: Arc<SinkShard>,
-    /// Looks through bodies.
-    stamps: Rc<RefCell<Stamps>>,
-    /// What changes how it answers, if anything does.
-    steering: Option<Arc<Steering>>,
-    /// Set where the connection is to be closed without another word.
-    is_cut: Rc<Cell<bool>>,
-}
-
-/// When an answer is due; until then its request counts as active.
-#[derive(Debug)]
-struct Due {
-    moment: Moment,
-    _active: Option<Active>,
-}
-
-impl Site {
-    fn service(&self) -> &dyn Service {
-        self.intake.service.as_ref()
-    }
-
-    /// A whole body or message, without its compression.
-    fn decoded(&self, body: &[u8]) {
-        self.shard.decoded_bytes.add(body.len() as u64);
-        let mut stamps = self.stamps.borrow_mut();
-        stamps.feed(body);
-        stamps.end();
-    }
-
-    /// Enters what stands in the header of a whole request or call for stamps; `body` is
-    /// its body or its first message.
-    fn headed(&self, token: &[u8], body: &[u8]) {
-        self.stamps.borrow().header(token, body);
-    }
-
-    /// When the answer to what came `now` is due.
-    fn due(&self, now: Moment) -> Due {
-        let active = self.steering.as_ref().map(|steering| steering.begin(1));
-        let told = self.steering.as_ref().and_then(|steering| steering.delay());
-        Due {
-            moment: now + told.unwrap_or(self.intake.delay),
-            _active: active,
-        }
-    }
-
-    /// Whether the request that begins now is refused, and how.
-    fn refusal(&self) -> Option<Refusal> {
-        self.steering.as_ref()?.refusal()
-    }
-
-    /// The answer to a request that was refused; none where the connection is closed.
-    fn refused(&self, with: Refusal) -> Answer {
-        self.shard.messages.add(1);
-        self.shard.refused.add(1);
-        match with {
-            Refusal::Status {
-                status,
-                retry_after,
-            } => {
-                let answer = Answer::status(status);
-                match retry_after {
-                    Some(seconds) => answer.header("retry-after", seconds.to_string()),
-                    None => answer,
-                }
-            }
-            Refusal::Close => {
-                self.is_cut.set(true);
-                Answer::status(503)
-            }
-        }
-    }
-}
-
-impl Due {
-    /// Of an answer to no request.
-    const fn at(moment: Moment) -> Self {
-        Self {
-            moment,
-            _active: None,
         }
     }
 }

@@ -3,10 +3,10 @@
 use stillwell_http::grpc::{Message, MessageReader};
 use stillwell_metric::SinkShard;
 
-use super::Site;
 use super::decode::{Coding, decode};
 use super::request::DECODED_BYTES_MAX;
 use super::service::{INVALID_ARGUMENT, Reply, UNIMPLEMENTED};
+use super::site::Site;
 
 /// The longest message that is taken, in bytes.
 const MESSAGE_BYTES_MAX: u32 = 64 << 20;

@@ -12,7 +12,7 @@ use stillwell_wire::server::{Output, Protocol};
 
 use super::request::Partial;
 use super::service::Answer;
-use super::{Due, Site};
+use super::site::{Due, Site};
 
 /// Answers that wait at most before no more requests are read.
 const WAITING_MAX: usize = 64;

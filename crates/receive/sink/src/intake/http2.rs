@@ -14,7 +14,7 @@ use stillwell_wire::server::{Output, Protocol};
 use super::grpc;
 use super::request::Partial;
 use super::service::{Answer, Reply};
-use super::{Due, Site};
+use super::site::{Due, Site};
 
 /// Replies that wait at most before no more is read.
 const WAITING_MAX: usize = 1024;

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use stillwell_metric::SinkShard;
 use stillwell_stamp::HEADER;
 
-use super::Site;
 use super::decode::{Coding, decode, unpack_snappy};
 use super::service::{Answer, Request};
+use super::site::Site;
 
 /// The longest body that is kept; longer ones are answered with 413.
 const BODY_BYTES_MAX: usize = 64 << 20;
