@@ -19,7 +19,7 @@ lint:
 ci:
     bash .ci/run
 
-# The first command of the README.
+# The comparison in the README.
 quickstart:
     cargo run --release -- run examples/quickstart
 

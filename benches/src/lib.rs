@@ -2,7 +2,7 @@
 //!
 //! Every figure is a ratio of two sides that took turns in one run on one
 //! machine, as CPU time that all threads of a side used. Figures go into
-//! `docs/performance.md` together with their command.
+//! `docs/internals/performance.md` together with their command.
 
 #![expect(
     clippy::print_stdout,

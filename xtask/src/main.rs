@@ -4,7 +4,7 @@
 //! may depend on which, what must be absent from which folder, and that the
 //! documents point at things that exist. `cargo xtask ci-skips LOG` fails when a
 //! test run skipped something. `cargo xtask calibrate --full` (or `--quick`)
-//! simulates experiments and prints the tables of docs/calibration.md;
+//! simulates experiments and prints the tables of docs/internals/calibration.md;
 //! `cargo xtask calibrate --machine` makes real ones and keeps a ledger of them.
 //! `cargo xtask harness TABLE RESULTS PAGE` puts what a run of several subjects found
 //! into a page, between its marks.

@@ -23,7 +23,7 @@ const GROUP_UNTIL: u32 = 10_000;
 
 /// The share of the error rate that planned looks do not spend. Where a machine
 /// wanders, the two pairs of a block of balanced order resemble each other a
-/// little, which costs up to a quarter of a point of 5 % (docs/calibration.md);
+/// little, which costs up to a quarter of a point of 5 % (docs/internals/calibration.md);
 /// this keeps the rate at most nominal, for intervals that are 1 % wider.
 const KEPT_BACK: f64 = 0.05;
 

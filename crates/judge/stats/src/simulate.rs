@@ -6,7 +6,7 @@
 //! how often it was right. All follows from a seed.
 //!
 //! The rates that Stillwell promises are tested this way; `cargo xtask calibrate`
-//! writes the long version to docs/calibration.md.
+//! writes the long version to docs/internals/calibration.md.
 
 mod machine;
 mod rule;

@@ -1,4 +1,4 @@
-//! The ledger as a table of docs/calibration.md.
+//! The ledger as a table of docs/internals/calibration.md.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
 //! `nighthawk_client` and `nighthawk_test_server`: what users of Nighthawk rely
-//! on, between real processes. docs/compatibility.md names these tests beside the
+//! on, between real processes. docs/internals/compatibility.md names these tests beside the
 //! flags that they are about.
 
 #[path = "nighthawk/connections.rs"]

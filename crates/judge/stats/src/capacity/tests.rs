@@ -96,7 +96,7 @@ fn a_known_threshold_is_found_within_what_was_asked_for() {
         assert!(share(confirmed) >= confirmed_min, "{told:?}");
         assert!(share(probes) <= 40.0, "{told:?}");
     }
-    // What docs/capacity.md says of it.
+    // What docs/internals/capacity.md says of it.
     println!("noise, strays, within 3 %, covered, confirmed, probes: {told:#?}");
 }
 

@@ -1,6 +1,6 @@
 //! The rates that are promised, over machines that drift and stutter. Every bound
 //! is the promise and a margin for chance of so many standard errors; the long
-//! version is in docs/calibration.md.
+//! version is in docs/internals/calibration.md.
 
 use stillwell_stats::simulate::{DRIFTS, Drift, Ending, Machine, Rule, SCENARIOS, Scenario, Tally};
 use stillwell_stats::{Level, LogRatios, welch};
