@@ -6,6 +6,8 @@
 //! * [`Executor`]: who makes the loads. It runs on a thread of its own, one load at
 //!   a time, as Nighthawk's service has it;
 //! * [`Channel`], [`ClientCall`]: the other side of a call;
+//! * [`RemoteLoad`]: a load that another service makes;
+//! * [`RequestSourceClient`]: requests that another service hands out;
 //! * [`reflected_files`]: what a server tells of a service of its own.
 //!
 //! What is served is a matter of [`Role`]: making loads, handing requests out, or
@@ -19,14 +21,20 @@ mod executor;
 mod grpc;
 mod health;
 mod reflection;
+mod remote;
 mod requests;
 mod samples;
 mod site;
+mod source_client;
 mod store;
 
 pub use bind::{BoundService, Role, ServiceError, ServicePlan, bind_service};
 pub use executor::{Executor, Task};
 pub use grpc::{Channel, ChannelError, ClientCall, Code, Ended};
 pub use reflection::{ReflectionError, reflected_files};
+pub use remote::{RemoteLoad, RemoteLoadError};
 pub use requests::HandedOut;
 pub use samples::{SAMPLES, attach_samples, merge_responses};
+pub use source_client::{
+    RequestPattern, RequestSourceClient, RequestSourceError, conduct_load_from,
+};

@@ -11,6 +11,7 @@ use std::path::Path;
 use stillwell_config::requests::LoadSpecError;
 use stillwell_nighthawk::CommandLineOptions;
 use stillwell_nighthawk::format::{LoadFormat, render_load};
+use stillwell_nighthawk::service::{RequestSourceClient, conduct_load_from};
 use stillwell_plan::{LoadPlan, LoadPlanParts};
 use stillwell_report::load::{GeneratorHealth, LoadReportInput, load_report, url_of};
 use stillwell_run::{
@@ -64,7 +65,7 @@ struct Job<'a> {
     /// What was asked for in Nighthawk's words, where it was.
     nighthawk: Option<CommandLineOptions>,
     /// Who hands requests out, where it is not the plan.
-    source: Option<nighthawk::Source>,
+    source: Option<RequestSourceClient>,
     /// Who is told headers of answers that the plan names.
     heard: &'a dyn Fn(&AnswerHeader),
     quiet: bool,
@@ -83,7 +84,7 @@ impl Job<'_> {
         let signals = signals::listen(move |signal| raised.raise(signal))
             .map_err(|error| could_not(error.into()))?;
         let mut teller = LoadTeller::new(paint, self.quiet, &self.target(), &self.plan);
-        let found = nighthawk::conduct(
+        let found = conduct_load_from(
             &self.plan,
             self.source.as_ref(),
             self.family,

@@ -1,13 +1,12 @@
 //! `nighthawk_client`: the same load, asked for in Nighthawk's words.
 
-mod afar;
 mod check;
 mod log;
 mod options;
 mod plan;
 pub(crate) mod remote;
+mod remote_service;
 mod request;
-mod source;
 #[cfg(test)]
 mod tests;
 mod tunnel;
@@ -18,6 +17,7 @@ use clap::Parser;
 use clap::error::{ContextKind, ErrorKind};
 use stillwell_metric::{Outcome, Trouble};
 use stillwell_nighthawk::format::{LoadFormat, render_load};
+use stillwell_nighthawk::service::conduct_load_from;
 use stillwell_plan::{LoadPlan, Verification};
 use stillwell_report::Style;
 use stillwell_report::load::{GeneratorHealth, LoadReportInput, load_report};
@@ -30,7 +30,6 @@ use crate::arguments::{Concurrency, NighthawkClientArguments, NighthawkVerbosity
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use log::Log;
-pub(super) use source::{Source, conduct};
 
 /// The exit is Nighthawk's: 0, or 1 for whatever went wrong.
 pub(crate) fn run_as_nighthawk(paint: &Paint) -> Exit {
@@ -80,9 +79,9 @@ pub(crate) fn load_in_words(words: &[String], interrupt: &Interrupt) -> anyhow::
     let options = options::of(&arguments)?;
     let plan = plan::plan(&arguments, seed)?;
     let family = arguments.target.address_family.into();
-    let source = Source::of(&arguments)?;
+    let source = request::source_client(&arguments)?;
     let source = source.as_ref();
-    let found = conduct(
+    let found = conduct_load_from(
         &plan,
         source,
         family,
@@ -138,7 +137,7 @@ fn carry_out(arguments: &NighthawkClientArguments, paint: &Paint) -> Result<Exit
     let options = options::of(arguments).map_err(bad)?;
     let log = Log::new(arguments.telling.verbosity);
     if let Some(uri) = &arguments.telling.nighthawk_service {
-        return afar::execute(uri, options, format_of(arguments), log);
+        return remote_service::execute(uri, options, format_of(arguments), log);
     }
     let plan = plan::plan(arguments, seed).map_err(bad)?;
     warn(arguments, &plan, log);
@@ -155,7 +154,7 @@ fn carry_out(arguments: &NighthawkClientArguments, paint: &Paint) -> Result<Exit
         targets: &targets,
         labels: &arguments.telling.label,
         nighthawk: Some(options),
-        source: Source::of(arguments).map_err(bad)?,
+        source: request::source_client(arguments).map_err(bad)?,
         heard: &|header| tell_header(header, log),
         quiet: arguments.telling.verbosity > NighthawkVerbosity::Debug,
         format: format_of(arguments),

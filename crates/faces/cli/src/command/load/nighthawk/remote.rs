@@ -9,7 +9,9 @@ use clap::Parser;
 use stillwell_config::requests::{RecordedRequest, request_lines, target, usual_method};
 use stillwell_nighthawk::CommandLineOptions;
 use stillwell_nighthawk::format::nighthawk_output;
-use stillwell_nighthawk::service::{Code, HandedOut, Task, attach_samples};
+use stillwell_nighthawk::service::{
+    Code, HandedOut, RequestSourceClient, Task, attach_samples, conduct_load_from,
+};
 use stillwell_nighthawk::wire::{ExecutionResponse, Status};
 use stillwell_plan::{BodyPlan, LoadPlan};
 use stillwell_report::load::{LoadReportInput, load_report};
@@ -18,9 +20,7 @@ use stillwell_scope::clock;
 use stillwell_units::{Nanos, Seed};
 
 use super::log::Log;
-use super::{
-    Source, announce, check, conduct, options, plan, refusal, tell_header, tell_troubles, warn,
-};
+use super::{announce, check, options, plan, refusal, request, tell_header, tell_troubles, warn};
 use crate::arguments::NighthawkClientArguments;
 use crate::command::load::remedy::Words;
 use crate::command::load::{original, typed};
@@ -63,7 +63,7 @@ struct Prepared {
     arguments: NighthawkClientArguments,
     options: CommandLineOptions,
     plan: LoadPlan,
-    source: Option<Source>,
+    source: Option<RequestSourceClient>,
     start: Option<Nanos>,
 }
 
@@ -83,7 +83,7 @@ fn prepare(asked: &CommandLineOptions) -> Result<Prepared, String> {
     options.scheduled_start = asked.scheduled_start;
     options.execution_id.clone_from(&asked.execution_id);
     let plan = plan::plan(&arguments, seed).map_err(explained)?;
-    let source = Source::of(&arguments).map_err(explained)?;
+    let source = request::source_client(&arguments).map_err(explained)?;
     let start = asked.scheduled_start;
     if start.is_some_and(|start| start <= clock::wall()) {
         return Err("Scheduled execution date already transpired".to_owned());
@@ -107,7 +107,7 @@ impl Prepared {
         }
         let mut progress = Progress::default();
         let family = self.arguments.target.address_family.into();
-        let found = conduct(
+        let found = conduct_load_from(
             &self.plan,
             self.source.as_ref(),
             family,

@@ -6,6 +6,7 @@ use stillwell_config::requests::{
 };
 use stillwell_http::Target;
 use stillwell_nighthawk::envoy::{EnvoyMessage, RequestSource, SourceRequest};
+use stillwell_nighthawk::service::{RequestPattern, RequestSourceClient};
 use stillwell_plan::{BodyPlan, EndpointPlan, RequestPlan};
 
 use crate::arguments::{NighthawkClientArguments, NighthawkRequest};
@@ -22,6 +23,23 @@ pub(super) fn source(
     };
     let message = EnvoyMessage::parse("--request-source-plugin-config", text)?;
     Ok(Some(message.request_source()?))
+}
+
+/// The client of the service that hands out requests, where there is one.
+pub(super) fn source_client(
+    arguments: &NighthawkClientArguments,
+) -> anyhow::Result<Option<RequestSourceClient>> {
+    let Some(uri) = &arguments.request.request_source else {
+        return Ok(None);
+    };
+    let shape = &arguments.shape;
+    let ahead = shape.rps.max(shape.burst_size);
+    let pattern = patterns(arguments)?.into_iter().next();
+    let pattern = Box::new(pattern.context("there is no target")?);
+    let client = RequestSourceClient::new(uri, ahead, shape.timeout, pattern);
+    Ok(Some(
+        client.with_context(|| format!("--request-source {uri}"))?,
+    ))
 }
 
 /// Where requests go, and what they are: all alike, or those of `source`.
@@ -80,9 +98,8 @@ pub(super) fn patterns(arguments: &NighthawkClientArguments) -> anyhow::Result<V
     urls.iter().map(pattern).collect()
 }
 
-impl Pattern {
-    /// The request that says `own` of itself.
-    pub(super) fn request(&self, own: &SourceRequest) -> RequestPlan {
+impl RequestPattern for Pattern {
+    fn request(&self, own: &SourceRequest) -> RequestPlan {
         let common = RequestDefaults {
             method: Some(&self.method),
             headers: &self.headers,

@@ -1,31 +1,28 @@
-//! Requests that a service of others hands out while a load goes on.
+//! The client of a service that hands out requests while a load goes on.
 //!
 //! Each worker has a call of its own, on a thread beside the workers. It asks for as
 //! many requests at a time as the worker sends in a second, and again when half of
 //! them have come. A call that breaks off is not made again: the load ends as its
 //! predicates say, or with the last request that came.
 
+use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow, bail};
 use serde_json::{Value, json};
-use stillwell_nighthawk::envoy::{SourceBody, SourceRequest};
-use stillwell_nighthawk::service::{Channel, ClientCall};
-use stillwell_nighthawk::wire::{Schema, UnknownFields};
-use stillwell_plan::LoadPlan;
+use stillwell_plan::{LoadPlan, RequestPlan};
 use stillwell_run::{
     AddressFamily, AnswerHeader, Feed, FeedError, Interrupt, LoadBeside, LoadError, LoadFound,
     LoadSnapshot, LoadSource, conduct_load_beside,
 };
-use stillwell_scope::{Place, Scope, Tasks};
+use stillwell_scope::{Place, Scope, Tasks, explain};
 use stillwell_units::Nanos;
 use tokio::select;
 use tokio::time::timeout;
 
-use super::afar;
-use super::request::{Pattern, patterns};
-use crate::arguments::NighthawkClientArguments;
+use crate::envoy::{SourceBody, SourceRequest};
+use crate::service::grpc::{Channel, ChannelError, ClientCall};
+use crate::wire::{Schema, UnknownFields, WireError};
 
 /// The most requests that are asked for at a time, and that wait for a worker.
 const AHEAD_MAX: u32 = 10_000;
@@ -37,42 +34,83 @@ const CALL: &str = "/nighthawk.request_source.NighthawkRequestSourceService/Requ
 const ASKED: &str = "nighthawk.request_source.RequestStreamRequest";
 const HANDED: &str = "nighthawk.request_source.RequestStreamResponse";
 
-/// A service that hands requests out.
-#[derive(Clone, Debug)]
-pub(in crate::command::load) struct Source(Arc<Asked>);
+/// Makes the request to send of one that a source hands out.
+pub trait RequestPattern: fmt::Debug + Send + Sync {
+    /// The request that `own` describes.
+    fn request(&self, own: &SourceRequest) -> RequestPlan;
+}
 
-/// What is asked for, of whom.
+/// A service that hands out requests.
+#[derive(Clone, Debug)]
+pub struct RequestSourceClient(Arc<Client>);
+
 #[derive(Debug)]
-struct Asked {
+struct Client {
     uri: String,
     channel: Channel,
-    /// How many requests at a time.
+    /// Requests that are asked for at a time.
     ahead: u32,
     /// The message that asks for so many.
     message: Vec<u8>,
     connect_within: Nanos,
-    /// What requests have in common.
-    pattern: Pattern,
+    /// The parts that all requests share.
+    pattern: Box<dyn RequestPattern>,
 }
 
-impl Source {
-    /// The one that `arguments` name, if they do.
-    pub(super) fn of(arguments: &NighthawkClientArguments) -> anyhow::Result<Option<Self>> {
-        let Some(uri) = &arguments.request.request_source else {
-            return Ok(None);
-        };
-        let shape = &arguments.shape;
-        let ahead = shape.rps.max(shape.burst_size).clamp(1, AHEAD_MAX);
+/// Why a source hands out no more requests.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestSourceError {
+    /// There is no connection in time.
+    #[error("there is no connection within {within}")]
+    Late {
+        /// The deadline.
+        within: Nanos,
+    },
+    /// The call failed.
+    #[error(transparent)]
+    Channel(#[from] ChannelError),
+    /// The message cannot be read.
+    #[error("what it hands out is no request")]
+    Message(#[source] WireError),
+    /// The request asks for a tunnel.
+    #[error("it hands out a request by CONNECT, which asks for a tunnel")]
+    Tunnel,
+    /// The request has a body that is too long.
+    #[error(
+        "it hands out a request with a body of {length} bytes: up to {BODY_BYTES_MAX} are sent"
+    )]
+    Body {
+        /// Bytes.
+        length: u64,
+    },
+    /// The request cannot be sent.
+    #[error("what it hands out cannot be sent")]
+    Request(#[source] FeedError),
+}
+
+impl RequestSourceClient {
+    /// The source at `uri`, which is asked for `ahead` requests at a time, as far as
+    /// that is allowed, and has to accept connections within `connect_within`.
+    ///
+    /// # Errors
+    /// [`ChannelError`] where TLS cannot be configured.
+    pub fn new(
+        uri: &str,
+        ahead: u32,
+        connect_within: Nanos,
+        pattern: Box<dyn RequestPattern>,
+    ) -> Result<Self, ChannelError> {
+        let ahead = ahead.clamp(1, AHEAD_MAX);
         let asked = json!({ "quantity": ahead.to_string() });
-        let pattern = patterns(arguments)?.into_iter().next();
-        Ok(Some(Self(Arc::new(Asked {
-            uri: uri.clone(),
-            channel: afar::channel(uri).with_context(|| format!("--request-source {uri}"))?,
+        let message = Schema::own().encode(ASKED, &asked);
+        Ok(Self(Arc::new(Client {
+            uri: uri.to_owned(),
+            channel: Channel::of_uri(uri)?,
             ahead,
-            message: Schema::own().encode(ASKED, &asked)?,
-            connect_within: shape.timeout,
-            pattern: pattern.context("there is no target")?,
-        }))))
+            message: message.unwrap_or_else(|error| unreachable!("a test reads it: {error}")),
+            connect_within,
+            pattern,
+        })))
     }
 
     /// Starts the thread that fills `feeds`, until its scope or the last of them ends.
@@ -96,9 +134,9 @@ impl Source {
 ///
 /// # Errors
 /// [`LoadError`] where it could not begin.
-pub(in crate::command::load) fn conduct<'a>(
+pub fn conduct_load_from<'a>(
     plan: &LoadPlan,
-    source: Option<&'a Source>,
+    source: Option<&'a RequestSourceClient>,
     family: AddressFamily,
     places: &[Place],
     interrupt: &Interrupt,
@@ -106,8 +144,9 @@ pub(in crate::command::load) fn conduct<'a>(
     heard: &mut dyn FnMut(&AnswerHeader),
 ) -> Result<LoadFound, LoadError> {
     let ahead = source.map_or(0, |source| source.0.ahead);
-    let start =
-        |source: &'a Source| move |scope: &mut Scope, feeds: Vec<Feed>| source.start(scope, feeds);
+    let start = |source: &'a RequestSourceClient| {
+        move |scope: &mut Scope, feeds: Vec<Feed>| source.start(scope, feeds)
+    };
     let mut start = source.map(start);
     let beside = LoadBeside {
         progress,
@@ -120,19 +159,19 @@ pub(in crate::command::load) fn conduct<'a>(
     conduct_load_beside(plan.clone(), family, places, interrupt, beside)
 }
 
-impl Asked {
+impl Client {
     /// Hands `feed` what comes, until either end has enough.
     async fn supply(&self, feed: &Feed) {
         if let Err(error) = self.fetch(feed).await {
             let counts = feed.counts();
             // The first one stays.
-            let why = format!("--request-source {}: {error:#}", self.uri);
+            let why = format!("--request-source {}: {}", self.uri, explain(&error));
             counts.trouble.get_or_init(|| why);
             counts.failures.add(1);
         }
     }
 
-    async fn fetch(&self, feed: &Feed) -> anyhow::Result<()> {
+    async fn fetch(&self, feed: &Feed) -> Result<(), RequestSourceError> {
         let counts = feed.counts();
         // Both arms are cancel-safe: the one call is given up with the other.
         let call = select! {
@@ -167,25 +206,22 @@ impl Asked {
             match feed.hand_over(&request).await {
                 Ok(()) => {}
                 Err(FeedError::Over) => return Ok(()),
-                Err(FeedError::Request(error)) => {
-                    return Err(error).context("what it hands out cannot be sent");
-                }
+                Err(error) => return Err(RequestSourceError::Request(error)),
             }
         }
     }
 
-    async fn connect(&self) -> anyhow::Result<ClientCall> {
+    async fn connect(&self) -> Result<ClientCall, RequestSourceError> {
         let within = self.connect_within;
         let call = timeout(within.as_duration(), self.channel.call(CALL, &[])).await;
-        let late = |_| anyhow!("there is no connection within {within}");
-        Ok(call.map_err(late)??)
+        Ok(call.map_err(|_| RequestSourceError::Late { within })??)
     }
 }
 
 /// What a source says of a request.
-fn request_of(bytes: &[u8]) -> anyhow::Result<SourceRequest> {
+fn request_of(bytes: &[u8]) -> Result<SourceRequest, RequestSourceError> {
     let response = Schema::own().decode(HANDED, bytes, UnknownFields::PassOver);
-    let response = response.context("what it hands out is no request")?;
+    let response = response.map_err(RequestSourceError::Message)?;
     let specifier = &response["request_specifier"];
     let text = |key: &str| specifier.get(key).and_then(Value::as_str);
     let mut headers = Vec::new();
@@ -198,7 +234,7 @@ fn request_of(bytes: &[u8]) -> anyhow::Result<SourceRequest> {
         headers.extend(value.map(|value| (name.to_owned(), value.to_owned())));
     }
     if text("method") == Some("CONNECT") {
-        bail!("it hands out a request by CONNECT, which asks for a tunnel");
+        return Err(RequestSourceError::Tunnel);
     }
     for list in ["headers", "v3_headers"] {
         let own = specifier.get(list).and_then(|own| own.get("headers"));
@@ -211,9 +247,7 @@ fn request_of(bytes: &[u8]) -> anyhow::Result<SourceRequest> {
     let length = length.map(|length| {
         let known = u32::try_from(length).ok();
         let known = known.filter(|length| *length <= BODY_BYTES_MAX);
-        known.ok_or_else(|| {
-            anyhow!("it hands out a request with a body of {length} bytes: up to {BODY_BYTES_MAX} are sent")
-        })
+        known.ok_or(RequestSourceError::Body { length })
     });
     Ok(SourceRequest {
         method: None,

@@ -1,0 +1,48 @@
+//! A load that another service makes.
+
+use anyhow::Context;
+use stillwell_nighthawk::CommandLineOptions;
+use stillwell_nighthawk::format::{LoadFormat, render_nighthawk};
+use stillwell_nighthawk::service::{Channel, RemoteLoad};
+use stillwell_scope::Token;
+use stillwell_units::Nanos;
+
+use super::log::Log;
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+use crate::signals;
+
+/// Has the service at `uri` make the load of `options`, and prints what it found. A
+/// signal is passed on to it: what it found until then is printed.
+pub(super) fn execute(
+    uri: &str,
+    options: CommandLineOptions,
+    format: LoadFormat,
+    log: Log,
+) -> Result<Exit, CommandError> {
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let load = RemoteLoad::new(options).map_err(|error| CommandError::new(Exit::Usage, error))?;
+    let channel = Channel::of_uri(uri).map_err(|error| could_not(error.into()))?;
+    let cancelled = Token::new();
+    let cancel = cancelled.clone();
+    let signals = signals::listen(move |_| cancel.cancel());
+    let signals = signals.map_err(|error| could_not(error.into()))?;
+    let response = load.execute(channel, cancelled);
+    signals.close(Nanos::SECOND);
+    let response = response
+        .with_context(|| format!("ask the service at {uri}"))
+        .map_err(could_not)?;
+    if let Some(output) = &response.output {
+        let text = render_nighthawk(output, format, None);
+        let text = text.map_err(|error| CommandError::new(Exit::Invalid, error))?;
+        Paint::data(&text).map_err(|error| could_not(error.into()))?;
+    }
+    // A failure there is a failure here.
+    let failed = response.error_detail.filter(|detail| detail.code != 0);
+    if let Some(detail) = failed {
+        log.error(&format!("The service has failed: {}", detail.message));
+        return Ok(Exit::Failed);
+    }
+    log.info("Done.");
+    Ok(Exit::Held)
+}
