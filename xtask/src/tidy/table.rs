@@ -149,7 +149,6 @@ pub(super) const FILE_CIRCLES: &[(&str, usize)] = &[
     ("config", 25),
     ("payload", 37),
     ("load", 7),
-    ("sink", 16),
     ("experiment", 8),
     ("nighthawk", 16),
     ("cli", 7),
