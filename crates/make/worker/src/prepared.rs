@@ -10,9 +10,7 @@ use stillwell_fuse::{Mount, MountNote};
 use stillwell_metric::{Cell, GeneratorShard, Labels, LogFsShard, Recorder};
 use stillwell_pacer::{Schedule, Share, TimeAccount, Turns};
 use stillwell_payload::{BlockSet, BuildError, Part, Seeds, SlotUse, Sources};
-use stillwell_plan::{
-    GeneratorPlan, LoadProtocol, RatePlan, RateUnit, StampForm, StampPlan, TransportPlan,
-};
+use stillwell_plan::{GeneratorPlan, RatePlan, RateUnit, StampForm, StampPlan};
 use stillwell_scope::clock::FixedWall;
 use stillwell_scope::{Place, Scope, Tasks, Token, clock};
 use stillwell_stamp::{RunMark, StreamId};
@@ -168,39 +166,6 @@ fn check_stamps(
     }
 }
 
-/// In how many orders of their own events leave on one connection: as many as there
-/// may be requests at once.
-fn orders(transport: &TransportPlan) -> u32 {
-    match transport {
-        TransportPlan::Http { exchange, .. } if exchange.protocol != LoadProtocol::Http1 => {
-            exchange.streams.max(1)
-        }
-        _ => 1,
-    }
-}
-
-/// Whether what goes over `transport` can be marked on its way in that form.
-const fn carries_stamps(transport: &TransportPlan, form: StampForm) -> bool {
-    match transport {
-        TransportPlan::Tcp { .. }
-        | TransportPlan::Udp { .. }
-        | TransportPlan::UnixStream { .. }
-        | TransportPlan::UnixDatagram { .. }
-        | TransportPlan::Tls { .. } => !matches!(form, StampForm::Header),
-        TransportPlan::Http { .. }
-        | TransportPlan::Grpc { .. }
-        | TransportPlan::SplunkHec { .. }
-        | TransportPlan::Acknowledged(_) => !matches!(form, StampForm::Prefix(_)),
-        TransportPlan::TraceAgent { .. } => matches!(form, StampForm::Header),
-        TransportPlan::Files { .. }
-        | TransportPlan::PassthruFile { .. }
-        | TransportPlan::Kafka(_)
-        | TransportPlan::Nats(_)
-        | TransportPlan::Amqp(_) => form.is_text(),
-        _ => false,
-    }
-}
-
 impl Prepared {
     /// Builds the blocks of every worker of `plan`, which will send through `opener`:
     /// each from a seed of its own and of an even share of the plan's cache.
@@ -212,7 +177,8 @@ impl Prepared {
         sources: Sources<'_>,
         opener: Arc<dyn Opener>,
     ) -> Result<Self, PrepareError> {
-        check_stamps(plan, |form| carries_stamps(&plan.transport, form))?;
+        let stamps = plan.transport.properties().stamps;
+        check_stamps(plan, |form| stamps.carries(form))?;
         let workers = Share::all(u32::from(plan.workers.max(1)))
             .map(|share| PreparedWorker::new(plan, share, sources.clone()))
             .collect::<Result<Vec<_>, _>>()?;
@@ -249,7 +215,7 @@ impl Prepared {
             Vec::new()
         };
         let over = workers.iter().map(|_| Token::new()).collect();
-        let orders = orders(&plan.transport);
+        let orders = plan.transport.properties().streams;
         let streams = workers
             .iter()
             .map(|worker| orders.saturating_mul(worker.connections.into()));

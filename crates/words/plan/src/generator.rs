@@ -5,6 +5,7 @@ mod broker;
 mod exchange;
 mod kubernetes;
 mod places;
+mod properties;
 mod system;
 
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ pub use broker::{
 };
 pub use exchange::ExchangePlan;
 pub use kubernetes::{KubernetesKind, KubernetesPlan};
+pub use properties::{EventsDefault, StampForms, TransportProperties, TransportTarget};
 pub use system::{ContainerPlan, ExecutablePlan, ProcFsPlan, ProcessTreePlan, WordsPlan};
 
 /// One source of load.
@@ -280,54 +282,6 @@ pub struct HecAcknowledgements {
 }
 
 impl TransportPlan {
-    /// The name under which the transport is asked for.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Tcp { .. } => "tcp",
-            Self::Udp { .. } => "udp",
-            Self::UnixStream { .. } => "unix_stream",
-            Self::UnixDatagram { .. } => "unix_datagram",
-            Self::Http { .. } => "http",
-            Self::SplunkHec { .. } => "splunk_hec",
-            Self::Acknowledged(plan) => match plan.by {
-                AcknowledgedBy::Status { .. } => "http",
-                AcknowledgedBy::SplunkHec { .. } => "splunk_hec",
-            },
-            Self::Grpc { .. } => "grpc",
-            Self::TraceAgent { .. } => "trace_agent",
-            Self::Files { .. } => "file_gen",
-            Self::PassthruFile { .. } => "passthru_file",
-            Self::TcpRr { .. } => "tcp_rr",
-            Self::FileTree(_) => "file_tree",
-            Self::Tls { to, .. } => match to {
-                StreamTarget::Tcp(_) => "tcp",
-                StreamTarget::Unix(_) => "unix_stream",
-            },
-            Self::ProcessTree(_) => "process_tree",
-            Self::ProcFs(_) => "proc_fs",
-            Self::Container(_) => "container",
-            Self::Kubernetes(_) => "kubernetes",
-            Self::Kafka(_) => "kafka",
-            Self::Nats(_) => "nats",
-            Self::Amqp(_) => "amqp",
-        }
-    }
-
-    /// Whether the payload is what is sent; else its blocks only pace.
-    #[must_use]
-    pub const fn sends_payload(&self) -> bool {
-        !matches!(
-            self,
-            Self::TcpRr { .. }
-                | Self::FileTree(_)
-                | Self::ProcessTree(_)
-                | Self::ProcFs(_)
-                | Self::Container(_)
-                | Self::Kubernetes(_)
-        )
-    }
-
     /// What producers for all brokers have in common, if this is one.
     #[must_use]
     pub fn producer(&self) -> Option<&ProducerPlan> {
@@ -336,64 +290,6 @@ impl TransportPlan {
             Self::Nats(plan) => Some(&plan.producer),
             Self::Amqp(plan) => Some(&plan.producer),
             _ => None,
-        }
-    }
-
-    /// The URL that requests go to, if they do.
-    #[must_use]
-    pub fn url(&self) -> Option<&str> {
-        match self {
-            Self::Http { url, .. }
-            | Self::SplunkHec { url, .. }
-            | Self::Grpc { url }
-            | Self::TraceAgent { url, .. } => Some(url),
-            Self::Acknowledged(plan) => Some(&plan.url),
-            Self::Tcp { .. }
-            | Self::Udp { .. }
-            | Self::UnixStream { .. }
-            | Self::UnixDatagram { .. }
-            | Self::Files { .. }
-            | Self::PassthruFile { .. }
-            | Self::TcpRr { .. }
-            | Self::FileTree(_)
-            | Self::Tls { .. }
-            | Self::ProcessTree(_)
-            | Self::ProcFs(_)
-            | Self::Container(_)
-            | Self::Kubernetes(_)
-            | Self::Kafka(_)
-            | Self::Nats(_)
-            | Self::Amqp(_) => None,
-        }
-    }
-
-    /// The largest block that the transport carries, if it has a limit.
-    #[must_use]
-    pub const fn block_limit(&self) -> Option<ByteSize> {
-        match self {
-            // The largest UDP payload over IPv4: 65,535 less 20 and 8 bytes of headers.
-            Self::Udp { .. } => Some(ByteSize::new(65_507)),
-            // What a default socket buffer certainly takes, as lading has it.
-            Self::UnixDatagram { .. } => Some(ByteSize::new(8192)),
-            Self::Tcp { .. }
-            | Self::UnixStream { .. }
-            | Self::Http { .. }
-            | Self::SplunkHec { .. }
-            | Self::Acknowledged(_)
-            | Self::Grpc { .. }
-            | Self::TraceAgent { .. }
-            | Self::Files { .. }
-            | Self::PassthruFile { .. }
-            | Self::TcpRr { .. }
-            | Self::FileTree(_)
-            | Self::Tls { .. }
-            | Self::ProcessTree(_)
-            | Self::ProcFs(_)
-            | Self::Container(_)
-            | Self::Kubernetes(_)
-            | Self::Kafka(_)
-            | Self::Nats(_)
-            | Self::Amqp(_) => None,
         }
     }
 }

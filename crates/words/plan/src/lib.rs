@@ -49,11 +49,12 @@ pub use experiment::{
     VariantPlan,
 };
 pub use generator::{
-    AcknowledgedBy, AcknowledgedPlan, AmqpPlan, ContainerPlan, ExchangePlan, ExecutablePlan,
-    FileLayout, FileTreePlan, GeneratorPlan, HecAcknowledgements, KafkaAcks, KafkaCompression,
-    KafkaPlan, KubernetesKind, KubernetesPlan, Login, MessageOf, NatsAcks, NatsLogin, NatsPlan,
-    ProcFsPlan, ProcessTreePlan, ProducerPlan, RatePlan, RateShape, RateUnit, StreamTarget,
-    TransportPlan, WhenFull, WordsPlan,
+    AcknowledgedBy, AcknowledgedPlan, AmqpPlan, ContainerPlan, EventsDefault, ExchangePlan,
+    ExecutablePlan, FileLayout, FileTreePlan, GeneratorPlan, HecAcknowledgements, KafkaAcks,
+    KafkaCompression, KafkaPlan, KubernetesKind, KubernetesPlan, Login, MessageOf, NatsAcks,
+    NatsLogin, NatsPlan, ProcFsPlan, ProcessTreePlan, ProducerPlan, RatePlan, RateShape, RateUnit,
+    StampForms, StreamTarget, TransportPlan, TransportProperties, TransportTarget, WhenFull,
+    WordsPlan,
 };
 pub use goal::{
     Direction, GoalMetric, GoalMetricError, GoalPlan, LatencyQuantile, Reduction, Scale, SeriesGoal,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stillwell_plan::{GeneratorPlan, ReadyProbe, StreamTarget, TransportPlan};
+use stillwell_plan::{GeneratorPlan, ReadyProbe, TransportTarget};
 use stillwell_units::Nanos;
 
 /// `text` as `host:port`, with a host and a port from 1 to 65535.
@@ -75,40 +75,20 @@ pub fn check_any_url(text: &str) -> Result<String, &'static str> {
 /// said: it accepts a connection where the first of them connects.
 #[must_use]
 pub fn ready_probe_of(generators: &[GeneratorPlan]) -> ReadyProbe {
-    let probe = |generator: &GeneratorPlan| match &generator.transport {
-        TransportPlan::Tcp { address } | TransportPlan::TcpRr { address, .. } => {
-            Some(ReadyProbe::Tcp {
-                address: address.clone(),
-            })
-        }
-        TransportPlan::Http { url, .. }
-        | TransportPlan::SplunkHec { url, .. }
-        | TransportPlan::Grpc { url }
-        | TransportPlan::TraceAgent { url, .. } => Some(ReadyProbe::Tcp {
-            address: check_any_url(url).ok()?,
-        }),
-        TransportPlan::Acknowledged(plan) => Some(ReadyProbe::Tcp {
-            address: check_any_url(&plan.url).ok()?,
-        }),
-        // A subject reads from a broker: it is there before, and listens nowhere.
-        TransportPlan::Kafka(_) | TransportPlan::Nats(_) | TransportPlan::Amqp(_) => None,
-        TransportPlan::UnixStream { path } | TransportPlan::UnixDatagram { path } => {
-            Some(file_probe(path))
-        }
-        TransportPlan::Tls { to, .. } => Some(match to {
-            StreamTarget::Tcp(address) => ReadyProbe::Tcp {
-                address: address.clone(),
+    let probe = |generator: &GeneratorPlan| {
+        let properties = generator.transport.properties();
+        let target = properties
+            .target
+            .filter(|_| properties.is_ready_by_listening);
+        Some(match target? {
+            TransportTarget::Tcp(address) | TransportTarget::Udp(address) => ReadyProbe::Tcp {
+                address: address.to_owned(),
             },
-            StreamTarget::Unix(path) => file_probe(path),
-        }),
-        TransportPlan::Udp { .. }
-        | TransportPlan::Files { .. }
-        | TransportPlan::PassthruFile { .. }
-        | TransportPlan::FileTree(_)
-        | TransportPlan::ProcessTree(_)
-        | TransportPlan::ProcFs(_)
-        | TransportPlan::Container(_)
-        | TransportPlan::Kubernetes(_) => None,
+            TransportTarget::Url(url) => ReadyProbe::Tcp {
+                address: check_any_url(url).ok()?,
+            },
+            TransportTarget::Unix(path) => file_probe(path),
+        })
     };
     generators.iter().find_map(probe).unwrap_or({
         if generators.is_empty() {

@@ -1,6 +1,6 @@
 //! Rules that hold for rigs of every format.
 
-use stillwell_plan::{GeneratorPlan, SinkPlan, SinkProtocol, StreamTarget, TransportPlan};
+use stillwell_plan::{GeneratorPlan, SinkPlan, SinkProtocol, TransportPlan, TransportTarget};
 
 use crate::code;
 use crate::network::{check_address, check_any_url};
@@ -130,33 +130,11 @@ pub fn check_past_subject(
 }
 
 fn target_place(transport: &TransportPlan) -> Option<(&'static str, String)> {
-    Some(match transport {
-        TransportPlan::Tcp { address } | TransportPlan::TcpRr { address, .. } => {
-            ("tcp", address.clone())
-        }
-        TransportPlan::Http { url, .. }
-        | TransportPlan::SplunkHec { url, .. }
-        | TransportPlan::Grpc { url }
-        | TransportPlan::TraceAgent { url, .. } => ("tcp", check_any_url(url).ok()?),
-        TransportPlan::Acknowledged(plan) => ("tcp", check_any_url(&plan.url).ok()?),
-        TransportPlan::Kafka(_) | TransportPlan::Nats(_) | TransportPlan::Amqp(_) => {
-            ("tcp", transport.producer()?.address.clone())
-        }
-        TransportPlan::Udp { address, .. } => ("udp", address.clone()),
-        TransportPlan::UnixStream { path } | TransportPlan::UnixDatagram { path } => {
-            ("unix", path.display().to_string())
-        }
-        TransportPlan::Tls { to, .. } => match to {
-            StreamTarget::Tcp(address) => ("tcp", address.clone()),
-            StreamTarget::Unix(path) => ("unix", path.display().to_string()),
-        },
-        TransportPlan::Files { .. }
-        | TransportPlan::PassthruFile { .. }
-        | TransportPlan::FileTree(_)
-        | TransportPlan::ProcessTree(_)
-        | TransportPlan::ProcFs(_)
-        | TransportPlan::Container(_)
-        | TransportPlan::Kubernetes(_) => return None,
+    Some(match transport.properties().target? {
+        TransportTarget::Tcp(address) => ("tcp", address.to_owned()),
+        TransportTarget::Udp(address) => ("udp", address.to_owned()),
+        TransportTarget::Url(url) => ("tcp", check_any_url(url).ok()?),
+        TransportTarget::Unix(path) => ("unix", path.display().to_string()),
     })
 }
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use stillwell_plan::{
-    BlockShape, ClientTlsPlan, FileLayout, GeneratorPlan, IsolationPlan, PayloadFormat,
-    PayloadPlan, RatePlan, RateUnit, StampPlan, StreamTarget, TransportPlan,
+    BlockShape, ClientTlsPlan, EventsDefault, FileLayout, GeneratorPlan, IsolationPlan,
+    PayloadFormat, PayloadPlan, RatePlan, RateUnit, StampPlan, StreamTarget, TransportPlan,
 };
 use stillwell_text::{Ids, MapReader, Node, Placed, Reader, Value, code};
 use stillwell_units::{ByteSize, Seed};
@@ -658,13 +658,8 @@ fn read_blocks(
     transport: &TransportPlan,
     rate: &RatePlan,
 ) -> Option<BlockShape> {
-    let limit = transport.block_limit();
-    let default = match transport {
-        // What fits in one Ethernet frame, with room for a tunnel.
-        TransportPlan::Udp { .. } => ByteSize::new(1432),
-        TransportPlan::UnixDatagram { .. } => ByteSize::kib(8),
-        _ => ByteSize::kib(64),
-    };
+    let properties = transport.properties();
+    let (limit, default) = (properties.block_limit, properties.block_default);
     let Some(node) = node else {
         return Some(default_blocks(transport, rate, default));
     };
@@ -691,35 +686,11 @@ fn read_blocks(
 }
 
 fn default_blocks(transport: &TransportPlan, rate: &RatePlan, maximum: ByteSize) -> BlockShape {
-    let count = match (rate::event_rate_max(rate), transport) {
-        (None, _) => None,
-        (
-            Some(_),
-            TransportPlan::Http { .. }
-            | TransportPlan::SplunkHec { .. }
-            | TransportPlan::Acknowledged(_)
-            | TransportPlan::Grpc { .. }
-            | TransportPlan::TraceAgent { .. }
-            | TransportPlan::Kafka(_),
-        ) => Some(100),
-        (Some(_), TransportPlan::Udp { .. } | TransportPlan::UnixDatagram { .. }) => Some(1),
-        (
-            Some(rate),
-            TransportPlan::Tcp { .. }
-            | TransportPlan::UnixStream { .. }
-            | TransportPlan::Files { .. }
-            | TransportPlan::PassthruFile { .. }
-            | TransportPlan::TcpRr { .. }
-            | TransportPlan::FileTree(_)
-            | TransportPlan::Tls { .. }
-            | TransportPlan::ProcessTree(_)
-            | TransportPlan::ProcFs(_)
-            | TransportPlan::Container(_)
-            | TransportPlan::Kubernetes(_)
-            | TransportPlan::Nats(_)
-            | TransportPlan::Amqp(_),
-        ) => (rate <= SINGLE_EVENTS_MAX).then_some(1),
-    };
+    let count =
+        rate::event_rate_max(rate).and_then(|rate| match transport.properties().events_default {
+            EventsDefault::Count(count) => Some(count),
+            EventsDefault::OneAtLowRates => (rate <= SINGLE_EVENTS_MAX).then_some(1),
+        });
     match count {
         Some(count) => BlockShape::Events { count, maximum },
         None => BlockShape::UpTo { maximum },

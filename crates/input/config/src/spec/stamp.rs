@@ -183,12 +183,12 @@ pub(super) fn check_stamps(
                 let message = format!("events of `{}` cannot carry stamps", format.name());
                 refuse(message, "a stamp needs text of our own in each event");
             }
-            if !carries_text(transport) {
+            if !transport.properties().stamps.text {
                 let message = format!("what leaves over `{name}` cannot be stamped");
                 refuse(message, CARRY_TEXT);
             }
         }
-        StampForm::Header if !has_headers(transport) => {
+        StampForm::Header if !transport.properties().stamps.header => {
             let message = format!("what leaves over `{name}` has no headers of ours");
             refuse(
                 message,
@@ -202,7 +202,7 @@ pub(super) fn check_stamps(
             }
         }
         StampForm::Prefix(_) => {
-            if !is_socket(transport) {
+            if !transport.properties().stamps.prefix {
                 let message = format!("over `{name}` no time can stand before events");
                 refuse(message, "tcp, udp, unix_stream and unix_datagram can");
             }
@@ -216,45 +216,6 @@ pub(super) fn check_stamps(
 
 const CARRY_TEXT: &str = "tcp, udp, unix_stream, unix_datagram, http, splunk_hec, grpc, file_gen, \
                           passthru_file, kafka, nats and amqp can";
-
-const fn carries_text(transport: &TransportPlan) -> bool {
-    is_socket(transport)
-        || matches!(
-            transport,
-            TransportPlan::Http { .. }
-                | TransportPlan::Grpc { .. }
-                | TransportPlan::SplunkHec { .. }
-                | TransportPlan::Acknowledged(_)
-                | TransportPlan::Files { .. }
-                | TransportPlan::PassthruFile { .. }
-                | TransportPlan::Kafka(_)
-                | TransportPlan::Nats(_)
-                | TransportPlan::Amqp(_)
-        )
-}
-
-const fn has_headers(transport: &TransportPlan) -> bool {
-    matches!(
-        transport,
-        TransportPlan::Http { .. }
-            | TransportPlan::Grpc { .. }
-            | TransportPlan::SplunkHec { .. }
-            | TransportPlan::Acknowledged(_)
-            | TransportPlan::TraceAgent { .. }
-    )
-}
-
-/// A socket that nothing is said over but what is sent.
-const fn is_socket(transport: &TransportPlan) -> bool {
-    matches!(
-        transport,
-        TransportPlan::Tcp { .. }
-            | TransportPlan::Udp { .. }
-            | TransportPlan::UnixStream { .. }
-            | TransportPlan::UnixDatagram { .. }
-            | TransportPlan::Tls { .. }
-    )
-}
 
 /// The header of its own that stamps stand in, if it has one.
 fn own_header(transport: &TransportPlan) -> Option<&str> {

@@ -35,25 +35,18 @@ pub(super) fn check_ends(
             end: GelfEnd::Nothing
         }
     );
-    if !is_endless || matches!(blocks, BlockShape::Events { count: 1, .. }) && is_framed(transport)
+    if !is_endless
+        || matches!(blocks, BlockShape::Events { count: 1, .. }) && transport.properties().is_framed
     {
         return;
     }
     let message = "messages that end with nothing run into each other";
     let warning = reader.warning(code::MEANING, node.span, message);
-    reader.report(warning.help(if is_framed(transport) {
+    reader.report(warning.help(if transport.properties().is_framed {
         "write `block: {events: 1}`, so that each is a datagram or a request of its own"
     } else {
         "write `end: zero` or `end: newline`: a stream keeps no messages apart"
     }));
-}
-
-/// Whether a block arrives as one thing.
-const fn is_framed(transport: &TransportPlan) -> bool {
-    matches!(
-        transport,
-        TransportPlan::Udp { .. } | TransportPlan::UnixDatagram { .. } | TransportPlan::Http { .. }
-    )
 }
 
 /// Notes contexts that take longer than a second to be sent all.
