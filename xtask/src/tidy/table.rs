@@ -151,7 +151,6 @@ pub(super) const FILE_CIRCLES: &[(&str, usize)] = &[
     ("load", 7),
     ("experiment", 8),
     ("nighthawk", 16),
-    ("cli", 7),
 ];
 
 /// The entry of a crate, by its name without prefix.
