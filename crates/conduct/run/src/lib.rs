@@ -39,10 +39,9 @@ pub use conduct::{ConductError, conduct, conduct_together};
 pub use export::{Exports, PageAddress, PagePlan, SeriesNaming};
 pub use interrupt::Interrupt;
 pub use load::{
-    AddressFamily, HostCpu, LoadBeside, LoadDoubt, LoadEnd, LoadError, LoadFound, LoadPacing,
-    LoadPhase, LoadSecond, LoadSnapshot, LoadSource, LoadTyped, LoadWorkerFound, PageFound,
-    ResolveError, SinkFound, SpansFound, TelemetryError, TelemetryFound, conduct_load,
-    conduct_load_beside, load_doubts, snapshot_doubts,
+    AddressFamily, HostCpu, LoadBeside, LoadEnd, LoadError, LoadFound, LoadPhase, LoadSecond,
+    LoadSnapshot, LoadSource, LoadTyped, LoadWorkerFound, PageFound, ResolveError, SinkFound,
+    SpansFound, TelemetryError, TelemetryFound, conduct_load, conduct_load_beside,
 };
 pub use prepare::prepare;
 pub use request::{Progress, RunRequest};

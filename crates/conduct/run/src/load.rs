@@ -9,7 +9,7 @@
 
 mod beside;
 mod collect;
-mod doubt;
+mod evidence;
 mod record;
 mod resolve;
 mod snapshot;
@@ -29,7 +29,6 @@ use beside::Company;
 pub use beside::{LoadBeside, LoadSource};
 use collect::Collector;
 pub use collect::LoadWorkerFound;
-pub use doubt::{LoadDoubt, LoadPacing, load_doubts, snapshot_doubts};
 pub use record::LoadTyped;
 pub use resolve::{AddressFamily, ResolveError};
 pub use snapshot::{LoadPhase, LoadSnapshot};

@@ -9,7 +9,8 @@
 //! found, or no more. [`judge`] is its verdict alone. [`apply_error_budget`] holds
 //! all experiments of a lab to one budget, and [`exit_code`] turns them into the
 //! answer that a script reads. [`judge_across`] compares runs that were not made
-//! in pairs, [`judge_subjects`] several programs under one load.
+//! in pairs, [`judge_subjects`] several programs under one load. [`load_doubts`] says
+//! why the result of a load is unreliable.
 //!
 //! Validity looks at the rig and the host, never at whether a number is
 //! inconvenient: no run is left out for its value. All limits stand in
@@ -30,6 +31,7 @@ pub mod history;
 mod imported;
 mod judge;
 pub mod limits;
+mod load;
 mod moved;
 mod rule;
 mod standing;
@@ -55,6 +57,7 @@ pub use gate::{Gate, GatePolicy, exit_code};
 pub use goal_verdict::{Confirmation, GoalVerdict, Sensitivity};
 pub use imported::{ImportDoubt, ImportedCell, ImportedRow, ImportedTable, doubt_imported};
 pub use judge::{judge, standing};
+pub use load::{LoadDoubt, load_doubts, strain_doubts};
 pub use moved::Moved;
 pub use rule::{Change, Verdict, verdict_of};
 pub use standing::{NextStep, Standing, StopReason};

@@ -1,6 +1,26 @@
-//! Every limit by which a run is believed or not, in one place.
+//! Every limit by which a run, a load or a probe of capacity is believed or not, in
+//! one place.
 //!
 //! They are the same for all variants and are fixed before any number is seen.
+//!
+//! # Limits of runs, of loads and of probes
+//!
+//! A *run* measures what a program costs, and compares two variants in pairs: what
+//! disturbs both alike does little harm, and a limit that is too strict discards
+//! pairs. A *load* reports latencies of one target, each in absolute time, with
+//! nothing to compare them with: the same disturbance is in its numbers, so it is
+//! reported earlier. It has no repetition that could replace it, so less of what
+//! is reported makes it invalid. A *probe* of capacity answers "kept up or
+//! not" for one rate, and a search repeats it: its limits ask for a clear answer
+//! only.
+//!
+//! | | run | load | probe |
+//! | --- | --- | --- | --- |
+//! | lateness, p99 | 10 ms, [`GENERATOR_LATENESS_P99`] | 1 ms, [`LOAD_LATENESS_P99`] | by the probe's kind |
+//! | worker without a CPU | 5 %, [`GENERATOR_LATE_SHARE`] | 5 %, [`LOAD_CPU_WAIT_SHARE`] | of a run or load |
+//! | steal | 5 %, invalid, [`STEAL_SHARE`] | 2 %, a warning, [`LOAD_STEAL_SHARE`] | as a run |
+//! | busy generator | 90 %, [`GENERATOR_BUSY_SHARE`] | 90 %, [`LOAD_BUSY_SHARE`] | of a run or load |
+//! | rate achieved | 99 %, [`RATE_ACHIEVED_SHARE`] | 99 %, [`LOAD_RATE_ACHIEVED_SHARE`] | by the probe's bounds |
 
 use stillwell_units::Nanos;
 
@@ -130,3 +150,36 @@ pub const PERSISTED_SHARE_MIN: f64 = 0.5;
 
 /// Holm's adjusted p value up to which one subject counts as better than another.
 pub const BETTER_CHANCE: f64 = 0.05;
+
+/// Share of its time on the CPU above which a worker of a load may be the limit: as
+/// of a run.
+pub const LOAD_BUSY_SHARE: f64 = GENERATOR_BUSY_SHARE;
+
+/// 99th percentile of its own lateness above which a generator distorts the latencies
+/// of a load. A tenth of a run's limit: lateness is part of every latency from the
+/// intended time, and a run's goals are counts and CPU time…
+pub const LOAD_LATENESS_P99: Nanos = Nanos::from_millis(1);
+
+/// …if it is also above this share of the median latency.
+pub const LOAD_LATENESS_OF_LATENCY: f64 = 0.1;
+
+/// Largest share of its time that a worker of a load may wait for a CPU that it
+/// wants. A run counts only such time in which something was due.
+pub const LOAD_CPU_WAIT_SHARE: f64 = 0.05;
+
+/// Shortest measured time of a load of which a share says anything. Runs last longer
+/// by plan.
+pub const LOAD_SHARES_FROM: Nanos = Nanos::from_millis(500);
+
+/// Share of the host's CPU time taken by the hypervisor above which readers of a
+/// load are warned. Below a run's limit, as a load has no pair that shares the
+/// disturbance; and no more than a warning, as a load's latencies do not count CPU
+/// time.
+pub const LOAD_STEAL_SHARE: f64 = 0.02;
+
+/// Share of its time above which a worker that had no request to send waited for
+/// their source.
+pub const LOAD_SOURCE_WAIT_SHARE: f64 = 0.01;
+
+/// Share of the requested rate below which a load did not achieve it: as of a run.
+pub const LOAD_RATE_ACHIEVED_SHARE: f64 = RATE_ACHIEVED_SHARE;

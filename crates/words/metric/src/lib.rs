@@ -35,8 +35,9 @@ pub use files::{DiskShard, LogAsked, LogFsShard};
 pub use hdrhistogram::Histogram;
 pub use load::{
     CallCells, CallEnd, CallMessages, CounterError, HandshakeCount, HandshakePart, HandshakeTally,
-    LoadCounter, LoadCounts, LoadShard, LoadTime, PhasedCount, Remedy, SizeCells, Sizes,
-    SourceCells, SourceCount, SourceCounts, TlsWish, Trouble,
+    LoadCounter, LoadCounts, LoadEvidence, LoadShard, LoadSourceEvidence, LoadStrain, LoadTime,
+    PhasedCount, Remedy, SizeCells, Sizes, SourceCells, SourceCount, SourceCounts, TlsWish,
+    Trouble,
 };
 pub use outcome::Outcome;
 pub use packed::PackedHistogram;

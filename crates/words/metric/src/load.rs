@@ -3,6 +3,7 @@
 mod calls;
 mod counter;
 mod counts;
+mod evidence;
 mod handshakes;
 mod sizes;
 mod source;
@@ -17,6 +18,7 @@ use crate::recorder::{Intervals, Recorder};
 pub use calls::{CallCells, CallEnd, CallMessages};
 pub use counter::{CounterError, LoadCounter};
 pub use counts::{HandshakeCount, LoadCounts, PhasedCount, SourceCounts};
+pub use evidence::{LoadEvidence, LoadSourceEvidence, LoadStrain};
 pub use handshakes::{HandshakePart, HandshakeTally};
 pub use sizes::{SizeCells, Sizes};
 pub use source::{SourceCells, SourceCount};

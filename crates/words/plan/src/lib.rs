@@ -65,10 +65,10 @@ pub use link::{
 };
 pub use load::{
     AnswerHeadersPlan, BodyPlan, ConnectingPlan, EndpointPlan, GrpcMessages, GrpcPlan,
-    IdleStrategy, LoadCurve, LoadPace, LoadPlan, LoadPlanError, LoadPlanParts, LoadProtocol,
-    LoadStep, Overflow, PredicatePlan, ReceiverPlan, RequestPlan, Reuse, Spacing, SpanProtocol,
-    SpanSinkPlan, StatsPagePlan, StatsProtocol, StatsSinkPlan, TelemetryPlan, TraceHeaders,
-    TracePlan, TunnelPlan, TunnelProtocol, UntilPlan,
+    IdleStrategy, LoadCurve, LoadPace, LoadPacing, LoadPlan, LoadPlanError, LoadPlanParts,
+    LoadProtocol, LoadStep, Overflow, PredicatePlan, ReceiverPlan, RequestPlan, Reuse, Spacing,
+    SpanProtocol, SpanSinkPlan, StatsPagePlan, StatsProtocol, StatsSinkPlan, TelemetryPlan,
+    TraceHeaders, TracePlan, TunnelPlan, TunnelProtocol, UntilPlan,
 };
 pub use observer::{
     InspectorPlan, KernelSeries, ObserverPlan, ProfilePlan, ScrapeFormat, ScrapePlan,

@@ -19,7 +19,7 @@ use crate::ClientTlsPlan;
 
 pub use check::LoadPlanError;
 pub use grpc::{GrpcMessages, GrpcPlan};
-pub use pace::{LoadCurve, LoadPace, LoadStep, Overflow, Spacing};
+pub use pace::{LoadCurve, LoadPace, LoadPacing, LoadStep, Overflow, Spacing};
 pub use request::{BodyPlan, EndpointPlan, RequestPlan};
 pub use telemetry::{
     AnswerHeadersPlan, ReceiverPlan, SpanProtocol, SpanSinkPlan, StatsPagePlan, StatsProtocol,

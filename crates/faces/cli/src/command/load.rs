@@ -12,13 +12,14 @@ use stillwell_config::requests::LoadSpecError;
 use stillwell_nighthawk::CommandLineOptions;
 use stillwell_nighthawk::format::{LoadFormat, render_load};
 use stillwell_nighthawk::service::{RequestSourceClient, conduct_load_from};
-use stillwell_plan::{LoadPlan, LoadPlanParts};
+use stillwell_plan::{LoadPacing, LoadPlan, LoadPlanParts};
 use stillwell_report::load::{GeneratorHealth, LoadReportInput, load_report, url_of};
 use stillwell_run::{
-    AddressFamily, AnswerHeader, Interrupt, LoadEnd, LoadError, LoadFound, LoadTyped, load_doubts,
+    AddressFamily, AnswerHeader, Interrupt, LoadEnd, LoadError, LoadFound, LoadTyped,
 };
 use stillwell_scope::Place;
 use stillwell_units::{Nanos, Seed};
+use stillwell_verdict::load_doubts;
 
 use crate::arguments::LoadArguments;
 use crate::command::output;
@@ -102,7 +103,7 @@ impl Job<'_> {
                 .iter()
                 .for_each(|line| Paint::say(line));
         }
-        let doubts = load_doubts(&self.plan, &found);
+        let doubts = load_doubts(LoadPacing::of(&self.plan), &found.evidence(&self.plan));
         let capture = found.capture(&self.plan, typed(self.targets, self.labels));
         if let Some(folder) = self.capture {
             capture

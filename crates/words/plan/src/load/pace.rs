@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
 
+use super::LoadPlan;
+
 /// When requests are sent.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -19,6 +21,31 @@ pub enum LoadPace {
         /// What becomes of requests that are due while no connection is free.
         overflow: Overflow,
     },
+}
+
+/// The times from which a schedule makes latencies count.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LoadPacing {
+    /// There is no schedule.
+    Closed,
+    /// Latency counts from the sent time all the same.
+    Deferred,
+    /// Latency counts from the intended time.
+    Open,
+}
+
+impl LoadPacing {
+    /// That of `plan`.
+    #[must_use]
+    pub fn of(plan: &LoadPlan) -> Self {
+        match &plan.pace {
+            LoadPace::Closed => Self::Closed,
+            LoadPace::Open { overflow, .. } => match overflow {
+                Overflow::Defer => Self::Deferred,
+                Overflow::Wait | Overflow::Hold { .. } | Overflow::Drop { .. } => Self::Open,
+            },
+        }
+    }
 }
 
 /// How many requests are asked for over time. Rates are requests per second,

@@ -2,13 +2,15 @@
 
 use stillwell_metric::{Histogram, LoadShard, LoadTime, Outcome, empty_histogram};
 use stillwell_plan::{
-    CapacityBound, CapacityFigure, LoadCurve, LoadPace, LoadPlan, LoadPlanParts, Overflow, RateUnit,
+    CapacityBound, CapacityFigure, LoadCurve, LoadPace, LoadPacing, LoadPlan, LoadPlanParts,
+    Overflow, RateUnit,
 };
 use stillwell_report::{CapacityProbe, CapacityUnit};
-use stillwell_run::{LoadDoubt, LoadEnd, LoadFound, conduct_load, load_doubts};
+use stillwell_run::{LoadEnd, LoadFound, conduct_load};
 use stillwell_scope::Place;
 use stillwell_stats::capacity::Observed;
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
+use stillwell_verdict::{LoadDoubt, load_doubts};
 
 use super::judge::{BUNCHED, Evidence, judge};
 use super::{Found, Search, Watch, usage};
@@ -203,7 +205,7 @@ pub(super) fn told(
         .into_iter()
         .map(|figure| (figure, counts.figure(figure)))
         .collect();
-    let doubts = load_doubts(plan, found);
+    let doubts = load_doubts(LoadPacing::of(plan), &found.evidence(plan));
     let limit = doubts
         .iter()
         .find(|doubt| matches!(doubt, LoadDoubt::Saturated { .. } | LoadDoubt::Limit { .. }));

@@ -18,11 +18,12 @@ use clap::error::{ContextKind, ErrorKind};
 use stillwell_metric::{Outcome, Trouble};
 use stillwell_nighthawk::format::{LoadFormat, render_load};
 use stillwell_nighthawk::service::conduct_load_from;
-use stillwell_plan::{LoadPlan, Verification};
+use stillwell_plan::{LoadPacing, LoadPlan, Verification};
 use stillwell_report::Style;
 use stillwell_report::load::{GeneratorHealth, LoadReportInput, load_report};
-use stillwell_run::{AnswerHeader, Interrupt, LoadEnd, LoadFound, load_doubts};
+use stillwell_run::{AnswerHeader, Interrupt, LoadEnd, LoadFound};
 use stillwell_units::{Nanos, Seed};
+use stillwell_verdict::load_doubts;
 
 use super::remedy::Words;
 use super::{Job, original, telemetry, typed};
@@ -93,7 +94,7 @@ pub(crate) fn load_in_words(words: &[String], interrupt: &Interrupt) -> anyhow::
     if let LoadEnd::PartFailed(what) = &found.end {
         anyhow::bail!("{what}");
     }
-    let doubts = load_doubts(&plan, &found);
+    let doubts = load_doubts(LoadPacing::of(&plan), &found.evidence(&plan));
     for doubt in doubts.iter().filter(|doubt| doubt.invalidates()) {
         let told = Words::Nighthawk.told(&doubt.to_string(), doubt.remedy());
         Paint::say(&format!("warning: {told}"));

@@ -2,7 +2,7 @@
 
 use stillwell_metric::{Remedy, TlsWish};
 use stillwell_report::load::Finding;
-use stillwell_run::LoadDoubt;
+use stillwell_verdict::LoadDoubt;
 
 /// Whose words those are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use stillwell_metric::{Histogram, LoadShard, LoadTime, Outcome, TimeState};
-use stillwell_plan::{LoadPace, LoadPlan};
-use stillwell_run::{LoadDoubt, LoadPacing, LoadPhase, LoadSnapshot, snapshot_doubts};
+use stillwell_plan::{LoadPace, LoadPacing, LoadPlan};
+use stillwell_run::{LoadPhase, LoadSnapshot};
 use stillwell_units::{Nanos, float_from_u64};
+use stillwell_verdict::{LoadDoubt, strain_doubts};
 
 /// Seconds that are kept for strips, as many as the widest shows.
 const STRIP_MAX: usize = 120;
@@ -162,7 +163,7 @@ impl View {
         let own = snapshot.times(LoadTime::OwnLateness);
         let own = own.filter(|times| !times.is_empty());
         self.own_lateness = own.map(|times| Nanos::new(times.value_at_quantile(0.99)));
-        let doubts = snapshot_doubts(self.limits.pacing, snapshot).into_iter();
+        let doubts = strain_doubts(self.limits.pacing, &snapshot.strain()).into_iter();
         // The last is the more exact one.
         self.doubt = doubts.rev().find_map(|doubt| Doubt::of(&doubt));
     }

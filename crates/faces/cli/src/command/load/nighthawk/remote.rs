@@ -13,11 +13,12 @@ use stillwell_nighthawk::service::{
     Code, HandedOut, RequestSourceClient, Task, attach_samples, conduct_load_from,
 };
 use stillwell_nighthawk::wire::{ExecutionResponse, Status};
-use stillwell_plan::{BodyPlan, LoadPlan};
+use stillwell_plan::{BodyPlan, LoadPacing, LoadPlan};
 use stillwell_report::load::{LoadReportInput, load_report};
-use stillwell_run::{LoadEnd, LoadFound, load_doubts};
+use stillwell_run::{LoadEnd, LoadFound};
 use stillwell_scope::clock;
 use stillwell_units::{Nanos, Seed};
+use stillwell_verdict::load_doubts;
 
 use super::log::Log;
 use super::{announce, check, options, plan, refusal, request, tell_header, tell_troubles, warn};
@@ -132,7 +133,7 @@ impl Prepared {
         let arguments = &self.arguments;
         let many = &arguments.target.multi_target_endpoint;
         let targets: Vec<String> = arguments.uri.iter().chain(many).cloned().collect();
-        let doubts = load_doubts(&self.plan, found);
+        let doubts = load_doubts(LoadPacing::of(&self.plan), &found.evidence(&self.plan));
         let capture = found.capture(&self.plan, typed(&targets, &arguments.telling.label));
         let report = load_report(&LoadReportInput {
             capture: &capture,

@@ -1,7 +1,8 @@
 //! Views as they look.
 
 use stillwell_metric::{Outcome, TimeState};
-use stillwell_run::{LoadPacing, LoadPhase};
+use stillwell_plan::LoadPacing;
+use stillwell_run::LoadPhase;
 use stillwell_units::{Nanos, float_from_u64};
 
 use super::super::view::{Doubt, Limits, Second, View};

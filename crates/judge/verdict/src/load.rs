@@ -1,0 +1,136 @@
+//! Validity of a load: was the target measured, or the generator?
+
+mod doubt;
+
+use stillwell_metric::{LoadEvidence, LoadSourceEvidence, LoadStrain, Trouble};
+use stillwell_plan::LoadPacing;
+use stillwell_units::float_from_u64;
+
+pub use doubt::LoadDoubt;
+
+use crate::limits::{
+    LOAD_BUSY_SHARE, LOAD_CPU_WAIT_SHARE, LOAD_LATENESS_OF_LATENCY, LOAD_LATENESS_P99,
+    LOAD_RATE_ACHIEVED_SHARE, LOAD_SHARES_FROM, LOAD_SOURCE_WAIT_SHARE, LOAD_STEAL_SHARE,
+};
+
+/// Reasons why the generator may be what was measured, for any stretch of a load.
+#[must_use]
+pub fn strain_doubts(pacing: LoadPacing, strain: &LoadStrain) -> Vec<LoadDoubt> {
+    let mut doubts = Vec::new();
+    let share = strain.busy_share;
+    if share > LOAD_BUSY_SHARE {
+        doubts.push(match pacing {
+            LoadPacing::Closed => LoadDoubt::Limit { share },
+            LoadPacing::Deferred | LoadPacing::Open => LoadDoubt::Saturated { share },
+        });
+    }
+    let p99 = strain.lateness_p99;
+    let [late, median] = [p99, strain.service_median].map(|time| float_from_u64(time.as_u64()));
+    let distorts = late > LOAD_LATENESS_OF_LATENCY * median;
+    if pacing == LoadPacing::Open && p99 > LOAD_LATENESS_P99 && distorts {
+        doubts.push(LoadDoubt::Late { p99 });
+    }
+    doubts
+}
+
+/// Reasons why the result of a load is unreliable, gravest first.
+#[must_use]
+pub fn load_doubts(pacing: LoadPacing, evidence: &LoadEvidence) -> Vec<LoadDoubt> {
+    let has_shares = evidence.measured >= LOAD_SHARES_FROM;
+    let of_long = |share: f64| if has_shares { share } else { 0.0 };
+    let mut doubts: Vec<LoadDoubt> = without_answers(evidence).into_iter().collect();
+    doubts.extend(malformed(evidence));
+    let strain = LoadStrain {
+        busy_share: of_long(evidence.strain.busy_share),
+        ..evidence.strain
+    };
+    doubts.extend(strain_doubts(pacing, &strain));
+    let share = of_long(evidence.cpu_wait_share);
+    if share > LOAD_CPU_WAIT_SHARE {
+        doubts.push(LoadDoubt::NoCpu { share });
+    }
+    let share = of_long(evidence.steal_share.unwrap_or(0.0));
+    if share > LOAD_STEAL_SHARE {
+        doubts.push(LoadDoubt::Steal { share });
+    }
+    let of_source = source(&evidence.source);
+    let is_source = !of_source.is_empty();
+    doubts.extend(of_source);
+    if !is_source && of_due(pacing, evidence, evidence.begun) < LOAD_RATE_ACHIEVED_SHARE {
+        let share = of_due(pacing, evidence, evidence.sent);
+        doubts.push(LoadDoubt::NotAchieved { share });
+    }
+    let exports = evidence.export_failures.iter().cloned();
+    let untold = exports.chain(headers_dropped(evidence));
+    doubts.extend(untold.map(|what| LoadDoubt::Untold { what }));
+    doubts
+}
+
+/// Why there is nothing to report, where that is so.
+fn without_answers(evidence: &LoadEvidence) -> Option<LoadDoubt> {
+    if evidence.answers > 0 {
+        return None;
+    }
+    let is_warmup = evidence.has_warmup && evidence.begun == 0;
+    if is_warmup && evidence.answers_with_warmup > 0 {
+        return Some(LoadDoubt::AllWarmup);
+    }
+    let source = &evidence.source;
+    let why = evidence.first_trouble.clone().or_else(|| {
+        let is_silent = source.requests == 0 && source.waits_with_warmup > 0;
+        is_silent.then(|| Trouble::plain("not one was handed out".to_owned()))
+    });
+    Some(if evidence.begun == 0 {
+        let asked = evidence.asked;
+        LoadDoubt::NoRequest { asked, why }
+    } else {
+        LoadDoubt::NoAnswer { why }
+    })
+}
+
+fn malformed(evidence: &LoadEvidence) -> Option<LoadDoubt> {
+    let count = evidence.malformed;
+    let why = evidence.answer_trouble.clone()?;
+    (count > 0).then_some(LoadDoubt::Malformed { count, why })
+}
+
+/// Reasons that lie with the source of requests, where others hand them out.
+fn source(evidence: &LoadSourceEvidence) -> Vec<LoadDoubt> {
+    let mut doubts = Vec::new();
+    let requests = evidence.requests;
+    // Without any there is no load, and that is why.
+    if let Some(why) = evidence.trouble.clone().filter(|_| requests > 0) {
+        doubts.push(LoadDoubt::SourceFailed { requests, why });
+    }
+    let share = evidence.wait_share.min(1.0);
+    if share > LOAD_SOURCE_WAIT_SHARE {
+        let waits = evidence.waits;
+        doubts.push(LoadDoubt::SourceSlow { waits, share });
+    }
+    doubts
+}
+
+/// Headers of answers that were dropped instead of reported.
+fn headers_dropped(evidence: &LoadEvidence) -> Option<String> {
+    let dropped = evidence.headers_dropped;
+    (dropped > 0).then(|| {
+        format!("{dropped} headers of answers were not told: they came faster than that goes")
+    })
+}
+
+/// A count as a share of what was due; all without a schedule. What waits for
+/// answers has no moments of its own, and the curve says how many there were.
+fn of_due(pacing: LoadPacing, evidence: &LoadEvidence, count: u64) -> f64 {
+    let due = match pacing {
+        LoadPacing::Closed => 0,
+        LoadPacing::Deferred => evidence.asked,
+        LoadPacing::Open => evidence.due,
+    };
+    if due == 0 {
+        return 1.0;
+    }
+    float_from_u64(count) / float_from_u64(due)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! A load is judged by its evidence alone.
+
+use stillwell_metric::{Remedy, TlsWish};
+use stillwell_units::Nanos;
+
+use super::*;
+
+/// Evidence of a load of which nothing is to be doubted.
+fn clean() -> LoadEvidence {
+    LoadEvidence {
+        measured: Nanos::from_secs(10),
+        strain: LoadStrain {
+            busy_share: 0.5,
+            lateness_p99: Nanos::new(50_000),
+            service_median: Nanos::from_millis(3),
+        },
+        steal_share: Some(0.0),
+        due: 1000,
+        asked: 1000,
+        begun: 1000,
+        sent: 1000,
+        answers: 1000,
+        answers_with_warmup: 1000,
+        ..LoadEvidence::default()
+    }
+}
+
+fn codes(doubts: &[LoadDoubt]) -> Vec<&'static str> {
+    doubts.iter().map(LoadDoubt::code).collect()
+}
+
+#[test]
+fn a_generator_is_doubted_by_what_it_distorts() {
+    let doubts = |pacing: LoadPacing, busy_share: f64, late_ms: u64| {
+        let strain = LoadStrain {
+            busy_share,
+            lateness_p99: Nanos::from_millis(late_ms),
+            service_median: Nanos::from_millis(3),
+        };
+        codes(&strain_doubts(pacing, &strain))
+    };
+    for pacing in [LoadPacing::Closed, LoadPacing::Deferred, LoadPacing::Open] {
+        assert_eq!(doubts(pacing, 0.89, 1), [""; 0], "{pacing:?}");
+    }
+    assert_eq!(doubts(LoadPacing::Open, 0.95, 2), ["saturated", "late"]);
+    assert_eq!(doubts(LoadPacing::Closed, 0.95, 0), ["generator_limit"]);
+    // Latency does not count from the intended time there.
+    assert_eq!(doubts(LoadPacing::Deferred, 0.95, 2), ["saturated"]);
+}
+
+#[test]
+fn every_doubt_has_evidence_on_both_sides_of_its_limit() {
+    type Change = fn(&mut LoadEvidence);
+    let cases: [(Change, &[&str]); 21] = [
+        (|_| {}, &[]),
+        (|it| it.strain.busy_share = 0.9, &[]),
+        (|it| it.strain.busy_share = 0.91, &["saturated"]),
+        (|it| it.strain.lateness_p99 = Nanos::from_millis(1), &[]),
+        (
+            |it| it.strain.lateness_p99 = Nanos::from_millis(2),
+            &["late"],
+        ),
+        (|it| it.cpu_wait_share = 0.05, &[]),
+        (|it| it.cpu_wait_share = 0.06, &["no_cpu"]),
+        (|it| it.steal_share = Some(0.02), &[]),
+        (|it| it.steal_share = Some(0.03), &["steal"]),
+        (|it| it.begun = 990, &[]),
+        (|it| it.begun = 989, &["not_achieved"]),
+        (|it| it.source.wait_share = 0.01, &[]),
+        (|it| it.source.wait_share = 0.02, &["source_slow"]),
+        (|it| it.headers_dropped = 1, &["untold"]),
+        (
+            |it| it.export_failures = vec!["why".to_owned()],
+            &["untold"],
+        ),
+        (|it| (it.malformed, it.answers) = (1, 0), &["no_answer"]),
+        (
+            |it| (it.malformed, it.answer_trouble) = (1, Some(Trouble::plain("why".to_owned()))),
+            &["malformed"],
+        ),
+        // Shares of a stretch that is too short say nothing.
+        (
+            |it| {
+                it.measured = Nanos::from_millis(499);
+                it.strain.busy_share = 1.0;
+                it.cpu_wait_share = 1.0;
+                it.steal_share = Some(1.0);
+            },
+            &[],
+        ),
+        // A source that is slow is why less was begun.
+        (
+            |it| (it.source.wait_share, it.begun) = (0.5, 500),
+            &["source_slow"],
+        ),
+        (
+            |it| (it.answers, it.begun, it.has_warmup) = (0, 0, true),
+            &["all_warmup", "not_achieved"],
+        ),
+        (
+            |it| (it.answers, it.begun, it.answers_with_warmup) = (0, 0, 0),
+            &["no_request", "not_achieved"],
+        ),
+    ];
+    for (number, (change, expected)) in cases.into_iter().enumerate() {
+        let mut evidence = clean();
+        change(&mut evidence);
+        let doubts = load_doubts(LoadPacing::Open, &evidence);
+        assert_eq!(codes(&doubts), expected, "case {number}");
+    }
+}
+
+#[test]
+fn a_load_without_answers_names_the_first_trouble_and_its_remedy() {
+    let remedy = Some(Remedy {
+        wish: TlsWish::Trust,
+        of_proxy: false,
+    });
+    let mut evidence = clean();
+    evidence.answers = 0;
+    evidence.first_trouble = Some(Trouble {
+        why: "the certificate is not trusted".to_owned(),
+        remedy,
+    });
+    let doubts = load_doubts(LoadPacing::Closed, &evidence);
+    assert_eq!(codes(&doubts), ["no_answer"]);
+    assert_eq!(doubts[0].remedy(), remedy);
+    assert_eq!(
+        doubts[0].to_string(),
+        "not one request was answered: the certificate is not trusted"
+    );
+}
+
+#[test]
+fn requests_that_nobody_handed_out_are_why_there_are_none() {
+    let mut evidence = LoadEvidence {
+        asked: 5,
+        ..LoadEvidence::default()
+    };
+    evidence.source.waits_with_warmup = 3;
+    let doubts = load_doubts(LoadPacing::Closed, &evidence);
+    assert_eq!(
+        doubts[0].to_string(),
+        "not one request was begun: not one was handed out"
+    );
+}

@@ -1,0 +1,75 @@
+//! The part of a load's record that says whether its result is reliable.
+
+use stillwell_units::Nanos;
+
+use super::Trouble;
+
+/// Everything by which the result of a load is judged reliable or not. All counts
+/// and shares are of the measured time, without the warm-up, where a field does not
+/// say otherwise.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LoadEvidence {
+    /// Length of the measured time.
+    pub measured: Nanos,
+    /// Whether a warm-up was asked for.
+    pub has_warmup: bool,
+    /// How close the generator came to its limit.
+    pub strain: LoadStrain,
+    /// Largest share of its time that a worker waited for a CPU.
+    pub cpu_wait_share: f64,
+    /// Share of the host's CPU time that the hypervisor took; `None` where the host
+    /// does not say.
+    pub steal_share: Option<f64>,
+    /// Requests that were due by the schedule.
+    pub due: u64,
+    /// Requests that the curve of the schedule asked for.
+    pub asked: u64,
+    /// Requests begun.
+    pub begun: u64,
+    /// Requests given to a connection.
+    pub sent: u64,
+    /// Requests that were answered.
+    pub answers: u64,
+    /// The same with those of the warm-up.
+    pub answers_with_warmup: u64,
+    /// Answers that broke the protocol.
+    pub malformed: u64,
+    /// What was wrong with the first answer that broke the protocol.
+    pub answer_trouble: Option<Trouble>,
+    /// The first trouble of any kind: with a source of requests, a connection or an
+    /// answer.
+    pub first_trouble: Option<Trouble>,
+    /// The source of requests, where others hand them out.
+    pub source: LoadSourceEvidence,
+    /// Failures of exporters, a sentence each.
+    pub export_failures: Vec<String>,
+    /// Headers of answers that were dropped instead of reported.
+    pub headers_dropped: u64,
+}
+
+/// How close a generator came to its limit, in any stretch of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LoadStrain {
+    /// Largest share of its time that a worker ran.
+    pub busy_share: f64,
+    /// 99th percentile of the lateness that the generator alone caused.
+    pub lateness_p99: Nanos,
+    /// Median latency from the sent time.
+    pub service_median: Nanos,
+}
+
+/// The source of requests of a load, where others hand them out; zeros where
+/// nobody does.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LoadSourceEvidence {
+    /// Requests handed out, warm-up included.
+    pub requests: u64,
+    /// Times at which a request was due and none was there.
+    pub waits: u64,
+    /// The same with those of the warm-up.
+    pub waits_with_warmup: u64,
+    /// Largest share of its time that a worker waited so.
+    pub wait_share: f64,
+    /// The first failure.
+    pub trouble: Option<String>,
+}
