@@ -31,6 +31,7 @@ mod audit;
 mod binary;
 pub mod bisect;
 mod build;
+pub mod capacity;
 mod error;
 mod executor;
 mod files;

@@ -10,11 +10,11 @@ mod json;
 #[cfg(test)]
 mod tests;
 
-use stillwell_plan::{CapacityBound, CapacityFigure, RateUnit};
+use stillwell_plan::{CapacityBound, CapacityFigure};
 use stillwell_stats::Level;
-use stillwell_stats::capacity::usl::{Usl, UslPoint};
-use stillwell_stats::capacity::{CapacityFound, Observed, Purpose};
+use stillwell_stats::capacity::{Observed, Purpose};
 use stillwell_units::Nanos;
+use stillwell_verdict::capacity::{CapacityAnswer, CapacityProbe, CapacityUnit};
 
 pub use csv::capacity_csv;
 pub use document::probe_line;
@@ -46,79 +46,6 @@ pub struct CapacityReport {
     pub version: String,
     /// How long it all took.
     pub elapsed: Nanos,
-}
-
-/// What a search found.
-#[derive(Clone, Debug, PartialEq)]
-pub enum CapacityAnswer {
-    /// The highest rate at which bounds hold.
-    Bounds(CapacityFound),
-    /// The load that gets the most for its waiting; or why none was found.
-    Knee(Result<KneeFound, String>),
-}
-
-/// The universal scalability law of what was measured.
-#[derive(Clone, Debug, PartialEq)]
-pub struct KneeFound {
-    /// The law.
-    pub law: Usl,
-    /// Where throughput by latency is largest; `None` for a straight line.
-    pub knee: Option<UslPoint>,
-    /// Where throughput is largest; `None` where it grows for ever.
-    pub peak: Option<UslPoint>,
-    /// The highest load that was tried.
-    pub connections_max: u32,
-    /// Probes that are no part of the law: they broke a bound, or say nothing of the
-    /// target.
-    pub left_out: usize,
-}
-
-/// What a rate counts.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum CapacityUnit {
-    /// Requests.
-    Requests,
-    /// What a generator's rate counts.
-    Generated(RateUnit),
-}
-
-/// One probe.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CapacityProbe {
-    /// What it was for; `None` in a search for the knee.
-    pub purpose: Option<Purpose>,
-    /// Units asked for each second; `None` for as fast as answers come.
-    pub rate: Option<f64>,
-    /// Connections over which they went, where that is varied.
-    pub connections: Option<u32>,
-    /// Units begun each second.
-    pub reached: f64,
-    /// What came of it.
-    pub observed: Observed,
-    /// Why that is so, where it is not plain: the bound that failed, or what was
-    /// the limit.
-    pub why: Option<String>,
-    /// What was measured, in the order of [`CapacityProbe::COLUMNS`]: nanoseconds
-    /// and shares; infinite where it never came, `None` where it was not measured.
-    pub figures: Vec<(CapacityFigure, Option<f64>)>,
-}
-
-impl CapacityProbe {
-    /// What is told of each probe, besides what is bounded.
-    pub const COLUMNS: [CapacityFigure; 5] = [
-        CapacityFigure::Latency(0.5),
-        CapacityFigure::Latency(0.99),
-        CapacityFigure::Errors,
-        CapacityFigure::Loss,
-        CapacityFigure::Throughput,
-    ];
-
-    /// What was measured of `figure`.
-    #[must_use]
-    pub fn figure(&self, figure: CapacityFigure) -> Option<f64> {
-        let own = self.figures.iter().find(|own| own.0 == figure);
-        own.and_then(|own| own.1)
-    }
 }
 
 impl CapacityReport {

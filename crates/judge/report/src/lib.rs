@@ -31,8 +31,7 @@ pub use calibration::{
     Hindrance, MachineMet, Visible, WorseFound, render_calibration,
 };
 pub use capacity::{
-    CAPACITY_SCHEMA, CapacityAnswer, CapacityProbe, CapacityReport, CapacityUnit, KneeFound,
-    capacity_csv, capacity_json, capacity_terminal, probe_line,
+    CAPACITY_SCHEMA, CapacityReport, capacity_csv, capacity_json, capacity_terminal, probe_line,
 };
 pub use comparison::{
     AncestorTables, COMPARISON_SCHEMA, ComparedRuns, ComparisonGroup, ComparisonReport,

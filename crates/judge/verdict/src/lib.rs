@@ -10,7 +10,7 @@
 //! all experiments of a lab to one budget, and [`exit_code`] turns them into the
 //! answer that a script reads. [`judge_across`] compares runs that were not made
 //! in pairs, [`judge_subjects`] several programs under one load. [`load_doubts`] says
-//! why the result of a load is unreliable.
+//! why the result of a load is unreliable, [`capacity`] judges probes of capacity.
 //!
 //! Validity looks at the rig and the host, never at whether a number is
 //! inconvenient: no run is left out for its value. All limits stand in
@@ -19,6 +19,7 @@
 
 mod across;
 mod budget;
+pub mod capacity;
 mod caution;
 mod check;
 mod deltas;

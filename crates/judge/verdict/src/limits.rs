@@ -16,11 +16,11 @@
 //!
 //! | | run | load | probe |
 //! | --- | --- | --- | --- |
-//! | lateness, p99 | 10 ms, [`GENERATOR_LATENESS_P99`] | 1 ms, [`LOAD_LATENESS_P99`] | by the probe's kind |
+//! | lateness, p99 | 10 ms, [`GENERATOR_LATENESS_P99`] | 1 ms, [`LOAD_LATENESS_P99`] | [`PROBE_LATENESS_OF_BOUND`] |
 //! | worker without a CPU | 5 %, [`GENERATOR_LATE_SHARE`] | 5 %, [`LOAD_CPU_WAIT_SHARE`] | of a run or load |
 //! | steal | 5 %, invalid, [`STEAL_SHARE`] | 2 %, a warning, [`LOAD_STEAL_SHARE`] | as a run |
 //! | busy generator | 90 %, [`GENERATOR_BUSY_SHARE`] | 90 %, [`LOAD_BUSY_SHARE`] | of a run or load |
-//! | rate achieved | 99 %, [`RATE_ACHIEVED_SHARE`] | 99 %, [`LOAD_RATE_ACHIEVED_SHARE`] | by the probe's bounds |
+//! | rate achieved | 99 %, [`RATE_ACHIEVED_SHARE`] | 99 %, [`LOAD_RATE_ACHIEVED_SHARE`] | 99 %, [`PROBE_REACHED_SHARE`] |
 
 use stillwell_units::Nanos;
 
@@ -183,3 +183,28 @@ pub const LOAD_SOURCE_WAIT_SHARE: f64 = 0.01;
 
 /// Share of the requested rate below which a load did not achieve it: as of a run.
 pub const LOAD_RATE_ACHIEVED_SHARE: f64 = RATE_ACHIEVED_SHARE;
+
+/// Smallest share of the requested rate that a probe of capacity must have begun: as
+/// of a run.
+pub const PROBE_REACHED_SHARE: f64 = RATE_ACHIEVED_SHARE;
+
+/// Share of what was asked of the generator of a rig from which on a probe counts all
+/// as sent: its lateness moves no totals then.
+pub const PROBE_SENT_SHARE: f64 = RATE_ACHIEVED_SHARE;
+
+/// Share of a probe's bound of a time above which the generator's own lateness may be
+/// why it broke. A probe asks whether one bound holds, so that its limit is the
+/// bound's and no absolute time.
+pub const PROBE_LATENESS_OF_BOUND: f64 = 0.1;
+
+/// Lateness from which on requests of a probe count as sent in a bunch, which a
+/// limiter may refuse.
+pub const PROBE_BUNCHED: Nanos = LOAD_LATENESS_P99;
+
+/// Share of the time from which on the peer of a probe's generator kept it waiting,
+/// so that the generator is not the limit: as of a run.
+pub const PROBE_BLOCKED_SHARE: f64 = BLOCKED_SHARE;
+
+/// Share of what a bound leaves above which sends that may be under way decide
+/// whether it holds.
+pub const PROBE_UNDER_WAY_OF_BOUND: f64 = 0.1;

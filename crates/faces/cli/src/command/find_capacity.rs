@@ -2,7 +2,6 @@
 
 pub(crate) mod adaptive;
 mod http;
-mod judge;
 mod knee;
 mod rig;
 
@@ -10,17 +9,18 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 
 use anyhow::Context;
+use stillwell_experiment::capacity::{CapacitySearched, SearchWatcher, highest_rate};
 use stillwell_plan::{CapacityBound, CapacityFigure};
 use stillwell_report::{
-    CapacityAnswer, CapacityProbe, CapacityReport, CapacityUnit, capacity_csv, capacity_json,
-    capacity_terminal, probe_line,
+    CapacityReport, capacity_csv, capacity_json, capacity_terminal, probe_line,
 };
 use stillwell_run::Interrupt;
 use stillwell_scope::{Scope, clock};
 use stillwell_stats::Level;
-use stillwell_stats::capacity::{CapacitySearch, Purpose, SearchEnd, SearchPlan, SearchStep};
+use stillwell_stats::capacity::{CapacitySearch, Purpose, SearchEnd, SearchPlan};
 use stillwell_target::Privileges;
-use stillwell_units::{Moment, Nanos};
+use stillwell_units::Nanos;
+use stillwell_verdict::capacity::{CapacityAnswer, CapacityProbe, CapacityUnit};
 
 use crate::arguments::{CapacityFormat, FindCapacityArguments, Objective};
 use crate::command::{output, places};
@@ -46,36 +46,30 @@ pub(crate) fn run(
         .results
         .clone()
         .unwrap_or_else(|| places::fresh("capacity", &name));
-    let mut search = Search {
-        arguments,
-        watch,
-        begun: clock::now(),
-        probes: Vec::new(),
-        failure: None,
-    };
+    let begun = clock::now();
+    let search = Search { arguments, watch };
     let found = match (&file, arguments.objective) {
         (Some(file), Objective::Bounds) => {
             output::tell_privileges(privileges, arguments.quiet);
-            rig::search(&mut search, file, &folder, paint)
+            rig::search(&search, file, &folder, paint)
         }
         (Some(file), Objective::Knee) => {
             output::tell_privileges(privileges, arguments.quiet);
-            knee::of_rig(&mut search, file, &folder, paint)
+            knee::of_rig(&search, file, &folder, paint)
         }
-        (None, Objective::Bounds) => http::search(&mut search),
-        (None, Objective::Knee) => knee::of_url(&mut search),
+        (None, Objective::Bounds) => http::search(&search),
+        (None, Objective::Knee) => knee::of_url(&search),
     };
     let signal = search.watch.interrupt.signal();
-    let (probes, failure) = (std::mem::take(&mut search.probes), search.failure.take());
-    let elapsed = clock::now().since(search.begun);
+    let elapsed = clock::now().since(begun);
     search.watch.end();
     let found = found?;
     let report = CapacityReport {
         target: found.target,
         unit: found.unit,
         bounds: found.bounds,
-        probes,
-        answer: found.answer,
+        probes: found.searched.probes,
+        answer: found.searched.answer,
         within: arguments.within,
         level: Level::NINETY_FIVE,
         command: output::command_line(),
@@ -91,7 +85,7 @@ pub(crate) fn run(
     Paint::data(&text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
     kept.map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
     Paint::say(&format!("response curve: {}", output::show_path(&folder)));
-    match failure {
+    match found.searched.failure {
         Some(error) if signal.is_none() => Err(error),
         _ => Ok(exit_of(&report, signal)),
     }
@@ -137,14 +131,10 @@ fn exit_of(report: &CapacityReport, signal: Option<i32>) -> Exit {
     }
 }
 
-/// A search under way.
+/// What probes are made by.
 struct Search<'a> {
     arguments: &'a FindCapacityArguments,
     watch: Watch,
-    begun: Moment,
-    probes: Vec<CapacityProbe>,
-    /// Why it could not go on, where there are probes to tell of all the same.
-    failure: Option<CommandError>,
 }
 
 /// What a search found, and of what.
@@ -152,18 +142,17 @@ struct Found {
     target: String,
     unit: CapacityUnit,
     bounds: Vec<CapacityBound>,
-    /// `None` where it was interrupted, or could not go on.
-    answer: Option<CapacityAnswer>,
+    searched: CapacitySearched<CommandError>,
 }
 
 impl Search<'_> {
     /// The highest rate from `from` to `to` at which probes hold.
     fn highest(
-        &mut self,
+        &self,
         (from, to): (f64, f64),
         (unit, bounds): (CapacityUnit, &[CapacityBound]),
-        mut probe: impl FnMut(f64, Purpose, &Watch) -> Result<CapacityProbe, CommandError>,
-    ) -> Result<Option<CapacityAnswer>, CommandError> {
+        probe: impl FnMut(f64, Purpose) -> Result<CapacityProbe, CommandError>,
+    ) -> Result<CapacitySearched<CommandError>, CommandError> {
         let plan = SearchPlan {
             from,
             to,
@@ -172,45 +161,46 @@ impl Search<'_> {
             probes_max: self.arguments.probes_max,
             level: Level::NINETY_FIVE,
         };
-        let mut search =
+        let search =
             CapacitySearch::try_new(plan).map_err(|error| CommandError::new(Exit::Usage, error))?;
-        let shown = shown(bounds);
-        loop {
-            let (rate, purpose) = match search.step() {
-                SearchStep::Done(found) => return Ok(Some(CapacityAnswer::Bounds(found))),
-                SearchStep::Probe { rate, purpose } => (rate, purpose),
-            };
-            let told = match probe(rate, purpose, &self.watch) {
-                Ok(told) => told,
-                Err(error) => {
-                    self.fail(error)?;
-                    return Ok(None);
-                }
-            };
-            if self.watch.interrupt.signal().is_some() {
-                // What a signal cut short says nothing.
-                return Ok(None);
-            }
-            search.observe(told.observed);
-            self.tell(told, unit, &shown);
-            self.watch.wait(self.arguments.cooldown);
+        highest_rate(search, &mut self.watcher(unit, bounds), probe)
+    }
+
+    fn watcher(&self, unit: CapacityUnit, bounds: &[CapacityBound]) -> ProbeWatcher<'_> {
+        ProbeWatcher {
+            search: self,
+            unit,
+            shown: shown(bounds),
         }
     }
 
-    /// Keeps an error for later where there are probes to tell of first.
-    fn fail(&mut self, error: CommandError) -> Result<(), CommandError> {
-        if self.probes.is_empty() {
-            return Err(error);
-        }
-        self.failure = Some(error);
-        Ok(())
+    /// The warm-up and the measured time of a probe.
+    fn lengths(&self, measure: Nanos) -> (Nanos, Nanos) {
+        let quarter = Nanos::new(self.arguments.probe.as_u64() / 4);
+        (self.arguments.warmup.unwrap_or(quarter), measure)
+    }
+}
+
+/// Shows probes as they end.
+struct ProbeWatcher<'a> {
+    search: &'a Search<'a>,
+    unit: CapacityUnit,
+    shown: Vec<CapacityFigure>,
+}
+
+impl SearchWatcher for ProbeWatcher<'_> {
+    fn is_interrupted(&self) -> bool {
+        self.search.watch.interrupt.signal().is_some()
     }
 
-    fn tell(&mut self, probe: CapacityProbe, unit: CapacityUnit, shown: &[CapacityFigure]) {
-        if !self.arguments.quiet {
-            Paint::say(&probe_line(self.probes.len() + 1, &probe, unit, shown));
+    fn report(&mut self, number: usize, probe: &CapacityProbe) {
+        if !self.search.arguments.quiet {
+            Paint::say(&probe_line(number, probe, self.unit, &self.shown));
         }
-        self.probes.push(probe);
+    }
+
+    fn cool_down(&self) {
+        self.search.watch.wait(self.search.arguments.cooldown);
     }
 }
 

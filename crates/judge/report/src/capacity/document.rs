@@ -4,8 +4,9 @@ use stillwell_plan::CapacityFigure;
 use stillwell_stats::Estimate;
 use stillwell_stats::capacity::usl::UslPoint;
 use stillwell_stats::capacity::{CapacityFound, Observed, SearchEnd, Votes};
+use stillwell_verdict::capacity::{CapacityAnswer, CapacityProbe, CapacityUnit, KneeFound};
 
-use super::{CapacityAnswer, CapacityProbe, CapacityReport, CapacityUnit, KneeFound};
+use super::CapacityReport;
 use crate::document::{Block, Cell, Chart, Column, Curve, Document, Sign, Table, Text};
 use crate::words;
 

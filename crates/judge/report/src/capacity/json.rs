@@ -5,11 +5,9 @@ use stillwell_plan::RateUnit;
 use stillwell_stats::Estimate;
 use stillwell_stats::capacity::usl::UslPoint;
 use stillwell_stats::capacity::{CapacityFound, Votes};
+use stillwell_verdict::capacity::{CapacityAnswer, CapacityProbe, CapacityUnit, KneeFound};
 
-use super::{
-    CapacityAnswer, CapacityProbe, CapacityReport, CapacityUnit, KneeFound, observed_code,
-    purpose_code,
-};
+use super::{CapacityReport, observed_code, purpose_code};
 
 /// Names the shape of a search's JSON; keys are added within a version and never
 /// removed.

@@ -1,7 +1,9 @@
 //! What a search tells in each of its ends.
 
 use stillwell_stats::Estimate;
-use stillwell_stats::capacity::{SearchEnd, Votes};
+use stillwell_stats::capacity::usl::Usl;
+use stillwell_stats::capacity::{CapacityFound, SearchEnd, Votes};
+use stillwell_verdict::capacity::KneeFound;
 
 use super::*;
 use crate::Style;

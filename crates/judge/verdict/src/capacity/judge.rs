@@ -4,36 +4,32 @@ use stillwell_plan::{CapacityBound, CapacityFigure};
 use stillwell_stats::capacity::Observed;
 use stillwell_units::{Nanos, float_from_u64};
 
-/// Below this share of the asked rate a probe did not reach it.
-const REACHED_MIN: f64 = 0.99;
-/// Above this share of a limit the sender's own lateness may be why it broke.
-const OWN_SHARE_MAX: f64 = 0.1;
+use crate::limits::{PROBE_LATENESS_OF_BOUND, PROBE_REACHED_SHARE};
 
-/// From this lateness on requests count as sent in a bunch.
-pub(super) const BUNCHED: Nanos = Nanos::from_millis(1);
-
-/// What there is to know of a probe.
+/// The evidence by which a probe is judged.
 #[derive(Debug)]
-pub(super) struct Evidence<'a> {
+pub struct ProbeEvidence<'a> {
     /// What was measured.
-    pub(super) figures: &'a [(CapacityFigure, Option<f64>)],
+    pub figures: &'a [(CapacityFigure, Option<f64>)],
     /// What was begun, as a share of what was asked for.
-    pub(super) reached: f64,
+    pub reached: f64,
     /// Whether there is a rate to reach: else what was reached is the answer.
-    pub(super) has_rate: bool,
+    pub has_rate: bool,
     /// Why whoever sent was the limit, if it was.
-    pub(super) generator_limit: Option<String>,
+    pub generator_limit: Option<String>,
     /// How late whoever sent was by itself, in one of a hundred cases.
-    pub(super) own_lateness: Nanos,
-    /// The share of requests that it sent late by itself, by [`BUNCHED`] and more:
+    pub own_lateness: Nanos,
+    /// The share of requests that it sent late by itself, by
+    /// [`PROBE_BUNCHED`](crate::limits::PROBE_BUNCHED) and more:
     /// they left in a bunch, which a limiter may refuse.
-    pub(super) own_late_share: f64,
+    pub own_late_share: f64,
 }
 
-/// What a probe says, and why where that is not plain.
-pub(super) fn judge(
+/// Judges a probe; the reason is given where it is not plain.
+#[must_use]
+pub fn judge_probe(
     bounds: &[CapacityBound],
-    evidence: &Evidence<'_>,
+    evidence: &ProbeEvidence<'_>,
 ) -> (Observed, Option<String>) {
     let value = |figure: CapacityFigure| {
         let own = evidence.figures.iter().find(|own| own.0 == figure);
@@ -44,7 +40,7 @@ pub(super) fn judge(
         .filter(|bound| !bound.is_kept(value(bound.figure)))
         .collect();
     let Some(first) = broken.first() else {
-        if evidence.reached < REACHED_MIN {
+        if evidence.reached < PROBE_REACHED_SHARE {
             let share = CapacityFigure::Throughput.told(evidence.reached);
             let why = evidence.generator_limit.clone();
             let why = why.unwrap_or_else(|| "more connections may reach it".to_owned());
@@ -81,7 +77,7 @@ pub(super) fn judge(
     let late = float_from_u64(evidence.own_lateness.as_u64());
     let is_own = |bound: &CapacityBound| match bound.figure {
         CapacityFigure::Errors => true,
-        figure => figure.is_time() && late > OWN_SHARE_MAX * bound.limit,
+        figure => figure.is_time() && late > PROBE_LATENESS_OF_BOUND * bound.limit,
     };
     if broken.iter().all(|bound| is_own(bound)) {
         let why = format!(
@@ -101,7 +97,7 @@ mod tests {
     #[test]
     fn without_a_rate_the_generators_limit_is_what_was_reached() {
         for (has_rate, expected) in [(true, Observed::Held), (false, Observed::Unclear)] {
-            let evidence = Evidence {
+            let evidence = ProbeEvidence {
                 figures: &[(CapacityFigure::Errors, Some(0.0))],
                 reached: 1.0,
                 has_rate,
@@ -110,7 +106,7 @@ mod tests {
                 own_late_share: 0.0,
             };
             assert_eq!(
-                judge(&["errors<1%".parse().unwrap()], &evidence).0,
+                judge_probe(&["errors<1%".parse().unwrap()], &evidence).0,
                 expected
             );
         }
@@ -125,9 +121,13 @@ mod tests {
         own_lateness: Nanos,
     ) -> (Observed, String) {
         // In a twentieth of all cases, where it was late at all.
-        let own_late_share = if own_lateness > BUNCHED { 0.05 } else { 0.0 };
+        let own_late_share = if own_lateness > crate::limits::PROBE_BUNCHED {
+            0.05
+        } else {
+            0.0
+        };
         let bounds: Vec<CapacityBound> = bounds.iter().map(|text| text.parse().unwrap()).collect();
-        let evidence = Evidence {
+        let evidence = ProbeEvidence {
             figures: &[
                 (CapacityFigure::Latency(0.99), Some(p99_ms * 1e6)),
                 (CapacityFigure::Errors, Some(errors)),
@@ -138,7 +138,7 @@ mod tests {
             own_lateness,
             own_late_share,
         };
-        let (observed, why) = judge(&bounds, &evidence);
+        let (observed, why) = judge_probe(&bounds, &evidence);
         (observed, why.unwrap_or_default())
     }
 

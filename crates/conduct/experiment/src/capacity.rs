@@ -1,0 +1,17 @@
+//! Searches for capacity: which probes are made, one after the other, until there is an
+//! answer.
+//!
+//! [`highest_rate`] searches the highest rate at which bounds hold, [`knee`] the load that
+//! gets the most throughput for its latency. A probe is whatever its caller makes of a
+//! rate or a number of connections: [`RigProbes`] makes runs of a rig,
+//! [`probe_load`] loads. `verdict` judges each of them.
+
+mod load;
+mod rig;
+mod search;
+
+pub use load::{
+    LoadProbe, LoadProbeError, load_at_connections, load_at_rate, probe_length, probe_load,
+};
+pub use rig::{RigProbeError, RigProbes};
+pub use search::{CapacitySearched, KNEE_LOADS_MIN, SearchWatcher, highest_rate, knee, knee_loads};

@@ -1,0 +1,208 @@
+//! Probes that are loads.
+
+use stillwell_metric::{Histogram, LoadShard, LoadTime, Outcome, empty_histogram};
+use stillwell_plan::{
+    CapacityBound, CapacityFigure, LoadCurve, LoadPace, LoadPacing, LoadPlan, LoadPlanError,
+    LoadPlanParts, Overflow,
+};
+use stillwell_run::{AddressFamily, Interrupt, LoadEnd, LoadError, LoadFound, conduct_load};
+use stillwell_scope::Place;
+use stillwell_units::{Nanos, float_from_u64};
+use stillwell_verdict::capacity::{CapacityProbe, LoadProbeCounts, judge_load_probe};
+use stillwell_verdict::limits::PROBE_BUNCHED;
+use stillwell_verdict::{LoadDoubt, load_doubts};
+
+/// Requests beyond a quantile that make it one.
+const BEYOND: f64 = 3.0;
+/// Fewest requests of a probe that say something.
+const REQUESTS_MIN: f64 = 20.0;
+/// A probe is made longer by this factor at most.
+const LONGER_MAX: u64 = 10;
+
+/// A probe that was a load.
+#[derive(Debug)]
+pub struct LoadProbe {
+    /// The probe.
+    pub probe: CapacityProbe,
+    /// Why nothing was answered, if nothing was.
+    pub no_answer: Option<LoadDoubt>,
+}
+
+/// Why a load could not be a probe.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadProbeError {
+    /// A load that could not begin.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// A worker that failed.
+    #[error("{what}")]
+    PartFailed {
+        /// What failed, and why.
+        what: String,
+    },
+}
+
+/// How long a probe at this rate measures, so that its quantiles rest on
+/// something.
+#[must_use]
+pub fn probe_length(rate: f64, bounds: &[CapacityBound], probe: Nanos) -> Nanos {
+    let beyond = |bound: &CapacityBound| match bound.figure {
+        CapacityFigure::Latency(share) => BEYOND / (1.0 - share) / rate,
+        _ => 0.0,
+    };
+    let needed = bounds
+        .iter()
+        .map(beyond)
+        .fold(REQUESTS_MIN / rate, f64::max);
+    let most = Nanos::new(probe.as_u64().saturating_mul(LONGER_MAX));
+    Nanos::from_secs_f64(needed).clamp(probe, most)
+}
+
+/// Returns `plan` at this rate, of this warm-up and measured time.
+///
+/// # Errors
+/// The first rule of plans that is broken.
+pub fn load_at_rate(
+    plan: &LoadPlanParts,
+    rate: f64,
+    lengths: (Nanos, Nanos),
+) -> Result<LoadPlan, LoadPlanError> {
+    let mut plan = plan.clone();
+    if let LoadPace::Open {
+        curve, overflow, ..
+    } = &mut plan.pace
+    {
+        *curve = LoadCurve::Constant { per_second: rate };
+        *overflow = Overflow::Wait;
+    }
+    lasting(plan, lengths)
+}
+
+/// Returns `plan` over so many connections, of this warm-up and measured time.
+///
+/// # Errors
+/// The first rule of plans that is broken.
+pub fn load_at_connections(
+    plan: &LoadPlanParts,
+    connections: u32,
+    lengths: (Nanos, Nanos),
+) -> Result<LoadPlan, LoadPlanError> {
+    let mut plan = plan.clone();
+    let endpoints = u32::try_from(plan.endpoints.len())
+        .unwrap_or(u32::MAX)
+        .max(1);
+    plan.connecting.connections = connections;
+    let fed = u16::try_from(connections / endpoints).unwrap_or(u16::MAX);
+    plan.workers = plan.workers.min(fed.max(1));
+    lasting(plan, lengths)
+}
+
+fn lasting(
+    mut plan: LoadPlanParts,
+    (warmup, measure): (Nanos, Nanos),
+) -> Result<LoadPlan, LoadPlanError> {
+    plan.warmup = warmup;
+    plan.until.duration = Some(warmup + measure);
+    plan.until.requests = None;
+    LoadPlan::try_new(plan)
+}
+
+/// Makes the load of `plan` and judges it by `bounds`.
+///
+/// # Errors
+/// [`LoadProbeError`] where it could not begin, or a worker failed.
+pub fn probe_load(
+    plan: &LoadPlan,
+    family: AddressFamily,
+    places: &[Place],
+    bounds: &[CapacityBound],
+    interrupt: &Interrupt,
+) -> Result<LoadProbe, LoadProbeError> {
+    let found = conduct_load(plan.clone(), family, places, interrupt, &mut |_| {})?;
+    if let LoadEnd::PartFailed(what) = found.end {
+        return Err(LoadProbeError::PartFailed { what });
+    }
+    let mut doubts = load_doubts(LoadPacing::of(plan), &found.evidence(plan));
+    let probe = judge_load_probe(&counts(plan, &found), &doubts, bounds);
+    let no_answer = doubts
+        .iter()
+        .position(|doubt| matches!(doubt, LoadDoubt::NoAnswer { .. }));
+    Ok(LoadProbe {
+        probe,
+        no_answer: no_answer.map(|at| doubts.swap_remove(at)),
+    })
+}
+
+const GOOD: [Outcome; 2] = [Outcome::Ok, Outcome::Status3xx];
+
+/// The counts of a load by which it is judged.
+fn counts(plan: &LoadPlan, found: &LoadFound) -> LoadProbeCounts {
+    // Without those of the warm-up, whose times are not recorded either.
+    let ended = |outcome: Outcome| -> u64 {
+        let shards = found.workers.iter().map(|worker| &worker.shard);
+        shards
+            .map(|shard| shard.outcomes[outcome.index()].total())
+            .sum()
+    };
+    let sum = |outcomes: &[Outcome]| outcomes.iter().map(|class| ended(*class)).sum::<u64>();
+    let total = |of: fn(&LoadShard) -> u64| -> u64 {
+        found.workers.iter().map(|worker| of(&worker.shard)).sum()
+    };
+    let good = sum(&GOOD);
+    let answered = sum(&Outcome::ANSWERS);
+    let begun = total(|shard| shard.begun.total());
+    let has_rate = matches!(plan.pace, LoadPace::Open { .. });
+    // Not what the curve asks for less what was begun: where moments are drawn
+    // there are more or fewer of them.
+    let due = total(LoadShard::due);
+    let never_begun = due.saturating_sub(begun);
+    let kind = if has_rate {
+        LoadTime::Response
+    } else {
+        LoadTime::Service
+    };
+    let seconds = found.measured.as_secs_f64().max(1e-9);
+    let lateness = merged(found, &[LoadTime::OwnLateness]);
+    LoadProbeCounts {
+        times: Some(merged(found, &GOOD.map(kind))),
+        asked: sum(&Outcome::ALL) + never_begun,
+        errors: answered - good,
+        answered,
+        reached: if has_rate && due > 0 {
+            float_from_u64(begun) / float_from_u64(due)
+        } else {
+            1.0
+        },
+        per_second: float_from_u64(good) / seconds,
+        has_rate,
+        lateness_p99: Nanos::new(lateness.value_at_quantile(0.99)),
+        bunched: lateness.count_between(PROBE_BUNCHED.as_u64(), u64::MAX),
+    }
+}
+
+fn merged(found: &LoadFound, times: &[LoadTime]) -> Histogram<u64> {
+    let mut all = empty_histogram();
+    for worker in &found.workers {
+        for time in times {
+            all.add(worker.times(*time))
+                .unwrap_or_else(|_| unreachable!("both histograms have the same bounds"));
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_is_as_long_as_its_quantile_needs() {
+        let bounds = ["p99<20ms".parse().unwrap(), "errors<1%".parse().unwrap()];
+        let probe = Nanos::from_secs(1);
+        assert_eq!(probe_length(10_000.0, &bounds, probe), probe);
+        assert_eq!(probe_length(100.0, &bounds, probe), Nanos::from_secs(3));
+        assert_eq!(probe_length(0.1, &bounds, probe), Nanos::from_secs(10));
+        // Without quantiles, too: errors are shares of something.
+        assert_eq!(probe_length(5.0, &bounds[1..], probe), Nanos::from_secs(4));
+    }
+}

@@ -1,0 +1,147 @@
+//! Probes of a rig: each is a run in which one generator's rate is another.
+
+use std::path::PathBuf;
+
+use stillwell_capture::{Capture, OpenError, RunOutcome};
+use stillwell_plan::{CapacityBound, GeneratorPlan, RatePlan, RateShape, RigPlan};
+use stillwell_run::{ConductError, Interrupt, RunRequest, conduct};
+use stillwell_units::Nanos;
+use stillwell_verdict::capacity::{CapacityProbe, ProbeLoad, judge_run_probe};
+use stillwell_verdict::{Doubt, RunSummary, summarise};
+
+/// A rig of which one generator is varied.
+#[derive(Debug)]
+pub struct RigProbes {
+    plan: RigPlan,
+    place: usize,
+    bounds: Vec<CapacityBound>,
+    lengths: (Nanos, Nanos),
+}
+
+/// Why a run could not be a probe.
+#[derive(Debug, thiserror::Error)]
+pub enum RigProbeError {
+    /// The run could not be conducted.
+    #[error(transparent)]
+    Conduct(#[from] ConductError),
+    /// Its capture cannot be read.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The subject never became ready.
+    #[error("probe {}: {why}", folder.display())]
+    NeverReady {
+        /// The folder of its capture.
+        folder: PathBuf,
+        /// Why.
+        why: String,
+        /// What the run came to.
+        summary: Box<RunSummary>,
+        /// Its capture.
+        capture: Box<Capture>,
+    },
+    /// The run did not go as it should.
+    #[error("{0}")]
+    Broken(Doubt),
+}
+
+impl RigProbes {
+    /// Probes of `plan` that vary the generator at `place`, each of this warm-up and
+    /// measured time.
+    #[must_use]
+    pub const fn new(
+        plan: RigPlan,
+        place: usize,
+        bounds: Vec<CapacityBound>,
+        lengths: (Nanos, Nanos),
+    ) -> Self {
+        Self {
+            plan,
+            place,
+            bounds,
+            lengths,
+        }
+    }
+
+    /// The generator that is varied.
+    #[must_use]
+    pub fn generator(&self) -> &GeneratorPlan {
+        &self.plan.generators[self.place]
+    }
+
+    /// What has to hold.
+    #[must_use]
+    pub fn bounds(&self) -> &[CapacityBound] {
+        &self.bounds
+    }
+
+    /// The rig with one generator that sends `load`.
+    #[must_use]
+    pub fn plan(&self, load: ProbeLoad) -> RigPlan {
+        let mut plan = self.plan.clone();
+        let generator = &mut plan.generators[self.place];
+        match load {
+            ProbeLoad::Rate {
+                unit, per_second, ..
+            } => {
+                let shape = RateShape::Constant { per_second };
+                generator.rate = RatePlan { unit, shape };
+            }
+            ProbeLoad::AtFullSpeed { connections } => {
+                generator.rate.shape = RateShape::Max;
+                generator.connections = u16::try_from(connections).unwrap_or(u16::MAX);
+                generator.workers = generator.workers.min(generator.connections);
+            }
+        }
+        (plan.phases.warmup, plan.phases.measure) = self.lengths;
+        // Steps and bounds are meant for runs as the file has them.
+        plan.timeline.clear();
+        plan.checks.clear();
+        plan
+    }
+
+    /// Conducts and judges one run, which `request` asks for by [`RigProbes::plan`] of
+    /// the same `load`.
+    ///
+    /// # Errors
+    /// [`RigProbeError`] where the run says nothing of its subject.
+    pub fn probe(
+        &self,
+        load: ProbeLoad,
+        request: RunRequest,
+        interrupt: &Interrupt,
+    ) -> Result<CapacityProbe, RigProbeError> {
+        let (summary, capture) = carry_out(request, interrupt)?;
+        judge_run_probe(&summary, &capture, (self.place, load), &self.bounds)
+            .map_err(RigProbeError::Broken)
+    }
+}
+
+fn carry_out(
+    request: RunRequest,
+    interrupt: &Interrupt,
+) -> Result<(RunSummary, Capture), RigProbeError> {
+    let (state, folder) = (request.places.state.clone(), request.folder.clone());
+    let conducted = conduct(request, interrupt, &mut |_| {});
+    // What is left of it is nothing that anybody needs.
+    std::fs::remove_dir_all(state.parent().unwrap_or(&state)).ok();
+    let manifest = conducted?;
+    let mut capture = Capture::open(&folder)?;
+    capture.manifest.outcome = manifest.outcome;
+    let summary = summarise(&capture);
+    if matches!(
+        summary.outcome,
+        RunOutcome::CouldNotStart { .. } | RunOutcome::NeverReady { .. }
+    ) {
+        let why = summary
+            .doubts
+            .first()
+            .map_or_else(String::new, ToString::to_string);
+        return Err(RigProbeError::NeverReady {
+            folder,
+            why,
+            summary: Box::new(summary),
+            capture: Box::new(capture),
+        });
+    }
+    Ok((summary, capture))
+}

@@ -1,0 +1,254 @@
+//! The order of probes, whatever they are.
+
+use stillwell_stats::capacity::{CapacitySearch, Observed, Purpose, SearchStep};
+use stillwell_verdict::capacity::{CapacityAnswer, CapacityProbe, knee_of};
+
+/// Fewest different loads that a law follows from.
+pub const KNEE_LOADS_MIN: usize = 4;
+
+/// A watcher of a search: it hears of every probe and may end the search.
+pub trait SearchWatcher {
+    /// Returns whether the search is to end: a probe that was cut short says nothing.
+    fn is_interrupted(&self) -> bool;
+
+    /// Reports the probe with this number, from 1.
+    fn report(&mut self, number: usize, probe: &CapacityProbe);
+
+    /// Waits before the next probe.
+    fn cool_down(&self);
+}
+
+/// The result of a search.
+#[derive(Debug)]
+pub struct CapacitySearched<E> {
+    /// All probes that ended, in order.
+    pub probes: Vec<CapacityProbe>,
+    /// The answer; `None` where the search was interrupted or failed.
+    pub answer: Option<CapacityAnswer>,
+    /// The error that ended the search after some probes.
+    pub failure: Option<E>,
+}
+
+impl<E> CapacitySearched<E> {
+    const fn new() -> Self {
+        Self {
+            probes: Vec::new(),
+            answer: None,
+            failure: None,
+        }
+    }
+
+    /// Takes the result of one probe and returns what it observed; `None` where the search is
+    /// over.
+    ///
+    /// # Errors
+    /// The first probe's error: there is nothing else to report then.
+    fn take(
+        &mut self,
+        probe: Result<CapacityProbe, E>,
+        watcher: &mut dyn SearchWatcher,
+    ) -> Result<Option<Observed>, E> {
+        let probe = match probe {
+            Ok(probe) => probe,
+            Err(error) if self.probes.is_empty() => return Err(error),
+            Err(error) => {
+                self.failure = Some(error);
+                return Ok(None);
+            }
+        };
+        if watcher.is_interrupted() {
+            return Ok(None);
+        }
+        let observed = probe.observed;
+        watcher.report(self.probes.len() + 1, &probe);
+        self.probes.push(probe);
+        watcher.cool_down();
+        Ok(Some(observed))
+    }
+}
+
+/// Searches the highest rate at which probes hold.
+///
+/// # Errors
+/// The first probe's error. A later one is in the result, beside the probes before.
+pub fn highest_rate<E>(
+    mut search: CapacitySearch,
+    watcher: &mut dyn SearchWatcher,
+    mut probe: impl FnMut(f64, Purpose) -> Result<CapacityProbe, E>,
+) -> Result<CapacitySearched<E>, E> {
+    let mut searched = CapacitySearched::new();
+    loop {
+        let (rate, purpose) = match search.step() {
+            SearchStep::Done(found) => {
+                searched.answer = Some(CapacityAnswer::Bounds(found));
+                return Ok(searched);
+            }
+            SearchStep::Probe { rate, purpose } => (rate, purpose),
+        };
+        match searched.take(probe(rate, purpose), watcher)? {
+            Some(observed) => search.observe(observed),
+            None => return Ok(searched),
+        }
+    }
+}
+
+/// Searches the knee over these numbers of connections, each probed `repeats` times.
+///
+/// # Errors
+/// The first probe's error. A later one is in the result, beside the probes before.
+pub fn knee<E>(
+    loads: &[u32],
+    repeats: u32,
+    watcher: &mut dyn SearchWatcher,
+    mut probe: impl FnMut(u32) -> Result<CapacityProbe, E>,
+) -> Result<CapacitySearched<E>, E> {
+    let mut searched = CapacitySearched::new();
+    // Round after round, so that what drifts hits all loads alike.
+    for _ in 0..repeats {
+        for connections in loads {
+            let probe = probe(*connections).map(|probe| CapacityProbe {
+                connections: Some(*connections),
+                ..probe
+            });
+            if searched.take(probe, watcher)?.is_none() {
+                return Ok(searched);
+            }
+        }
+    }
+    let most = loads.iter().copied().max().unwrap_or(0);
+    let knee = knee_of(&searched.probes, most);
+    searched.answer = Some(CapacityAnswer::Knee(knee));
+    Ok(searched)
+}
+
+/// Numbers of connections: each some half more than the one before.
+#[must_use]
+pub fn knee_loads(least: u32, most: u32) -> Vec<u32> {
+    let mut loads = Vec::new();
+    let mut next = least;
+    while next < most {
+        loads.push(next);
+        next = (next + next / 2).max(next + 1);
+    }
+    if least <= most {
+        loads.push(most);
+    }
+    loads
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_stats::Level;
+    use stillwell_stats::capacity::{SearchEnd, SearchPlan};
+
+    use super::*;
+
+    #[test]
+    fn loads_grow_by_half_and_end_where_they_should() {
+        assert_eq!(knee_loads(1, 16), [1, 2, 3, 4, 6, 9, 13, 16]);
+        assert_eq!(knee_loads(1, 3), [1, 2, 3]);
+        assert!(knee_loads(3, 2).is_empty());
+        assert_eq!(knee_loads(2, 2), [2]);
+    }
+
+    #[derive(Default)]
+    struct Watching {
+        reported: Vec<usize>,
+        interrupted_after: Option<usize>,
+    }
+
+    impl SearchWatcher for Watching {
+        fn is_interrupted(&self) -> bool {
+            self.interrupted_after
+                .is_some_and(|probes| self.reported.len() >= probes)
+        }
+
+        fn report(&mut self, number: usize, _: &CapacityProbe) {
+            self.reported.push(number);
+        }
+
+        fn cool_down(&self) {}
+    }
+
+    fn probe(observed: Observed, reached: f64) -> CapacityProbe {
+        CapacityProbe {
+            purpose: None,
+            rate: None,
+            connections: None,
+            reached,
+            observed,
+            why: None,
+            figures: Vec::new(),
+        }
+    }
+
+    fn search() -> CapacitySearch {
+        CapacitySearch::try_new(SearchPlan {
+            from: 100.0,
+            to: 1e6,
+            within: 0.05,
+            repeats: 2,
+            probes_max: 60,
+            level: Level::NINETY_FIVE,
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn a_search_finds_the_threshold_of_its_probes() {
+        let mut watching = Watching::default();
+        let searched = highest_rate(search(), &mut watching, |rate, _| {
+            let observed = if rate < 5000.0 {
+                Observed::Held
+            } else {
+                Observed::Failed
+            };
+            Ok::<_, String>(probe(observed, rate))
+        });
+        let searched = searched.unwrap();
+        let Some(CapacityAnswer::Bounds(found)) = searched.answer else {
+            panic!("{:?}", searched.answer);
+        };
+        assert_eq!(found.end, SearchEnd::Confirmed);
+        let capacity = found.capacity.unwrap().value;
+        assert!((4500.0..5500.0).contains(&capacity), "{capacity}");
+        let numbers: Vec<usize> = (1..=searched.probes.len()).collect();
+        assert_eq!(watching.reported, numbers);
+    }
+
+    #[test]
+    fn an_error_ends_a_search_with_what_was_probed_before() {
+        let mut watching = Watching::default();
+        let error = highest_rate(search(), &mut watching, |_, _| Err("none"));
+        assert_eq!(error.unwrap_err(), "none");
+        let mut count = 0;
+        let searched = highest_rate(search(), &mut watching, |rate, _| {
+            count += 1;
+            if count > 2 {
+                return Err("broken");
+            }
+            Ok(probe(Observed::Held, rate))
+        });
+        let searched = searched.unwrap();
+        assert_eq!(
+            (searched.probes.len(), searched.failure),
+            (2, Some("broken"))
+        );
+        assert_eq!(searched.answer, None);
+    }
+
+    #[test]
+    fn a_probe_that_was_cut_short_is_no_part_of_a_search() {
+        let mut watching = Watching {
+            interrupted_after: Some(3),
+            ..Watching::default()
+        };
+        let searched = knee(&knee_loads(1, 16), 1, &mut watching, |connections| {
+            Ok::<_, String>(probe(Observed::Held, f64::from(connections)))
+        });
+        let searched = searched.unwrap();
+        let loads: Vec<_> = searched.probes.iter().map(|own| own.connections).collect();
+        assert_eq!(loads, [Some(1), Some(2), Some(3)]);
+        assert_eq!(searched.answer, None);
+    }
+}

@@ -1,0 +1,315 @@
+//! Probes that were runs of a rig.
+
+use stillwell_capture::{Capture, RunOutcome};
+use stillwell_plan::{
+    CapacityBound, CapacityFigure, GoalMetric, LatencyQuantile, Phase, RateShape, RateUnit, RigPlan,
+};
+use stillwell_stats::capacity::{Observed, Purpose};
+use stillwell_units::{Nanos, float_from_u64};
+
+use super::{CapacityProbe, ProbeEvidence, figures, judge_probe};
+use crate::doubt::Doubt;
+use crate::limits::{PROBE_BLOCKED_SHARE, PROBE_SENT_SHARE, PROBE_UNDER_WAY_OF_BOUND};
+use crate::summary::{Component, OutcomeCount, RunSummary, WorkerShares};
+
+/// What a probe of a rig is to send.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ProbeLoad {
+    /// Units each second.
+    Rate {
+        /// What is counted.
+        unit: RateUnit,
+        /// Units each second.
+        per_second: f64,
+        /// What the probe is for.
+        purpose: Purpose,
+    },
+    /// As much as is taken, over so many connections.
+    AtFullSpeed {
+        /// Connections.
+        connections: u32,
+    },
+}
+
+/// Judges the run of a rig whose generator at `place` sent `load`.
+///
+/// # Errors
+/// The doubt of a run that neither holds nor breaks a bound, since it did not go as
+/// it should.
+pub fn judge_run_probe(
+    summary: &RunSummary,
+    capture: &Capture,
+    (place, load): (usize, ProbeLoad),
+    bounds: &[CapacityBound],
+) -> Result<CapacityProbe, Doubt> {
+    let course = Course::of(summary, capture, place);
+    let figures = figures(bounds, |figure| figure_of(summary, course, figure));
+    let (observed, why) = if let Some((observed, doubt)) = failure(summary)? {
+        (observed, Some(doubt.to_string()))
+    } else {
+        let generators = &capture.manifest.plan.generators;
+        let varied = generators.get(place).map_or("", |plan| plan.id.as_str());
+        judge_completed((summary, course), (varied, load), (bounds, &figures))
+    };
+    let (purpose, rate, reached) = match load {
+        ProbeLoad::Rate {
+            per_second,
+            purpose,
+            ..
+        } => (Some(purpose), Some(per_second), per_second * course.sent),
+        ProbeLoad::AtFullSpeed { .. } => {
+            let generator = summary.figures.generators.get(place);
+            let achieved = generator.and_then(|figures| figures.achieved_per_second);
+            (None, None, achieved.unwrap_or(0.0))
+        }
+    };
+    Ok(CapacityProbe {
+        purpose,
+        rate,
+        connections: None,
+        reached,
+        observed,
+        why,
+        figures,
+    })
+}
+
+/// The observation of a run that did not go as it should, and why; `None` of one that
+/// did.
+fn failure(summary: &RunSummary) -> Result<Option<(Observed, &Doubt)>, Doubt> {
+    let mut doubts = summary.doubts.iter();
+    let died = doubts.find(|doubt| matches!(doubt, Doubt::SubjectDied { .. }));
+    if let Some(died) = died {
+        return Ok(Some((Observed::Failed, died)));
+    }
+    let mut doubts = summary.doubts.iter();
+    let broken =
+        doubts.find(|doubt| matches!(doubt, Doubt::PartFailed { .. } | Doubt::NotCompleted { .. }));
+    match broken {
+        None => Ok(None),
+        Some(broken) if matches!(summary.outcome, RunOutcome::Interrupted { .. }) => {
+            Ok(Some((Observed::Unclear, broken)))
+        }
+        Some(broken) => Err(broken.clone()),
+    }
+}
+
+/// Judges a run that went as it should, of whose generators `varied` was varied.
+fn judge_completed(
+    (summary, course): (&RunSummary, Course),
+    (varied, load): (&str, ProbeLoad),
+    (bounds, figures): (&[CapacityBound], &[(CapacityFigure, Option<f64>)]),
+) -> (Observed, Option<String>) {
+    let has_rate = matches!(load, ProbeLoad::Rate { .. });
+    // Lateness that all was sent in spite of moves no totals, only times.
+    let is_sent = has_rate
+        && course.sent >= PROBE_SENT_SHARE
+        && !bounds.iter().any(|bound| bound.figure.is_time());
+    let evidence = ProbeEvidence {
+        figures,
+        reached: course.sent,
+        has_rate,
+        generator_limit: own_limit(summary, varied, is_sent),
+        // What a generator's own lateness did is in its doubts.
+        own_lateness: Nanos::ZERO,
+        own_late_share: 0.0,
+    };
+    match judge_probe(bounds, &evidence) {
+        (Observed::Held, _) if course.is_open_to_doubt(bounds) => {
+            let share = CapacityFigure::Throughput.told(course.sent - course.counted);
+            let why = format!(
+                "sends that may be under way are {share} of all, and whether bounds hold \
+                 rests on them: let probes last longer (--probe)"
+            );
+            (Observed::Unclear, Some(why))
+        }
+        judged => judged,
+    }
+}
+
+/// The quantile of latencies that captures hold for this share, if they do.
+#[must_use]
+pub fn quantile_of(share: f64) -> Option<LatencyQuantile> {
+    let known = [
+        (0.5, LatencyQuantile::P50),
+        (0.9, LatencyQuantile::P90),
+        (0.99, LatencyQuantile::P99),
+        (0.999, LatencyQuantile::P999),
+    ];
+    let quantile = known.iter().find(|known| (known.0 - share).abs() < 1e-9);
+    quantile.map(|known| known.1)
+}
+
+/// Why the rig and not its subject was the limit, if its doubts say so. The varied
+/// generator was not where its peer kept its workers waiting, each that was late for
+/// longer than that.
+fn own_limit(summary: &RunSummary, varied: &str, is_sent: bool) -> Option<String> {
+    let workers = &summary.figures.workers;
+    let is_excused =
+        |id: &str, late_max| is_sent || (id == varied && is_held_up(workers, varied, late_max));
+    let doubt = summary.doubts.iter().find(|doubt| match doubt {
+        Doubt::GeneratorLate { id, limit, .. } => !is_excused(id, *limit),
+        Doubt::GeneratorLimit { id, .. } | Doubt::RateNotReached { id, .. } => {
+            !is_excused(id, PROBE_BLOCKED_SHARE)
+        }
+        Doubt::SinkSaturated { .. } | Doubt::SamplesMissing { .. } | Doubt::Steal { .. } => true,
+        _ => false,
+    });
+    doubt.map(ToString::to_string)
+}
+
+/// Whether its peer kept a worker of this generator waiting, and every other one
+/// that was late for more than `late_max` of the time.
+fn is_held_up(workers: &[WorkerShares], id: &str, late_max: f64) -> bool {
+    let is_its = |own: &&WorkerShares| own.component == Component::Generator && own.id == id;
+    let its = || workers.iter().filter(is_its);
+    let waits = |own: &WorkerShares| own.blocked > PROBE_BLOCKED_SHARE && own.blocked > own.late;
+    its().any(waits) && its().filter(|own| own.late > late_max).all(waits)
+}
+
+fn figure_of(summary: &RunSummary, course: Course, figure: CapacityFigure) -> Option<f64> {
+    let either = |of_events: GoalMetric, of_answers: GoalMetric| {
+        summary
+            .value(&of_events)
+            .or_else(|| summary.value(&of_answers))
+    };
+    let figures = &summary.figures;
+    let times = figures.event_latency.or(figures.response_time);
+    let told = |time: Nanos| float_from_u64(time.as_u64());
+    match figure {
+        CapacityFigure::Latency(share) => {
+            let quantile = quantile_of(share)?;
+            either(
+                GoalMetric::EventLatency(quantile),
+                GoalMetric::Latency(quantile),
+            )
+        }
+        CapacityFigure::LatencyMean => times.map(|times| told(times.mean)),
+        CapacityFigure::LatencyMax => times.map(|times| told(times.max)),
+        CapacityFigure::Errors => {
+            let count = |own: &OutcomeCount| float_from_u64(own.count);
+            let outcomes = &summary.figures.outcomes;
+            let all: f64 = outcomes.iter().map(count).sum();
+            let good = outcomes.iter().filter(|own| own.outcome == "ok").map(count);
+            (all > 0.0).then(|| 1.0 - good.sum::<f64>() / all)
+        }
+        CapacityFigure::Loss => summary.value(&GoalMetric::Loss),
+        CapacityFigure::Throughput => Some(course.sent * course.in_time),
+    }
+}
+
+/// What the generator sent, of what its rate asks for while there is load; and
+/// how long its subject took to pass that on. Where it falls behind by a tenth it
+/// needs a tenth longer until the last of it has arrived, however much buffers
+/// take meanwhile.
+#[derive(Clone, Copy, Debug)]
+struct Course {
+    /// Sent, of what was asked for, with what may be under way.
+    sent: f64,
+    /// The same without that.
+    counted: f64,
+    /// The length of the load, of the time from its start to the last arrival.
+    in_time: f64,
+}
+
+impl Course {
+    fn of(summary: &RunSummary, capture: &Capture, place: usize) -> Self {
+        let plan = &capture.manifest.plan;
+        let length = plan.phases.warmup + plan.phases.measure;
+        let marks = &capture.manifest.phases;
+        let start = marks.iter().find(|mark| mark.phase == Phase::Warmup);
+        let last = start.zip(capture.manifest.last_received);
+        let taken = last.map_or(length, |(start, last)| last.since(start.moment));
+        let seconds = length.as_secs_f64().max(1e-9);
+        let in_time = seconds / taken.as_secs_f64().max(seconds);
+        let [sent, counted] = sent_of_asked(summary, plan, place, seconds).unwrap_or([1.0; 2]);
+        Self {
+            sent,
+            counted,
+            in_time,
+        }
+    }
+
+    /// Whether a bound holds only by what may be under way, and that is much of what
+    /// the bound leaves.
+    fn is_open_to_doubt(self, bounds: &[CapacityBound]) -> bool {
+        bounds.iter().any(|bound| {
+            let most = PROBE_UNDER_WAY_OF_BOUND * (1.0 - bound.limit);
+            bound.figure == CapacityFigure::Throughput
+                && self.sent - self.counted > most
+                && !bound.is_kept(Some(self.counted * self.in_time))
+        })
+    }
+}
+
+/// Over the whole run where this generator is the only one, else while it was
+/// measured; one send of each connection may be under way. With those and without.
+fn sent_of_asked(
+    summary: &RunSummary,
+    plan: &RigPlan,
+    place: usize,
+    seconds: f64,
+) -> Option<[f64; 2]> {
+    let own = plan.generators.get(place)?;
+    let RateShape::Constant { per_second } = own.rate.shape else {
+        return None;
+    };
+    let whole = &summary.figures.whole;
+    let sent = match (own.rate.unit, plan.generators.len()) {
+        (RateUnit::Bytes, 1) => whole.bytes_sent.map(|sent| sent / seconds),
+        (RateUnit::Events, 1) => whole.events_sent.map(|sent| sent / seconds),
+        _ => summary.figures.generators.get(place)?.achieved_per_second,
+    };
+    let sends: u64 = summary.figures.outcomes.iter().map(|own| own.count).sum();
+    let under_way = f64::from(own.connections) / float_from_u64(sends.max(1));
+    let counted = sent? / per_second;
+    Some([counted + under_way, counted].map(|share| share.min(1.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worker(id: &str, blocked: f64, late: f64) -> WorkerShares {
+        WorkerShares {
+            component: Component::Generator,
+            id: id.to_owned(),
+            worker: String::new(),
+            ahead: 0.0,
+            blocked,
+            running: 0.0,
+            late,
+            wanted: None,
+        }
+    }
+
+    /// One that waited excused another one, of another generator even.
+    #[test]
+    fn each_worker_is_judged_by_itself() {
+        let workers = [worker("a", 0.5, 0.0), worker("a", 0.0, 0.2)];
+        assert!(is_held_up(&workers[..1], "a", 0.01));
+        assert!(!is_held_up(&workers, "a", 0.01));
+        assert!(!is_held_up(&workers[..1], "b", 0.01));
+        let both = [worker("a", 0.5, 0.1), worker("a", 0.0, 0.005)];
+        assert!(is_held_up(&both, "a", 0.01));
+    }
+
+    /// With few sends all of them counted as sent, whatever had become of them.
+    #[test]
+    fn what_may_be_under_way_decides_nothing() {
+        let bounds = ["throughput>99%".parse().unwrap()];
+        for (counted, sent, expected) in [
+            (0.90, 1.0, true),
+            (0.9895, 0.9904, false),
+            (1.0, 1.0, false),
+            (0.995, 1.0, false),
+        ] {
+            let course = Course {
+                sent,
+                counted,
+                in_time: 1.0,
+            };
+            assert_eq!(course.is_open_to_doubt(&bounds), expected, "{counted}");
+        }
+    }
+}
