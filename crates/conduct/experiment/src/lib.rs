@@ -47,6 +47,7 @@ mod policy;
 mod progress;
 mod request;
 mod results;
+mod saved;
 mod session;
 mod subjects;
 mod upgrade;
@@ -70,6 +71,7 @@ pub use outcome::{LabOutcome, Problem, ProblemKind};
 pub use policy::{Consequence, consequence};
 pub use progress::{LabProgress, PairsWanted};
 pub use results::{LAB_SCHEMA, LabRecord, Results, latest};
+pub use saved::{SavedReader, SavedRunError};
 pub use subjects::{
     ContenderIdentity, FileIdentity, NotInstalled, SUBJECTS_SCHEMA, SubjectsOutcome,
     SubjectsRecord, not_installed, run_subjects,

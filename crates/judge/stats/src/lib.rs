@@ -74,7 +74,7 @@ pub use bootstrap::{BcaError, bca, resamples};
 pub use estimate::Estimate;
 pub use level::{Level, LevelError};
 pub use looks::{Looks, LooksError};
-pub use mann_whitney::{MannWhitney, mann_whitney};
+pub use mann_whitney::{MannWhitney, mann_whitney, mann_whitney_p_min};
 pub use multiplicity::{benjamini_hochberg, holm};
 pub use order::{Orders, PairOrder, balanced_order};
 pub use paired::{Differences, Half, LogRatios, PairedEffect, PairedError};
@@ -82,4 +82,6 @@ pub use power::{PowerError, paired_power, pairs_needed};
 pub use sample::{Sample, SampleError, Sorted};
 pub use student::{DegreesError, StudentT};
 pub use welch::{OneSample, Welch, equal_variances, one_sample, tost_paired, welch};
-pub use wilcoxon::{Wilcoxon, hodges_lehmann, hodges_lehmann_interval, wilcoxon_signed_rank};
+pub use wilcoxon::{
+    Wilcoxon, hodges_lehmann, hodges_lehmann_interval, wilcoxon_p_min, wilcoxon_signed_rank,
+};

@@ -66,3 +66,30 @@ fn approximate(one: usize, other: usize, ranks: &Ranks, doubled_u: usize) -> f64
         1.0
     }
 }
+
+/// The smallest two-sided p value that columns of these lengths can reach: two in
+/// the number of ways to tell them apart.
+#[must_use]
+pub fn mann_whitney_p_min(one: usize, other: usize) -> f64 {
+    2.0 / splits(one, other)
+}
+
+/// The number of ways in which `one` and `other` numbers can be told apart.
+fn splits(one: usize, other: usize) -> f64 {
+    let all = one.saturating_add(other);
+    // Far before this many numbers there are more ways than any test asks for.
+    (0..one.min(other).min(20)).fold(1.0, |ways, at| ways * float(all - at) / float(at + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_to_choose_are_those_of_the_binomial() {
+        assert!((splits(3, 3) - 20.0).abs() < 1e-9);
+        assert!((splits(4, 4) - 70.0).abs() < 1e-9);
+        assert!((splits(2, 5) - 21.0).abs() < 1e-9);
+        assert!((mann_whitney_p_min(3, 3) - 0.1).abs() < 1e-9);
+    }
+}

@@ -133,3 +133,10 @@ fn walsh_means(values: &[f64]) -> Option<Sorted> {
     });
     Some(Sorted::of(means))
 }
+
+/// The smallest two-sided p value that so many numbers can reach: half of all 2ⁿ
+/// signs are as far on either side as the furthest.
+#[must_use]
+pub fn wilcoxon_p_min(numbers: usize) -> f64 {
+    2.0 * (-float(numbers)).exp2()
+}

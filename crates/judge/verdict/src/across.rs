@@ -1,5 +1,16 @@
-//! Runs that were not made in pairs.
+//! Runs that were not made in pairs by one experiment: of several experiments, of
+//! other tools, or plain columns of numbers.
+//!
+//! [`match_runs`] says which runs of one side belong to which of the other,
+//! [`compare_group`] compares those metric by metric. A run is anything that has
+//! numbers by name: [`ComparableRun`].
 
+mod columns;
+mod groups;
+mod rows;
+mod run;
+
+use stillwell_metric::Unit;
 use stillwell_plan::{Direction, GoalMetric, GoalPlan, Scale};
 use stillwell_stats::{Level, SampleError, Welch, mann_whitney, welch};
 use stillwell_units::Tolerance;
@@ -7,6 +18,165 @@ use stillwell_units::Tolerance;
 use crate::deltas::{mean_on, on_scale};
 use crate::rule::{Change, Verdict, verdict_of};
 use crate::summary::RunSummary;
+
+pub use columns::{ColumnsAnswer, ColumnsQuestion, judge_paired, judge_unpaired};
+pub use groups::{MatchedRuns, RunGroup, fits, match_runs};
+pub use rows::{CompareOptions, compare_group};
+pub use run::{ComparableRun, Missing, PairKey, RunNumber, SavedRun, listed, unit_of};
+
+/// Why runs cannot be compared.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum CompareError {
+    /// No experiment has a name that was asked for.
+    #[error("no experiment on both sides is named {names}")]
+    NoneNamed {
+        /// The names.
+        names: String,
+    },
+    /// Each experiment is on one side only.
+    #[error("no experiment is on both sides: {alone}")]
+    NoneOnBoth {
+        /// Which experiment is on which side.
+        alone: String,
+    },
+    /// A side has runs of several variants.
+    #[error("the {side} holds runs of several variants, {names}: choose one by PATH@NAME")]
+    SeveralVariants {
+        /// Which side.
+        side: &'static str,
+        /// The variants.
+        names: String,
+    },
+    /// Nothing of this name was recorded.
+    #[error("no run has `{name}`; there are {known}")]
+    UnknownMetric {
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// The baseline has no number at all.
+    #[error("there is nothing to compare: the baseline has no number")]
+    NoNumber,
+    /// Sides of unequal length, which cannot be paired by place.
+    #[error("--paired needs as many runs on both sides: there are {one} and {other}")]
+    Unequal {
+        /// Runs of the baseline.
+        one: usize,
+        /// Runs that are compared with it.
+        other: usize,
+    },
+}
+
+/// A group of runs, compared metric by metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComparedGroup {
+    /// What was compared; the first is the primary metric. At least one.
+    pub rows: Vec<ComparisonRow>,
+    /// What readers should know of it, one sentence each.
+    pub remarks: Vec<String>,
+}
+
+/// One metric, compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComparisonRow {
+    /// Its name, by which it can be asked for.
+    pub metric: String,
+    /// What one of it is, in base units.
+    pub unit: Unit,
+    /// Whether it is for each second.
+    pub per_second: bool,
+    /// Whether its verdict decides over the exit code.
+    pub primary: bool,
+    /// Which way is better, where that is known.
+    pub direction: Option<Direction>,
+    /// How large a change must be to matter.
+    pub tolerance: Tolerance,
+    /// By what both sides are compared.
+    pub scale: Scale,
+    /// The runs of the baseline.
+    pub baseline: ComparedRuns,
+    /// The runs that are compared with it.
+    pub comparison: ComparedRuns,
+    /// What they say.
+    pub finding: Finding,
+    /// The verdict; `None` where none can be given.
+    pub verdict: Option<Verdict>,
+    /// Why there is no verdict, or not the one that a reader might expect.
+    pub reason: Option<String>,
+    /// What to know when reading its numbers.
+    pub remarks: Vec<String>,
+}
+
+/// One side's runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ComparedRuns {
+    /// One number a run.
+    pub values: Vec<f64>,
+    /// Runs without a number that could be used: which, and why.
+    pub left_out: Vec<(String, String)>,
+}
+
+impl ComparedRuns {
+    /// The arithmetic mean; `None` without runs.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        let mut mean = None;
+        for (value, count) in self.values.iter().zip(1_u32..) {
+            let mean = mean.get_or_insert(0.0);
+            *mean += (value - *mean) / f64::from(count);
+        }
+        mean
+    }
+}
+
+/// What two sides' runs say, on the scale of the row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Finding {
+    /// A side has no number.
+    Nothing,
+    /// The plain difference of the means, of whose noise nothing is known;
+    /// `None` where it cannot be told in percent of the baseline.
+    Plain(Option<f64>),
+    /// Welch's test on the runs' numbers.
+    Unpaired {
+        /// The change of the means with its 95 % interval.
+        change: Change,
+        /// Welch's t.
+        t: f64,
+        /// Its degrees of freedom.
+        degrees: f64,
+        /// Its two-sided p value.
+        p_value: f64,
+        /// p of the Mann–Whitney test, where so many runs can tell anything.
+        mann_whitney_p: Option<f64>,
+    },
+    /// Student's t on the pairs' log ratios or differences.
+    Paired {
+        /// The mean change with its 95 % interval.
+        change: Change,
+        /// How many pairs.
+        pairs: u32,
+        /// The two-sided p value.
+        p_value: f64,
+        /// p of Wilcoxon's signed-rank test, where so many pairs can tell
+        /// anything.
+        wilcoxon_p: Option<f64>,
+        /// The Hodges–Lehmann estimate on the same scale.
+        hodges_lehmann: Option<f64>,
+    },
+}
+
+impl Finding {
+    /// The change with its interval, if noise is known.
+    #[must_use]
+    pub const fn change(&self) -> Option<Change> {
+        match self {
+            Self::Unpaired { change, .. } | Self::Paired { change, .. } => Some(*change),
+            Self::Nothing | Self::Plain(_) => None,
+        }
+    }
+}
 
 /// What two sets of runs say about one goal that were not made in pairs: drift
 /// of the machine between them looks like a change. No experiment gates on it;
@@ -123,3 +293,6 @@ fn test(scale: Scale, baseline: &[f64], comparison: &[f64]) -> Result<Welch, Str
 fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests;

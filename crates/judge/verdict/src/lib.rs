@@ -17,7 +17,7 @@
 //! [`limits`]. The crate is pure: it opens no file and reads no clock, and the
 //! same runs in any order give the same verdict.
 
-mod across;
+pub mod across;
 mod budget;
 pub mod capacity;
 mod caution;

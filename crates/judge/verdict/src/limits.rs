@@ -208,3 +208,13 @@ pub const PROBE_BLOCKED_SHARE: f64 = BLOCKED_SHARE;
 /// Share of what a bound leaves above which sends that may be under way decide
 /// whether it holds.
 pub const PROBE_UNDER_WAY_OF_BOUND: f64 = 0.1;
+
+/// Fewest degrees of freedom for a verdict on runs that were not made by an experiment:
+/// what four pairs have. With fewer the noise itself is hardly known.
+pub const COMPARED_DEGREES_MIN: f64 = 3.0;
+
+/// A rank test that cannot reach this p value whatever the runs say is not shown.
+pub const COMPARED_RANKS_BELOW: f64 = 0.05;
+
+/// Runs on a side below which readers are told that one odd run decides.
+pub const COMPARED_RUNS_FEW: usize = 4;

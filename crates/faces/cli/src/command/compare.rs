@@ -1,17 +1,14 @@
 //! `stillwell compare`.
 
 mod ancestors;
-mod effect;
 mod goals;
-mod groups;
 mod lookup;
 mod read;
-mod rows;
-mod saved;
 
-pub(crate) use self::groups::fits;
-use stillwell_report::{ComparisonReport, ComparisonRow, render_comparison};
+use stillwell_plan::Direction;
+use stillwell_report::{ComparisonGroup, ComparisonReport, ComparisonRow, render_comparison};
 use stillwell_verdict::Verdict;
+use stillwell_verdict::across::{CompareOptions, RunGroup, compare_group, match_runs};
 
 use crate::arguments::{CompareArguments, Gate};
 use crate::command::output;
@@ -36,10 +33,10 @@ fn compare(arguments: &CompareArguments) -> anyhow::Result<ComparisonReport> {
     let comparison = reader.read(&arguments.comparison)?;
     let same_place = arguments.baseline == arguments.comparison;
     let mut remarks = reader.into_remarks();
-    let matched = groups::matched(baseline, comparison, same_place, &arguments.only)?;
+    let matched = match_runs(baseline, comparison, same_place, &arguments.only)?;
     remarks.extend(matched.remarks);
     let groups = matched.groups.iter();
-    let groups = groups.map(|group| rows::compare_group(group, arguments));
+    let groups = groups.map(|group| compared(group, arguments));
     let groups = groups.collect::<anyhow::Result<Vec<_>>>()?;
     Ok(ComparisonReport {
         baseline: arguments.baseline.clone(),
@@ -48,6 +45,32 @@ fn compare(arguments: &CompareArguments) -> anyhow::Result<ComparisonReport> {
         remarks,
         command: output::command_line(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+    })
+}
+
+fn compared(
+    group: &RunGroup<read::Run>,
+    arguments: &CompareArguments,
+) -> anyhow::Result<ComparisonGroup> {
+    let options = CompareOptions {
+        metrics: arguments.metric.clone(),
+        paired: arguments.paired,
+        unpaired: arguments.unpaired,
+        better: arguments.better.map(Direction::from),
+        tolerance: arguments.tolerance,
+    };
+    let compared = compare_group(group, &options)?;
+    let names = compared.rows.iter().map(|row| row.metric.clone());
+    let names: Vec<String> = names.collect();
+    let ancestors = match arguments.method {
+        Some(method) => Some(ancestors::tables(group, method, &names, arguments)?),
+        None => None,
+    };
+    Ok(ComparisonGroup {
+        name: group.name.clone(),
+        rows: compared.rows,
+        ancestors,
+        remarks: compared.remarks,
     })
 }
 

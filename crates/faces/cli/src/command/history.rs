@@ -10,12 +10,12 @@ use stillwell_report::Format;
 use stillwell_report::history::{HistoryFormat, HistoryReport, render_history};
 use stillwell_scope::clock;
 use stillwell_stats::change::OtavaOptions;
+use stillwell_verdict::across::fits;
 use stillwell_verdict::history::{HistoryPoint, Method, TrendOptions, trends};
 
 use crate::arguments::{
     HistoryArguments, HistoryMethod, HistoryOutput, OutputArguments, OutputFormat,
 };
-use crate::command::compare::fits;
 use crate::command::{output, places};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;

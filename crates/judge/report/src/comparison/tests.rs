@@ -1,7 +1,11 @@
 use proptest::prelude::*;
+use stillwell_metric::Unit;
+use stillwell_plan::{Direction, Scale};
 use stillwell_stats::Level;
 use stillwell_stats::smp::{SmpOptions, SmpSeries, smp};
 use stillwell_stats::soak::{CounterReading, SoakOptions, soak};
+use stillwell_units::Tolerance;
+use stillwell_verdict::{Change, Verdict};
 
 use super::*;
 

@@ -9,11 +9,10 @@ use stillwell_report::{AncestorTables, SmpTable, SoakTable};
 use stillwell_stats::smp::{SmpOptions, SmpSeries, smp};
 use stillwell_stats::soak::{CounterReading, SoakOptions, soak};
 use stillwell_units::{Nanos, float_from_u64};
+use stillwell_verdict::across::{RunGroup, SavedRun};
 
 use super::goals::{self, SeriesName};
-use super::groups::Group;
 use super::read::{Run, Source};
-use super::saved::Saved;
 use crate::arguments::{CompareArguments, Method};
 
 /// The level that the soak rig's script asked of a change.
@@ -28,7 +27,7 @@ struct Readings {
 }
 
 pub(super) fn tables(
-    group: &Group,
+    group: &RunGroup<Run>,
     method: Method,
     names: &[String],
     arguments: &CompareArguments,
@@ -47,7 +46,7 @@ fn warmup_seconds(arguments: &CompareArguments, usual: f64) -> f64 {
     arguments.warmup.map_or(usual, Nanos::as_secs_f64)
 }
 
-fn soak_table(group: &Group, arguments: &CompareArguments) -> anyhow::Result<SoakTable> {
+fn soak_table(group: &RunGroup<Run>, arguments: &CompareArguments) -> anyhow::Result<SoakTable> {
     let options = SoakOptions {
         cpus: f64::from(arguments.cpus),
         warmup_seconds: warmup_seconds(arguments, SoakOptions::default().warmup_seconds),
@@ -73,7 +72,7 @@ fn soak_table(group: &Group, arguments: &CompareArguments) -> anyhow::Result<Soa
 }
 
 fn smp_table(
-    group: &Group,
+    group: &RunGroup<Run>,
     names: &[String],
     arguments: &CompareArguments,
 ) -> anyhow::Result<SmpTable> {
@@ -116,7 +115,7 @@ fn slices(runs: &[Readings]) -> Vec<&[CounterReading]> {
     runs.iter().map(|run| run.values.as_slice()).collect()
 }
 
-fn name(group: &Group) -> String {
+fn name(group: &RunGroup<Run>) -> String {
     group.name.clone().unwrap_or_else(|| NAMELESS.to_owned())
 }
 
@@ -141,7 +140,11 @@ fn run_names(runs: &[Run]) -> Vec<String> {
     runs.iter().map(name).collect()
 }
 
-fn both(group: &Group, name: &str, warmup: f64) -> anyhow::Result<(Vec<Readings>, Vec<Readings>)> {
+fn both(
+    group: &RunGroup<Run>,
+    name: &str,
+    warmup: f64,
+) -> anyhow::Result<(Vec<Readings>, Vec<Readings>)> {
     let side = |runs: &[Run]| -> anyhow::Result<Vec<Readings>> {
         runs.iter().map(|run| readings(run, name, warmup)).collect()
     };
@@ -188,7 +191,7 @@ fn lading_series<'s>(
 
 /// The beats of the measured phase of a capture of ours, placed behind the
 /// warm-up that the methods leave out: ours has been left out already.
-fn saved_readings(saved: &Saved, name: &str, warmup: f64) -> anyhow::Result<Option<Readings>> {
+fn saved_readings(saved: &SavedRun, name: &str, warmup: f64) -> anyhow::Result<Option<Readings>> {
     let folder = saved
         .folder
         .as_ref()

@@ -1,9 +1,8 @@
 //! Names of goals, and what they are in other tools' terms.
 
 use stillwell_lading::capture::SeriesWanted;
-use stillwell_metric::Unit;
-use stillwell_plan::{GoalMetric, Reduction, Scale};
-use stillwell_units::{Nanos, Tolerance};
+use stillwell_plan::{GoalMetric, Reduction};
+use stillwell_units::Nanos;
 
 /// lading's own warm-up where none is given.
 pub(super) const LADING_WARMUP: Nanos = Nanos::from_secs(30);
@@ -123,38 +122,6 @@ pub(super) fn lading_series(names: &[String]) -> SeriesWanted {
         }
     }
     wanted
-}
-
-/// What one of a goal's number is, and whether it is for each second.
-pub(super) const fn unit_of(goal: &GoalMetric) -> (Unit, bool) {
-    match goal {
-        GoalMetric::EgressThroughput | GoalMetric::IngressThroughput => (Unit::Bytes, true),
-        GoalMetric::CpuPerEvent | GoalMetric::EventLatency(_) | GoalMetric::Latency(_) => {
-            (Unit::Nanoseconds, false)
-        }
-        GoalMetric::Memory | GoalMetric::MemoryPeak => (Unit::Bytes, false),
-        GoalMetric::Doubled | GoalMetric::Loss | GoalMetric::MemorySlope => (Unit::Ratio, false),
-        GoalMetric::Cpu | GoalMetric::Series(_) => (Unit::Unknown, false),
-    }
-}
-
-/// By what a metric of this name is compared: shares of errors may be zero.
-pub(super) fn scale_of(name: &str, goal: Option<&GoalMetric>) -> Scale {
-    match goal {
-        Some(goal) => goal.scale(),
-        None if name == "errors" => Scale::Difference,
-        None => Scale::Ratio,
-    }
-}
-
-/// How large a change of it must be to matter, where nobody says.
-pub(super) fn tolerance_of(name: &str, goal: Option<&GoalMetric>) -> Tolerance {
-    match goal {
-        Some(goal) => goal.default_tolerance(),
-        None if name == "errors" => GoalMetric::Loss.default_tolerance(),
-        None if name == "requests_per_second" => GoalMetric::IngressThroughput.default_tolerance(),
-        None => Tolerance::DEFAULT,
-    }
 }
 
 #[cfg(test)]

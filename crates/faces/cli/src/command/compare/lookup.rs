@@ -3,36 +3,44 @@
 use stillwell_lading::capture::LadingSeries;
 use stillwell_metric::{Kind, Unit};
 use stillwell_others::results::Figure;
-use stillwell_plan::{Direction, GoalMetric, Reduction};
-use stillwell_verdict::{Measured, RunSummary};
+use stillwell_plan::{GoalMetric, Reduction};
+use stillwell_verdict::across::{ComparableRun, Missing, RunNumber, SavedRun, unit_of};
 
 use super::goals::{self, LadingGoal, SeriesName};
 use super::read::{Run, Source, UNNAMED};
-use super::saved::Saved;
 
-/// A number, and what is known of it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Number {
-    pub(super) value: f64,
-    pub(super) unit: Unit,
-    pub(super) per_second: bool,
-    pub(super) better: Option<Direction>,
-}
+impl ComparableRun for Run {
+    fn label(&self) -> &str {
+        &self.label
+    }
 
-/// Why there is no number.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Missing {
-    /// Nothing of this name was recorded.
-    Unknown,
-    /// It was, and there is no number for this reason.
-    Because(String),
-}
+    fn experiment(&self) -> Option<&str> {
+        self.experiment.as_deref()
+    }
 
-impl Run {
-    /// The number of this name.
-    pub(super) fn number(&self, name: &str) -> Result<Number, Missing> {
+    fn variant(&self) -> Option<&str> {
+        self.variant.as_deref()
+    }
+
+    fn tool(&self) -> &'static str {
+        match &self.source {
+            Source::Saved(_) => "Stillwell",
+            Source::Lading { .. } => "lading",
+            Source::Result(tool, _) => tool.name(),
+            Source::Row(_) => "",
+        }
+    }
+
+    fn saved(&self) -> Option<&SavedRun> {
+        match &self.source {
+            Source::Saved(saved) => Some(saved),
+            _ => None,
+        }
+    }
+
+    fn number(&self, name: &str) -> Result<RunNumber, Missing> {
         let number = match &self.source {
-            Source::Saved(saved) => of_saved(saved, name),
+            Source::Saved(saved) => saved.number(name),
             Source::Lading {
                 run, from_millis, ..
             } => {
@@ -53,17 +61,9 @@ impl Run {
         }
     }
 
-    /// What is compared unasked, what matters most first.
-    pub(super) fn usual_names(&self) -> Vec<String> {
+    fn usual_names(&self) -> Vec<String> {
         match &self.source {
-            Source::Saved(saved) if !saved.goals.is_empty() => {
-                let goals = saved.goals.iter();
-                goals.map(|goal| goal.metric.name().into_owned()).collect()
-            }
-            Source::Saved(_) => {
-                let all = GoalMetric::ALL.iter();
-                all.map(|goal| goal.name().into_owned()).collect()
-            }
+            Source::Saved(saved) => saved.usual_names(),
             Source::Lading { .. } => goals::LADING_DEFAULTS.map(str::to_owned).to_vec(),
             Source::Result(_, figures) | Source::Row(figures) => {
                 let shown = figures.iter().filter(|figure| figure.shown);
@@ -72,14 +72,9 @@ impl Run {
         }
     }
 
-    /// Everything that could be asked for.
-    pub(super) fn all_names(&self) -> Vec<String> {
+    fn all_names(&self) -> Vec<String> {
         match &self.source {
-            Source::Saved(saved) => {
-                let goals = saved.summary.values.keys();
-                let goals = goals.map(|goal| goal.name().into_owned());
-                goals.chain(saved.summary.series.keys().cloned()).collect()
-            }
+            Source::Saved(saved) => saved.all_names(),
             Source::Lading { metrics, .. } => {
                 let goals = goals::LADING_DEFAULTS.map(str::to_owned);
                 goals.into_iter().chain(metrics.iter().cloned()).collect()
@@ -91,49 +86,11 @@ impl Run {
     }
 }
 
-fn of_saved(saved: &Saved, name: &str) -> Result<Number, Missing> {
-    let summary = &saved.summary;
-    if !summary.outcome.is_completed() {
-        return Err(Missing::Because("the run did not complete".to_owned()));
-    }
-    let goal = name.parse::<GoalMetric>().ok();
-    let goal = goal.or_else(|| recorded_series(summary, name));
-    let goal = goal.ok_or(Missing::Unknown)?;
-    if let Some(doubt) = summary.doubt_about(&goal) {
-        return Err(Missing::Because(doubt.to_string()));
-    }
-    let (unit, per_second) = goals::unit_of(&goal);
-    match summary.measured(&goal) {
-        Measured::Value(value) => Ok(Number {
-            value,
-            unit,
-            per_second,
-            better: goal.direction(),
-        }),
-        Measured::Missing { reason } => Err(Missing::Because(reason)),
-    }
-}
-
-/// The series that `name` means, with the reduction that suits it where none is
-/// given.
-fn recorded_series(summary: &RunSummary, name: &str) -> Option<GoalMetric> {
-    let name = name.strip_prefix("series:").unwrap_or(name);
-    let full = |name: &str| {
-        let there = summary.series.contains_key(name);
-        there
-            .then(|| format!("series:{name}").parse().ok())
-            .flatten()
-    };
-    full(name)
-        .or_else(|| full(&format!("{name}:mean")))
-        .or_else(|| full(&format!("{name}:rate")))
-}
-
 fn of_lading<'s>(
     name: &str,
     from_millis: u64,
     series: impl Fn(&str, Option<&str>) -> Option<&'s LadingSeries>,
-) -> Result<Number, Missing> {
+) -> Result<RunNumber, Missing> {
     if let Ok(goal) = name.parse::<GoalMetric>() {
         let own = goals::lading_goal(&goal).iter();
         let found = own
@@ -147,9 +104,9 @@ fn of_lading<'s>(
         )) = found
         {
             let value = reduced(series, *reduction, from_millis)? * scale;
-            let (unit, per_second) = goals::unit_of(&goal);
+            let (unit, per_second) = unit_of(&goal);
             let better = goal.direction();
-            return Ok(Number {
+            return Ok(RunNumber {
                 value,
                 unit,
                 per_second,
@@ -169,7 +126,7 @@ fn of_lading<'s>(
     } else {
         Unit::Unknown
     };
-    Ok(Number {
+    Ok(RunNumber {
         value: reduced(series, reduction, from_millis)?,
         unit,
         per_second: reduction == Reduction::Rate,
@@ -195,13 +152,13 @@ fn reduced(series: &LadingSeries, reduction: Reduction, from_millis: u64) -> Res
     value.map_err(|problem| Missing::Because(problem.to_string()))
 }
 
-fn of_figures(figures: &[Figure], name: &str) -> Result<Number, Missing> {
+fn of_figures(figures: &[Figure], name: &str) -> Result<RunNumber, Missing> {
     let figure = figures.iter().find(|figure| figure.name == name);
     figure.map(of_figure).ok_or(Missing::Unknown)
 }
 
-const fn of_figure(figure: &Figure) -> Number {
-    Number {
+const fn of_figure(figure: &Figure) -> RunNumber {
+    RunNumber {
         value: figure.value,
         unit: figure.unit.unit,
         per_second: figure.unit.per_second,

@@ -6,14 +6,16 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
+use stillwell_experiment::SavedReader;
 use stillwell_lading::capture::{LadingFormat, LadingRun, SeriesWanted, read_lading};
 use stillwell_others::results::{
     Column, Figure, ResultTool, parse_columns, parse_inline, read_result,
 };
+use stillwell_verdict::RunSummary;
+use stillwell_verdict::across::{SavedRun, listed};
 
 use self::files::{capture_folder, items, start_of, text_of, walk};
 use super::goals;
-use super::saved::{Saved, SavedReader};
 use crate::arguments::CompareArguments;
 
 /// The name of a column that has none.
@@ -33,7 +35,7 @@ pub(super) struct Run {
 #[derive(Debug)]
 pub(super) enum Source {
     /// A run of ours.
-    Saved(Box<Saved>),
+    Saved(Box<SavedRun>),
     /// A run in a capture of lading.
     Lading {
         run: LadingRun,
@@ -97,16 +99,21 @@ impl<'a> SideReader<'a> {
         Ok(runs)
     }
 
+    fn read_saved(&mut self, folder: &Path) -> anyhow::Result<Option<Run>> {
+        let saved = self.saved.read(folder)?;
+        Ok(saved.map(|saved| run_of(saved, folder)))
+    }
+
     fn read_path(&mut self, path: &Path, choice: Option<&str>) -> anyhow::Result<Vec<Run>> {
         let mut runs = Vec::new();
         if let Some(folder) = capture_folder(path) {
-            runs.extend(self.saved.read(&folder)?);
+            runs.extend(self.read_saved(&folder)?);
         } else if path.is_dir() {
             let mut found = Vec::new();
             walk(path, 0, &mut found)?;
             for path in found {
                 if path.is_dir() {
-                    runs.extend(self.saved.read(&path)?);
+                    runs.extend(self.read_saved(&path)?);
                 } else {
                     runs.extend(self.read_file(&path, None, true)?);
                 }
@@ -250,11 +257,21 @@ impl<'a> SideReader<'a> {
     }
 }
 
+fn run_of(saved: SavedRun, path: &Path) -> Run {
+    let identity = saved.summary.identity.as_ref();
+    Run {
+        label: path.display().to_string(),
+        experiment: identity.map(|identity| identity.experiment.clone()),
+        variant: identity.map(|identity| identity.variant.clone()),
+        source: Source::Saved(Box::new(saved)),
+    }
+}
+
 /// One run: a summary of ours, or a result of a load generator.
 fn read_json(path: &Path) -> anyhow::Result<Vec<Run>> {
     let text = text_of(path)?;
-    if let Some(saved) = Saved::from_summary(&text) {
-        return Ok(vec![saved.into_run(path.display().to_string())]);
+    if let Ok(summary) = serde_json::from_str::<RunSummary>(&text) {
+        return Ok(vec![run_of(SavedRun::new(summary), path)]);
     }
     let result = read_result(&text).with_context(|| format!("read {}", path.display()))?;
     Ok(vec![Run {
@@ -318,22 +335,5 @@ fn drop_repeated(runs: &mut Vec<Run>, remarks: &mut Vec<String>) {
         remarks.push(format!(
             "{dropped} captures of runs that are there in another file were passed over"
         ));
-    }
-}
-
-/// Names as a list for readers, the first few.
-pub(super) fn listed(names: &[String]) -> String {
-    const LISTED_MAX: usize = 12;
-    if names.is_empty() {
-        return "none that has a name".to_owned();
-    }
-    let mut text = names
-        .iter()
-        .take(LISTED_MAX)
-        .map(|name| format!("`{name}`"));
-    let text = text.by_ref().collect::<Vec<_>>().join(", ");
-    match names.len().checked_sub(LISTED_MAX) {
-        Some(more) if more > 0 => format!("{text} and {more} more"),
-        _ => text,
     }
 }

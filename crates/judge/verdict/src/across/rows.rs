@@ -2,23 +2,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::bail;
 use stillwell_metric::Unit;
 use stillwell_plan::{Direction, GoalMetric, GoalPlan};
-use stillwell_report::{ComparedRuns, ComparisonGroup, ComparisonRow};
 use stillwell_units::Tolerance;
 
-use super::ancestors;
-use super::effect::{self, Question};
-use super::goals;
-use super::groups::Group;
-use super::lookup::{Missing, Number};
-use super::read::{Run, Source, listed};
-use super::saved::PairKey;
-use crate::arguments::CompareArguments;
+use super::columns::{ColumnsQuestion, judge_paired, judge_unpaired};
+use super::groups::RunGroup;
+use super::run::{ComparableRun, Missing, PairKey, RunNumber, listed, scale_of, tolerance_of};
+use super::{CompareError, ComparedGroup, ComparedRuns, ComparisonRow};
+use crate::limits::COMPARED_RUNS_FEW;
 
-/// Fewer runs than this on a side get a word of warning.
-const RUNS_FEW: usize = 4;
+/// The options of a comparison, besides its runs.
+#[derive(Clone, Debug, Default)]
+pub struct CompareOptions {
+    /// The names of what is compared; empty for what both sides usually have.
+    pub metrics: Vec<String>,
+    /// Runs are paired by their place in the list.
+    pub paired: bool,
+    /// Pairs of a suite are ignored.
+    pub unpaired: bool,
+    /// The better direction, where it is given.
+    pub better: Option<Direction>,
+    /// The smallest change that matters, where it is given.
+    pub tolerance: Option<Tolerance>,
+}
 
 /// How the runs of both sides belong together.
 enum Design {
@@ -30,12 +37,15 @@ enum Design {
 }
 
 /// Compares all metrics of a group.
-pub(super) fn compare_group(
-    group: &Group,
-    arguments: &CompareArguments,
-) -> anyhow::Result<ComparisonGroup> {
-    let names = names(group, arguments)?;
-    let (design, mut remarks) = design(group, arguments)?;
+///
+/// # Errors
+/// Why there is nothing to compare.
+pub fn compare_group<R: ComparableRun>(
+    group: &RunGroup<R>,
+    options: &CompareOptions,
+) -> Result<ComparedGroup, CompareError> {
+    let names = names(group, options)?;
+    let (design, mut remarks) = design(group, options)?;
     let goals = goals_of(group);
     let rows = names.iter().zip(0_usize..).map(|(name, at)| {
         let goal = goals
@@ -44,7 +54,7 @@ pub(super) fn compare_group(
         let mut row = Comparing {
             group,
             design: &design,
-            arguments,
+            options,
         }
         .row(name, goal);
         row.primary = at == 0;
@@ -52,50 +62,51 @@ pub(super) fn compare_group(
     });
     let rows: Vec<ComparisonRow> = rows.collect();
     let runs = group.baseline.len().min(group.comparison.len());
-    if runs < RUNS_FEW && rows.iter().any(|row| row.finding.change().is_some()) {
+    if runs < COMPARED_RUNS_FEW && rows.iter().any(|row| row.finding.change().is_some()) {
         remarks.push("with so few runs one odd run decides over the answer".to_owned());
     }
-    let tools: BTreeSet<&str> = tools(group).collect();
+    let tools: BTreeSet<&str> = both_sides(group).map(R::tool).collect();
     if tools.len() > 1 {
         remarks.push("the results are of different tools, which do not count alike".to_owned());
     }
-    if looked_at(group) && !arguments.unpaired {
+    if looked_at(group) && !options.unpaired {
         remarks.push(
             "the experiment looked at its runs more than once, and stopped when it saw fit: this \
              interval knows nothing of that, and `stillwell report` gives the one that does"
                 .to_owned(),
         );
     }
-    let ancestors = match arguments.method {
-        Some(method) => Some(ancestors::tables(group, method, &names, arguments)?),
-        None => None,
-    };
-    Ok(ComparisonGroup {
-        name: group.name.clone(),
-        rows,
-        ancestors,
-        remarks,
-    })
+    Ok(ComparedGroup { rows, remarks })
 }
 
-/// What is compared: what was asked for, or what both sides usually have.
-fn names(group: &Group, arguments: &CompareArguments) -> anyhow::Result<Vec<String>> {
-    let runs = || group.baseline.iter().chain(&group.comparison);
-    if !arguments.metric.is_empty() {
-        for name in &arguments.metric {
+fn both_sides<R>(group: &RunGroup<R>) -> impl Iterator<Item = &R> {
+    group.baseline.iter().chain(&group.comparison)
+}
+
+/// The names to compare: those asked for, or those that both sides usually have.
+fn names<R: ComparableRun>(
+    group: &RunGroup<R>,
+    options: &CompareOptions,
+) -> Result<Vec<String>, CompareError> {
+    let runs = || both_sides(group);
+    if !options.metrics.is_empty() {
+        for name in &options.metrics {
             if runs().all(|run| run.number(name) == Err(Missing::Unknown)) {
-                let known: BTreeSet<String> = runs().flat_map(Run::all_names).collect();
+                let known: BTreeSet<String> = runs().flat_map(R::all_names).collect();
                 let known: Vec<String> = known.into_iter().collect();
-                bail!("no run has `{name}`; there are {}", listed(&known));
+                return Err(CompareError::UnknownMetric {
+                    name: name.clone(),
+                    known: listed(&known),
+                });
             }
         }
-        return Ok(arguments.metric.clone());
+        return Ok(options.metrics.clone());
     }
-    let has = |runs: &[Run], name: &str| runs.iter().any(|run| run.number(name).is_ok());
+    let has = |runs: &[R], name: &str| runs.iter().any(|run| run.number(name).is_ok());
     let usual = group
         .baseline
         .first()
-        .map(Run::usual_names)
+        .map(R::usual_names)
         .unwrap_or_default();
     let names = usual
         .iter()
@@ -103,48 +114,34 @@ fn names(group: &Group, arguments: &CompareArguments) -> anyhow::Result<Vec<Stri
     let names: Vec<String> = names.cloned().collect();
     if names.is_empty() {
         // Told with the reasons why, instead of an empty table.
-        match usual.first() {
-            Some(first) => return Ok(vec![first.clone()]),
-            None => bail!("there is nothing to compare: the baseline has no number"),
-        }
+        let first = usual.first().ok_or(CompareError::NoNumber)?;
+        return Ok(vec![first.clone()]);
     }
     Ok(names)
 }
 
-fn goals_of(group: &Group) -> Vec<GoalPlan> {
-    let runs = group.baseline.iter().chain(&group.comparison);
-    let mut goals = runs.filter_map(|run| match &run.source {
-        Source::Saved(saved) if !saved.goals.is_empty() => Some(saved.goals.clone()),
-        _ => None,
+fn goals_of<R: ComparableRun>(group: &RunGroup<R>) -> Vec<GoalPlan> {
+    let mut goals = both_sides(group).filter_map(|run| {
+        let saved = run.saved().filter(|saved| !saved.goals.is_empty());
+        saved.map(|saved| saved.goals.clone())
     });
     goals.next().unwrap_or_default()
 }
 
-fn looked_at(group: &Group) -> bool {
-    let mut runs = group.baseline.iter().chain(&group.comparison);
-    runs.any(|run| matches!(&run.source, Source::Saved(saved) if saved.looked_at))
+fn looked_at<R: ComparableRun>(group: &RunGroup<R>) -> bool {
+    both_sides(group).any(|run| run.saved().is_some_and(|saved| saved.looked_at))
 }
 
-fn tools(group: &Group) -> impl Iterator<Item = &'static str> {
-    let runs = group.baseline.iter().chain(&group.comparison);
-    runs.map(|run| match &run.source {
-        Source::Saved(_) => "Stillwell",
-        Source::Lading { .. } => "lading",
-        Source::Result(tool, _) => tool.name(),
-        Source::Row(_) => "",
-    })
-}
-
-fn pair_of(run: &Run) -> Option<&PairKey> {
-    match &run.source {
-        Source::Saved(saved) => saved.pair.as_ref(),
-        _ => None,
-    }
+fn pair_of<R: ComparableRun>(run: &R) -> Option<&PairKey> {
+    run.saved()?.pair.as_ref()
 }
 
 /// How the runs belong together, and what readers should know of that.
-fn design(group: &Group, arguments: &CompareArguments) -> anyhow::Result<(Design, Vec<String>)> {
-    let keys = |runs: &[Run]| -> Option<BTreeSet<PairKey>> {
+fn design<R: ComparableRun>(
+    group: &RunGroup<R>,
+    options: &CompareOptions,
+) -> Result<(Design, Vec<String>), CompareError> {
+    let keys = |runs: &[R]| -> Option<BTreeSet<PairKey>> {
         let keys: Option<BTreeSet<PairKey>> =
             runs.iter().map(|run| pair_of(run).cloned()).collect();
         keys.filter(|keys| keys.len() == runs.len())
@@ -153,10 +150,10 @@ fn design(group: &Group, arguments: &CompareArguments) -> anyhow::Result<(Design
     let shared = one
         .zip(other)
         .is_some_and(|(one, other)| !one.is_disjoint(&other));
-    if shared && !arguments.unpaired {
+    if shared && !options.unpaired {
         return Ok((Design::Pairs, Vec::new()));
     }
-    if !arguments.paired {
+    if !options.paired {
         let single = group.baseline.len() < 2 || group.comparison.len() < 2;
         let warning = "the runs of both sides are compared as they are, unpaired: whatever the \
                        machine did between them is in the numbers, too";
@@ -169,13 +166,9 @@ fn design(group: &Group, arguments: &CompareArguments) -> anyhow::Result<(Design
     }
     let (one, other) = (group.baseline.len(), group.comparison.len());
     if one != other {
-        bail!("--paired needs as many runs on both sides: there are {one} and {other}");
+        return Err(CompareError::Unequal { one, other });
     }
-    let what = if group
-        .baseline
-        .iter()
-        .all(|run| matches!(run.source, Source::Row(_)))
-    {
+    let what = if group.baseline.iter().all(|run| run.tool().is_empty()) {
         "the columns carry no pairing"
     } else {
         "the runs of both sides carry no pairing in common"
@@ -187,16 +180,16 @@ fn design(group: &Group, arguments: &CompareArguments) -> anyhow::Result<(Design
     Ok((Design::Places, vec![warning]))
 }
 
-struct Comparing<'g> {
-    group: &'g Group,
+struct Comparing<'g, R> {
+    group: &'g RunGroup<R>,
     design: &'g Design,
-    arguments: &'g CompareArguments,
+    options: &'g CompareOptions,
 }
 
-impl Comparing<'_> {
+impl<R: ComparableRun> Comparing<'_, R> {
     fn row(&self, name: &str, planned: Option<&GoalPlan>) -> ComparisonRow {
         let parsed = name.parse::<GoalMetric>().ok();
-        let found = |runs: &[Run]| -> Vec<Result<Number, String>> {
+        let found = |runs: &[R]| -> Vec<Result<RunNumber, String>> {
             runs.iter().map(|run| told(run, name)).collect()
         };
         let (one, other) = (found(&self.group.baseline), found(&self.group.comparison));
@@ -206,8 +199,8 @@ impl Comparing<'_> {
             .find_map(|number| number.as_ref().ok().copied());
         let direction = self.direction(planned, parsed.as_ref(), number);
         let tolerance = self.tolerance(name, planned, parsed.as_ref());
-        let scale = goals::scale_of(name, parsed.as_ref());
-        let question = Question {
+        let scale = scale_of(name, parsed.as_ref());
+        let question = ColumnsQuestion {
             direction,
             tolerance,
             scale,
@@ -220,17 +213,15 @@ impl Comparing<'_> {
         let units_differ = units_differ(one.iter().chain(&other));
         let answer = if units_differ {
             remarks.push("its numbers are of different units, so they are not compared".to_owned());
-            effect::unpaired(&[], &[], question)
+            judge_unpaired(&[], &[], question)
         } else {
             match self.design {
-                Design::Unpaired => {
-                    effect::unpaired(&baseline.values, &comparison.values, question)
-                }
+                Design::Unpaired => judge_unpaired(&baseline.values, &comparison.values, question),
                 Design::Pairs | Design::Places => {
                     let pairs = self.pairs(&one, &other);
                     baseline.values = pairs.iter().map(|pair| pair.0).collect();
                     comparison.values = pairs.iter().map(|pair| pair.1).collect();
-                    effect::paired(&pairs, question)
+                    judge_paired(&pairs, question)
                 }
             }
         };
@@ -257,9 +248,9 @@ impl Comparing<'_> {
         &self,
         planned: Option<&GoalPlan>,
         parsed: Option<&GoalMetric>,
-        number: Option<Number>,
+        number: Option<RunNumber>,
     ) -> Option<Direction> {
-        let typed = self.arguments.better.map(Direction::from);
+        let typed = self.options.better;
         typed
             .or_else(|| planned.map(|goal| goal.direction))
             .or_else(|| parsed.and_then(GoalMetric::direction))
@@ -272,26 +263,26 @@ impl Comparing<'_> {
         planned: Option<&GoalPlan>,
         parsed: Option<&GoalMetric>,
     ) -> Tolerance {
-        let typed = self.arguments.tolerance;
+        let typed = self.options.tolerance;
         typed
             .or_else(|| planned.map(|goal| goal.tolerance))
-            .unwrap_or_else(|| goals::tolerance_of(name, parsed))
+            .unwrap_or_else(|| tolerance_of(name, parsed))
     }
 
     /// (baseline, comparison) of every pair both of whose runs have the number.
     fn pairs(
         &self,
-        one: &[Result<Number, String>],
-        other: &[Result<Number, String>],
+        one: &[Result<RunNumber, String>],
+        other: &[Result<RunNumber, String>],
     ) -> Vec<(f64, f64)> {
-        let value = |number: &Result<Number, String>| number.as_ref().ok().map(|own| own.value);
+        let value = |number: &Result<RunNumber, String>| number.as_ref().ok().map(|own| own.value);
         if matches!(self.design, Design::Places) {
             let both = one.iter().zip(other);
             return both
                 .filter_map(|(one, other)| value(one).zip(value(other)))
                 .collect();
         }
-        let keyed = |runs: &[Run], numbers: &[Result<Number, String>]| -> BTreeMap<PairKey, f64> {
+        let keyed = |runs: &[R], numbers: &[Result<RunNumber, String>]| -> BTreeMap<PairKey, f64> {
             let both = runs.iter().zip(numbers);
             both.filter_map(|(run, number)| pair_of(run).cloned().zip(value(number)))
                 .collect()
@@ -305,25 +296,27 @@ impl Comparing<'_> {
     }
 }
 
-fn told(run: &Run, name: &str) -> Result<Number, String> {
+fn told<R: ComparableRun>(run: &R, name: &str) -> Result<RunNumber, String> {
     run.number(name).map_err(|missing| match missing {
         Missing::Unknown => format!("`{name}` was not recorded"),
         Missing::Because(reason) => reason,
     })
 }
 
-fn sorted_out(runs: &[Run], numbers: &[Result<Number, String>]) -> ComparedRuns {
+fn sorted_out<R: ComparableRun>(runs: &[R], numbers: &[Result<RunNumber, String>]) -> ComparedRuns {
     let mut sorted = ComparedRuns::default();
     for (run, number) in runs.iter().zip(numbers) {
         match number {
             Ok(number) => sorted.values.push(number.value),
-            Err(reason) => sorted.left_out.push((run.label.clone(), reason.clone())),
+            Err(reason) => sorted
+                .left_out
+                .push((run.label().to_owned(), reason.clone())),
         }
     }
     sorted
 }
 
-fn units_differ<'n>(numbers: impl Iterator<Item = &'n Result<Number, String>>) -> bool {
+fn units_differ<'n>(numbers: impl Iterator<Item = &'n Result<RunNumber, String>>) -> bool {
     let numbers = numbers.filter_map(|number| number.as_ref().ok());
     let units: Vec<(Unit, bool)> = numbers.map(|own| (own.unit, own.per_second)).collect();
     units.windows(2).any(|pair| pair[0] != pair[1])

@@ -2,34 +2,41 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{bail, ensure};
-
-use super::read::{Run, Source, listed};
+use super::CompareError;
+use super::run::{ComparableRun, listed};
 
 /// The runs of one comparison.
 #[derive(Debug)]
-pub(super) struct Group {
-    pub(super) name: Option<String>,
-    pub(super) baseline: Vec<Run>,
-    pub(super) comparison: Vec<Run>,
+pub struct RunGroup<R> {
+    /// The experiment, where there is one.
+    pub name: Option<String>,
+    /// The runs of the baseline.
+    pub baseline: Vec<R>,
+    /// The runs that are compared with it.
+    pub comparison: Vec<R>,
 }
 
 /// All comparisons, at least one, and what could not be compared.
 #[derive(Debug)]
-pub(super) struct Matched {
-    pub(super) groups: Vec<Group>,
-    pub(super) remarks: Vec<String>,
+pub struct MatchedRuns<R> {
+    /// The comparisons.
+    pub groups: Vec<RunGroup<R>>,
+    /// What could not be compared, one sentence each.
+    pub remarks: Vec<String>,
 }
 
 /// Matches experiments by name; the only one of each side whatever their names.
 /// Where both sides are the `same_place`, the first variant of each experiment is
 /// compared with its second.
-pub(super) fn matched(
-    baseline: Vec<Run>,
-    comparison: Vec<Run>,
+///
+/// # Errors
+/// Why nothing can be compared.
+pub fn match_runs<R: ComparableRun>(
+    baseline: Vec<R>,
+    comparison: Vec<R>,
     same_place: bool,
     only: &[String],
-) -> anyhow::Result<Matched> {
+) -> Result<MatchedRuns<R>, CompareError> {
     let (mut one, mut other) = (by_experiment(baseline), by_experiment(comparison));
     if !only.is_empty() {
         let wanted = |name: &Option<String>| {
@@ -38,11 +45,10 @@ pub(super) fn matched(
         };
         one.retain(|name, _| wanted(name));
         other.retain(|name, _| wanted(name));
-        ensure!(
-            !one.is_empty() && !other.is_empty(),
-            "no experiment on both sides is named {}",
-            listed(only)
-        );
+        if one.is_empty() || other.is_empty() {
+            let names = listed(only);
+            return Err(CompareError::NoneNamed { names });
+        }
     }
     let mut remarks = Vec::new();
     let mut groups = Vec::new();
@@ -53,7 +59,7 @@ pub(super) fn matched(
                 (Some(one), Some(other)) if one != other => Some(format!("{other} against {one}")),
                 (one, other) => other.or(one),
             };
-            groups.push(Group {
+            groups.push(RunGroup {
                 name,
                 baseline,
                 comparison,
@@ -62,7 +68,7 @@ pub(super) fn matched(
     } else {
         for (name, baseline) in one {
             match other.remove(&name) {
-                Some(comparison) => groups.push(Group {
+                Some(comparison) => groups.push(RunGroup {
                     name,
                     baseline,
                     comparison,
@@ -73,21 +79,21 @@ pub(super) fn matched(
         let left = other.keys();
         remarks.extend(left.map(|name| alone(name.as_deref(), "comparison")));
     }
-    ensure!(
-        !groups.is_empty(),
-        "no experiment is on both sides: {}",
-        remarks.join("; ")
-    );
+    if groups.is_empty() {
+        let alone = remarks.join("; ");
+        return Err(CompareError::NoneOnBoth { alone });
+    }
     for group in &mut groups {
         choose_variants(group, same_place)?;
     }
-    Ok(Matched { groups, remarks })
+    Ok(MatchedRuns { groups, remarks })
 }
 
-fn by_experiment(runs: Vec<Run>) -> BTreeMap<Option<String>, Vec<Run>> {
-    let mut groups: BTreeMap<Option<String>, Vec<Run>> = BTreeMap::new();
+fn by_experiment<R: ComparableRun>(runs: Vec<R>) -> BTreeMap<Option<String>, Vec<R>> {
+    let mut groups: BTreeMap<Option<String>, Vec<R>> = BTreeMap::new();
     for run in runs {
-        groups.entry(run.experiment.clone()).or_default().push(run);
+        let experiment = run.experiment().map(str::to_owned);
+        groups.entry(experiment).or_default().push(run);
     }
     groups
 }
@@ -101,11 +107,14 @@ fn alone(name: Option<&str>, side: &str) -> String {
 }
 
 /// Leaves one variant on each side.
-fn choose_variants(group: &mut Group, same_place: bool) -> anyhow::Result<()> {
+fn choose_variants<R: ComparableRun>(
+    group: &mut RunGroup<R>,
+    same_place: bool,
+) -> Result<(), CompareError> {
     let (one, other) = (variants(&group.baseline), variants(&group.comparison));
     if let (true, [first, second]) = (same_place, one.as_slice()) {
-        let keep = |runs: &mut Vec<Run>, name: &str| {
-            runs.retain(|run| run.variant.as_deref() == Some(name));
+        let keep = |runs: &mut Vec<R>, name: &str| {
+            runs.retain(|run| run.variant() == Some(name));
         };
         keep(&mut group.baseline, first);
         keep(&mut group.comparison, second);
@@ -113,10 +122,8 @@ fn choose_variants(group: &mut Group, same_place: bool) -> anyhow::Result<()> {
     }
     for (side, names) in [("baseline", &one), ("comparison", &other)] {
         if names.len() > 1 {
-            bail!(
-                "the {side} holds runs of several variants, {}: choose one by PATH@NAME",
-                listed(names)
-            );
+            let names = listed(names);
+            return Err(CompareError::SeveralVariants { side, names });
         }
     }
     Ok(())
@@ -124,14 +131,11 @@ fn choose_variants(group: &mut Group, same_place: bool) -> anyhow::Result<()> {
 
 /// The names of variants: in the order of the plan, else what is called baseline
 /// first and the rest by name.
-fn variants(runs: &[Run]) -> Vec<String> {
-    let names: BTreeSet<&str> = runs
-        .iter()
-        .filter_map(|run| run.variant.as_deref())
-        .collect();
-    let planned = runs.iter().find_map(|run| match &run.source {
-        Source::Saved(saved) if !saved.variants.is_empty() => Some(saved.variants.clone()),
-        _ => None,
+fn variants<R: ComparableRun>(runs: &[R]) -> Vec<String> {
+    let names: BTreeSet<&str> = runs.iter().filter_map(R::variant).collect();
+    let planned = runs.iter().find_map(|run| {
+        let saved = run.saved().filter(|saved| !saved.variants.is_empty());
+        saved.map(|saved| saved.variants.clone())
     });
     let planned = planned.unwrap_or_default();
     let place = |name: &str| {
@@ -143,8 +147,9 @@ fn variants(runs: &[Run]) -> Vec<String> {
     names
 }
 
-/// Whether `name` is what `pattern` says; `*` stands for any text.
-pub(crate) fn fits(pattern: &str, name: &str) -> bool {
+/// Returns whether `name` matches `pattern`, in which `*` stands for any text.
+#[must_use]
+pub fn fits(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = name.strip_prefix(first) else {

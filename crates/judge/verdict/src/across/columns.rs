@@ -1,38 +1,39 @@
-//! From two columns of runs to what they say.
+//! Two columns of numbers, one a run, and what they say.
 
 use stillwell_plan::{Direction, Scale};
-use stillwell_report::Finding;
 use stillwell_stats::{
-    Differences, Estimate, Level, LogRatios, PairedError, Welch, hodges_lehmann, mann_whitney,
-    welch, wilcoxon_signed_rank,
+    Differences, Estimate, Level, LogRatios, PairedEffect, PairedError, Welch, hodges_lehmann,
+    mann_whitney, mann_whitney_p_min, welch, wilcoxon_p_min, wilcoxon_signed_rank,
 };
 use stillwell_units::{Tolerance, float_from_u64};
-use stillwell_verdict::{Change, Verdict, verdict_of};
 
-/// What four pairs have: with fewer degrees of freedom the noise itself is hardly
-/// known, and there is no verdict.
-const DEGREES_MIN: f64 = 3.0;
+use super::Finding;
+use crate::limits::{COMPARED_DEGREES_MIN, COMPARED_RANKS_BELOW};
+use crate::rule::{Change, Verdict, verdict_of};
 
-/// A rank test that cannot reach this whatever the runs say is not shown.
-const RANKS_SAY_BELOW: f64 = 0.05;
-
-/// What is asked of the numbers.
+/// The question that two columns of numbers answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Question {
-    pub(super) direction: Option<Direction>,
-    pub(super) tolerance: Tolerance,
-    pub(super) scale: Scale,
+pub struct ColumnsQuestion {
+    /// Which way is better, where that is known.
+    pub direction: Option<Direction>,
+    /// How large a change must be to matter.
+    pub tolerance: Tolerance,
+    /// By what the columns are compared.
+    pub scale: Scale,
 }
 
-/// What they say.
+/// The answer of two columns of numbers.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Answer {
-    pub(super) finding: Finding,
-    pub(super) verdict: Option<Verdict>,
-    pub(super) reason: Option<String>,
+pub struct ColumnsAnswer {
+    /// The change, and how sure it is.
+    pub finding: Finding,
+    /// The verdict; `None` where none can be given.
+    pub verdict: Option<Verdict>,
+    /// Why there is no verdict, or not the one that a reader might expect.
+    pub reason: Option<String>,
 }
 
-impl Answer {
+impl ColumnsAnswer {
     fn without_verdict(finding: Finding, reason: impl Into<String>) -> Self {
         Self {
             finding,
@@ -43,28 +44,33 @@ impl Answer {
 }
 
 /// Compares the means of runs that were not made in pairs.
-pub(super) fn unpaired(baseline: &[f64], comparison: &[f64], question: Question) -> Answer {
+#[must_use]
+pub fn judge_unpaired(
+    baseline: &[f64],
+    comparison: &[f64],
+    question: ColumnsQuestion,
+) -> ColumnsAnswer {
     let (one, other) = (baseline.len(), comparison.len());
     if one == 0 || other == 0 {
         let reason = "a side has no run with this number";
-        return Answer::without_verdict(Finding::Nothing, reason);
+        return ColumnsAnswer::without_verdict(Finding::Nothing, reason);
     }
     let plain = Finding::Plain(plain_change(baseline, comparison, question.scale));
     if one < 2 || other < 2 {
         let reason = "one run on a side says nothing of how much runs differ among themselves, so \
                       this may be noise or not: give several runs of each side";
-        return Answer::without_verdict(plain, reason);
+        return ColumnsAnswer::without_verdict(plain, reason);
     }
     let test = match welch(baseline, comparison, Level::NINETY_FIVE) {
         Ok(test) => test,
-        Err(error) => return Answer::without_verdict(plain, error.to_string()),
+        Err(error) => return ColumnsAnswer::without_verdict(plain, error.to_string()),
     };
     let Some(change) = relative(&test, question.scale) else {
         let reason = "the baseline's mean is zero, so nothing can be said in percent of it";
-        return Answer::without_verdict(plain, reason);
+        return ColumnsAnswer::without_verdict(plain, reason);
     };
     let ranks = mann_whitney(baseline, comparison);
-    let ranks = ranks.filter(|_| 2.0 / choices(one, other) < RANKS_SAY_BELOW);
+    let ranks = ranks.filter(|_| mann_whitney_p_min(one, other) < COMPARED_RANKS_BELOW);
     let finding = Finding::Unpaired {
         change,
         t: test.t,
@@ -76,20 +82,21 @@ pub(super) fn unpaired(baseline: &[f64], comparison: &[f64], question: Question)
 }
 
 /// Compares pair by pair, (baseline, comparison).
-pub(super) fn paired(pairs: &[(f64, f64)], question: Question) -> Answer {
+#[must_use]
+pub fn judge_paired(pairs: &[(f64, f64)], question: ColumnsQuestion) -> ColumnsAnswer {
     if pairs.is_empty() {
         let reason = "there is no pair both of whose runs have this number";
-        return Answer::without_verdict(Finding::Nothing, reason);
+        return ColumnsAnswer::without_verdict(Finding::Nothing, reason);
     }
     let (baseline, comparison): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
     let plain = Finding::Plain(plain_change(&baseline, &comparison, question.scale));
     if pairs.len() < 2 {
         let reason = "one pair says nothing of how much pairs differ among themselves";
-        return Answer::without_verdict(plain, reason);
+        return ColumnsAnswer::without_verdict(plain, reason);
     }
     let (values, effect) = match effect(pairs, question.scale) {
         Ok(found) => found,
-        Err(error) => return Answer::without_verdict(plain, error.to_string()),
+        Err(error) => return ColumnsAnswer::without_verdict(plain, error.to_string()),
     };
     let change = Change::from(effect.relative());
     let told = |value: f64| match question.scale {
@@ -98,8 +105,7 @@ pub(super) fn paired(pairs: &[(f64, f64)], question: Question) -> Answer {
     };
     let degrees = float_from_u64(u64::try_from(values.len()).unwrap_or(u64::MAX)) - 1.0;
     let ranks = wilcoxon_signed_rank(&values);
-    // Half of all 2ⁿ signs are as far on either side as the furthest.
-    let ranks = ranks.filter(|_| 2.0 * (-degrees - 1.0).exp2() < RANKS_SAY_BELOW);
+    let ranks = ranks.filter(|_| wilcoxon_p_min(values.len()) < COMPARED_RANKS_BELOW);
     let finding = Finding::Paired {
         change,
         pairs: u32::try_from(values.len()).unwrap_or(u32::MAX),
@@ -110,10 +116,7 @@ pub(super) fn paired(pairs: &[(f64, f64)], question: Question) -> Answer {
     judged(finding, change, degrees, question)
 }
 
-fn effect(
-    pairs: &[(f64, f64)],
-    scale: Scale,
-) -> Result<(Vec<f64>, stillwell_stats::PairedEffect), PairedError> {
+fn effect(pairs: &[(f64, f64)], scale: Scale) -> Result<(Vec<f64>, PairedEffect), PairedError> {
     match scale {
         Scale::Ratio => {
             let values = LogRatios::from_pairs(pairs)?;
@@ -128,13 +131,18 @@ fn effect(
     }
 }
 
-fn judged(finding: Finding, change: Change, degrees: f64, question: Question) -> Answer {
-    if degrees < DEGREES_MIN {
+fn judged(
+    finding: Finding,
+    change: Change,
+    degrees: f64,
+    question: ColumnsQuestion,
+) -> ColumnsAnswer {
+    if degrees < COMPARED_DEGREES_MIN {
         let reason = format!(
             "so few runs hardly know their own noise ({degrees:.1} degrees of freedom; four pairs \
              have 3)"
         );
-        return Answer::without_verdict(finding, reason);
+        return ColumnsAnswer::without_verdict(finding, reason);
     }
     let direction = question.direction.unwrap_or(Direction::LowerIsBetter);
     let verdict = verdict_of(change, direction, question.tolerance);
@@ -146,7 +154,7 @@ fn judged(finding: Finding, change: Change, degrees: f64, question: Question) ->
     } else {
         (verdict, None)
     };
-    Answer {
+    ColumnsAnswer {
         finding,
         verdict: Some(verdict),
         reason,
@@ -184,22 +192,12 @@ fn plain_change(baseline: &[f64], comparison: &[f64], scale: Scale) -> Option<f6
     change.is_finite().then_some(change)
 }
 
-/// In how many ways `one` and `other` runs can be told apart.
-fn choices(one: usize, other: usize) -> f64 {
-    let all = u64::try_from(one.saturating_add(other)).unwrap_or(u64::MAX);
-    let few = u64::try_from(one.min(other)).unwrap_or(u64::MAX);
-    // Far before this many runs the ways are more than anybody asks for.
-    (0..few.min(20)).fold(1.0, |ways, at| {
-        ways * float_from_u64(all - at) / float_from_u64(at + 1)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn question(direction: Option<Direction>, tolerance: f64) -> Question {
-        Question {
+    fn question(direction: Option<Direction>, tolerance: f64) -> ColumnsQuestion {
+        ColumnsQuestion {
             direction,
             tolerance: Tolerance::try_new(tolerance).unwrap(),
             scale: Scale::Ratio,
@@ -212,7 +210,7 @@ mod tests {
 
     #[test]
     fn six_runs_that_a_soak_called_significant_are_not() {
-        let answer = unpaired(&BASELINE, &COMPARISON, question(None, 0.05));
+        let answer = judge_unpaired(&BASELINE, &COMPARISON, question(None, 0.05));
         let Finding::Unpaired {
             change,
             p_value,
@@ -233,21 +231,21 @@ mod tests {
 
     #[test]
     fn one_run_a_side_has_no_verdict() {
-        let answer = unpaired(&[100.0], &[90.0, 91.0], question(None, 0.05));
+        let answer = judge_unpaired(&[100.0], &[90.0, 91.0], question(None, 0.05));
         assert_eq!(answer.verdict, None);
         assert!(
             matches!(answer.finding, Finding::Plain(Some(change)) if (change + 0.095).abs() < 1e-9)
         );
         assert!(answer.reason.unwrap().contains("may be noise or not"));
-        let answer = unpaired(&[], &[90.0], question(None, 0.05));
+        let answer = judge_unpaired(&[], &[90.0], question(None, 0.05));
         assert_eq!(answer.finding, Finding::Nothing);
-        let answer = paired(&[(1.0, 2.0)], question(None, 0.05));
+        let answer = judge_paired(&[(1.0, 2.0)], question(None, 0.05));
         assert_eq!(answer.verdict, None);
     }
 
     #[test]
     fn two_runs_a_side_have_an_interval_and_no_verdict() {
-        let answer = unpaired(&[100.0, 101.0], &[90.0, 91.0], question(None, 0.05));
+        let answer = judge_unpaired(&[100.0, 101.0], &[90.0, 91.0], question(None, 0.05));
         assert!(answer.finding.change().is_some());
         assert_eq!(answer.verdict, None);
         assert!(answer.reason.unwrap().contains("degrees of freedom"));
@@ -256,7 +254,7 @@ mod tests {
     #[test]
     fn the_direction_decides_and_without_one_a_change_is_different() {
         let (slow, fast) = ([100.0, 101.0, 99.0, 100.5], [90.0, 91.0, 89.0, 90.5]);
-        let verdict = |direction| unpaired(&slow, &fast, question(direction, 0.02)).verdict;
+        let verdict = |direction| judge_unpaired(&slow, &fast, question(direction, 0.02)).verdict;
         assert_eq!(
             verdict(Some(Direction::HigherIsBetter)),
             Some(Verdict::Regressed)
@@ -278,12 +276,15 @@ mod tests {
             .collect();
         let (one, other): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
         let question = question(Some(Direction::LowerIsBetter), 0.02);
-        assert_eq!(paired(&pairs, question).verdict, Some(Verdict::Regressed));
         assert_eq!(
-            unpaired(&one, &other, question).verdict,
+            judge_paired(&pairs, question).verdict,
+            Some(Verdict::Regressed)
+        );
+        assert_eq!(
+            judge_unpaired(&one, &other, question).verdict,
             Some(Verdict::Inconclusive)
         );
-        let Finding::Paired { wilcoxon_p, .. } = paired(&pairs, question).finding else {
+        let Finding::Paired { wilcoxon_p, .. } = judge_paired(&pairs, question).finding else {
             panic!("not paired");
         };
         assert!(wilcoxon_p.unwrap() < 0.05);
@@ -291,25 +292,18 @@ mod tests {
 
     #[test]
     fn a_baseline_of_zero_is_no_percentage() {
-        let answer = unpaired(
+        let answer = judge_unpaired(
             &[0.0, 0.0, 0.0, 0.0],
             &[1.0, 1.0, 1.0, 2.0],
             question(None, 0.05),
         );
         assert_eq!(answer.verdict, None);
         assert!(answer.reason.unwrap().contains("zero"));
-        let share = Question {
+        let share = ColumnsQuestion {
             scale: Scale::Difference,
             ..question(Some(Direction::LowerIsBetter), 0.05)
         };
-        let answer = unpaired(&[0.0; 4], &[0.1, 0.11, 0.1, 0.12], share);
+        let answer = judge_unpaired(&[0.0; 4], &[0.1, 0.11, 0.1, 0.12], share);
         assert_eq!(answer.verdict, Some(Verdict::Regressed));
-    }
-
-    #[test]
-    fn ways_to_choose_are_those_of_the_binomial() {
-        assert!((choices(3, 3) - 20.0).abs() < 1e-9);
-        assert!((choices(4, 4) - 70.0).abs() < 1e-9);
-        assert!((choices(2, 5) - 21.0).abs() < 1e-9);
     }
 }
