@@ -6,14 +6,13 @@ mod pair;
 mod probe;
 mod summing;
 
-use std::error::Error;
 use std::fs;
 use std::path::Path;
 
 use stillwell_capture::{Manifest, RunIdentity};
 use stillwell_plan::{ExperimentPlan, LabPlan, OperatingPoint};
 use stillwell_run::{Interrupt, RunRequest};
-use stillwell_scope::clock;
+use stillwell_scope::{clock, explain};
 use stillwell_verdict::{ErrorBudget, ExperimentVerdict, RunSummary, apply_error_budget, standing};
 
 use self::course::{Course, runs_left};
@@ -205,7 +204,7 @@ impl<'a> Session<'a> {
         });
         self.forecast.ran(part, clock::now().since(started));
         self.clear_state(&state, progress);
-        let summary = ended.map_err(|error| NoRun::Storage(chain(&error)))?;
+        let summary = ended.map_err(|error| NoRun::Storage(explain(&error)))?;
         progress(LabProgress::RunEnded { summary: &summary });
         Ok(summary)
     }
@@ -247,7 +246,7 @@ impl<'a> Session<'a> {
     ) {
         let path = self.results.verdict(&verdict.name);
         if let Err(error) = write_json(&path, &VerdictRecord::new(verdict, conduct)) {
-            self.storage_problem(&verdict.name, chain(&error), progress);
+            self.storage_problem(&verdict.name, explain(&error), progress);
         }
     }
 
@@ -295,16 +294,4 @@ pub(crate) fn last_words(folder: &Path) -> String {
     let lines = subject.map(|subject| subject.last_lines);
     let lines = lines.unwrap_or_default().into_iter();
     lines.map(|line| format!("\n    subject: {line}")).collect()
-}
-
-/// An error and all its sources, as one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut told = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        told.push_str(": ");
-        told.push_str(&error.to_string());
-        source = error.source();
-    }
-    told
 }

@@ -15,7 +15,7 @@ use stillwell_plan::{
     DesignPlan, ExperimentPlan, OperatingPoint, StoppingPlan, SubjectsPlan, VariantPlan, WarmupPlan,
 };
 use stillwell_run::Interrupt;
-use stillwell_scope::clock;
+use stillwell_scope::{clock, explain};
 use stillwell_units::Nanos;
 use stillwell_verdict::RunSummary;
 
@@ -25,7 +25,7 @@ use crate::fingerprint::first_difference;
 use crate::policy::{LOST_AT_START_MAX, is_told, told};
 use crate::request::{Circumstances, request};
 use crate::results::summary_of;
-use crate::session::{chain, last_words};
+use crate::session::last_words;
 use crate::{
     Executor, Forecast, LabError, LabOptions, LabProgress, Problem, ProblemKind, Results, RunsLeft,
     order_within,
@@ -368,7 +368,7 @@ impl Course<'_> {
         match ended {
             Ok(summary) => self.ended(turn, summary, progress),
             Err(error) => {
-                self.storage(turn.plan, chain(&error), progress);
+                self.storage(turn.plan, explain(&error), progress);
                 None
             }
         }

@@ -6,11 +6,12 @@
 mod document;
 mod json;
 
-use stillwell_plan::{GoalMetric, Scale};
-use stillwell_units::{Nanos, Tolerance};
-use stillwell_verdict::Change;
+use stillwell_units::Nanos;
 
 pub use json::CALIBRATION_SCHEMA;
+pub use stillwell_verdict::calibration::{
+    AlikeFound, CalibratedExperiment, CalibratedGoal, Hindrance, MachineMet, Visible, WorseFound,
+};
 
 use crate::{Format, Style};
 
@@ -31,131 +32,6 @@ pub struct CalibrationReport {
     pub host: Vec<(String, String)>,
     /// How long it all took.
     pub elapsed: Nanos,
-}
-
-/// One experiment's rig, calibrated.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CalibratedExperiment {
-    /// Its name.
-    pub name: String,
-    /// Comparisons of the baseline with itself, by the primary goal.
-    pub alike: AlikeFound,
-    /// Comparisons with itself made worse, by the primary goal; or why there are
-    /// none.
-    pub worse: Result<WorseFound, String>,
-    /// What can be seen by each goal; the first is the primary.
-    pub goals: Vec<CalibratedGoal>,
-    /// How long one pair takes in the mean, start and stop included.
-    pub pair_time: Nanos,
-    /// The most pairs of a search, by the experiment's own settings.
-    pub max_pairs: u32,
-    /// What the runs met.
-    pub machine: MachineMet,
-}
-
-/// Comparisons in which nothing differs.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct AlikeFound {
-    /// All that ended.
-    pub comparisons: u32,
-    /// Those of them that were invalid.
-    pub invalid: u32,
-    /// Called a change by the search, regressed or improved.
-    pub flagged_by_search: u32,
-    /// Called so after confirmation.
-    pub flagged: u32,
-    /// With an interval that does not hold zero.
-    pub without_zero: u32,
-    /// Called equivalent.
-    pub equivalent: u32,
-}
-
-/// Comparisons in which the subject was made worse.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WorseFound {
-    /// How.
-    pub how: Hindrance,
-    /// The change that it makes, on the scale of the primary goal.
-    pub truth: f64,
-    /// All that ended.
-    pub comparisons: u32,
-    /// Those of them that were invalid.
-    pub invalid: u32,
-    /// Called regressed by the search.
-    pub found_by_search: u32,
-    /// Called so after confirmation.
-    pub found: u32,
-    /// With an interval that holds the truth.
-    pub covered: u32,
-    /// What each that has one estimated.
-    pub changes: Vec<Change>,
-}
-
-/// How a subject is made worse.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Hindrance {
-    /// CPU time is burnt in proportion to what it uses.
-    Burn,
-    /// It is stopped for a share of the time.
-    Pause,
-}
-
-/// What can be seen by one goal.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CalibratedGoal {
-    /// What is compared.
-    pub metric: GoalMetric,
-    /// By what.
-    pub scale: Scale,
-    /// How large a change must be to matter.
-    pub tolerance: Tolerance,
-    /// Comparisons of the baseline with itself that have a number for it.
-    pub comparisons: u32,
-    /// Those of them that the search called regressed or improved.
-    pub flagged: u32,
-    /// Valid pairs of these.
-    pub pairs: u32,
-    /// Standard deviation of the pairs' log ratios or differences about the mean
-    /// of their comparison.
-    pub pair_deviation: Option<f64>,
-    /// What the same would be if the runs of a pair were not next to each other:
-    /// √2 times that of single runs over all of the calibration.
-    pub apart_deviation: Option<f64>,
-    /// The share of the pairs' variance that comes from within runs, and would
-    /// shrink if they were longer; `None` where runs are too short to tell.
-    pub within_share: Option<f64>,
-    /// The length of run that would see most in the same time, in seconds; as
-    /// above.
-    pub better_seconds: Option<f64>,
-    /// What can be seen after some times.
-    pub visible: Vec<Visible>,
-}
-
-/// The smallest change that is seen in four of five experiments.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Visible {
-    /// The time that an experiment may take.
-    pub minutes: u32,
-    /// As many pairs fit into it, its confirmation left out.
-    pub pairs: u32,
-    /// The change, as a share or a difference; `None` where so few pairs have no
-    /// verdict.
-    pub change: Option<f64>,
-}
-
-/// What the runs of a calibration met.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct MachineMet {
-    /// Runs in all.
-    pub runs: u32,
-    /// Pairs that say nothing about the primary goal.
-    pub pairs_discarded: u32,
-    /// Why runs were not used: a sentence, and of how many runs it was said.
-    pub reasons: Vec<(String, u32)>,
-    /// Share of the host's CPU time that others used, in the mean and at most.
-    pub foreign: Option<(f64, f64)>,
-    /// The same that the hypervisor took.
-    pub steal: Option<(f64, f64)>,
 }
 
 /// The report in this form; `style` is for terminals.

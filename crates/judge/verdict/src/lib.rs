@@ -19,6 +19,7 @@
 
 pub mod across;
 mod budget;
+pub mod calibration;
 pub mod capacity;
 mod caution;
 mod check;

@@ -2,11 +2,11 @@
 
 use stillwell_capture::{RunIdentity, RunStage};
 use stillwell_plan::{DesignPlan, ExperimentPlan};
-use stillwell_scope::clock;
+use stillwell_scope::{clock, explain};
 use stillwell_verdict::RunSummary;
 
 use super::course::Course;
-use super::{Listener, NoRun, Session, chain, last_words, pairs_part};
+use super::{Listener, NoRun, Session, last_words, pairs_part};
 use crate::order::of_stage;
 use crate::policy::{Consequence, consequence, told};
 use crate::request::Circumstances;
@@ -71,7 +71,7 @@ impl<'a> Session<'a> {
     ) -> (Vec<RunSummary>, PairEnd) {
         let Pair { plan, stage, .. } = pair;
         if let Err(error) = self.results.set_aside(&plan.name, stage, pair.number) {
-            return (Vec::new(), PairEnd::Storage(chain(&error)));
+            return (Vec::new(), PairEnd::Storage(explain(&error)));
         }
         let mut runs = Vec::new();
         let order = self.order(pair);
@@ -178,7 +178,7 @@ impl<'a> Session<'a> {
                     }
                     end
                 }
-                Err(error) => PairEnd::Storage(chain(&error)),
+                Err(error) => PairEnd::Storage(explain(&error)),
             };
             if end.gravity() > gravest.gravity() {
                 gravest = end;

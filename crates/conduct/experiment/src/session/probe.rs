@@ -2,6 +2,7 @@
 
 use stillwell_capture::{RunIdentity, RunOutcome, RunStage};
 use stillwell_plan::{ExperimentPlan, OperatingPoint};
+use stillwell_scope::explain;
 use stillwell_units::Nanos;
 
 use super::{Listener, Next, NoRun, Session, last_words, probe_part};
@@ -125,7 +126,7 @@ impl Session<'_> {
         error: &LabError,
         progress: &mut Listener<'_>,
     ) -> Next {
-        self.storage_problem(&experiment.name, super::chain(error), progress);
+        self.storage_problem(&experiment.name, explain(error), progress);
         Next::End
     }
 }

@@ -1,10 +1,11 @@
 //! What is known so far, with runs summed up the way it asks for.
 
 use stillwell_plan::{ExperimentPlan, WarmupPlan};
+use stillwell_scope::explain;
 use stillwell_verdict::{Standing, standing};
 
 use super::course::Course;
-use super::{Listener, Next, Session, chain};
+use super::{Listener, Next, Session};
 use crate::LabProgress;
 use crate::files::write_json;
 use crate::warmup::WarmupRecord;
@@ -38,7 +39,7 @@ impl Session<'_> {
             match self.executor.sum_up(&folder, warmup) {
                 Ok(summary) => *run = summary,
                 Err(error) => {
-                    let reason = format!("sum {} up again: {}", folder.display(), chain(&error));
+                    let reason = format!("sum {} up again: {}", folder.display(), explain(&error));
                     self.storage_problem(&plan.name, reason, progress);
                     return Err(Next::End);
                 }
@@ -65,7 +66,7 @@ impl Session<'_> {
         }
         let record = WarmupRecord::new(plan.rig.phases.warmup, standing.warmup);
         if let Err(error) = write_json(&path, &record) {
-            self.storage_problem(&plan.name, chain(&error), progress);
+            self.storage_problem(&plan.name, explain(&error), progress);
             return Err(Next::End);
         }
         progress(LabProgress::WarmupFound {

@@ -1,28 +1,27 @@
 //! `stillwell calibrate`.
 
-mod figures;
 pub(crate) mod hinder;
-mod trial;
 
 use std::path::{Path, PathBuf};
 
-use stillwell_experiment::{LabError, LabProgress, Local, Results, run_lab};
+use stillwell_experiment::calibrate::{
+    CalibrationError, CalibrationHost, CalibrationLimits, calibrate,
+};
+use stillwell_experiment::{LabError, LabOptions, LabProgress, Results};
 use stillwell_plan::{ExperimentPlan, LabPlan, SubjectKind};
-use stillwell_report::{CalibratedExperiment, CalibrationReport, render_calibration};
+use stillwell_report::{CalibrationReport, render_calibration};
+use stillwell_run::Interrupt;
 use stillwell_scope::clock;
 use stillwell_target::Privileges;
-use stillwell_units::{Moment, Nanos, Tolerance, float_from_u64};
+use stillwell_units::{Moment, Nanos};
+use stillwell_verdict::calibration::{CalibratedExperiment, Trial};
 
-use self::figures::{Compared, Hindered};
-use self::trial::Trial;
 use crate::arguments::CalibrateArguments;
 use crate::command::conduct::Conductor;
 use crate::command::{output, places, select};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
-
-/// The largest slowdown that is chosen where none is told.
-const SLOWDOWN_MAX: f64 = 0.5;
+use crate::progress::Teller;
 
 pub(crate) fn run(
     arguments: &CalibrateArguments,
@@ -36,14 +35,16 @@ pub(crate) fn run(
     output::tell_privileges(privileges, quiet);
     let root = results_folder(arguments)?;
     let conductor = Conductor::begin(arguments.cache.as_ref(), paint, quiet)?;
-    let rig = Rig {
-        arguments,
+    let mut host = Host {
         conductor: &conductor,
-        root: &root,
+        teller: None,
+        is_quiet: quiet,
+        facts: Vec::new(),
     };
-    let calibrated = rig.calibrate_all(&plan, started);
+    let calibrated = calibrate_all(arguments, &plan, (&mut host, &root), started);
+    let host = host.facts;
     let signal = conductor.end();
-    let (experiments, host) = calibrated?;
+    let experiments = calibrated?;
     let report = CalibrationReport {
         title: title(arguments),
         experiments,
@@ -103,108 +104,55 @@ fn results_folder(arguments: &CalibrateArguments) -> Result<PathBuf, CommandErro
     std::path::absolute(&folder).map_err(|error| CommandError::new(Exit::CouldNotRun, error))
 }
 
-/// What all comparisons share.
-struct Rig<'a> {
-    arguments: &'a CalibrateArguments,
-    conductor: &'a Conductor<'a>,
-    root: &'a Path,
+/// Every experiment has an equal part of the time.
+fn calibrate_all(
+    arguments: &CalibrateArguments,
+    plan: &LabPlan,
+    (host, root): (&mut Host<'_>, &Path),
+    started: Moment,
+) -> Result<Vec<CalibratedExperiment>, CommandError> {
+    let limits = CalibrationLimits {
+        comparisons: arguments.experiments,
+        minutes: arguments.minutes,
+        slowdown: arguments.slowdown,
+    };
+    let all = Nanos::from_secs(60 * u64::from(arguments.minutes));
+    let count = u64::try_from(plan.experiments.len())
+        .unwrap_or(u64::MAX)
+        .max(1);
+    let mut calibrated = Vec::new();
+    for (number, experiment) in (1_u64..).zip(&plan.experiments) {
+        let until = started + Nanos::new(all.as_u64() / count * number);
+        let folder = root.join(places::name_of(Path::new(&experiment.name)));
+        let one = calibrate(experiment, (plan.seed, &folder), (&limits, until), host);
+        calibrated.extend(one.map_err(refused)?);
+        if host.conductor.interrupt().signal().is_some() {
+            break;
+        }
+    }
+    Ok(calibrated)
 }
 
-/// Facts about the host, by name.
-type Facts = Vec<(String, String)>;
+/// Shows how comparisons go.
+struct Host<'a> {
+    conductor: &'a Conductor<'a>,
+    teller: Option<Teller<'a>>,
+    is_quiet: bool,
+    /// Facts about the machine, by name.
+    facts: Vec<(String, String)>,
+}
 
-impl Rig<'_> {
-    /// Every experiment has an equal part of the time.
-    fn calibrate_all(
-        &self,
-        plan: &LabPlan,
-        started: Moment,
-    ) -> Result<(Vec<CalibratedExperiment>, Facts), CommandError> {
-        let all = Nanos::from_secs(60 * u64::from(self.arguments.minutes));
-        let count = u64::try_from(plan.experiments.len())
-            .unwrap_or(u64::MAX)
-            .max(1);
-        let mut calibrated = Vec::new();
-        let mut host = Vec::new();
-        for (number, experiment) in (1_u64..).zip(&plan.experiments) {
-            let until = started + Nanos::new(all.as_u64() / count * number);
-            let (own, facts) = self.calibrate(experiment, plan, until)?;
-            if host.is_empty() {
-                host = facts;
-            }
-            calibrated.extend(own);
-            if self.is_interrupted() {
-                break;
-            }
-        }
-        Ok((calibrated, host))
+impl CalibrationHost for Host<'_> {
+    fn options(&self, results: &Path) -> LabOptions {
+        self.conductor.options(results, false)
     }
 
-    /// One comparison after the other while there is time; `None` if none ended.
-    fn calibrate(
-        &self,
-        experiment: &ExperimentPlan,
-        plan: &LabPlan,
-        until: Moment,
-    ) -> Result<(Option<CalibratedExperiment>, Facts), CommandError> {
-        let hindrance = trial::hindrance(experiment);
-        let slowdown = self.slowdown(experiment);
-        let hindered = hindrance.clone().map(|how| Hindered {
-            how,
-            truth: trial::truth(experiment, slowdown.share()),
-        });
-        let mut compared: Vec<Compared> = Vec::new();
-        let (mut binary, mut host) = (None, Vec::new());
-        let began = clock::now();
-        for number in 1..=self.arguments.experiments {
-            let trial = Trial::of(number, hindrance.is_ok());
-            let seed = plan.seed.derive("calibrate", number.into());
-            let lab = match (trial, &hindrance) {
-                (Trial::Worse, Ok(how)) => {
-                    let percent = slowdown.to_string();
-                    trial::worse(experiment, seed, binary.as_deref(), (*how, &percent))
-                }
-                _ => trial::alike(experiment, seed),
-            };
-            self.announce(experiment, trial, number);
-            let results = Results::new(self.root.join(format!(
-                "{}/{number:03}-{}",
-                places::name_of(Path::new(&experiment.name)),
-                trial.name()
-            )));
-            compared.extend(self.compare(&lab, trial, &results)?);
-            if number == 1 {
-                binary = binary_of(&results);
-                host = output::host_of(&results, &lab);
-            }
-            // One of each kind at least.
-            let is_enough = number >= 2 && !fits(&compared, began, until);
-            if is_enough || self.is_interrupted() {
-                break;
-            }
-        }
-        let told = (!compared.is_empty())
-            .then(|| figures::calibrated(experiment, &compared, hindered, self.arguments.minutes));
-        Ok((told, host))
+    fn interrupt(&self) -> &Interrupt {
+        self.conductor.interrupt()
     }
 
-    /// Twice what matters, so that it ought to be found.
-    fn slowdown(&self, experiment: &ExperimentPlan) -> Tolerance {
-        let tolerance = experiment.goals.first().map(|goal| goal.tolerance);
-        let twice = tolerance.map(|own| (2.0 * own.share()).min(SLOWDOWN_MAX));
-        let twice = twice.and_then(|share| Tolerance::try_new(share).ok());
-        self.arguments
-            .slowdown
-            .or(twice)
-            .unwrap_or(Tolerance::DEFAULT)
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.conductor.interrupt().signal().is_some()
-    }
-
-    fn announce(&self, experiment: &ExperimentPlan, trial: Trial, number: u32) {
-        if !self.arguments.output.quiet {
+    fn announce(&mut self, experiment: &ExperimentPlan, trial: Trial, number: u32) {
+        if !self.is_quiet {
             let with = match trial {
                 Trial::Alike => "with itself",
                 Trial::Worse => "with itself made worse",
@@ -213,59 +161,30 @@ impl Rig<'_> {
         }
     }
 
-    /// Runs a lab of one experiment; `None` where it came to nothing.
-    fn compare(
-        &self,
-        lab: &LabPlan,
-        trial: Trial,
-        results: &Results,
-    ) -> Result<Option<Compared>, CommandError> {
-        let options = self.conductor.options(results.root(), false);
-        let interrupt = self.conductor.interrupt();
-        let mut teller = self.conductor.teller();
-        let mut runs = Vec::new();
-        let ran = run_lab(lab, &options, &mut Local, interrupt, &mut |progress| {
-            if let LabProgress::RunEnded { summary } = &progress
-                // The probe is no comparison.
-                && summary.identity.as_ref().is_some_and(|own| own.pair > 0)
-            {
-                runs.push((*summary).clone());
-            }
-            teller.lab(progress);
-        });
-        teller.clear();
-        let outcome = ran.map_err(lab_error)?;
-        if let Some(problem) = outcome.gravest().filter(|it| it.kind.is_about_starting()) {
-            let error = anyhow::anyhow!("{}: {}", problem.experiment, problem.reason);
-            return Err(CommandError::new(Exit::CouldNotRun, error));
+    fn progress(&mut self, progress: LabProgress<'_>) {
+        let conductor = self.conductor;
+        let teller = self.teller.get_or_insert_with(|| conductor.teller());
+        teller.lab(progress);
+    }
+
+    fn ended(&mut self) {
+        if let Some(teller) = self.teller.take() {
+            teller.clear();
         }
-        if outcome.interrupted.is_some() {
-            // Half a comparison would count as one that could not tell.
-            return Ok(None);
+    }
+
+    fn first(&mut self, results: &Results, lab: &LabPlan) {
+        if self.facts.is_empty() {
+            self.facts = output::host_of(results, lab);
         }
-        let elapsed = outcome.elapsed;
-        let mut verdicts = outcome.verdicts.into_iter();
-        Ok(verdicts.next().map(|verdict| Compared {
-            trial,
-            verdict,
-            runs,
-            elapsed,
-        }))
     }
 }
 
-/// Whether one more comparison, as long as those before in the mean, ends in time.
-fn fits(compared: &[Compared], began: Moment, until: Moment) -> bool {
-    let now = clock::now();
-    let count = float_from_u64(compared.len().max(1) as u64);
-    let mean = now.since(began).as_secs_f64() / count;
-    now + Nanos::from_secs_f64(mean) <= until
-}
-
-/// What the baseline was built as.
-fn binary_of(results: &Results) -> Option<PathBuf> {
-    let binaries = results.record().ok()?.binaries;
-    binaries.into_iter().next()?.path
+fn refused(error: CalibrationError) -> CommandError {
+    match error {
+        CalibrationError::Lab(error) => lab_error(error),
+        CalibrationError::Start(_) => CommandError::new(Exit::CouldNotRun, error),
+    }
 }
 
 fn lab_error(error: LabError) -> CommandError {

@@ -1,3 +1,7 @@
+use stillwell_plan::{GoalMetric, Scale};
+use stillwell_units::Tolerance;
+use stillwell_verdict::Change;
+
 use super::*;
 
 fn goals() -> Vec<CalibratedGoal> {

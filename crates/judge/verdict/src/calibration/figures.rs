@@ -1,20 +1,21 @@
-//! What the comparisons of a calibration come to, in figures.
+//! The figures of a calibration.
 
 use std::collections::BTreeMap;
 
 use stillwell_plan::{ExperimentPlan, GoalMetric, GoalPlan, Scale, StoppingPlan};
-use stillwell_report::{
-    AlikeFound, CalibratedExperiment, CalibratedGoal, Hindrance, MachineMet, Visible, WorseFound,
-};
 use stillwell_stats::components::{RunBounds, VarianceComponents};
 use stillwell_stats::{Level, Looks, normal};
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
-use stillwell_verdict::{ExperimentVerdict, GoalVerdict, RunSummary, Verdict};
 
-use super::trial::Trial;
-
-/// In so many of ten experiments a change is seen that counts as visible.
-const POWER: f64 = 0.8;
+use super::{
+    AlikeFound, CalibratedExperiment, CalibratedGoal, Hindrance, MachineMet, Trial, Visible,
+    WorseFound,
+};
+use crate::experiment_verdict::ExperimentVerdict;
+use crate::goal_verdict::GoalVerdict;
+use crate::limits::POWER;
+use crate::rule::Verdict;
+use crate::summary::RunSummary;
 
 /// Times for which it is told what can be seen.
 const MINUTES: [u32; 4] = [5, 10, 30, 60];
@@ -32,22 +33,30 @@ const BEATS_MIN: usize = 8;
 
 /// One comparison that ended.
 #[derive(Debug)]
-pub(super) struct Compared {
-    pub(super) trial: Trial,
-    pub(super) verdict: ExperimentVerdict,
-    pub(super) runs: Vec<RunSummary>,
-    pub(super) elapsed: Nanos,
+pub struct Compared {
+    /// Its purpose.
+    pub trial: Trial,
+    /// What it came to.
+    pub verdict: ExperimentVerdict,
+    /// Its runs.
+    pub runs: Vec<RunSummary>,
+    /// How long it took.
+    pub elapsed: Nanos,
 }
 
 /// How the subject was made worse, and by what change on the goal's scale.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Hindered {
-    pub(super) how: Hindrance,
-    pub(super) truth: Option<f64>,
+pub struct Hindered {
+    /// How.
+    pub how: Hindrance,
+    /// The change, where it is known.
+    pub truth: Option<f64>,
 }
 
-/// What `compared` say of the rig of `experiment`.
-pub(super) fn calibrated(
+/// Judges the rig of `experiment` by these comparisons, for experiments of so many
+/// minutes among others.
+#[must_use]
+pub fn calibrated(
     experiment: &ExperimentPlan,
     compared: &[Compared],
     hindered: Result<Hindered, String>,

@@ -3,41 +3,8 @@
 use std::path::Path;
 
 use stillwell_plan::{BinarySource, ExperimentPlan, GoalMetric, LabPlan, SubjectKind, VariantPlan};
-use stillwell_report::Hindrance;
 use stillwell_units::Seed;
-
-/// The name of the side that is compared with the baseline.
-const ITSELF: &str = "itself";
-const WORSE: &str = "worse";
-
-/// What a comparison is for.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Trial {
-    /// Nothing differs.
-    Alike,
-    /// The subject is made worse.
-    Worse,
-}
-
-impl Trial {
-    /// The trial with this number, from 1: every fourth is made worse, the second
-    /// being the first of them, so that a short calibration has both.
-    pub(super) const fn of(number: u32, can_hinder: bool) -> Self {
-        if can_hinder && number % 4 == 2 {
-            Self::Worse
-        } else {
-            Self::Alike
-        }
-    }
-
-    /// How its results are called.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Alike => ITSELF,
-            Self::Worse => WORSE,
-        }
-    }
-}
+use stillwell_verdict::calibration::{Hindrance, Trial};
 
 /// How the primary goal of `experiment` can be made worse; or why not.
 pub(super) fn hindrance(experiment: &ExperimentPlan) -> Result<Hindrance, String> {
@@ -73,7 +40,7 @@ pub(super) fn truth(experiment: &ExperimentPlan, share: f64) -> Option<f64> {
 pub(super) fn alike(experiment: &ExperimentPlan, seed: Seed) -> LabPlan {
     let baseline = experiment.variants.first();
     let itself = baseline.map(|baseline| VariantPlan {
-        name: ITSELF.to_owned(),
+        name: Trial::Alike.name().to_owned(),
         ..baseline.clone()
     });
     lab(experiment, itself, seed)
@@ -102,7 +69,7 @@ pub(super) fn worse(
         command.push(child.program.to_string_lossy().into_owned());
         command.extend(child.arguments);
         Some(VariantPlan {
-            name: WORSE.to_owned(),
+            name: Trial::Worse.name().to_owned(),
             binary: BinarySource::AsPlanned,
             command: Some(command),
             // They are in the command already.
@@ -137,18 +104,4 @@ fn lab(experiment: &ExperimentPlan, other: Option<VariantPlan>, seed: Seed) -> L
 fn seed_number(seed: &Seed) -> u64 {
     let [a, b, c, d, e, f, g, h, ..] = *seed.bytes();
     u64::from_le_bytes([a, b, c, d, e, f, g, h])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_fourth_is_made_worse_and_the_second_is_the_first() {
-        let worse: Vec<u32> = (1..=12)
-            .filter(|&it| Trial::of(it, true) == Trial::Worse)
-            .collect();
-        assert_eq!(worse, [2, 6, 10]);
-        assert!((1..=12).all(|it| Trial::of(it, false) == Trial::Alike));
-    }
 }

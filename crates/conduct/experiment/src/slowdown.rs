@@ -1,0 +1,284 @@
+//! Runs a command and makes it slower by a known share, so that it can be seen whether
+//! the change is found.
+//!
+//! [`Slowdown::Burn`] spins until this process has used a share of the CPU time that the
+//! command's process tree has. The tree's time is read from the kernel every 10 ms,
+//! exact over time though told in ticks; this process's own looking counts towards
+//! the share, so what is added in the end is the share and nothing else. It spins
+//! on one CPU, and cannot add more than that one gives.
+//!
+//! [`Slowdown::Pause`] stops the tree for a part of every 20 ms, and keeps account of
+//! how long that really was.
+//!
+//! The command stays in our process group and groups of control, gets the signals
+//! that we get, and is killed when we end.
+
+mod tree;
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitStatus};
+use std::sync::Arc;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getppid, pidfd_open, pidfd_send_signal,
+    set_parent_process_death_signal,
+};
+use stillwell_scope::{Place, Scope, Token, clock};
+use stillwell_units::{Moment, Nanos};
+use tokio::signal::unix::{SignalKind, signal};
+
+use self::tree::Tree;
+
+/// How often what the tree has used is looked at.
+const LOOK: Nanos = Nanos::from_millis(10);
+
+/// After so many looks it is looked at who belongs to the tree.
+const LOOKS_FOR_MEMBERS: u32 = 10;
+
+/// One time of running and being stopped.
+const PERIOD: Nanos = Nanos::from_millis(20);
+
+/// A way to make a command slower, by a share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Slowdown {
+    /// Use so much CPU time for what the command and its descendants use.
+    Burn(f64),
+    /// Stop the command and its descendants for so much of the time.
+    Pause(f64),
+}
+
+/// Why a command could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum SlowdownError {
+    /// The command does not start.
+    #[error("start the command")]
+    Start(#[source] io::Error),
+    /// The kernel's number of the command is none.
+    #[error("the command has no number")]
+    NoNumber,
+    /// The command cannot be watched.
+    #[error("watch the command")]
+    Watch(#[source] io::Error),
+    /// Signals cannot be listened for.
+    #[error("listen for signals")]
+    Signals(#[source] io::Error),
+    /// The end of the command cannot be waited for.
+    #[error("wait for the command")]
+    Wait(#[source] io::Error),
+    /// The command cannot be tied to its parent.
+    #[error("die with our parent")]
+    Tie(#[source] io::Error),
+    /// The parent ended before the command was tied to it.
+    #[error("process {parent} has ended")]
+    ParentEnded {
+        /// The parent.
+        parent: u32,
+    },
+    /// There is nothing to run.
+    #[error("there is no command")]
+    NoCommand,
+    /// The program does not run.
+    #[error("run {}", program.display())]
+    Run {
+        /// The program.
+        program: OsString,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Runs the command to its end, slowed down where that is asked for.
+///
+/// # Errors
+/// [`SlowdownError`] where it does not start or cannot be watched.
+pub fn run_slowed(
+    command: &mut Command,
+    how: Option<Slowdown>,
+) -> Result<ExitStatus, SlowdownError> {
+    let mut child = command.spawn().map_err(SlowdownError::Start)?;
+    let number = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let number = number.ok_or(SlowdownError::NoNumber)?;
+    let descriptor = pidfd_open(number, PidfdFlags::empty());
+    let descriptor = descriptor.map_err(|error| SlowdownError::Watch(error.into()))?;
+    let descriptor = Arc::new(descriptor);
+    let signals = pass_signals_on(Arc::clone(&descriptor)).map_err(SlowdownError::Signals)?;
+    let mut tree = Tree::new(child.id());
+    match how {
+        Some(Slowdown::Burn(share)) => burn(share, &mut tree, &descriptor),
+        Some(Slowdown::Pause(share)) => pause(share, &mut tree, &descriptor),
+        None => while !has_ended(&descriptor, Nanos::SECOND) {},
+    }
+    let status = child.wait().map_err(SlowdownError::Wait)?;
+    signals.close(Nanos::SECOND);
+    Ok(status)
+}
+
+/// Becomes the command, which the kernel kills when `parent` ends; comes back only with
+/// the reason why not.
+#[must_use]
+pub fn become_tied(command: &[OsString], parent: u32) -> SlowdownError {
+    if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
+        return SlowdownError::Tie(error.into());
+    }
+    // It may have ended before we were tied to it.
+    let now = getppid().map_or(0, |pid| pid.as_raw_pid().unsigned_abs());
+    if now != parent {
+        return SlowdownError::ParentEnded { parent };
+    }
+    let [program, words @ ..] = command else {
+        return SlowdownError::NoCommand;
+    };
+    let source = Command::new(program).args(words).exec();
+    SlowdownError::Run {
+        program: program.clone(),
+        source,
+    }
+}
+
+/// Passes on what asks a program for something. A thread of the returned scope
+/// does so.
+fn pass_signals_on(child: Arc<OwnedFd>) -> io::Result<Scope> {
+    let mut scope = Scope::new(&Token::new());
+    scope.worker(Place::default(), "signals", move |token| async move {
+        let mut hangup = signal(SignalKind::hangup())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut quit = signal(SignalKind::quit())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut first = signal(SignalKind::user_defined1())?;
+        let mut second = signal(SignalKind::user_defined2())?;
+        loop {
+            // All are cancel-safe: a signal that came stays noted.
+            let came = tokio::select! {
+                () = token.cancelled() => return Ok(()),
+                _ = hangup.recv() => Signal::HUP,
+                _ = interrupt.recv() => Signal::INT,
+                _ = quit.recv() => Signal::QUIT,
+                _ = terminate.recv() => Signal::TERM,
+                _ = first.recv() => Signal::USR1,
+                _ = second.recv() => Signal::USR2,
+            };
+            // It may have ended meanwhile.
+            pidfd_send_signal(&*child, came).ok();
+        }
+    })?;
+    Ok(scope)
+}
+
+/// Uses `share` of the CPU time that the tree uses, until its root has ended.
+fn burn(share: f64, tree: &mut Tree, root: &OwnedFd) {
+    let own_before = clock::process_cpu();
+    let mut looks = 0;
+    while !has_ended(root, LOOK) {
+        if looks % LOOKS_FOR_MEMBERS == 0 {
+            tree.look();
+        }
+        looks += 1;
+        let own = Nanos::new(clock::process_cpu().as_u64() - own_before.as_u64());
+        spin(owed(share, tree.cpu(), own, LOOK));
+    }
+}
+
+/// Stops the tree for `share` of the time, until its root has ended.
+fn pause(share: f64, tree: &mut Tree, root: &OwnedFd) {
+    let start = clock::now();
+    let mut stopped = Nanos::ZERO;
+    while !has_ended(root, PERIOD) {
+        let length = owed(share, clock::now().since(start), stopped, PERIOD);
+        if length == Nanos::ZERO {
+            continue;
+        }
+        tree.look();
+        let before = clock::now();
+        tree.signal(Signal::STOP);
+        let ended = has_ended(root, length);
+        tree.signal(Signal::CONT);
+        stopped += clock::now().since(before);
+        if ended {
+            break;
+        }
+    }
+}
+
+/// What is still owed of `share` of `of`, where `paid` has been; at most
+/// `longest` at a time.
+fn owed(share: f64, of: Nanos, paid: Nanos, longest: Nanos) -> Nanos {
+    let whole = of.as_secs_f64() * share;
+    Nanos::from_secs_f64((whole - paid.as_secs_f64()).max(0.0)).min(longest)
+}
+
+/// Uses so much CPU time.
+fn spin(length: Nanos) {
+    let until = clock::thread_cpu() + length;
+    while clock::thread_cpu() < until {
+        std::hint::spin_loop();
+    }
+}
+
+/// Waits until the process behind `descriptor` has ended, at most so long; whether
+/// it has.
+fn has_ended(descriptor: &OwnedFd, at_most: Nanos) -> bool {
+    let until = clock::now() + at_most;
+    let descriptor = descriptor.as_fd();
+    let mut watched = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
+    loop {
+        match poll(&mut watched, Some(&timespec(until))) {
+            Ok(ready) if ready > 0 => return true,
+            Ok(_) if clock::now() >= until => return false,
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            // Nothing can be told of it any more.
+            Err(_) => return true,
+        }
+    }
+}
+
+/// From now until then.
+fn timespec(until: Moment) -> Timespec {
+    let left = until.since(clock::now()).as_duration();
+    Timespec {
+        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: left.subsec_nanos().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_owed_is_the_share_less_what_was_paid() {
+        let millis = Nanos::from_millis;
+        for (of, paid, expected) in [
+            (0, 0, 0),
+            (1000, 0, 10),
+            (1000, 45, 5),
+            (1000, 50, 0),
+            (1000, 51, 0),
+            (100, 0, 5),
+        ] {
+            let found = owed(0.05, millis(of), millis(paid), millis(10));
+            assert_eq!(found, millis(expected), "{of} {paid}");
+        }
+    }
+
+    #[test]
+    fn the_account_is_settled_within_the_last_slice() {
+        for percent in [1_u32, 5, 20, 49] {
+            let share = f64::from(percent) / 100.0;
+            let (mut used, mut paid) = (Nanos::ZERO, Nanos::ZERO);
+            for step in 0..500 {
+                used += Nanos::from_millis(step * 7 % 11);
+                paid += owed(share, used, paid, LOOK);
+            }
+            let wanted = used.as_secs_f64() * share;
+            assert!(
+                (paid.as_secs_f64() - wanted).abs() < 1e-6,
+                "{paid} {wanted}"
+            );
+        }
+    }
+}
