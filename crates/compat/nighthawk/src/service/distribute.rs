@@ -7,7 +7,7 @@ use crate::wire::{
     encode_request, request_of_json, response_json,
 };
 use serde_json::{Value, json};
-use stillwell_scope::{Tasks, Token};
+use stillwell_scope::{Tasks, Token, explain};
 use tokio::select;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
@@ -209,7 +209,7 @@ impl Distribution {
                     json!({ "service": service, "execution_response": response })
                 }
                 Some(Err(error)) => {
-                    let (code, message) = (code_of(&error), explained(&error));
+                    let (code, message) = (code_of(&error), explain(&error));
                     kept.push(failure(code, service, &message, &self.id));
                     let error = json!({ "code": code, "message": message });
                     json!({ "service": service, "error": error })
@@ -331,15 +331,4 @@ const fn code_of(error: &ChannelError) -> u32 {
         ChannelError::Ended(ended) => ended.code.number(),
         _ => Code::Unavailable.number(),
     }
-}
-
-/// An error with its causes.
-fn explained(error: &ChannelError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(own) = cause {
-        text.push_str(&format!(": {own}"));
-        cause = own.source();
-    }
-    text
 }
