@@ -4,9 +4,13 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use stillwell_capture::{Capture, MANIFEST_SCHEMA, Manifest, RunOutcome};
-use stillwell_config::{LabOverrides, Loaded, RigOverrides, load_lab, load_rig};
+use stillwell_config::files::Disk;
+use stillwell_config::{LabOverrides, Loaded, Loader, RigOverrides};
 use stillwell_lading::capture::{SeriesWanted, read_lading};
 use stillwell_units::RunId;
+
+/// Reads native files, and those of lading and SMP.
+const LOADER: Loader<'static> = Loader::new(&Disk, stillwell_lading::FORMATS);
 
 /// The smallest run that there is.
 const NO_LOAD: &str = "blackhole: []\ngenerator: []\n";
@@ -15,10 +19,10 @@ const NO_LOAD: &str = "blackhole: []\ngenerator: []\n";
 pub fn config(bytes: &[u8]) {
     let path = folder().join("lading.yaml");
     write(&path, bytes);
-    drop(load_rig(&path, &RigOverrides::default()));
+    drop(LOADER.rig(&path, &RigOverrides::default()));
     let path = folder().join("experiment.yaml");
     write(&path, bytes);
-    if let Err(found) = load_lab(std::slice::from_ref(&path), &LabOverrides::default()) {
+    if let Err(found) = LOADER.lab(std::slice::from_ref(&path), &LabOverrides::default()) {
         assert!(found.has_errors(), "refused without a reason");
         // Every mistake can be shown, wherever it lies.
         assert!(!found.to_string().is_empty());
@@ -63,7 +67,7 @@ fn some_manifest() -> Manifest {
     let path = folder().join("lading.yaml");
     write(&path, NO_LOAD.as_bytes());
     let Loaded { plan, .. } =
-        load_rig(&path, &RigOverrides::default()).expect("a run without load is one");
+        LOADER.rig(&path, &RigOverrides::default()).expect("a run without load is one");
     Manifest {
         schema: MANIFEST_SCHEMA.to_owned(),
         run: RunId::from_bytes([9; 16]),

@@ -4,8 +4,9 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use stillwell_config::{RigOverrides, load_rig};
-use stillwell_legacy::lading;
+use stillwell_config::files::Disk;
+use stillwell_config::shared::read_template;
+use stillwell_config::{Loader, RigOverrides};
 use stillwell_text::Source;
 use stillwell_payload::{BlockSet, BuildError};
 use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan, TemplatePlan};
@@ -27,7 +28,7 @@ pub fn template(bytes: &[u8]) {
     let folder = folder();
     let run = folder.join("experiment.yaml");
     std::fs::write(folder.join("template.yaml"), bytes).expect("the file can be written");
-    match load_rig(&run, &RigOverrides::default()) {
+    match Loader::new(&Disk, &[]).rig(&run, &RigOverrides::default()) {
         Ok(loaded) => {
             for generator in loaded.plan.generators {
                 if let PayloadFormat::Template(template) = &generator.payload.format {
@@ -39,12 +40,12 @@ pub fn template(bytes: &[u8]) {
     }
 }
 
-/// A template of JSON as lading has them.
+/// A template of JSON.
 pub fn lading_template(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else {
         return;
     };
-    let (plan, found) = lading::read_template(&Source::new("template.yaml", text));
+    let (plan, found) = read_template(&Source::new("template.yaml", text));
     let shown = found.to_string();
     match plan {
         Some(plan) if !found.has_errors() => {

@@ -185,7 +185,7 @@ fn check_everywhere(path: &str, place: &Place<'_>, code: &str) -> Vec<String> {
     if !listed && contains_word(code, "unsafe") {
         messages.push("`unsafe` in a file that is not on the table of such files".to_owned());
     }
-    if !["config", "legacy", "nighthawk"].contains(&place.name)
+    if !["config", "lading", "nighthawk", "others"].contains(&place.name)
         && let Some(name) = defined_spec(code)
     {
         messages.push(format!(

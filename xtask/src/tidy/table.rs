@@ -91,8 +91,8 @@ pub(super) const CRATES: &[Entry] = &[
     edge("nighthawk", &[
         "units", "metric", "plan", "text", "config", "http", "scope", "wire", "run", "report",
     ]),
-    edge("lading", &["units", "metric", "plan", "capture"]),
-    pure("others", &["units", "metric", "plan"]),
+    edge("lading", &["units", "metric", "plan", "text", "legacy", "config", "capture"]),
+    pure("others", &["units", "metric", "plan", "text", "config"]),
     face("cli"),
     edge("testkit", &[]),
     face("benches"),

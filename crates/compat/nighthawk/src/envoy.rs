@@ -8,7 +8,8 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use stillwell_config::{Diagnostics, Disk, Files, read_source};
+use stillwell_config::Diagnostics;
+use stillwell_config::files::{Disk, Files, read_source};
 use stillwell_plan::{
     AnswerPlan, FaultsPlan, FilterSet, ResponseOptions, ServeAdminPlan, ServeListenerPlan,
     ServePlan, ServeProtocols,

@@ -1,7 +1,11 @@
-//! Results that other tools wrote. Pure: text goes in, numbers come out.
+//! Files of other tools. Pure: text goes in, numbers come out.
 //!
 //! * [`results`]: results of load generators: Nighthawk and fortio JSON, and columns;
-//! * [`harness`]: results of a test harness: tables of dstat.
+//! * [`harness`]: results of a test harness: tables of dstat;
+//! * [`TremorPrograms`]: programs of Tremor's, which are recognised and not run.
 
 pub mod harness;
 pub mod results;
+mod tremor;
+
+pub use tremor::TremorPrograms;

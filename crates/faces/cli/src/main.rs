@@ -3,6 +3,7 @@
 mod arguments;
 mod command;
 mod exit;
+mod formats;
 mod paint;
 mod progress;
 mod signals;

@@ -1,33 +1,31 @@
-//! Benches: files with our keys and those of Tremor's connector, flags, or both.
+//! Benches: files, flags, or both.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stillwell_legacy::tremor::{
-    BenchKeys, CODECS, Framing, INSTEAD_OF_TROY, is_troy, read_bench_keys,
-};
 use stillwell_plan::{BenchPlan, PrefixFraming, SubjectPlan};
 use stillwell_text::{Diagnostic, Diagnostics, MapReader, Node, Reader, Value, code};
 use stillwell_units::Nanos;
 
-use crate::files::{Disk, EntryKind, Files, read_source};
+use crate::discover::Lookup;
+use crate::files::{EntryKind, read_source};
 use crate::spec::{Door, read_subject};
 
+pub(crate) mod connector;
 mod endpoint;
 mod interceptors;
 mod keys;
 mod plan;
 mod tree;
 
+use connector::{BenchKeys, CODECS, Framing, read_bench_keys};
 pub use endpoint::BenchEndpoint;
 use interceptors::Side;
 pub(crate) use keys::BENCH;
 use keys::CONFIG;
-#[cfg(test)]
-pub(crate) use tree::load_bench_tree_from;
+pub(crate) use tree::load_bench_tree;
 pub use tree::{
     Await, BenchAsserts, BenchFolder, BenchStep, BenchTree, FigureAssert, TextAssert, is_wanted,
-    load_bench_tree,
 };
 
 /// What is asked for, by a file, by flags or by both; what nobody said is none.
@@ -43,7 +41,7 @@ pub struct BenchAsked {
     pub output: Option<BenchEndpoint>,
     /// The recording.
     pub source: Option<PathBuf>,
-    /// The framing of its events, by the name of a codec of Tremor's.
+    /// The framing of its events, by the name of a codec.
     pub codec: Option<String>,
     /// Time between two events; zero for none.
     pub interval: Option<Nanos>,
@@ -115,18 +113,9 @@ pub struct LoadedBench {
     pub warnings: Diagnostics,
 }
 
-/// Reads the bench of the file at `path`, if there is one; what `flags` say goes
-/// before what it says.
-///
-/// # Errors
-/// Every mistake in the file, with its place; what is missing or does not go
-/// together.
-pub fn load_bench(path: Option<&Path>, flags: BenchAsked) -> Result<LoadedBench, Diagnostics> {
-    load_bench_from(&Disk, path, flags)
-}
-
-pub(crate) fn load_bench_from(
-    files: &dyn Files,
+/// [`Loader::bench`](crate::Loader::bench).
+pub(crate) fn load_bench(
+    lookup: Lookup<'_>,
     path: Option<&Path>,
     flags: BenchAsked,
 ) -> Result<LoadedBench, Diagnostics> {
@@ -134,8 +123,8 @@ pub(crate) fn load_bench_from(
     let asked = match path {
         None => flags,
         Some(path) => {
-            let path = crate::load::absolute(path);
-            let mut told = read_file(files, &path, &mut found).unwrap_or_default();
+            let path = crate::files::absolute(path);
+            let mut told = read_file(lookup, &path, &mut found).unwrap_or_default();
             if told.name.is_none() {
                 told.name = Some(name_of(&path));
             }
@@ -146,7 +135,7 @@ pub(crate) fn load_bench_from(
         return Err(found.sorted());
     }
     let source = asked.source.as_ref();
-    if let Some(source) = source.filter(|path| files.kind(path) != Some(EntryKind::File)) {
+    if let Some(source) = source.filter(|path| lookup.files.kind(path) != Some(EntryKind::File)) {
         let message = format!("there is no file {}", source.display());
         found.push(Diagnostic::error(code::UNREADABLE, message));
     }
@@ -178,7 +167,8 @@ fn name_of(path: &Path) -> String {
     }
 }
 
-fn read_file(files: &dyn Files, path: &Path, found: &mut Diagnostics) -> Option<BenchAsked> {
+fn read_file(lookup: Lookup<'_>, path: &Path, found: &mut Diagnostics) -> Option<BenchAsked> {
+    let files = lookup.files;
     let source = match read_source(files, path) {
         Ok(source) => source,
         Err(error) => {
@@ -186,12 +176,9 @@ fn read_file(files: &dyn Files, path: &Path, found: &mut Diagnostics) -> Option<
             return None;
         }
     };
-    if is_troy(&path.to_string_lossy(), source.text()) {
-        let message = format!(
-            "{} is a program of Tremor's, which is not run here",
-            path.display()
-        );
-        found.push(Diagnostic::error(code::NOT_BUILT, message).help(INSTEAD_OF_TROY));
+    if let Some(file) = lookup.unreadable(path, Some(source.text())) {
+        let message = format!("{} is {}, which is not run here", path.display(), file.what);
+        found.push(Diagnostic::error(code::NOT_BUILT, message).help(file.help));
         return None;
     }
     let reader = Reader::new(Arc::clone(&source));
@@ -213,14 +200,14 @@ fn read_bench(door: &Door<'_>, root: &Node) -> Option<BenchAsked> {
     let map = reader.map(root, &BENCH.keys())?;
     let nested = map.take("config").and_then(|node| {
         let map = reader.map(node, &CONFIG.keys())?;
-        Some(of_tremor(door, &read_bench_keys(reader, &map)))
+        Some(of_connector(door, &read_bench_keys(reader, &map)))
     });
-    let told = of_tremor(door, &read_bench_keys(reader, &map));
+    let told = of_connector(door, &read_bench_keys(reader, &map));
     let own = read_own(door, &map);
     Some(own.or(told).or(nested.unwrap_or_default()))
 }
 
-fn of_tremor(door: &Door<'_>, keys: &BenchKeys<'_>) -> BenchAsked {
+fn of_connector(door: &Door<'_>, keys: &BenchKeys<'_>) -> BenchAsked {
     let source = keys.source;
     BenchAsked {
         source: source.and_then(|node| door.existing(node, EntryKind::File)),

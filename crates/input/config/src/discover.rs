@@ -1,11 +1,12 @@
 //! Which experiments a path stands for.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use stillwell_text::{Diagnostic, Source, code, parse};
+use stillwell_text::{Diagnostic, Source, code};
 
-use crate::files::{EntryKind, Files};
-use crate::smp::load_of;
+use crate::files::{EntryKind, Files, read_source};
+use crate::foreign::{CaseFolder, ForeignFormat, UnreadableFile};
 
 /// How deep below a lab experiments are looked for.
 const DEPTH_MAX: usize = 8;
@@ -14,132 +15,198 @@ const FOLDERS_MAX: usize = 20_000;
 /// Folders that hold builds or packages, never experiments.
 const SKIPPED: [&str; 3] = ["target", "node_modules", "results"];
 
+/// Files and formats in which experiments are looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lookup<'l> {
+    pub(crate) files: &'l dyn Files,
+    pub(crate) formats: &'l [&'l dyn ForeignFormat],
+}
+
 /// One experiment that was found.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Case {
+#[derive(Clone, Debug)]
+pub(crate) struct Case<'l> {
     /// Unique in its lab.
     pub(crate) name: String,
     /// Its folder.
     pub(crate) folder: PathBuf,
-    /// Its file; an SMP case may have none.
-    pub(crate) file: Option<PathBuf>,
-    pub(crate) kind: CaseKind,
+    /// Its file; a case of another format may have none.
+    pub(crate) file: Option<CaseFile>,
+    pub(crate) kind: CaseKind<'l>,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum CaseKind {
+/// The file of an experiment, read once.
+#[derive(Clone, Debug)]
+pub(crate) struct CaseFile {
+    pub(crate) path: PathBuf,
+    pub(crate) source: Result<Arc<Source>, Box<Diagnostic>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CaseKind<'l> {
     Native,
-    Smp,
+    Foreign(&'l dyn ForeignFormat),
 }
 
-/// The experiments that the absolute `path` stands for, in the order of names:
-/// a file, the folder of one, or a lab somewhere below which they stand.
-pub(crate) fn discover(files: &dyn Files, path: &Path) -> Result<Vec<Case>, Box<Diagnostic>> {
-    match files.kind(path) {
-        None => {
-            let message = format!("there is nothing at {}", path.display());
-            Err(Box::new(Diagnostic::error(code::UNREADABLE, message)))
+impl CaseFile {
+    pub(crate) fn read(files: &dyn Files, path: &Path) -> Self {
+        Self {
+            path: path.to_path_buf(),
+            source: read_source(files, path),
         }
-        Some(EntryKind::File) => case_of_file(files, path).map(|case| vec![case]),
-        Some(EntryKind::Folder) => {
-            let mut cases = Vec::new();
-            let mut looked = 0;
-            walk(files, path, 0, &mut looked, &mut cases)?;
-            if cases.is_empty() {
-                let message = format!("there is no experiment in {}", path.display());
-                let error = Diagnostic::error(code::NOTHING_FOUND, message);
-                let error = error.help(
-                    "an experiment is a folder with an `experiment.yaml`, a `lading/lading.yaml` or a `lading.yaml`",
-                );
-                return Err(Box::new(error));
+    }
+}
+
+impl Case<'_> {
+    /// The case as a format reads it.
+    pub(crate) fn as_folder<'f>(&'f self, files: &'f dyn Files) -> CaseFolder<'f> {
+        CaseFolder {
+            files,
+            name: &self.name,
+            folder: &self.folder,
+            experiment: self.file.as_ref().map(source_of),
+        }
+    }
+
+    /// Its file, if it is in the native format.
+    pub(crate) fn native_file(&self) -> Option<&CaseFile> {
+        match self.kind {
+            CaseKind::Native => self.file.as_ref(),
+            CaseKind::Foreign(_) => None,
+        }
+    }
+}
+
+fn source_of(file: &CaseFile) -> Result<&Arc<Source>, &Diagnostic> {
+    file.source.as_ref().map_err(Box::as_ref)
+}
+
+impl<'l> Lookup<'l> {
+    /// The experiments that the absolute `path` stands for, in the order of names:
+    /// a file, the folder of one, or a lab somewhere below which they are.
+    pub(crate) fn discover(self, path: &Path) -> Result<Vec<Case<'l>>, Box<Diagnostic>> {
+        match self.files.kind(path) {
+            None => {
+                let message = format!("there is nothing at {}", path.display());
+                Err(Box::new(Diagnostic::error(code::UNREADABLE, message)))
             }
-            Ok(cases)
+            Some(EntryKind::File) => self.case_of_file(path).map(|case| vec![case]),
+            Some(EntryKind::Folder) => {
+                let mut cases = Vec::new();
+                let mut looked = 0;
+                self.walk(path, 0, &mut looked, &mut cases)?;
+                if cases.is_empty() {
+                    return Err(self.no_experiment(path));
+                }
+                Ok(cases)
+            }
         }
     }
-}
 
-fn walk(
-    files: &dyn Files,
-    folder: &Path,
-    depth: usize,
-    looked: &mut usize,
-    cases: &mut Vec<Case>,
-) -> Result<(), Box<Diagnostic>> {
-    *looked += 1;
-    if *looked > FOLDERS_MAX {
-        let message = format!("more than {FOLDERS_MAX} folders: this is hardly a lab");
+    /// The first format that recognises `text` as a run.
+    pub(crate) fn format_of_rig(self, text: &str) -> Option<&'l dyn ForeignFormat> {
+        let mut formats = self.formats.iter().copied();
+        formats.find(|format| format.is_rig(text))
+    }
+
+    /// The kind of the file at `path`, if a format recognises it and cannot read it.
+    pub(crate) fn unreadable(self, path: &Path, text: Option<&str>) -> Option<UnreadableFile> {
+        let mut formats = self.formats.iter();
+        formats.find_map(|format| format.unreadable(path, text))
+    }
+
+    fn no_experiment(self, path: &Path) -> Box<Diagnostic> {
+        let message = format!("there is no experiment in {}", path.display());
         let error = Diagnostic::error(code::NOTHING_FOUND, message);
-        return Err(Box::new(
-            error.help("name the folder that holds the experiments"),
-        ));
+        let foreign = self.formats.iter().flat_map(|format| format.case_files());
+        let mut files: Vec<String> = foreign.map(|file| format!("a `{file}`")).collect();
+        files.insert(0, "an `experiment.yaml`".to_owned());
+        let last = files.pop().unwrap_or_default();
+        let files = match files.is_empty() {
+            true => last,
+            false => format!("{} or {last}", files.join(", ")),
+        };
+        Box::new(error.help(format!("an experiment is a folder with {files}")))
     }
-    if let Some(case) = case_of_folder(files, folder) {
-        cases.push(case);
-        return Ok(());
-    }
-    if depth == DEPTH_MAX {
-        return Ok(());
-    }
-    let Ok(entries) = files.list(folder) else {
-        return Ok(());
-    };
-    for entry in entries {
-        let name = entry.file_name().unwrap_or_default().to_string_lossy();
-        let is_skipped = name.starts_with('.') || SKIPPED.contains(&name.as_ref());
-        if !is_skipped && files.kind(&entry) == Some(EntryKind::Folder) {
-            walk(files, &entry, depth + 1, looked, cases)?;
+
+    fn walk(
+        self,
+        folder: &Path,
+        depth: usize,
+        looked: &mut usize,
+        cases: &mut Vec<Case<'l>>,
+    ) -> Result<(), Box<Diagnostic>> {
+        *looked += 1;
+        if *looked > FOLDERS_MAX {
+            let message = format!("more than {FOLDERS_MAX} folders: this is hardly a lab");
+            let error = Diagnostic::error(code::NOTHING_FOUND, message);
+            return Err(Box::new(
+                error.help("name the folder that holds the experiments"),
+            ));
         }
+        if let Some(case) = self.case_of_folder(folder) {
+            cases.push(case);
+            return Ok(());
+        }
+        if depth == DEPTH_MAX {
+            return Ok(());
+        }
+        let Ok(entries) = self.files.list(folder) else {
+            return Ok(());
+        };
+        for entry in entries {
+            let name = entry.file_name().unwrap_or_default().to_string_lossy();
+            let is_skipped = name.starts_with('.') || SKIPPED.contains(&name.as_ref());
+            if !is_skipped && self.files.kind(&entry) == Some(EntryKind::Folder) {
+                self.walk(&entry, depth + 1, looked, cases)?;
+            }
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-fn case_of_folder(files: &dyn Files, folder: &Path) -> Option<Case> {
-    let file = folder.join("experiment.yaml");
-    let has_file = files.kind(&file) == Some(EntryKind::File);
-    // The folder `lading` of a case is none itself.
-    let is_part = folder.file_name().is_some_and(|name| name == "lading");
-    let load = load_of(files, folder).filter(|_| !is_part);
-    // Beside an experiment of ours a `lading.yaml` is just a file.
-    let is_flat = load.as_deref().and_then(Path::parent) == Some(folder);
-    let has_load = load.is_some() && !(is_flat && has_file);
-    if !has_file && !has_load {
-        return None;
+    fn case_of_folder(self, folder: &Path) -> Option<Case<'l>> {
+        let path = folder.join("experiment.yaml");
+        let has_file = self.files.kind(&path) == Some(EntryKind::File);
+        let mut case = Case {
+            name: name_of(folder),
+            folder: folder.to_path_buf(),
+            file: has_file.then(|| CaseFile::read(self.files, &path)),
+            kind: CaseKind::Native,
+        };
+        let mut formats = self.formats.iter().copied();
+        let foreign = formats.find(|format| format.is_case(&case.as_folder(self.files)));
+        match foreign {
+            Some(format) => case.kind = CaseKind::Foreign(format),
+            None if !has_file => return None,
+            None => {}
+        }
+        Some(case)
     }
-    let kind = if has_load || is_smp_text(files, &file) {
-        CaseKind::Smp
-    } else {
-        CaseKind::Native
-    };
-    Some(Case {
-        name: name_of(folder),
-        folder: folder.to_path_buf(),
-        file: has_file.then_some(file),
-        kind,
-    })
-}
 
-fn case_of_file(files: &dyn Files, path: &Path) -> Result<Case, Box<Diagnostic>> {
-    let folder = path.parent().unwrap_or(path);
-    let is_experiment = path
-        .file_name()
-        .is_some_and(|name| name == "experiment.yaml");
-    if is_experiment && let Some(case) = case_of_folder(files, folder) {
-        return Ok(case);
+    fn case_of_file(self, path: &Path) -> Result<Case<'l>, Box<Diagnostic>> {
+        let folder = path.parent().unwrap_or(path);
+        let is_experiment = path
+            .file_name()
+            .is_some_and(|name| name == "experiment.yaml");
+        if is_experiment && let Some(case) = self.case_of_folder(folder) {
+            return Ok(case);
+        }
+        let file = CaseFile::read(self.files, path);
+        let text = file.source.as_ref().map(|source| source.text());
+        if text.is_ok_and(|text| self.format_of_rig(text).is_some()) {
+            let message = format!("{} is one rig, not an experiment", path.display());
+            let error = Diagnostic::error(code::NOTHING_FOUND, message).help(
+                "run it with `stillwell rig`, or name the case's folder, which has an `experiment.yaml`",
+            );
+            return Err(Box::new(error));
+        }
+        let stem = path.file_stem().unwrap_or_default();
+        Ok(Case {
+            name: stem.to_string_lossy().into_owned(),
+            folder: folder.to_path_buf(),
+            file: Some(file),
+            kind: CaseKind::Native,
+        })
     }
-    if files.read(path).is_ok_and(|text| is_lading_text(&text)) {
-        let message = format!("{} is one rig, not an experiment", path.display());
-        let error = Diagnostic::error(code::NOTHING_FOUND, message).help(
-            "run it with `stillwell rig`, or name the case's folder, which has an `experiment.yaml`",
-        );
-        return Err(Box::new(error));
-    }
-    let stem = path.file_stem().unwrap_or_default();
-    Ok(Case {
-        name: stem.to_string_lossy().into_owned(),
-        folder: folder.to_path_buf(),
-        file: Some(path.to_path_buf()),
-        kind: CaseKind::Native,
-    })
 }
 
 fn name_of(folder: &Path) -> String {
@@ -150,27 +217,6 @@ fn name_of(folder: &Path) -> String {
     } else {
         name
     }
-}
-
-fn is_smp_text(files: &dyn Files, path: &Path) -> bool {
-    let keys = ["optimization_goal", "target", "config_only"];
-    files.read(path).is_ok_and(|text| has_key(&text, &keys))
-}
-
-/// Whether a text is a `lading.yaml`, by the keys at its top.
-pub(crate) fn is_lading_text(text: &str) -> bool {
-    let keys = ["generator", "blackhole", "target_metrics", "telemetry"];
-    has_key(text, &keys) && !has_key(text, &["workload", "subject", "variants"])
-}
-
-fn has_key(text: &str, keys: &[&str]) -> bool {
-    let Ok((root, _)) = parse(&Source::new("", text)) else {
-        // What is not YAML is judged line by line, so that its mistakes are
-        // told in the right words.
-        let is_key = |line: &str| keys.iter().any(|key| line.starts_with(&format!("{key}:")));
-        return text.lines().any(is_key);
-    };
-    keys.iter().any(|key| root.entry(key).is_some())
 }
 
 /// The first line of prose of a README: no heading, badge, picture or tag.

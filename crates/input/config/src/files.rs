@@ -1,5 +1,6 @@
 //! The file system, as far as configuration needs it.
 
+use std::fmt::Debug;
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -10,27 +11,27 @@ use stillwell_text::{Diagnostic, Source, code};
 const BYTES_MAX: u64 = 16 << 20;
 
 /// A file system, as far as configuration needs it.
-pub trait Files {
-    /// Reads the text of a file.
+pub trait Files: Debug {
+    /// The text of a file.
     ///
     /// # Errors
-    /// The file cannot be read, or is larger than a configuration may be.
+    /// The reason why it cannot be read.
     fn read(&self, path: &Path) -> io::Result<String>;
     /// Reads the bytes of a file, which may be a pipe.
     ///
     /// # Errors
     /// The file cannot be read, or has more than `limit` bytes.
     fn read_bytes(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>>;
-    /// Returns the kind of the entry at `path`, or `None` where there is none.
+    /// The kind of the entry at `path`; none if there is nothing.
     fn kind(&self, path: &Path) -> Option<EntryKind>;
-    /// Lists the paths in a folder in the order of names.
+    /// The entries of a folder, in the order of names.
     ///
     /// # Errors
-    /// The folder cannot be read.
+    /// The reason why it cannot be listed.
     fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>>;
 }
 
-/// The kind of an entry of a folder.
+/// A kind of entry of a folder.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum EntryKind {
     /// A file.
@@ -40,7 +41,7 @@ pub enum EntryKind {
 }
 
 /// The file system of this machine.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Disk;
 
 impl Files for Disk {
@@ -83,7 +84,7 @@ impl Files for Disk {
 /// Reads the file at `path`.
 ///
 /// # Errors
-/// A diagnostic that names the file and why it cannot be read.
+/// The reason why it cannot be read, as a diagnostic.
 pub fn read_source(files: &dyn Files, path: &Path) -> Result<Arc<Source>, Box<Diagnostic>> {
     match files.read(path) {
         Ok(text) => Ok(Source::new(shown(path), text)),
@@ -106,7 +107,8 @@ fn shown(path: &Path) -> PathBuf {
 
 /// `path` relative to `folder`, without `.` and `..` where they can be folded.
 /// What begins with a place such as `{self}` stays.
-pub(crate) fn resolve(folder: &Path, path: &str) -> PathBuf {
+#[must_use]
+pub fn resolve(folder: &Path, path: &str) -> PathBuf {
     if path.starts_with('{') {
         return path.into();
     }
@@ -121,6 +123,28 @@ pub(crate) fn resolve(folder: &Path, path: &str) -> PathBuf {
         }
     }
     folded
+}
+
+/// The files in a folder, not in those below it, by name.
+///
+/// # Errors
+/// A message: the folder cannot be listed, or it holds no files.
+pub fn files_in(files: &dyn Files, folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let listed = files.list(folder).map_err(|error| error.to_string())?;
+    let found: Vec<PathBuf> = listed
+        .into_iter()
+        .filter(|path| files.kind(path) == Some(EntryKind::File))
+        .collect();
+    if found.is_empty() {
+        return Err(format!("{} holds no files", folder.display()));
+    }
+    Ok(found)
+}
+
+/// `path` as an absolute path.
+#[must_use]
+pub fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
 #[cfg(test)]

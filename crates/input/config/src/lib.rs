@@ -1,11 +1,10 @@
 //! Text becomes a plan: the only door for user input.
 //!
-//! [`load_rig`] reads one observed run, [`load_lab`] experiments, and
-//! [`requests`] loads on a URL. The first two take
-//! native files, `lading.yaml` and SMP cases; [`load_lading`] takes what lading
-//! itself would. All check everything that can be
-//! checked by looking, and return either a plan that is right or every mistake
-//! at once, each with its place, what is accepted and the nearest name.
+//! [`Loader::rig`] reads one observed run, [`Loader::lab`] experiments, and [`requests`]
+//! loads on a URL. The first two take native
+//! files, and those of the formats that the loader is given: see [`foreign`]. They check
+//! everything that can be checked by looking, and return either a plan that is right or
+//! every mistake at once, each with its place, what is accepted and the nearest name.
 //!
 //! Each element of the native format is one file in `spec`: the table of its
 //! keys, from which unknown keys are found and [`schema`] is made, and the
@@ -17,38 +16,32 @@
 mod bench;
 mod descriptors;
 mod discover;
-mod files;
+pub mod files;
+pub mod foreign;
 mod lint;
 mod load;
 mod matrix;
 mod overrides;
 pub mod requests;
 mod schema;
-mod smp;
+pub mod shared;
 mod spec;
 
 pub use bench::{
     Await, BenchAsked, BenchAsserts, BenchEndpoint, BenchFolder, BenchStep, BenchSubject,
-    BenchTree, FigureAssert, LoadedBench, TextAssert, is_wanted, load_bench, load_bench_tree,
+    BenchTree, FigureAssert, LoadedBench, TextAssert, is_wanted,
 };
 pub use descriptors::{
     Descriptors, DescriptorsError, GrpcMethod, MessageTextError, MethodError, MethodName,
     MethodNameError,
 };
-pub use files::{Disk, EntryKind, Files, read_source};
-pub use lint::{Linted, lint_files};
-pub use load::{
-    FileKind, LadingRun, LadingSource, Loaded, has_subjects, load_lab, load_lading, load_rig,
-    load_subjects,
-};
+pub use lint::Linted;
+pub use load::{Loaded, Loader};
 pub use overrides::{
     CommandArgument, DesignOverride, LabOverrides, ProgramOverride, RigOverrides, StoppingOverride,
     SubjectsOverrides, TargetOverride, VariantArgument, VariantArgumentError,
 };
 pub use schema::{SchemaOf, schema};
-pub use stillwell_legacy::lading::{
-    LadingTelemetry, TelemetryFormat, TelemetryFormatKind, TelemetryPlace,
-};
 pub use stillwell_text::{
     Diagnostic, Diagnostics, Place, Position, Severity, Source, Span, code::explain,
 };

@@ -1,15 +1,12 @@
 //! Old spellings in files of other tools.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use stillwell_legacy::lading::LadingRig;
-use stillwell_legacy::{lading, lint, smp};
-use stillwell_text::{Diagnostic, Diagnostics, Source, code};
+use stillwell_text::{Diagnostic, Diagnostics, code};
 
-use crate::discover::is_lading_text;
-use crate::files::{Disk, EntryKind, Files, read_source};
-use crate::smp::named_files;
+use crate::discover::Lookup;
+use crate::files::{EntryKind, Files, read_source};
+use crate::foreign::ForeignFile;
 
 /// How deep below a folder files are looked for.
 const DEPTH_MAX: usize = 8;
@@ -18,7 +15,7 @@ const FILES_MAX: usize = 20_000;
 /// Folders that hold builds or packages, never configurations.
 const SKIPPED: [&str; 3] = ["target", "node_modules", "results"];
 
-/// What was found in one file.
+/// Old spellings of one file.
 #[derive(Clone, Debug)]
 pub struct Linted {
     /// The file.
@@ -31,21 +28,9 @@ pub struct Linted {
     pub fixed: Option<String>,
 }
 
-/// Looks for old spellings in `paths`: files of lading's and experiments of SMP's,
-/// or folders somewhere below which they stand. Files of any other kind have none.
-///
-/// # Errors
-/// What cannot be read; and a file whose rewriting would change what it means,
-/// which would be a defect of ours.
-pub fn lint_files(paths: &[PathBuf]) -> Result<Vec<Linted>, Diagnostics> {
-    lint_files_from(&Disk, paths)
-}
-
-/// [`lint_files`] on any files.
-pub(crate) fn lint_files_from(
-    files: &dyn Files,
-    paths: &[PathBuf],
-) -> Result<Vec<Linted>, Diagnostics> {
+/// [`Loader::lint`](crate::Loader::lint).
+pub(crate) fn lint(lookup: Lookup<'_>, paths: &[PathBuf]) -> Result<Vec<Linted>, Diagnostics> {
+    let files = lookup.files;
     let mut found = Diagnostics::new();
     let mut texts = Vec::new();
     for path in paths {
@@ -58,7 +43,15 @@ pub(crate) fn lint_files_from(
     let mut linted = Vec::new();
     for path in texts {
         match read_source(files, &path) {
-            Ok(source) => linted.extend(lint_file(files, path, &source, &mut found)),
+            Ok(source) => {
+                let file = ForeignFile {
+                    files,
+                    path: &path,
+                    source: &source,
+                };
+                let mut formats = lookup.formats.iter();
+                linted.extend(formats.find_map(|format| format.lint(&file, &mut found)));
+            }
             Err(error) => found.push(*error),
         }
     }
@@ -85,55 +78,4 @@ fn walk(files: &dyn Files, path: &Path, depth: usize, texts: &mut Vec<PathBuf>) 
         }
         _ => {}
     }
-}
-
-fn lint_file(
-    files: &dyn Files,
-    path: PathBuf,
-    source: &Arc<Source>,
-    found: &mut Diagnostics,
-) -> Option<Linted> {
-    let is_lading = is_lading_text(source.text());
-    let is_experiment = path.ends_with("experiment.yaml");
-    if !is_lading && !is_experiment {
-        return None;
-    }
-    let findings = lint::lint(source);
-    let fixed = Some(lint::fix(source)).filter(|fixed| fixed != source.text());
-    if let Some(text) = &fixed {
-        let fixed = Source::new(source.path(), text.as_str());
-        let is_same = if is_lading {
-            rig_of(files, &path, source) == rig_of(files, &path, &fixed)
-        } else {
-            experiment_of(source) == experiment_of(&fixed)
-        };
-        if !is_same {
-            let message = format!(
-                "{}: today's spelling would mean something else; nothing was rewritten",
-                source.path().display()
-            );
-            found.push(Diagnostic::error(code::UNREAD_KEY, message));
-        }
-    }
-    Some(Linted {
-        path,
-        fixable: findings.iter().filter(|one| one.is_fixable()).count(),
-        found: findings.into_iter().map(|one| one.diagnostic).collect(),
-        fixed,
-    })
-}
-
-/// What a file of lading's means, and how much is wrong with it.
-fn rig_of(files: &dyn Files, path: &Path, source: &Arc<Source>) -> (String, usize) {
-    let named = named_files(files, path, source);
-    let (rig, found) = lading::read(source, false, named);
-    let plan =
-        |rig: LadingRig| format!("{:?}", (rig.seed, rig.generators, rig.sinks, rig.observer));
-    (rig.map(plan).unwrap_or_default(), found.errors())
-}
-
-fn experiment_of(source: &Arc<Source>) -> (String, usize) {
-    let (experiment, found) = smp::read(source, "");
-    let checks = experiment.map(|experiment| format!("{:?}", experiment.checks));
-    (checks.unwrap_or_default(), found.errors())
 }

@@ -4,121 +4,182 @@ use std::path::{Path, PathBuf};
 
 use stillwell_plan::{
     BinarySource, ChildPlan, ContainerOrigin, CpuChoice, EnvironmentPlan, ExperimentPlan, LabPlan,
-    ReadyProbe, RigPlan, SubjectKind, SubjectPlan,
+    ReadyProbe, RigPlan, SubjectKind, SubjectPlan, SubjectsPlan,
 };
 use stillwell_text::{Diagnostic, Diagnostics, code, ready_probe_of};
 
-use crate::discover::{Case, CaseKind, discover, is_lading_text};
-use crate::files::{Disk, EntryKind, Files};
+use crate::bench::{self, BenchAsked, BenchTree, LoadedBench};
+use crate::discover::{Case, CaseFile, CaseKind, Lookup};
+use crate::files::{EntryKind, Files, absolute, read_source};
+use crate::foreign::{ForeignFile, ForeignFormat};
+use crate::lint::{self, Linted};
 use crate::matrix::Cell;
-use crate::overrides::{LabOverrides, RigOverrides, TargetOverride};
-use crate::smp;
+use crate::overrides::{LabOverrides, RigOverrides, SubjectsOverrides, TargetOverride};
 use crate::spec::{ExperimentSpec, STOP_DEFAULT, name_of_program, no_subject};
 
 mod apply;
 mod lab;
-mod lading;
 mod native;
 mod subjects;
 
 use native::NativeFile;
 
-pub(crate) use lab::load_lab_from;
-#[cfg(test)]
-pub(crate) use lading::load_lading_from;
-pub use lading::{LadingRun, LadingSource, load_lading};
-#[cfg(test)]
-pub(crate) use subjects::load_subjects_from;
-pub use subjects::{has_subjects, load_subjects};
+pub use apply::{FileTarget, to_rig as apply_to_rig};
 
-/// A plan that may be run, and what was remarkable about it.
+/// Name of the native format.
+pub(crate) const NATIVE: &str = "native";
+
+/// A plan that may be run, and remarks about it.
 #[derive(Clone, Debug)]
 pub struct Loaded<T> {
     /// The plan.
     pub plan: T,
     /// Warnings and notes, in the order of files.
     pub warnings: Diagnostics,
-    /// What it was read from; of several experiments the first.
-    pub kind: FileKind,
+    /// Name of the format that it was read from: `native`, or that of another tool; of
+    /// several experiments the first's.
+    pub format: &'static str,
 }
 
-/// Whose format a file has.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum FileKind {
-    /// A `lading.yaml`.
-    Lading,
-    /// Our own.
-    Native,
-    /// An SMP case.
-    Smp,
-}
-
-/// Reads one observed run from `path`: a native rig or experiment (its first
-/// variant), a `lading.yaml`, or the folder of an experiment.
-///
-/// # Errors
-/// Every mistake in the files, with its place; or that they cannot be read.
-pub fn load_rig(path: &Path, overrides: &RigOverrides) -> Result<Loaded<RigPlan>, Diagnostics> {
-    load_rig_from(&Disk, &absolute(path), overrides)
-}
-
-/// Reads the experiments that `paths` stand for: files, folders of experiments,
-/// or folders somewhere below which they stand.
-///
-/// # Errors
-/// Every mistake in all files, with its place; names that are not unique; an
-/// `only` that means none of them.
-pub fn load_lab(
-    paths: &[PathBuf],
-    overrides: &LabOverrides,
-) -> Result<Loaded<LabPlan>, Diagnostics> {
-    let paths: Vec<PathBuf> = paths.iter().map(|path| absolute(path)).collect();
-    load_lab_from(&Disk, &paths, overrides)
-}
-
-pub(crate) fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
-}
-
-/// [`load_rig`] on any files; `path` is absolute.
-pub(crate) fn load_rig_from(
-    files: &dyn Files,
-    path: &Path,
-    overrides: &RigOverrides,
-) -> Result<Loaded<RigPlan>, Diagnostics> {
-    let mut found = Diagnostics::new();
-    let read = if files.kind(path) == Some(EntryKind::Folder) {
-        rig_of_folder(files, path, overrides, &mut found)
-    } else {
-        rig_of_file(files, path, overrides, &mut found)
-    };
-    let plan = read.map(|(mut rig, kind)| {
-        apply::to_rig(&mut rig, overrides, kind, &mut found);
-        (rig, kind)
-    });
-    finish(plan, found)
-}
-
-/// The plan, unless something was an error.
-fn finish<T>(plan: Option<(T, FileKind)>, found: Diagnostics) -> Result<Loaded<T>, Diagnostics> {
-    let found = found.sorted();
-    match plan {
-        Some((plan, kind)) if !found.has_errors() => Ok(Loaded {
-            plan,
-            warnings: found,
-            kind,
-        }),
-        _ => Err(found),
+impl<T> Loaded<T> {
+    /// The plan, unless there is none or something was an error.
+    ///
+    /// # Errors
+    /// All of `found`.
+    pub fn checked(
+        plan: Option<T>,
+        format: &'static str,
+        found: Diagnostics,
+    ) -> Result<Self, Diagnostics> {
+        let found = found.sorted();
+        match plan {
+            Some(plan) if !found.has_errors() => Ok(Self {
+                plan,
+                warnings: found,
+                format,
+            }),
+            _ => Err(found),
+        }
     }
 }
 
+/// Reads configurations in the native format and in a table of others.
+#[derive(Clone, Copy, Debug)]
+pub struct Loader<'l>(Lookup<'l>);
+
+impl<'l> Loader<'l> {
+    /// Reads `files`; beside native ones those of `formats`, of which the first that
+    /// recognises a file or folder reads it.
+    #[must_use]
+    pub const fn new(files: &'l dyn Files, formats: &'l [&'l dyn ForeignFormat]) -> Self {
+        Self(Lookup { files, formats })
+    }
+
+    /// Reads one observed run from `path`: a native rig or experiment (its first
+    /// variant), a run of another format, or the folder of an experiment.
+    ///
+    /// # Errors
+    /// Every mistake in the files, with its place; or that they cannot be read.
+    pub fn rig(
+        &self,
+        path: &Path,
+        overrides: &RigOverrides,
+    ) -> Result<Loaded<RigPlan>, Diagnostics> {
+        let mut found = Diagnostics::new();
+        let path = absolute(path);
+        let read = if self.0.files.kind(&path) == Some(EntryKind::Folder) {
+            rig_of_folder(self.0, &path, overrides, &mut found)
+        } else {
+            rig_of_file(self.0, &path, overrides, &mut found)
+        };
+        let Some((mut rig, format, target)) = read else {
+            return Loaded::checked(None, NATIVE, found);
+        };
+        apply::to_rig(&mut rig, overrides, target, &mut found);
+        Loaded::checked(Some(rig), format, found)
+    }
+
+    /// Reads the experiments that `paths` stand for: files, folders of experiments,
+    /// or folders somewhere below which they are.
+    ///
+    /// # Errors
+    /// Every mistake in all files, with its place; names that are not unique; an
+    /// `only` that means none of them.
+    pub fn lab(
+        &self,
+        paths: &[PathBuf],
+        overrides: &LabOverrides,
+    ) -> Result<Loaded<LabPlan>, Diagnostics> {
+        lab::load(self.0, &absolutes(paths), overrides)
+    }
+
+    /// Returns true if any of the files that `paths` stand for has `subjects`, right or
+    /// wrong.
+    #[must_use]
+    pub fn has_subjects(&self, paths: &[PathBuf]) -> bool {
+        subjects::are_there(self.0, &absolutes(paths))
+    }
+
+    /// Reads the experiments that `paths` stand for, each with several subjects;
+    /// those below a folder that have variants instead are passed over.
+    ///
+    /// # Errors
+    /// Every mistake in all files, with its place; a subject that was named and that
+    /// no experiment has; flags that do not fit.
+    pub fn subjects(
+        &self,
+        paths: &[PathBuf],
+        overrides: &SubjectsOverrides,
+    ) -> Result<Loaded<Vec<SubjectsPlan>>, Diagnostics> {
+        subjects::load(self.0, &absolutes(paths), overrides)
+    }
+
+    /// Reads the bench of the file at `path`, if there is one; `flags` go before the file.
+    ///
+    /// # Errors
+    /// Every mistake in the file, with its place; what is missing or does not go
+    /// together.
+    pub fn bench(
+        &self,
+        path: Option<&Path>,
+        flags: BenchAsked,
+    ) -> Result<LoadedBench, Diagnostics> {
+        bench::load_bench(self.0, path, flags)
+    }
+
+    /// Reads the folders of benches at and below `root`.
+    ///
+    /// # Errors
+    /// Every mistake in the files around them, with its place; that there is none.
+    pub fn bench_tree(&self, root: &Path) -> Result<BenchTree, Diagnostics> {
+        bench::load_bench_tree(self.0, &absolute(root))
+    }
+
+    /// Looks for old spellings of other formats in `paths`: files, or folders somewhere
+    /// below which they are. Files of any other kind have none.
+    ///
+    /// # Errors
+    /// What cannot be read; and a file whose rewriting would change what it means,
+    /// which would be a defect of ours.
+    pub fn lint(&self, paths: &[PathBuf]) -> Result<Vec<Linted>, Diagnostics> {
+        lint::lint(self.0, paths)
+    }
+}
+
+fn absolutes(paths: &[PathBuf]) -> Vec<PathBuf> {
+    paths.iter().map(|path| absolute(path)).collect()
+}
+
+/// A run, the name of its format, and how a program takes the place of its target.
+type ReadRig = (RigPlan, &'static str, FileTarget);
+
 fn rig_of_folder(
-    files: &dyn Files,
+    lookup: Lookup<'_>,
     path: &Path,
     overrides: &RigOverrides,
     found: &mut Diagnostics,
-) -> Option<(RigPlan, FileKind)> {
-    let cases = match discover(files, path) {
+) -> Option<ReadRig> {
+    let cases = match lookup.discover(path) {
         Ok(cases) => cases,
         Err(error) => {
             found.push(*error);
@@ -131,57 +192,69 @@ fn rig_of_folder(
         found.push(error.help("a rig is one of them: name its folder"));
         return None;
     };
-    rig_of_case(files, case, overrides, found)
+    rig_of_case(lookup, case, overrides, found)
 }
 
 fn rig_of_case(
-    files: &dyn Files,
-    case: &Case,
+    lookup: Lookup<'_>,
+    case: &Case<'_>,
     overrides: &RigOverrides,
     found: &mut Diagnostics,
-) -> Option<(RigPlan, FileKind)> {
-    if case.kind == CaseKind::Native {
-        let rig = rig_of_native(files, case.file.as_deref()?, found)?;
-        return Some((rig, FileKind::Native));
-    }
-    let smp = smp::read_case(files, case, found)?;
-    if !smp.has_program && matches!(overrides.target, TargetOverride::FromFile) {
+) -> Option<ReadRig> {
+    let format = match case.kind {
+        CaseKind::Foreign(format) => format,
+        CaseKind::Native => {
+            let rig = rig_of_native(lookup.files, case.file.as_ref()?, found)?;
+            return Some((rig, NATIVE, FileTarget::Whole));
+        }
+    };
+    let read = format.read_case(&case.as_folder(lookup.files), found)?;
+    if !read.has_program && matches!(overrides.target, TargetOverride::FromFile) {
         let message = format!("{}: its target names no `command`", case.name);
         let error = Diagnostic::error(code::NO_SUBJECT, message);
         found.push(error.help("name the program on the command line"));
     }
-    let baseline = smp.plan.variants.first()?;
-    let subject = smp.plan.subject_of(baseline, None);
+    let baseline = read.plan.variants.first()?;
+    let subject = read.plan.subject_of(baseline, None);
     let rig = RigPlan {
         subject,
-        ..smp.plan.rig
+        ..read.plan.rig
     };
-    Some((rig, FileKind::Smp))
+    Some((rig, format.name(), FileTarget::Layout))
 }
 
 fn rig_of_file(
-    files: &dyn Files,
+    lookup: Lookup<'_>,
     path: &Path,
     overrides: &RigOverrides,
     found: &mut Diagnostics,
-) -> Option<(RigPlan, FileKind)> {
-    if files.read(path).is_ok_and(|text| is_lading_text(&text)) {
-        let has_subject = overrides.target.is_something();
-        let load = smp::read_load(files, path, has_subject, found)?;
-        return Some((smp::rig_of(load, no_subject()), FileKind::Lading));
+) -> Option<ReadRig> {
+    let source = read_source(lookup.files, path);
+    if let Ok(source) = &source
+        && let Some(format) = lookup.format_of_rig(source.text())
+    {
+        let file = ForeignFile {
+            files: lookup.files,
+            path,
+            source,
+        };
+        let rig = format.read_rig(&file, overrides.target.is_something(), found)?;
+        return Some((rig, format.name(), FileTarget::Never(format.name())));
     }
     let is_experiment = path
         .file_name()
         .is_some_and(|name| name == "experiment.yaml");
-    if is_experiment && let Ok(cases) = discover(files, path) {
-        return rig_of_case(files, cases.first()?, overrides, found);
+    if is_experiment && let Ok(cases) = lookup.discover(path) {
+        return rig_of_case(lookup, cases.first()?, overrides, found);
     }
-    Some((rig_of_native(files, path, found)?, FileKind::Native))
+    let path = path.to_path_buf();
+    let rig = rig_of_native(lookup.files, &CaseFile { path, source }, found)?;
+    Some((rig, NATIVE, FileTarget::Whole))
 }
 
 /// Reads a native file as a rig: its first cell, its first variant.
-fn rig_of_native(files: &dyn Files, path: &Path, found: &mut Diagnostics) -> Option<RigPlan> {
-    let file = NativeFile::open(files, path, found)?;
+fn rig_of_native(files: &dyn Files, file: &CaseFile, found: &mut Diagnostics) -> Option<RigPlan> {
+    let file = NativeFile::parse(file, found)?;
     let none = Cell::default();
     let cells = file.cells().unwrap_or_else(|| std::slice::from_ref(&none));
     if cells.len() > 1 {

@@ -27,7 +27,7 @@ pub struct RigOverrides {
 /// What is measured, whatever the file says.
 #[derive(Clone, Debug, Default)]
 pub enum TargetOverride {
-    /// What the file names; a file of lading names nothing.
+    /// The target that the file names; some formats never name one.
     #[default]
     FromFile,
     /// This program.
@@ -41,8 +41,9 @@ pub enum TargetOverride {
 }
 
 impl TargetOverride {
-    /// Whether something stands between generators and sinks.
-    pub(crate) const fn is_something(&self) -> bool {
+    /// Returns true if something is between generators and sinks.
+    #[must_use]
+    pub const fn is_something(&self) -> bool {
         matches!(self, Self::Path(_) | Self::Pid(_) | Self::Container(_))
     }
 }

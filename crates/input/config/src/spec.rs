@@ -33,12 +33,21 @@ mod timeline;
 mod variant;
 
 pub(crate) use design::problem as design_problem;
-pub(crate) use experiment::{EXPERIMENT, ExperimentSpec, no_subject, read_experiment};
-pub(crate) use goal::{default_goals, parse_goal};
+pub use experiment::no_subject;
+pub(crate) use experiment::{EXPERIMENT, ExperimentSpec, read_experiment};
+pub use generator::{ENGINE_SOCKET, TREE_DEPTH_MAX, is_image_part};
+pub use goal::default_goals;
+pub(crate) use goal::parse_goal;
 pub(crate) use operating_point::{PROBE_DEFAULT, parse_share};
+pub use payload::{
+    NativeDialect, PayloadDialect, read_binary_payload, read_pattern, read_range, read_template,
+    read_trace_agent,
+};
 pub(crate) use rate::parse_rate;
+pub use series::parse_series;
 pub(crate) use stopping::{LOOKS_PAIRS_MAX, PAIRS_MAX};
-pub(crate) use subject::{STOP_DEFAULT, SUBJECT, name_of_program, read_subject};
+pub use subject::STOP_DEFAULT;
+pub(crate) use subject::{SUBJECT, name_of_program, read_subject};
 pub(crate) use variant::check_variants;
 
 /// `sun_path` holds 108 bytes, one of them the end.

@@ -6,8 +6,7 @@ use stillwell_plan::{LabPlan, RigPlan};
 use stillwell_text::Diagnostics;
 
 use crate::files::{EntryKind, Files};
-use crate::load::{load_lab_from, load_rig_from};
-use crate::{LabOverrides, Loaded, RigOverrides};
+use crate::{LabOverrides, Loaded, Loader, RigOverrides};
 
 /// Keeps what is said about a text that is wrong.
 macro_rules! snapshot {
@@ -28,9 +27,6 @@ mod goals;
 mod golden;
 mod kubernetes;
 mod lab;
-mod lading;
-mod layouts;
-mod lint;
 mod matrix;
 mod mistakes;
 mod payloads;
@@ -78,6 +74,22 @@ impl Files for Memory {
         entries.dedup();
         Ok(entries)
     }
+}
+
+fn load_lab_from(
+    files: &Memory,
+    paths: &[PathBuf],
+    overrides: &LabOverrides,
+) -> Result<Loaded<LabPlan>, Diagnostics> {
+    Loader::new(files, &[]).lab(paths, overrides)
+}
+
+fn load_rig_from(
+    files: &Memory,
+    path: &Path,
+    overrides: &RigOverrides,
+) -> Result<Loaded<RigPlan>, Diagnostics> {
+    Loader::new(files, &[]).rig(path, overrides)
 }
 
 /// Loads `text` as the experiment called `one`, beside some files.

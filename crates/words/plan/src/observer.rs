@@ -17,7 +17,7 @@ pub struct ObserverPlan {
     pub detail_period: Nanos,
     /// Pages of the subject's own metrics.
     pub scrapes: Vec<ScrapePlan>,
-    /// Series of the kernel's own figures, named as lading names them.
+    /// Series of the kernel's figures.
     #[serde(default, skip_serializing_if = "KernelSeries::is_none")]
     pub kernel: KernelSeries,
     /// Profiles that the subject gives of itself, which are kept.
@@ -88,8 +88,8 @@ impl KernelSeries {
         *self == Self::default()
     }
 
-    /// All that lading records where its file says nothing.
-    pub const LADING: Self = Self {
+    /// Every series but the working set.
+    pub const USUAL: Self = Self {
         processes: true,
         smaps: true,
         working_set: false,

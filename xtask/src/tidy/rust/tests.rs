@@ -189,5 +189,5 @@ fn what_was_typed_stays_in_config() {
         "crates/input/config/src/spec.rs",
         "pub(crate) struct GoalSpec {",
     );
-    passes("crates/compat/legacy/src/lading.rs", "enum Spec {");
+    passes("crates/compat/lading/src/rig.rs", "enum Spec {");
 }

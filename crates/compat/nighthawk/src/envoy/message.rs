@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use crate::parse_duration;
 use serde_json::Value as Json;
+use stillwell_config::Diagnostics;
+use stillwell_config::files::Disk;
 use stillwell_config::requests::RequestSource;
-use stillwell_config::{Diagnostics, Disk};
 use stillwell_plan::{AnswerHeadersPlan, ClientTlsPlan, StatsSinkPlan};
 use stillwell_text::{Diagnostic, Keys, Node, Reader, Severity, Source, Value, code, parse};
 use stillwell_units::Nanos;

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::RequestMethod;
+use stillwell_config::Diagnostics;
+use stillwell_config::files::{Files, read_source};
 use stillwell_config::requests::{RequestSource, SourceBody, SourceRequest};
-use stillwell_config::{Diagnostics, Files, read_source};
 use stillwell_text::{Keys, MapReader, Node, Reader, code};
 
 use super::message::{only_one, required, snake_keys};

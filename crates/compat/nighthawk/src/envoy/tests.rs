@@ -5,9 +5,10 @@ use stillwell_plan::{Alpn, PemSource, ResponseDelay, ServerIdentity, TlsVersion}
 use stillwell_units::Nanos;
 
 use super::*;
-use stillwell_config::EntryKind;
+use stillwell_config::files::EntryKind;
 
 /// One file.
+#[derive(Debug)]
 struct One(&'static str, String);
 
 impl Files for One {

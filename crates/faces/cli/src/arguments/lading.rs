@@ -5,7 +5,7 @@ pub(crate) mod tools;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
-use stillwell_config::TelemetryFormatKind;
+use stillwell_lading::TelemetryFormatKind;
 use stillwell_units::ByteSize;
 
 use super::EXIT_CODES;
@@ -222,7 +222,7 @@ fn format(text: &str) -> Result<TelemetryFormatKind, String> {
 }
 
 fn size(text: &str) -> Result<ByteSize, String> {
-    stillwell_legacy::lading::parse_size(text)
+    stillwell_lading::parse_size(text)
         .map(|size| size.bytes)
         .filter(|bytes| bytes.bytes() > 0)
         .ok_or_else(|| format!("`{text}` is not a size such as `512 MiB`"))

@@ -14,6 +14,7 @@ use stillwell_target::Privileges;
 use crate::arguments::{BenchArguments, BenchFormat};
 use crate::command::{output, places, rig, select};
 use crate::exit::{CommandError, Exit};
+use crate::formats::loader;
 use crate::paint::Paint;
 
 pub(crate) fn run(
@@ -21,7 +22,8 @@ pub(crate) fn run(
     paint: &Paint,
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
-    let loaded = stillwell_config::load_bench(arguments.file.as_deref(), asked(arguments))
+    let loaded = loader()
+        .bench(arguments.file.as_deref(), asked(arguments))
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     let outputs: Vec<PathBuf> = arguments.output.iter().cloned().collect();

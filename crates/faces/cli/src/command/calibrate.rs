@@ -20,6 +20,7 @@ use crate::arguments::CalibrateArguments;
 use crate::command::conduct::Conductor;
 use crate::command::{output, places, select};
 use crate::exit::{CommandError, Exit};
+use crate::formats::loader;
 use crate::paint::Paint;
 use crate::progress::Teller;
 
@@ -77,7 +78,8 @@ fn told_anything(report: &CalibrationReport) -> bool {
 
 fn load(arguments: &CalibrateArguments, paint: &Paint) -> Result<LabPlan, CommandError> {
     let overrides = select::overrides(&arguments.select);
-    let loaded = stillwell_config::load_lab(&arguments.paths, &overrides)
+    let loaded = loader()
+        .lab(&arguments.paths, &overrides)
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     let not_ours = loaded.plan.experiments.iter().find(|experiment| {

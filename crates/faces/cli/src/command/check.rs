@@ -7,6 +7,7 @@ use stillwell_config::{LabOverrides, RigOverrides, SubjectsOverrides};
 use crate::arguments::CheckArguments;
 use crate::command::select;
 use crate::exit::{CommandError, Exit};
+use crate::formats::loader;
 use crate::paint::Paint;
 
 mod describe;
@@ -16,9 +17,10 @@ const EXPERIMENT: &str = "experiment.yaml";
 pub(crate) fn run(arguments: &CheckArguments, paint: &Paint) -> Result<Exit, CommandError> {
     let text = match arguments.paths.as_slice() {
         [file] if is_rig(file) => check_rig(file, arguments.plan, paint)?,
-        paths if stillwell_config::has_subjects(paths) => {
+        paths if loader().has_subjects(paths) => {
             let overrides = SubjectsOverrides::default();
-            let loaded = stillwell_config::load_subjects(paths, &overrides)
+            let loaded = loader()
+                .subjects(paths, &overrides)
                 .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
             select::warn(&loaded.warnings, paint);
             match arguments.plan {
@@ -41,7 +43,8 @@ fn is_rig(path: &Path) -> bool {
 }
 
 fn check_rig(file: &Path, whole: bool, paint: &Paint) -> Result<String, CommandError> {
-    let loaded = stillwell_config::load_rig(file, &RigOverrides::default())
+    let loaded = loader()
+        .rig(file, &RigOverrides::default())
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     if whole {
@@ -58,7 +61,8 @@ fn check_lab(
     whole: bool,
     paint: &Paint,
 ) -> Result<String, CommandError> {
-    let loaded = stillwell_config::load_lab(paths, overrides)
+    let loaded = loader()
+        .lab(paths, overrides)
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     if whole {

@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stillwell_config::{
-    LadingRun, LadingSource, LadingTelemetry, ProgramOverride, RigOverrides, TargetOverride,
-    TelemetryFormat, TelemetryFormatKind, TelemetryPlace,
-};
+use stillwell_config::{ProgramOverride, RigOverrides, TargetOverride};
 use stillwell_lading::capture::{LadingLayout, LadingOutput};
 use stillwell_lading::series::lading_series;
+use stillwell_lading::{
+    LadingRun, LadingSource, LadingTelemetry, TelemetryFormat, TelemetryFormatKind, TelemetryPlace,
+};
 use stillwell_metric::{Labels, catalogue as metric};
 use stillwell_plan::{Aggregation, CheckPlan, RigPlan, SeriesSelector, Wanted};
 use stillwell_report::{Style, run_terminal};
@@ -42,7 +42,7 @@ fn check(config: &LadingConfigArguments, paint: &Paint) -> Result<Exit, CommandE
         target: TargetOverride::None,
         ..RigOverrides::default()
     };
-    let loaded = stillwell_config::load_lading(&source(config), &overrides)
+    let loaded = stillwell_lading::load_lading(&source(config), &overrides)
         .map_err(|found| select::refused(&found, paint))?;
     select::warn(&loaded.warnings, paint);
     Paint::say("the configuration is valid");
@@ -62,7 +62,7 @@ fn source(config: &LadingConfigArguments) -> LadingSource {
 fn run_once(arguments: &LadingRunArguments, paint: &Paint) -> Result<Exit, CommandError> {
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let from = source(&arguments.config);
-    let loaded = stillwell_config::load_lading(&from, &overrides(arguments)?)
+    let loaded = stillwell_lading::load_lading(&from, &overrides(arguments)?)
         .map_err(|found| select::refused(&found, paint))?;
     select::warn(&loaded.warnings, paint);
     let LadingRun { plan, telemetry } = loaded.plan;

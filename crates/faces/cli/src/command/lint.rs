@@ -9,11 +9,13 @@ use stillwell_config::Linted;
 use crate::arguments::LintArguments;
 use crate::command::{output, select};
 use crate::exit::{CommandError, Exit};
+use crate::formats::loader;
 use crate::paint::Paint;
 
 /// Does what `arguments` say.
 pub(crate) fn run(arguments: &LintArguments, paint: &Paint) -> Result<Exit, CommandError> {
-    let linted = stillwell_config::lint_files(&arguments.paths)
+    let linted = loader()
+        .lint(&arguments.paths)
         .map_err(|found| select::refused(&found, paint))?;
     let (mut left, mut fixed) = (0, 0);
     for file in &linted {

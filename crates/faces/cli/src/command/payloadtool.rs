@@ -14,6 +14,7 @@ use stillwell_worker::Prepared;
 use crate::arguments::PayloadtoolArguments;
 use crate::command::select;
 use crate::exit::{CommandError, Exit};
+use crate::formats::loader;
 use crate::paint::Paint;
 
 /// Bits by which two entropies may differ and mean the same: they are printed
@@ -31,7 +32,8 @@ pub(crate) fn run(arguments: &PayloadtoolArguments, paint: &Paint) -> Result<Exi
         target: TargetOverride::None,
         ..RigOverrides::default()
     };
-    let loaded = stillwell_config::load_rig(&arguments.config, &overrides)
+    let loaded = loader()
+        .rig(&arguments.config, &overrides)
         .map_err(|found| select::refused(&found, paint))?;
     select::warn(&loaded.warnings, paint);
     let generators = &loaded.plan.generators;

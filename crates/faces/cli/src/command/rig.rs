@@ -17,6 +17,7 @@ use crate::arguments::RigArguments;
 use crate::command::random::random;
 use crate::command::{output, places, select, target};
 use crate::exit::{CommandError, Exit};
+use crate::formats::loader;
 use crate::paint::Paint;
 use crate::progress::Teller;
 use crate::signals;
@@ -27,7 +28,8 @@ pub(crate) fn run(
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
     let overrides = overrides(arguments)?;
-    let loaded = stillwell_config::load_rig(&arguments.file, &overrides)
+    let loaded = loader()
+        .rig(&arguments.file, &overrides)
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     output::tell_privileges(privileges, arguments.quiet);

@@ -16,6 +16,7 @@ use crate::arguments::{Gate, RunArguments};
 use crate::command::conduct::Conductor;
 use crate::command::{output, places, select};
 use crate::exit::{CommandError, Exit};
+use crate::formats::loader;
 use crate::paint::Paint;
 
 pub(crate) fn run(
@@ -24,7 +25,7 @@ pub(crate) fn run(
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
     let are_subjects = !arguments.subjects.is_empty() || arguments.runs.is_some();
-    if are_subjects || stillwell_config::has_subjects(&arguments.paths) {
+    if are_subjects || loader().has_subjects(&arguments.paths) {
         return subjects::run(arguments, paint, privileges);
     }
     if arguments
@@ -76,7 +77,8 @@ fn load(
     overrides: &LabOverrides,
     paint: &Paint,
 ) -> Result<LabPlan, CommandError> {
-    let loaded = stillwell_config::load_lab(&arguments.paths, overrides)
+    let loaded = loader()
+        .lab(&arguments.paths, overrides)
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     Ok(loaded.plan)

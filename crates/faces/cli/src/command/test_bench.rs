@@ -9,13 +9,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use stillwell_config::{BenchFolder, is_wanted, load_bench_tree};
+use stillwell_config::{BenchFolder, is_wanted};
 use stillwell_scope::{Token, clock};
 use stillwell_units::Nanos;
 
 use crate::arguments::{TestBenchArguments, TestCommand};
 use crate::command::{output, places, select};
 use crate::exit::{CommandError, Exit};
+use crate::formats::loader;
 use crate::paint::Paint;
 use crate::signals;
 
@@ -24,7 +25,8 @@ use self::report::Outcome;
 
 pub(crate) fn run(command: &TestCommand, paint: &Paint) -> Result<Exit, CommandError> {
     let TestCommand::Bench(arguments) = command;
-    let tree = load_bench_tree(&arguments.root)
+    let tree = loader()
+        .bench_tree(&arguments.root)
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&tree.warnings, paint);
     let outputs: Vec<PathBuf> = arguments.report.iter().cloned().collect();

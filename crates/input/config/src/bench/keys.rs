@@ -13,13 +13,13 @@ const INTERCEPTORS: Shape = Shape::Any(&[
     Shape::List(&Shape::Element(&Element {
         name: "interceptor",
         about: "What puts something around events, or takes it off.",
-        fields: &[optional("name", Shape::Text, "Its name at Tremor.")],
+        fields: &[optional("name", Shape::Text, "Its name.")],
         one_of: &[],
     })),
 ]);
 
 /// Tremor's keys behind these.
-macro_rules! with_tremors {
+macro_rules! with_connector {
     ($($own:expr,)*) => {
         &[
             $($own,)*
@@ -49,8 +49,8 @@ macro_rules! with_tremors {
 /// Tremor's keys by themselves.
 pub(super) const CONFIG: Element = Element {
     name: "config",
-    about: "Tremor's keys, as they stand in its files.",
-    fields: with_tremors!(),
+    about: "Keys of the load.",
+    fields: with_connector!(),
     one_of: &[],
 };
 
@@ -62,7 +62,7 @@ pub(crate) const BENCH: Element = Element {
     one_of: &[],
 };
 
-const FIELDS: &[Field] = with_tremors![
+const FIELDS: &[Field] = with_connector![
     optional(
         "name",
         Shape::Text,
@@ -79,11 +79,11 @@ const FIELDS: &[Field] = with_tremors![
         ENDPOINT,
         "Where it sends them on: there the bench listens."
     ),
-    optional("config", Shape::Element(&CONFIG), "Tremor's keys."),
+    optional("config", Shape::Element(&CONFIG), "Keys of the load."),
     optional(
         "codec",
         Shape::Like("json"),
-        "The framing of events, by the name of a codec of Tremor's."
+        "The framing of events, by the name of a codec."
     ),
     optional(
         "rate",

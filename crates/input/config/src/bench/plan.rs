@@ -1,6 +1,5 @@
 //! What is asked for becomes a plan.
 
-use stillwell_legacy::tremor::{Framing, SIGNIFICANT_FIGURES_DEFAULT};
 use stillwell_plan::{
     AcknowledgedBy, AcknowledgedPlan, BenchPlan, BlockShape, ChildPlan, CpuChoice, EnvironmentPlan,
     FileLayout, GeneratorPlan, HecAcknowledgements, IsolationPlan, ObserverPlan, PayloadFormat,
@@ -11,6 +10,7 @@ use stillwell_plan::{
 use stillwell_text::{Diagnostic, Diagnostics, code, ready_probe_of};
 use stillwell_units::{ByteSize, EventRate, Nanos, Seed, float_from_u64};
 
+use super::connector::{Framing, SIGNIFICANT_FIGURES_DEFAULT};
 use super::{BenchAsked, BenchEndpoint, BenchSubject, framing};
 use crate::spec::{STOP_DEFAULT, name_of_program, no_subject, parse_rate};
 

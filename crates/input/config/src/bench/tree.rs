@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use stillwell_text::{Diagnostic, Diagnostics, Keys, Node, Reader, Value, code};
 
-use crate::files::{Disk, EntryKind, Files, read_source, resolve};
+use crate::discover::Lookup;
+use crate::files::{EntryKind, Files, read_source, resolve};
+use crate::foreign::UnreadableFile;
 
 mod step;
 
@@ -94,20 +96,11 @@ pub fn is_wanted(tags: &[String], includes: &[String], excludes: &[String]) -> b
     has(includes) || (includes.is_empty() && !has(excludes))
 }
 
-/// Reads all benches at and below `root`.
-///
-/// # Errors
-/// Every mistake in the files around them, with its place; that there is none.
-pub fn load_bench_tree(root: &Path) -> Result<BenchTree, Diagnostics> {
-    load_bench_tree_from(&Disk, &crate::load::absolute(root))
-}
-
-pub(crate) fn load_bench_tree_from(
-    files: &dyn Files,
-    root: &Path,
-) -> Result<BenchTree, Diagnostics> {
+/// [`Loader::bench_tree`](crate::Loader::bench_tree) for an absolute `root`.
+pub(crate) fn load_bench_tree(lookup: Lookup<'_>, root: &Path) -> Result<BenchTree, Diagnostics> {
     let mut walk = Walk {
-        files,
+        lookup,
+        files: lookup.files,
         root,
         folders: Vec::new(),
         found: Diagnostics::new(),
@@ -130,6 +123,7 @@ pub(crate) fn load_bench_tree_from(
 }
 
 struct Walk<'f> {
+    lookup: Lookup<'f>,
     files: &'f dyn Files,
     root: &'f Path,
     folders: Vec<BenchFolder>,
@@ -137,6 +131,10 @@ struct Walk<'f> {
 }
 
 impl Walk<'_> {
+    fn unreadable<'p>(&self, path: &'p Path) -> Option<(&'p Path, UnreadableFile)> {
+        Some((path, self.lookup.unreadable(path, None)?))
+    }
+
     fn folder(&mut self, folder: &Path, above: &[String], depth: usize) {
         let mut tags = above.to_vec();
         let read = |reader: &Reader, node: &Node| Some(reader.texts(node));
@@ -154,14 +152,10 @@ impl Walk<'_> {
             let mut tags = tags.clone();
             tags.extend(own_name(folder));
             self.bench(folder, file, tags);
-        } else if let Some(troy) = entries.iter().find(|path| is_troy(path)) {
-            let message = format!(
-                "{} is a program of Tremor's: it is left out",
-                troy.display()
-            );
+        } else if let Some((path, file)) = entries.iter().find_map(|path| self.unreadable(path)) {
+            let message = format!("{} is {}: it is left out", path.display(), file.what);
             let note = Diagnostic::warning(code::NOT_BUILT, message);
-            self.found
-                .push(note.help(stillwell_legacy::tremor::INSTEAD_OF_TROY));
+            self.found.push(note.help(file.help));
         }
         if depth < DEPTH_MAX {
             for entry in entries {
@@ -229,10 +223,6 @@ impl Walk<'_> {
 fn own_name(folder: &Path) -> Option<String> {
     let name = folder.file_name()?;
     Some(name.to_string_lossy().into_owned())
-}
-
-fn is_troy(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == "troy")
 }
 
 /// One text, or a list of them.

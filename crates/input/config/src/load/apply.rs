@@ -9,16 +9,28 @@ use stillwell_plan::{
 use stillwell_text::{Diagnostic, Diagnostics, Place, code};
 use stillwell_units::{Nanos, Seed};
 
-use super::{FileKind, subject_from_override};
+use super::subject_from_override;
 use crate::overrides::{LabOverrides, RigOverrides, TargetOverride, VariantArgument};
 use crate::spec::{PROBE_DEFAULT, check_variants, parse_goal, parse_rate, parse_share};
 
 mod course;
 
-pub(super) fn to_rig(
+/// How a program of the command line takes the place of a file's target.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FileTarget {
+    /// It replaces the target.
+    Whole,
+    /// It runs in the layout of the target: with its mounts and its environment.
+    Layout,
+    /// Files of the format of this name never have a target.
+    Never(&'static str),
+}
+
+/// Applies the command line to a run that was read from a file.
+pub fn to_rig(
     rig: &mut RigPlan,
     overrides: &RigOverrides,
-    kind: FileKind,
+    target: FileTarget,
     found: &mut Diagnostics,
 ) {
     times(&mut rig.phases, overrides.warmup, overrides.measure, found);
@@ -29,14 +41,16 @@ pub(super) fn to_rig(
         set_rate(&mut rig.generators, rate, found);
     }
     match subject_from_override(&overrides.target, rig) {
-        Some(subject) if kind == FileKind::Smp => in_layout(&mut rig.subject, subject),
+        Some(subject) if target == FileTarget::Layout => in_layout(&mut rig.subject, subject),
         Some(subject) => rig.subject = subject,
-        None if kind == FileKind::Lading => {
-            let message = "no program was named: load goes straight to whatever listens";
-            let warning = Diagnostic::warning(code::NO_SUBJECT, message);
-            found.push(warning.help("a lading file never names one; name it on the command line"));
+        None => {
+            if let FileTarget::Never(format) = target {
+                let message = "no program was named: load goes straight to whatever listens";
+                let warning = Diagnostic::warning(code::NO_SUBJECT, message);
+                let help = format!("a {format} file never names one; name it on the command line");
+                found.push(warning.help(help));
+            }
         }
-        None => {}
     }
     if matches!(
         overrides.target,
@@ -361,7 +375,7 @@ fn git_source(
 }
 
 fn absolute(path: &Path) -> std::path::PathBuf {
-    super::absolute(path)
+    crate::files::absolute(path)
 }
 
 /// Every variant must come to a program.

@@ -1,62 +1,62 @@
 //! Several experiments: found, opened, chosen, read.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use stillwell_plan::{ExperimentPlan, FamilyPlan, LabPlan};
 use stillwell_text::{Diagnostic, Diagnostics, code, nearest};
 
 use super::native::NativeFile;
-use super::{FileKind, Loaded, apply, finish, plan_of};
-use crate::discover::{Case, CaseKind, discover, first_prose, matches};
+use super::{Loaded, NATIVE, apply, plan_of};
+use crate::discover::{Case, CaseKind, Lookup, first_prose, matches};
 use crate::files::Files;
+use crate::foreign::ForeignFormat;
 use crate::matrix::{Cell, names_of};
 use crate::overrides::LabOverrides;
-use crate::smp;
 
 /// More names than this are not listed one by one.
 const NAMES_SHOWN_MAX: usize = 24;
 
-/// [`load_lab`](super::load_lab) on any files; `paths` are absolute.
-pub(crate) fn load_lab_from(
-    files: &dyn Files,
+/// [`Loader::lab`](super::Loader::lab) for absolute `paths`.
+pub(super) fn load(
+    lookup: Lookup<'_>,
     paths: &[PathBuf],
     overrides: &LabOverrides,
 ) -> Result<Loaded<LabPlan>, Diagnostics> {
     let mut found = Diagnostics::new();
-    let mut cases: Vec<Case> = Vec::new();
+    let mut cases: Vec<Case<'_>> = Vec::new();
     for path in paths {
-        match discover(files, path) {
+        match lookup.discover(path) {
             Ok(more) => cases.extend(more),
             Err(error) => found.push(*error),
         }
     }
     check_names(&mut cases, &mut found);
-    let opened = cases.into_iter().map(|case| Opened::open(files, case));
-    let mut opened: Vec<Opened> = opened.collect();
+    let opened = cases.into_iter().map(Opened::open);
+    let mut opened: Vec<Opened<'_>> = opened.collect();
     select(&mut opened, &overrides.only, &mut found);
     check_cells(&opened, &mut found);
-    let kind = match opened.first().map(|one| one.case.kind) {
-        Some(CaseKind::Smp) => FileKind::Smp,
-        Some(CaseKind::Native) | None => FileKind::Native,
+    let format = match opened.first().map(|one| one.case.kind) {
+        Some(CaseKind::Foreign(format)) => format.name(),
+        Some(CaseKind::Native) | None => NATIVE,
     };
     let mut experiments = Vec::new();
     for one in opened {
-        experiments.extend(one.experiments(files, overrides, &mut found));
+        experiments.extend(one.experiments(lookup.files, overrides, &mut found));
     }
     let seed = overrides
         .seed
         .or_else(|| experiments.first().map(|experiment| experiment.rig.seed));
-    let plan = seed.map(|seed| (LabPlan { experiments, seed }, kind));
+    let plan = seed.map(|seed| LabPlan { experiments, seed });
     if plan.is_none() && found.is_empty() {
         let error = Diagnostic::error(code::NOTHING_FOUND, "no experiment was named");
         found.push(error.help("name a file, a folder, or a lab"));
     }
-    finish(plan, found)
+    Loaded::checked(plan, format, found)
 }
 
 /// A case of which it is known which experiments it stands for.
-struct Opened {
-    case: Case,
+struct Opened<'l> {
+    case: Case<'l>,
     /// Of a native case, unless it cannot be opened.
     file: Option<NativeFile>,
     /// One for each experiment, with its name.
@@ -66,12 +66,11 @@ struct Opened {
     found: Diagnostics,
 }
 
-impl Opened {
-    fn open(files: &dyn Files, case: Case) -> Self {
+impl<'l> Opened<'l> {
+    fn open(case: Case<'l>) -> Self {
         let mut found = Diagnostics::new();
-        let path = case.file.as_deref();
-        let path = path.filter(|_| case.kind == CaseKind::Native);
-        let file = path.and_then(|path| NativeFile::open(files, path, &mut found));
+        let file = case.native_file();
+        let file = file.and_then(|file| NativeFile::parse(file, &mut found));
         let matrix = file.as_ref().and_then(NativeFile::cells);
         let cells = match matrix {
             Some(cells) => {
@@ -102,7 +101,7 @@ impl Opened {
         for (name, cell) in &self.cells {
             let mut own = Diagnostics::new();
             let read = match self.case.kind {
-                CaseKind::Smp => read_smp(files, &self.case, &mut own),
+                CaseKind::Foreign(format) => read_foreign(format, files, &self.case, &mut own),
                 CaseKind::Native => self.read_native(files, name, cell, &mut own),
             };
             if let Some((mut plan, given)) = read {
@@ -147,12 +146,13 @@ impl Opened {
     }
 }
 
-fn read_smp(
+fn read_foreign(
+    format: &dyn ForeignFormat,
     files: &dyn Files,
-    case: &Case,
+    case: &Case<'_>,
     found: &mut Diagnostics,
 ) -> Option<(ExperimentPlan, apply::Given)> {
-    let case = smp::read_case(files, case, found)?;
+    let case = format.read_case(&case.as_folder(files), found)?;
     let given = apply::Given {
         program: case.has_program,
         subject: true,
@@ -163,11 +163,11 @@ fn read_smp(
     Some((case.plan, given))
 }
 
-fn check_names(cases: &mut Vec<Case>, found: &mut Diagnostics) {
-    let mut unique: Vec<Case> = Vec::new();
+fn check_names(cases: &mut Vec<Case<'_>>, found: &mut Diagnostics) {
+    let mut unique: Vec<Case<'_>> = Vec::new();
     for case in cases.drain(..) {
         match unique.iter().find(|other| other.name == case.name) {
-            Some(other) if other.folder != case.folder || other.file != case.file => {
+            Some(other) if other.folder != case.folder || path_of(other) != path_of(&case) => {
                 report_twins(&case.name, other, &case, found);
             }
             Some(_) => {}
@@ -177,8 +177,12 @@ fn check_names(cases: &mut Vec<Case>, found: &mut Diagnostics) {
     *cases = unique;
 }
 
+fn path_of<'c>(case: &'c Case<'_>) -> Option<&'c Path> {
+    case.file.as_ref().map(|file| file.path.as_path())
+}
+
 /// The cell of one case may be called like another case.
-fn check_cells(opened: &[Opened], found: &mut Diagnostics) {
+fn check_cells(opened: &[Opened<'_>], found: &mut Diagnostics) {
     for (index, one) in opened.iter().enumerate() {
         for other in &opened[..index] {
             let mut names = one.cells.iter().map(|(name, _)| name);
@@ -190,7 +194,7 @@ fn check_cells(opened: &[Opened], found: &mut Diagnostics) {
     }
 }
 
-fn report_twins(name: &str, one: &Case, other: &Case, found: &mut Diagnostics) {
+fn report_twins(name: &str, one: &Case<'_>, other: &Case<'_>, found: &mut Diagnostics) {
     let message = format!("two experiments are called `{name}`");
     let error = Diagnostic::error(code::SAME_NAME, message);
     let (one, other) = (one.folder.display(), other.folder.display());
@@ -198,12 +202,12 @@ fn report_twins(name: &str, one: &Case, other: &Case, found: &mut Diagnostics) {
 }
 
 /// Keeps what `only` means: whole cases, or cells of their matrices.
-fn select(opened: &mut Vec<Opened>, only: &[String], found: &mut Diagnostics) {
+fn select(opened: &mut Vec<Opened<'_>>, only: &[String], found: &mut Diagnostics) {
     if only.is_empty() {
         return;
     }
     for pattern in only {
-        let is_meant = |one: &Opened| {
+        let is_meant = |one: &Opened<'_>| {
             let mut names = one.cells.iter().map(|(name, _)| name);
             matches(pattern, &one.case.name) || names.any(|name| matches(pattern, name))
         };
@@ -218,7 +222,7 @@ fn select(opened: &mut Vec<Opened>, only: &[String], found: &mut Diagnostics) {
     opened.retain(|one| !one.cells.is_empty());
 }
 
-fn no_match(pattern: &str, opened: &[Opened]) -> Diagnostic {
+fn no_match(pattern: &str, opened: &[Opened<'_>]) -> Diagnostic {
     let cells = opened.iter().flat_map(|one| &one.cells);
     let cells: Vec<&str> = cells.map(|(name, _)| name.as_str()).collect();
     let cases = opened.iter().map(|one| one.case.name.as_str());

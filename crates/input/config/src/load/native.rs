@@ -1,11 +1,12 @@
 //! Native files: opened once, read once for each cell of their matrix.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use stillwell_text::{Diagnostics, Node, Place, Reader, Source, Span};
 
-use crate::files::{Files, read_source};
+use crate::discover::CaseFile;
+use crate::files::Files;
 use crate::matrix::{Cell, Matrix, check_uses, fill, read_matrix};
 use crate::spec::{Door, ExperimentSpec, read_experiment};
 
@@ -19,12 +20,13 @@ pub(super) struct NativeFile {
 }
 
 impl NativeFile {
-    /// Opens the file at `path`; what is wrong with its matrix goes to `found`.
-    pub(super) fn open(files: &dyn Files, path: &Path, found: &mut Diagnostics) -> Option<Self> {
-        let source = match read_source(files, path) {
-            Ok(source) => source,
+    /// Parses `file`; the reason why it was not read and mistakes in its matrix go to
+    /// `found`.
+    pub(super) fn parse(file: &CaseFile, found: &mut Diagnostics) -> Option<Self> {
+        let source = match &file.source {
+            Ok(source) => Arc::clone(source),
             Err(error) => {
-                found.push(*error);
+                found.push(error.as_ref().clone());
                 return None;
             }
         };
@@ -34,7 +36,7 @@ impl NativeFile {
         found.append(reader.finish());
         Some(Self {
             source,
-            folder: path.parent().unwrap_or(path).to_path_buf(),
+            folder: file.path.parent().unwrap_or(&file.path).to_path_buf(),
             root: root?,
             matrix: matrix.flatten(),
         })

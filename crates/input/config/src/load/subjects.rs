@@ -6,45 +6,27 @@ use stillwell_plan::{OperatingPoint, RUNS_DEFAULT, RUNS_MAX, RateShape, Subjects
 use stillwell_text::{Diagnostic, Diagnostics, code, nearest};
 
 use super::native::NativeFile;
-use super::{Loaded, absolute, apply, finish};
-use crate::FileKind;
-use crate::discover::{Case, CaseKind, discover, first_prose, matches};
-use crate::files::{Disk, Files};
+use super::{Loaded, NATIVE, apply};
+use crate::discover::{Case, Lookup, first_prose, matches};
+use crate::files::Files;
 use crate::matrix::Cell;
 use crate::overrides::SubjectsOverrides;
 use crate::spec::ExperimentSpec;
 
-/// Whether any of the files that `paths` stand for has `subjects`, be they wrong.
-#[must_use]
-pub fn has_subjects(paths: &[PathBuf]) -> bool {
-    let paths = paths.iter().map(|path| absolute(path));
-    let cases = paths.filter_map(|path| discover(&Disk, &path).ok());
+/// Returns true if any of the files that the absolute `paths` stand for has `subjects`.
+pub(super) fn are_there(lookup: Lookup<'_>, paths: &[PathBuf]) -> bool {
+    let cases = paths.iter().filter_map(|path| lookup.discover(path).ok());
     cases.flatten().any(|case| {
-        let file = case.file.filter(|_| case.kind == CaseKind::Native);
-        file.is_some_and(|file| {
-            NativeFile::open(&Disk, &file, &mut Diagnostics::new())
+        case.native_file().is_some_and(|file| {
+            NativeFile::parse(file, &mut Diagnostics::new())
                 .is_some_and(|file| file.has_key("subjects"))
         })
     })
 }
 
-/// Reads the experiments that `paths` stand for, each with several subjects;
-/// those below a folder that have variants instead are passed over.
-///
-/// # Errors
-/// Every mistake in all files, with its place; a subject that was named and that
-/// no experiment has; flags that do not fit.
-pub fn load_subjects(
-    paths: &[PathBuf],
-    overrides: &SubjectsOverrides,
-) -> Result<Loaded<Vec<SubjectsPlan>>, Diagnostics> {
-    let paths: Vec<PathBuf> = paths.iter().map(|path| absolute(path)).collect();
-    load_subjects_from(&Disk, &paths, overrides)
-}
-
-/// [`load_subjects`] on any files; `paths` are absolute.
-pub(crate) fn load_subjects_from(
-    files: &dyn Files,
+/// [`Loader::subjects`](super::Loader::subjects) for absolute `paths`.
+pub(super) fn load(
+    lookup: Lookup<'_>,
     paths: &[PathBuf],
     overrides: &SubjectsOverrides,
 ) -> Result<Loaded<Vec<SubjectsPlan>>, Diagnostics> {
@@ -53,19 +35,19 @@ pub(crate) fn load_subjects_from(
     let mut known: Vec<String> = Vec::new();
     let mut passed_over = 0_usize;
     for path in paths {
-        let cases = match discover(files, path) {
+        let cases = match lookup.discover(path) {
             Ok(cases) => cases,
             Err(error) => {
                 found.push(*error);
                 continue;
             }
         };
-        let is_meant = |case: &Case| {
+        let is_meant = |case: &Case<'_>| {
             let only = &overrides.only;
             only.is_empty() || only.iter().any(|pattern| matches(pattern, &case.name))
         };
         for case in cases.into_iter().filter(is_meant) {
-            match plan_of_case(files, &case, overrides, &mut found) {
+            match plan_of_case(lookup.files, &case, overrides, &mut found) {
                 Some(plan) if plans.iter().any(|other| other.name == plan.name) => {
                     let message = format!("two experiments are called `{}`", plan.name);
                     found.push(Diagnostic::error(code::SAME_NAME, message));
@@ -89,22 +71,18 @@ pub(crate) fn load_subjects_from(
         let error = Diagnostic::error(code::NOTHING_FOUND, message);
         found.push(error.help("`--subjects` chooses among the `subjects` of an experiment"));
     }
-    finish(Some((plans, FileKind::Native)), found)
+    Loaded::checked(Some(plans), NATIVE, found)
 }
 
 /// The plan of a native case with subjects; `None` for any other, and where it is
 /// too wrong.
 fn plan_of_case(
     files: &dyn Files,
-    case: &Case,
+    case: &Case<'_>,
     overrides: &SubjectsOverrides,
     found: &mut Diagnostics,
 ) -> Option<SubjectsPlan> {
-    let path = case.file.as_deref()?;
-    if case.kind != CaseKind::Native {
-        return None;
-    }
-    let file = NativeFile::open(files, path, found)?;
+    let file = NativeFile::parse(case.native_file()?, found)?;
     if !file.has_key("subjects") {
         return None;
     }
@@ -122,7 +100,7 @@ fn plan_of_case(
     Some(plan)
 }
 
-fn plan_of(spec: ExperimentSpec, case: &Case, found: &mut Diagnostics) -> SubjectsPlan {
+fn plan_of(spec: ExperimentSpec, case: &Case<'_>, found: &mut Diagnostics) -> SubjectsPlan {
     let mut rig = spec.rig;
     match spec.operating_point {
         OperatingPoint::Stated => {}

@@ -1,11 +1,11 @@
 //! `checks`.
 
-use stillwell_legacy::smp::parse_series;
 use stillwell_plan::CheckPlan;
 use stillwell_text::{MapReader, Node, code};
 use stillwell_units::{ByteSize, float_from_u64};
 
 use super::Door;
+use super::series::parse_series;
 use crate::schema::{Element, Shape, optional, required};
 
 const BOUND: Shape = Shape::Any(&[Shape::Number, Shape::Like("475 MiB")]);

@@ -452,7 +452,7 @@ fn finish_subject(subject: Option<SubjectSpec>, ready: ReadyProbe) -> SubjectPla
 }
 
 /// Nothing between generators and whatever listens.
-pub(crate) fn no_subject() -> SubjectPlan {
+pub fn no_subject() -> SubjectPlan {
     SubjectPlan {
         name: "none".to_owned(),
         kind: SubjectKind::None,

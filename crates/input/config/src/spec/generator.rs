@@ -21,6 +21,8 @@ mod requests;
 mod system;
 mod tls;
 
+pub use system::{ENGINE_SOCKET, TREE_DEPTH_MAX, is_image_part};
+
 use http::HTTP;
 
 const ADDRESS: Shape = Shape::Like("127.0.0.1:9100");

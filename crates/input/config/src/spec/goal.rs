@@ -102,7 +102,7 @@ pub(super) struct PlacedGoal {
 }
 
 /// The goals where none are given.
-pub(crate) fn default_goals(has_generators: bool) -> Vec<GoalPlan> {
+pub fn default_goals(has_generators: bool) -> Vec<GoalPlan> {
     let metrics = if has_generators {
         vec![
             GoalMetric::CpuPerEvent,

@@ -114,7 +114,7 @@ pub(super) const OBSERVE: Element = Element {
         optional(
             "kernel",
             TEXTS,
-            "What the kernel says, under lading's names: processes, smaps, working_set, cgroup, vmstat.",
+            "Series of the kernel's figures: processes, smaps, working_set, cgroup, vmstat.",
         ),
         optional(
             "inspector",

@@ -1,6 +1,5 @@
 //! `payload` of a generator.
 
-use stillwell_legacy::lading::{PayloadSpelling, read_binary_payload};
 use stillwell_plan::{CefHeader, GelfEnd, HecEncoding, PayloadFormat};
 use stillwell_text::{Node, Value};
 
@@ -8,8 +7,15 @@ use super::Door;
 use crate::schema::{Element, Shape, optional};
 
 mod binary;
+mod json_template;
 mod template;
 mod text;
+
+pub use binary::{
+    NativeDialect, PayloadDialect, read_binary_payload, read_range, read_trace_agent,
+};
+pub use json_template::read_template;
+pub use text::read_pattern;
 
 /// Formats that need no options.
 const WORDS: &[&str] = &[
@@ -58,7 +64,7 @@ const KINDS: &[&str] = &[
     "netflow",
 ];
 
-/// Formats whose options are read where lading's are.
+/// Formats whose options are read in `binary`.
 const BINARY: &[&str] = &[
     "dogstatsd",
     "fluent",
@@ -111,7 +117,7 @@ const PAYLOAD: Element = Element {
         optional(
             "templated_json",
             text::LINES_SHAPE,
-            "JSON after a template of lading.",
+            "JSON after a template of generators.",
         ),
         optional("template", template::SHAPE, "Texts after a template."),
         optional(
@@ -163,7 +169,7 @@ pub(super) fn read_payload(door: &Door<'_>, node: &Node) -> Option<PayloadFormat
                 span: node.span,
                 value: Value::Null,
             };
-            return read_binary_payload(door.reader, text, &none, PayloadSpelling::Native);
+            return read_binary_payload(door.reader, text, &none, &NativeDialect);
         }
         let format = plain(text);
         if format.is_none() {
@@ -176,7 +182,7 @@ pub(super) fn read_payload(door: &Door<'_>, node: &Node) -> Option<PayloadFormat
     let (kind, options) = door.reader.map(node, &PAYLOAD.keys())?.one_of(KINDS)?;
     match kind {
         _ if BINARY.contains(&kind) => {
-            read_binary_payload(door.reader, kind, options, PayloadSpelling::Native)
+            read_binary_payload(door.reader, kind, options, &NativeDialect)
         }
         "template" => template::read(door, options).map(PayloadFormat::Template),
         _ => text::read(door, kind, options),

@@ -1,8 +1,7 @@
 //! Series as goals.
 
-use stillwell_legacy::smp::parse_series;
 use stillwell_metric::{Kind, catalogue};
-use stillwell_plan::{Aggregation, Reduction, SeriesGoal};
+use stillwell_plan::{Aggregation, Reduction, SeriesGoal, SeriesSelector};
 use stillwell_text::{Node, Reader, Span, code, nearest};
 
 /// What names of series that the subject shows begin with.
@@ -71,4 +70,41 @@ pub(super) fn check_reduction(reader: &Reader, goal: &SeriesGoal, span: Span) ->
     let kind = format!("it is a {}", metric.kind.name());
     reader.report(error.label(kind).help(help));
     None
+}
+
+/// A series as `name`, `name['id']`, or either within `avg(…)`.
+#[must_use]
+pub fn parse_series(text: &str) -> Option<SeriesSelector> {
+    let text = text.trim();
+    let averaged = text
+        .strip_prefix("avg(")
+        .and_then(|rest| rest.strip_suffix(')'));
+    let (text, aggregation) = match averaged {
+        Some(inner) => (inner.trim(), Aggregation::Mean),
+        None => (text, Aggregation::Each),
+    };
+    let (metric, id) = match text.split_once('[') {
+        Some((metric, rest)) => {
+            let inner = rest.strip_suffix(']')?.trim();
+            let quoted = |quote| inner.strip_prefix(quote)?.strip_suffix(quote);
+            let id = quoted('\'').or_else(|| quoted('"'))?;
+            (metric.trim(), Some(id.to_owned()))
+        }
+        None => (text, None),
+    };
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | ':' | '-');
+    if metric.is_empty() || !metric.chars().all(is_name) {
+        return None;
+    }
+    // Its name in older files.
+    let metric = if metric == "lost_bytes" {
+        "missed_bytes"
+    } else {
+        metric
+    };
+    Some(SeriesSelector {
+        metric: metric.to_owned(),
+        id,
+        aggregation,
+    })
 }

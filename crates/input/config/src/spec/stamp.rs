@@ -49,7 +49,7 @@ const STAMPS: Element = Element {
             "form",
             Shape::Words(&[TEXT, HEADER, PREFIX]),
             "Where a stamp stands: in the text of each event, in a header of each request, or as \
-             the time alone in eight bytes before each event, as Tremor's `ingest-ns` has it; \
+             the time alone in eight bytes before each event, as `ingest-ns` has it; \
              `text` if left out.",
         ),
         optional(

@@ -125,7 +125,7 @@ pub(crate) const SUBJECT: Element = Element {
 };
 
 /// How a subject is stopped where nothing is said.
-pub(crate) const STOP_DEFAULT: StopPlan = StopPlan {
+pub const STOP_DEFAULT: StopPlan = StopPlan {
     signal: SubjectSignal::Term,
     grace: Nanos::from_secs(10),
 };

@@ -10,8 +10,28 @@ use stillwell_text::Diagnostics;
 use stillwell_units::Nanos;
 
 use super::Memory;
-use crate::bench::{load_bench_from, load_bench_tree_from};
-use crate::{Await, BenchAsked, BenchSubject, SchemaOf, is_wanted, schema};
+use crate::foreign::{ForeignFormat, UnreadableFile};
+use crate::{Await, BenchAsked, BenchSubject, Loader, SchemaOf, is_wanted, schema};
+
+/// A format of another tool whose files are known by their ending or first words.
+#[derive(Debug)]
+struct Program;
+
+impl ForeignFormat for Program {
+    fn name(&self) -> &'static str {
+        "program"
+    }
+
+    fn unreadable(&self, path: &Path, text: Option<&str>) -> Option<UnreadableFile> {
+        let is_program = text.is_some_and(|text| text.starts_with("define flow"));
+        (is_program || path.extension().is_some_and(|ending| ending == "troy")).then_some(
+            UnreadableFile {
+                what: "a program",
+                help: "write a bench.yaml",
+            },
+        )
+    }
+}
 
 const SUBJECT: &str = "\
 subject: {command: [relay], ready: {tcp: \"127.0.0.1:9100\"}}
@@ -23,7 +43,7 @@ out: tcp://127.0.0.1:9200
 fn load(text: &str, flags: BenchAsked) -> Result<BenchPlan, String> {
     let files = Memory::with([("/b/one/bench.yaml", text), ("/b/one/in.json", "{}\n")]);
     let path = Path::new("/b/one/bench.yaml");
-    let loaded = load_bench_from(&files, Some(path), flags);
+    let loaded = Loader::new(&files, &[&Program]).bench(Some(path), flags);
     loaded
         .map(|loaded| loaded.plan)
         .map_err(|found| said(&found))
@@ -79,7 +99,7 @@ fn every_key_of_the_schema_is_read() {
     for key in keys("bench") {
         assert!(used.contains(&key.as_str()), "{key}");
     }
-    let mut tremors = stillwell_legacy::tremor::KEYS.map(str::to_owned).to_vec();
+    let mut tremors = crate::bench::connector::KEYS.map(str::to_owned).to_vec();
     tremors.sort();
     assert_eq!(keys("config"), tremors);
     assert!(tremors.iter().all(|key| keys("bench").contains(key)));
@@ -270,7 +290,7 @@ fn what_does_not_go_together_is_told() {
     let told = load(&same, BenchAsked::default()).unwrap_err();
     assert!(told.contains("cannot take events in where"), "{told}");
     let troy = load("define flow main\nflow\nend;\n", BenchAsked::default()).unwrap_err();
-    assert!(troy.contains("is a program of Tremor's"), "{troy}");
+    assert!(troy.contains("is a program"), "{troy}");
 }
 
 #[test]
@@ -330,7 +350,9 @@ fn trees_are_read_as_tremor_reads_them() {
         ("/t/.hidden/bench.yaml", "x"),
         ("/t/d/bench.troy", "define flow main"),
     ]);
-    let tree = load_bench_tree_from(&files, Path::new("/t")).unwrap();
+    let tree = Loader::new(&files, &[&Program])
+        .bench_tree(Path::new("/t"))
+        .unwrap();
     let names: Vec<&str> = tree.folders.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["a", "b/c"]);
     assert!(said(&tree.warnings).contains("/t/d/bench.troy"));
@@ -359,7 +381,13 @@ fn trees_are_read_as_tremor_reads_them() {
 
 #[test]
 fn a_tree_with_a_mistake_or_without_a_bench_is_refused() {
-    let refused = |files: Memory| said(&load_bench_tree_from(&files, Path::new("/t")).unwrap_err());
+    let refused = |files: Memory| {
+        said(
+            &Loader::new(&files, &[&Program])
+                .bench_tree(Path::new("/t"))
+                .unwrap_err(),
+        )
+    };
     assert_eq!(
         refused(Memory::with([("/t/x", "")])),
         "there is no bench.yaml at or below /t"

@@ -6,8 +6,7 @@ use stillwell_plan::{ExperimentPlan, RateShape};
 
 use super::golden::LEAST;
 use super::mistakes::codes;
-use super::{Memory, experiment, experiment_with, rig};
-use crate::load::load_lab_from;
+use super::{Memory, experiment, experiment_with, load_lab_from, rig};
 use crate::{Diagnostics, LabOverrides};
 
 /// As people wrote by hand: an interner of three sizes under five numbers of

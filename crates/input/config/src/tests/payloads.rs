@@ -1,14 +1,11 @@
-//! What generators send, in our words and in lading's.
-
-use std::path::Path;
+//! What generators send.
 
 use stillwell_plan::{PayloadFormat, RigPlan};
 use stillwell_text::Diagnostics;
 
-use super::Memory;
 use super::golden::LEAST;
-use crate::load::{load_lab_from, load_rig_from};
-use crate::{LabOverrides, Loaded, RigOverrides};
+use super::{Memory, load_lab_from};
+use crate::LabOverrides;
 
 /// Every payload with all its keys.
 pub(super) const NATIVE: [&str; 16] = [
@@ -30,19 +27,6 @@ pub(super) const NATIVE: [&str; 16] = [
     "{lines: {path: x.log}}",
 ];
 
-/// What lading calls them.
-const LADING: [&str; 9] = [
-    "splunk_hec",
-    "{splunk_hec: {encoding: text}}",
-    "{static: {static_path: /data}}",
-    "{static: {static_path: /data/a}}",
-    "{static_chunks: {static_path: /etc/lading/lines.log}}",
-    "{static_timestamped: {static_path: ../data/b, timestamp_format: '%Y-%m-%dT%H:%M:%S'}}",
-    "{static_timestamped: {static_path: /data/b, timestamp_format: '%s', emit_placeholder: true, start_line_index: 9}}",
-    "{templated_json: {template_path: /etc/lading/t.yaml}}",
-    "{templated_json: {template_path: t.yaml}}",
-];
-
 const TEMPLATE: &str = "generator: !object {a: !const 1}\n";
 
 fn native_files(text: &str) -> Memory {
@@ -58,35 +42,12 @@ fn native_files(text: &str) -> Memory {
     ])
 }
 
-fn lading_files(lading: &str) -> Memory {
-    Memory::with([
-        ("/lab/one/data/a", "a\n"),
-        ("/lab/one/data/b", "b\n"),
-        ("/lab/one/data/below/c", "c\n"),
-        ("/lab/one/lading/lading.yaml", lading),
-        ("/lab/one/lading/t.yaml", TEMPLATE),
-        ("/lab/one/lading/lines.log", "a\n"),
-    ])
-}
-
 fn native(payload: &str) -> Result<PayloadFormat, Diagnostics> {
     let text = LEAST.replace("payload: ascii", &format!("payload: {payload}"));
     let files = native_files(&text);
     let loaded = load_lab_from(&files, &["/lab/one".into()], &LabOverrides::default())?;
     let experiment = loaded.plan.experiments.into_iter().next();
     Ok(format_of(experiment.expect("an experiment").rig))
-}
-
-fn lading(variant: &str) -> Result<PayloadFormat, Diagnostics> {
-    let seed = (0..32).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
-    let text = format!(
-        "generator:\n  - tcp:\n      addr: 127.0.0.1:9100\n      seed: [{seed}]\n      \
-         maximum_prebuild_cache_size_bytes: 1 MiB\n      variant: {variant}\n"
-    );
-    let path = Path::new("/lab/one/lading/lading.yaml");
-    let loaded: Loaded<RigPlan> =
-        load_rig_from(&lading_files(&text), path, &RigOverrides::default())?;
-    Ok(format_of(loaded.plan))
 }
 
 fn format_of(rig: RigPlan) -> PayloadFormat {
@@ -103,22 +64,6 @@ fn every_payload_is_read() {
     let mut said = String::new();
     for payload in NATIVE {
         let read = match native(payload) {
-            Ok(format) => format!("{format:?}"),
-            Err(found) => found.to_string(),
-        };
-        said.push_str(&format!(
-            "{payload}\n    {}\n",
-            read.replace('\n', "\n    ")
-        ));
-    }
-    insta::assert_snapshot!(said);
-}
-
-#[test]
-fn every_payload_of_lading_is_read() {
-    let mut said = String::new();
-    for payload in LADING {
-        let read = match lading(payload) {
             Ok(format) => format!("{format:?}"),
             Err(found) => found.to_string(),
         };
@@ -148,17 +93,6 @@ fn mistakes_in_payloads_are_named() {
         "syslog3146",
     ] {
         said.push_str(&native(payload).unwrap_err().to_string());
-        said.push('\n');
-    }
-    for payload in [
-        "static",
-        "{static: {static_path: /nowhere}}",
-        "{static_timestamped: {static_path: /data, timestamp_format: '%F %T'}}",
-        "{templated_json: {template_path: /data}}",
-        "{templated_json: {template_path: lines.log}}",
-        "{splunk_hec: {encoding: xml}}",
-    ] {
-        said.push_str(&lading(payload).unwrap_err().to_string());
         said.push('\n');
     }
     insta::assert_snapshot!(said);

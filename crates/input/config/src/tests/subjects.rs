@@ -6,8 +6,7 @@ use stillwell_plan::{Delivery, Durability, ReadyProbe, SubjectsPlan};
 use stillwell_units::Nanos;
 
 use super::Memory;
-use crate::load::load_subjects_from;
-use crate::{Loaded, SubjectsOverrides};
+use crate::{Loaded, Loader, SubjectsOverrides};
 
 /// Uses every key of `subjects`, and a slow sink.
 pub(super) const FINE: &str = "\
@@ -34,7 +33,9 @@ fn load(text: &str, overrides: &SubjectsOverrides) -> Result<Loaded<Vec<Subjects
         ("/lab/one/experiment.yaml", text),
         ("/lab/one/other.conf", ""),
     ]);
-    load_subjects_from(&files, &["/lab/one".into()], overrides).map_err(|found| found.render(false))
+    Loader::new(&files, &[])
+        .subjects(&["/lab/one".into()], overrides)
+        .map_err(|found| found.render(false))
 }
 
 #[test]

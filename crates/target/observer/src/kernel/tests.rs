@@ -63,7 +63,7 @@ const USED: CpuTimes = CpuTimes {
 
 const ALL: KernelSeries = KernelSeries {
     working_set: true,
-    ..KernelSeries::LADING
+    ..KernelSeries::USUAL
 };
 
 fn sample(reader: &mut KernelReader, folder: &Path, is_detailed: bool) -> Vec<Sample> {
@@ -217,7 +217,7 @@ fn our_own_process_is_told_too() {
         user_ticks: 0,
         system_ticks: 0,
     };
-    let mut reader = KernelReader::new(Path::new("/proc"), KernelSeries::LADING);
+    let mut reader = KernelReader::new(Path::new("/proc"), KernelSeries::USUAL);
     let mut samples = Vec::new();
     reader.sample(
         &[own],
@@ -276,7 +276,7 @@ fn the_working_set_is_told_by_idle_pages_where_the_kernel_marks_them() {
         let pagemap = [[0; 8], entry(100), entry(101)].concat();
         fs::write(proc.join(pid).join("pagemap"), pagemap).unwrap();
     }
-    let mut reader = KernelReader::with_marks(&proc, KernelSeries::LADING, &marks);
+    let mut reader = KernelReader::with_marks(&proc, KernelSeries::USUAL, &marks);
     let mut told = |is_touched: bool| {
         if is_touched {
             fs::write(&marks, [0; 64]).unwrap();

@@ -7,12 +7,14 @@ use stillwell_plan::{BinarySource, ExperimentPlan, LabPlan, VariantPlan};
 use crate::arguments::BisectArguments;
 use crate::command::select;
 use crate::exit::{CommandError, Exit};
+use crate::formats::loader;
 use crate::paint::Paint;
 
 /// GOOD is the first variant, BAD the second.
 pub(super) fn load(arguments: &BisectArguments, paint: &Paint) -> Result<LabPlan, CommandError> {
     let usage = |error: anyhow::Error| CommandError::new(Exit::Usage, error);
-    let loaded = stillwell_config::load_lab(&arguments.paths, &overrides(arguments))
+    let loaded = loader()
+        .lab(&arguments.paths, &overrides(arguments))
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     let mut plan = loaded.plan;

@@ -14,6 +14,7 @@ use super::{Found, Search, usage};
 use crate::arguments::CapacityRate;
 use crate::command::{rig, select};
 use crate::exit::{CommandError, Exit};
+use crate::formats::loader;
 use crate::paint::Paint;
 
 /// What is asked of a rig where no bound is given.
@@ -66,7 +67,8 @@ impl<'a> Rig<'a> {
             seed: Some(arguments.seed),
             ..RigOverrides::default()
         };
-        let loaded = stillwell_config::load_rig(file, &overrides)
+        let loaded = loader()
+            .rig(file, &overrides)
             .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
         select::warn(&loaded.warnings, paint);
         let plan = loaded.plan;

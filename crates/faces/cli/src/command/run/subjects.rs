@@ -18,6 +18,7 @@ use crate::arguments::RunArguments;
 use crate::command::conduct::Conductor;
 use crate::command::{output, select};
 use crate::exit::{CommandError, Exit};
+use crate::formats::loader;
 use crate::paint::Paint;
 
 pub(super) fn run(
@@ -26,7 +27,8 @@ pub(super) fn run(
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
     let overrides = overrides(arguments)?;
-    let loaded = stillwell_config::load_subjects(&arguments.paths, &overrides)
+    let loaded = loader()
+        .subjects(&arguments.paths, &overrides)
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     let mut plans = loaded.plan;

@@ -1,6 +1,5 @@
 //! Generators that work on the system itself.
 
-use stillwell_legacy::lading::{ENGINE_SOCKET, TREE_DEPTH_MAX, check_image_part};
 use stillwell_plan::{
     ContainerPlan, ExecutablePlan, ProcFsPlan, ProcessTreePlan, TransportPlan, WordsPlan,
 };
@@ -9,6 +8,12 @@ use stillwell_units::Nanos;
 
 use super::Door;
 use crate::schema::{DURATION, Element, Shape, TEXT_MAP, TEXTS, optional, required};
+
+/// Maximum depth of a tree that fits in the arguments of a process.
+pub const TREE_DEPTH_MAX: u32 = 50;
+
+/// The socket of Docker.
+pub const ENGINE_SOCKET: &str = "/var/run/docker.sock";
 
 const WORDS: Shape = Shape::Any(&[TEXTS, Shape::Element(&DRAWN)]);
 
@@ -210,7 +215,7 @@ fn read_container(door: &Door<'_>, node: &Node) -> Option<ContainerPlan> {
     let map = reader.map(node, &CONTAINER.keys())?;
     let part = |node: &Node| {
         let text = door.filled(node)?;
-        if check_image_part(text) {
+        if is_image_part(text) {
             return Some(text.to_owned());
         }
         let message = format!("`{text}` cannot stand in the name of an image");
@@ -248,4 +253,11 @@ fn read_container(door: &Door<'_>, node: &Node) -> Option<ContainerPlan> {
         lifetime,
         count: count?,
     })
+}
+
+/// Returns true if `text` can be part of the name of an image, which becomes part of a path.
+#[must_use]
+pub fn is_image_part(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:@".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_plain) && !text.split('/').any(|part| part == "..")
 }

@@ -1,7 +1,15 @@
-//! Keys of binary payloads and those of metrics. They are lading's own, and read
-//! where its files are read.
+//! Keys of binary payloads and those of metrics.
 
 use crate::schema::{Element, Field, Shape, TEXTS, optional};
+
+mod dogstatsd;
+mod opentelemetry;
+mod options;
+mod read;
+mod topology;
+
+pub use options::range as read_range;
+pub use read::{NativeDialect, PayloadDialect, read_binary_payload, read_trace_agent};
 
 const RANGE_ELEMENT: Element = Element {
     name: "range",
@@ -404,20 +412,22 @@ pub(super) const NETFLOW: Element = Element {
 
 #[cfg(test)]
 mod tests {
-    use stillwell_legacy::lading;
-
+    use super::dogstatsd::DOGSTATSD_KEYS;
+    use super::opentelemetry::{OPENTELEMETRY_LOGS_KEYS, OPENTELEMETRY_METRICS_KEYS};
+    use super::read::{NETFLOW_KEYS, REMOTE_WRITE_KEYS, TRACE_AGENT_KEYS};
+    use super::topology::OPENTELEMETRY_TRACES_KEYS;
     use super::*;
 
     #[test]
     fn the_schema_has_the_keys_that_are_read() {
         for (element, keys) in [
-            (&DOGSTATSD, lading::DOGSTATSD_KEYS),
-            (&LOGS, lading::OPENTELEMETRY_LOGS_KEYS),
-            (&METRICS, lading::OPENTELEMETRY_METRICS_KEYS),
-            (&TRACES, lading::OPENTELEMETRY_TRACES_KEYS),
-            (&TRACE_AGENT, lading::TRACE_AGENT_KEYS),
-            (&REMOTE_WRITE, lading::REMOTE_WRITE_KEYS),
-            (&NETFLOW, lading::NETFLOW_KEYS),
+            (&DOGSTATSD, DOGSTATSD_KEYS),
+            (&LOGS, OPENTELEMETRY_LOGS_KEYS),
+            (&METRICS, OPENTELEMETRY_METRICS_KEYS),
+            (&TRACES, OPENTELEMETRY_TRACES_KEYS),
+            (&TRACE_AGENT, TRACE_AGENT_KEYS),
+            (&REMOTE_WRITE, REMOTE_WRITE_KEYS),
+            (&NETFLOW, NETFLOW_KEYS),
         ] {
             let names: Vec<&str> = element.fields.iter().map(|field| field.name).collect();
             assert_eq!(names, keys, "{}", element.name);

@@ -2,16 +2,15 @@
 
 use std::path::PathBuf;
 
-use stillwell_legacy::lading;
 use stillwell_plan::{
     BulkAction, CefHeader, ElasticsearchPlan, GelfEnd, HecEncoding, InfluxPlan, LokiPlan,
-    PayloadFormat, SERIES_MAX, TimestampedPlan, is_index_name,
+    PayloadFormat, SERIES_MAX, TimePattern, TimePatternError, TimestampedPlan, is_index_name,
 };
-use stillwell_text::{MapReader, Node, Value, code};
+use stillwell_text::{MapReader, Node, Reader, Value, code};
 
-use crate::files::{EntryKind, read_source};
+use super::json_template::read_template;
+use crate::files::{EntryKind, files_in, read_source};
 use crate::schema::{Element, Shape, optional, required};
-use crate::smp::files_in;
 use crate::spec::Door;
 
 const FILE: Element = Element {
@@ -282,7 +281,7 @@ fn read_timestamped(door: &Door<'_>, node: &Node) -> Option<PayloadFormat> {
     let path = map.required("path");
     let path = path.and_then(|node| door.existing(node, EntryKind::File));
     let time = map.required("time");
-    let time = time.and_then(|node| lading::read_pattern(door.reader, node));
+    let time = time.and_then(|node| read_pattern(door.reader, node));
     let placeholder = match map.take("placeholder") {
         Some(node) => door.reader.boolean(node),
         None => Some(false),
@@ -303,7 +302,7 @@ fn read_templated_json(door: &Door<'_>, node: &Node) -> Option<PayloadFormat> {
     let path = door.existing(node, EntryKind::File)?;
     match read_source(door.files, &path) {
         Ok(source) => {
-            let (template, found) = lading::read_template(&source);
+            let (template, found) = read_template(&source);
             let has_errors = found.has_errors();
             found.into_iter().for_each(|one| door.reader.report(one));
             let template = template.filter(|_| !has_errors)?;
@@ -311,6 +310,23 @@ fn read_templated_json(door: &Door<'_>, node: &Node) -> Option<PayloadFormat> {
         }
         Err(error) => {
             door.reader.report(error.at(door.reader.place(node.span)));
+            None
+        }
+    }
+}
+
+/// A pattern of times in the manner of `strftime`.
+#[must_use]
+pub fn read_pattern(reader: &Reader, node: &Node) -> Option<TimePattern> {
+    match TimePattern::parse(reader.text(node)?) {
+        Ok(pattern) => Some(pattern),
+        Err(error) => {
+            let known = "known here: %Y %y %m %b %d %e %H %M %S %f %3f %.3f %s %z %:z %F %T %D %R";
+            let report = reader.error(code::BAD_VALUE, node.span, error.to_string());
+            reader.report(match error {
+                TimePatternError::Unknown { .. } => report.help(known),
+                TimePatternError::ZoneName | TimePatternError::Empty { .. } => report,
+            });
             None
         }
     }

@@ -1,0 +1,244 @@
+//! SMP cases: `experiment.yaml`, `lading/lading.yaml` and folders to show.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stillwell_config::files::{Files, read_source};
+use stillwell_config::foreign::{CaseFolder, ForeignCase, STOP_DEFAULT, default_goals, has_key};
+use stillwell_plan::{
+    ChildPlan, CpuChoice, DesignPlan, EnvironmentPlan, ExperimentPlan, GeneratorPlan, GoalMetric,
+    GoalPlan, IsolationPlan, OperatingPoint, PhasesPlan, PlacementPlan, RigPlan, StoppingPlan,
+    SubjectKind, SubjectPlan, TransportPlan, VariantPlan, Wanted, WarmupPlan,
+};
+use stillwell_text::{Diagnostic, Diagnostics, Place, Source, code, ready_probe_of};
+
+use crate::experiment::{self, SmpExperiment, SmpGoal, SmpTarget};
+use crate::rig::{self, LadingRig};
+
+mod layout;
+mod named;
+
+pub(crate) use layout::{LOADS, load_of};
+pub(crate) use named::named_files;
+
+/// Returns true if the folder is a case: a load is in it, or its experiment is SMP's.
+pub(crate) fn is_case(case: &CaseFolder<'_>) -> bool {
+    // The folder `lading` of a case is none itself.
+    let is_part = case.folder.file_name().is_some_and(|name| name == "lading");
+    let load = load_of(case.files, case.folder).filter(|_| !is_part);
+    // Beside a native experiment a `lading.yaml` is just a file.
+    let is_flat = load.as_deref().and_then(Path::parent) == Some(case.folder);
+    let has_load = load.is_some() && !(is_flat && case.experiment.is_some());
+    let keys = ["optimization_goal", "target", "config_only"];
+    has_load || matches!(case.experiment, Some(Ok(source)) if has_key(source.text(), &keys))
+}
+
+/// Reads a case; mistakes go to `found`.
+pub(crate) fn read_case(case: &CaseFolder<'_>, found: &mut Diagnostics) -> Option<ForeignCase> {
+    let files = case.files;
+    let mut own = Diagnostics::new();
+    let read = read_experiment(case, &mut own);
+    // Where its target has a mistake, nobody knows whether it names one.
+    let has_mistakes = own.has_errors();
+    found.append(own);
+    let experiment = read?;
+    let source = case.experiment.and_then(Result::ok);
+    // Where there is none, messages name the place where one should be.
+    let load = load_of(files, case.folder);
+    let load = load.unwrap_or_else(|| case.folder.join("lading/lading.yaml"));
+    let rig = read_load(files, &load, true, found)?;
+    let mut target = experiment.target.clone().unwrap_or_default();
+    if target.name.is_empty() && !has_mistakes {
+        target.name = layout::target_of(files, case.folder, found);
+    }
+    let has_program = target.command.is_some() || has_mistakes;
+    let operating_point = operating_point_of(&rig);
+    let goals = goals_of(&experiment, &rig, source, found);
+    let variants = ["baseline", "comparison"].map(|name| VariantPlan {
+        environment: environment_of(&experiment, name),
+        ..VariantPlan::unchanged(name.to_owned())
+    });
+    let subject = subject_of(files, case.folder, target, &rig);
+    let mut plan_rig = rig_of(rig, subject);
+    plan_rig.checks = experiment.checks;
+    Some(ForeignCase {
+        plan: ExperimentPlan {
+            name: case.name.to_owned(),
+            summary: experiment.description,
+            folder: case.folder.to_path_buf(),
+            rig: plan_rig,
+            variants: variants.to_vec(),
+            goals,
+            stopping: StoppingPlan::DEFAULT,
+            design: DesignPlan::Paired,
+            warmup: WarmupPlan::Stated,
+            confirm: true,
+            family: None,
+            operating_point,
+            report_links: experiment.report_links,
+            // Without a goal only the checks gate.
+            erratic: experiment.erratic || experiment.goal == SmpGoal::None,
+        },
+        has_program,
+    })
+}
+
+fn read_experiment(case: &CaseFolder<'_>, found: &mut Diagnostics) -> Option<SmpExperiment> {
+    match case.experiment {
+        None => {
+            let message = format!("{} has no `experiment.yaml`", case.folder.display());
+            found.push(
+                Diagnostic::warning(code::UNREADABLE, message).help(
+                    "usual goals are used, and the program must be given on the command line",
+                ),
+            );
+            Some(SmpExperiment::default())
+        }
+        Some(Ok(source)) => {
+            let (experiment, remarks) = experiment::read(source, case.name);
+            found.append(remarks);
+            experiment
+        }
+        Some(Err(error)) => {
+            found.push(error.clone());
+            None
+        }
+    }
+}
+
+/// Reads the `lading.yaml` at `path`.
+fn read_load(
+    files: &dyn Files,
+    path: &Path,
+    has_subject: bool,
+    found: &mut Diagnostics,
+) -> Option<LadingRig> {
+    match read_source(files, path) {
+        Ok(source) => read_text(files, path, &source, has_subject, found),
+        Err(error) => {
+            found.push(*error);
+            None
+        }
+    }
+}
+
+/// Reads `source`, a `lading.yaml` from `path`.
+pub(crate) fn read_text(
+    files: &dyn Files,
+    path: &Path,
+    source: &Arc<Source>,
+    has_subject: bool,
+    found: &mut Diagnostics,
+) -> Option<LadingRig> {
+    let (rig, remarks) = rig::read(source, has_subject, named_files(files, path, source));
+    found.append(remarks);
+    rig
+}
+
+/// The rig of a `lading.yaml` around `subject`.
+pub(crate) fn rig_of(load: LadingRig, subject: SubjectPlan) -> RigPlan {
+    let is_in_cluster =
+        |plan: &GeneratorPlan| matches!(plan.transport, TransportPlan::Kubernetes(_));
+    let mut isolation = IsolationPlan::default();
+    if load.generators.iter().any(is_in_cluster) {
+        // Where the cluster is; what was read says so.
+        isolation.network = Wanted::No;
+    }
+    RigPlan {
+        seed: load.seed,
+        generators: load.generators,
+        sinks: load.sinks,
+        subject,
+        disks: Vec::new(),
+        observer: load.observer,
+        phases: PhasesPlan::default(),
+        timeline: Vec::new(),
+        isolation,
+        placement: PlacementPlan::default(),
+        checks: Vec::new(),
+    }
+}
+
+/// Rates that stand there are kept; a load without any is as fast as can be.
+fn operating_point_of(rig: &LadingRig) -> OperatingPoint {
+    let mut rates = rig.generators.iter().map(|generator| generator.rate);
+    if !rig.generators.is_empty() && rates.all(|rate| rate.is_max()) {
+        OperatingPoint::Max
+    } else {
+        OperatingPoint::Stated
+    }
+}
+
+fn goals_of(
+    experiment: &SmpExperiment,
+    rig: &LadingRig,
+    source: Option<&Arc<Source>>,
+    found: &mut Diagnostics,
+) -> Vec<GoalPlan> {
+    let has_generators = !rig.generators.is_empty();
+    let SmpGoal::Metric(metric) = &experiment.goal else {
+        return default_goals(has_generators);
+    };
+    let missing = match metric {
+        GoalMetric::IngressThroughput if !has_generators => Some("generator"),
+        GoalMetric::EgressThroughput if rig.sinks.is_empty() => Some("blackhole"),
+        _ => None,
+    };
+    // A load with mistakes may have lost its parts to them.
+    if let (Some(missing), false) = (missing, found.has_errors()) {
+        let message = format!("`{}` can never be measured here", metric.name());
+        let mut error = Diagnostic::error(code::GOAL_WITHOUT_LOAD, message)
+            .label(format!("the load has no {missing}"));
+        if let (Some(source), Some(span)) = (source, experiment.goal_span) {
+            error = error.at(Place::new(source, span));
+        }
+        found.push(error);
+    }
+    let mut goals = vec![GoalPlan::new(metric.clone())];
+    if has_generators && *metric != GoalMetric::CpuPerEvent {
+        goals.push(GoalPlan::new(GoalMetric::CpuPerEvent));
+    }
+    goals
+}
+
+fn environment_of(experiment: &SmpExperiment, variant: &str) -> BTreeMap<String, String> {
+    let environment = experiment.config_only.get(variant);
+    environment.cloned().unwrap_or_default()
+}
+
+fn subject_of(
+    files: &dyn Files,
+    folder: &Path,
+    target: SmpTarget,
+    load: &LadingRig,
+) -> SubjectPlan {
+    let name = if target.name.is_empty() {
+        "target".to_owned()
+    } else {
+        target.name
+    };
+    let mut words = target
+        .command
+        .unwrap_or_else(|| vec![name.clone()])
+        .into_iter();
+    let program: PathBuf = words.next().unwrap_or_else(|| name.clone()).into();
+    let mounts = layout::mounts(files, folder, &name, &load.generators);
+    SubjectPlan {
+        kind: SubjectKind::Child(ChildPlan {
+            program,
+            arguments: words.collect(),
+            environment: EnvironmentPlan {
+                inherit: false,
+                variables: target.environment,
+            },
+            directory: None,
+            mounts,
+        }),
+        ready: ready_probe_of(&load.generators),
+        cpus: target.cpus.map_or(CpuChoice::Auto, CpuChoice::Count),
+        memory: target.memory,
+        name,
+        stop: STOP_DEFAULT,
+    }
+}

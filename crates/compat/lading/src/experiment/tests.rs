@@ -1,0 +1,84 @@
+use stillwell_config::shared::parse_series;
+use stillwell_plan::Aggregation;
+
+use super::*;
+
+fn experiment(text: &str) -> (SmpExperiment, Diagnostics) {
+    let (experiment, found) = read(&Source::new("experiment.yaml", text), "case");
+    (experiment.unwrap(), found)
+}
+
+#[test]
+fn a_whole_case_is_read() {
+    let (case, found) = experiment(
+        r#"
+optimization_goal: egress_throughput
+erratic: true
+target:
+  name: vector
+  command: /usr/bin/vector --config "/etc/vector/a b.yaml"
+  cpu_allotment: 6
+  memory_allotment: 30g
+  environment: {VECTOR_THREADS: 4}
+  profiling_environment: {X: true}
+checks:
+  - name: memory_usage
+    description: "stays small"
+    bounds: {series: total_pss_bytes, upper_bound: "475 MiB"}
+  - name: intake
+    bounds: {series: "avg(bytes_received['intake'])", lower_bound: 10, upper_bound: "6"}
+report_links:
+  - {text: dashboard, link: "https://example.com/{{ experiment }}"}
+config_only:
+  baseline: {A: 1}
+  comparison: {A: 2}
+"#,
+    );
+    assert!(!found.has_errors(), "{found}");
+    assert_eq!(case.goal, SmpGoal::Metric(GoalMetric::EgressThroughput));
+    let target = case.target.unwrap();
+    assert_eq!(target.command.unwrap()[2], "/etc/vector/a b.yaml");
+    assert_eq!(target.memory, Some(ByteSize::new(30 << 30)));
+    assert_eq!(target.cpus, Some(6));
+    assert_eq!(case.checks[0].upper, Some(475.0 * 1024.0 * 1024.0));
+    assert_eq!(case.checks[1].series.aggregation, Aggregation::Mean);
+    assert_eq!(case.checks[1].series.id.as_deref(), Some("intake"));
+    assert_eq!(case.report_links[0].link, "https://example.com/case");
+    assert_eq!(case.config_only["comparison"]["A"], "2");
+}
+
+#[test]
+fn series_read_as_written() {
+    for (text, metric, id) in [
+        ("total_rss_bytes", "total_rss_bytes", None),
+        ("lost_bytes", "missed_bytes", None),
+        (
+            "cgroup.v2.cpu.stat.nr_throttled",
+            "cgroup.v2.cpu.stat.nr_throttled",
+            None,
+        ),
+        ("bytes_received[\"a\"]", "bytes_received", Some("a")),
+    ] {
+        let series = parse_series(text).unwrap();
+        assert_eq!((series.metric.as_str(), series.id.as_deref()), (metric, id));
+    }
+    for text in ["", "avg()", "a[b]", "a['b'", "a b", "max(a)"] {
+        assert_eq!(parse_series(text), None, "{text}");
+    }
+}
+
+#[test]
+fn mistakes_are_shown_all_at_once() {
+    let (_, found) = experiment(
+        "optimization_goal: ingres_throughput
+target:
+  name: vector
+  comand: /usr/bin/vector
+  cpu_allotment: many
+checks:
+  - name: nothing
+    bounds: {series: total_pss_bytes}
+",
+    );
+    insta::assert_snapshot!(found);
+}

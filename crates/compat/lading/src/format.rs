@@ -1,0 +1,123 @@
+//! The two formats as the loader of configurations knows them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use stillwell_config::Linted;
+use stillwell_config::files::Files;
+use stillwell_config::foreign::{
+    CaseFolder, ForeignCase, ForeignFile, ForeignFormat, has_key, no_subject,
+};
+use stillwell_plan::RigPlan;
+use stillwell_text::{Diagnostic, Diagnostics, Source, code};
+
+use crate::rig::LadingRig;
+use crate::{case, experiment, rig, spelling};
+
+/// Name of lading's format.
+pub(crate) const LADING: &str = "lading";
+
+/// Both formats.
+pub const FORMATS: &[&dyn ForeignFormat] = &[&LadingFiles, &SmpCases];
+
+/// `lading.yaml`: one run.
+#[derive(Clone, Copy, Debug)]
+pub struct LadingFiles;
+
+impl ForeignFormat for LadingFiles {
+    fn name(&self) -> &'static str {
+        LADING
+    }
+
+    fn is_rig(&self, text: &str) -> bool {
+        let keys = ["generator", "blackhole", "target_metrics", "telemetry"];
+        has_key(text, &keys) && !has_key(text, &["workload", "subject", "variants"])
+    }
+
+    fn read_rig(
+        &self,
+        file: &ForeignFile<'_>,
+        has_subject: bool,
+        found: &mut Diagnostics,
+    ) -> Option<RigPlan> {
+        let load = case::read_text(file.files, file.path, file.source, has_subject, found)?;
+        Some(case::rig_of(load, no_subject()))
+    }
+
+    fn lint(&self, file: &ForeignFile<'_>, found: &mut Diagnostics) -> Option<Linted> {
+        let meaning = |source: &Arc<Source>| meaning_of_rig(file.files, file.path, source);
+        self.is_rig(file.source.text())
+            .then(|| lint(file, meaning, found))
+    }
+}
+
+/// SMP's folders of cases: `experiment.yaml`, `lading/lading.yaml` and folders to show.
+#[derive(Clone, Copy, Debug)]
+pub struct SmpCases;
+
+impl ForeignFormat for SmpCases {
+    fn name(&self) -> &'static str {
+        "smp"
+    }
+
+    fn case_files(&self) -> &'static [&'static str] {
+        &case::LOADS
+    }
+
+    fn is_case(&self, folder: &CaseFolder<'_>) -> bool {
+        case::is_case(folder)
+    }
+
+    fn read_case(&self, folder: &CaseFolder<'_>, found: &mut Diagnostics) -> Option<ForeignCase> {
+        case::read_case(folder, found)
+    }
+
+    fn lint(&self, file: &ForeignFile<'_>, found: &mut Diagnostics) -> Option<Linted> {
+        file.path
+            .ends_with("experiment.yaml")
+            .then(|| lint(file, meaning_of_experiment, found))
+    }
+}
+
+/// What a text means, for comparison, and its number of errors.
+type Meaning = (String, usize);
+
+fn lint(
+    file: &ForeignFile<'_>,
+    meaning: impl Fn(&Arc<Source>) -> Meaning,
+    found: &mut Diagnostics,
+) -> Linted {
+    let source = file.source;
+    let findings = spelling::lint(source);
+    let fixed = Some(spelling::fix(source)).filter(|fixed| fixed != source.text());
+    if let Some(text) = &fixed {
+        let fixed = Source::new(source.path(), text.as_str());
+        if meaning(source) != meaning(&fixed) {
+            let message = format!(
+                "{}: today's spelling would mean something else; nothing was rewritten",
+                source.path().display()
+            );
+            found.push(Diagnostic::error(code::UNREAD_KEY, message));
+        }
+    }
+    Linted {
+        path: file.path.to_path_buf(),
+        fixable: findings.iter().filter(|one| one.is_fixable()).count(),
+        found: findings.into_iter().map(|one| one.diagnostic).collect(),
+        fixed,
+    }
+}
+
+fn meaning_of_rig(files: &dyn Files, path: &Path, source: &Arc<Source>) -> Meaning {
+    let named = case::named_files(files, path, source);
+    let (rig, found) = rig::read(source, false, named);
+    let plan =
+        |rig: LadingRig| format!("{:?}", (rig.seed, rig.generators, rig.sinks, rig.observer));
+    (rig.map(plan).unwrap_or_default(), found.errors())
+}
+
+fn meaning_of_experiment(source: &Arc<Source>) -> Meaning {
+    let (experiment, found) = experiment::read(source, "");
+    let checks = experiment.map(|experiment| format!("{:?}", experiment.checks));
+    (checks.unwrap_or_default(), found.errors())
+}

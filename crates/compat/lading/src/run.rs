@@ -1,0 +1,274 @@
+//! A run as lading is asked for it: a file, a folder of files or a text.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stillwell_config::files::{Disk, EntryKind, Files, absolute, read_source};
+use stillwell_config::foreign::{FileTarget, apply_to_rig, no_subject};
+use stillwell_config::{Loaded, RigOverrides};
+use stillwell_plan::{KernelSeries, ObserverPlan, RigPlan};
+use stillwell_text::{
+    Diagnostic, Diagnostics, NamedFiles, Node, Source, Value, code, listening_place, parse,
+};
+
+use crate::case::{named_files, rig_of};
+use crate::format::LADING;
+use crate::rig::{self, LadingRig, LadingTelemetry, TELEMETRY_UNUSED};
+
+/// Keys that only one file of a folder may have.
+const ONCE: [&str; 4] = [
+    "telemetry",
+    "observer",
+    "sample_period_milliseconds",
+    "inspector",
+];
+
+/// Where a configuration of lading's is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum LadingSource {
+    /// A file, or a folder whose `*.yaml` files say it together.
+    Path(PathBuf),
+    /// This text.
+    Text(String),
+}
+
+/// A run of lading's.
+#[derive(Clone, Debug)]
+pub struct LadingRun {
+    /// What is done.
+    pub plan: RigPlan,
+    /// Where the file says that telemetry goes.
+    pub telemetry: Option<LadingTelemetry>,
+}
+
+/// Reads one run of lading's.
+///
+/// # Errors
+/// Every mistake in the files, with its place; or that they cannot be read.
+pub fn load_lading(
+    from: &LadingSource,
+    overrides: &RigOverrides,
+) -> Result<Loaded<LadingRun>, Diagnostics> {
+    let from = match from {
+        LadingSource::Path(path) => LadingSource::Path(absolute(path)),
+        LadingSource::Text(_) => from.clone(),
+    };
+    load_lading_from(&Disk, &from, overrides)
+}
+
+/// [`load_lading`] on any files; a path is absolute.
+pub(crate) fn load_lading_from(
+    files: &dyn Files,
+    from: &LadingSource,
+    overrides: &RigOverrides,
+) -> Result<Loaded<LadingRun>, Diagnostics> {
+    let mut found = Diagnostics::new();
+    let has_subject = overrides.target.is_something();
+    let parts: Vec<Part> = sources(files, from, &mut found)
+        .into_iter()
+        .filter_map(|(source, named)| Part::read(source, named, has_subject, &mut found))
+        .collect();
+    let wants_smaps = parts.iter().all(Part::wants_smaps);
+    let run = join(parts, &mut found).map(|(rig, telemetry)| {
+        let mut plan = rig_of(rig, no_subject());
+        plan.observer.kernel = KernelSeries {
+            smaps: wants_smaps,
+            ..KernelSeries::USUAL
+        };
+        apply_to_rig(&mut plan, overrides, FileTarget::Never(LADING), &mut found);
+        LadingRun { plan, telemetry }
+    });
+    Loaded::checked(run, LADING, found)
+}
+
+/// One file of it.
+struct Part {
+    source: Arc<Source>,
+    root: Option<Node>,
+    rig: LadingRig,
+    telemetry: Option<LadingTelemetry>,
+}
+
+impl Part {
+    fn read(
+        source: Arc<Source>,
+        named: NamedFiles,
+        has_subject: bool,
+        found: &mut Diagnostics,
+    ) -> Option<Self> {
+        let (rig, remarks) = rig::read(&source, has_subject, named);
+        // Here it has an effect.
+        let of_others = |remark: &Diagnostic| remark.message != TELEMETRY_UNUSED;
+        found.append(remarks.into_iter().filter(of_others).collect());
+        let (telemetry, remarks) = rig::read_telemetry(&source);
+        found.append(remarks);
+        Some(Self {
+            root: parse(&source).ok().map(|(root, _)| root),
+            rig: rig?,
+            telemetry,
+            source,
+        })
+    }
+}
+
+impl Part {
+    /// Unless it says otherwise.
+    fn wants_smaps(&self) -> bool {
+        let observer = self.root.as_ref().and_then(|root| root.entry("observer"));
+        let is_said = observer.is_some_and(|node| node.entry("enable_smaps").is_some());
+        !is_said || self.rig.observer.kernel.smaps
+    }
+}
+
+fn sources(
+    files: &dyn Files,
+    from: &LadingSource,
+    found: &mut Diagnostics,
+) -> Vec<(Arc<Source>, NamedFiles)> {
+    let path = match from {
+        LadingSource::Text(text) => {
+            let source = Source::new("LADING_CONFIG", text.as_str());
+            let named = named_files(files, Path::new("."), &source);
+            return vec![(source, named)];
+        }
+        LadingSource::Path(path) => path,
+    };
+    let paths = if files.kind(path) == Some(EntryKind::Folder) {
+        texts_in(files, path, found)
+    } else {
+        vec![path.clone()]
+    };
+    let mut sources = Vec::new();
+    for path in paths {
+        match read_source(files, &path) {
+            Ok(source) => {
+                let named = named_files(files, &path, &source);
+                sources.push((source, named));
+            }
+            Err(error) => found.push(*error),
+        }
+    }
+    sources
+}
+
+/// The files of a folder that count, by name.
+fn texts_in(files: &dyn Files, folder: &Path, found: &mut Diagnostics) -> Vec<PathBuf> {
+    let mut paths = files.list(folder).unwrap_or_default();
+    paths.retain(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_text = name.ends_with(".yaml") && !name.starts_with('.');
+        is_text && files.kind(path) == Some(EntryKind::File)
+    });
+    if paths.is_empty() {
+        let message = format!("there is no `*.yaml` in {}", folder.display());
+        found.push(Diagnostic::error(code::NOTHING_FOUND, message));
+    }
+    paths
+}
+
+/// Several files as one: lists one behind the other, other things once.
+fn join(parts: Vec<Part>, found: &mut Diagnostics) -> Option<(LadingRig, Option<LadingTelemetry>)> {
+    check_once(&parts, found);
+    let mut parts = parts.into_iter();
+    let first = parts.next()?;
+    let (mut rig, mut telemetry) = (first.rig, first.telemetry);
+    for part in parts {
+        let observer = &mut rig.observer;
+        // Of several files at most one says something else than the default.
+        if observer.period == ObserverPlan::default().period {
+            observer.period = part.rig.observer.period;
+            observer.detail_period = part.rig.observer.detail_period;
+        }
+        observer.scrapes.extend(part.rig.observer.scrapes);
+        let inspector = part.rig.observer.inspector;
+        observer.inspector = observer.inspector.take().or(inspector);
+        let from = part.source.path().display().to_string();
+        for mut generator in part.rig.generators {
+            let taken = |id: &str| rig.generators.iter().any(|own| own.id == id);
+            check_name(
+                &mut generator.id,
+                part.root.as_ref(),
+                "generator",
+                &from,
+                taken,
+                found,
+            );
+            rig.generators.push(generator);
+        }
+        for mut sink in part.rig.sinks {
+            let taken = |id: &str| rig.sinks.iter().any(|own| own.id == id);
+            check_name(
+                &mut sink.id,
+                part.root.as_ref(),
+                "blackhole",
+                &from,
+                taken,
+                found,
+            );
+            let place = listening_place(&sink.protocol);
+            let mut others = rig.sinks.iter().map(|own| listening_place(&own.protocol));
+            if others.any(|other| other == place) {
+                let message = format!("{from}: its sink `{}` listens where another does", sink.id);
+                found.push(Diagnostic::error(code::SAME_ADDRESS, message));
+            }
+            rig.sinks.push(sink);
+        }
+        telemetry = telemetry.or(part.telemetry);
+    }
+    Some((rig, telemetry))
+}
+
+fn check_once(parts: &[Part], found: &mut Diagnostics) {
+    for key in ONCE {
+        let has = |part: &&Part| {
+            part.root
+                .as_ref()
+                .is_some_and(|root| root.entry(key).is_some())
+        };
+        let mut having = parts
+            .iter()
+            .filter(has)
+            .map(|part| part.source.path().display());
+        if let (Some(one), Some(other)) = (having.next(), having.next()) {
+            let message = format!("`{key}` stands in {one} and in {other}");
+            let error = Diagnostic::error(code::DUPLICATE_KEY, message);
+            found.push(error.help("only one file of a folder may have it"));
+        }
+    }
+}
+
+/// A name that a file gave may not be taken; one that we gave is changed.
+fn check_name(
+    id: &mut String,
+    root: Option<&Node>,
+    key: &str,
+    from: &str,
+    taken: impl Fn(&str) -> bool,
+    found: &mut Diagnostics,
+) {
+    if !taken(id) {
+        return;
+    }
+    if is_given(root, key, id) {
+        let message = format!("{from}: a {key} of another file is called `{id}`, too");
+        found.push(Diagnostic::error(code::SAME_NAME, message));
+        return;
+    }
+    let base = id.clone();
+    let free = (2_u32..)
+        .map(|count| format!("{base}-{count}"))
+        .find(|name| !taken(name));
+    *id = free.unwrap_or(base);
+}
+
+/// Whether `id` stands in the file.
+fn is_given(root: Option<&Node>, key: &str, id: &str) -> bool {
+    let list = root.and_then(|root| root.entry(key));
+    let Some(Value::List(items)) = list.map(|node| &node.value) else {
+        return false;
+    };
+    items.iter().any(|item| {
+        let own = item.entry("id").map(|own| &own.value);
+        matches!(own, Some(Value::Scalar { text, .. }) if text == id)
+    })
+}

@@ -1,0 +1,311 @@
+//! Old spellings in lading's files, and how they are written today.
+//!
+//! A finding has its place, and edits of the text where there is another
+//! spelling that means the same; nothing else of the text is touched, so that
+//! comments and the order of keys stay. [`fix`] makes all of them, round after
+//! round, until there is nothing left to do; what it gives makes the same plan.
+
+use std::sync::Arc;
+
+use stillwell_text::{Diagnostic, Entry, Node, Place, Source, Span, Value, code, parse};
+
+mod dogstatsd;
+mod edit;
+mod shape;
+mod size;
+
+use edit::{Edit, apply, remove_entry, value_end};
+
+/// More rounds are not needed: nothing nests so deep.
+const ROUNDS_MAX: usize = 32;
+
+/// What generators and blackholes may be. Templates of payloads have a key
+/// `generator`, too, and are none of them.
+const PARTS: [&str; 22] = [
+    "container",
+    "datadog",
+    "datadog_stateful_logs",
+    "file_gen",
+    "file_tree",
+    "grpc",
+    "http",
+    "id",
+    "kubernetes",
+    "otlp",
+    "passthru_file",
+    "proc_fs",
+    "process_tree",
+    "splunk_hec",
+    "sqs",
+    "tcp",
+    "tcp_rr",
+    "trace_agent",
+    "udp",
+    "unix_datagram",
+    "unix_stream",
+    "kafka",
+];
+/// Generators whose blocks lading always builds before.
+const WITHOUT_CACHE_METHOD: [&str; 3] = ["tcp", "udp", "passthru_file"];
+/// Payloads that lading 0.33 wants to have options, be there any or not.
+const WITH_OPTIONS: [&str; 3] = ["dogstatsd", "opentelemetry_logs", "opentelemetry_metrics"];
+/// Keys that have other names today.
+const RENAMED: [(&str, &str); 2] = [
+    ("initial_bytes_per_second", "initial"),
+    ("maximum_bytes_per_second", "maximum"),
+];
+
+/// One old spelling.
+#[derive(Clone, Debug)]
+pub(crate) struct Finding {
+    /// What is to be said of it.
+    pub(crate) diagnostic: Diagnostic,
+    edits: Vec<Edit>,
+}
+
+impl Finding {
+    /// Whether [`fix`] does something about it.
+    #[must_use]
+    pub(crate) const fn is_fixable(&self) -> bool {
+        !self.edits.is_empty()
+    }
+}
+
+/// The old spellings in `source`, a `lading.yaml` or an `experiment.yaml` of SMP's,
+/// in the order of the file. A text that is not YAML has none.
+#[must_use]
+pub(crate) fn lint(source: &Arc<Source>) -> Vec<Finding> {
+    let Ok((root, _)) = parse(source) else {
+        return Vec::new();
+    };
+    let mut linter = Linter {
+        source,
+        found: Vec::new(),
+    };
+    for key in ["generator", "blackhole"] {
+        let entries = root.entries().unwrap_or_default();
+        if let Some(entry) = entries.iter().find(|entry| entry.key.text == key) {
+            linter.parts(entry);
+        }
+    }
+    if let Some(checks) = root.entry("checks") {
+        linter.renamed_series(checks);
+    }
+    let mut found = linter.found;
+    found.sort_by_key(|finding| finding.diagnostic.place.as_ref().map(|place| place.span));
+    found
+}
+
+/// The text of `source` with every finding that is fixable fixed. Applied to
+/// what it gives it changes nothing.
+#[must_use]
+pub(crate) fn fix(source: &Arc<Source>) -> String {
+    let mut text = source.text().to_owned();
+    for _ in 0..ROUNDS_MAX {
+        let round = Source::new(source.path(), text.as_str());
+        let found = lint(&round);
+        let edits = found.into_iter().map(|finding| finding.edits);
+        let next = apply(&text, edits.filter(|edits| !edits.is_empty()));
+        if next == text {
+            break;
+        }
+        text = next;
+    }
+    text
+}
+
+struct Linter<'s> {
+    source: &'s Arc<Source>,
+    found: Vec<Finding>,
+}
+
+impl Linter<'_> {
+    /// Says `message` of what stands at `span`; `edits` make it right.
+    fn report(&mut self, span: Span, message: String, label: &str, edits: Option<Vec<Edit>>) {
+        let place = Place::new(self.source, span);
+        let diagnostic = Diagnostic::warning(code::OLD_SPELLING, message)
+            .at(place)
+            .label(label);
+        self.push(diagnostic, edits);
+    }
+
+    fn push(&mut self, diagnostic: Diagnostic, edits: Option<Vec<Edit>>) {
+        let edits = edits.unwrap_or_default();
+        self.found.push(Finding { diagnostic, edits });
+    }
+
+    /// Generators or blackholes.
+    fn parts(&mut self, entry: &Entry) {
+        let is_part = |part: &Entry| PARTS.contains(&part.key.text.as_str());
+        if let Value::Map(inner) = &entry.value.value {
+            if inner.is_empty() || !inner.iter().all(is_part) {
+                return;
+            }
+            let message = format!("`{}` is a map", entry.key.text);
+            let edits = shape::list_of_map(self.source, entry, inner);
+            self.report(entry.key.span, message, "a list since lading 0.10", edits);
+        }
+        let one = std::slice::from_ref(&entry.value);
+        let items = match &entry.value.value {
+            Value::List(items) => items.as_slice(),
+            _ => one,
+        };
+        for item in items {
+            for part in item.entries().unwrap_or_default() {
+                if part.key.text != "id" {
+                    self.part(part);
+                }
+            }
+        }
+    }
+
+    /// One generator or blackhole: its kind and what is below.
+    fn part(&mut self, part: &Entry) {
+        let kind = part.key.text.as_str();
+        let entries = part.value.entries().unwrap_or_default();
+        let is_flat = |entry: &Entry| {
+            !["traditional", "logrotate", "logrotate_fs"].contains(&entry.key.text.as_str())
+        };
+        if kind == "file_gen" && !entries.is_empty() && entries.iter().all(is_flat) {
+            let message = "`file_gen` does not say which kind".to_owned();
+            let edits = shape::nest(self.source, part, entries, "traditional");
+            self.report(
+                part.key.span,
+                message,
+                "`traditional`, before lading 0.14",
+                edits,
+            );
+        }
+        self.map(kind, &part.value);
+    }
+
+    fn map(&mut self, kind: &str, node: &Node) {
+        let entries = node.entries().unwrap_or_default();
+        for entry in entries {
+            match entry.key.text.as_str() {
+                "block_sizes" => self.block_sizes(entry, entries),
+                "block_cache_method" => self.cache_method(kind, entry),
+                "variant" => self.variant(entry),
+                "throttle" => self.throttle(kind, entry),
+                "headers" | "labels" => {}
+                _ => self.size_or_map(kind, entry),
+            }
+        }
+    }
+
+    fn size_or_map(&mut self, kind: &str, entry: &Entry) {
+        if entry.value.entries().is_some() {
+            return self.map(kind, &entry.value);
+        }
+        self.rename(entry);
+        if let Some((diagnostic, edits)) = size::lint(self.source, &entry.key.text, &entry.value) {
+            self.push(diagnostic, edits);
+        }
+    }
+
+    fn rename(&mut self, entry: &Entry) {
+        let key = entry.key.text.as_str();
+        if let Some((_, today)) = RENAMED.iter().find(|(old, _)| *old == key) {
+            let edit = Edit::new(entry.key.span, *today);
+            let message = format!("`{key}` is called `{today}` today");
+            self.report(entry.key.span, message, "an earlier name", Some(vec![edit]));
+        }
+    }
+
+    fn block_sizes(&mut self, entry: &Entry, beside: &[Entry]) {
+        let Value::List(items) = &entry.value.value else {
+            return;
+        };
+        let has_maximum = beside
+            .iter()
+            .any(|other| other.key.text == "maximum_block_size");
+        let edits = if has_maximum {
+            remove_entry(self.source, entry).map(|edit| vec![edit])
+        } else {
+            let end = value_end(self.source.text(), entry);
+            end.zip(size::largest(items)).map(|(end, largest)| {
+                let start = entry.key.span.start;
+                let text = format!("maximum_block_size: \"{largest}\"");
+                vec![Edit::new(Span { start, end }, text)]
+            })
+        };
+        let message = "`block_sizes` is ignored by lading since 0.21".to_owned();
+        self.report(entry.key.span, message, "write `maximum_block_size`", edits);
+    }
+
+    fn cache_method(&mut self, kind: &str, entry: &Entry) {
+        let Value::Scalar { text, .. } = &entry.value.value else {
+            return;
+        };
+        if WITHOUT_CACHE_METHOD.contains(&kind) {
+            let edits = remove_entry(self.source, entry).map(|edit| vec![edit]);
+            let message = format!("`{kind}` has no `block_cache_method`");
+            self.report(
+                entry.key.span,
+                message,
+                "blocks are always built before",
+                edits,
+            );
+        } else if text != "Fixed" {
+            let edit = Edit::new(entry.value.span, "Fixed");
+            let message = format!("`{text}` is no `block_cache_method` of today");
+            self.report(
+                entry.value.span,
+                message,
+                "only `Fixed` is",
+                Some(vec![edit]),
+            );
+        }
+    }
+
+    fn variant(&mut self, entry: &Entry) {
+        if let Value::Scalar { text, .. } = &entry.value.value
+            && WITH_OPTIONS.contains(&text.as_str())
+        {
+            let edit = Edit::new(entry.value.span, format!("{{{text}: {{}}}}"));
+            let message = format!("`{text}` stands without options");
+            let label = "lading wants a map, be it empty";
+            self.report(entry.value.span, message, label, Some(vec![edit]));
+        }
+        if let Some(options) = entry.value.entry("dogstatsd") {
+            dogstatsd::lint(self, options);
+        }
+    }
+
+    fn throttle(&mut self, kind: &str, entry: &Entry) {
+        for inner in entry.value.entries().unwrap_or_default() {
+            if inner.key.text == "predictive" {
+                let message = "`predictive` was removed in lading 0.18".to_owned();
+                let label = "write `all_out`, or a rate by `stable`";
+                self.report(inner.key.span, message, label, None);
+            }
+        }
+        self.map(kind, &entry.value);
+    }
+
+    /// A series of checks that is called otherwise since lading 0.31.
+    fn renamed_series(&mut self, node: &Node) {
+        if let Value::List(items) = &node.value {
+            for item in items {
+                self.renamed_series(item);
+            }
+        }
+        for entry in node.entries().unwrap_or_default() {
+            match &entry.value.value {
+                Value::Scalar { text, .. }
+                    if entry.key.text == "series" && text.contains("lost_bytes") =>
+                {
+                    let span = entry.value.span;
+                    let written = &self.source.text()[span.start..span.end];
+                    let edit = Edit::new(span, written.replace("lost_bytes", "missed_bytes"));
+                    let message = "`lost_bytes` is called `missed_bytes` today".to_owned();
+                    self.report(span, message, "since lading 0.31", Some(vec![edit]));
+                }
+                _ => self.renamed_series(&entry.value),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,216 @@
+//! Folders of cases, some of them SMP's, and files of lading's.
+
+use std::path::Path;
+
+use stillwell_config::{LabOverrides, ProgramOverride, RigOverrides, TargetOverride};
+use stillwell_plan::{BinarySource, SubjectKind};
+use stillwell_text::Diagnostics;
+
+use super::{Memory, load_lab_from, load_rig_from};
+
+/// The least that is an experiment.
+const LEAST: &str = "\
+subject: {command: ./relay --in 127.0.0.1:9100}
+variants: {baseline: {}, comparison: {arguments: [--slow]}}
+workload:
+  generators: [{tcp: 127.0.0.1:9100, payload: ascii}]
+";
+
+const LADING: &str = "
+generator:
+  - tcp:
+      seed: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]
+      addr: 0.0.0.0:8282
+      variant: syslog5424
+      bytes_per_second: 62 MB
+      maximum_prebuild_cache_size_bytes: 32 MB
+blackhole:
+  - tcp: {binding_addr: 127.0.0.1:8080}
+";
+
+const SMP: &str = "
+optimization_goal: egress_throughput
+target: {name: vector, command: /usr/bin/vector, cpu_allotment: 6, memory_allotment: 8GiB, environment: {A: 1}}
+config_only: {baseline: {B: 1}, comparison: {B: 2}}
+";
+
+fn lab() -> Memory {
+    Memory::with([
+        ("/lab/readme.md", ""),
+        ("/lab/native/experiment.yaml", LEAST),
+        ("/lab/native/README.md", "# Native\n\nWhat it measures.\n"),
+        ("/lab/cases/smp/experiment.yaml", SMP),
+        ("/lab/cases/smp/lading/lading.yaml", LADING),
+        ("/lab/cases/smp/vector/vector.yaml", ""),
+        ("/lab/cases/smp/data/big.bin", ""),
+        ("/lab/target/deep/experiment.yaml", "never: read"),
+        ("/lab/.git/experiment.yaml", "never: read"),
+    ])
+}
+
+fn names(files: &Memory, paths: &[&str], only: &[&str]) -> Result<Vec<String>, Diagnostics> {
+    let paths: Vec<_> = paths.iter().map(Into::into).collect();
+    let overrides = LabOverrides {
+        only: only.iter().map(|name| (*name).to_owned()).collect(),
+        ..LabOverrides::default()
+    };
+    let loaded = load_lab_from(files, &paths, &overrides)?;
+    let experiments = loaded.plan.experiments.into_iter();
+    Ok(experiments.map(|experiment| experiment.name).collect())
+}
+
+#[test]
+fn experiments_are_found_below_a_lab() {
+    let files = lab();
+    assert_eq!(names(&files, &["/lab"], &[]).unwrap(), ["smp", "native"]);
+    assert_eq!(names(&files, &["/lab"], &["nat*"]).unwrap(), ["native"]);
+    for path in ["/lab/native", "/lab/native/experiment.yaml"] {
+        assert_eq!(names(&files, &[path], &[]).unwrap(), ["native"]);
+    }
+    let twice = ["/lab/native", "/lab"];
+    assert_eq!(names(&files, &twice, &[]).unwrap(), ["native", "smp"]);
+}
+
+#[test]
+fn paths_that_mean_nothing_are_errors() {
+    let files = lab();
+    insta::assert_snapshot!(names(&files, &["/lab"], &["natve"]).unwrap_err());
+    for path in [
+        "/gone",
+        "/lab/cases/smp/data",
+        "/lab/cases/smp/lading/lading.yaml",
+    ] {
+        assert!(names(&files, &[path], &[]).is_err(), "{path}");
+    }
+    assert!(names(&files, &[], &[]).is_err());
+    let mut files = lab();
+    files
+        .0
+        .insert("/two/native/experiment.yaml".into(), LEAST.to_owned());
+    let found = names(&files, &["/lab", "/two"], &[]).unwrap_err();
+    assert!(
+        found
+            .to_string()
+            .contains("two experiments are called `native`")
+    );
+}
+
+#[test]
+fn an_smp_case_becomes_a_plan() {
+    let loaded = load_lab_from(&lab(), &["/lab/cases/smp".into()], &LabOverrides::default());
+    let loaded = loaded.unwrap_or_else(|found| panic!("{found}"));
+    assert_eq!(loaded.format, "smp");
+    insta::assert_snapshot!(serde_json::to_string_pretty(&loaded.plan).unwrap());
+}
+
+#[test]
+fn a_mistake_in_an_smp_target_is_not_told_as_a_missing_command() {
+    for (from, to) in [("name: ", "nam: "), ("command: ", "comand: ")] {
+        let mut files = lab();
+        let text = SMP.replacen(from, to, 1);
+        assert_ne!(text, SMP);
+        files
+            .0
+            .insert("/lab/cases/smp/experiment.yaml".into(), text);
+        let found = load_lab_from(&files, &["/lab/cases/smp".into()], &LabOverrides::default());
+        let found = found.unwrap_err();
+        assert!(found.iter().any(|one| one.code == "W101"), "{found}");
+        assert!(found.iter().all(|one| one.code != "W210"), "{found}");
+    }
+}
+
+#[test]
+fn an_smp_case_without_a_command_needs_one() {
+    let mut files = lab();
+    let text = SMP.replace("command: /usr/bin/vector, ", "");
+    files
+        .0
+        .insert("/lab/cases/smp/experiment.yaml".into(), text);
+    let load =
+        |overrides: &LabOverrides| load_lab_from(&files, &["/lab/cases/smp".into()], overrides);
+    let found = load(&LabOverrides::default()).unwrap_err();
+    insta::assert_snapshot!(found);
+    let overrides = LabOverrides {
+        baseline: Some("bin:/a".parse().unwrap()),
+        comparison: Some("cmd:/b --x".parse().unwrap()),
+        ..LabOverrides::default()
+    };
+    let plan = load(&overrides).unwrap().plan;
+    let variants = &plan.experiments[0].variants;
+    assert_eq!(variants[0].binary, BinarySource::Path("/a".into()));
+    assert_eq!(variants[1].command.as_ref().unwrap()[1], "--x");
+    // What the case itself compares stays.
+    assert_eq!(variants[1].environment["B"], "2");
+    let rig = load_rig_from(
+        &files,
+        Path::new("/lab/cases/smp"),
+        &RigOverrides::default(),
+    );
+    assert!(rig.is_err());
+}
+
+#[test]
+fn a_lading_file_is_a_rig() {
+    let load = |target| {
+        let files = Memory::with([("/lab/rig.yaml", LADING), ("/lab/x.log", "a\n")]);
+        let overrides = RigOverrides {
+            target,
+            ..RigOverrides::default()
+        };
+        load_rig_from(&files, Path::new("/lab/rig.yaml"), &overrides)
+    };
+    let loaded = load(TargetOverride::FromFile).unwrap();
+    assert_eq!(loaded.format, "lading");
+    assert!(loaded.warnings.to_string().contains("no program was named"));
+    let program = ProgramOverride {
+        program: "./relay".into(),
+        arguments: vec!["--in".to_owned()],
+        ..ProgramOverride::default()
+    };
+    let plan = load(TargetOverride::Path(program)).unwrap().plan;
+    assert_eq!(plan.subject.name, "relay");
+    insta::assert_debug_snapshot!(plan.subject.ready, @r#"
+    Tcp {
+        address: "127.0.0.1:8282",
+    }
+    "#);
+    assert!(matches!(
+        load(TargetOverride::Pid(7)).unwrap().plan.subject.kind,
+        SubjectKind::Pid(7)
+    ));
+    assert!(load(TargetOverride::None).unwrap().warnings.is_empty());
+}
+
+#[test]
+fn the_rig_of_an_experiment_is_its_baseline() {
+    let files = lab();
+    for path in ["/lab/native", "/lab/native/experiment.yaml"] {
+        let loaded = load_rig_from(&files, Path::new(path), &RigOverrides::default()).unwrap();
+        let SubjectKind::Child(child) = loaded.plan.subject.kind else {
+            panic!("a program");
+        };
+        assert_eq!(child.program, Path::new("/lab/native/relay"));
+        assert_eq!(child.arguments, ["--in", "127.0.0.1:9100"]);
+    }
+    let smp = load_rig_from(
+        &files,
+        Path::new("/lab/cases/smp"),
+        &RigOverrides::default(),
+    )
+    .unwrap();
+    let SubjectKind::Child(child) = smp.plan.subject.kind else {
+        panic!("a program");
+    };
+    assert_eq!(child.environment.variables["B"], "1");
+    assert!(load_rig_from(&files, Path::new("/lab"), &RigOverrides::default()).is_err());
+}
+
+#[test]
+fn the_readme_gives_the_summary() {
+    let loaded = load_lab_from(&lab(), &["/lab/native".into()], &LabOverrides::default());
+    let plan = loaded.unwrap().plan;
+    assert_eq!(
+        plan.experiments[0].summary.as_deref(),
+        Some("What it measures.")
+    );
+}

@@ -1,0 +1,193 @@
+//! Layouts of folders that others have.
+
+use std::path::{Path, PathBuf};
+
+use stillwell_config::{LabOverrides, ProgramOverride, RigOverrides, TargetOverride};
+use stillwell_plan::{ChildPlan, MountPlan, SubjectKind};
+
+use super::{Memory, load_lab_from, load_rig_from};
+
+const SEED: &str = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]";
+
+/// The shape of 2021: maps.
+fn load(generator: &str) -> String {
+    format!("generator:\n  {generator}\nblackhole:\n  http: {{binding_addr: 127.0.0.1:8080}}\n")
+}
+
+fn http() -> String {
+    load(&format!(
+        "http: {{seed: {SEED}, headers: {{}}, target_uri: 'http://localhost:8282/', \
+         bytes_per_second: 8 MB, parallel_connections: 1, method: {{post: {{variant: static, \
+         static_path: /data/big.log, maximum_prebuild_cache_size_bytes: 8 MB}}}}}}"
+    ))
+    .replace(
+        "variant: static, static_path",
+        "variant: {static: {static_path",
+    )
+    .replace("big.log,", "big.log}},")
+}
+
+fn logs() -> String {
+    load(&format!(
+        "file_gen: {{logrotate_fs: {{seed: {SEED}, load_profile: {{constant: 1 MiB}}, concurrent_logs: 1, \
+         maximum_bytes_per_log: 1 MiB, total_rotations: 1, max_depth: 0, variant: ascii, \
+         maximum_prebuild_cache_size_bytes: 1 MiB, mount_point: /smp-shared}}}}"
+    ))
+}
+
+fn files(list: &[(&str, &str)]) -> Memory {
+    let files = list
+        .iter()
+        .map(|(path, text)| (path.into(), (*text).to_owned()));
+    Memory(files.collect())
+}
+
+fn with_program() -> LabOverrides {
+    LabOverrides {
+        target_command: Some("vector --quiet".parse().unwrap()),
+        ..LabOverrides::default()
+    }
+}
+
+/// The child of the only experiment in `path`.
+fn child(files: &Memory, path: &str, overrides: &LabOverrides) -> ChildPlan {
+    let loaded = load_lab_from(files, &[path.into()], overrides);
+    let loaded = loaded.unwrap_or_else(|found| panic!("{found}"));
+    let [experiment] = loaded.plan.experiments.as_slice() else {
+        panic!("{:?}", loaded.plan.experiments);
+    };
+    match &experiment.rig.subject.kind {
+        SubjectKind::Child(child) => child.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn shown(mounts: &[MountPlan]) -> Vec<(String, String, bool)> {
+    let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+    let one = |mount: &MountPlan| (text(&mount.source), text(&mount.at), mount.writable);
+    mounts.iter().map(one).collect()
+}
+
+fn own(expected: &[(&str, &str, bool)]) -> Vec<(String, String, bool)> {
+    let one = |(source, at, writable): &(&str, &str, bool)| {
+        ((*source).to_owned(), (*at).to_owned(), *writable)
+    };
+    expected.iter().map(one).collect()
+}
+
+#[test]
+fn vectors_soaks_of_2021_are_cases_once_a_program_is_named() {
+    let http = http();
+    let files = files(&[
+        ("/soaks/tests/one/lading.yaml", &http),
+        ("/soaks/tests/one/vector.toml", ""),
+        ("/soaks/tests/one/data/big.log", "a\nb\n"),
+        ("/soaks/tests/one/README.md", "# One\n\nWhat it is for.\n"),
+        ("/soaks/bin/soak.sh", ""),
+    ]);
+    let child = child(&files, "/soaks", &with_program());
+    assert_eq!(
+        (child.program.as_path(), child.arguments.as_slice()),
+        (Path::new("vector"), &["--quiet".to_owned()][..])
+    );
+    let expected = own(&[
+        ("/soaks/tests/one/data", "/data", false),
+        (
+            "/soaks/tests/one/vector.toml",
+            "/etc/vector/vector.toml",
+            false,
+        ),
+        (
+            "/soaks/tests/one/lading.yaml",
+            "/etc/lading/lading.yaml",
+            false,
+        ),
+        ("{state}/var-lib", "/var/lib/vector", true),
+    ]);
+    assert_eq!(shown(&child.mounts), expected);
+    let found = load_lab_from(&files, &["/soaks".into()], &LabOverrides::default());
+    let told = found.unwrap_err().to_string();
+    assert!(told.contains("--target-command"), "{told}");
+}
+
+#[test]
+fn vectors_soaks_of_2022_have_folders_and_no_experiment() {
+    let http = http();
+    let files = files(&[
+        ("/soaks/tests/one/lading/lading.yaml", &http),
+        ("/soaks/tests/one/vector/vector.toml", ""),
+        ("/soaks/tests/one/data/big.log", "a\nb\n"),
+    ]);
+    let child = child(&files, "/soaks/tests", &with_program());
+    let expected = own(&[
+        ("/soaks/tests/one/vector", "/etc/vector", false),
+        ("/soaks/tests/one/lading", "/etc/lading", false),
+        ("/soaks/tests/one/data", "/data", false),
+        ("{state}/var-lib", "/var/lib/vector", true),
+    ]);
+    assert_eq!(shown(&child.mounts), expected);
+}
+
+#[test]
+fn of_several_configurations_the_one_that_is_taken_is_told() {
+    let http = http();
+    let files = files(&[
+        ("/tests/one/lading.yaml", &http),
+        ("/tests/one/vector.toml", ""),
+        ("/tests/one/agent.yaml", ""),
+        ("/tests/one/data/big.log", "a\n"),
+    ]);
+    let loaded = load_lab_from(&files, &["/tests".into()], &with_program()).unwrap();
+    let told = loaded.warnings.to_string();
+    assert!(told.contains("`agent`, `vector`"), "{told}");
+    assert!(told.contains("`agent` is taken"), "{told}");
+}
+
+#[test]
+fn logs_that_both_see_lie_where_the_run_keeps_its_own() {
+    let logs = logs();
+    let files = files(&[
+        (
+            "/cases/one/experiment.yaml",
+            "target: {name: vector, command: vector}\n",
+        ),
+        ("/cases/one/lading/lading.yaml", &logs),
+    ]);
+    let child = child(&files, "/cases", &LabOverrides::default());
+    let shared = shown(&child.mounts).pop();
+    let expected = own(&[("{state}/smp-shared", "/smp-shared", true)]);
+    assert_eq!(shared, expected.first().cloned());
+}
+
+/// It was shown nothing of the case.
+#[test]
+fn a_program_of_the_command_line_is_shown_what_the_case_has() {
+    let http = http();
+    let files = files(&[
+        (
+            "/cases/one/experiment.yaml",
+            "target: {name: vector, environment: {A: 1}, cpu_allotment: 2}\n",
+        ),
+        ("/cases/one/lading/lading.yaml", &http),
+        ("/cases/one/data/big.log", "a\n"),
+        ("/cases/one/vector/vector.yaml", ""),
+    ]);
+    let overrides = RigOverrides {
+        target: TargetOverride::Path(ProgramOverride {
+            program: "/opt/vector".into(),
+            environment: [("B".to_owned(), "2".to_owned())].into(),
+            ..ProgramOverride::default()
+        }),
+        ..RigOverrides::default()
+    };
+    let loaded = load_rig_from(&files, Path::new("/cases/one"), &overrides).unwrap();
+    let subject = loaded.plan.subject;
+    assert_eq!(subject.name, "vector");
+    assert_eq!(subject.cpus, stillwell_plan::CpuChoice::Count(2));
+    let SubjectKind::Child(child) = subject.kind else {
+        panic!("a program");
+    };
+    assert_eq!(child.program, Path::new("/opt/vector"));
+    assert_eq!(child.environment.variables.len(), 2);
+    assert_eq!(shown(&child.mounts)[0].1, "/etc/vector");
+}

@@ -1,0 +1,89 @@
+//! What lading's generators send.
+
+use std::path::Path;
+
+use stillwell_config::{Loaded, RigOverrides};
+use stillwell_plan::{PayloadFormat, RigPlan};
+use stillwell_text::Diagnostics;
+
+use super::{Memory, load_rig_from};
+
+/// What lading calls them.
+const LADING: [&str; 9] = [
+    "splunk_hec",
+    "{splunk_hec: {encoding: text}}",
+    "{static: {static_path: /data}}",
+    "{static: {static_path: /data/a}}",
+    "{static_chunks: {static_path: /etc/lading/lines.log}}",
+    "{static_timestamped: {static_path: ../data/b, timestamp_format: '%Y-%m-%dT%H:%M:%S'}}",
+    "{static_timestamped: {static_path: /data/b, timestamp_format: '%s', emit_placeholder: true, start_line_index: 9}}",
+    "{templated_json: {template_path: /etc/lading/t.yaml}}",
+    "{templated_json: {template_path: t.yaml}}",
+];
+
+const TEMPLATE: &str = "generator: !object {a: !const 1}\n";
+
+fn lading_files(lading: &str) -> Memory {
+    Memory::with([
+        ("/lab/one/data/a", "a\n"),
+        ("/lab/one/data/b", "b\n"),
+        ("/lab/one/data/below/c", "c\n"),
+        ("/lab/one/lading/lading.yaml", lading),
+        ("/lab/one/lading/t.yaml", TEMPLATE),
+        ("/lab/one/lading/lines.log", "a\n"),
+    ])
+}
+
+fn lading(variant: &str) -> Result<PayloadFormat, Diagnostics> {
+    let seed = (0..32).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
+    let text = format!(
+        "generator:\n  - tcp:\n      addr: 127.0.0.1:9100\n      seed: [{seed}]\n      \
+         maximum_prebuild_cache_size_bytes: 1 MiB\n      variant: {variant}\n"
+    );
+    let path = Path::new("/lab/one/lading/lading.yaml");
+    let loaded: Loaded<RigPlan> =
+        load_rig_from(&lading_files(&text), path, &RigOverrides::default())?;
+    Ok(format_of(loaded.plan))
+}
+
+fn format_of(rig: RigPlan) -> PayloadFormat {
+    rig.generators
+        .into_iter()
+        .next()
+        .expect("a generator")
+        .payload
+        .format
+}
+
+#[test]
+fn every_payload_of_lading_is_read() {
+    let mut said = String::new();
+    for payload in LADING {
+        let read = match lading(payload) {
+            Ok(format) => format!("{format:?}"),
+            Err(found) => found.to_string(),
+        };
+        said.push_str(&format!(
+            "{payload}\n    {}\n",
+            read.replace('\n', "\n    ")
+        ));
+    }
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn mistakes_in_payloads_are_named() {
+    let mut said = String::new();
+    for payload in [
+        "static",
+        "{static: {static_path: /nowhere}}",
+        "{static_timestamped: {static_path: /data, timestamp_format: '%F %T'}}",
+        "{templated_json: {template_path: /data}}",
+        "{templated_json: {template_path: lines.log}}",
+        "{splunk_hec: {encoding: xml}}",
+    ] {
+        said.push_str(&lading(payload).unwrap_err().to_string());
+        said.push('\n');
+    }
+    insta::assert_snapshot!(said);
+}

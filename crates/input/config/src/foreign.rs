@@ -1,0 +1,120 @@
+//! Formats of other tools, which this crate does not know: a table of them is handed in.
+//!
+//! A file is read once, then each [`ForeignFormat`] is asked in turn if it recognises the
+//! text or the folder, then the first that does reads it.
+
+use std::fmt::Debug;
+use std::path::Path;
+use std::sync::Arc;
+
+use stillwell_plan::{ExperimentPlan, RigPlan};
+use stillwell_text::{Diagnostic, Diagnostics, Source, parse};
+
+use crate::files::Files;
+use crate::lint::Linted;
+
+pub use crate::load::{FileTarget, apply_to_rig};
+pub use crate::spec::{STOP_DEFAULT, default_goals, no_subject};
+
+/// The format of another tool.
+pub trait ForeignFormat: Debug {
+    /// Name of the format, as results show it.
+    fn name(&self) -> &'static str;
+
+    /// Returns true if `text` is a file of this format that describes one run.
+    fn is_rig(&self, _text: &str) -> bool {
+        false
+    }
+
+    /// Reads the run of a file that [`ForeignFormat::is_rig`] recognised; mistakes go to
+    /// `found`. `has_subject`: a program is between generators and sinks.
+    fn read_rig(
+        &self,
+        _file: &ForeignFile<'_>,
+        _has_subject: bool,
+        _found: &mut Diagnostics,
+    ) -> Option<RigPlan> {
+        None
+    }
+
+    /// Files in a folder, relative to it, that make it a case of this format.
+    fn case_files(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Returns true if the folder holds an experiment in this format.
+    fn is_case(&self, _folder: &CaseFolder<'_>) -> bool {
+        false
+    }
+
+    /// Reads the experiment in a folder that [`ForeignFormat::is_case`] recognised;
+    /// mistakes go to `found`.
+    fn read_case(&self, _folder: &CaseFolder<'_>, _found: &mut Diagnostics) -> Option<ForeignCase> {
+        None
+    }
+
+    /// Recognises a file of this tool that cannot be read here, by its path and its text
+    /// if that is known.
+    fn unreadable(&self, _path: &Path, _text: Option<&str>) -> Option<UnreadableFile> {
+        None
+    }
+
+    /// Looks for old spellings in a file; none if the file has another format.
+    fn lint(&self, _file: &ForeignFile<'_>, _found: &mut Diagnostics) -> Option<Linted> {
+        None
+    }
+}
+
+/// A file that was read.
+#[derive(Clone, Copy, Debug)]
+pub struct ForeignFile<'f> {
+    /// The file system on which it is.
+    pub files: &'f dyn Files,
+    /// Its path.
+    pub path: &'f Path,
+    /// Its text.
+    pub source: &'f Arc<Source>,
+}
+
+/// The kind of a file that is recognised and cannot be read.
+#[derive(Clone, Copy, Debug)]
+pub struct UnreadableFile {
+    /// The kind, with its article.
+    pub what: &'static str,
+    /// Instructions for a file that can be read.
+    pub help: &'static str,
+}
+
+/// A folder that may hold an experiment.
+#[derive(Clone, Copy, Debug)]
+pub struct CaseFolder<'f> {
+    /// The file system on which it is.
+    pub files: &'f dyn Files,
+    /// Name of the experiment.
+    pub name: &'f str,
+    /// The folder.
+    pub folder: &'f Path,
+    /// Its `experiment.yaml`, or the reason why that cannot be read; none if there is none.
+    pub experiment: Option<Result<&'f Arc<Source>, &'f Diagnostic>>,
+}
+
+/// An experiment of another format.
+#[derive(Clone, Debug)]
+pub struct ForeignCase {
+    /// The plan.
+    pub plan: ExperimentPlan,
+    /// It names a program, or has mistakes that hide if it does.
+    pub has_program: bool,
+}
+
+/// Returns true if one of `keys` is at the top of `text`.
+#[must_use]
+pub fn has_key(text: &str, keys: &[&str]) -> bool {
+    let Ok((root, _)) = parse(&Source::new("", text)) else {
+        // Text that is not YAML is judged line by line, so that its mistakes are
+        // reported in the words of its format.
+        let is_key = |line: &str| keys.iter().any(|key| line.starts_with(&format!("{key}:")));
+        return text.lines().any(is_key);
+    };
+    keys.iter().any(|key| root.entry(key).is_some())
+}

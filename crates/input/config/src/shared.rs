@@ -1,0 +1,6 @@
+//! Readers and limits that other formats share with the native one.
+
+pub use crate::spec::{
+    ENGINE_SOCKET, NativeDialect, PayloadDialect, TREE_DEPTH_MAX, is_image_part, parse_series,
+    read_binary_payload, read_pattern, read_range, read_template, read_trace_agent,
+};
