@@ -1,6 +1,7 @@
 //! The house rules. Every check is a pure function over text; this file reads
 //! the repository, hands each check what it needs and collects all problems.
 
+mod ancestors;
 mod circles;
 mod documents;
 mod files;
@@ -70,6 +71,7 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<Report> {
     }
     problems.extend(circles::check(&sources));
     problems.extend(rust::check_unsafe_table(&sources));
+    problems.extend(ancestors::check_list(&sources));
     problems.extend(documents::check_index(&sources, &paths));
     problems.sort();
     problems.dedup();
@@ -84,6 +86,7 @@ fn check_file(root: &Path, file: &SourceFile) -> Vec<Problem> {
     let mut problems = files::check_machine_paths(&file.path, &file.text);
     if file.path.ends_with(".rs") {
         problems.extend(rust::check(&file.path, &file.text));
+        problems.extend(ancestors::check(&file.path, &file.text));
     }
     if file.path.ends_with("Cargo.toml") && file.path != "Cargo.toml" {
         problems.extend(manifests::check_lints(&file.path, &file.text));

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stillwell_config::files::{Files, read_source};
-use stillwell_config::foreign::{CaseFolder, ForeignCase, STOP_DEFAULT, default_goals, has_key};
+use stillwell_config::foreign::{CaseFolder, ForeignCase, has_key};
+use stillwell_config::shared::{STOP_DEFAULT, default_goals};
 use stillwell_plan::{
     ChildPlan, CpuChoice, DesignPlan, EnvironmentPlan, ExperimentPlan, GeneratorPlan, GoalMetric,
     GoalPlan, IsolationPlan, OperatingPoint, PhasesPlan, PlacementPlan, RigPlan, StoppingPlan,

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use stillwell_config::Linted;
 use stillwell_config::files::Files;
 use stillwell_config::foreign::{
-    CaseFolder, ForeignCase, ForeignFile, ForeignFormat, has_key, no_subject,
+    CaseFolder, ForeignCase, ForeignFile, ForeignFormat, Linted, has_key,
 };
+use stillwell_config::shared::no_subject;
 use stillwell_plan::RigPlan;
 use stillwell_text::{Diagnostic, Diagnostics, Source, code};
 

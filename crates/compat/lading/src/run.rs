@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stillwell_config::files::{Disk, EntryKind, Files, absolute, read_source};
-use stillwell_config::foreign::{FileTarget, apply_to_rig, no_subject};
+use stillwell_config::shared::{FileTarget, apply_to_rig, no_subject};
 use stillwell_config::{Loaded, RigOverrides};
 use stillwell_plan::{KernelSeries, ObserverPlan, RigPlan};
 use stillwell_text::{

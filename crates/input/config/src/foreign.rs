@@ -4,17 +4,13 @@
 //! text or the folder, then the first that does reads it.
 
 use std::fmt::Debug;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stillwell_plan::{ExperimentPlan, RigPlan};
 use stillwell_text::{Diagnostic, Diagnostics, Source, parse};
 
 use crate::files::Files;
-use crate::lint::Linted;
-
-pub use crate::load::{FileTarget, apply_to_rig};
-pub use crate::spec::{STOP_DEFAULT, default_goals, no_subject};
 
 /// The format of another tool.
 pub trait ForeignFormat: Debug {
@@ -105,6 +101,19 @@ pub struct ForeignCase {
     pub plan: ExperimentPlan,
     /// It names a program, or has mistakes that hide if it does.
     pub has_program: bool,
+}
+
+/// Old spellings of one file.
+#[derive(Clone, Debug)]
+pub struct Linted {
+    /// The file.
+    pub path: PathBuf,
+    /// Its old spellings, in the order of the file.
+    pub found: Diagnostics,
+    /// How many of them can be written as today.
+    pub fixable: usize,
+    /// The text with those written as today; none where nothing would change.
+    pub fixed: Option<String>,
 }
 
 /// Returns true if one of `keys` is at the top of `text`.

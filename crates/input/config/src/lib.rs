@@ -35,7 +35,6 @@ pub use descriptors::{
     Descriptors, DescriptorsError, GrpcMethod, MessageTextError, MethodError, MethodName,
     MethodNameError,
 };
-pub use lint::Linted;
 pub use load::{Loaded, Loader};
 pub use overrides::{
     CommandArgument, DesignOverride, LabOverrides, ProgramOverride, RigOverrides, StoppingOverride,

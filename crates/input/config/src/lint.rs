@@ -6,7 +6,7 @@ use stillwell_text::{Diagnostic, Diagnostics, code};
 
 use crate::discover::Lookup;
 use crate::files::{EntryKind, Files, read_source};
-use crate::foreign::ForeignFile;
+use crate::foreign::{ForeignFile, Linted};
 
 /// How deep below a folder files are looked for.
 const DEPTH_MAX: usize = 8;
@@ -14,19 +14,6 @@ const DEPTH_MAX: usize = 8;
 const FILES_MAX: usize = 20_000;
 /// Folders that hold builds or packages, never configurations.
 const SKIPPED: [&str; 3] = ["target", "node_modules", "results"];
-
-/// Old spellings of one file.
-#[derive(Clone, Debug)]
-pub struct Linted {
-    /// The file.
-    pub path: PathBuf,
-    /// Its old spellings, in the order of the file.
-    pub found: Diagnostics,
-    /// How many of them can be written as today.
-    pub fixable: usize,
-    /// The text with those written as today; none where nothing would change.
-    pub fixed: Option<String>,
-}
 
 /// [`Loader::lint`](crate::Loader::lint).
 pub(crate) fn lint(lookup: Lookup<'_>, paths: &[PathBuf]) -> Result<Vec<Linted>, Diagnostics> {

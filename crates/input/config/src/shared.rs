@@ -1,6 +1,8 @@
 //! Readers and limits that other formats share with the native one.
 
+pub use crate::load::{FileTarget, apply_to_rig};
 pub use crate::spec::{
-    ENGINE_SOCKET, NativeDialect, PayloadDialect, TREE_DEPTH_MAX, is_image_part, parse_series,
-    read_binary_payload, read_pattern, read_range, read_template, read_trace_agent,
+    ENGINE_SOCKET, NativeDialect, PayloadDialect, STOP_DEFAULT, TREE_DEPTH_MAX, default_goals,
+    is_image_part, no_subject, parse_series, read_binary_payload, read_pattern, read_range,
+    read_template, read_trace_agent,
 };

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
-use stillwell_config::Linted;
+use stillwell_config::foreign::Linted;
 
 use crate::arguments::LintArguments;
 use crate::command::{output, select};
