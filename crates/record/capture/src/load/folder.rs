@@ -52,7 +52,10 @@ impl LoadCapture {
             for (time, histogram) in times {
                 let (metric, outcome) = metric::of_time(time);
                 let labels = Labels::none().with(WORKER, worker.to_string());
-                let labels = outcome.map_or(labels.clone(), |name| labels.with(OUTCOME, name));
+                let labels = match outcome {
+                    Some(name) => labels.with(OUTCOME, name),
+                    None => labels,
+                };
                 let value = Value::Histogram(PackedHistogram::encode(histogram));
                 series.push(row(beat, Phase::Close, metric, labels, value));
             }
