@@ -11,7 +11,7 @@
 //! * [`wire`]: the same over gRPC;
 //! * [`adaptive`]: sessions that search for a capacity;
 //! * [`envoy`]: messages of Envoy, and the configuration of a test server;
-//! * [`format`]: a load's result in the formats of Nighthawk and others;
+//! * [`mod@format`]: a load's result in the formats of Nighthawk and others;
 //! * [`service`]: the gRPC services.
 //!
 //! Messages of Envoy inside of others are kept as they stand.

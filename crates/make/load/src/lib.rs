@@ -2,7 +2,7 @@
 //! allow, each with one counted outcome and its times recorded.
 //!
 //! [`prepare_load`] lays all requests out; [`PreparedLoad::start`] starts the
-//! workers. A worker has connections of its own to each endpoint, a [`Pool`] of
+//! workers. A worker has connections of its own to each endpoint, a `Pool` of
 //! them, and its part of the schedule; each connection is a task that writes a
 //! laid out request, reads the answer and records it. Nothing on that way
 //! allocates, and the clock is read once a request where the answer comes in one
@@ -14,7 +14,7 @@
 //!   itself, and their latency counts from their intended time.
 //! * Without, each connection takes a request as soon as it has its answer. Where
 //!   many requests are under way the worker rests for moments, so that answers
-//!   gather and a wake-up serves several of them: see [`rest`].
+//!   gather and a wake-up serves several of them: see `rest`.
 //! * A request that has no connection since none can be had fails with that
 //!   outcome, rather than to wait for better times.
 //!

@@ -5,11 +5,11 @@
 //! whose sockets take connections from then on; [`BoundServer::start`] starts its workers in
 //! a scope. It speaks HTTP/1.1, HTTP/2, HTTP/3 and TLS.
 //!
-//! The response to a request is decided without I/O: [`conversation`] reads requests of
-//! HTTP/1.1, [`service`] decides, [`outbox`] keeps responses in order until they
-//! are due; [`http2`] does the first and the last for HTTP/2; [`connection`]
-//! moves the bytes of either. [`http3`] does the same for HTTP/3, whose connections
-//! [`quic`] serves.
+//! The response to a request is decided without I/O: `conversation` reads requests of
+//! HTTP/1.1, `service` decides, `outbox` keeps responses in order until they
+//! are due; `http2` does the first and the last for HTTP/2; `connection`
+//! moves the bytes of either. `http3` does the same for HTTP/3, whose connections
+//! `quic` serves.
 
 mod admin;
 mod answers;
