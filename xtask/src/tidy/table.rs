@@ -50,8 +50,7 @@ pub(super) const CRATES: &[Entry] = &[
     pure("metric", &["units"]),
     pure("plan", &["units", "metric"]),
     pure("text", &["units", "plan"]),
-    pure("legacy", &["units", "metric", "plan", "text"]),
-    pure("config", &["units", "metric", "plan", "text", "legacy"]),
+    pure("config", &["units", "metric", "plan", "text"]),
     pure("stamp", &["units"]),
     pure("payload", &["units", "metric", "plan"]),
     pure("pacer", &["units", "metric", "plan"]),
@@ -91,7 +90,7 @@ pub(super) const CRATES: &[Entry] = &[
     edge("nighthawk", &[
         "units", "metric", "plan", "text", "config", "http", "scope", "wire", "run", "report",
     ]),
-    edge("lading", &["units", "metric", "plan", "text", "legacy", "config", "capture"]),
+    edge("lading", &["units", "metric", "plan", "text", "config", "capture"]),
     pure("others", &["units", "metric", "plan", "text", "config"]),
     face("cli"),
     edge("testkit", &[]),

@@ -11,7 +11,7 @@
 //! function that reads it. Before that, `matrix` makes several files of one: a
 //! cell for each combination of its parameters, with their values filled in. The
 //! module `files` is the only one that touches the
-//! file system, behind a trait.
+//! file system, behind a trait. [`manifest`] reads objects of Kubernetes.
 
 mod bench;
 mod descriptors;
@@ -20,6 +20,7 @@ pub mod files;
 pub mod foreign;
 mod lint;
 mod load;
+pub mod manifest;
 mod matrix;
 mod overrides;
 pub mod requests;

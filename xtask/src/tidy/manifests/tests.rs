@@ -128,7 +128,7 @@ fn some_external_crates_have_owners() {
     ));
     assert_eq!(
         found,
-        ["crate `report` must not depend on `granit-parser`: only legacy may"]
+        ["crate `report` must not depend on `granit-parser`: only text may"]
     );
 }
 

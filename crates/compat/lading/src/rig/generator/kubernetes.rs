@@ -1,12 +1,11 @@
 //! lading's generator of objects in a cluster.
 
+use stillwell_config::manifest::{Manifest, read_manifest};
 use stillwell_plan::{
     GeneratorPlan, KubernetesKind, KubernetesPlan, PayloadPlan, RatePlan, TransportPlan,
 };
-use stillwell_units::{Nanos, Seed};
-
-use stillwell_legacy::kubernetes::{Manifest, read_manifest};
 use stillwell_text::{Keys, Node, Reader, code};
+use stillwell_units::{Nanos, Seed};
 
 /// What lading calls no end of a lifetime.
 const FOREVER_SECONDS: u32 = u32::MAX;

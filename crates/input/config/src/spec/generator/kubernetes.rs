@@ -1,11 +1,11 @@
 //! Generators of objects in a cluster.
 
-use stillwell_legacy::kubernetes::read_manifest;
 use stillwell_plan::{IsolationPlan, KubernetesPlan, TransportPlan, Wanted};
 use stillwell_text::{MapReader, Node, Reader, code};
 use stillwell_units::Nanos;
 
 use super::{Door, GeneratorSpec};
+use crate::manifest::read_manifest;
 use crate::schema::{DURATION, Element, Shape, optional, required};
 
 pub(super) const KUBERNETES: Element = Element {

@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Number, Value as Json, json};
 use stillwell_plan::KubernetesKind;
-
 use stillwell_text::{Node, Reader, Source, Value, code};
 
 /// The longest name of an object, less what is put behind it where there are several.
