@@ -48,8 +48,8 @@ const fn face(name: &'static str) -> Entry {
 pub(super) const CRATES: &[Entry] = &[
     pure("units", &[]),
     pure("metric", &["units"]),
+    pure("text", &["units"]),
     pure("plan", &["units", "metric"]),
-    pure("text", &["units", "plan"]),
     pure("config", &["units", "metric", "plan", "text"]),
     pure("stamp", &["units"]),
     pure("payload", &["units", "metric", "plan"]),

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use stillwell_config::files::{Files, read_source};
 use stillwell_config::foreign::{CaseFolder, ForeignCase, has_key};
+use stillwell_config::rules::ready_probe_of;
 use stillwell_config::shared::{STOP_DEFAULT, default_goals};
 use stillwell_plan::{
     ChildPlan, CpuChoice, DesignPlan, EnvironmentPlan, ExperimentPlan, GeneratorPlan, GoalMetric,
     GoalPlan, IsolationPlan, OperatingPoint, PhasesPlan, PlacementPlan, RigPlan, StoppingPlan,
     SubjectKind, SubjectPlan, TransportPlan, VariantPlan, Wanted, WarmupPlan,
 };
-use stillwell_text::{Diagnostic, Diagnostics, Place, Source, code, ready_probe_of};
+use stillwell_text::{Diagnostic, Diagnostics, Place, Source, code};
 
 use crate::experiment::{self, SmpExperiment, SmpGoal, SmpTarget};
 use crate::rig::{self, LadingRig};

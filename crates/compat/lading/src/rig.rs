@@ -13,10 +13,8 @@ use stillwell_plan::{
 };
 use stillwell_units::{Nanos, Seed};
 
-use stillwell_text::{
-    Diagnostics, Keys, NamedFiles, Node, Placed, Reader, Source, Value, check_past_subject,
-    check_sink_addresses, code, parse,
-};
+use stillwell_config::rules::{Placed, check_past_subject, check_sink_addresses};
+use stillwell_text::{Diagnostics, Keys, NamedFiles, Node, Reader, Source, Value, code, parse};
 
 mod generator;
 mod payload;

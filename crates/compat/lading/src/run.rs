@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stillwell_config::files::{Disk, EntryKind, Files, absolute, read_source};
+use stillwell_config::rules::listening_place;
 use stillwell_config::shared::{FileTarget, apply_to_rig, no_subject};
 use stillwell_config::{Loaded, RigOverrides};
 use stillwell_plan::{KernelSeries, ObserverPlan, RigPlan};
-use stillwell_text::{
-    Diagnostic, Diagnostics, NamedFiles, Node, Source, Value, code, listening_place, parse,
-};
+use stillwell_text::{Diagnostic, Diagnostics, NamedFiles, Node, Source, Value, code, parse};
 
 use crate::case::{named_files, rig_of};
 use crate::format::LADING;

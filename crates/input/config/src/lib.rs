@@ -24,6 +24,7 @@ pub mod manifest;
 mod matrix;
 mod overrides;
 pub mod requests;
+pub mod rules;
 mod schema;
 pub mod shared;
 mod spec;

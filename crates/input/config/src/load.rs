@@ -6,7 +6,7 @@ use stillwell_plan::{
     BinarySource, ChildPlan, ContainerOrigin, CpuChoice, EnvironmentPlan, ExperimentPlan, LabPlan,
     ReadyProbe, RigPlan, SubjectKind, SubjectPlan, SubjectsPlan,
 };
-use stillwell_text::{Diagnostic, Diagnostics, code, ready_probe_of};
+use stillwell_text::{Diagnostic, Diagnostics, code};
 
 use crate::bench::{self, BenchAsked, BenchTree, LoadedBench};
 use crate::discover::{Case, CaseFile, CaseKind, Lookup};
@@ -15,6 +15,7 @@ use crate::foreign::{ForeignFile, ForeignFormat, Linted};
 use crate::lint;
 use crate::matrix::Cell;
 use crate::overrides::{LabOverrides, RigOverrides, SubjectsOverrides, TargetOverride};
+use crate::rules::ready_probe_of;
 use crate::spec::{ExperimentSpec, STOP_DEFAULT, name_of_program, no_subject};
 
 mod apply;

@@ -18,13 +18,11 @@ mod network;
 mod node;
 mod reader;
 mod render;
-mod rules;
 mod source;
 
 pub use command::split_command;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
-pub use network::{check_address, check_any_url, check_url, ready_probe_of};
+pub use network::{check_address, check_any_url, check_url};
 pub use node::{Entry, Key, Node, Value, parse, parse_tagged};
 pub use reader::{Keys, MapReader, NamedFiles, Reader, nearest};
-pub use rules::{Ids, Placed, check_past_subject, check_sink_addresses, listening_place};
 pub use source::{Place, Position, Source, Span};

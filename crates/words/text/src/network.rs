@@ -1,10 +1,5 @@
 //! Addresses and URLs as people write them.
 
-use std::path::Path;
-
-use stillwell_plan::{GeneratorPlan, ReadyProbe, TransportTarget};
-use stillwell_units::Nanos;
-
 /// `text` as `host:port`, with a host and a port from 1 to 65535.
 ///
 /// # Errors
@@ -69,44 +64,6 @@ pub fn check_any_url(text: &str) -> Result<String, &'static str> {
     };
     check_address(&address)?;
     Ok(address)
-}
-
-/// How a subject that `generators` load is known to be ready, where nobody
-/// said: it accepts a connection where the first of them connects.
-#[must_use]
-pub fn ready_probe_of(generators: &[GeneratorPlan]) -> ReadyProbe {
-    let probe = |generator: &GeneratorPlan| {
-        let properties = generator.transport.properties();
-        let target = properties
-            .target
-            .filter(|_| properties.is_ready_by_listening);
-        Some(match target? {
-            TransportTarget::Tcp(address) | TransportTarget::Udp(address) => ReadyProbe::Tcp {
-                address: address.to_owned(),
-            },
-            TransportTarget::Url(url) => ReadyProbe::Tcp {
-                address: check_any_url(url).ok()?,
-            },
-            TransportTarget::Unix(path) => file_probe(path),
-        })
-    };
-    generators.iter().find_map(probe).unwrap_or({
-        if generators.is_empty() {
-            ReadyProbe::Immediately
-        } else {
-            // Nothing tells from outside that a UDP socket is bound or a file is
-            // looked for.
-            ReadyProbe::Delay {
-                length: Nanos::SECOND,
-            }
-        }
-    })
-}
-
-fn file_probe(path: &Path) -> ReadyProbe {
-    ReadyProbe::File {
-        path: path.to_string_lossy().into_owned(),
-    }
 }
 
 #[cfg(test)]

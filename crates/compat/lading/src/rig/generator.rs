@@ -4,8 +4,9 @@ use stillwell_plan::{GeneratorPlan, PayloadPlan, TransportPlan};
 use stillwell_units::{ByteSize, Seed};
 
 use super::{payload, throttle};
+use stillwell_config::rules::{Ids, Placed};
 use stillwell_text::{
-    Ids, Keys, MapReader, Node, Placed, Reader, Span, check_address, check_any_url, check_url, code,
+    Keys, MapReader, Node, Reader, Span, check_address, check_any_url, check_url, code,
 };
 
 mod files;

@@ -6,7 +6,8 @@ use stillwell_plan::{IntakeService, OpenmetricsPlan, SinkBody, SinkPlan, SinkPro
 use stillwell_units::Nanos;
 
 use super::generator::given_id;
-use stillwell_text::{Ids, Keys, MapReader, Node, Placed, Reader, Value, code};
+use stillwell_config::rules::{Ids, Placed};
+use stillwell_text::{Keys, MapReader, Node, Reader, Value, code};
 
 mod intake;
 mod openmetrics;

@@ -7,11 +7,12 @@ use stillwell_plan::{
     ReplayPlan, RigPlan, SinkPlan, StampForm, StampPlan, SubjectKind, SubjectPlan, TransportPlan,
     Wanted,
 };
-use stillwell_text::{Diagnostic, Diagnostics, code, ready_probe_of};
+use stillwell_text::{Diagnostic, Diagnostics, code};
 use stillwell_units::{ByteSize, EventRate, Nanos, Seed, float_from_u64};
 
 use super::connector::{Framing, SIGNIFICANT_FIGURES_DEFAULT};
 use super::{BenchAsked, BenchEndpoint, BenchSubject, framing};
+use crate::rules::ready_probe_of;
 use crate::spec::{STOP_DEFAULT, name_of_program, no_subject, parse_rate};
 
 /// Load that nobody gave an end.

@@ -5,10 +5,7 @@ use stillwell_plan::{
     OperatingPoint, PlacementPlan, ReadyProbe, ReportLink, RigPlan, SinkPlan, StepPlan, StopPlan,
     StoppingPlan, SubjectKind, SubjectPlan, VariantPlan, WarmupPlan,
 };
-use stillwell_text::{
-    MapReader, Node, Placed, Reader, Span, Value, check_past_subject, check_sink_addresses, code,
-    ready_probe_of,
-};
+use stillwell_text::{MapReader, Node, Reader, Span, Value, code};
 use stillwell_units::Seed;
 
 use super::generator::{self, GeneratorSpec};
@@ -18,6 +15,7 @@ use super::{
     operating_point, phases, placement, sink, stamp, stopping, timeline, variant,
 };
 use crate::matrix;
+use crate::rules::{Placed, check_past_subject, check_sink_addresses, ready_probe_of};
 use crate::schema::{Element, Shape, optional, required};
 
 const WORKLOAD: Element = Element {

@@ -6,10 +6,11 @@ use stillwell_plan::{
     BlockShape, ClientTlsPlan, EventsDefault, FileLayout, GeneratorPlan, IsolationPlan,
     PayloadFormat, PayloadPlan, RatePlan, RateUnit, StampPlan, StreamTarget, TransportPlan,
 };
-use stillwell_text::{Ids, MapReader, Node, Placed, Reader, Value, code};
+use stillwell_text::{MapReader, Node, Reader, Value, code};
 use stillwell_units::{ByteSize, Seed};
 
 use super::{Door, payload, rate, stamp};
+use crate::rules::{Ids, Placed};
 use crate::schema::{DURATION, Element, SIZE, Shape, optional, required};
 
 mod broker;

@@ -7,11 +7,12 @@ use stillwell_plan::{
     GeneratorPlan, INPUT_OURS, INPUT_SUBJECT, IsolationPlan, LinkChange, LinkPlan, NetworkPlan,
     OUTPUT_SINKS, ReadyProbe, SinkPlan, SinkProtocol, StepAction, StepPlan, TransportPlan, Wanted,
 };
-use stillwell_text::{MapReader, Node, Placed, Reader, code, ready_probe_of};
+use stillwell_text::{MapReader, Node, Reader, code};
 use stillwell_units::ByteRate;
 
 use super::generator::GeneratorSpec;
 use super::{Door, timeline};
+use crate::rules::{Placed, ready_probe_of};
 use crate::schema::{DURATION, Element, Shape, optional};
 
 const LINK: Element = Element {

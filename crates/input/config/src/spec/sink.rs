@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 
 use stillwell_plan::{LinesPlan, SinkBody, SinkPlan, SinkProtocol};
-use stillwell_text::{Ids, Node, Placed, Value, code};
+use stillwell_text::{Node, Value, code};
 use stillwell_units::Nanos;
 
 use super::Door;
+use crate::rules::{Ids, Placed};
 use crate::schema::{DURATION, Element, SIZE, Shape, TEXT_MAP, TEXTS, optional, required};
 
 mod intake;

@@ -8,10 +8,11 @@ mod subject;
 use stillwell_plan::{
     DiskPlan, GeneratorPlan, PhasesPlan, SinkPlan, StepAction, StepPlan, SubjectSignal, WhenFull,
 };
-use stillwell_text::{Node, Placed, Span, code};
+use stillwell_text::{Node, Span, code};
 use stillwell_units::Nanos;
 
 use super::{Door, network};
+use crate::rules::Placed;
 use crate::schema::{DURATION, Element, Shape, optional, required};
 
 const SIGNAL_WORDS: [(&str, SubjectSignal); 9] = [

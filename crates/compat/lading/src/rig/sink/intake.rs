@@ -6,7 +6,8 @@ use stillwell_plan::{IntakeService, SeriesRecord, SinkProtocol};
 use stillwell_units::Nanos;
 
 use super::{read_binding, read_connections_max, read_delay, read_listening};
-use stillwell_text::{Keys, Node, Placed, Reader, Value, code};
+use stillwell_config::rules::Placed;
+use stillwell_text::{Keys, Node, Reader, Value, code};
 
 /// Connections where lading has no limit.
 const CONNECTIONS_MAX: u32 = 4096;

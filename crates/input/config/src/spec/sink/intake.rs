@@ -1,10 +1,11 @@
 //! Sinks that stand in for services.
 
 use stillwell_plan::{IntakeService, OpenmetricsPlan, SeriesRecord, SinkProtocol};
-use stillwell_text::{MapReader, Node, Placed, Value, code};
+use stillwell_text::{MapReader, Node, Value, code};
 use stillwell_units::{ByteSize, Nanos};
 
 use super::{CONNECTIONS_MAX, DATADOG, Door, INTAKE, OPENMETRICS, ROUND_TRIP, read_address};
+use crate::rules::Placed;
 
 /// More families of one type take longer to write than a scrape may.
 const FAMILIES_MAX: u32 = 100_000;

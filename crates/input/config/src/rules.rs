@@ -1,11 +1,12 @@
 //! Rules that hold for rigs of every format.
 
-use stillwell_plan::{GeneratorPlan, SinkPlan, SinkProtocol, TransportPlan, TransportTarget};
+use std::path::Path;
 
-use crate::code;
-use crate::network::{check_address, check_any_url};
-use crate::reader::Reader;
-use crate::source::Span;
+use stillwell_plan::{
+    GeneratorPlan, ReadyProbe, SinkPlan, SinkProtocol, TransportPlan, TransportTarget,
+};
+use stillwell_text::{Reader, Span, check_address, check_any_url, code};
+use stillwell_units::Nanos;
 
 /// A value that knows where it stands.
 #[derive(Clone, Debug)]
@@ -144,4 +145,41 @@ fn same_place(target: &(&str, String), sink: &(&str, String)) -> bool {
         _ => text.to_owned(),
     };
     target.0 == sink.0 && local(&target.1) == local(&sink.1)
+}
+
+/// Ready probe of a target that `generators` load, where none is configured: it accepts a
+/// connection where the first of them connects.
+#[must_use]
+pub fn ready_probe_of(generators: &[GeneratorPlan]) -> ReadyProbe {
+    let probe = |generator: &GeneratorPlan| {
+        let properties = generator.transport.properties();
+        let target = properties
+            .target
+            .filter(|_| properties.is_ready_by_listening);
+        Some(match target? {
+            TransportTarget::Tcp(address) | TransportTarget::Udp(address) => ReadyProbe::Tcp {
+                address: address.to_owned(),
+            },
+            TransportTarget::Url(url) => ReadyProbe::Tcp {
+                address: check_any_url(url).ok()?,
+            },
+            TransportTarget::Unix(path) => file_probe(path),
+        })
+    };
+    generators.iter().find_map(probe).unwrap_or({
+        if generators.is_empty() {
+            ReadyProbe::Immediately
+        } else {
+            // No probe shows from outside that a UDP socket is bound or a file is looked for.
+            ReadyProbe::Delay {
+                length: Nanos::SECOND,
+            }
+        }
+    })
+}
+
+fn file_probe(path: &Path) -> ReadyProbe {
+    ReadyProbe::File {
+        path: path.to_string_lossy().into_owned(),
+    }
 }
