@@ -146,7 +146,6 @@ pub(super) const DOORS: &[(&str, &str)] = &[(
 /// Numbers only go down.
 pub(super) const FILE_CIRCLES: &[(&str, usize)] = &[
     ("config", 25),
-    ("payload", 37),
     ("load", 7),
     ("experiment", 8),
     ("nighthawk", 16),

@@ -1,5 +1,7 @@
 //! What is sent at once.
 
+use stillwell_plan::PrefixFraming;
+
 /// Width of a stamp slot, in bytes.
 pub const SLOT_WIDTH: usize = 64;
 
@@ -92,6 +94,28 @@ pub struct Counts {
 pub struct Slot {
     /// Where it begins, in bytes from the beginning of the block.
     pub offset: usize,
+}
+
+/// The room that events keep for a stamp.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum SlotUse {
+    /// No event does.
+    #[default]
+    None,
+    /// Every event does, in its message text.
+    Every,
+    /// Eight bytes are kept before every event, for a time; events are lines.
+    Before(PrefixFraming),
+}
+
+impl SlotUse {
+    /// What of it concerns the text of events.
+    pub(crate) const fn in_text(self) -> Self {
+        match self {
+            Self::Before(_) => Self::None,
+            in_text => in_text,
+        }
+    }
 }
 
 /// Offsets in the set as offsets from `start`.

@@ -2,10 +2,10 @@
 
 use stillwell_plan::{PayloadFormat, TraceEncoding};
 
+use crate::contract::{Frame, Recipe, Writer};
 use crate::format::{
-    Frame, Recipe, Writer, apache_common, ascii, cef, datadog_log, dogstatsd, elasticsearch,
-    fluent, gelf, influx, json, loki, netflow, otlp, remote_write, splunk_hec, syslog3164,
-    syslog5424, template, trace_agent,
+    apache_common, ascii, cef, datadog_log, dogstatsd, elasticsearch, fluent, gelf, influx, json,
+    loki, netflow, otlp, remote_write, splunk_hec, syslog3164, syslog5424, template, trace_agent,
 };
 
 /// A format whose events come from a seed.

@@ -3,7 +3,7 @@
 
 use stillwell_units::Nanos;
 
-use crate::format::Recipe;
+use crate::contract::Recipe;
 use crate::random::Random;
 
 /// 2021-01-01T00:00:00Z, in seconds since 1970.

@@ -5,7 +5,7 @@ use stillwell_units::{ByteSize, Seed};
 
 use crate::BuildError;
 use crate::block::as_usize;
-use crate::format::{Event, Frame, Joint, Writer};
+use crate::contract::{Event, Frame, Joint, Writer};
 use crate::memory::Memory;
 use crate::random::Random;
 

@@ -30,7 +30,9 @@
 
 mod block;
 mod catalogue;
+mod contract;
 mod cursor;
+mod error;
 mod event_time;
 mod fill;
 mod fingerprint;
@@ -46,8 +48,9 @@ mod seeds;
 mod set;
 mod text;
 
-pub use block::{Block, Counts, SLOT_PLACEHOLDER, SLOT_WIDTH, Slot};
+pub use block::{Block, Counts, SLOT_PLACEHOLDER, SLOT_WIDTH, Slot, SlotUse};
 pub use cursor::{Cursor, Limit};
+pub use error::BuildError;
 pub use fingerprint::Fingerprint;
 pub use seeds::{Part, Seeds};
-pub use set::{BlockSet, BuildError, SlotUse, Sources};
+pub use set::{BlockSet, Sources};

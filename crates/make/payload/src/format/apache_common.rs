@@ -1,7 +1,7 @@
 //! One line of an Apache common log.
 
-use super::{Event, Recipe, Writer};
 use crate::SlotUse;
+use crate::contract::{Event, Recipe, Writer};
 use crate::random::Random;
 use crate::text::{Clock, Fragment, Paper, Pen, Vocabulary, address, path};
 

@@ -4,8 +4,8 @@
 //! 3 KiB on average; smaller blocks draw from 2 to their maximum. Characters are
 //! drawn from the 95 printable ones.
 
-use super::{Event, Recipe, Writer};
 use crate::SlotUse;
+use crate::contract::{Event, Recipe, Writer};
 use crate::random::Random;
 use crate::text::Paper;
 

@@ -3,8 +3,8 @@
 use stillwell_plan::{CefHeader, PayloadFormat};
 
 use super::syslog3164::header;
-use super::{Event, Recipe, Writer};
 use crate::SlotUse;
+use crate::contract::{Event, Recipe, Writer};
 use crate::random::Random;
 use crate::text::{Clock, Fragment, Messages, Paper, Pen, Vocabulary, address, path};
 

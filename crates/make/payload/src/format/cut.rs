@@ -7,8 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use stillwell_plan::{BlockShape, ReplayCut, ReplayEnd, ReplayPlan};
 use stillwell_units::ByteSize;
 
-use super::{Event, Joint, Writer};
 use crate::block::SLOT_PLACEHOLDER;
+use crate::contract::{Event, Joint, Writer};
 use crate::{BuildError, SlotUse};
 
 /// The field that carries a stamp in an event that is a JSON object.

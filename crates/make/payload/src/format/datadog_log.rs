@@ -1,7 +1,7 @@
 //! Log objects as Datadog's intake takes them, one JSON array a block.
 
-use super::{Event, Recipe, Writer};
 use crate::SlotUse;
+use crate::contract::{Event, Recipe, Writer};
 use crate::random::Random;
 use crate::text::{Clock, Fragment, Messages, Paper, application};
 

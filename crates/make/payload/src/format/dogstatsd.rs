@@ -6,7 +6,7 @@
 
 use stillwell_plan::{Between, DogstatsdPlan, PayloadFormat};
 
-use super::{Event, Joint, Recipe, Writer};
+use crate::contract::{Event, Joint, Recipe, Writer};
 use crate::mix::{Chance, Draw, Order, Weights, index, key, share};
 use crate::names::Names;
 use crate::pool::{Ink, Pool, SLACK};

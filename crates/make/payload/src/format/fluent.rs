@@ -3,8 +3,8 @@
 
 use stillwell_units::Seed;
 
-use super::{Event, Joint, Recipe, Writer};
 use crate::SlotUse;
+use crate::contract::{Event, Joint, Recipe, Writer};
 use crate::event_time::EventTime;
 use crate::msgpack;
 use crate::pool::{Ink, Piece, Pool, SLACK};

@@ -2,8 +2,8 @@
 
 use stillwell_plan::{GelfEnd, PayloadFormat};
 
-use super::{Event, Joint, Recipe, Writer};
 use crate::SlotUse;
+use crate::contract::{Event, Joint, Recipe, Writer};
 use crate::random::Random;
 use crate::text::{Clock, Messages, Paper, application};
 

@@ -5,8 +5,8 @@ use std::fmt;
 use stillwell_plan::{InfluxPlan, PayloadFormat};
 use stillwell_units::Seed;
 
-use super::{Event, Recipe, Writer};
 use crate::SlotUse;
+use crate::contract::{Event, Recipe, Writer};
 use crate::random::Random;
 use crate::text::{Clock, Fragment, Paper, Pen, Vocabulary, application};
 

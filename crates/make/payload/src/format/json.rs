@@ -1,7 +1,7 @@
 //! One JSON object a line: a number, a name, a seed and a list of bytes.
 
-use super::{Event, Recipe, Writer};
 use crate::SlotUse;
+use crate::contract::{Event, Recipe, Writer};
 use crate::random::Random;
 use crate::text::{Paper, Vocabulary};
 

@@ -2,7 +2,7 @@
 
 use stillwell_units::ByteSize;
 
-use super::{Event, Joint, Writer};
+use crate::contract::{Event, Joint, Writer};
 
 /// Whole passes over a file. Lines are never cut, however long; an empty line is
 /// an event like any other.

@@ -8,7 +8,7 @@ use std::fmt;
 use stillwell_plan::{LokiPlan, PayloadFormat};
 use stillwell_units::{Nanos, Seed};
 
-use super::{Event, Joint, Recipe, Writer};
+use crate::contract::{Event, Joint, LOKI_OPENING_MAX, Recipe, Writer};
 use crate::event_time::in_order;
 use crate::mix::index;
 use crate::random::Random;
@@ -17,9 +17,6 @@ use crate::{Part, SlotUse};
 
 /// No entry whose line has one character is longer.
 pub(crate) const FLOOR: usize = 32;
-
-/// No beginning of a document or stream is longer.
-pub(crate) const OPENING_MAX: usize = 224;
 
 pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     let plan = match recipe.format {
@@ -118,7 +115,7 @@ impl Streams {
                 vocabulary.user(&mut random).text(),
             );
             let first = format!(r#"{{"streams":[{labels}"#);
-            debug_assert!(first.len() <= OPENING_MAX);
+            debug_assert!(first.len() <= LOKI_OPENING_MAX);
             streams.first.push(first.into_bytes().into());
             streams
                 .next

@@ -4,7 +4,7 @@
 
 use stillwell_plan::{NetflowPlan, NetflowVersion, PayloadFormat};
 
-use super::{Event, Joint, Recipe, Writer};
+use crate::contract::{Event, Joint, Recipe, Writer};
 use crate::event_time::EventTime;
 use crate::pool::{Ink, SLACK};
 use crate::random::Random;

@@ -5,7 +5,7 @@
 
 use stillwell_units::Nanos;
 
-use super::{Event, Joint, Recipe, Writer};
+use crate::contract::{Event, Joint, Recipe, Writer};
 use crate::mix::{Order, index};
 use crate::protobuf::{HEAD_MAX, Reverse};
 

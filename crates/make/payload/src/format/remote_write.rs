@@ -8,8 +8,8 @@
 use stillwell_plan::{Between, PayloadFormat, RemoteWritePlan};
 use stillwell_units::{Nanos, Seed, float_from_u64};
 
-use super::{Event, Joint, Recipe, Writer};
 use crate::Part;
+use crate::contract::{Event, Joint, Recipe, Writer};
 use crate::event_time::EventTime;
 use crate::mix::{Draw, Order, index, key, share};
 use crate::names::Names;

@@ -3,8 +3,8 @@
 use stillwell_plan::{BlockShape, PayloadFormat, TimestampedPlan};
 use stillwell_units::{ByteSize, Seed};
 
-use super::{Event, Joint, Writer};
 use crate::BuildError;
+use crate::contract::{Event, Joint, Writer};
 use crate::random::Random;
 
 mod time;

@@ -3,8 +3,8 @@
 
 use stillwell_plan::{HecEncoding, PayloadFormat};
 
-use super::{Event, Recipe, Writer};
 use crate::SlotUse;
+use crate::contract::{Event, Recipe, Writer};
 use crate::random::Random;
 use crate::text::{Clock, Fragment, Messages, Paper, Pen};
 

@@ -1,7 +1,7 @@
 //! One RFC 5424 syslog message a line.
 
-use super::{Event, Recipe, Writer};
 use crate::SlotUse;
+use crate::contract::{Event, Recipe, Writer};
 use crate::random::Random;
 use crate::text::{Clock, Messages, Paper, Pen, application};
 

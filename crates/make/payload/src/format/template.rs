@@ -2,8 +2,8 @@
 
 use stillwell_plan::{PayloadFormat, TemplatePlan};
 
-use super::{Event, Joint, Recipe, Writer};
 use crate::block::as_usize_64;
+use crate::contract::{Event, Joint, Recipe, Writer};
 
 mod clock;
 mod compile;

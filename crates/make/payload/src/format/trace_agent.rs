@@ -3,7 +3,7 @@
 
 use stillwell_plan::{Between, PayloadFormat, TraceAgentPlan, TraceEncoding};
 
-use super::{Event, Joint, Recipe, Writer};
+use crate::contract::{Event, Joint, Recipe, Writer};
 use crate::event_time::EventTime;
 use crate::mix::{Chance, Draw, Order, index, key, share};
 use crate::names::Names;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::digits::{BYTES_COMMA, BYTES_STOP, PAIRS, TRIPLES, hexadecimal};
-use crate::format::{Event, Joint};
+use crate::contract::{Event, Joint};
 use crate::random::Random;
 use crate::{SLOT_PLACEHOLDER, SlotUse};
 

@@ -4,8 +4,8 @@ use stillwell_plan::{OtlpLogsPlan, PayloadFormat};
 
 use super::tree::{Heads, Item, Tree, floor as tree_floor};
 use super::{Leaf, Walk};
+use crate::contract::{Recipe, Writer};
 use crate::event_time::EventTime;
-use crate::format::{Recipe, Writer};
 use crate::mix::{Draw, Weights, index, key};
 use crate::pool::{Ink, Pool, SLACK};
 use crate::protobuf::Reverse;

@@ -7,8 +7,8 @@ use stillwell_units::{Nanos, Seed, float_from_u64};
 
 use super::tree::{Heads, Item, Texts, Tree, floor as tree_floor};
 use super::{Leaf, Walk};
+use crate::contract::{Recipe, Writer};
 use crate::event_time::EventTime;
-use crate::format::{Recipe, Writer};
 use crate::mix::{Draw, Weights, key};
 use crate::protobuf::{Reverse, push_bytes};
 use crate::random::Random;

@@ -4,8 +4,8 @@
 
 use stillwell_plan::{OtlpTracesPlan, PayloadFormat, TRACE_DEPTH_MAX};
 
+use crate::contract::{Event, Joint, Recipe, Writer};
 use crate::event_time::EventTime;
-use crate::format::{Event, Joint, Recipe, Writer};
 use crate::mix::{Chance, index, share};
 use crate::pool::Pool;
 use crate::protobuf::{HEAD_MAX, Reverse};

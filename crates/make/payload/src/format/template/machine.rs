@@ -7,7 +7,7 @@ use stillwell_plan::{Alphabet, TemplatePlan, TemplateValue, TimeField, TimeText}
 use super::clock::OwnClock;
 use super::join::{escaped, is_plain, is_text, join};
 use super::program::{Pick, Program, Step};
-use crate::format::Recipe;
+use crate::contract::Recipe;
 use crate::random::Random;
 use crate::text::{Clock, Messages, Paper, Pen, address, application, path, word};
 use crate::{SLOT_PLACEHOLDER, SLOT_WIDTH, SlotUse};
