@@ -16,6 +16,7 @@
 mod bench;
 mod descriptors;
 mod discover;
+mod element;
 pub mod files;
 pub mod foreign;
 mod lint;

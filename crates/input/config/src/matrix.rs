@@ -6,7 +6,7 @@
 
 use stillwell_text::{Entry, Key, Node, Reader, Span, code};
 
-use crate::schema::Shape;
+use crate::element::Shape;
 
 mod fill;
 mod list;

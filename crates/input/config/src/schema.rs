@@ -1,98 +1,12 @@
-//! The tables of keys, and the JSON Schema made from them.
-//!
-//! Readers find unknown keys with these very tables, so that schema and reader
-//! cannot accept different keys.
+//! The JSON Schema of native files, made from their tables of keys.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use stillwell_text::Keys;
 
 use crate::bench::BENCH;
+use crate::element::{Element, Shape};
 use crate::spec::EXPERIMENT;
-
-/// One kind of map.
-#[derive(Debug)]
-pub(crate) struct Element {
-    /// What messages call it.
-    pub(crate) name: &'static str,
-    /// One sentence.
-    pub(crate) about: &'static str,
-    /// Its keys.
-    pub(crate) fields: &'static [Field],
-    /// Exactly one of these keys must be there, if there are any.
-    pub(crate) one_of: &'static [&'static str],
-}
-
-/// One key.
-#[derive(Debug)]
-pub(crate) struct Field {
-    pub(crate) name: &'static str,
-    pub(crate) shape: Shape,
-    pub(crate) required: bool,
-    pub(crate) about: &'static str,
-}
-
-/// What may stand at a key.
-#[derive(Debug)]
-pub(crate) enum Shape {
-    Boolean,
-    Whole,
-    Number,
-    Text,
-    /// A text with an inner grammar; an example of it.
-    Like(&'static str),
-    Words(&'static [&'static str]),
-    List(&'static Self),
-    /// Free names.
-    Map(&'static Self),
-    Element(&'static Element),
-    Any(&'static [Self]),
-    /// Whatever somebody else reads.
-    Free,
-}
-
-/// A list of texts.
-pub(crate) const TEXTS: Shape = Shape::List(&Shape::Text);
-/// Names and texts.
-pub(crate) const TEXT_MAP: Shape =
-    Shape::Map(&Shape::Any(&[Shape::Text, Shape::Number, Shape::Boolean]));
-/// A length of time.
-pub(crate) const DURATION: Shape = Shape::Like("10s");
-/// A size in bytes.
-pub(crate) const SIZE: Shape = Shape::Like("64 KiB");
-
-/// A key that may be left out.
-pub(crate) const fn optional(name: &'static str, shape: Shape, about: &'static str) -> Field {
-    Field {
-        name,
-        shape,
-        required: false,
-        about,
-    }
-}
-
-/// A key that must be there.
-pub(crate) const fn required(name: &'static str, shape: Shape, about: &'static str) -> Field {
-    Field {
-        name,
-        shape,
-        required: true,
-        about,
-    }
-}
-
-impl Element {
-    /// Its keys, for the reader.
-    pub(crate) fn keys(&self) -> Keys {
-        let names: Vec<&'static str> = self.fields.iter().map(|field| field.name).collect();
-        Keys::new(self.name, &names)
-    }
-
-    fn id(&self) -> String {
-        self.name.replace(' ', "_")
-    }
-}
 
 /// What a file is, and what its schema is of.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

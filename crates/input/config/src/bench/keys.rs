@@ -1,7 +1,7 @@
 //! The keys of a bench file: ours, and those of Tremor's connector, which may also
 //! stand under `config`.
 
-use crate::schema::{DURATION, Element, Field, Shape, TEXTS, optional};
+use crate::element::{DURATION, Element, Field, Shape, TEXTS, optional};
 use crate::spec::SUBJECT;
 
 /// An address of one word.

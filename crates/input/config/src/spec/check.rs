@@ -6,7 +6,7 @@ use stillwell_units::{ByteSize, float_from_u64};
 
 use super::Door;
 use super::series::parse_series;
-use crate::schema::{Element, Shape, optional, required};
+use crate::element::{Element, Shape, optional, required};
 
 const BOUND: Shape = Shape::Any(&[Shape::Number, Shape::Like("475 MiB")]);
 

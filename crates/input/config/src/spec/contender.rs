@@ -6,8 +6,8 @@ use stillwell_text::{Key, MapReader, Node, Span, Value, code};
 use super::Door;
 use super::subject::{COMMAND, field, subject_of};
 use super::variant::check_name;
+use crate::element::{Element, Shape, TEXTS, optional};
 use crate::files::EntryKind;
-use crate::schema::{Element, Shape, TEXTS, optional};
 
 pub(super) const CONTENDER: Element = Element {
     name: "one of several subjects",

@@ -5,7 +5,7 @@ use stillwell_text::{MapReader, Node, Value, code};
 use stillwell_units::Nanos;
 
 use super::Door;
-use crate::schema::{DURATION, Element, Shape, optional};
+use crate::element::{DURATION, Element, Shape, optional};
 
 const TURNS: Element = Element {
     name: "sliced design",

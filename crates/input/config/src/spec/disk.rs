@@ -7,7 +7,7 @@ use stillwell_text::{MapReader, Node, code};
 use stillwell_units::{ByteRate, ByteSize, Nanos};
 
 use super::Door;
-use crate::schema::{DURATION, Element, SIZE, Shape, optional, required};
+use crate::element::{DURATION, Element, SIZE, Shape, optional, required};
 
 pub(super) const DISK: Element = Element {
     name: "disk",

@@ -14,9 +14,9 @@ use super::{
     Door, PROBE_DEFAULT, check, contender, course, design, disk, goal, network, observe,
     operating_point, phases, placement, sink, stamp, stopping, timeline, variant,
 };
+use crate::element::{Element, Shape, optional, required};
 use crate::matrix;
 use crate::rules::{Placed, check_past_subject, check_sink_addresses, ready_probe_of};
-use crate::schema::{Element, Shape, optional, required};
 
 const WORKLOAD: Element = Element {
     name: "workload",

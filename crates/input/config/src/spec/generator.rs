@@ -10,8 +10,8 @@ use stillwell_text::{MapReader, Node, Reader, Value, code};
 use stillwell_units::{ByteSize, Seed};
 
 use super::{Door, payload, rate, stamp};
+use crate::element::{DURATION, Element, SIZE, Shape, optional, required};
 use crate::rules::{Ids, Placed};
-use crate::schema::{DURATION, Element, SIZE, Shape, optional, required};
 
 mod broker;
 mod files;

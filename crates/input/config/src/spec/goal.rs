@@ -5,7 +5,7 @@ use stillwell_text::{MapReader, Node, Reader, Span, Value, code};
 use stillwell_units::Tolerance;
 
 use super::{Door, series};
-use crate::schema::{Element, Shape, optional, required};
+use crate::element::{Element, Shape, optional, required};
 
 const METRICS: Shape = Shape::Words(&[
     "ingress_throughput",

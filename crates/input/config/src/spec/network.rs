@@ -12,8 +12,8 @@ use stillwell_units::ByteRate;
 
 use super::generator::GeneratorSpec;
 use super::{Door, timeline};
+use crate::element::{DURATION, Element, Shape, optional};
 use crate::rules::{Placed, ready_probe_of};
-use crate::schema::{DURATION, Element, Shape, optional};
 
 const LINK: Element = Element {
     name: "link",

@@ -8,7 +8,7 @@ use stillwell_units::Nanos;
 
 use super::Door;
 use super::subject::{COMMAND, read_environment};
-use crate::schema::{DURATION, Element, Shape, TEXT_MAP, TEXTS, optional, required};
+use crate::element::{DURATION, Element, Shape, TEXT_MAP, TEXTS, optional, required};
 
 const SCRAPE: Element = Element {
     name: "prometheus page",

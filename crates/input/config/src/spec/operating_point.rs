@@ -5,7 +5,7 @@ use stillwell_text::{Node, Span, Value, code};
 use stillwell_units::{Nanos, Tolerance};
 
 use super::Door;
-use crate::schema::{DURATION, Element, Shape, optional};
+use crate::element::{DURATION, Element, Shape, optional};
 
 const PROBE: Element = Element {
     name: "probe",

@@ -4,7 +4,7 @@ use stillwell_plan::{CefHeader, GelfEnd, HecEncoding, PayloadFormat};
 use stillwell_text::{Node, Value};
 
 use super::Door;
-use crate::schema::{Element, Shape, optional};
+use crate::element::{Element, Shape, optional};
 
 mod binary;
 mod json_template;

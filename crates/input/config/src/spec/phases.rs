@@ -5,7 +5,7 @@ use stillwell_text::{Node, Span, Value, code};
 use stillwell_units::Nanos;
 
 use super::Door;
-use crate::schema::{DURATION, Element, Shape, optional, required};
+use crate::element::{DURATION, Element, Shape, optional, required};
 
 const MEASURED: Element = Element {
     name: "measured warm-up",

@@ -4,7 +4,7 @@ use stillwell_plan::{CpuChoice, IsolationPlan, PlacementPlan, Wanted};
 use stillwell_text::{Node, Value, code};
 
 use super::Door;
-use crate::schema::{Element, Shape, optional};
+use crate::element::{Element, Shape, optional};
 
 const WANTED: Shape = Shape::Words(&["auto", "no", "required"]);
 

@@ -5,7 +5,7 @@ use stillwell_text::{Node, Reader, Value, code};
 use stillwell_units::{ByteRate, EventRate, Nanos, ParseError, float_from_u64};
 
 use super::Door;
-use crate::schema::{DURATION, Element, Shape, required};
+use crate::element::{DURATION, Element, Shape, required};
 
 const TEXT: Shape = Shape::Like("10 MiB/s");
 

@@ -7,8 +7,8 @@ use stillwell_text::{Node, Value, code};
 use stillwell_units::Nanos;
 
 use super::Door;
+use crate::element::{DURATION, Element, SIZE, Shape, TEXT_MAP, TEXTS, optional, required};
 use crate::rules::{Ids, Placed};
-use crate::schema::{DURATION, Element, SIZE, Shape, TEXT_MAP, TEXTS, optional, required};
 
 mod intake;
 

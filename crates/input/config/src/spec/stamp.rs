@@ -6,7 +6,7 @@ use stillwell_plan::{
 use stillwell_text::{Node, Value, code};
 
 use super::Door;
-use crate::schema::{DURATION, Element, Shape, optional};
+use crate::element::{DURATION, Element, Shape, optional};
 
 /// Every event, expected once.
 const ALL: &str = "all";

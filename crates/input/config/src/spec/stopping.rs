@@ -4,7 +4,7 @@ use stillwell_plan::{PAIRS_MIN, StoppingPlan};
 use stillwell_text::{Node, Value};
 
 use super::Door;
-use crate::schema::{Element, Shape, optional};
+use crate::element::{Element, Shape, optional};
 
 /// Beyond this a plan of looks is as good as none: an open end is meant.
 pub(crate) const LOOKS_PAIRS_MAX: u32 = 1_000;

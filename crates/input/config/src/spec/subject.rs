@@ -10,8 +10,8 @@ use stillwell_text::{MapReader, Node, Value, code};
 use stillwell_units::{ByteSize, Nanos};
 
 use super::{Door, placement, timeline};
+use crate::element::{DURATION, Element, Shape, TEXTS, optional, required};
 use crate::files::EntryKind;
-use crate::schema::{DURATION, Element, Shape, TEXTS, optional, required};
 
 /// A command, split or not.
 pub(super) const COMMAND: Shape = Shape::Any(&[TEXTS, Shape::Text]);
@@ -68,7 +68,7 @@ pub(super) const MOUNT: Element = Element {
 /// The keys of every program, be it the only one or one of several.
 pub(super) mod field {
     use super::{COMMAND as WORDS, MOUNT, READY as PROBE, STOP as STOPPING, placement};
-    use crate::schema::{Field, SIZE, Shape, TEXT_MAP, optional, required};
+    use crate::element::{Field, SIZE, Shape, TEXT_MAP, optional, required};
 
     pub(in super::super) const COMMAND: Field = required(
         "command",

@@ -12,8 +12,8 @@ use stillwell_text::{Node, Span, code};
 use stillwell_units::Nanos;
 
 use super::{Door, network};
+use crate::element::{DURATION, Element, Shape, optional, required};
 use crate::rules::Placed;
-use crate::schema::{DURATION, Element, Shape, optional, required};
 
 const SIGNAL_WORDS: [(&str, SubjectSignal); 9] = [
     ("CONT", SubjectSignal::Cont),

@@ -5,8 +5,8 @@ use stillwell_text::{Key, MapReader, Node, Reader, Span, code};
 
 use super::Door;
 use super::subject::{COMMAND, MOUNT, read_environment, read_mounts};
+use crate::element::{Element, Shape, TEXT_MAP, TEXTS, optional, required};
 use crate::files::EntryKind;
-use crate::schema::{Element, Shape, TEXT_MAP, TEXTS, optional, required};
 
 const GIT: Element = Element {
     name: "git source",

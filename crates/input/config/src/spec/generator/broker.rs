@@ -8,7 +8,7 @@ use stillwell_text::{MapReader, Node, Reader, check_address, code};
 use stillwell_units::Nanos;
 
 use super::{Door, GeneratorSpec, tls};
-use crate::schema::{DURATION, Element, Field, Shape, optional, required};
+use crate::element::{DURATION, Element, Field, Shape, optional, required};
 
 const TIMEOUT_DEFAULT: Nanos = Nanos::from_secs(30);
 const IN_FLIGHT_MAX: u32 = 100_000;

@@ -5,8 +5,8 @@ use stillwell_text::{MapReader, Node, code};
 use stillwell_units::Nanos;
 
 use super::Door;
+use crate::element::{DURATION, Element, Shape, TEXT_MAP, optional, required};
 use crate::files::EntryKind;
-use crate::schema::{DURATION, Element, Shape, TEXT_MAP, optional, required};
 
 const PROTOCOLS: [(&str, LoadProtocol); 2] = [
     ("http1", LoadProtocol::Http1),

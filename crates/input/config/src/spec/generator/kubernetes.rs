@@ -5,8 +5,8 @@ use stillwell_text::{MapReader, Node, Reader, code};
 use stillwell_units::Nanos;
 
 use super::{Door, GeneratorSpec};
+use crate::element::{DURATION, Element, Shape, optional, required};
 use crate::manifest::read_manifest;
-use crate::schema::{DURATION, Element, Shape, optional, required};
 
 pub(super) const KUBERNETES: Element = Element {
     name: "kubernetes generator",

@@ -7,7 +7,7 @@ use stillwell_text::{MapReader, Node, Value, code};
 use stillwell_units::Nanos;
 
 use super::Door;
-use crate::schema::{DURATION, Element, Shape, TEXT_MAP, TEXTS, optional, required};
+use crate::element::{DURATION, Element, Shape, TEXT_MAP, TEXTS, optional, required};
 
 /// Maximum depth of a tree that fits in the arguments of a process.
 pub const TREE_DEPTH_MAX: u32 = 50;

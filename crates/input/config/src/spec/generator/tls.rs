@@ -4,8 +4,8 @@ use stillwell_plan::{ClientTlsPlan, Verification};
 use stillwell_text::{Node, code};
 
 use super::Door;
+use crate::element::{Element, Shape, optional};
 use crate::files::EntryKind;
-use crate::schema::{Element, Shape, optional};
 
 pub(super) const TLS: Element = Element {
     name: "tls",

@@ -1,6 +1,6 @@
 //! Keys of binary payloads and those of metrics.
 
-use crate::schema::{Element, Field, Shape, TEXTS, optional};
+use crate::element::{Element, Field, Shape, TEXTS, optional};
 
 mod dogstatsd;
 mod opentelemetry;

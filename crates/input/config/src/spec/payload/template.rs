@@ -5,8 +5,8 @@ use std::sync::Arc;
 use stillwell_plan::{TemplateError, TemplatePart, TemplatePlan};
 use stillwell_text::{Entry, Node, Reader, Span, Value, code};
 
+use crate::element::{Element, Shape, optional, required};
 use crate::files::{EntryKind, read_source};
-use crate::schema::{Element, Shape, optional, required};
 use crate::spec::Door;
 
 mod field;

@@ -9,8 +9,8 @@ use stillwell_plan::{
 use stillwell_text::{MapReader, Node, Reader, Value, code};
 
 use super::json_template::read_template;
+use crate::element::{Element, Shape, optional, required};
 use crate::files::{EntryKind, files_in, read_source};
-use crate::schema::{Element, Shape, optional, required};
 use crate::spec::Door;
 
 const FILE: Element = Element {

@@ -3,7 +3,7 @@
 use stillwell_plan::{DiskChange, DiskLimits, StepAction};
 use stillwell_text::{Node, Value};
 
-use crate::schema::{DURATION, Element, SIZE, Shape, optional, required};
+use crate::element::{DURATION, Element, SIZE, Shape, optional, required};
 use crate::spec::Door;
 use crate::spec::disk::read_size;
 

@@ -5,7 +5,7 @@ use stillwell_text::{Node, Value, code};
 use stillwell_units::ByteRate;
 
 use super::read_share;
-use crate::schema::{Element, Shape, optional, required};
+use crate::element::{Element, Shape, optional, required};
 use crate::spec::Door;
 
 const RESPOND: Element = Element {

@@ -4,7 +4,7 @@ use stillwell_plan::{StepAction, SubjectChange, SubjectSignal};
 use stillwell_text::{Node, Span, Value};
 use stillwell_units::Nanos;
 
-use crate::schema::{DURATION, Element, Shape, optional, required};
+use crate::element::{DURATION, Element, Shape, optional, required};
 use crate::spec::Door;
 
 const RESTART: Element = Element {
