@@ -18,6 +18,9 @@ use super::table::{FILE_CIRCLES, table_name};
 /// A circle of up to this many files is permitted.
 const FILES_MAX: usize = 5;
 
+/// The file that has the permitted numbers.
+const TABLE: &str = "xtask/src/tidy/table.rs";
+
 /// Re-exports that are followed one after the other.
 const STEPS_MAX: usize = 8;
 
@@ -33,25 +36,40 @@ fn check_with(sources: &[SourceFile], permitted: &[(&str, usize)]) -> Vec<Proble
             crates.entry(root).or_default().push(file);
         }
     }
+    let name_of = |root: &str| table_name(root.rsplit('/').next().unwrap_or(root)).to_owned();
     let problems = crates.iter().filter_map(|(root, files)| {
-        let name = table_name(root.rsplit('/').next().unwrap_or(root));
+        let name = name_of(root);
         let entry = permitted.iter().find(|(entry, _)| *entry == name);
-        let most = entry.map_or(0, |(_, files)| *files);
-        problem(root, &circles(root, files), most)
+        let expected = entry.map_or(0, |(_, files)| *files);
+        problem(root, &circles(root, files), expected)
     });
-    problems.collect()
+    let mut problems: Vec<Problem> = problems.collect();
+    let is_crate = |name: &str| crates.keys().any(|root| name_of(root) == name);
+    let unused = permitted.iter().filter(|(name, _)| !is_crate(name));
+    problems.extend(unused.map(|(name, _)| {
+        let message = format!("FILE_CIRCLES names crate `{name}`, which does not exist");
+        Problem::new(TABLE, 1, message)
+    }));
+    problems
 }
 
-fn problem(root: &str, circles: &[Vec<String>], most: usize) -> Option<Problem> {
+fn problem(root: &str, circles: &[Vec<String>], expected: usize) -> Option<Problem> {
     let large = circles.iter().filter(|circle| circle.len() > FILES_MAX);
     let large: Vec<&Vec<String>> = large.collect();
     let files: usize = large.iter().map(|circle| circle.len()).sum();
-    if files <= most {
+    if files == expected {
         return None;
+    }
+    if files < expected {
+        let message = format!(
+            "FILE_CIRCLES has {expected} files for {root}, and {files} are left: write {files}, or leave \
+             the entry out for 0"
+        );
+        return Some(Problem::new(TABLE, 1, message));
     }
     let shown: Vec<String> = large.iter().map(|circle| circle.join(", ")).collect();
     let message = format!(
-        "{files} files are in circles of more than {FILES_MAX} files that import each other, and {most} may \
+        "{files} files are in circles of more than {FILES_MAX} files that import each other, and {expected} may \
          be: {}",
         shown.join("; ")
     );

@@ -96,5 +96,19 @@ fn a_large_circle_is_a_problem_unless_the_table_has_it() {
     );
     assert_eq!(check_with(&sources, &[("load", 6)]), []);
     assert_eq!(check_with(&sources, &[("load", 5)]).len(), 1);
-    assert_eq!(check_with(&sources, &[("wire", 9)]).len(), 1);
+    assert_eq!(check_with(&sources, &[("wire", 9)]).len(), 2);
+}
+
+#[test]
+fn the_table_has_the_exact_number_of_files_in_circles() {
+    let sources = sources(&[("a.rs", "use crate::b::X;"), ("b.rs", "use crate::a::X;")]);
+    assert_eq!(check_with(&sources, &[]), []);
+    let problems = check_with(&sources, &[("load", 7)]);
+    assert_eq!(problems.len(), 1);
+    assert_eq!(problems[0].path, "xtask/src/tidy/table.rs");
+    assert!(
+        problems[0].message.contains("7 files") && problems[0].message.contains("0 are left"),
+        "{}",
+        problems[0]
+    );
 }
