@@ -2,8 +2,10 @@
 //!
 //! [`LoadCapture`] is the whole record. [`LoadCapture::write`] keeps it as a folder and
 //! [`LoadCapture::open`] reads that back, equal to the bit: counts are integers, and
-//! histograms are kept in the encoding in which they were taken.
+//! histograms are kept in the encoding in which they were taken. By
+//! [`LoadCapture::evidence`] a result is judged reliable or not.
 
+mod evidence;
 mod folder;
 mod telemetry;
 

@@ -72,6 +72,12 @@ impl Nanos {
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
+
+    /// Returns the share that this is of `whole`, which counts as one nanosecond at least.
+    #[must_use]
+    pub fn share_of(self, whole: Self) -> f64 {
+        float_from_u64(self.0) / float_from_u64(whole.0.max(1))
+    }
 }
 
 impl From<Duration> for Nanos {
@@ -276,5 +282,11 @@ mod tests {
     fn moments_never_go_below_zero() {
         assert_eq!(Moment::new(5).since(Moment::new(9)), Nanos::ZERO);
         assert_eq!(Moment::new(5) - Nanos::new(9), Moment::new(0));
+    }
+
+    #[test]
+    fn shares_of_no_time_are_finite() {
+        assert!((Nanos::new(3).share_of(Nanos::new(4)) - 0.75).abs() < 1e-9);
+        assert!(Nanos::ZERO.share_of(Nanos::ZERO).abs() < 1e-9);
     }
 }

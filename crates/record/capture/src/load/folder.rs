@@ -217,4 +217,4 @@ fn times(rows: &[Row], manifest: &LoadManifest) -> io::Result<Vec<Vec<Option<His
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -86,7 +86,7 @@ fn histogram(values: &[u64]) -> Histogram<u64> {
     histogram
 }
 
-fn capture() -> LoadCapture {
+pub(in crate::load) fn capture() -> LoadCapture {
     let times = |number: u64| {
         let times = LoadTime::all().map(|time| match time {
             LoadTime::Origin => None,
