@@ -20,7 +20,7 @@ use stillwell_benches::{
     Figure, Nginx, Peer, Question, SENDER_CPU, Side, compare_first, loads, on, questions,
 };
 use stillwell_metric::LoadTime;
-use stillwell_run::LoadFound;
+use stillwell_run::LoadCapture;
 use stillwell_scope::{Scope, Token, clock};
 use stillwell_units::{Nanos, float_from_u64};
 
@@ -140,16 +140,16 @@ fn taken_away() -> anyhow::Result<()> {
 }
 
 /// Requests answered for each second.
-fn achieved(found: &LoadFound) -> f64 {
-    float_from_u64(loads::answered(found)) / found.measured.as_secs_f64()
+fn achieved(capture: &LoadCapture) -> f64 {
+    float_from_u64(loads::answered(capture)) / capture.manifest.measured.as_secs_f64()
 }
 
-fn on_time(found: &LoadFound) {
+fn on_time(capture: &LoadCapture) {
     for (name, time) in [
         ("later than the schedule", LoadTime::Lateness),
         ("later than a free connection", LoadTime::OwnLateness),
     ] {
-        for worker in &found.workers {
+        for worker in capture.workers() {
             let times = worker.times(time);
             let late = times.len() - times.count_between(0, ON_TIME_NS);
             let share = 100.0 * float_from_u64(late) / float_from_u64(times.len());

@@ -6,7 +6,7 @@ use stillwell_plan::{
     LoadPlan, LoadPlanParts, LoadProtocol, Overflow, RequestPlan, Reuse, Spacing, TelemetryPlan,
     TlsSuites, UntilPlan, Verification,
 };
-use stillwell_run::{AddressFamily, Interrupt, LoadFound, conduct_load};
+use stillwell_run::{AddressFamily, Interrupt, LoadCapture, conduct_load};
 use stillwell_units::{Nanos, Seed};
 
 use crate::{Figure, Question, SENDER_CPU, on};
@@ -17,9 +17,9 @@ use crate::{Figure, Question, SENDER_CPU, on};
 /// Whatever keeps the load from running.
 pub fn turn(question: &Question, port: u16) -> anyhow::Result<Figure> {
     let before = stillwell_scope::clock::process_cpu();
-    let found = conduct(question, port, None)?;
+    let capture = conduct(question, port, None)?;
     Ok(Figure {
-        operations: answered(&found),
+        operations: answered(&capture),
         send_cpu: stillwell_scope::clock::process_cpu().saturating_sub(before),
         ..Figure::default()
     })
@@ -33,18 +33,17 @@ pub fn conduct(
     question: &Question,
     port: u16,
     per_second: Option<f64>,
-) -> anyhow::Result<LoadFound> {
+) -> anyhow::Result<LoadCapture> {
     let plan = LoadPlan::try_new(plan(question, port, per_second))?;
     let (place, interrupt) = ([on(SENDER_CPU)], Interrupt::new());
-    let found = conduct_load(plan, AddressFamily::Any, &place, &interrupt, &mut |_| {})?;
-    Ok(found)
+    let capture = conduct_load(plan, AddressFamily::Any, &place, &interrupt, &mut |_| {})?;
+    Ok(capture)
 }
 
 /// How many requests were answered well.
 #[must_use]
-pub fn answered(found: &LoadFound) -> u64 {
-    let ended = |worker: &stillwell_run::LoadWorkerFound| worker.shard.ended(Outcome::Ok);
-    found.workers.iter().map(ended).sum()
+pub fn answered(capture: &LoadCapture) -> u64 {
+    capture.sum(|counts| counts.ended(Outcome::Ok))
 }
 
 fn plan(question: &Question, port: u16, per_second: Option<f64>) -> LoadPlanParts {

@@ -13,8 +13,8 @@
 //! [`conduct_together`] carries two of them out at once, so that both subjects see
 //! the same host in the same seconds: see [`Together`].
 //!
-//! [`conduct_load`] makes a load on a service that runs anyway, without a subject
-//! and a capture.
+//! [`conduct_load`] makes a load on a service that runs anyway, without a subject,
+//! and gives its capture.
 //!
 //! A run knows nothing of experiments, pairs or verdicts.
 
@@ -39,9 +39,9 @@ pub use conduct::{ConductError, conduct, conduct_together};
 pub use export::{Exports, PageAddress, PagePlan, SeriesNaming};
 pub use interrupt::Interrupt;
 pub use load::{
-    AddressFamily, HostCpu, LoadBeside, LoadEnd, LoadError, LoadFound, LoadPhase, LoadSecond,
-    LoadSnapshot, LoadSource, LoadTyped, LoadWorkerFound, PageFound, ResolveError, SinkFound,
-    SpansFound, TelemetryError, TelemetryFound, conduct_load, conduct_load_beside,
+    AddressFamily, HostCpu, LoadBeside, LoadCapture, LoadEnd, LoadError, LoadPhase, LoadSecond,
+    LoadSnapshot, LoadSource, PageFound, ResolveError, SinkFound, SpansFound, TelemetryError,
+    TelemetryFound, conduct_load, conduct_load_beside,
 };
 pub use prepare::prepare;
 pub use request::{Progress, RunRequest};

@@ -9,10 +9,10 @@
 
 mod beside;
 mod collect;
-mod evidence;
 mod record;
 mod resolve;
 mod snapshot;
+mod strain;
 mod telemetry;
 
 use std::sync::Arc;
@@ -28,11 +28,11 @@ use crate::interrupt::Interrupt;
 use beside::Company;
 pub use beside::{LoadBeside, LoadSource};
 use collect::Collector;
-pub use collect::LoadWorkerFound;
-pub use record::LoadTyped;
+use collect::LoadWorkerFound;
+use record::LoadFound;
 pub use resolve::{AddressFamily, ResolveError};
 pub use snapshot::{LoadPhase, LoadSnapshot};
-pub use stillwell_capture::{HostCpu, LoadEnd, LoadSecond};
+pub use stillwell_capture::{HostCpu, LoadCapture, LoadEnd, LoadSecond};
 use telemetry::Telemetry;
 pub use telemetry::{PageFound, SinkFound, SpansFound, TelemetryError, TelemetryFound};
 
@@ -46,28 +46,6 @@ const CONNECTED_MAX: Nanos = Nanos::from_secs(2);
 const LEAD: Nanos = Nanos::from_millis(20);
 /// How long workers may take to end besides their grace.
 const CLOSE_BESIDES: Nanos = Nanos::from_secs(2);
-
-/// What a load found.
-#[derive(Debug)]
-pub struct LoadFound {
-    /// When measuring began, since 1970.
-    pub started: Nanos,
-    /// How long was measured: until the last worker began nothing more.
-    pub measured: Nanos,
-    /// Each worker by itself.
-    pub workers: Vec<LoadWorkerFound>,
-    /// The measured time second by second, all workers together.
-    pub seconds: Vec<LoadSecond>,
-    /// Why it ended.
-    pub end: LoadEnd,
-    /// CPU time of the whole process meanwhile.
-    pub cpu: Nanos,
-    /// CPU time that the host spent on anything meanwhile and that the hypervisor
-    /// gave to others, over all CPUs; `None` where it does not say.
-    pub host: Option<HostCpu>,
-    /// What became of what others were told meanwhile.
-    pub telemetry: TelemetryFound,
-}
 
 /// Why a load could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -96,7 +74,7 @@ pub fn conduct_load(
     places: &[Place],
     interrupt: &Interrupt,
     progress: &mut dyn FnMut(&LoadSnapshot<'_>),
-) -> Result<LoadFound, LoadError> {
+) -> Result<LoadCapture, LoadError> {
     let beside = LoadBeside {
         progress,
         heard: &mut |_| {},
@@ -106,21 +84,22 @@ pub fn conduct_load(
 }
 
 /// Makes the load of `plan`, workers at `places` in turn, and all that goes on
-/// `beside`, told on the calling thread.
+/// `beside`, told on the calling thread. Returns its capture, in which the version and
+/// what was typed are empty: they are the caller's to fill in.
 ///
 /// # Errors
-/// [`LoadError`] where it could not begin. What goes wrong later is in what was
-/// found.
+/// [`LoadError`] where it could not begin. What goes wrong later is in the capture.
 pub fn conduct_load_beside(
-    mut plan: LoadPlan,
+    plan: LoadPlan,
     family: AddressFamily,
     places: &[Place],
     interrupt: &Interrupt,
     beside: LoadBeside<'_>,
-) -> Result<LoadFound, LoadError> {
-    resolve::endpoints(&mut plan, family)?;
-    let mut prepared = prepare_load(plan.clone())?;
-    let telemetry = Telemetry::start(&plan, prepared.take_spans())?;
+) -> Result<LoadCapture, LoadError> {
+    let mut resolved = plan.clone();
+    resolve::endpoints(&mut resolved, family)?;
+    let mut prepared = prepare_load(resolved.clone())?;
+    let telemetry = Telemetry::start(&resolved, prepared.take_spans())?;
     let mut company = Company::start(beside, telemetry, &mut prepared)?;
     let shards = prepared.shards();
     let mut scope = Scope::new(&Token::new());
@@ -172,7 +151,7 @@ pub fn conduct_load_beside(
     let (workers, seconds, measured) = collector.finish(&watch.ends);
     let telemetry = company.finish();
     let telemetry = telemetry.map(|it| it.finish(&workers, interrupt, &pause));
-    Ok(LoadFound {
+    let found = LoadFound {
         started: wall,
         measured,
         end: end_of(&plan, &workers, measured, &watch.ends, interrupt),
@@ -181,7 +160,8 @@ pub fn conduct_load_beside(
         cpu,
         host,
         telemetry: telemetry.unwrap_or_default(),
-    })
+    };
+    Ok(found.into_capture(plan))
 }
 
 /// Waits until all connections that are to be open before the start are, or one

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use stillwell_plan::{LoadPlan, RequestPlan};
 use stillwell_run::{
-    AddressFamily, AnswerHeader, Feed, FeedError, Interrupt, LoadBeside, LoadError, LoadFound,
+    AddressFamily, AnswerHeader, Feed, FeedError, Interrupt, LoadBeside, LoadCapture, LoadError,
     LoadSnapshot, LoadSource, conduct_load_beside,
 };
 use stillwell_scope::{Place, Scope, Tasks, explain};
@@ -142,7 +142,7 @@ pub fn conduct_load_from<'a>(
     interrupt: &Interrupt,
     progress: &mut dyn FnMut(&LoadSnapshot<'_>),
     heard: &mut dyn FnMut(&AnswerHeader),
-) -> Result<LoadFound, LoadError> {
+) -> Result<LoadCapture, LoadError> {
     let ahead = source.map_or(0, |source| source.0.ahead);
     let start = |source: &'a RequestSourceClient| {
         move |scope: &mut Scope, feeds: Vec<Feed>| source.start(scope, feeds)

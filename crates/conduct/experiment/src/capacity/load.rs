@@ -1,11 +1,11 @@
 //! Probes that are loads.
 
-use stillwell_metric::{Histogram, LoadShard, LoadTime, Outcome, empty_histogram};
+use stillwell_metric::{Histogram, LoadCounts, LoadTime, Outcome, empty_histogram};
 use stillwell_plan::{
     CapacityBound, CapacityFigure, LoadCurve, LoadPace, LoadPacing, LoadPlan, LoadPlanError,
     LoadPlanParts, Overflow,
 };
-use stillwell_run::{AddressFamily, Interrupt, LoadEnd, LoadError, LoadFound, conduct_load};
+use stillwell_run::{AddressFamily, Interrupt, LoadCapture, LoadEnd, LoadError, conduct_load};
 use stillwell_scope::Place;
 use stillwell_units::{Nanos, float_from_u64};
 use stillwell_verdict::capacity::{CapacityProbe, LoadProbeCounts, judge_load_probe};
@@ -118,12 +118,12 @@ pub fn probe_load(
     bounds: &[CapacityBound],
     interrupt: &Interrupt,
 ) -> Result<LoadProbe, LoadProbeError> {
-    let found = conduct_load(plan.clone(), family, places, interrupt, &mut |_| {})?;
-    if let LoadEnd::PartFailed(what) = found.end {
+    let capture = conduct_load(plan.clone(), family, places, interrupt, &mut |_| {})?;
+    if let LoadEnd::PartFailed(what) = capture.manifest.end {
         return Err(LoadProbeError::PartFailed { what });
     }
-    let mut doubts = load_doubts(LoadPacing::of(plan), &found.evidence(plan));
-    let probe = judge_load_probe(&counts(plan, &found), &doubts, bounds);
+    let mut doubts = load_doubts(LoadPacing::of(plan), &capture.evidence());
+    let probe = judge_load_probe(&counts(plan, &capture), &doubts, bounds);
     let no_answer = doubts
         .iter()
         .position(|doubt| matches!(doubt, LoadDoubt::NoAnswer { .. }));
@@ -136,35 +136,27 @@ pub fn probe_load(
 const GOOD: [Outcome; 2] = [Outcome::Ok, Outcome::Status3xx];
 
 /// The counts of a load by which it is judged.
-fn counts(plan: &LoadPlan, found: &LoadFound) -> LoadProbeCounts {
+fn counts(plan: &LoadPlan, capture: &LoadCapture) -> LoadProbeCounts {
     // Without those of the warm-up, whose times are not recorded either.
-    let ended = |outcome: Outcome| -> u64 {
-        let shards = found.workers.iter().map(|worker| &worker.shard);
-        shards
-            .map(|shard| shard.outcomes[outcome.index()].total())
-            .sum()
-    };
+    let ended = |outcome: Outcome| capture.sum(|counts| counts.ended(outcome));
     let sum = |outcomes: &[Outcome]| outcomes.iter().map(|class| ended(*class)).sum::<u64>();
-    let total = |of: fn(&LoadShard) -> u64| -> u64 {
-        found.workers.iter().map(|worker| of(&worker.shard)).sum()
-    };
     let good = sum(&GOOD);
     let answered = sum(&Outcome::ANSWERS);
-    let begun = total(|shard| shard.begun.total());
+    let begun = capture.sum(|counts| counts.begun);
     let has_rate = matches!(plan.pace, LoadPace::Open { .. });
     // Not what the curve asks for less what was begun: where moments are drawn
     // there are more or fewer of them.
-    let due = total(LoadShard::due);
+    let due = capture.sum(LoadCounts::due);
     let never_begun = due.saturating_sub(begun);
     let kind = if has_rate {
         LoadTime::Response
     } else {
         LoadTime::Service
     };
-    let seconds = found.measured.as_secs_f64().max(1e-9);
-    let lateness = merged(found, &[LoadTime::OwnLateness]);
+    let seconds = capture.manifest.measured.as_secs_f64().max(1e-9);
+    let lateness = merged(capture, &[LoadTime::OwnLateness]);
     LoadProbeCounts {
-        times: Some(merged(found, &GOOD.map(kind))),
+        times: Some(merged(capture, &GOOD.map(kind))),
         asked: sum(&Outcome::ALL) + never_begun,
         errors: answered - good,
         answered,
@@ -180,9 +172,9 @@ fn counts(plan: &LoadPlan, found: &LoadFound) -> LoadProbeCounts {
     }
 }
 
-fn merged(found: &LoadFound, times: &[LoadTime]) -> Histogram<u64> {
+fn merged(capture: &LoadCapture, times: &[LoadTime]) -> Histogram<u64> {
     let mut all = empty_histogram();
-    for worker in &found.workers {
+    for worker in capture.workers() {
         for time in times {
             all.add(worker.times(*time))
                 .unwrap_or_else(|_| unreachable!("both histograms have the same bounds"));

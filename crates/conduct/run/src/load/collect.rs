@@ -24,30 +24,23 @@ static NOTHING: LazyLock<Histogram<u64>> = LazyLock::new(empty_histogram);
 
 /// What one worker found.
 #[derive(Debug)]
-pub struct LoadWorkerFound {
+pub(super) struct LoadWorkerFound {
     /// Its counts.
-    pub shard: Arc<LoadShard>,
+    pub(super) shard: Arc<LoadShard>,
     /// Its times, in the order of [`LoadTime::index`].
-    times: Vec<Option<Histogram<u64>>>,
+    pub(super) times: Vec<Option<Histogram<u64>>>,
     /// CPU time of its thread, connecting included where there is no warm-up.
-    pub cpu: Nanos,
+    pub(super) cpu: Nanos,
     /// How long it was measured.
-    pub measured: Nanos,
+    pub(super) measured: Nanos,
     /// The number of the predicate that ended it, those of termination first.
-    pub predicate: Option<usize>,
+    pub(super) predicate: Option<usize>,
 }
 
 impl LoadWorkerFound {
     /// The times of one kind.
-    #[must_use]
-    pub fn times(&self, time: LoadTime) -> &Histogram<u64> {
+    pub(super) fn times(&self, time: LoadTime) -> &Histogram<u64> {
         self.times[time.index()].as_ref().unwrap_or(&NOTHING)
-    }
-
-    /// Those of answers of every class.
-    #[must_use]
-    pub fn times_of_answers(&self, time: fn(Outcome) -> LoadTime) -> Histogram<u64> {
-        over_classes(&self.times, time)
     }
 }
 

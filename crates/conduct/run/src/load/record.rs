@@ -1,64 +1,73 @@
 //! The capture of a load, from what its workers counted.
 
-use stillwell_capture::{LOAD_SCHEMA, LoadCapture, LoadManifest, LoadWorker};
-use stillwell_metric::{LoadCounts, LoadTime};
+use stillwell_capture::{
+    HostCpu, LOAD_SCHEMA, LoadCapture, LoadEnd, LoadManifest, LoadSecond, LoadWorker,
+    TelemetryFound,
+};
+use stillwell_metric::{Histogram, LoadCounts};
 use stillwell_plan::LoadPlan;
 use stillwell_scope::clock;
+use stillwell_units::Nanos;
 
-use super::{LoadFound, LoadWorkerFound};
+use super::LoadWorkerFound;
 
-/// What was typed for a load, for its capture.
-#[derive(Clone, Debug, Default)]
-pub struct LoadTyped {
-    /// Version of Stillwell.
-    pub version: String,
-    /// The command line.
-    pub command: Vec<String>,
-    /// Targets; empty where requests came from a file.
-    pub targets: Vec<String>,
-    /// Words that the result carries.
-    pub labels: Vec<String>,
+/// The result of a load whose workers have ended.
+#[derive(Debug)]
+pub(super) struct LoadFound {
+    /// When measuring began, since 1970.
+    pub(super) started: Nanos,
+    /// How long was measured: until the last worker began nothing more.
+    pub(super) measured: Nanos,
+    /// Each worker by itself.
+    pub(super) workers: Vec<LoadWorkerFound>,
+    /// The measured time second by second, all workers together.
+    pub(super) seconds: Vec<LoadSecond>,
+    /// Why it ended.
+    pub(super) end: LoadEnd,
+    /// CPU time of the whole process meanwhile.
+    pub(super) cpu: Nanos,
+    /// CPU time that the host spent on anything meanwhile and that the hypervisor
+    /// gave to others, over all CPUs; `None` where it does not say.
+    pub(super) host: Option<HostCpu>,
+    /// What became of what others were told meanwhile.
+    pub(super) telemetry: TelemetryFound,
 }
 
 impl LoadFound {
-    /// The capture of this load, which was that of `plan`.
-    #[must_use]
-    pub fn capture(&self, plan: &LoadPlan, typed: LoadTyped) -> LoadCapture {
+    /// Makes it the capture of the load of `plan`, without a version and without what
+    /// was typed.
+    pub(super) fn into_capture(self, plan: LoadPlan) -> LoadCapture {
+        let (workers, times) = self.workers.into_iter().map(parts).unzip();
         LoadCapture {
             manifest: LoadManifest {
                 schema: LOAD_SCHEMA.to_owned(),
-                version: typed.version,
-                command: typed.command,
-                targets: typed.targets,
-                labels: typed.labels,
-                plan: plan.clone(),
+                version: String::new(),
+                command: Vec::new(),
+                targets: Vec::new(),
+                labels: Vec::new(),
+                plan,
                 started: self.started,
                 ended: clock::wall(),
                 measured: self.measured,
-                workers: self.workers.iter().map(worker).collect(),
-                end: self.end.clone(),
+                workers,
+                end: self.end,
                 cpu: self.cpu,
                 host: self.host,
-                telemetry: self.telemetry.clone(),
+                telemetry: self.telemetry,
             },
-            times: self.workers.iter().map(times).collect(),
-            seconds: self.seconds.clone(),
+            times,
+            seconds: self.seconds,
         }
     }
 }
 
-fn worker(found: &LoadWorkerFound) -> LoadWorker {
-    LoadWorker {
+fn parts(found: LoadWorkerFound) -> (LoadWorker, Vec<Option<Histogram<u64>>>) {
+    let worker = LoadWorker {
         counts: LoadCounts::from(&*found.shard),
         cpu: found.cpu,
         measured: found.measured,
-    }
-}
-
-fn times(found: &LoadWorkerFound) -> Vec<Option<stillwell_metric::Histogram<u64>>> {
-    let recorded = |time| {
-        let times = found.times(time);
-        (!times.is_empty()).then(|| times.clone())
     };
-    LoadTime::all().map(recorded).collect()
+    let times = found.times.into_iter();
+    let recorded = times.map(|times| times.filter(|times| !times.is_empty()));
+    (worker, recorded.collect())
 }

@@ -9,7 +9,7 @@ use stillwell_http::h2::{
 };
 use stillwell_metric::{CallEnd, CallMessages, LoadTime, Outcome};
 use stillwell_plan::{BodyPlan, GrpcMessages, GrpcPlan, LoadPlanParts, LoadProtocol};
-use stillwell_run::LoadFound;
+use stillwell_run::LoadCapture;
 use stillwell_units::Nanos;
 
 use super::load::{assert_accounted, closed, ended, load};
@@ -106,7 +106,7 @@ fn calls(address: SocketAddr, requests: u64) -> LoadPlanParts {
 }
 
 /// What is found of a server that does so with each call.
-fn against(doing: Doing, change: impl FnOnce(&mut LoadPlanParts)) -> LoadFound {
+fn against(doing: Doing, change: impl FnOnce(&mut LoadPlanParts)) -> LoadCapture {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut plan = calls(listener.local_addr().unwrap(), 10);
     change(&mut plan);
@@ -129,8 +129,8 @@ fn against(doing: Doing, change: impl FnOnce(&mut LoadPlanParts)) -> LoadFound {
 }
 
 /// How calls ended, those that did at all.
-fn ends(found: &LoadFound) -> Vec<(CallEnd, u64)> {
-    let count = |end: CallEnd| found.workers[0].shard.calls.ended(end).total();
+fn ends(found: &LoadCapture) -> Vec<(CallEnd, u64)> {
+    let count = |end: CallEnd| found.sum(|counts| counts.calls_ended(end));
     let all = CallEnd::ALL.into_iter().map(|end| (end, count(end)));
     all.filter(|(_, count)| *count > 0).collect()
 }
@@ -214,9 +214,9 @@ fn an_answer_that_breaks_grpc_is_told_from_every_other() {
         assert_accounted(&found);
         assert_eq!(ends(&found), [(end, 10)], "{told}");
         assert_eq!(ended(&found, outcome), 10, "{told}");
-        let calls = &found.workers[0].shard.calls;
-        assert_eq!(calls.messages(CallMessages::Sent).total(), 10);
-        let compressed = calls.messages(CallMessages::Compressed).total();
+        let calls = &found.manifest.workers[0].counts;
+        assert_eq!(calls.messages(CallMessages::Sent), 10);
+        let compressed = calls.messages(CallMessages::Compressed);
         assert_eq!(compressed > 0, is_compressed || told.contains("body: [1,"));
     }
 }
@@ -232,8 +232,8 @@ fn the_first_message_of_several_has_a_time_of_its_own() {
         call.count = 4;
     });
     assert_eq!(ends(&found), [(CallEnd::Ok, 10)]);
-    let worker = &found.workers[0];
-    let count = |which: CallMessages| worker.shard.calls.messages(which).total();
+    let worker = found.workers().next().unwrap();
+    let count = |which: CallMessages| worker.counts().messages(which);
     assert_eq!(count(CallMessages::Sent), 40);
     assert_eq!(count(CallMessages::Received), 30);
     assert_eq!(worker.times(LoadTime::FirstMessage).len(), 10);

@@ -10,7 +10,7 @@ use stillwell_plan::{
     PredicatePlan, RequestPlan, ResponseOptions, Reuse, ServeListenerPlan, ServePlan,
     ServeProtocols, ServerIdentity, ServerTlsPlan, Spacing, TlsSuites, UntilPlan, Verification,
 };
-use stillwell_run::{AddressFamily, Interrupt, LoadEnd, LoadFound, conduct_load};
+use stillwell_run::{AddressFamily, Interrupt, LoadCapture, LoadEnd, conduct_load};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_serve::{ServeCounts, bind_server};
 use stillwell_testkit::free_port;
@@ -109,7 +109,7 @@ fn open(per_second: f64, overflow: Overflow) -> LoadPace {
     }
 }
 
-pub(super) fn load(plan: LoadPlanParts) -> LoadFound {
+pub(super) fn load(plan: LoadPlanParts) -> LoadCapture {
     let interrupt = Interrupt::new();
     conduct_load(
         LoadPlan::try_new(plan).unwrap(),
@@ -126,7 +126,7 @@ pub(super) fn load(plan: LoadPlanParts) -> LoadFound {
 fn against(
     serve: &ServePlan,
     plan: impl FnOnce(SocketAddr) -> LoadPlanParts,
-) -> (LoadFound, ServeCounts) {
+) -> (LoadCapture, ServeCounts) {
     let server = bind_server(serve).unwrap();
     let (address, counter) = (server.addresses()[0], server.counter());
     let mut scope = Scope::new(&Token::new());
@@ -136,22 +136,14 @@ fn against(
     (found, counter.total())
 }
 
-pub(super) fn ended(found: &LoadFound, outcome: Outcome) -> u64 {
-    found
-        .workers
-        .iter()
-        .map(|worker| worker.shard.ended(outcome))
-        .sum()
+pub(super) fn ended(found: &LoadCapture, outcome: Outcome) -> u64 {
+    found.sum(|counts| counts.ended(outcome))
 }
 
 /// Every request that was begun has ended in exactly one way.
-pub(super) fn assert_accounted(found: &LoadFound) {
-    for worker in &found.workers {
-        assert_eq!(
-            worker.shard.begun.total(),
-            worker.shard.ended_in_all(),
-            "{found:?}"
-        );
+pub(super) fn assert_accounted(found: &LoadCapture) {
+    for counts in found.counts() {
+        assert_eq!(counts.begun, counts.ended_in_all(), "{found:?}");
     }
     let in_seconds: u64 = found
         .seconds
@@ -212,16 +204,11 @@ fn both_ends_count_alike_over_every_protocol() {
                 ..over(way, closed(address, 500))
             });
             assert_accounted(&found);
-            assert_eq!(found.end, LoadEnd::Requests, "{way:?}");
+            assert_eq!(found.manifest.end, LoadEnd::Requests, "{way:?}");
             assert_eq!(ended(&found, Outcome::Ok), 500, "{way:?} {found:?}");
             assert_eq!((seen.requests, seen.connections), (500, 4), "{way:?}");
-            let times = |time: LoadTime| {
-                found
-                    .workers
-                    .iter()
-                    .map(|it| it.times(time).len())
-                    .sum::<u64>()
-            };
+            let times =
+                |time: LoadTime| found.workers().map(|it| it.times(time).len()).sum::<u64>();
             assert_eq!(times(LoadTime::Service(Outcome::Ok)), 500);
             assert_eq!(times(LoadTime::FirstByte), 500);
             assert_eq!(times(LoadTime::Connect), 4);
@@ -277,16 +264,12 @@ fn whatever_the_server_does_every_request_ends_in_one_way() {
             } else {
                 bad
             };
-            let all: u64 = found
-                .workers
-                .iter()
-                .map(|worker| worker.shard.begun.total())
-                .sum();
+            let all = found.sum(|counts| counts.begun);
             assert_eq!(
                 good + bad,
                 all,
                 "{way:?} {fault}: {:?}",
-                found.workers[0].shard.outcomes
+                found.manifest.workers[0].counts.outcomes
             );
             assert_eq!(all, 60, "{way:?} {fault}");
             // What never left us the server has not seen.
@@ -348,7 +331,7 @@ fn predicates_end_a_load() {
         plan.until.termination = predicate("benchmark.http_2xx", 24);
         plan
     });
-    assert_eq!(found.end, LoadEnd::Termination(0));
+    assert_eq!(found.manifest.end, LoadEnd::Termination(0));
     assert_eq!(ended(&found, Outcome::Ok), 25);
     let (found, _) = against(&server(false, Some("500")), |address| {
         let mut plan = closed(address, 1_000_000);
@@ -356,7 +339,7 @@ fn predicates_end_a_load() {
         plan.until.failure = predicate("status_5xx", 0);
         plan
     });
-    assert_eq!(found.end, LoadEnd::Failure(0));
+    assert_eq!(found.manifest.end, LoadEnd::Failure(0));
     assert_accounted(&found);
 }
 
@@ -419,7 +402,7 @@ fn a_connection_that_was_closed_between_requests_fails_none() {
         ended(&found, Outcome::Ok),
         20,
         "{:?}",
-        found.workers[0].shard.outcomes
+        found.manifest.workers[0].counts.outcomes
     );
 }
 
@@ -437,8 +420,8 @@ fn a_load_of_few_requests_lasts_until_they_are_answered() {
     assert_eq!(ended(&found, Outcome::Ok), 4, "{found:?}");
     assert_accounted(&found);
     assert!(
-        found.measured >= Nanos::from_millis(300),
+        found.manifest.measured >= Nanos::from_millis(300),
         "{:?}",
-        found.measured
+        found.manifest.measured
     );
 }

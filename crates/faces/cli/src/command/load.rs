@@ -14,9 +14,7 @@ use stillwell_nighthawk::format::{LoadFormat, render_load};
 use stillwell_nighthawk::service::{RequestSourceClient, conduct_load_from};
 use stillwell_plan::{LoadPacing, LoadPlan, LoadPlanParts};
 use stillwell_report::load::{GeneratorHealth, LoadReportInput, load_report, url_of};
-use stillwell_run::{
-    AddressFamily, AnswerHeader, Interrupt, LoadEnd, LoadError, LoadFound, LoadTyped,
-};
+use stillwell_run::{AddressFamily, AnswerHeader, Interrupt, LoadCapture, LoadEnd, LoadError};
 use stillwell_scope::Place;
 use stillwell_units::{Nanos, Seed};
 use stillwell_verdict::load_doubts;
@@ -52,8 +50,8 @@ pub(crate) fn run(arguments: &LoadArguments, paint: &Paint) -> Result<Exit, Comm
         format: arguments.output_format,
         capture: arguments.capture.as_deref(),
     };
-    let (found, health) = job.conduct(paint)?;
-    Ok(exit_of(&found, health.is_valid()))
+    let (capture, health) = job.conduct(paint)?;
+    Ok(exit_of(&capture, health.is_valid()))
 }
 
 /// A load to be made and told.
@@ -78,14 +76,14 @@ struct Job<'a> {
 impl Job<'_> {
     /// Makes it and prints what was found; gives that, and what the generator
     /// thinks of it.
-    fn conduct(self, paint: &Paint) -> Result<(LoadFound, GeneratorHealth), CommandError> {
+    fn conduct(self, paint: &Paint) -> Result<(LoadCapture, GeneratorHealth), CommandError> {
         let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
         let interrupt = Interrupt::new();
         let raised = interrupt.clone();
         let signals = signals::listen(move |signal| raised.raise(signal))
             .map_err(|error| could_not(error.into()))?;
         let mut teller = LoadTeller::new(paint, self.quiet, &self.target(), &self.plan);
-        let found = conduct_load_from(
+        let capture = conduct_load_from(
             &self.plan,
             self.source.as_ref(),
             self.family,
@@ -97,14 +95,14 @@ impl Job<'_> {
         // What it has drawn goes before anything else is said.
         drop(teller);
         signals.close(Nanos::SECOND);
-        let found = found.map_err(refused)?;
+        let mut capture = capture.map_err(refused)?;
         if !self.quiet {
-            telemetry::told(&found.telemetry)
+            telemetry::told(&capture.manifest.telemetry)
                 .iter()
                 .for_each(|line| Paint::say(line));
         }
-        let doubts = load_doubts(LoadPacing::of(&self.plan), &found.evidence(&self.plan));
-        let capture = found.capture(&self.plan, typed(self.targets, self.labels));
+        let doubts = load_doubts(LoadPacing::of(&self.plan), &capture.evidence());
+        add_typed(&mut capture, self.targets, self.labels);
         if let Some(folder) = self.capture {
             capture
                 .write(folder)
@@ -122,7 +120,7 @@ impl Job<'_> {
         let text = render_load(&report, self.format, None, output::styled(paint));
         let text = text.map_err(|error| CommandError::new(Exit::Invalid, error))?;
         Paint::data(&text).map_err(|error| could_not(error.into()))?;
-        Ok((found, report.health))
+        Ok((capture, report.health))
     }
 
     /// Where requests go, for readers.
@@ -143,14 +141,13 @@ fn original(options: &CommandLineOptions) -> serde_json::Value {
     serde_json::to_value(options).expect("every key is a text and every number finite")
 }
 
-/// What was typed, for a capture.
-fn typed(targets: &[String], labels: &[String]) -> LoadTyped {
-    LoadTyped {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: std::env::args().collect(),
-        targets: targets.to_vec(),
-        labels: labels.to_vec(),
-    }
+/// Adds this version and what was typed to `capture`.
+fn add_typed(capture: &mut LoadCapture, targets: &[String], labels: &[String]) {
+    let manifest = &mut capture.manifest;
+    env!("CARGO_PKG_VERSION").clone_into(&mut manifest.version);
+    manifest.command = std::env::args().collect();
+    manifest.targets = targets.to_vec();
+    manifest.labels = labels.to_vec();
 }
 
 /// Most often that is what was typed.
@@ -180,15 +177,15 @@ pub(crate) fn refused(error: LoadError) -> CommandError {
     CommandError::new(exit, error)
 }
 
-fn exit_of(found: &LoadFound, is_valid: bool) -> Exit {
-    match &found.end {
+fn exit_of(capture: &LoadCapture, is_valid: bool) -> Exit {
+    match &capture.manifest.end {
         LoadEnd::Interrupted(signal) => Exit::Interrupted(*signal),
         LoadEnd::PartFailed(_) => Exit::Invalid,
         LoadEnd::Failure(_) => Exit::Failed,
         LoadEnd::Duration | LoadEnd::Requests | LoadEnd::Termination(_) => {
             if is_valid {
                 Exit::Held
-            } else if has_connected(found) {
+            } else if has_connected(capture) {
                 Exit::Invalid
             } else {
                 Exit::CouldNotRun
@@ -198,7 +195,6 @@ fn exit_of(found: &LoadFound, is_valid: bool) -> Exit {
 }
 
 /// Whether anybody was there.
-fn has_connected(found: &LoadFound) -> bool {
-    let mut workers = found.workers.iter();
-    workers.any(|worker| worker.shard.connections.total() > 0)
+fn has_connected(capture: &LoadCapture) -> bool {
+    capture.sum(|counts| counts.connections.total) > 0
 }

@@ -15,18 +15,18 @@ use std::error::Error as _;
 
 use clap::Parser;
 use clap::error::{ContextKind, ErrorKind};
-use stillwell_metric::{Outcome, Trouble};
+use stillwell_metric::{Outcome, SourceCount, Trouble};
 use stillwell_nighthawk::format::{LoadFormat, render_load};
 use stillwell_nighthawk::service::conduct_load_from;
 use stillwell_plan::{LoadPacing, LoadPlan, Verification};
 use stillwell_report::Style;
 use stillwell_report::load::{GeneratorHealth, LoadReportInput, load_report};
-use stillwell_run::{AnswerHeader, Interrupt, LoadEnd, LoadFound};
+use stillwell_run::{AnswerHeader, Interrupt, LoadCapture, LoadEnd};
 use stillwell_units::{Nanos, Seed};
 use stillwell_verdict::load_doubts;
 
 use super::remedy::Words;
-use super::{Job, original, telemetry, typed};
+use super::{Job, add_typed, original, telemetry};
 use crate::arguments::{Concurrency, NighthawkClientArguments, NighthawkVerbosity};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
@@ -82,7 +82,7 @@ pub(crate) fn load_in_words(words: &[String], interrupt: &Interrupt) -> anyhow::
     let family = arguments.target.address_family.into();
     let source = request::source_client(&arguments)?;
     let source = source.as_ref();
-    let found = conduct_load_from(
+    let mut capture = conduct_load_from(
         &plan,
         source,
         family,
@@ -91,15 +91,15 @@ pub(crate) fn load_in_words(words: &[String], interrupt: &Interrupt) -> anyhow::
         &mut |_| {},
         &mut |_| {},
     )?;
-    if let LoadEnd::PartFailed(what) = &found.end {
+    if let LoadEnd::PartFailed(what) = &capture.manifest.end {
         anyhow::bail!("{what}");
     }
-    let doubts = load_doubts(LoadPacing::of(&plan), &found.evidence(&plan));
+    let doubts = load_doubts(LoadPacing::of(&plan), &capture.evidence());
     for doubt in doubts.iter().filter(|doubt| doubt.invalidates()) {
         let told = Words::Nighthawk.told(&doubt.to_string(), doubt.remedy());
         Paint::say(&format!("warning: {told}"));
     }
-    let capture = found.capture(&plan, typed(&[], &arguments.telling.label));
+    add_typed(&mut capture, &[], &arguments.telling.label);
     let report = load_report(&LoadReportInput {
         capture: &capture,
         original: Some(&original(&options)),
@@ -161,9 +161,9 @@ fn carry_out(arguments: &NighthawkClientArguments, paint: &Paint) -> Result<Exit
         format: format_of(arguments),
         capture: None,
     };
-    let (found, health) = job.conduct(paint)?;
-    tell_troubles(&found, &health, log);
-    let exit = match &found.end {
+    let (capture, health) = job.conduct(paint)?;
+    tell_troubles(&capture, &health, log);
+    let exit = match &capture.manifest.end {
         LoadEnd::Failure(_) => {
             log.error("Exiting due to failing termination predicate");
             Exit::Failed
@@ -269,22 +269,23 @@ fn tell_header(header: &AnswerHeader, log: Log) {
 }
 
 /// What went wrong on the way, if anything.
-fn tell_troubles(found: &LoadFound, health: &GeneratorHealth, log: Log) {
-    let shards = || found.workers.iter().map(|worker| &worker.shard);
-    for trouble in [
-        shards().find_map(|shard| shard.connect_trouble.get()),
-        shards().find_map(|shard| shard.answer_trouble.get()),
-    ] {
+fn tell_troubles(capture: &LoadCapture, health: &GeneratorHealth, log: Log) {
+    let mut counts = capture.counts();
+    let of_connect = counts.find_map(|counts| counts.connect_trouble.as_ref());
+    let mut counts = capture.counts();
+    let of_answer = counts.find_map(|counts| counts.answer_trouble.as_ref());
+    for trouble in [of_connect, of_answer] {
         let is_told = |it: &&Trouble| health.findings.iter().any(|own| own.text.contains(&it.why));
         if let Some(trouble) = trouble.filter(|it| !is_told(it)) {
             log.warn(&Words::Nighthawk.told(&trouble.why, trouble.remedy));
         }
     }
-    for line in telemetry::told(&found.telemetry) {
+    for line in telemetry::told(&capture.manifest.telemetry) {
         log.info(&line);
     }
-    if shards().any(|shard| shard.source.ended.total() > 0) {
-        let requests: u64 = shards().map(|shard| shard.source.requests.total()).sum();
+    let of_source = |count| capture.sum(|counts| counts.source.value(count));
+    if of_source(SourceCount::Ended) > 0 {
+        let requests = of_source(SourceCount::Requests);
         log.info(&format!(
             "The request source has ended: it handed {requests} requests out."
         ));
@@ -292,7 +293,7 @@ fn tell_troubles(found: &LoadFound, health: &GeneratorHealth, log: Log) {
     for finding in &health.findings {
         log.warn(&finding.text);
     }
-    if shards().any(|shard| shard.ended(Outcome::Unfinished) > 0) {
+    if capture.sum(|counts| counts.ended(Outcome::Unfinished)) > 0 {
         log.warn("Wait for the connection pool drain timed out, proceeding to hard shutdown.");
     }
 }

@@ -15,7 +15,7 @@ use stillwell_nighthawk::service::{
 use stillwell_nighthawk::wire::{ExecutionResponse, Status};
 use stillwell_plan::{BodyPlan, LoadPacing, LoadPlan};
 use stillwell_report::load::{LoadReportInput, load_report};
-use stillwell_run::{LoadEnd, LoadFound};
+use stillwell_run::{LoadCapture, LoadEnd};
 use stillwell_scope::clock;
 use stillwell_units::{Nanos, Seed};
 use stillwell_verdict::load_doubts;
@@ -24,7 +24,7 @@ use super::log::Log;
 use super::{announce, check, options, plan, refusal, request, tell_header, tell_troubles, warn};
 use crate::arguments::NighthawkClientArguments;
 use crate::command::load::remedy::Words;
-use crate::command::load::{original, typed};
+use crate::command::load::{add_typed, original};
 use progress::Progress;
 pub(crate) use words::of as words_of;
 
@@ -108,7 +108,7 @@ impl Prepared {
         }
         let mut progress = Progress::default();
         let family = self.arguments.target.address_family.into();
-        let found = conduct_load_from(
+        let capture = conduct_load_from(
             &self.plan,
             self.source.as_ref(),
             family,
@@ -117,8 +117,8 @@ impl Prepared {
             &mut |snapshot| task.tell(progress.take(snapshot)),
             &mut |header| tell_header(header, log),
         );
-        let response = match found {
-            Ok(found) => self.answer(&found, task, log),
+        let response = match capture {
+            Ok(capture) => self.answer(capture, task, log),
             Err(error) => {
                 let error = format!("{:#}", anyhow::Error::from(error));
                 log.error(&error);
@@ -129,23 +129,23 @@ impl Prepared {
         response
     }
 
-    fn answer(&self, found: &LoadFound, task: &Task, log: Log) -> ExecutionResponse {
+    fn answer(&self, mut capture: LoadCapture, task: &Task, log: Log) -> ExecutionResponse {
         let arguments = &self.arguments;
         let many = &arguments.target.multi_target_endpoint;
         let targets: Vec<String> = arguments.uri.iter().chain(many).cloned().collect();
-        let doubts = load_doubts(LoadPacing::of(&self.plan), &found.evidence(&self.plan));
-        let capture = found.capture(&self.plan, typed(&targets, &arguments.telling.label));
+        let doubts = load_doubts(LoadPacing::of(&self.plan), &capture.evidence());
+        add_typed(&mut capture, &targets, &arguments.telling.label);
         let report = load_report(&LoadReportInput {
             capture: &capture,
             original: Some(&original(&self.options)),
             findings: &Words::Nighthawk.findings(&doubts),
         });
-        tell_troubles(found, &report.health, log);
+        tell_troubles(&capture, &report.health, log);
         let mut output = nighthawk_output(&report);
         if task.wants_samples() {
             attach_samples(&mut output, &report.global);
         }
-        let error_detail = self.failure(&found.end);
+        let error_detail = self.failure(&capture.manifest.end);
         if let Some(failure) = &error_detail {
             log.error(&failure.message);
         }
