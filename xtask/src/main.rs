@@ -10,6 +10,8 @@
 //! into a page, between its marks.
 //! `cargo xtask mutate CORPUS PROGRAM COUNT` makes mistakes in other people's
 //! configurations, each of which the program must tell at its line.
+//! `cargo xtask words` counts banned words and ambiguous type names by crate, and
+//! `cargo xtask words CRATE` lists them.
 
 #![expect(
     clippy::print_stdout,
@@ -22,6 +24,7 @@ mod ci_skips;
 mod harness;
 mod mutate;
 mod tidy;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -30,7 +33,7 @@ use anyhow::{Context as _, bail};
 
 use calibrate::Effort;
 
-const USAGE: &str = "usage: cargo xtask tidy | cargo xtask ci-skips LOGFILE | \
+const USAGE: &str = "usage: cargo xtask tidy | cargo xtask words [CRATE…] | cargo xtask ci-skips LOGFILE | \
                      cargo xtask calibrate (--quick|--full) | \
                      cargo xtask calibrate --machine [--resume|--table] [--ledger FILE] \
                      [--binary FILE] [--wrap \"WORDS\"] [--minutes N] | \
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         ["harness", table, results, page] => {
             harness::write(table, Path::new(results), Path::new(page))
         }
+        ["words", units @ ..] => run_words(units),
         ["ci-skips", log] => run_ci_skips(Path::new(log)),
         ["calibrate", words @ ..] => match run_machine(words) {
             Some(outcome) => outcome,
@@ -79,6 +83,12 @@ fn run_tidy() -> anyhow::Result<()> {
         "tidy: {} files, {} crates, no problems",
         report.files, report.crates
     );
+    Ok(())
+}
+
+fn run_words(units: &[&str]) -> anyhow::Result<()> {
+    let findings = tidy::find_words(&repository_root()?)?;
+    print!("{}", words::render(&findings, units)?);
     Ok(())
 }
 

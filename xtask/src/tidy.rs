@@ -9,6 +9,7 @@ mod manifests;
 mod rust;
 mod scan;
 mod table;
+mod words;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,6 +18,7 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use self::files::SourceFile;
+pub(crate) use self::words::{Finding, Kind};
 
 /// What the checks found.
 #[derive(Debug)]
@@ -72,6 +74,7 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<Report> {
     problems.extend(circles::check(&sources));
     problems.extend(rust::check_unsafe_table(&sources));
     problems.extend(ancestors::check_list(&sources));
+    problems.extend(words::check(&sources));
     problems.extend(documents::check_index(&sources, &paths));
     problems.sort();
     problems.dedup();
@@ -80,6 +83,14 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<Report> {
         crates: metadata.crates(),
         problems,
     })
+}
+
+/// Finds the banned words and ambiguous type names of the repository at `root`.
+///
+/// # Errors
+/// When the repository cannot be read.
+pub(crate) fn find_words(root: &Path) -> anyhow::Result<Vec<Finding>> {
+    Ok(words::find(&files::read_all(root)?))
 }
 
 fn check_file(root: &Path, file: &SourceFile) -> Vec<Problem> {

@@ -108,17 +108,18 @@ fn check_unsafe_entries(sources: &[SourceFile], table: &[(&str, &str)]) -> Vec<P
         .collect()
 }
 
-/// Where a file stands in the house.
-struct Place<'a> {
+/// The crate and the role of a file.
+pub(super) struct Place<'a> {
     /// The crate, by its name in the table, or the first folder.
-    name: &'a str,
+    pub(super) name: &'a str,
     entry: Option<&'static Entry>,
     /// The whole file is a test, a benchmark or an example.
-    is_test: bool,
+    pub(super) is_test: bool,
 }
 
 impl<'a> Place<'a> {
-    fn of(path: &'a str) -> Self {
+    /// Reads it from the file's path.
+    pub(super) fn of(path: &'a str) -> Self {
         let folders: Vec<&str> = path.split('/').collect();
         let name = match folders.as_slice() {
             ["crates", _floor, name, ..] => name,
@@ -128,7 +129,7 @@ impl<'a> Place<'a> {
         let test_folders = ["tests", "benches", "examples"];
         let is_test = folders.iter().any(|folder| test_folders.contains(folder))
             || path.ends_with("/tests.rs")
-            || path.ends_with("/build.rs");
+            || (path.ends_with("/build.rs") && !path.contains("/src/"));
         Self {
             name,
             entry: entry(name),

@@ -10,6 +10,8 @@ pub(super) struct Scanned {
     pub(super) code: Vec<String>,
     /// Comments, and spaces elsewhere.
     pub(super) comments: Vec<String>,
+    /// Contents of literals, and spaces elsewhere.
+    pub(super) literals: Vec<String>,
     /// Whether the line lies in an item under `#[cfg(test)]`.
     pub(super) in_tests: Vec<bool>,
 }
@@ -21,12 +23,14 @@ pub(super) fn scan(text: &str) -> Scanned {
         at: 0,
         code: String::with_capacity(text.len()),
         comments: String::new(),
+        literals: String::new(),
     };
     scanner.run();
     let in_tests = test_lines(&scanner.code);
     Scanned {
         code: scanner.code.lines().map(str::to_owned).collect(),
         comments: scanner.comments.lines().map(str::to_owned).collect(),
+        literals: scanner.literals.lines().map(str::to_owned).collect(),
         in_tests,
     }
 }
@@ -50,7 +54,7 @@ pub(super) fn words(line: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-fn is_word(char: char) -> bool {
+pub(super) fn is_word(char: char) -> bool {
     char.is_alphanumeric() || char == '_'
 }
 
@@ -59,6 +63,7 @@ struct Scanner {
     at: usize,
     code: String,
     comments: String,
+    literals: String,
 }
 
 /// Where a character goes.
@@ -67,6 +72,8 @@ enum Part {
     Code,
     Comment,
     Literal,
+    /// A backslash in a literal, and the character after it.
+    Escape,
 }
 
 impl Scanner {
@@ -93,14 +100,16 @@ impl Scanner {
             return;
         };
         self.at += 1;
-        let (code, comment) = match part {
-            _ if char == '\n' => ('\n', '\n'),
-            Part::Code => (char, ' '),
-            Part::Comment => (' ', char),
-            Part::Literal => (' ', ' '),
+        let (code, comment, literal) = match part {
+            _ if char == '\n' => ('\n', '\n', '\n'),
+            Part::Code => (char, ' ', ' '),
+            Part::Comment => (' ', char, ' '),
+            Part::Literal => (' ', ' ', char),
+            Part::Escape => (' ', ' ', ' '),
         };
         self.code.push(code);
         self.comments.push(comment);
+        self.literals.push(literal);
     }
 
     fn line_comment(&mut self) {
@@ -134,8 +143,8 @@ impl Scanner {
             match char {
                 '"' => return self.take(Part::Code),
                 '\\' => {
-                    self.take(Part::Literal);
-                    self.take(Part::Literal);
+                    self.take(Part::Escape);
+                    self.take(Part::Escape);
                 }
                 _ => self.take(Part::Literal),
             }
@@ -186,8 +195,8 @@ impl Scanner {
             match char {
                 '\'' => return self.take(Part::Code),
                 '\\' => {
-                    self.take(Part::Literal);
-                    self.take(Part::Literal);
+                    self.take(Part::Escape);
+                    self.take(Part::Escape);
                 }
                 _ => self.take(Part::Literal),
             }
