@@ -9,45 +9,45 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// So many times an object that was deleted is still found on its way out.
 const LINGERS: u32 = 2;
 
-/// A question to the API.
+/// A request to the API.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Asked {
+pub struct ApiRequest {
     /// Method and path, as `POST /api/v1/nodes`.
-    pub what: String,
-    /// The value of `Authorization`, or nothing.
+    pub method_and_path: String,
+    /// The value of `Authorization`, or empty.
     pub authorization: String,
-    /// The body, or nothing.
+    /// The body, or empty.
     pub body: String,
 }
 
-/// What a cluster keeps, and what it was asked. Clones are the same cluster.
+/// A Kubernetes API with its objects and a record of its requests. Clones share their state.
 #[derive(Clone, Debug, Default)]
-pub struct Cluster(Arc<Mutex<State>>);
+pub struct Cluster(Arc<Mutex<ClusterState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct ClusterState {
     /// By path.
-    objects: BTreeMap<String, Kept>,
-    asked: Vec<Asked>,
-    /// Questions that begin so are answered so, for so many times.
+    objects: BTreeMap<String, StoredObject>,
+    requests: Vec<ApiRequest>,
+    /// Responses for the next requests with a prefix: prefix, status, message, remaining uses.
     scripted: Vec<(String, u16, String, u32)>,
     made: u32,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct StoredObject {
     uid: String,
     body: String,
-    /// So many more times it is found, if it is on its way out.
-    going: Option<u32>,
+    /// Number of requests that still see the object while it is being deleted.
+    deletes_after: Option<u32>,
 }
 
 impl Cluster {
-    /// A URL on loopback, and what answers there for as long as the process lives: to be
-    /// run on a thread of its own.
+    /// Returns a URL on loopback and a function that serves it until the process ends. Run the function on its
+    /// own thread.
     ///
     /// # Panics
-    /// If no port can be had.
+    /// If no port is available.
     pub fn listen(&self) -> (String, impl FnOnce() + Send + use<>) {
         let listener = TcpListener::bind("127.0.0.1:0");
         let listener = listener.unwrap_or_else(|error| panic!("listen on loopback: {error}"));
@@ -56,119 +56,119 @@ impl Cluster {
         let cluster = self.clone();
         let serve = move || {
             while let Ok((peer, _)) = listener.accept() {
-                // A peer that goes away is its own affair.
-                cluster.converse(peer).unwrap_or_default();
+                // The server ignores errors of a connection.
+                cluster.serve_connection(peer).unwrap_or_default();
             }
         };
         (format!("http://{address}"), serve)
     }
 
-    fn converse(&self, mut peer: TcpStream) -> io::Result<()> {
-        let (mut read, mut room) = (Vec::new(), [0; 4096]);
+    fn serve_connection(&self, mut peer: TcpStream) -> io::Result<()> {
+        let (mut read, mut buffer) = (Vec::new(), [0; 4096]);
         loop {
-            let length = peer.read(&mut room)?;
+            let length = peer.read(&mut buffer)?;
             if length == 0 {
                 return Ok(());
             }
-            read.extend_from_slice(&room[..length]);
-            if let Some(answer) = self.answer(&read) {
-                return peer.write_all(answer.as_bytes());
+            read.extend_from_slice(&buffer[..length]);
+            if let Some(response) = self.respond(&read) {
+                return peer.write_all(response.as_bytes());
             }
         }
     }
 
-    /// What is said to `question`; nothing before all of it has come.
+    /// Returns the response to `request`; `None` if the request is incomplete.
     #[must_use]
-    pub fn answer(&self, question: &[u8]) -> Option<String> {
-        let text = String::from_utf8_lossy(question);
+    pub fn respond(&self, request: &[u8]) -> Option<String> {
+        let text = String::from_utf8_lossy(request);
         let (head, body) = text.split_once("\r\n\r\n")?;
         let header = |wanted: &str| {
             let mut lines = head.lines().filter_map(|line| line.split_once(": "));
-            let found = lines.find(|(name, _)| name.eq_ignore_ascii_case(wanted));
-            found.map(|(_, value)| value)
+            let line = lines.find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+            line.map(|(_, value)| value)
         };
         let length = header("content-length").and_then(|length| length.parse().ok());
         if body.len() < length.unwrap_or(0) {
             return None;
         }
         let line = head.lines().next().unwrap_or_default();
-        let asked = Asked {
-            what: line.trim_end_matches(" HTTP/1.1").to_owned(),
+        let api_request = ApiRequest {
+            method_and_path: line.trim_end_matches(" HTTP/1.1").to_owned(),
             authorization: header("authorization").unwrap_or_default().to_owned(),
             body: body.to_owned(),
         };
         let mut state = self.state();
-        let (status, said) = state.answer(&asked);
-        state.asked.push(asked);
-        let length = said.len();
+        let (status, response) = state.respond(&api_request);
+        state.requests.push(api_request);
+        let length = response.len();
         Some(format!(
             "HTTP/1.1 {status} Any\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
-             Audit-Id: 1\r\n\r\n{said}"
+             Audit-Id: 1\r\n\r\n{response}"
         ))
     }
 
-    /// The next `times` questions that begin with `what` are answered with `status` and
-    /// the API's own `message`.
-    pub fn script(&self, what: &str, status: u16, message: &str, times: u32) {
-        let scripted = (what.to_owned(), status, message.to_owned(), times);
+    /// Answers the next `times` requests that begin with `prefix` with `status` and the API's own `message`.
+    pub fn script(&self, prefix: &str, status: u16, message: &str, times: u32) {
+        let scripted = (prefix.to_owned(), status, message.to_owned(), times);
         self.state().scripted.push(scripted);
     }
 
-    /// Somebody else makes `path`, whose body is `body`.
+    /// Creates `path` with `body`, as another client would.
     pub fn put(&self, path: &str, body: &str) {
         self.state().put(path, body);
     }
 
-    /// Where objects stand that nobody has deleted.
+    /// Returns the paths of objects that are not being deleted.
     #[must_use]
-    pub fn standing(&self) -> Vec<String> {
+    pub fn object_paths(&self) -> Vec<String> {
         let state = self.state();
-        let stand = state
+        let kept = state
             .objects
             .iter()
-            .filter(|(_, kept)| kept.going.is_none());
-        stand.map(|(path, _)| path.clone()).collect()
+            .filter(|(_, stored)| stored.deletes_after.is_none());
+        kept.map(|(path, _)| path.clone()).collect()
     }
 
-    /// All that was asked.
+    /// Returns all requests so far.
     #[must_use]
-    pub fn asked(&self) -> Vec<Asked> {
-        self.state().asked.clone()
+    pub fn requests(&self) -> Vec<ApiRequest> {
+        self.state().requests.clone()
     }
 
-    /// How many questions begin with `what`.
+    /// Counts the requests that begin with `prefix`.
     #[must_use]
-    pub fn count(&self, what: &str) -> usize {
+    pub fn count(&self, prefix: &str) -> usize {
         let state = self.state();
         state
-            .asked
+            .requests
             .iter()
-            .filter(|asked| asked.what.starts_with(what))
+            .filter(|request| request.method_and_path.starts_with(prefix))
             .count()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ClusterState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn answer(&mut self, asked: &Asked) -> (u16, String) {
+impl ClusterState {
+    fn respond(&mut self, request: &ApiRequest) -> (u16, String) {
         let scripted = self.scripted.iter_mut();
-        let mut scripted =
-            scripted.filter(|(what, _, _, left)| *left > 0 && asked.what.starts_with(what));
-        if let Some((_, status, message, left)) = scripted.next() {
-            *left -= 1;
+        let mut scripted = scripted.filter(|(prefix, _, _, remaining)| {
+            *remaining > 0 && request.method_and_path.starts_with(prefix)
+        });
+        if let Some((_, status, message, remaining)) = scripted.next() {
+            *remaining -= 1;
             return (*status, failure(*status, message));
         }
-        let (method, path) = asked.what.split_once(' ').unwrap_or_default();
+        let (method, path) = request.method_and_path.split_once(' ').unwrap_or_default();
         match method {
-            "POST" => self.make(path, &asked.body),
+            "POST" => self.make(path, &request.body),
             "GET" => match self.objects.get(path) {
-                Some(kept) => (200, kept.body.clone()),
+                Some(stored) => (200, stored.body.clone()),
                 None => (404, failure(404, &format!("{path} not found"))),
             },
-            "DELETE" => self.delete(path, &asked.body),
+            "DELETE" => self.delete(path, &request.body),
             _ => (405, failure(405, "the server does not allow this method")),
         }
     }
@@ -180,16 +180,16 @@ impl State {
         };
         let name = name.split('"').next().unwrap_or_default();
         let path = format!("{collection}/{name}");
-        if let Some(kept) = self.objects.get_mut(&path) {
+        if let Some(stored) = self.objects.get_mut(&path) {
             let kind = collection.rsplit('/').next().unwrap_or_default();
             let exists = format!("{kind} \"{name}\" already exists");
-            match &mut kept.going {
+            match &mut stored.deletes_after {
                 None => return (409, failure(409, &exists)),
                 Some(0) => {}
-                Some(left) => {
-                    *left -= 1;
-                    let going = format!("object is being deleted: {exists}");
-                    return (409, failure(409, &going));
+                Some(remaining) => {
+                    *remaining -= 1;
+                    let being_deleted = format!("object is being deleted: {exists}");
+                    return (409, failure(409, &being_deleted));
                 }
             }
         }
@@ -204,28 +204,28 @@ impl State {
             &format!("\"metadata\":{{\"uid\":\"{uid}\","),
             1,
         );
-        let kept = Kept {
+        let stored = StoredObject {
             uid,
             body: body.clone(),
-            going: None,
+            deletes_after: None,
         };
-        self.objects.insert(path.to_owned(), kept);
+        self.objects.insert(path.to_owned(), stored);
         body
     }
 
     fn delete(&mut self, path: &str, body: &str) -> (u16, String) {
-        let Some(kept) = self.objects.get_mut(path) else {
+        let Some(stored) = self.objects.get_mut(path) else {
             return (404, failure(404, &format!("{path} not found")));
         };
         let wanted = after(body, "\"uid\":\"").and_then(|rest| rest.split('"').next());
-        if wanted.is_some_and(|wanted| wanted != kept.uid) {
+        if wanted.is_some_and(|wanted| wanted != stored.uid) {
             return (
                 409,
                 failure(409, "Precondition failed: UID in precondition"),
             );
         }
-        kept.going.get_or_insert(LINGERS);
-        (200, kept.body.clone())
+        stored.deletes_after.get_or_insert(LINGERS);
+        (200, stored.body.clone())
     }
 }
 
@@ -233,7 +233,7 @@ fn after<'t>(text: &'t str, part: &str) -> Option<&'t str> {
     text.split_once(part).map(|(_, rest)| rest)
 }
 
-/// A `Status`, as the API words what it does not do.
+/// Returns a `Status` object, as the API reports an error.
 fn failure(status: u16, message: &str) -> String {
     let message = message.replace('\\', "\\\\").replace('"', "\\\"");
     format!(

@@ -1,11 +1,10 @@
-//! What several crates' tests share: programs that may be missing, ports that
-//! are free, waiting for a thing itself, processes that end with the test, and the
-//! API of a cluster.
+//! Helpers that tests of several crates share: optional programs, free ports, polling, processes that end with
+//! the test, and a Kubernetes API.
 
 #![expect(
     clippy::panic,
     clippy::print_stdout,
-    reason = "a test ends by a panic and says what it skips"
+    reason = "a test fails by a panic and prints what it skips"
 )]
 
 mod cluster;
@@ -13,7 +12,7 @@ mod process;
 mod program;
 mod wait;
 
-pub use cluster::{Asked, Cluster};
+pub use cluster::{ApiRequest, Cluster};
 pub use process::{Finished, Process, signal_process};
 pub use program::{find_program, program_or_skip};
 pub use wait::{free_port, wait_until};

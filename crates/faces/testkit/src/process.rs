@@ -9,30 +9,29 @@ use tempfile::TempDir;
 
 use crate::wait_until;
 
-/// A process of ours; dropping it kills it.
+/// A child process; dropping it kills it.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
     output: TempDir,
 }
 
-/// What a process left.
+/// Result of a process.
 #[derive(Debug)]
 pub struct Finished {
-    /// Its exit code; 128 and the signal's number if one ended it.
+    /// Exit code; 128 plus the signal's number after a signal.
     pub code: i32,
-    /// What it wrote on standard output.
+    /// Standard output.
     pub stdout: String,
-    /// What it wrote on standard error.
+    /// Standard error.
     pub stderr: String,
 }
 
 impl Process {
-    /// Starts `command` with its output kept in files, so that it can never
-    /// block on us.
+    /// Starts `command` with its output in files; so a full pipe cannot block it.
     ///
     /// # Panics
-    /// If it cannot be started.
+    /// If the process cannot be started.
     #[must_use]
     pub fn start(command: &mut Command) -> Self {
         let output = tempfile::tempdir().expect("a temporary folder can be made");
@@ -52,19 +51,19 @@ impl Process {
         self.child.id()
     }
 
-    /// What it has written on standard error so far.
+    /// Returns the standard error so far.
     #[must_use]
     pub fn stderr(&self) -> String {
         read(self.output.path(), "stderr")
     }
 
-    /// What it has written on standard output so far.
+    /// Returns the standard output so far.
     #[must_use]
     pub fn stdout(&self) -> String {
         read(self.output.path(), "stdout")
     }
 
-    /// Sends it `signal`, such as `TERM`.
+    /// Sends `signal`, such as `TERM`.
     ///
     /// # Panics
     /// If there is no `kill` command.
@@ -72,10 +71,10 @@ impl Process {
         signal_process(self.id(), signal);
     }
 
-    /// Waits until it has ended.
+    /// Waits until the process has ended.
     ///
     /// # Panics
-    /// If it has not after `at_most`; what it wrote is in the message.
+    /// If it runs longer than `at_most`; the message has its standard error.
     #[must_use]
     pub fn finish(mut self, at_most: Duration) -> Finished {
         let mut status = None;
@@ -100,7 +99,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself: then there is nothing to kill.
+        // It may have ended already.
         drop(self.child.kill());
         drop(self.child.wait());
     }

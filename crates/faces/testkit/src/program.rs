@@ -12,13 +12,13 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// The executable called `name`; where it is missing, says that `test` is
-/// skipped, in the words that `cargo xtask ci-skips` looks for.
+/// Returns the executable called `name`. If it is missing, prints that `test` is skipped, in the form that
+/// `cargo xtask ci-skips` parses.
 #[must_use]
 pub fn program_or_skip(test: &str, name: &str) -> Option<PathBuf> {
-    let found = find_program(name);
-    if found.is_none() {
+    let program = find_program(name);
+    if program.is_none() {
         println!("SKIPPED: {test}: {name} is not installed");
     }
-    found
+    program
 }

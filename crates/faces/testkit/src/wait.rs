@@ -11,24 +11,24 @@ use std::time::{Duration, Instant};
 /// If the kernel has none.
 #[must_use]
 pub fn free_port() -> u16 {
-    // The kernel may give a port again as soon as it is free.
-    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    // The kernel may return a port again as soon as it is free.
+    static USED: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     loop {
         let port = TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
             .expect("the kernel has a free port")
             .port();
-        let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
-        if given.insert(port) {
+        let mut used = USED.lock().unwrap_or_else(PoisonError::into_inner);
+        if used.insert(port) {
             return port;
         }
     }
 }
 
-/// Asks `done` until it says yes, but not longer than `at_most`; whether it did.
+/// Polls `done` until it returns true, at most for `at_most`. Returns the last result.
 #[expect(
     clippy::disallowed_methods,
-    reason = "tests have no scope; this pauses between questions and never hopes"
+    reason = "tests have no scope; this pauses between polls"
 )]
 pub fn wait_until(at_most: Duration, mut done: impl FnMut() -> bool) -> bool {
     let until = Instant::now() + at_most;

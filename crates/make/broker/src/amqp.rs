@@ -1,7 +1,7 @@
-//! AMQP 0-9-1, as far as a producer with publisher confirms needs it.
+//! AMQP 0-9-1 for a producer with publisher confirms.
 //!
-//! One channel, number 1, carries everything. A frame is a type, a channel, a length,
-//! so many bytes and an end byte: `01 0001 00000005 003C 0050 … CE` is a method.
+//! Everything uses one channel, number 1. A frame is a type, a channel, a length, the payload and an end byte:
+//! `01 0001 00000005 003C 0050 … CE` is a method.
 
 mod publisher;
 #[cfg(test)]
@@ -12,10 +12,10 @@ use crate::bytes::Cursor;
 
 pub use publisher::Publisher;
 
-/// The largest frame that we ask for, and that servers offer.
+/// Largest frame that this client requests; servers offer the same.
 pub const FRAME_BYTES_MAX: u32 = 128 << 10;
 
-/// A frame is at least so large, says the specification.
+/// Smallest maximum of a frame, from the specification.
 const FRAME_BYTES_MIN: u32 = 4096;
 
 const METHOD: u8 = 1;
@@ -33,15 +33,15 @@ const CHANNEL_CLASS: u16 = 20;
 const BASIC: u16 = 60;
 const CONFIRM: u16 = 85;
 
-/// What a server says.
+/// A frame from a server, as far as a producer uses it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ServerFrame<'a> {
-    /// Its greeting: names of mechanisms, apart by blanks.
+    /// The server's greeting with the names of its mechanisms, separated by blanks.
     Start {
         /// Among them should be `PLAIN`.
         mechanisms: &'a [u8],
     },
-    /// The largest frame that it takes; 0 for any.
+    /// The largest frame that the server accepts; 0 for no limit.
     Tune {
         /// In bytes, head and end included.
         frame_max: u32,
@@ -50,64 +50,64 @@ pub enum ServerFrame<'a> {
     Opened,
     /// The channel is open.
     ChannelOpened,
-    /// Messages will be confirmed from here on.
+    /// The server will confirm messages from now on.
     Confirming,
-    /// It has messages.
+    /// Acknowledges messages.
     Ack {
-        /// This one, by its number from 1.
+        /// The message's number, from 1.
         number: u64,
-        /// And all before it that it has not named.
+        /// Also acknowledges all earlier unacknowledged messages.
         and_before: bool,
     },
-    /// It refuses messages.
+    /// Refuses messages.
     Nack {
-        /// This one.
+        /// The message's number.
         number: u64,
-        /// And all before it that it has not named.
+        /// Also refuses all earlier unacknowledged messages.
         and_before: bool,
     },
-    /// A message found no queue; what it was follows: see [`ServerFrame::Properties`].
+    /// A message reached no queue. Its [`ServerFrame::Properties`] follow.
     Returned {
         /// Such as 312.
         code: u16,
     },
-    /// How a returned message begins: its own number, if it bore one.
+    /// The properties of a returned message, with its number if it has one.
     Properties {
-        /// What [`Publisher::write`] was given.
+        /// The number given to [`Publisher::write`].
         number: Option<u64>,
     },
-    /// Wants the channel closed, and says why.
+    /// The server closes the channel, with a reason.
     ChannelClosed {
         /// Such as 404.
         code: u16,
         /// The reason.
         text: &'a [u8],
     },
-    /// Wants the connection closed, and says why.
+    /// The server closes the connection, with a reason.
     ConnectionClosed {
         /// Such as 403.
         code: u16,
         /// The reason.
         text: &'a [u8],
     },
-    /// All that was wanted before the connection ends is done.
+    /// The server has processed everything and confirms the close.
     Goodbye,
-    /// It lives, or says what a producer need not know.
+    /// A heartbeat, or a frame that a producer ignores.
     Other,
 }
 
-/// The first frame in `input`, and its length.
+/// Reads the first frame in `input`. Returns it with its length.
 ///
 /// # Errors
-/// [`Malformed`] where this is no AMQP 0-9-1.
+/// [`Malformed`] if the bytes are not AMQP 0-9-1.
 pub fn read(input: &[u8]) -> Result<Option<(ServerFrame<'_>, usize)>, Malformed> {
     if input.starts_with(b"AMQP") {
-        return Err(Malformed("AMQP 0-9-1: the server wants another version"));
+        return Err(Malformed("AMQP 0-9-1: the server requires another version"));
     }
     let Some((head, rest)) = input.split_at_checked(HEAD_BYTES) else {
         return Ok(None);
     };
-    let mut head = Cursor::new(head, "a frame of AMQP");
+    let mut head = Cursor::new(head, "an AMQP frame");
     let (kind, _channel, length) = (head.u8()?, head.u16()?, head.u32()?);
     if !matches!(kind, METHOD | HEADER | BODY | HEARTBEAT) || length > FRAME_BYTES_MAX {
         return Err(head.malformed());
@@ -129,11 +129,11 @@ pub fn read(input: &[u8]) -> Result<Option<(ServerFrame<'_>, usize)>, Malformed>
 }
 
 fn read_method(payload: &[u8]) -> Result<ServerFrame<'_>, Malformed> {
-    let mut cursor = Cursor::new(payload, "a method of AMQP");
+    let mut cursor = Cursor::new(payload, "an AMQP method");
     let method = (cursor.u16()?, cursor.u16()?);
     Ok(match method {
         (CONNECTION, 10) => {
-            // The version, and what the server says of itself.
+            // The version, and the server's properties.
             cursor.take(2)?;
             long_text(&mut cursor)?;
             let mechanisms = long_text(&mut cursor)?;
@@ -174,7 +174,7 @@ fn read_method(payload: &[u8]) -> Result<ServerFrame<'_>, Malformed> {
 
 /// The header of a message; its number is its `message-id`.
 fn read_properties(payload: &[u8]) -> Result<ServerFrame<'_>, Malformed> {
-    let mut cursor = Cursor::new(payload, "the properties of a message of AMQP");
+    let mut cursor = Cursor::new(payload, "the properties of an AMQP message");
     // Its class, a weight, and the length of the message.
     cursor.take(12)?;
     let flags = cursor.u16()?;
@@ -194,7 +194,7 @@ fn read_properties(payload: &[u8]) -> Result<ServerFrame<'_>, Malformed> {
             cursor.u8()?;
         }
     }
-    // Correlation, whom to answer, and when it ends.
+    // Correlation id, reply-to, and expiration.
     for bit in [10, 9, 8] {
         if has(bit) {
             short_text(&mut cursor)?;
@@ -223,7 +223,7 @@ pub fn write_greeting(out: &mut Vec<u8>) {
     out.extend_from_slice(b"AMQP\0\0\x09\x01");
 }
 
-/// Appends the answer to [`ServerFrame::Start`]: who we are, by `PLAIN`.
+/// Appends the reply to [`ServerFrame::Start`]: the credentials, by `PLAIN`.
 pub fn write_start_ok(user: &str, password: &str, out: &mut Vec<u8>) {
     method(0, CONNECTION, 11, out, |out| {
         let mut table = Vec::new();
@@ -234,15 +234,15 @@ pub fn write_start_ok(user: &str, password: &str, out: &mut Vec<u8>) {
             env!("CARGO_PKG_VERSION").as_bytes(),
             &mut table,
         );
-        let mut able = Vec::new();
+        let mut capabilities = Vec::new();
         for name in [
             "publisher_confirms",
             "basic.nack",
             "authentication_failure_close",
         ] {
-            entry(name, b't', &[1], &mut able);
+            entry(name, b't', &[1], &mut capabilities);
         }
-        entry("capabilities", b'F', &able, &mut table);
+        entry("capabilities", b'F', &capabilities, &mut table);
         put_long(&table, out);
         put_short(b"PLAIN", out);
         put_long(format!("\0{user}\0{password}").as_bytes(), out);
@@ -250,12 +250,12 @@ pub fn write_start_ok(user: &str, password: &str, out: &mut Vec<u8>) {
     });
 }
 
-/// Appends the answer to [`ServerFrame::Tune`], without heartbeats, and the wish to
-/// open `virtual_host`. Gives the largest frame from here on.
+/// Appends the reply to [`ServerFrame::Tune`], without heartbeats, and the request to open `virtual_host`.
+/// Returns the largest frame from now on.
 pub fn write_tune_ok(frame_max: u32, virtual_host: &str, out: &mut Vec<u8>) -> u32 {
     let frame_max = match frame_max {
         0 => FRAME_BYTES_MAX,
-        most => most.clamp(FRAME_BYTES_MIN, FRAME_BYTES_MAX),
+        requested => requested.clamp(FRAME_BYTES_MIN, FRAME_BYTES_MAX),
     };
     method(0, CONNECTION, 31, out, |out| {
         out.extend_from_slice(&CHANNEL.to_be_bytes());
@@ -269,22 +269,22 @@ pub fn write_tune_ok(frame_max: u32, virtual_host: &str, out: &mut Vec<u8>) -> u
     frame_max
 }
 
-/// Appends the wish to open the channel.
+/// Appends the request to open the channel.
 pub fn write_channel_open(out: &mut Vec<u8>) {
     method(CHANNEL, CHANNEL_CLASS, 10, out, |out| out.push(0));
 }
 
-/// Appends the wish for confirms.
+/// Appends the request for publisher confirms.
 pub fn write_confirm(out: &mut Vec<u8>) {
     method(CHANNEL, CONFIRM, 10, out, |out| out.push(0));
 }
 
-/// Appends the answer to [`ServerFrame::ConnectionClosed`].
+/// Appends the reply to [`ServerFrame::ConnectionClosed`].
 pub fn write_close_ok(out: &mut Vec<u8>) {
     method(0, CONNECTION, 51, out, |_| {});
 }
 
-/// Appends the wish to end the connection; all before it is taken in first.
+/// Appends the request to close the connection. The server processes all earlier frames first.
 pub fn write_close(out: &mut Vec<u8>) {
     method(0, CONNECTION, 50, out, |out| {
         out.extend_from_slice(&200_u16.to_be_bytes());
@@ -315,7 +315,7 @@ fn end_frame(begin: usize, out: &mut Vec<u8>) {
     out.push(FRAME_END);
 }
 
-/// A text of at most 255 bytes; what is longer is cut, so that a frame stays one.
+/// Appends a text of at requested 255 bytes. Longer texts are cut to keep the frame valid.
 fn put_short(text: &[u8], out: &mut Vec<u8>) {
     let text = &text[..text.len().min(255)];
     out.push(u8::try_from(text.len()).unwrap_or(u8::MAX));

@@ -1,21 +1,24 @@
 //! Reading numbers and texts in network order.
 
-/// What was received is not what the protocol says.
+/// The received bytes violate the protocol.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("read {0}")]
 pub struct Malformed(pub(crate) &'static str);
 
-/// What is left to be read of a message that is there whole.
+/// Reads fields from a message that was received completely.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
-    /// What is read, for messages.
-    what: &'static str,
+    /// Name of the message, for errors.
+    message: &'static str,
 }
 
 impl<'a> Cursor<'a> {
-    pub(crate) const fn new(bytes: &'a [u8], what: &'static str) -> Self {
-        Self { rest: bytes, what }
+    pub(crate) const fn new(bytes: &'a [u8], message: &'static str) -> Self {
+        Self {
+            rest: bytes,
+            message,
+        }
     }
 
     #[cfg(test)]
@@ -25,17 +28,17 @@ impl<'a> Cursor<'a> {
 
     /// The next `length` bytes.
     pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
-        let (taken, rest) = self
+        let (bytes, rest) = self
             .rest
             .split_at_checked(length)
-            .ok_or(Malformed(self.what))?;
+            .ok_or(Malformed(self.message))?;
         self.rest = rest;
-        Ok(taken)
+        Ok(bytes)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
-        let taken = self.take(N)?;
-        taken.try_into().map_err(|_| Malformed(self.what))
+        let bytes = self.take(N)?;
+        bytes.try_into().map_err(|_| Malformed(self.message))
     }
 
     pub(crate) fn u8(&mut self) -> Result<u8, Malformed> {
@@ -64,11 +67,11 @@ impl<'a> Cursor<'a> {
 
     /// A number as a length.
     pub(crate) fn length(&self, number: impl TryInto<usize>) -> Result<usize, Malformed> {
-        number.try_into().map_err(|_| Malformed(self.what))
+        number.try_into().map_err(|_| Malformed(self.message))
     }
 
     pub(crate) const fn malformed(&self) -> Malformed {
-        Malformed(self.what)
+        Malformed(self.message)
     }
 }
 

@@ -1,8 +1,8 @@
-//! What a producer needs of Kafka's protocol: metadata of a topic, record batches, and
-//! PLAIN: <https://kafka.apache.org/protocol>.
+//! Kafka's protocol for a producer: metadata of a topic, record batches, and PLAIN:
+//! <https://kafka.apache.org/protocol>.
 //!
-//! Each request and answer is a length of four bytes and so many bytes. Versions are
-//! those that Kafka knows since 2.1 and 4.0 still does: metadata 4, produce 7.
+//! Each request and response is a length of four bytes and a payload. Versions are those that Kafka has
+//! supported since 2.1 and supports in 4.0: metadata 4, produce 7.
 
 mod batch;
 mod compression;
@@ -16,8 +16,8 @@ use crate::bytes::Cursor;
 pub use batch::BatchWriter;
 pub use compression::{Compression, CompressionFailed};
 
-/// No answer is larger; one about thousands of partitions has some hundred KiB.
-const ANSWER_BYTES_MAX: i32 = 16 << 20;
+/// Largest response; one with thousands of partitions has several hundred KiB.
+const RESPONSE_BYTES_MAX: i32 = 16 << 20;
 
 const PRODUCE: (i16, i16) = (0, 7);
 const METADATA: (i16, i16) = (3, 4);
@@ -26,35 +26,35 @@ const SASL_AUTHENTICATE: (i16, i16) = (36, 0);
 
 const CLIENT: &str = "stillwell";
 
-/// A whole answer.
+/// A complete response.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Answer<'a> {
-    /// The number of the request that it answers.
+pub struct Response<'a> {
+    /// Correlation id of the request.
     pub number: i32,
-    /// What it says.
+    /// Its body.
     pub body: &'a [u8],
 }
 
-/// The first answer in `input`, and its length.
+/// Reads the first response in `input`. Returns it with its length.
 ///
 /// # Errors
-/// [`Malformed`] where this is no Kafka.
-pub fn read(input: &[u8]) -> Result<Option<(Answer<'_>, usize)>, Malformed> {
+/// [`Malformed`] if the bytes are not Kafka.
+pub fn read(input: &[u8]) -> Result<Option<(Response<'_>, usize)>, Malformed> {
     let Some((length, rest)) = input.split_first_chunk::<4>() else {
         return Ok(None);
     };
     let length = i32::from_be_bytes(*length);
-    if !(4..=ANSWER_BYTES_MAX).contains(&length) {
-        return Err(Malformed("an answer of Kafka"));
+    if !(4..=RESPONSE_BYTES_MAX).contains(&length) {
+        return Err(Malformed("a Kafka response"));
     }
-    let mut cursor = Cursor::new(rest, "an answer of Kafka");
+    let mut cursor = Cursor::new(rest, "a Kafka response");
     let length = cursor.length(length)?;
     if rest.len() < length {
         return Ok(None);
     }
     let number = cursor.i32()?;
     let body = &rest[4..length];
-    Ok(Some((Answer { number, body }, 4 + length)))
+    Ok(Some((Response { number, body }, 4 + length)))
 }
 
 /// An error that a broker answered with: its code, above or below zero.
@@ -62,7 +62,7 @@ pub fn read(input: &[u8]) -> Result<Option<(Answer<'_>, usize)>, Malformed> {
 pub struct Refusal(pub i16);
 
 impl Refusal {
-    /// Of an answer's code; `None` for 0, which is none.
+    /// Returns the error for a response's code; `None` for code 0, no error.
     #[must_use]
     pub const fn of(code: i16) -> Option<Self> {
         match code {
@@ -71,19 +71,18 @@ impl Refusal {
         }
     }
 
-    /// Whether what was asked for is to blame, and not the state of the broker.
+    /// The request is at fault, not the state of the broker.
     #[must_use]
     pub const fn is_ours(self) -> bool {
-        // Corrupt, unknown topic, too large (a message, a batch), invalid topic, acks or
-        // timestamp, no permission, no such mechanism or version, wrong password, and
-        // what a topic's rules refuse.
+        // Corrupt, unknown topic, message or batch too large, invalid topic, acks or timestamp, no permission,
+        // unknown mechanism or version, wrong password, and policy violation.
         matches!(
             self.0,
             2 | 3 | 10 | 17 | 18 | 21 | 29 | 31..=35 | 42 | 43 | 44 | 53 | 58 | 76 | 87
         )
     }
 
-    /// Whether the broker may not be the one to ask any more.
+    /// Another broker may now lead the partition.
     #[must_use]
     pub const fn wants_metadata(self) -> bool {
         matches!(self.0, 3 | 5 | 6)
@@ -95,17 +94,17 @@ impl Refusal {
 pub struct Metadata {
     /// Brokers: their numbers, and `host:port`.
     pub brokers: Vec<(i32, String)>,
-    /// Why there is no such topic.
+    /// Error of the topic, if it is not available.
     pub refusal: Option<Refusal>,
     /// Partitions with a leader, and who that is, in order of partitions.
     pub partitions: Vec<(i32, i32)>,
 }
 
 impl Metadata {
-    /// Reads the answer to [`write_metadata`]; of several topics the first.
+    /// Parses the response to [`write_metadata`], of several topics the first.
     ///
     /// # Errors
-    /// [`Malformed`] where it is none.
+    /// [`Malformed`] if `body` is not such a response.
     pub fn read(body: &[u8]) -> Result<Self, Malformed> {
         let mut cursor = Cursor::new(body, "metadata of Kafka");
         let mut metadata = Self::default();
@@ -146,12 +145,12 @@ impl Metadata {
     }
 }
 
-/// What became of one batch.
+/// Parses the response to one batch.
 ///
 /// # Errors
-/// [`Malformed`] where `body` is no answer to a batch.
+/// [`Malformed`] if `body` is not such a response.
 pub fn read_produced(body: &[u8]) -> Result<Option<Refusal>, Malformed> {
-    let mut cursor = Cursor::new(body, "the answer to a batch of Kafka");
+    let mut cursor = Cursor::new(body, "a Kafka produce response");
     if cursor.i32()? != 1 {
         return Err(cursor.malformed());
     }
@@ -163,16 +162,16 @@ pub fn read_produced(body: &[u8]) -> Result<Option<Refusal>, Malformed> {
     Ok(Refusal::of(cursor.i16()?))
 }
 
-/// What the broker says to a mechanism or a password.
+/// Parses the response to a mechanism or a password.
 ///
 /// # Errors
-/// [`Malformed`] where `body` is no such answer.
+/// [`Malformed`] if `body` is not such a response.
 pub fn read_sasl(body: &[u8]) -> Result<Option<Refusal>, Malformed> {
-    let mut cursor = Cursor::new(body, "an answer about who we are, of Kafka");
+    let mut cursor = Cursor::new(body, "a Kafka authentication response");
     Ok(Refusal::of(cursor.i16()?))
 }
 
-/// A text, or nothing where there is none.
+/// Reads a text; empty if it is null.
 fn text<'a>(cursor: &mut Cursor<'a>) -> Result<&'a str, Malformed> {
     let length = cursor.i16()?;
     if length < 0 {
@@ -182,8 +181,8 @@ fn text<'a>(cursor: &mut Cursor<'a>) -> Result<&'a str, Malformed> {
     std::str::from_utf8(bytes).map_err(|_| cursor.malformed())
 }
 
-/// Appends the wish to know about `topic`, which the broker makes where `create` says
-/// so and it is set up to.
+/// Appends the request for the metadata of `topic`. With `create` the broker makes the topic if its
+/// configuration permits it.
 pub fn write_metadata(topic: &str, create: bool, number: i32, out: &mut Vec<u8>) {
     request(METADATA, number, out, |out| {
         out.extend_from_slice(&1_i32.to_be_bytes());
@@ -192,12 +191,12 @@ pub fn write_metadata(topic: &str, create: bool, number: i32, out: &mut Vec<u8>)
     });
 }
 
-/// Appends the wish to say by PLAIN who we are.
+/// Appends the request to authenticate by PLAIN.
 pub fn write_sasl_handshake(number: i32, out: &mut Vec<u8>) {
     request(SASL_HANDSHAKE, number, out, |out| put_text("PLAIN", out));
 }
 
-/// Appends who we are.
+/// Appends the credentials.
 pub fn write_sasl_plain(user: &str, password: &str, number: i32, out: &mut Vec<u8>) {
     let plain = format!("\0{user}\0{password}");
     request(SASL_AUTHENTICATE, number, out, |out| {
@@ -207,10 +206,10 @@ pub fn write_sasl_plain(user: &str, password: &str, number: i32, out: &mut Vec<u
     });
 }
 
-/// How far a batch must have come before it is answered.
+/// Acknowledgement that a batch requires.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Acks {
-    /// It is not answered at all.
+    /// No response.
     None,
     /// Its leader has it.
     Leader,
@@ -232,7 +231,7 @@ impl Acks {
 #[derive(Clone, Debug)]
 pub struct Producer {
     acks: Acks,
-    /// How long the broker may wait for replicas, in milliseconds.
+    /// Longest wait of the broker for replicas, in milliseconds.
     timeout_ms: i32,
     topic: String,
 }
@@ -248,11 +247,11 @@ impl Producer {
         }
     }
 
-    /// Appends a request for `partition` whose records `write` appends, and gives what
-    /// that gave. Where it fails `out` is as it was.
+    /// Appends a request for `partition` whose records `write` appends. Returns the value that `write`
+    /// returned. After an error `out` is unchanged.
     ///
     /// # Errors
-    /// What `write` failed with.
+    /// The error of `write`.
     pub fn write<E>(
         &self,
         partition: i32,

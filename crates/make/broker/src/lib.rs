@@ -1,26 +1,24 @@
-//! What a producer says to a message broker and hears from it, without I/O: bytes
-//! in, words out.
+//! Wire formats of message brokers for producers, without I/O: bytes in, messages out.
 //!
 //! * [`nats`]: the text protocol of NATS, and acknowledgements of JetStream;
 //! * [`amqp`]: AMQP 0-9-1 with publisher confirms;
-//! * [`kafka`]: record batches, with any compression, and the few requests that a
+//! * [`kafka`]: record batches with any compression, and the requests that a
 //!   producer needs.
 //!
-//! Each has functions that append to a buffer what is to be written, and one that
-//! reads from the beginning of what was received: it gives a word and how many bytes
-//! that was, `None` where more must come first, or [`Malformed`]. Words borrow from
-//! what was received; only what is read once a connection is copied. Nothing here
-//! reads a socket or a clock, and no length is believed before its bytes are there.
+//! Each module has functions that append to a buffer, and a `read` function for received bytes. `read` returns
+//! a message with its length, `None` if the message is incomplete, or [`Malformed`]. Messages borrow from the
+//! received bytes; only data that is read once per connection is copied. Lengths are not trusted before their
+//! bytes have arrived.
 //!
 //! ```
-//! use stillwell_broker::nats::{Publisher, ServerWord, read};
+//! use stillwell_broker::nats::{ServerMessage, SubjectPublisher, read};
 //!
 //! let mut out = Vec::new();
-//! Publisher::new("logs", None).write(b"hello", 1, &mut out);
+//! SubjectPublisher::new("logs", None).write(b"hello", 1, &mut out);
 //! assert_eq!(out, b"PUB logs 5\r\nhello\r\n");
 //!
-//! let (word, used) = read(b"PING\r\nPO")?.expect("a whole word");
-//! assert_eq!((word, used), (ServerWord::Ping, 6));
+//! let (message, used) = read(b"PING\r\nPO")?.expect("a complete message");
+//! assert_eq!((message, used), (ServerMessage::Ping, 6));
 //! # Ok::<(), stillwell_broker::Malformed>(())
 //! ```
 

@@ -10,41 +10,41 @@ use crate::bytes::write_decimal;
 
 /// No line of a server is longer; its greeting, the longest, has some hundreds.
 const LINE_BYTES_MAX: usize = 64 << 10;
-/// No message that a producer is sent is larger: they are answers.
+/// Largest message that a producer receives: all of them are acknowledgements.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
-/// The subscription by which answers come.
-const ANSWERS_ID: u8 = b'1';
+/// Id of the subscription that receives acknowledgements.
+const ACKS_ID: u8 = b'1';
 
-/// What a server says.
+/// A protocol message from a server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ServerWord<'a> {
+pub enum ServerMessage<'a> {
     /// Its greeting, in JSON: see [`Greeting::read`].
     Info(&'a [u8]),
-    /// It wants to hear a `PONG`.
+    /// Requires a `PONG`.
     Ping,
-    /// It has taken in all that was written before the `PING`.
+    /// The server has processed everything before the `PING`.
     Pong,
-    /// It has taken a word; only said where that was asked for.
+    /// The server has processed a message; sent only in verbose mode.
     Ok,
-    /// It refuses something, and says why.
+    /// An error, with the server's text.
     Refusal(&'a str),
-    /// A message, such as JetStream's answer.
+    /// A delivered message, such as an acknowledgement of JetStream.
     Message {
-        /// Where it was sent to.
+        /// Subject to which digits was published.
         subject: &'a str,
-        /// With their first line, if it has any.
+        /// With their first line, if digits has any.
         headers: &'a [u8],
-        /// What it says.
+        /// Its payload.
         payload: &'a [u8],
     },
 }
 
-/// The first word in `input`, and its length.
+/// Reads the first message in `input`. Returns digits with its length.
 ///
 /// # Errors
-/// [`Malformed`] where this is no NATS.
-pub fn read(input: &[u8]) -> Result<Option<(ServerWord<'_>, usize)>, Malformed> {
+/// [`Malformed`] if the bytes are not NATS.
+pub fn read(input: &[u8]) -> Result<Option<(ServerMessage<'_>, usize)>, Malformed> {
     let Some(end) = input.iter().position(|byte| *byte == b'\n') else {
         if input.len() > LINE_BYTES_MAX {
             return Err(Malformed("a line of NATS, which has no end"));
@@ -60,18 +60,18 @@ pub fn read(input: &[u8]) -> Result<Option<(ServerWord<'_>, usize)>, Malformed> 
     let word = if is("MSG") || is("HMSG") {
         return read_message(&input[used..], rest, is("HMSG"), used);
     } else if is("PING") {
-        ServerWord::Ping
+        ServerMessage::Ping
     } else if is("PONG") {
-        ServerWord::Pong
+        ServerMessage::Pong
     } else if is("+OK") {
-        ServerWord::Ok
+        ServerMessage::Ok
     } else if is("INFO") {
-        ServerWord::Info(rest)
+        ServerMessage::Info(rest)
     } else if is("-ERR") {
-        let text = std::str::from_utf8(rest).map_err(|_| Malformed("an error of NATS"))?;
-        ServerWord::Refusal(text.trim_matches('\''))
+        let text = std::str::from_utf8(rest).map_err(|_| Malformed("a NATS error"))?;
+        ServerMessage::Refusal(text.trim_matches('\''))
     } else {
-        return Err(Malformed("a word of NATS"));
+        return Err(Malformed("a NATS message"));
     };
     Ok(Some((word, used)))
 }
@@ -82,12 +82,12 @@ fn read_message<'a>(
     parts: &'a [u8],
     has_headers: bool,
     line_bytes: usize,
-) -> Result<Option<(ServerWord<'a>, usize)>, Malformed> {
+) -> Result<Option<(ServerMessage<'a>, usize)>, Malformed> {
     const MALFORMED: Malformed = Malformed("a message of NATS");
     let text = std::str::from_utf8(parts).map_err(|_| MALFORMED)?;
     let parts: Vec<&str> = text.split_ascii_whitespace().collect();
     let lengths = if has_headers { 2 } else { 1 };
-    // Its subject, its subscription, where to answer if anywhere, and lengths.
+    // Subject, subscription, optional reply subject, and lengths.
     let (true, Some(subject)) = (
         (2 + lengths..=3 + lengths).contains(&parts.len()),
         parts.first(),
@@ -114,7 +114,7 @@ fn read_message<'a>(
     if !body.ends_with(b"\r\n") {
         return Err(MALFORMED);
     }
-    let word = ServerWord::Message {
+    let word = ServerMessage::Message {
         subject,
         headers: &body[..headers],
         payload: &body[headers..total],
@@ -122,33 +122,33 @@ fn read_message<'a>(
     Ok(Some((word, line_bytes + total + 2)))
 }
 
-/// What a producer needs to know of a server.
+/// Capabilities of a server, as far as a producer uses them.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
 pub struct Greeting {
-    /// Whether it takes connections over TLS only.
+    /// The server accepts TLS connections only.
     #[serde(default)]
     pub tls_required: bool,
-    /// Whether it takes connections over TLS.
+    /// The server accepts TLS connections.
     #[serde(default)]
     pub tls_available: bool,
-    /// Whether it has JetStream.
+    /// The server has JetStream.
     #[serde(default)]
     pub jetstream: bool,
 }
 
 impl Greeting {
-    /// Reads what stands behind `INFO`.
+    /// Parses the JSON behind `INFO`.
     ///
     /// # Errors
-    /// [`Malformed`] where that is no such JSON.
+    /// [`Malformed`] if the JSON has another form.
     pub fn read(json: &[u8]) -> Result<Self, Malformed> {
         serde_json::from_slice(json).map_err(|_| Malformed("the greeting of NATS"))
     }
 }
 
-/// Who a producer says that it is.
+/// Identity and options that a producer sends in `CONNECT`.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Introduction<'a> {
+pub struct ConnectOptions<'a> {
     /// A user's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<&'a str>,
@@ -158,15 +158,15 @@ pub struct Introduction<'a> {
     /// Or a token.
     #[serde(rename = "auth_token", skip_serializing_if = "Option::is_none")]
     pub token: Option<&'a str>,
-    /// Whether the connection is one over TLS.
+    /// The connection uses TLS.
     pub tls_required: bool,
 }
 
-/// Appends `CONNECT` and a `PING`, whose `PONG` says that it was taken.
+/// Appends `CONNECT` and a `PING`. The server's `PONG` confirms both.
 ///
 /// # Panics
-/// Never: texts and truth values are JSON.
-pub fn write_introduction(introduction: &Introduction<'_>, out: &mut Vec<u8>) {
+/// Never: texts and booleans serialise to JSON.
+pub fn write_connect(options: &ConnectOptions<'_>, out: &mut Vec<u8>) {
     #[derive(Serialize)]
     struct Whole<'a> {
         verbose: bool,
@@ -178,7 +178,7 @@ pub fn write_introduction(introduction: &Introduction<'_>, out: &mut Vec<u8>) {
         headers: bool,
         no_responders: bool,
         #[serde(flatten)]
-        introduction: &'a Introduction<'a>,
+        options: &'a ConnectOptions<'a>,
     }
     let whole = Whole {
         verbose: false,
@@ -189,7 +189,7 @@ pub fn write_introduction(introduction: &Introduction<'_>, out: &mut Vec<u8>) {
         protocol: 1,
         headers: true,
         no_responders: true,
-        introduction,
+        options,
     };
     out.extend_from_slice(b"CONNECT ");
     serde_json::to_writer(&mut *out, &whole).expect("texts and truth values are JSON");
@@ -197,28 +197,28 @@ pub fn write_introduction(introduction: &Introduction<'_>, out: &mut Vec<u8>) {
     write_ping(out);
 }
 
-/// Appends a question that is answered once all before it was taken in.
+/// Appends a `PING`; its `PONG` confirms everything that was written before.
 pub fn write_ping(out: &mut Vec<u8>) {
     out.extend_from_slice(b"PING\r\n");
 }
 
-/// Appends the answer to the server's `PING`.
+/// Appends the reply to the server's `PING`.
 pub fn write_pong(out: &mut Vec<u8>) {
     out.extend_from_slice(b"PONG\r\n");
 }
 
 /// Appends messages to one subject.
 #[derive(Clone, Debug)]
-pub struct Publisher {
-    /// All that stands before a message's number, or its length.
+pub struct SubjectPublisher {
+    /// Everything before a message's number or length.
     prefix: Vec<u8>,
-    /// Where its answers come to, up to their number, if there are any.
+    /// Prefix of the reply subjects, if the publisher requests acknowledgements.
     inbox: Option<String>,
 }
 
-impl Publisher {
-    /// To `subject`; with answers to subjects that begin with `inbox` and a dot, if
-    /// answers are wanted.
+impl SubjectPublisher {
+    /// Returns a publisher to `subject`. With `inbox`, acknowledgements arrive on subjects that begin with
+    /// `inbox` and a dot.
     #[must_use]
     pub fn new(subject: &str, inbox: Option<&str>) -> Self {
         let inbox = inbox.map(|inbox| format!("{inbox}."));
@@ -229,16 +229,16 @@ impl Publisher {
         }
     }
 
-    /// Appends the wish to hear answers, if there are any.
+    /// Appends the subscription to acknowledgements, if there are any.
     pub fn write_subscription(&self, out: &mut Vec<u8>) {
         if let Some(inbox) = &self.inbox {
             out.extend_from_slice(b"SUB ");
             out.extend_from_slice(inbox.as_bytes());
-            out.extend_from_slice(&[b'*', b' ', ANSWERS_ID, b'\r', b'\n']);
+            out.extend_from_slice(&[b'*', b' ', ACKS_ID, b'\r', b'\n']);
         }
     }
 
-    /// Appends a message, whose answer will bear `number`.
+    /// Appends a message whose acknowledgement carries `number`.
     pub fn write(&self, message: &[u8], number: u64, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.prefix);
         if self.inbox.is_some() {
@@ -251,7 +251,7 @@ impl Publisher {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// The number that a message to `subject` answers, if it is an answer.
+    /// Returns the number of the message that `subject` acknowledges, if digits is an acknowledgement.
     #[must_use]
     pub fn number_of(&self, subject: &str) -> Option<u64> {
         let number = subject.strip_prefix(self.inbox.as_deref()?)?;
@@ -259,20 +259,20 @@ impl Publisher {
     }
 }
 
-/// What JetStream says of a message.
+/// JetStream's acknowledgement of a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Answer {
+pub enum JetStreamAck {
     /// It is stored.
     Kept,
-    /// It is not, with a code like HTTP's; 503 also where no stream listens.
+    /// The message is not stored. The code is like HTTP's; 503 also if no stream has the subject.
     Refused(u16),
 }
 
-impl Answer {
-    /// Reads an answer's `headers` and `payload`.
+impl JetStreamAck {
+    /// Parses an acknowledgement from its `headers` and `payload`.
     ///
     /// # Errors
-    /// [`Malformed`] where nothing in it says either.
+    /// [`Malformed`] if digits reports neither success nor failure.
     pub fn read(headers: &[u8], payload: &[u8]) -> Result<Self, Malformed> {
         #[derive(Deserialize)]
         struct Error {
@@ -284,12 +284,14 @@ impl Answer {
             stream: Option<serde::de::IgnoredAny>,
         }
         if let Some(status) = headers.strip_prefix(b"NATS/1.0 ") {
-            let digits = status.get(..3).and_then(|it| std::str::from_utf8(it).ok());
+            let digits = status
+                .get(..3)
+                .and_then(|digits| std::str::from_utf8(digits).ok());
             if let Some(code) = digits.and_then(|digits| digits.parse().ok()) {
                 return Ok(Self::Refused(code));
             }
         }
-        const MALFORMED: Malformed = Malformed("the answer of JetStream");
+        const MALFORMED: Malformed = Malformed("a JetStream acknowledgement");
         let whole: Whole = serde_json::from_slice(payload).map_err(|_| MALFORMED)?;
         match (whole.error, whole.stream) {
             (Some(error), _) => Ok(Self::Refused(error.code)),

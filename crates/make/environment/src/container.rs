@@ -1,8 +1,7 @@
-//! Containers that an engine starts, keeps for a while and removes, over and over.
+//! Containers that an engine starts, keeps for a while and removes, repeatedly.
 //!
-//! The engine is asked over its Unix socket in Docker's API; of each container it is
-//! asked to create, start, and remove it. Images are pulled once, before the first.
-//! Every container carries a label by which what was left behind can be found.
+//! Requests use Docker's API over the engine's Unix socket: create, start, and remove. Images are pulled once,
+//! before the first container. Each container has a label, by which leftovers can be found.
 
 use std::rc::Rc;
 
@@ -23,25 +22,25 @@ const ANSWER_MAX: ByteSize = ByteSize::mib(16);
 /// The label of every container.
 const LABEL: &str = "stillwell.generator";
 
-/// What all containers of a generator have in common.
+/// State that all containers of a generator share.
 #[derive(Clone, Debug)]
 struct Containers {
     plan: Rc<ContainerPlan>,
     engine: Docker,
-    /// What the engine is told of each.
+    /// Body of the request that creates a container.
     body: Rc<[u8]>,
     /// Filled once the image is there.
     pulled: Rc<OnceCell<()>>,
 }
 
-/// What a generator of containers is to be, to be taken to its worker.
+/// Settings of a container generator, for its worker.
 #[derive(Clone, Debug)]
-pub(crate) struct ContainersToBe {
+pub(crate) struct ContainersSetup {
     plan: ContainerPlan,
     id: String,
 }
 
-impl ContainersToBe {
+impl ContainersSetup {
     pub(crate) fn new(plan: &ContainerPlan, id: &str) -> Self {
         Self {
             plan: plan.clone(),
@@ -59,7 +58,7 @@ impl ContainersToBe {
     }
 }
 
-impl Opener for ContainersToBe {
+impl Opener for ContainersSetup {
     /// Containers at a time.
     fn tasks_of(&self, _connections: u16) -> usize {
         usize::try_from(self.plan.count).unwrap_or(1)
@@ -73,7 +72,7 @@ impl Opener for ContainersToBe {
     }
 }
 
-/// What the engine is told of a container.
+/// Returns the body of the request that creates a container.
 fn description(plan: &ContainerPlan, id: &str) -> Vec<u8> {
     let mut labels: Map<String, Value> = Map::new();
     labels.insert(LABEL.to_owned(), id.into());
@@ -95,7 +94,7 @@ fn description(plan: &ContainerPlan, id: &str) -> Vec<u8> {
     body.to_string().into_bytes()
 }
 
-/// One container after the other until the worker ends; the last one is removed.
+/// Starts and removes containers until the worker ends; removes the last one.
 async fn churn(worker: Rc<Worker>, containers: Containers) {
     let mut backoff = Backoff::new();
     while !worker.is_ending() {
@@ -106,8 +105,8 @@ async fn churn(worker: Rc<Worker>, containers: Containers) {
             worker.shard.count(Outcome::Unfinished);
             return;
         };
-        // What the engine was asked to create is waited for, also at the end of the
-        // worker: without its id it could not be removed.
+        // A requested container is waited for, also at the end of the worker: it cannot be removed without its
+        // id.
         let (id, outcome) = match pulled {
             Ok(()) => worker.wait(Wait::Other, containers.start()).await,
             Err(outcome) => (None, outcome),
@@ -139,8 +138,8 @@ impl Containers {
         self.pulled.get_or_try_init(pull).await.copied()
     }
 
-    /// Creates and starts one: its id, if it was created, and how that ended. Not to
-    /// be given up in the middle: what was created would stay.
+    /// Creates and starts a container. Returns its id, if it was created, and the outcome. Must run to its end;
+    /// otherwise a created container would remain.
     async fn start(&self) -> (Option<String>, Outcome) {
         let created = self.engine.send("POST", "/containers/create", &self.body);
         let id = match created.await {
@@ -169,11 +168,11 @@ impl Containers {
         }
         let (name, tag) = (&self.plan.repository, &self.plan.tag);
         let path = format!("/images/create?fromImage={name}&tag={tag}");
-        let answer = self.engine.send("POST", &path, b"").await;
-        let answer = answer.map_err(|error| error.outcome())?;
-        // What went wrong after the answer had begun stands in its last line.
-        let has_failed = answer.body.windows(8).any(|text| text == b"\"error\":");
-        match Outcome::of_status(answer.status) {
+        let response = self.engine.send("POST", &path, b"").await;
+        let response = response.map_err(|error| error.outcome())?;
+        // An error after the response has begun is in its last line.
+        let has_failed = response.body.windows(8).any(|text| text == b"\"error\":");
+        match Outcome::of_status(response.status) {
             Outcome::Ok if has_failed => Err(Outcome::Status5xx),
             Outcome::Ok => Ok(()),
             outcome => Err(outcome),

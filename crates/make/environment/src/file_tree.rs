@@ -1,5 +1,4 @@
-//! Files and folders that come to be, are opened and are renamed, in the order
-//! that follows from a seed.
+//! Files and folders that are created, opened and renamed in an order that the seed determines.
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -16,19 +15,19 @@ use stillwell_worker::{Opener, Worker};
 
 use crate::numbers::Numbers;
 
-/// Folders that are renamed at most: the first ones that there are.
+/// Largest number of folders that are renamed: the first ones.
 const RENAMED_MAX: usize = 4096;
 
 /// A tree, and what has been done of it.
 #[derive(Clone, Debug)]
 pub(crate) struct FileTree {
     plan: FileTreePlan,
-    nodes: Arc<[Node]>,
+    nodes: Arc<[TreeNode]>,
     numbers: Numbers,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
-struct Node {
+struct TreeNode {
     path: PathBuf,
     is_folder: bool,
 }
@@ -45,13 +44,13 @@ impl FileTree {
 }
 
 /// All files and folders, each behind the folder that it lies in.
-fn nodes(plan: &FileTreePlan, numbers: &mut Numbers) -> Vec<Node> {
-    let mut nodes = vec![Node {
+fn nodes(plan: &FileTreePlan, numbers: &mut Numbers) -> Vec<TreeNode> {
+    let mut nodes = vec![TreeNode {
         path: plan.root.clone(),
         is_folder: true,
     }];
     let mut folders = vec![(plan.root.clone(), 0)];
-    let most = usize::try_from(plan.nodes_max).unwrap_or(usize::MAX);
+    let nodes_max = usize::try_from(plan.nodes_max).unwrap_or(usize::MAX);
     while let Some((folder, depth)) = folders.pop() {
         let subfolders = if depth < plan.depth_max {
             plan.folders_max
@@ -63,7 +62,7 @@ fn nodes(plan: &FileTreePlan, numbers: &mut Numbers) -> Vec<Node> {
             .chain((0..subfolders).map(|_| true));
         for is_folder in kinds {
             // The root is there besides.
-            if nodes.len() > most {
+            if nodes.len() > nodes_max {
                 return nodes;
             }
             let mut path = folder.join(numbers.name(plan.name_length));
@@ -72,7 +71,7 @@ fn nodes(plan: &FileTreePlan, numbers: &mut Numbers) -> Vec<Node> {
             } else {
                 path.set_extension("txt");
             }
-            nodes.push(Node { path, is_folder });
+            nodes.push(TreeNode { path, is_folder });
         }
     }
     nodes
@@ -115,7 +114,7 @@ struct Work {
 }
 
 impl Work {
-    /// One operation: renames are spread evenly among the others.
+    /// Runs one operation; renames are spread evenly.
     fn step(&mut self) -> io::Result<()> {
         self.due += self.tree.plan.renames;
         if self.due >= self.tree.plan.operations.max(1) {
@@ -138,23 +137,23 @@ impl Work {
             return File::create(&node.path).map(drop);
         }
         fs::create_dir_all(&node.path)?;
-        // The root has no name of its own to change.
+        // The root is not renamed.
         if index > 0 && self.folders.len() < RENAMED_MAX {
             self.folders.push(index);
         }
         Ok(())
     }
 
-    /// Renames a folder twice, so that what lies in it is found again.
+    /// Renames a folder twice, so that its files keep their paths.
     fn rename(&mut self) -> io::Result<()> {
         let tree = &mut self.tree;
         let Some(index) = tree.numbers.below(self.folders.len()) else {
             return Ok(());
         };
         let path: &Path = &tree.nodes[self.folders[index]].path;
-        let other = path.with_file_name(tree.numbers.name(tree.plan.name_length));
-        fs::rename(path, &other)?;
-        fs::rename(&other, path)
+        let renamed = path.with_file_name(tree.numbers.name(tree.plan.name_length));
+        fs::rename(path, &renamed)?;
+        fs::rename(&renamed, path)
     }
 }
 
@@ -186,7 +185,7 @@ mod tests {
             assert!(
                 before
                     .iter()
-                    .any(|other| other.is_folder && other.path == folder)
+                    .any(|renamed| renamed.is_folder && renamed.path == folder)
             );
             let depth = node.path.components().count() - plan.root.components().count();
             assert!(depth <= 4, "{}", node.path.display());

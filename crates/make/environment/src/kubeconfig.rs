@@ -1,7 +1,7 @@
-//! Kubeconfigs: where clusters are, and by what one is let in.
+//! Kubeconfigs: addresses of clusters, and credentials.
 //!
-//! Texts go in, [`Access`] comes out; nothing here reads the files that are named. What a
-//! kubeconfig says that cannot be followed is refused by name, with what to do instead.
+//! Texts go in, [`ClusterAccess`] comes out; this module does not read the files that are named. Unsupported entries
+//! are refused by name, with a remedy.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,28 +13,28 @@ use stillwell_plan::{PemSource, TlsIdentity};
 
 use stillwell_text::{Node, Source, Value, parse};
 
-/// How a cluster is reached. Its `Debug` shows no secret.
+/// Address and credentials of a cluster. Its `Debug` shows no secret.
 #[derive(Clone)]
-pub(crate) struct Access {
+pub(crate) struct ClusterAccess {
     /// The URL of its API.
     pub(crate) server: String,
-    /// Roots that its certificate must come from; those that are known anyway if none.
+    /// Root certificates for the cluster; the default roots if `None`.
     pub(crate) authority: Option<PemSource>,
-    /// Whether its certificate is not looked at.
+    /// Accept any certificate of the cluster.
     pub(crate) is_unverified: bool,
     /// The name that its certificate must carry, where it is not the URL's.
     pub(crate) server_name: Option<String>,
     /// The certificate that is shown to it.
     pub(crate) identity: Option<TlsIdentity>,
-    /// What is shown to it besides.
-    pub(crate) token: Token,
-    /// Where objects belong that do not say it themselves.
+    /// Bearer token for the cluster.
+    pub(crate) token: ClusterToken,
+    /// Namespace of objects that do not name one.
     pub(crate) namespace: Option<String>,
 }
 
-impl fmt::Debug for Access {
+impl fmt::Debug for ClusterAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Access")
+        f.debug_struct("ClusterAccess")
             .field("server", &self.server)
             .finish_non_exhaustive()
     }
@@ -42,17 +42,17 @@ impl fmt::Debug for Access {
 
 /// A bearer token. Its `Debug` does not show it.
 #[derive(Clone, Default, Eq, PartialEq)]
-pub(crate) enum Token {
+pub(crate) enum ClusterToken {
     /// There is none.
     #[default]
     None,
-    /// This one.
+    /// A literal token.
     Text(String),
-    /// What stands in this file at the time, since others renew it.
+    /// The current content of this file; other programs renew it.
     File(PathBuf),
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for ClusterToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::None => "None",
@@ -62,7 +62,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Why a kubeconfig does not say how a cluster is reached.
+/// A problem in a kubeconfig.
 #[derive(Debug, Eq, PartialEq, thiserror::Error)]
 pub enum KubeconfigError {
     /// It is no YAML, or not of the shape.
@@ -70,7 +70,7 @@ pub enum KubeconfigError {
     Shape {
         /// The file.
         path: PathBuf,
-        /// What is the matter.
+        /// Description of the problem.
         message: String,
     },
     /// No context is chosen.
@@ -85,13 +85,13 @@ pub enum KubeconfigError {
         known: String,
     },
     /// Something that is named is not there.
-    #[error("there is no {what} `{name}` in {path}, which has {known}", path = path.display())]
+    #[error("there is no {kind} `{name}` in {path}, which has {known}", path = path.display())]
     Unknown {
         /// The first file.
         path: PathBuf,
         /// "context", "cluster" or "user".
-        what: &'static str,
-        /// What it should be called.
+        kind: &'static str,
+        /// The missing name.
         name: String,
         /// Those that there are.
         known: String,
@@ -101,21 +101,21 @@ pub enum KubeconfigError {
     Missing {
         /// The file.
         path: PathBuf,
-        /// What lacks it.
+        /// The part that lacks the key.
         part: String,
-        /// What it lacks.
+        /// The missing key.
         key: &'static str,
     },
-    /// A value that is not what it should be.
+    /// A value that is not kind it should be.
     #[error("`{key}` of the {part} in {path} is not {expected}", path = path.display())]
     Value {
         /// The file.
         path: PathBuf,
         /// Whose.
         part: String,
-        /// Which.
+        /// The key.
         key: &'static str,
-        /// What it should be.
+        /// The expected form.
         expected: &'static str,
     },
     /// Something that Stillwell does not do.
@@ -125,46 +125,38 @@ pub enum KubeconfigError {
         path: PathBuf,
         /// Whose.
         part: String,
-        /// What is not followed.
+        /// The unsupported key.
         key: &'static str,
-        /// What to do.
+        /// The remedy.
         advice: &'static str,
     },
 }
 
-const BY_TOKEN: &str = "put a token in its place, such as one from `kubectl create token ACCOUNT`, \
+const BY_TOKEN: &str = "use a token instead, such as one from `kubectl create token ACCOUNT`, \
                         under `token`, or a certificate under `client-certificate`";
 
-/// What is refused of users and clusters.
+/// Unsupported keys of users and clusters, with remedies.
 const UNSUPPORTED: &[(&str, &str, &str)] = &[
     ("user", "exec", BY_TOKEN),
     ("user", "auth-provider", BY_TOKEN),
     ("user", "username", BY_TOKEN),
     ("user", "password", BY_TOKEN),
-    ("user", "as", "take a context that is the other user's own"),
-    (
-        "user",
-        "as-uid",
-        "take a context that is the other user's own",
-    ),
-    (
-        "user",
-        "as-groups",
-        "take a context that is the other user's own",
-    ),
+    ("user", "as", "choose a context of the other user"),
+    ("user", "as-uid", "choose a context of the other user"),
+    ("user", "as-groups", "choose a context of the other user"),
     (
         "user",
         "as-user-extra",
-        "take a context that is the other user's own",
+        "choose a context of the other user",
     ),
     (
         "cluster",
         "proxy-url",
-        "take a context whose cluster is reached without a proxy, such as that of `kubectl proxy`",
+        "choose a context whose cluster needs no proxy, such as that of `kubectl proxy`",
     ),
 ];
 
-/// One or several kubeconfigs: of what is said twice, the first counts.
+/// One or several kubeconfigs; of duplicate entries the first counts.
 #[derive(Debug)]
 pub(crate) struct Kubeconfig {
     files: Vec<File>,
@@ -180,17 +172,16 @@ struct File {
 #[derive(Clone, Debug)]
 struct Part<'f> {
     file: &'f File,
-    what: &'static str,
+    kind: &'static str,
     name: &'f str,
     node: &'f Node,
 }
 
 impl Kubeconfig {
-    /// The texts of files, each with its path, in the order in which they count; at least
-    /// one.
+    /// Parses the texts of files, each with its path, in order of precedence; at least one.
     ///
     /// # Errors
-    /// [`KubeconfigError::Shape`] where one is no YAML, or no map.
+    /// [`KubeconfigError::Shape`] if a text is not YAML, or not a map.
     pub(crate) fn read(texts: &[(PathBuf, String)]) -> Result<Self, KubeconfigError> {
         let files = texts.iter().map(|(path, text)| File::read(path, text));
         Ok(Self {
@@ -198,11 +189,11 @@ impl Kubeconfig {
         })
     }
 
-    /// How the cluster of `context` is reached, or that of the current one.
+    /// Returns the access to the cluster of `context`, or of the current context.
     ///
     /// # Errors
-    /// [`KubeconfigError`] with what is missing or is not followed.
-    pub(crate) fn access(&self, context: Option<&str>) -> Result<Access, KubeconfigError> {
+    /// [`KubeconfigError`] with the missing or unsupported key.
+    pub(crate) fn access(&self, context: Option<&str>) -> Result<ClusterAccess, KubeconfigError> {
         let current = self.files.iter().find_map(|file| {
             let text = text_of(file.root.entry("current-context")?)?;
             (!text.is_empty()).then_some(text)
@@ -224,10 +215,10 @@ impl Kubeconfig {
         }
         let (identity, token) = match &user {
             Some(user) => (user.identity()?, user.token()?),
-            None => (None, Token::None),
+            None => (None, ClusterToken::None),
         };
         let owned = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
-        Ok(Access {
+        Ok(ClusterAccess {
             server: cluster.required("server")?.to_owned(),
             authority: cluster.pem("certificate-authority", "certificate-authority-data")?,
             is_unverified: cluster.is_set("insecure-skip-tls-verify")?,
@@ -272,22 +263,22 @@ impl Kubeconfig {
     fn part(
         &self,
         list: &'static str,
-        what: &'static str,
+        kind: &'static str,
         name: &str,
     ) -> Result<Part<'_>, KubeconfigError> {
         let mut all = self.entries(list);
-        let found = all.find(|(_, known, _)| *known == name);
-        let (file, name, item) = found.ok_or_else(|| KubeconfigError::Unknown {
+        let entry = all.find(|(_, known, _)| *known == name);
+        let (file, name, item) = entry.ok_or_else(|| KubeconfigError::Unknown {
             path: self.path(),
-            what,
+            kind,
             name: name.to_owned(),
             known: self.known(list),
         })?;
         // Nothing under the name is a map without keys.
-        let node = item.entry(what).unwrap_or(item);
+        let node = item.entry(kind).unwrap_or(item);
         Ok(Part {
             file,
-            what,
+            kind,
             name,
             node,
         })
@@ -302,8 +293,8 @@ impl File {
             message,
         };
         // The message alone: the lines around it may hold a key.
-        let (root, found) = parse(&source).map_err(|error| failed(error.message))?;
-        if let Some(error) = found.first() {
+        let (root, diagnostics) = parse(&source).map_err(|error| failed(error.message))?;
+        if let Some(error) = diagnostics.first() {
             return Err(failed(error.message.clone()));
         }
         match root.value {
@@ -320,7 +311,7 @@ impl File {
 
 impl<'f> Part<'f> {
     fn describe(&self) -> String {
-        format!("{} `{}`", self.what, self.name)
+        format!("{} `{}`", self.kind, self.name)
     }
 
     fn wrong(&self, key: &'static str, expected: &'static str) -> KubeconfigError {
@@ -402,18 +393,20 @@ impl<'f> Part<'f> {
         }
     }
 
-    /// A file goes before a text, as with `kubectl`.
-    fn token(&self) -> Result<Token, KubeconfigError> {
+    /// A file takes precedence over a text, as in `kubectl`.
+    fn token(&self) -> Result<ClusterToken, KubeconfigError> {
         if let Some(path) = self.path("tokenFile")? {
-            return Ok(Token::File(path));
+            return Ok(ClusterToken::File(path));
         }
         let text = self.text("token")?.filter(|text| !text.is_empty());
-        Ok(text.map_or(Token::None, |text| Token::Text(text.to_owned())))
+        Ok(text.map_or(ClusterToken::None, |text| {
+            ClusterToken::Text(text.to_owned())
+        }))
     }
 
     fn refuse_unsupported(&self) -> Result<(), KubeconfigError> {
-        let mut own = UNSUPPORTED.iter().filter(|(what, ..)| *what == self.what);
-        match own.find(|(_, key, _)| self.entry(key).is_some()) {
+        let mut unsupported = UNSUPPORTED.iter().filter(|(kind, ..)| *kind == self.kind);
+        match unsupported.find(|(_, key, _)| self.entry(key).is_some()) {
             None => Ok(()),
             Some((_, key, advice)) => Err(KubeconfigError::Unsupported {
                 path: self.file.path.clone(),

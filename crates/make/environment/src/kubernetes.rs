@@ -1,15 +1,11 @@
-//! Objects that a Kubernetes cluster is asked to make, keeps for a while and deletes, over
-//! and over.
+//! Objects that a Kubernetes cluster creates, keeps for a while and deletes, repeatedly.
 //!
-//! Each object has its name and one task: it is made, lives, is deleted by the uid that the
-//! API gave it, and made anew once the API has let go of it. Nothing is deleted that
-//! was not made here: of what may have been made without an answer the label is looked at
-//! before. An object that stands is known to the worker, which says at its end what it
-//! had to leave behind.
+//! Each object has a name and a task. The task creates it, keeps it, deletes it by its uid, and creates it
+//! again after the deletion. Only objects of this generator are deleted: if a request got no response, the
+//! label is checked first. At its end the worker reports the objects that it could not delete.
 //!
-//! What can only be mended by a person (a right that is lacking, a name that is
-//! taken, a cluster that was never reached) ends the generator with the API's own words; what
-//! passes is counted and tried again.
+//! Errors that only a person can fix end the generator with the API's message: a missing permission, a name in
+//! use, a cluster that was never reached. Temporary errors are counted and retried.
 
 mod access;
 mod api;
@@ -27,29 +23,29 @@ use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
 pub use access::ClusterError;
-use api::{Answer, Api, NoAnswer};
+use api::{Api, ApiResponse, RequestFailed};
 use object::Object;
 
-/// How long objects may take to be deleted after a stop. Less than a run closes in, so that
-/// what is left can be told.
+/// Time limit for deletions after a stop. It is shorter than the closing phase, so that leftovers can be
+/// reported.
 const GRACE: Nanos = Nanos::from_secs(8);
 
 /// Questions at once: more would be a load on the API and not on the cluster.
 const QUESTIONS_MAX: usize = 8;
 
-/// Where objects belong if nobody says.
+/// Default namespace of objects.
 const NAMESPACE: &str = "default";
 
-/// What a generator of objects is to be, to be taken to its worker.
+/// Settings of an object generator, for its worker.
 #[derive(Clone, Debug)]
-pub(crate) struct ObjectsToBe {
+pub(crate) struct ObjectsSetup {
     api: Api,
     objects: Vec<Object>,
     lifetime: Option<Nanos>,
 }
 
-impl ObjectsToBe {
-    /// Finds out how the cluster is reached, and opens nothing.
+impl ObjectsSetup {
+    /// Finds the cluster; opens nothing.
     pub(crate) fn new(plan: &KubernetesPlan, id: &str) -> Result<Self, ClusterError> {
         let access = access::find(plan)?;
         let namespace = plan.namespace.as_deref().or(access.namespace.as_deref());
@@ -63,12 +59,12 @@ impl ObjectsToBe {
     }
 }
 
-impl Opener for ObjectsToBe {
+impl Opener for ObjectsSetup {
     fn grace(&self) -> Nanos {
         GRACE
     }
 
-    /// What is not deleted by then stays in the cluster.
+    /// Objects that are not deleted by then remain in the cluster.
     fn grace_at_the_end(&self) -> Nanos {
         GRACE
     }
@@ -84,46 +80,46 @@ impl Opener for ObjectsToBe {
             api: self.api.clone().for_worker(),
             lifetime: self.lifetime,
             places: Semaphore::new(QUESTIONS_MAX),
-            has_answered: Cell::new(false),
+            has_responded: Cell::new(false),
         });
         for object in &self.objects {
             let churn = Churn {
                 worker: Rc::clone(worker),
                 cluster: Rc::clone(&cluster),
                 object: object.clone(),
-                standing: Standing::No,
+                object_state: ObjectState::No,
             };
             tasks.spawn(churn.run());
         }
     }
 }
 
-/// What the objects of a generator have in common.
+/// State that the objects of a generator share.
 #[derive(Debug)]
 struct Cluster {
     api: Api,
     lifetime: Option<Nanos>,
     places: Semaphore,
-    /// Whether it ever has: until then it may not be there at all.
-    has_answered: Cell<bool>,
+    /// The API has answered at least once; before that it may not exist.
+    has_responded: Cell<bool>,
 }
 
-/// Whether an object of ours stands.
+/// State of an object in the cluster.
 #[derive(Clone, Debug, Eq, PartialEq)]
-enum Standing {
+enum ObjectState {
     No,
-    /// It was asked for, and nobody knows.
+    /// A request to create it got no response.
     Perhaps,
     /// With this uid.
     Yes(String),
 }
 
-/// Why something was not done.
+/// An operation that the API refused.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Refusal {
     outcome: Outcome,
     why: String,
-    /// Whether only a person can mend it.
+    /// Only a person can fix the cause.
     is_final: bool,
 }
 
@@ -133,7 +129,7 @@ struct Churn {
     worker: Rc<Worker>,
     cluster: Rc<Cluster>,
     object: Object,
-    standing: Standing,
+    object_state: ObjectState,
 }
 
 impl Churn {
@@ -147,7 +143,7 @@ impl Churn {
                     self.delete().await;
                 }
                 Err(refusal) if refusal.is_final => self.worker.fail(refusal.why),
-                // What may stand is found or made again by the next attempt.
+                // The next attempt finds or creates the object.
                 Err(_) => {
                     self.worker.pause(&mut backoff).await;
                 }
@@ -156,7 +152,7 @@ impl Churn {
         self.delete().await;
     }
 
-    /// Has it made, and counts what came of that.
+    /// Creates the object and counts the outcome.
     async fn make(&mut self) -> Result<(), Refusal> {
         self.worker.begin_paced();
         let made = self.create().await;
@@ -173,69 +169,72 @@ impl Churn {
         Ok(())
     }
 
-    /// When the question that led to it was asked. An earlier object of the name that is on
-    /// its way out is waited for.
+    /// Creates the object. Returns the time of the successful request. Waits for an earlier object of the name
+    /// that is being deleted.
     async fn create(&mut self) -> Result<Moment, Refusal> {
         let mut backoff = Backoff::new();
         loop {
             let begun = clock::now();
             let (path, body) = (self.object.collection.clone(), self.object.body.clone());
-            // Waited for also at the end of the worker: what was made could not be
+            // Waited for also at the end of the worker: action was made could not be
             // deleted without its uid.
-            let answer = match self.ask("POST", &path, &body).await {
-                Ok(answer) => answer,
-                Err(none) => {
-                    if none.was_asked {
-                        self.stands(Standing::Perhaps);
+            let response = match self.ask("POST", &path, &body).await {
+                Ok(response) => response,
+                Err(failure) => {
+                    if failure.may_have_arrived {
+                        self.set_state(ObjectState::Perhaps);
                     }
-                    return Err(self.unanswered("create", &none));
+                    return Err(self.unanswered("create", &failure));
                 }
             };
-            if answer.is_done() {
-                let Some(uid) = Object::uid_of(&answer.body) else {
+            if response.is_done() {
+                let Some(uid) = Object::uid_of(&response.body) else {
                     return Err(self.refused(
                         "create",
-                        &answer,
-                        "which is not what a cluster says",
+                        &response,
+                        "which is not a Kubernetes response",
                     ));
                 };
-                self.stands(Standing::Yes(uid));
+                self.set_state(ObjectState::Yes(uid));
                 return Ok(begun);
             }
-            if answer.is_being_deleted() {
+            if response.is_being_deleted() {
                 self.worker
                     .pause(&mut backoff)
                     .await
                     .ok_or_else(Refusal::at_the_end)?;
                 continue;
             }
-            if answer.status == 409 && self.standing == Standing::Perhaps && self.look().await? {
+            if response.status == 409
+                && self.object_state == ObjectState::Perhaps
+                && self.look().await?
+            {
                 return Ok(begun);
             }
-            if answer.status >= 500 {
-                // It may have been made before that went wrong.
-                self.stands(Standing::Perhaps);
+            if response.status >= 500 {
+                // The object may have been created before the failure.
+                self.set_state(ObjectState::Perhaps);
             }
-            return Err(self.refused("create", &answer, &answer.message()));
+            return Err(self.refused("create", &response, &response.message()));
         }
     }
 
-    /// Whether what may stand does; it is known then.
+    /// Resolves an unknown state. Returns true if the object exists.
     async fn look(&mut self) -> Result<bool, Refusal> {
         let path = self.object.path.clone();
-        let answer = self.ask("GET", &path, b"").await;
-        let answer = answer.map_err(|none| self.unanswered("look at", &none))?;
-        match (answer.status, Object::uid_of(&answer.body)) {
-            (200, Some(uid)) if self.object.is_own(&answer.body) => {
-                self.stands(Standing::Yes(uid));
+        let response = self.ask("GET", &path, b"").await;
+        let response = response.map_err(|failure| self.unanswered("look at", &failure))?;
+        match (response.status, Object::uid_of(&response.body)) {
+            (200, Some(uid)) if self.object.is_from_generator(&response.body) => {
+                self.set_state(ObjectState::Yes(uid));
                 Ok(true)
             }
-            // None, or one of others.
+            // No object, or an object of another owner.
             (200 | 404, _) => {
-                self.stands(Standing::No);
+                self.set_state(ObjectState::No);
                 Ok(false)
             }
-            _ => Err(self.refused("look at", &answer, &answer.message())),
+            _ => Err(self.refused("look at", &response, &response.message())),
         }
     }
 
@@ -250,11 +249,10 @@ impl Churn {
         self.worker.wait(Wait::Other, lives).await;
     }
 
-    /// Deletes what stands, however often it takes; at the end of the worker until that
-    /// cuts it.
+    /// Deletes the object with any number of attempts; at the end of the worker within its grace period.
     async fn delete(&mut self) {
         let mut backoff = Backoff::new();
-        while self.standing != Standing::No {
+        while self.object_state != ObjectState::No {
             let Err(refusal) = self.try_delete().await else {
                 return;
             };
@@ -270,77 +268,82 @@ impl Churn {
     }
 
     async fn try_delete(&mut self) -> Result<(), Refusal> {
-        if self.standing == Standing::Perhaps && !self.look().await? {
+        if self.object_state == ObjectState::Perhaps && !self.look().await? {
             return Ok(());
         }
-        let Standing::Yes(uid) = &self.standing else {
+        let ObjectState::Yes(uid) = &self.object_state else {
             return Ok(());
         };
         let (path, body) = (self.object.path.clone(), Object::deletion(uid));
-        let answer = self.ask("DELETE", &path, &body).await;
-        let answer = answer.map_err(|none| self.unanswered("delete", &none))?;
-        // Of 404 it is gone, of 409 another one stands there that is not ours.
-        if answer.is_done() || matches!(answer.status, 404 | 409) {
-            self.stands(Standing::No);
+        let response = self.ask("DELETE", &path, &body).await;
+        let response = response.map_err(|failure| self.unanswered("delete", &failure))?;
+        // 404: it is deleted; 409: another owner's object has the name.
+        if response.is_done() || matches!(response.status, 404 | 409) {
+            self.set_state(ObjectState::No);
             return Ok(());
         }
-        Err(self.refused("delete", &answer, &answer.message()))
+        Err(self.refused("delete", &response, &response.message()))
     }
 
-    async fn ask(&self, method: &str, path: &str, body: &[u8]) -> Result<Answer, NoAnswer> {
-        let asked = async {
-            // Never closed, so there is always a place in the end.
+    async fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        body: &[u8],
+    ) -> Result<ApiResponse, RequestFailed> {
+        let request = async {
+            // The semaphore is never closed.
             let _place = self.cluster.places.acquire().await.ok();
             self.cluster.api.ask(method, path, body).await
         };
-        let answer = self.worker.wait(Wait::Other, asked).await;
-        if answer.is_ok() {
-            self.cluster.has_answered.set(true);
+        let response = self.worker.wait(Wait::Other, request).await;
+        if response.is_ok() {
+            self.cluster.has_responded.set(true);
         }
-        answer
+        response
     }
 
-    fn stands(&mut self, standing: Standing) {
-        match &standing {
-            Standing::No => self.worker.not_left(&self.object.shown),
-            Standing::Perhaps => {
-                let why = "no answer said whether it was made";
+    fn set_state(&mut self, object_state: ObjectState) {
+        match &object_state {
+            ObjectState::No => self.worker.not_left(&self.object.shown),
+            ObjectState::Perhaps => {
+                let why = "no response confirmed its creation";
                 self.worker
                     .left(&self.object.shown, &self.object.remedy, why);
             }
-            Standing::Yes(_) => {
+            ObjectState::Yes(_) => {
                 let why = "there was no time to delete it";
                 self.worker
                     .left(&self.object.shown, &self.object.remedy, why);
             }
         }
-        self.standing = standing;
+        self.object_state = object_state;
     }
 
-    /// The API was asked to do `what`, and did something else.
-    fn refused(&self, what: &str, answer: &Answer, message: &str) -> Refusal {
-        let (shown, status, advice) = (&self.object.shown, answer.status, answer.advice());
-        let outcome = match answer.outcome() {
+    /// Returns the error for a response that reports a failure.
+    fn refused(&self, action: &str, response: &ApiResponse, message: &str) -> Refusal {
+        let (shown, status, advice) = (&self.object.shown, response.status, response.advice());
+        let outcome = match response.outcome() {
             Outcome::Ok => Outcome::Malformed,
             outcome => outcome,
         };
         Refusal {
             outcome,
-            why: format!("{what} {shown}: the cluster answers {status}, {message}{advice}"),
-            is_final: !answer.is_passing(),
+            why: format!("{action} {shown}: the cluster answers {status}, {message}{advice}"),
+            is_final: !response.is_temporary(),
         }
     }
 
-    /// The API did not answer. One that never has is not there.
-    fn unanswered(&self, what: &str, none: &NoAnswer) -> Refusal {
-        let (shown, api, why) = (&self.object.shown, self.cluster.api.shown(), &none.why);
+    /// Returns the error for a missing response. An API that never answered is unreachable.
+    fn unanswered(&self, action: &str, failure: &RequestFailed) -> Refusal {
+        let (shown, api, why) = (&self.object.shown, self.cluster.api.shown(), &failure.why);
         Refusal {
-            outcome: none.outcome,
+            outcome: failure.outcome,
             why: format!(
-                "{what} {shown}: the cluster at {api} does not answer, {why} (`kubectl cluster-info` \
+                "{action} {shown}: the cluster at {api} does not respond, {why} (`kubectl cluster-info` \
                  says where it should be)"
             ),
-            is_final: !self.cluster.has_answered.get(),
+            is_final: !self.cluster.has_responded.get(),
         }
     }
 }

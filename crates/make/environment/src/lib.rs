@@ -1,11 +1,11 @@
-//! Simulated surroundings of a target: what changes around it, and is sent to nobody.
+//! Simulated surroundings of a target: changes around it that are not sent to it.
 //!
 //! * process trees ([`be_process`]) and a folder that looks like `/proc`;
 //! * containers of an engine, and objects of a Kubernetes cluster;
 //! * trees of files, and logs in a file system that grow by the clock.
 //!
-//! [`prepare`] builds a [`Prepared`](stillwell_worker::Prepared), which starts workers as
-//! crate `generator` does: blocks of its payload only pace, except those that logs hold.
+//! [`prepare`] builds a [`Prepared`](stillwell_worker::Prepared), which starts workers as crate `generator`
+//! does. Blocks of its payload only pace, except those that logs hold.
 
 mod catalogue;
 mod container;

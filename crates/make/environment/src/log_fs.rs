@@ -1,13 +1,12 @@
-//! Logs in a file system of our own: they grow by the clock and not by anybody's
-//! writing, hold nothing but the payload's blocks, and know what was read of them. What
-//! goes before anybody has read it was missed.
+//! Logs in a FUSE file system. They grow by the clock, hold only the payload's blocks, and record which bytes
+//! were read. Unread bytes that are removed count as missed.
 //!
-//! It is there before the subject starts, its files empty; they grow once load begins,
-//! and stay as they are once it has ended, until the run is over.
+//! The file system is mounted before the target starts, with empty files. They grow while load runs, and remain
+//! until the run ends.
 
-mod answer;
 mod model;
-mod seen;
+mod read_ranges;
+mod service;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -22,26 +21,26 @@ use stillwell_scope::{Place, Scope, Token, clock};
 use stillwell_units::{Moment, Seed};
 use stillwell_worker::{Mounted, ShowError};
 
-use answer::LogFiles;
 use model::{Model, Shape};
+use service::LogFiles;
 
-/// Logs that are not mounted yet, or are.
+/// Logs that are ready to be mounted, or are mounted.
 #[derive(Debug)]
 pub(crate) struct LogFs {
     id: String,
     at: PathBuf,
     shape: Shape,
     seed: Seed,
-    course: Course,
-    /// `None` once it answers.
+    growth: LogGrowth,
+    /// `None` once the file system is served.
     set: Option<BlockSet>,
     load: Arc<GeneratorShard>,
     shard: Arc<LogFsShard>,
 }
 
-/// How fast, and from when to when.
+/// Growth rate, with start and end.
 #[derive(Clone, Debug)]
-struct Course {
+struct LogGrowth {
     rate: RatePlan,
     begin: Arc<OnceLock<Begin>>,
 }
@@ -50,18 +49,18 @@ struct Course {
 struct Begin {
     start: Moment,
     stop: Token,
-    /// Logs stand still while it is not their turn, where turns are taken.
+    /// Turns, if logs grow only in their own turns.
     turns: Option<Turns>,
 }
 
-impl Course {
-    /// The time that logs know of: it stands still while it is not their turn.
-    fn own_time(&self, now: Moment) -> Moment {
+impl LogGrowth {
+    /// Time by which logs grow; it pauses outside of their turns.
+    fn log_time(&self, now: Moment) -> Moment {
         let turns = self.begin.get().and_then(|begin| begin.turns.as_ref());
         turns.map_or(now, |turns| turns.own_time(now))
     }
 
-    /// Whether load has ended.
+    /// Load has ended.
     fn is_over(&self) -> bool {
         let begin = self.begin.get();
         begin.is_some_and(|begin| begin.stop.is_cancelled())
@@ -80,7 +79,7 @@ pub(crate) struct LogPlan {
 }
 
 impl LogFs {
-    /// The logs of `plan`, if it asks for such.
+    /// Returns the logs of `plan`, if it has logs.
     pub(crate) fn of(plan: &GeneratorPlan) -> Option<LogPlan> {
         let TransportPlan::Files {
             layout:
@@ -122,7 +121,7 @@ impl LogPlan {
             at: self.at,
             shape: self.shape,
             seed: self.seed,
-            course: Course {
+            growth: LogGrowth {
                 rate: self.rate,
                 begin: Arc::default(),
             },
@@ -146,8 +145,8 @@ impl Mounted for LogFs {
         self.set.as_ref()
     }
 
-    /// Mounts the logs and starts the thread `gen-ID-0`, which answers for them until the
-    /// scope's token is cancelled or the mount has ended.
+    /// Mounts the logs and starts the thread `gen-ID-0`. It serves them until the scope's token is cancelled or
+    /// the mount has ended.
     fn show(
         &mut self,
         scope: &mut Scope,
@@ -161,17 +160,17 @@ impl Mounted for LogFs {
             id: self.id.clone(),
             source,
         })?;
-        let unit = self.course.rate.unit;
+        let unit = self.growth.rate.unit;
         let (shape, seed) = (self.shape, self.seed);
-        let (course, load) = (self.course.clone(), Arc::clone(&self.load));
+        let (growth, load) = (self.growth.clone(), Arc::clone(&self.load));
         let shard = Arc::clone(&self.shard);
         let body = move |token: &Token| {
             let mut files = LogFiles {
                 model: Model::new(set, shape, unit, &seed),
-                course,
+                growth,
                 load,
                 shard,
-                wall_ahead: answer::wall_ahead(),
+                wall_ahead: service::wall_ahead(),
                 published_at: clock::now(),
                 owner: (geteuid().as_raw(), getegid().as_raw()),
             };
@@ -190,6 +189,6 @@ impl Mounted for LogFs {
     fn begin(&self, start: Moment, stop: &Token, turns: Option<Turns>) {
         let stop = stop.clone();
         // Load begins once.
-        drop(self.course.begin.set(Begin { start, stop, turns }));
+        drop(self.growth.begin.set(Begin { start, stop, turns }));
     }
 }

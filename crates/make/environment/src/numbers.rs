@@ -27,7 +27,7 @@ impl Numbers {
         number.checked_rem(end)
     }
 
-    /// A word of small letters and digits.
+    /// Returns a name of lower-case letters and digits.
     pub(crate) fn name(&mut self, length: u32) -> String {
         const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
         let letters = (0..length.max(1)).map(|_| {

@@ -7,13 +7,12 @@ use stillwell_worker::{PrepareError, Prepared};
 use crate::catalogue;
 use crate::log_fs::LogFs;
 
-/// Builds what `plan` simulates, and the blocks that pace it or fill its files; `sources`
-/// holds the contents of the files for payloads that are the lines of one. `None` where
-/// `plan` simulates nothing: crate `generator` prepares it. Opens nothing; only a folder
-/// that looks like `/proc` is laid out here, since a subject looks at it from its start.
+/// Builds the simulation of `plan` with the blocks that pace it or fill its files. `sources` holds the files
+/// whose lines are payloads. Returns `None` if `plan` simulates nothing: crate `generator` prepares it. Opens
+/// nothing. Only a folder that looks like `/proc` is created here, because a target reads it from its start.
 ///
 /// # Errors
-/// [`PrepareError`] where the plan cannot be carried out.
+/// [`PrepareError`] if the plan is not possible.
 pub fn prepare<'s>(
     plan: &GeneratorPlan,
     sources: impl Into<Sources<'s>>,

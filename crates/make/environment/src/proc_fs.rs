@@ -1,5 +1,5 @@
-//! A folder that looks like `/proc`, for programs that may be told to look for
-//! processes elsewhere. It is laid out before the run and stays as it is.
+//! A folder that looks like `/proc`, for programs with a configurable path. It is created before the run and
+//! does not change.
 
 mod process;
 
@@ -29,7 +29,7 @@ pub(crate) struct ProcFs {
 pub struct LayOutError {
     /// The file or folder.
     pub path: PathBuf,
-    /// The kernel's answer.
+    /// The operating system's error.
     pub source: io::Error,
 }
 
@@ -40,8 +40,7 @@ impl From<LayOutError> for TransportError {
 }
 
 impl ProcFs {
-    /// Lays out everything. What is in the folder already stays, unless it is called
-    /// the same.
+    /// Creates all files. Existing files in the folder remain unless they have the same name.
     pub(crate) fn new(plan: &ProcFsPlan, seed: &Seed) -> Result<Self, LayOutError> {
         let mut numbers = Numbers::new(&seed.derive("proc_fs", 0));
         folder(&plan.root)?;
@@ -50,10 +49,10 @@ impl ProcFs {
         }
         for number in 1..=plan.processes {
             let process = Process::draw(number, &mut numbers);
-            let own = plan.root.join(number.to_string());
-            folder(&own)?;
+            let process_folder = plan.root.join(number.to_string());
+            folder(&process_folder)?;
             for (name, text) in process.files() {
-                let path = own.join(name);
+                let path = process_folder.join(name);
                 fs::write(&path, text).map_err(|source| LayOutError { path, source })?;
             }
         }
@@ -70,7 +69,7 @@ fn folder(path: &Path) -> Result<(), LayOutError> {
     })
 }
 
-/// Copies what a file says now: files of the kernel have no length to go by.
+/// Copies the current content of a file; files of the kernel report no length.
 fn copy(source: &Path, root: &Path) -> Result<(), LayOutError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -84,16 +83,16 @@ fn copy(source: &Path, root: &Path) -> Result<(), LayOutError> {
 
 impl Opener for ProcFs {
     fn open(&self, worker: &Rc<Worker>, _connections: u16, tasks: &mut Tasks) {
-        tasks.spawn(tell(Rc::clone(worker), self.clone()));
+        tasks.spawn(report_created(Rc::clone(worker), self.clone()));
     }
 }
 
 /// Counts what was laid out. Nothing is sent.
 #[expect(
     clippy::unused_async,
-    reason = "all generators are tasks; this one's work is done before"
+    reason = "all generators are tasks; this one has nothing to do"
 )]
-async fn tell(worker: Rc<Worker>, laid_out: ProcFs) {
+async fn report_created(worker: Rc<Worker>, laid_out: ProcFs) {
     for _ in 0..laid_out.processes {
         worker.begin_paced();
         worker.end_paced();

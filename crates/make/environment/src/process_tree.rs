@@ -1,11 +1,9 @@
 //! Trees of processes that start, run programs and end, one tree after the other.
 //!
-//! Each process of a tree is this program again, under the word that
-//! [`PROCESS_TREE_WORD`] is, so that each is the child of the one that the tree says.
-//! It is told by an argument who its parent is, and on its input what is below it.
-//! Processes with children live a while and wait for them; those without become the
-//! program that was drawn for them. The kernel kills every one of them whose parent has gone, so that nothing outlives
-//! the generator.
+//! Each process of a tree is this program, started with the argument [`PROCESS_TREE_WORD`]. So parents and
+//! children are as in the tree. An argument holds the parent's process id; standard input describes the
+//! processes below. Processes with children wait for them; the others become the program that was drawn for
+//! them. The kernel kills each process whose parent has ended, so none outlives the generator.
 
 mod grow;
 mod live;
@@ -26,20 +24,20 @@ use tokio::process::{Child, Command};
 use grow::Growth;
 pub use live::{PROCESS_TREE_WORD, ProcessError, be_process};
 
-/// What all trees of a generator have in common.
+/// State that all trees of a generator share.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessTree {
     plan: ProcessTreePlan,
     seed: Seed,
     /// This program.
-    own: PathBuf,
+    executable: PathBuf,
 }
 
 /// A program of a tree that is not there.
 #[derive(Debug, thiserror::Error)]
 #[error("there is no program {}", path.display())]
 pub struct ProgramMissing {
-    /// As it was given.
+    /// The path from the plan.
     pub path: PathBuf,
 }
 
@@ -55,21 +53,21 @@ impl ProcessTree {
         let mut plan = plan.clone();
         let paths = std::env::var_os("PATH").unwrap_or_default();
         for executable in &mut plan.executables {
-            let found = find(&executable.program, &paths);
-            executable.program = found.ok_or_else(|| ProgramMissing {
+            let file = find(&executable.program, &paths);
+            executable.program = file.ok_or_else(|| ProgramMissing {
                 path: executable.program.clone(),
             })?;
         }
         Ok(Self {
             plan,
             seed: *seed,
-            // The link itself: it names us even where our file was replaced.
-            own: PathBuf::from("/proc/self/exe"),
+            // The link itself: it is valid even if the file was replaced.
+            executable: PathBuf::from("/proc/self/exe"),
         })
     }
 }
 
-/// The file that `program` means: itself, or for a bare name the one in `paths`.
+/// Returns the file of `program`: the path itself, or a bare name in `paths`.
 fn find(program: &Path, paths: &std::ffi::OsStr) -> Option<PathBuf> {
     let is_there = |path: &PathBuf| path.is_file();
     if program.components().count() > 1 || program.is_absolute() {
@@ -95,7 +93,9 @@ async fn work(worker: Rc<Worker>, trees: ProcessTree) {
         worker.begin_paced();
         let sent = clock::now();
         // At the end of the worker the tree under way has a moment; then it is cut.
-        let grown = worker.wait(Wait::Other, grow(&trees.own, &growth)).await;
+        let grown = worker
+            .wait(Wait::Other, grow(&trees.executable, &growth))
+            .await;
         let outcome = match grown {
             Ok(true) => Outcome::Ok,
             Ok(false) | Err(_) => Outcome::SendFailed,
@@ -108,17 +108,17 @@ async fn work(worker: Rc<Worker>, trees: ProcessTree) {
     }
 }
 
-/// Whether all of a tree ran. One that is given up is killed.
-async fn grow(own: &Path, growth: &Growth) -> io::Result<bool> {
-    let mut child = root(own)?;
+/// Runs one tree. Returns true if all of it ran. Dropping the future kills the tree.
+async fn grow(executable: &Path, growth: &Growth) -> io::Result<bool> {
+    let mut child = root(executable)?;
     if let Some(mut input) = child.stdin.take() {
         input.write_all(&growth.bytes()?).await?;
     }
     Ok(child.wait().await?.success())
 }
 
-fn root(own: &Path) -> io::Result<Child> {
-    let mut command = Command::new(own);
+fn root(executable: &Path) -> io::Result<Child> {
+    let mut command = Command::new(executable);
     command
         .arg0("stillwell")
         .arg(PROCESS_TREE_WORD)
@@ -137,12 +137,15 @@ mod tests {
     #[test]
     fn programs_are_found_as_a_shell_finds_them() {
         let folder = tempfile::tempdir().unwrap();
-        let own = folder.path().join("own");
-        std::fs::write(&own, "").unwrap();
+        let executable = folder.path().join("executable");
+        std::fs::write(&executable, "").unwrap();
         let paths = std::env::join_paths(["/nowhere".as_ref(), folder.path()]).unwrap();
-        assert_eq!(find(Path::new("own"), &paths), Some(own.clone()));
-        assert_eq!(find(&own, &paths), Some(own));
-        for wrong in ["other", "./own", "/nowhere/own", ""] {
+        assert_eq!(
+            find(Path::new("executable"), &paths),
+            Some(executable.clone())
+        );
+        assert_eq!(find(&executable, &paths), Some(executable));
+        for wrong in ["other", "./executable", "/nowhere/executable", ""] {
             assert_eq!(find(Path::new(wrong), &paths), None, "{wrong}");
         }
     }

@@ -65,14 +65,14 @@ fn a_lading_file_makes_replaces_and_deletes_objects_of_a_cluster() {
     let manifest = open(&lab, &lab.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
     assert_holds(&ended.stderr, &["the network of the host"]);
-    assert_eq!(cluster.standing(), [""; 0]);
+    assert_eq!(cluster.object_paths(), [""; 0]);
     for index in 0..2 {
         // Once for its lifetime at least, and once at the end.
         assert!(cluster.count(&format!("DELETE {PODS}/web-0000{index}")) >= 2);
     }
-    let asked = cluster.asked();
+    let requests = cluster.requests();
     assert!(
-        asked
+        requests
             .iter()
             .all(|one| one.authorization == "Bearer secret-token")
     );
@@ -90,12 +90,12 @@ fn a_run_that_is_ended_by_sigterm_deletes_all_objects() {
     let cluster = Cluster::default();
     lab.file("lading.yaml", LADING);
     let running = Process::start(&mut rig(&lab, &cluster, &words("lading.yaml", "60s")));
-    let stands = || cluster.standing().len() == 2;
+    let stands = || cluster.object_paths().len() == 2;
     assert!(wait_until(LONG, stands), "{}", running.stderr());
     running.signal("TERM");
     let ended = running.finish(BESIDES);
     assert_code(&ended, 143);
-    assert_eq!(cluster.standing(), [""; 0]);
+    assert_eq!(cluster.object_paths(), [""; 0]);
     lab.assert_nothing_left();
 }
 
@@ -118,12 +118,16 @@ workload:
     let manifest = open(&lab, &lab.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
     let services = "/api/v1/namespaces/other/services";
-    let asked: Vec<String> = cluster.asked().into_iter().map(|one| one.what).collect();
+    let requests: Vec<String> = cluster
+        .requests()
+        .into_iter()
+        .map(|request| request.method_and_path)
+        .collect();
     assert_eq!(
-        asked,
+        requests,
         [format!("POST {services}"), format!("DELETE {services}/web")]
     );
-    assert!(cluster.asked()[0].body.contains("\"port\":80"));
+    assert!(cluster.requests()[0].body.contains("\"port\":80"));
 }
 
 #[test]

@@ -17,14 +17,14 @@ pub struct Publisher {
     method: Vec<u8>,
     is_persistent: bool,
     is_numbered: bool,
-    /// What fits into one frame.
+    /// Largest payload of a frame.
     part_bytes: usize,
 }
 
 impl Publisher {
-    /// To `exchange` with `routing_key`, in frames of at most `frame_max` bytes. With
-    /// `mandatory` what finds no queue is returned, and messages bear numbers by which
-    /// it is known; `persistent` ones survive a restart of the broker.
+    /// Returns a publisher to `exchange` with `routing_key`, in frames of at most `frame_max` bytes. With
+    /// `mandatory`, the broker returns messages that reach no queue, and messages carry numbers that identify
+    /// them. `persistent` messages survive a restart of the broker.
     #[must_use]
     pub fn new(
         exchange: &str,
@@ -48,7 +48,7 @@ impl Publisher {
         }
     }
 
-    /// Appends a message, whose number is `number` where it bears one.
+    /// Appends a message. It carries `number` if the publisher numbers its messages.
     pub fn write(&self, message: &[u8], number: u64, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.method);
         let begin = begin_frame(HEADER, CHANNEL, out);
@@ -68,7 +68,7 @@ impl Publisher {
             out[length_at] = u8::try_from(out.len() - length_at - 1).unwrap_or_default();
         }
         end_frame(begin, out);
-        // A message of nothing has no body.
+        // An empty message has no body frame.
         for part in message.chunks(self.part_bytes) {
             let begin = begin_frame(BODY, CHANNEL, out);
             out.extend_from_slice(part);

@@ -29,7 +29,7 @@ fn every_frame_is_read_wherever_it_is_cut() {
     ]
     .concat();
     let tune = [&[0, 9][..], &131_072_u32.to_be_bytes(), &[0, 60]].concat();
-    for (bytes, wanted) in [
+    for (bytes, expected) in [
         (
             server_method(10, 10, &start),
             ServerFrame::Start {
@@ -79,9 +79,9 @@ fn every_frame_is_read_wherever_it_is_cut() {
         (frame(HEARTBEAT, 0, &[]), ServerFrame::Other),
         (frame(BODY, 1, b"returned"), ServerFrame::Other),
     ] {
-        assert_eq!(read(&bytes), Ok(Some((wanted, bytes.len()))));
+        assert_eq!(read(&bytes), Ok(Some((expected, bytes.len()))));
         for cut in 0..bytes.len() {
-            assert_eq!(read(&bytes[..cut]), Ok(None), "{wanted:?} at {cut}");
+            assert_eq!(read(&bytes[..cut]), Ok(None), "{expected:?} at {cut}");
         }
     }
 }
@@ -97,17 +97,17 @@ fn what_is_no_amqp_is_refused() {
     assert!(read(&[METHOD, 0, 0, 0xff, 0xff, 0xff, 0xff]).is_err());
 }
 
-/// Kinds, channels and payloads of frames that lie behind each other.
+/// Returns kind, channel and payload of each frame in `bytes`.
 fn frames(mut bytes: &[u8]) -> Vec<(u8, u16, Vec<u8>)> {
-    let mut found = Vec::new();
+    let mut frames = Vec::new();
     while !bytes.is_empty() {
         let length = u32::from_be_bytes(bytes[3..7].try_into().unwrap()) as usize;
         assert_eq!(bytes[7 + length], FRAME_END);
         let channel = u16::from_be_bytes([bytes[1], bytes[2]]);
-        found.push((bytes[0], channel, bytes[7..7 + length].to_vec()));
+        frames.push((bytes[0], channel, bytes[7..7 + length].to_vec()));
         bytes = &bytes[8 + length..];
     }
-    found
+    frames
 }
 
 #[test]
@@ -121,8 +121,8 @@ fn a_returned_message_is_known_by_its_number() {
     assert_eq!(parts[2].2, b"hello");
     let header = frame(HEADER, 1, &parts[1].2);
     let number = Some(12_345);
-    let wanted = ServerFrame::Properties { number };
-    assert_eq!(read(&header), Ok(Some((wanted, header.len()))));
+    let expected = ServerFrame::Properties { number };
+    assert_eq!(read(&header), Ok(Some((expected, header.len()))));
 }
 
 #[test]
@@ -155,12 +155,12 @@ proptest! {
         let mut out = Vec::new();
         publisher.write(&message, 1, &mut out);
         let parts = frames(&out);
-        let whole: Vec<u8> = parts[2..].iter().flat_map(|(_, _, payload)| payload.clone()).collect();
-        prop_assert_eq!(whole, message);
+        let joined: Vec<u8> = parts[2..].iter().flat_map(|(_, _, payload)| payload.clone()).collect();
+        prop_assert_eq!(joined, message);
         let header = &parts[1].2;
         prop_assert_eq!(u64::from_be_bytes(header[4..12].try_into().unwrap()), length as u64);
-        let most = frame_max as usize - AROUND;
-        prop_assert!(parts.iter().all(|(_, _, payload)| payload.len() <= most));
+        let part_bytes_max = frame_max as usize - AROUND;
+        prop_assert!(parts.iter().all(|(_, _, payload)| payload.len() <= part_bytes_max));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::crc::crc32c;
 const LENGTH_AT: usize = 8;
 const SUM_AT: usize = 17;
 const SUMMED_AT: usize = 21;
-/// Where records begin.
+/// Length of a batch's header, before its records.
 const HEAD_BYTES: usize = 61;
 
 /// Writes batches; its room is used again.
@@ -28,11 +28,11 @@ impl BatchWriter {
         }
     }
 
-    /// Appends a batch of `messages`, at least one, all of the time `now_ms`, in
-    /// milliseconds since 1970. Messages have neither keys nor headers.
+    /// Appends a batch of `messages`, at least one. All have the time `now_ms`, in milliseconds since 1970, and
+    /// neither keys nor headers.
     ///
     /// # Errors
-    /// [`CompressionFailed`]; `out` then ends in a part of a batch.
+    /// [`CompressionFailed`]; `out` then ends in an incomplete batch.
     pub fn write<'m>(
         &mut self,
         messages: impl Iterator<Item = &'m [u8]>,
@@ -60,7 +60,7 @@ impl BatchWriter {
         put(23, &(count - 1).to_be_bytes());
         put(27, &now_ms.to_be_bytes());
         put(35, &now_ms.to_be_bytes());
-        // No producer with a number of its own, so no epoch and no sequence.
+        // No producer id, so no epoch and no sequence.
         put(43, &[0xff; 14]);
         put(57, &count.to_be_bytes());
         let sum = crc32c(&batch[SUMMED_AT..]);
@@ -69,14 +69,14 @@ impl BatchWriter {
     }
 }
 
-/// Appends `messages` as records, and gives their number.
+/// Appends `messages` as records. Returns their number.
 fn put_records<'m>(messages: impl Iterator<Item = &'m [u8]>, out: &mut Vec<u8>) -> i32 {
     let mut count = 0_i32;
     for message in messages {
         let (offset, length) = (Varint::of(count.into()), Varint::of_length(message.len()));
-        // Attributes, a time of nothing, no key, and no headers are a byte each.
-        let whole = 4 + offset.bytes().len() + length.bytes().len() + message.len();
-        out.extend_from_slice(Varint::of_length(whole).bytes());
+        // Attributes, time difference 0, no key, and no headers take a byte each.
+        let record_bytes = 4 + offset.bytes().len() + length.bytes().len() + message.len();
+        out.extend_from_slice(Varint::of_length(record_bytes).bytes());
         out.extend_from_slice(&[0, 0]);
         out.extend_from_slice(offset.bytes());
         // A length of -1.
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn numbers_are_as_the_protocol_has_them() {
-        for (number, wanted) in [
+        for (number, expected) in [
             (0, &[0][..]),
             (-1, &[1]),
             (1, &[2]),
@@ -138,7 +138,7 @@ mod tests {
                 &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1],
             ),
         ] {
-            assert_eq!(Varint::of(number).bytes(), wanted, "{number}");
+            assert_eq!(Varint::of(number).bytes(), expected, "{number}");
         }
     }
 }

@@ -1,14 +1,14 @@
-//! How the records of a batch are packed.
+//! Compression of a batch's records.
 
 use std::io::{self, Write};
 
 use flate2::write::GzEncoder;
 use lz4_flex::frame::{BlockSize, FrameEncoder, FrameInfo};
 
-/// What a batch's records are packed by.
+/// Compression codec of a batch's records.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     None,
     /// gzip, at its usual level.
     Gzip,
@@ -25,7 +25,7 @@ pub enum Compression {
 #[error("pack records for Kafka")]
 pub struct CompressionFailed(#[from] io::Error);
 
-/// What stands before blocks of Snappy: a name, and two versions.
+/// Header before blocks of Snappy: a magic, and two versions.
 const SNAPPY_BEGIN: [u8; 16] = *b"\x82SNAPPY\0\0\0\0\x01\0\0\0\x01";
 const SNAPPY_BLOCK_BYTES: usize = 32 << 10;
 

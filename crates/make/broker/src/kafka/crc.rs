@@ -3,7 +3,7 @@
 /// Its polynomial, lowest bit first.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// What each byte does to the sum, from each of eight places.
+/// Contribution of each byte to the sum, from each of eight places.
 static TABLES: [[u32; 256]; 8] = tables();
 
 const fn tables() -> [[u32; 256]; 8] {
@@ -62,14 +62,14 @@ mod tests {
     #[test]
     fn sums_are_those_of_rfc_3720() {
         let ascending: Vec<u8> = (0..32).collect();
-        for (bytes, wanted) in [
+        for (bytes, expected) in [
             (&[][..], 0),
             (b"123456789", 0xe306_9283),
             (&[0; 32], 0x8a91_36aa),
             (&[0xff; 32], 0x62a8_ab43),
             (&ascending, 0x46dd_794e),
         ] {
-            assert_eq!(crc32c(bytes), wanted, "{bytes:?}");
+            assert_eq!(crc32c(bytes), expected, "{bytes:?}");
         }
     }
 }

@@ -53,7 +53,7 @@ fn varint(bytes: &mut &[u8]) -> i64 {
     }
 }
 
-/// The messages of a batch, after all that stands in it was looked at.
+/// Checks the header of a batch and returns its messages.
 fn messages(compression: Compression, batch: &[u8], now_ms: i64) -> Vec<Vec<u8>> {
     let mut cursor = Cursor::new(batch, "a test");
     assert_eq!(cursor.u64().unwrap(), 0);
@@ -68,7 +68,7 @@ fn messages(compression: Compression, batch: &[u8], now_ms: i64) -> Vec<Vec<u8>>
     assert_eq!(cursor.i32().unwrap(), last + 1);
     let records = unpack(compression, cursor.rest());
     let mut rest = &records[..];
-    let mut found = Vec::new();
+    let mut messages = Vec::new();
     for offset in 0..=last {
         let length = usize::try_from(varint(&mut rest)).unwrap();
         let (record, behind) = rest.split_at(length);
@@ -78,11 +78,11 @@ fn messages(compression: Compression, batch: &[u8], now_ms: i64) -> Vec<Vec<u8>>
         assert_eq!(varint(&mut record), i64::from(offset));
         assert_eq!(varint(&mut record), -1);
         let length = usize::try_from(varint(&mut record)).unwrap();
-        found.push(record[..length].to_vec());
+        messages.push(record[..length].to_vec());
         assert_eq!(record[length..], [0]);
     }
     assert!(rest.is_empty());
-    found
+    messages
 }
 
 proptest! {
@@ -102,20 +102,19 @@ proptest! {
 
     #[test]
     fn for_all_bytes_readers_end(body: Vec<u8>) {
-        // No body is an answer to both.
+        // No body can make the parsers panic.
         let produced = read_produced(&body);
         prop_assert!(Metadata::read(&body).is_err() || produced.is_err());
-        if let Ok(Some((answer, used))) = read(&body) {
-            prop_assert_eq!(answer.body.len() + 8, used);
+        if let Ok(Some((response, used))) = read(&body) {
+            prop_assert_eq!(response.body.len() + 8, used);
         }
-        // With its length before it and more behind it, it is an answer once it has a
-        // number.
+        // Behind its length, and before other bytes, a body is a response if it has a correlation id.
         let mut framed = i32::try_from(body.len()).unwrap().to_be_bytes().to_vec();
         framed.extend_from_slice(&body);
         framed.extend_from_slice(b"more");
         match read(&framed) {
-            Ok(Some((answer, used))) => {
-                prop_assert_eq!(answer.body, &body[4..]);
+            Ok(Some((response, used))) => {
+                prop_assert_eq!(response.body, &body[4..]);
                 prop_assert_eq!(used, 4 + body.len());
             }
             other => prop_assert!(body.len() < 4, "{other:?}"),
@@ -182,12 +181,12 @@ fn metadata() -> Vec<u8> {
 #[test]
 fn leaders_are_known_from_metadata() {
     let body = metadata();
-    let wanted = Metadata {
+    let expected = Metadata {
         brokers: vec![(1, "a:9092".to_owned()), (2, "[::1]:9092".to_owned())],
         refusal: None,
         partitions: vec![(0, 1), (1, 2)],
     };
-    assert_eq!(Metadata::read(&body), Ok(wanted));
+    assert_eq!(Metadata::read(&body), Ok(expected));
     for cut in 0..body.len() {
         assert!(Metadata::read(&body[..cut]).is_err(), "cut at {cut}");
     }
@@ -208,11 +207,11 @@ fn what_became_of_a_batch_is_read() {
 #[test]
 fn answers_are_read_once_they_are_whole() {
     let bytes = b"\0\0\0\x06\0\0\0\x02hi....";
-    let answer = Answer {
+    let response = Response {
         number: 2,
         body: b"hi",
     };
-    assert_eq!(read(bytes), Ok(Some((answer, 10))));
+    assert_eq!(read(bytes), Ok(Some((response, 10))));
     for cut in 0..10 {
         assert_eq!(read(&bytes[..cut]), Ok(None), "cut at {cut}");
     }

@@ -4,18 +4,18 @@ use super::*;
 
 #[test]
 fn every_word_is_read() {
-    for (text, word) in [
-        ("PING\r\n", ServerWord::Ping),
-        ("pong\r\n", ServerWord::Pong),
-        ("+OK\n", ServerWord::Ok),
-        ("INFO {\"a\":1} \r\n", ServerWord::Info(b"{\"a\":1}")),
+    for (text, message) in [
+        ("PING\r\n", ServerMessage::Ping),
+        ("pong\r\n", ServerMessage::Pong),
+        ("+OK\n", ServerMessage::Ok),
+        ("INFO {\"a\":1} \r\n", ServerMessage::Info(b"{\"a\":1}")),
         (
             "-ERR 'Authorization Violation'\r\n",
-            ServerWord::Refusal("Authorization Violation"),
+            ServerMessage::Refusal("Authorization Violation"),
         ),
         (
             "MSG _INBOX.x.7 1 2\r\nab\r\n",
-            ServerWord::Message {
+            ServerMessage::Message {
                 subject: "_INBOX.x.7",
                 headers: b"",
                 payload: b"ab",
@@ -23,7 +23,7 @@ fn every_word_is_read() {
         ),
         (
             "HMSG s 1 r 16 16\r\nNATS/1.0 503\r\n\r\n\r\n",
-            ServerWord::Message {
+            ServerMessage::Message {
                 subject: "s",
                 headers: b"NATS/1.0 503\r\n\r\n",
                 payload: b"",
@@ -31,7 +31,7 @@ fn every_word_is_read() {
         ),
     ] {
         let bytes = text.as_bytes();
-        assert_eq!(read(bytes), Ok(Some((word, bytes.len()))), "{text}");
+        assert_eq!(read(bytes), Ok(Some((message, bytes.len()))), "{text}");
         for cut in 0..bytes.len() {
             assert_eq!(read(&bytes[..cut]), Ok(None), "{text} at {cut}");
         }
@@ -58,12 +58,12 @@ fn what_is_no_nats_is_refused() {
 #[test]
 fn a_connection_begins_with_who_we_are() {
     let mut out = Vec::new();
-    let introduction = Introduction {
+    let options = ConnectOptions {
         user: Some("u\"1"),
         password: Some("p"),
-        ..Introduction::default()
+        ..ConnectOptions::default()
     };
-    write_introduction(&introduction, &mut out);
+    write_connect(&options, &mut out);
     let text = String::from_utf8(out).unwrap();
     let json = text.strip_prefix("CONNECT ").unwrap();
     let json = json.strip_suffix("\r\nPING\r\n").unwrap();
@@ -76,7 +76,7 @@ fn a_connection_begins_with_who_we_are() {
 
 #[test]
 fn answers_bear_the_numbers_of_their_messages() {
-    let publisher = Publisher::new("logs.a", Some("_INBOX.x"));
+    let publisher = SubjectPublisher::new("logs.a", Some("_INBOX.x"));
     let mut out = Vec::new();
     publisher.write_subscription(&mut out);
     publisher.write(b"hi", 120, &mut out);
@@ -91,25 +91,25 @@ fn answers_bear_the_numbers_of_their_messages() {
 
 #[test]
 fn what_jetstream_says_is_understood() {
-    for (headers, payload, wanted) in [
-        ("", r#"{"stream":"S","seq":4}"#, Ok(Answer::Kept)),
+    for (headers, payload, expected) in [
+        ("", r#"{"stream":"S","seq":4}"#, Ok(JetStreamAck::Kept)),
         (
             "",
             r#"{"stream":"S","seq":4,"duplicate":true}"#,
-            Ok(Answer::Kept),
+            Ok(JetStreamAck::Kept),
         ),
         (
             "",
             r#"{"error":{"code":400,"err_code":10077,"description":"max bytes"}}"#,
-            Ok(Answer::Refused(400)),
+            Ok(JetStreamAck::Refused(400)),
         ),
-        ("NATS/1.0 503\r\n\r\n", "", Ok(Answer::Refused(503))),
+        ("NATS/1.0 503\r\n\r\n", "", Ok(JetStreamAck::Refused(503))),
     ] {
-        let answer = Answer::read(headers.as_bytes(), payload.as_bytes());
-        assert_eq!(answer, wanted, "{headers}{payload}");
+        let ack = JetStreamAck::read(headers.as_bytes(), payload.as_bytes());
+        assert_eq!(ack, expected, "{headers}{payload}");
     }
-    assert!(Answer::read(b"", b"{}").is_err());
-    assert!(Answer::read(b"", b"pong").is_err());
+    assert!(JetStreamAck::read(b"", b"{}").is_err());
+    assert!(JetStreamAck::read(b"", b"pong").is_err());
 }
 
 proptest! {

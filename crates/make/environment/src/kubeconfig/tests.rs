@@ -69,12 +69,12 @@ fn the_current_context_of_the_first_file_says_where_the_cluster_is() {
         (identity.certificates, identity.key),
         (text("CERT"), text("KEY"))
     );
-    assert_eq!(access.token, Token::None);
+    assert_eq!(access.token, ClusterToken::None);
     assert_eq!(access.namespace.as_deref(), Some("lab"));
     assert!(!access.is_unverified);
     assert_eq!(
         format!("{access:?}"),
-        "Access { server: \"https://127.0.0.1:40123\", .. }"
+        "ClusterAccess { server: \"https://127.0.0.1:40123\", .. }"
     );
 }
 
@@ -91,11 +91,11 @@ fn a_context_may_be_named_and_stand_in_another_file() {
     let identity = access.identity.unwrap();
     assert_eq!(identity.certificates, PemSource::File("/etc/a.crt".into()));
     assert_eq!(identity.key, PemSource::File("/etc/a.key".into()));
-    assert_eq!(access.token, Token::File("/etc/../token".into()));
+    assert_eq!(access.token, ClusterToken::File("/etc/../token".into()));
     assert_eq!(access.server_name.as_deref(), Some("kubernetes"));
     let access = both().access(Some("blind")).unwrap();
     assert!(access.is_unverified);
-    assert_eq!(access.token, Token::Text("12".to_owned()));
+    assert_eq!(access.token, ClusterToken::Text("12".to_owned()));
     assert_eq!(format!("{:?}", access.token), "Text(…)");
 }
 
@@ -124,7 +124,7 @@ fn what_is_not_there_is_named_with_what_is() {
 }
 
 /// A kubeconfig with this cluster and this user.
-fn with(cluster: &str, user: &str) -> Result<Access, KubeconfigError> {
+fn with(cluster: &str, user: &str) -> Result<ClusterAccess, KubeconfigError> {
     let text = format!(
         "current-context: c\nclusters: [{{name: c, cluster: {cluster}}}]\nusers: [{{name: c, user: {user}}}]\n\
          contexts: [{{name: c, context: {{cluster: c, user: c}}}}]\n"

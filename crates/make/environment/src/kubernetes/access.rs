@@ -1,4 +1,4 @@
-//! Where the cluster is: looked for where `kubectl` looks, when the run is prepared.
+//! ClusterAccess to the cluster, access_of as `kubectl` finds it, when the run is prepared.
 
 use std::env;
 use std::ffi::OsString;
@@ -6,19 +6,19 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::kubeconfig::{Access, Kubeconfig, KubeconfigError, Token};
+use crate::kubeconfig::{ClusterAccess, ClusterToken, Kubeconfig, KubeconfigError};
 use stillwell_http::{HeadError, TargetError};
 use stillwell_plan::{KubernetesPlan, PemSource};
 use stillwell_wire::tls::TlsError;
 use stillwell_worker::TransportError;
 
-/// Where a pod finds what its account is let in by.
+/// Folder with the credentials of a pod's service account.
 const MOUNTED: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// Why it is not known how to reach a cluster.
+/// An error while finding a cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
-    /// Nobody has said where it is.
+    /// No cluster is configured.
     #[error(
         "no cluster is configured: name a kubeconfig in KUBECONFIG, or put one at ~/.kube/config, or run in \
          a pod with an account"
@@ -29,10 +29,10 @@ pub enum ClusterError {
     Read {
         /// The file.
         path: PathBuf,
-        /// The kernel's answer.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// A kubeconfig does not say it.
+    /// The kubeconfig has an error.
     #[error(transparent)]
     Kubeconfig(#[from] KubeconfigError),
     /// The cluster's URL is none.
@@ -43,12 +43,12 @@ pub enum ClusterError {
     Tls {
         /// Its URL.
         server: String,
-        /// Why not.
+        /// The TLS error.
         source: Box<TlsError>,
     },
-    /// A token that cannot stand in a header.
+    /// The token is not a valid header value.
     #[error("write the cluster's token as a header")]
-    Token(#[source] HeadError),
+    ClusterToken(#[source] HeadError),
 }
 
 impl From<ClusterError> for TransportError {
@@ -57,8 +57,8 @@ impl From<ClusterError> for TransportError {
     }
 }
 
-/// How the cluster of `plan` is reached.
-pub(super) fn find(plan: &KubernetesPlan) -> Result<Access, ClusterError> {
+/// Returns the access to the cluster of `plan`.
+pub(super) fn find(plan: &KubernetesPlan) -> Result<ClusterAccess, ClusterError> {
     let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     find_with(plan, &variable, Path::new(MOUNTED))
 }
@@ -67,7 +67,7 @@ fn find_with(
     plan: &KubernetesPlan,
     variable: &dyn Fn(&str) -> Option<OsString>,
     mounted: &Path,
-) -> Result<Access, ClusterError> {
+) -> Result<ClusterAccess, ClusterError> {
     let context = plan.context.as_deref();
     if let Some(path) = &plan.kubeconfig {
         return read(std::slice::from_ref(path), context);
@@ -92,7 +92,7 @@ fn find_with(
 }
 
 /// Of several files those count that are there.
-fn read(paths: &[PathBuf], context: Option<&str>) -> Result<Access, ClusterError> {
+fn read(paths: &[PathBuf], context: Option<&str>) -> Result<ClusterAccess, ClusterError> {
     let mut texts = Vec::new();
     let mut missing = None;
     for path in paths {
@@ -115,7 +115,11 @@ fn read(paths: &[PathBuf], context: Option<&str>) -> Result<Access, ClusterError
 }
 
 /// The cluster that this runs in.
-fn of_pod(host: &OsString, port: Option<OsString>, mounted: &Path) -> Result<Access, ClusterError> {
+fn of_pod(
+    host: &OsString,
+    port: Option<OsString>,
+    mounted: &Path,
+) -> Result<ClusterAccess, ClusterError> {
     let host = host.to_string_lossy();
     let host = if host.contains(':') {
         format!("[{host}]")
@@ -134,13 +138,13 @@ fn of_pod(host: &OsString, port: Option<OsString>, mounted: &Path) -> Result<Acc
     }
     let namespace = fs::read_to_string(namespace).ok();
     let namespace = namespace.map(|text| text.trim().to_owned());
-    Ok(Access {
+    Ok(ClusterAccess {
         server: format!("https://{host}:{port}"),
         authority: Some(PemSource::File(mounted.join("ca.crt"))),
         is_unverified: false,
         server_name: None,
         identity: None,
-        token: Token::File(token),
+        token: ClusterToken::File(token),
         namespace: namespace.filter(|text| !text.is_empty()),
     })
 }
@@ -186,9 +190,9 @@ mod tests {
         fs::create_dir(at("mounted")).unwrap();
         fs::write(at("mounted/token"), "t\n").unwrap();
         fs::write(at("mounted/namespace"), "lab\n").unwrap();
-        let found = |plan: &KubernetesPlan, given: &[(&str, &str)]| {
+        let access_of = |plan: &KubernetesPlan, variables: &[(&str, &str)]| {
             let variable = |name: &str| {
-                let known = given.iter().find(|(known, _)| *known == name)?;
+                let known = variables.iter().find(|(known, _)| *known == name)?;
                 Some(
                     known
                         .1
@@ -198,8 +202,9 @@ mod tests {
             };
             find_with(plan, &variable, &at("mounted"))
         };
-        let server =
-            |plan: &KubernetesPlan, given: &[(&str, &str)]| found(plan, given).unwrap().server;
+        let server = |plan: &KubernetesPlan, variables: &[(&str, &str)]| {
+            access_of(plan, variables).unwrap().server
+        };
         let home = ("HOME", "@/home");
         let pod = [
             ("KUBERNETES_SERVICE_HOST", "10.0.0.1"),
@@ -215,19 +220,19 @@ mod tests {
         assert_eq!(server(&plan(), &[several, home]), "http://two");
         assert_eq!(server(&plan(), &[home, pod[0], pod[1]]), "http://home");
         let empty = ("HOME", "@/nobody");
-        let access = found(&plan(), &[empty, pod[0], pod[1]]).unwrap();
+        let access = access_of(&plan(), &[empty, pod[0], pod[1]]).unwrap();
         assert_eq!(access.server, "https://10.0.0.1:443");
         assert_eq!(access.namespace.as_deref(), Some("lab"));
-        assert_eq!(access.token, Token::File(at("mounted/token")));
+        assert_eq!(access.token, ClusterToken::File(at("mounted/token")));
         assert_eq!(
             access.authority,
             Some(PemSource::File(at("mounted/ca.crt")))
         );
-        let six = found(&plan(), &[("KUBERNETES_SERVICE_HOST", "fd00::1")]).unwrap();
+        let six = access_of(&plan(), &[("KUBERNETES_SERVICE_HOST", "fd00::1")]).unwrap();
         assert_eq!(six.server, "https://[fd00::1]:443");
-        let nowhere = found(&plan(), &[empty]).unwrap_err().to_string();
+        let nowhere = access_of(&plan(), &[empty]).unwrap_err().to_string();
         assert!(nowhere.contains("KUBECONFIG"), "{nowhere}");
-        let missing = found(&plan(), &[("KUBECONFIG", "@/none"), home]).unwrap_err();
+        let missing = access_of(&plan(), &[("KUBECONFIG", "@/none"), home]).unwrap_err();
         assert!(missing.to_string().contains("none"), "{missing}");
     }
 }

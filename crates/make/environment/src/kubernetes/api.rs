@@ -1,4 +1,4 @@
-//! One question to a cluster's API at a time, each over a connection of its own.
+//! Requests to a cluster's API, each over its own connection.
 
 use std::fs;
 use std::io;
@@ -14,43 +14,43 @@ use stillwell_wire::client::{ConnectError, Endpoint, Request, RequestError};
 use stillwell_wire::tls::ClientTls;
 
 use super::ClusterError;
-use crate::kubeconfig::{Access, Token};
+use crate::kubeconfig::{ClusterAccess, ClusterToken};
 
 /// An object is some kilobytes; managed fields make it several times as long.
 const ANSWER_MAX: ByteSize = ByteSize::mib(4);
 
-/// How long an answer may take, connecting included.
-const PATIENCE: Nanos = Nanos::from_secs(5);
+/// Timeout of a request, including the connection.
+const REQUEST_TIMEOUT: Nanos = Nanos::from_secs(5);
 
-/// A cluster's API, ready to be asked.
+/// A client of a cluster's API.
 #[derive(Clone, Debug)]
 pub(super) struct Api {
     target: Target,
-    /// What stands before the paths of the API.
+    /// Prefix of the API's paths.
     prefix: String,
     endpoint: Endpoint,
-    token: Token,
+    token: ClusterToken,
 }
 
-/// What the API said.
+/// A response of the API.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Answer {
+pub(super) struct ApiResponse {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,
 }
 
-/// Why there is no answer.
+/// A request without a response.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct NoAnswer {
+pub(super) struct RequestFailed {
     pub(super) outcome: Outcome,
-    /// In words.
+    /// The cause, for a message.
     pub(super) why: String,
-    /// Whether the question may have arrived all the same.
-    pub(super) was_asked: bool,
+    /// The request may have arrived nevertheless.
+    pub(super) may_have_arrived: bool,
 }
 
 impl Api {
-    pub(super) fn new(access: &Access) -> Result<Self, ClusterError> {
+    pub(super) fn new(access: &ClusterAccess) -> Result<Self, ClusterError> {
         let target = Target::from_url(&access.server)?;
         let tls = match target.scheme() {
             Scheme::Https => Some(tls_of(access, &target)?),
@@ -65,21 +65,21 @@ impl Api {
             token: access.token.clone(),
         };
         // An invalid token is reported once, not with every object.
-        if let Token::Text(token) = &api.token {
+        if let ClusterToken::Text(token) = &api.token {
             let (bearer, authority) = (format!("Bearer {token}"), api.target.authority());
             let headers = headers(&bearer, !token.is_empty());
             RequestTemplate::new("GET", &format!("{}/", api.prefix), &authority, &headers)
-                .map_err(ClusterError::Token)?;
+                .map_err(ClusterError::ClusterToken)?;
         }
         Ok(api)
     }
 
-    /// Where it is, as messages call it.
+    /// Address of the API, for messages.
     pub(super) fn shown(&self) -> String {
         self.target.to_string()
     }
 
-    /// The same for one worker, with sessions of its own.
+    /// Returns the client for one worker, with its own TLS sessions.
     pub(super) fn for_worker(self) -> Self {
         Self {
             endpoint: self.endpoint.for_worker(),
@@ -87,17 +87,17 @@ impl Api {
         }
     }
 
-    /// Sends one request, with `body` as JSON where there is any.
+    /// Sends one request, with `body` as JSON if it is not empty.
     pub(super) async fn ask(
         &self,
         method: &str,
         path: &str,
         body: &[u8],
-    ) -> Result<Answer, NoAnswer> {
-        let token = self.token().map_err(|(outcome, why)| NoAnswer {
+    ) -> Result<ApiResponse, RequestFailed> {
+        let token = self.token().map_err(|(outcome, why)| RequestFailed {
             outcome,
             why,
-            was_asked: false,
+            may_have_arrived: false,
         })?;
         let bearer = format!("Bearer {token}");
         let path = format!("{}{path}", self.prefix);
@@ -109,21 +109,21 @@ impl Api {
             body,
         };
         let endpoint = &self.endpoint;
-        let answered = endpoint.request_within(PATIENCE, &request, ANSWER_MAX);
+        let answered = endpoint.request_within(REQUEST_TIMEOUT, &request, ANSWER_MAX);
         match answered.await {
-            Ok(response) => Ok(Answer {
+            Ok(response) => Ok(ApiResponse {
                 status: response.status,
                 body: response.body,
             }),
-            Err(error) => Err(NoAnswer {
+            Err(error) => Err(RequestFailed {
                 outcome: error.outcome(),
-                was_asked: error.was_sent(),
+                may_have_arrived: error.was_sent(),
                 why: self.explained(error),
             }),
         }
     }
 
-    /// The cause in words; failures of TLS name the address.
+    /// Returns the cause as text; TLS failures name the address.
     fn explained(&self, error: RequestError) -> String {
         let address = self.target.dial_address();
         match error {
@@ -138,12 +138,12 @@ impl Api {
         }
     }
 
-    /// What one is let in by now; nothing if by nothing.
+    /// Returns the current token; empty if there is none.
     fn token(&self) -> Result<String, (Outcome, String)> {
         match &self.token {
-            Token::None => Ok(String::new()),
-            Token::Text(token) => Ok(token.clone()),
-            Token::File(path) => match fs::read_to_string(path) {
+            ClusterToken::None => Ok(String::new()),
+            ClusterToken::Text(token) => Ok(token.clone()),
+            ClusterToken::File(path) => match fs::read_to_string(path) {
                 Ok(text) => Ok(text.trim().to_owned()),
                 Err(error) => {
                     let why = format!("read {}: {error}", path.display());
@@ -154,7 +154,7 @@ impl Api {
     }
 }
 
-/// The headers of every request; `bearer` is one of them if `has_token`.
+/// Returns the headers of a request; `bearer` is included if `has_token`.
 fn headers(bearer: &str, has_token: bool) -> Vec<(&str, &str)> {
     let mut headers = vec![
         ("user-agent", "stillwell"),
@@ -166,7 +166,7 @@ fn headers(bearer: &str, has_token: bool) -> Vec<(&str, &str)> {
     headers
 }
 
-fn tls_of(access: &Access, target: &Target) -> Result<ClientTls, ClusterError> {
+fn tls_of(access: &ClusterAccess, target: &Target) -> Result<ClientTls, ClusterError> {
     let failed = |source| ClusterError::Tls {
         server: target.to_string(),
         source: Box::new(source),
@@ -190,19 +190,19 @@ fn tls_of(access: &Access, target: &Target) -> Result<ClientTls, ClusterError> {
     Ok(tls)
 }
 
-impl Answer {
-    /// Whether it was done as asked, or will be.
+impl ApiResponse {
+    /// The API has done or accepted the request.
     pub(super) const fn is_done(&self) -> bool {
         matches!(self.status, 200..=202)
     }
 
-    /// Whether an object of this name is there, and on its way out.
+    /// An object of this name exists and is being deleted.
     pub(super) fn is_being_deleted(&self) -> bool {
         self.status == 409 && self.message().contains("is being deleted")
     }
 
-    /// Whether it would be another one later.
-    pub(super) const fn is_passing(&self) -> bool {
+    /// The failure is temporary.
+    pub(super) const fn is_temporary(&self) -> bool {
         matches!(self.status, 408 | 429 | 500..=599)
     }
 
@@ -215,11 +215,11 @@ impl Answer {
         message_of(&self.body)
     }
 
-    /// What a person can do about it.
+    /// A remedy for the user.
     pub(super) const fn advice(&self) -> &'static str {
         match self.status {
             400 | 422 => ": mend the manifest",
-            401 => ": renew what the kubeconfig lets one in by, or choose another context",
+            401 => ": renew the credentials in the kubeconfig, or choose another context",
             403 => {
                 ": ask for the right to do it (`kubectl auth can-i --list` shows those there are)"
             }
@@ -236,12 +236,12 @@ impl Answer {
 mod tests {
     use super::*;
 
-    fn answer(status: u16, message: &str) -> Answer {
+    fn response(status: u16, message: &str) -> ApiResponse {
         let body = serde_json::json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "message": message, "reason": "Any", "code": status,
         });
-        Answer {
+        ApiResponse {
             status,
             body: body.to_string().into_bytes(),
         }
@@ -263,18 +263,18 @@ mod tests {
             (500, false, true),
             (504, false, true),
         ] {
-            let answer = answer(status, "no");
+            let response = response(status, "no");
             assert_eq!(
-                (answer.is_done(), answer.is_passing()),
+                (response.is_done(), response.is_temporary()),
                 (done, passing),
                 "{status}"
             );
         }
-        let going = "object is being deleted: pods \"web\" already exists";
-        assert!(answer(409, going).is_being_deleted());
-        assert!(!answer(409, "pods \"web\" already exists").is_being_deleted());
-        assert_eq!(answer(403, "forbidden").message(), "forbidden");
-        let page = Answer {
+        let being_deleted = "object is being deleted: pods \"web\" already exists";
+        assert!(response(409, being_deleted).is_being_deleted());
+        assert!(!response(409, "pods \"web\" already exists").is_being_deleted());
+        assert_eq!(response(403, "forbidden").message(), "forbidden");
+        let page = ApiResponse {
             status: 502,
             body: b"<html>".to_vec(),
         };
@@ -283,25 +283,25 @@ mod tests {
 
     #[test]
     fn what_cannot_be_asked_is_told_before_the_run() {
-        let access = |server: &str, token: &str| Access {
+        let access = |server: &str, token: &str| ClusterAccess {
             server: server.to_owned(),
             authority: None,
             is_unverified: false,
             server_name: None,
             identity: None,
-            token: Token::Text(token.to_owned()),
+            token: ClusterToken::Text(token.to_owned()),
             namespace: None,
         };
         let api = Api::new(&access("https://a.test/k8s/c-1/", "t")).unwrap();
         assert_eq!(api.prefix, "/k8s/c-1");
-        for (access, told) in [
+        for (access, message) in [
             (access("ftp://a", "t"), "read the URL of the cluster"),
             (
                 access("http://a", "t\nu: v"),
                 "write the cluster's token as a header",
             ),
         ] {
-            assert_eq!(Api::new(&access).unwrap_err().to_string(), told);
+            assert_eq!(Api::new(&access).unwrap_err().to_string(), message);
         }
     }
 }

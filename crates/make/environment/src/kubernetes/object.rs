@@ -1,15 +1,15 @@
-//! One object: what the API is told of it, and where it stands there.
+//! One object: its request body and its path in the API.
 
 use serde_json::{Value, json};
 use stillwell_plan::KubernetesPlan;
 
-/// By which the generator is known that an object belongs to.
+/// Label with the name of the generator that owns an object.
 pub(super) const LABEL: &str = "stillwell.generator";
 
-/// How long a pod's processes may take to end, as lading has it.
+/// Grace period of a pod's processes, as in lading.
 const GRACE_SECONDS: u32 = 5;
 
-/// What a label can hold.
+/// Longest value of a label.
 const LABEL_BYTES_MAX: usize = 63;
 
 /// An object that is made, over and over.
@@ -17,21 +17,21 @@ const LABEL_BYTES_MAX: usize = 63;
 pub(super) struct Object {
     /// As messages call it.
     pub(super) shown: String,
-    /// Where it is made.
+    /// Path of its collection.
     pub(super) collection: String,
-    /// Where it stands then.
+    /// Path of the object.
     pub(super) path: String,
-    /// What the API is told of it.
+    /// Body of the request that creates it.
     pub(super) body: Vec<u8>,
-    /// How a person takes it away.
+    /// Command that deletes it, for a message.
     pub(super) remedy: String,
     /// Its label.
     label: String,
 }
 
 impl Object {
-    /// Number `index` of those of `plan`, which the generator `id` makes in `namespace`
-    /// where its kind belongs to one.
+    /// Returns object number `index` of `plan`, for the generator `id`. `namespace` applies if its kind is
+    /// namespaced.
     pub(super) fn new(plan: &KubernetesPlan, id: &str, namespace: &str, index: u32) -> Self {
         let kind = plan.kind;
         let name = if plan.count > 1 {
@@ -69,8 +69,7 @@ impl Object {
         }
     }
 
-    /// What the API is told when the object of this `uid` is to go, and no other that has
-    /// its name by then.
+    /// Returns the body of a deletion by `uid`. It cannot delete a later object with the same name.
     pub(super) fn deletion(uid: &str) -> Vec<u8> {
         let options = json!({
             "apiVersion": "v1",
@@ -88,8 +87,8 @@ impl Object {
         Some(body.get("metadata")?.get("uid")?.as_str()?.to_owned())
     }
 
-    /// Whether the object that the API shows in `body` was made by this generator.
-    pub(super) fn is_own(&self, body: &[u8]) -> bool {
+    /// The object in `body` was made by this generator.
+    pub(super) fn is_from_generator(&self, body: &[u8]) -> bool {
         let body: Option<Value> = serde_json::from_slice(body).ok();
         let label = body.as_ref().and_then(|body| {
             let labels = body.get("metadata")?.get("labels")?;
@@ -99,7 +98,7 @@ impl Object {
     }
 }
 
-/// Writes into a manifest what it need not say, or says for all objects alike.
+/// Fills in the manifest's optional parts, and those that all objects share.
 fn fill(body: &mut Value, plan: &KubernetesPlan, name: &str, label: &str) {
     if !body.is_object() {
         *body = json!({});
@@ -189,8 +188,8 @@ mod tests {
             "spec": {"a": 1},
         });
         assert_eq!(body, expected);
-        assert!(object.is_own(&object.body));
-        assert!(!object.is_own(b"{\"metadata\":{}}") && !object.is_own(b"x"));
+        assert!(object.is_from_generator(&object.body));
+        assert!(!object.is_from_generator(b"{\"metadata\":{}}") && !object.is_from_generator(b"x"));
         let node = Object::new(&plan(KubernetesKind::Node, 1), "one", "lab", 0);
         assert_eq!(node.remedy, "kubectl delete node web");
         let body: Value = serde_json::from_slice(&node.body).unwrap();

@@ -1,9 +1,8 @@
-//! Logs that grow and rotate by the clock, and what was read of them. Pure: `now` is
-//! an argument, and no content is held but the payload's own.
+//! Logs that grow and rotate by the clock, and a record of the bytes that were read. Pure: `now` is an
+//! argument, and the only content is the payload's.
 //!
-//! Each log walks the blocks of the payload round and round from a place of its own, so
-//! that the content of a file is one stretch of that walk: where it begins and how long
-//! it is says all.
+//! Each log repeats the blocks of the payload from its own start. So a file is one range of that sequence,
+//! given by its start and its length.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,13 +12,13 @@ use stillwell_plan::{RatePlan, RateUnit};
 use stillwell_units::{Moment, Seed};
 use stillwell_worker::units;
 
-use super::seen::Seen;
+use super::read_ranges::ReadRanges;
 use crate::numbers::Numbers;
 
 /// The folder that all lie in.
 pub(super) const ROOT: u64 = 1;
 
-/// What the logs are to be.
+/// Settings of the logs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     /// Logs at once.
@@ -28,7 +27,7 @@ pub(super) struct Shape {
     pub(super) depth_max: u8,
     /// Older parts of each that are kept.
     pub(super) rotations: u8,
-    /// A part that has so many bytes or more is followed by a new one.
+    /// Size at which a part of a log is rotated.
     pub(super) bytes_max: u64,
 }
 
@@ -47,30 +46,30 @@ pub(super) struct Model {
     totals: Totals,
 }
 
-/// What happened so far.
+/// Counters since the start.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Totals {
     pub(super) bytes: u64,
     pub(super) events: u64,
     pub(super) blocks: u64,
-    /// Log records and the like.
+    /// Log records or similar items.
     pub(super) data_points: u64,
     /// Of the schedule.
     pub(super) sent_units: u64,
-    /// Bytes that were handed out, each time that they were.
+    /// Bytes that were read, counted at every read.
     pub(super) read: u64,
-    /// Bytes that somebody has read, once.
-    pub(super) seen: u64,
-    /// Bytes that went before anybody had read them.
+    /// Bytes that were read, each counted once.
+    pub(super) unique_read: u64,
+    /// Bytes that were removed unread.
     pub(super) missed: u64,
     pub(super) rotated: u64,
     pub(super) deleted: u64,
 }
 
 impl Totals {
-    /// Bytes that are there and that nobody has read.
+    /// Bytes that exist and are unread.
     pub(super) const fn unread(&self) -> u64 {
-        self.bytes - self.seen - self.missed
+        self.bytes - self.unique_read - self.missed
     }
 }
 
@@ -97,18 +96,18 @@ struct Log {
 #[derive(Debug)]
 struct LogFile {
     log: usize,
-    /// Where in the set its content begins.
+    /// Offset in the block set at which the content begins.
     begins: u64,
     size: u64,
     modified: Moment,
-    seen: Seen,
+    read_ranges: ReadRanges,
     open: u64,
     is_deleted: bool,
 }
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Node {
+pub(super) enum LogNode {
     Folder,
     File {
         log: usize,
@@ -182,8 +181,8 @@ impl Model {
     fn folder_in(&mut self, parent: u64, name: String) -> u64 {
         let node = self.next_file;
         let folders = &mut self.folders.entry(parent).or_default().folders;
-        let found = *folders.entry(name).or_insert(node);
-        if found == node {
+        let existing = *folders.entry(name).or_insert(node);
+        if existing == node {
             self.next_file += 1;
             let folder = Folder {
                 parent,
@@ -191,7 +190,7 @@ impl Model {
             };
             self.folders.insert(node, folder);
         }
-        found
+        existing
     }
 
     /// Load of `rate`, of all logs together, begins at `start`.
@@ -209,7 +208,7 @@ impl Model {
         self.is_stopped = true;
     }
 
-    /// Whether load has begun.
+    /// Load has begun.
     pub(super) fn has_begun(&self) -> bool {
         self.logs.iter().any(|log| log.schedule.is_some())
     }
@@ -226,14 +225,14 @@ impl Model {
         }
     }
 
-    /// When the next block of a log was due, if it was by `now`.
+    /// Time of the next block of a log, if it is due at `now`.
     fn due(&self, log: usize, now: Moment) -> Option<Moment> {
         let schedule = self.logs[log].schedule.as_ref()?;
         (schedule.due(now) > 0).then(|| schedule.next_due(now))
     }
 
-    /// Units that the schedule has asked for until `now`.
-    pub(super) fn asked_until(&self, now: Moment) -> f64 {
+    /// Units that the schedule has requested until `now`.
+    pub(super) fn requested_until(&self, now: Moment) -> f64 {
         let schedules = self.logs.iter().filter_map(|log| log.schedule.as_ref());
         schedules.map(|schedule| schedule.asked_until(now)).sum()
     }
@@ -246,15 +245,15 @@ impl Model {
         } else {
             newest
         };
-        let own = &mut self.logs[log];
-        let counts = self.set.block(own.next).counts();
-        let sent = units(&self.set, own.next, own.next + 1, self.unit);
-        own.next = (own.next + 1) % self.set.len();
-        own.next_begins = match own.next {
+        let state = &mut self.logs[log];
+        let counts = self.set.block(state.next).counts();
+        let sent = units(&self.set, state.next, state.next + 1, self.unit);
+        state.next = (state.next + 1) % self.set.len();
+        state.next_begins = match state.next {
             0 => 0,
-            _ => own.next_begins + counts.bytes,
+            _ => state.next_begins + counts.bytes,
         };
-        if let Some(schedule) = &mut own.schedule {
+        if let Some(schedule) = &mut state.schedule {
             schedule.advance(sent);
         }
         if let Some(file) = self.files.get_mut(&newest) {
@@ -268,7 +267,7 @@ impl Model {
         self.totals.sent_units += sent;
     }
 
-    /// The parts of a log grow older by one, the oldest goes, and a new one begins.
+    /// Rotates the parts of a log: removes the oldest and starts a new one.
     fn rotate(&mut self, log: usize, at: Moment) -> u64 {
         self.totals.rotated += 1;
         let newest = self.begin_part(log, at);
@@ -294,7 +293,7 @@ impl Model {
             begins,
             size: 0,
             modified: at,
-            seen: Seen::default(),
+            read_ranges: ReadRanges::default(),
             open: 0,
             is_deleted: false,
         };
@@ -302,14 +301,13 @@ impl Model {
         node
     }
 
-    /// What of a file that has gone nobody had read is missed, once nobody can read
-    /// it any more.
+    /// Counts the unread bytes of a removed file as missed, once no reader has it open.
     fn end_if_unused(&mut self, node: u64) {
         let is_over = |file: &LogFile| file.is_deleted && file.open == 0;
         if self.files.get(&node).is_some_and(is_over)
             && let Some(mut file) = self.files.remove(&node)
         {
-            self.totals.missed += file.seen.insert(0, file.size);
+            self.totals.missed += file.read_ranges.insert(0, file.size);
         }
     }
 
@@ -317,20 +315,20 @@ impl Model {
         self.totals
     }
 
-    /// What a node is; `None` for one that has gone.
-    pub(super) fn node(&self, node: u64) -> Option<Node> {
+    /// Returns the kind of a node; `None` if it was removed.
+    pub(super) fn node(&self, node: u64) -> Option<LogNode> {
         if self.folders.contains_key(&node) {
-            return Some(Node::Folder);
+            return Some(LogNode::Folder);
         }
         let file = self.files.get(&node)?;
-        Some(Node::File {
+        Some(LogNode::File {
             log: file.log,
             size: file.size,
             modified: file.modified,
         })
     }
 
-    /// What is called `name` in a folder.
+    /// Returns the entry `name` of a folder.
     pub(super) fn lookup(&self, folder: u64, name: &str) -> Option<u64> {
         let folder = self.folders.get(&folder)?;
         if let Some(folder) = folder.folders.get(name) {
@@ -341,7 +339,7 @@ impl Model {
             None => {
                 let (stem, text) = name.rsplit_once(".log.")?;
                 let age: usize = text.parse().ok()?;
-                // `.01` and `.0` are no names of ours.
+                // `.01` and `.0` are not names of parts.
                 let is_plain = age > 0 && age.to_string() == text;
                 (stem, is_plain.then_some(age)?)
             }
@@ -397,17 +395,17 @@ impl Model {
         if offset >= end {
             return;
         }
-        self.totals.seen += file.seen.insert(offset, end);
+        self.totals.unique_read += file.read_ranges.insert(offset, end);
         self.totals.read += end - offset;
         let bytes = self.set.bytes();
-        let whole = bytes.len() as u64;
-        let mut left = end - offset;
-        let mut at = (file.begins + offset) % whole;
-        while left > 0 {
-            let run = left.min(whole - at);
+        let cycle = bytes.len() as u64;
+        let mut remaining = end - offset;
+        let mut at = (file.begins + offset) % cycle;
+        while remaining > 0 {
+            let run = remaining.min(cycle - at);
             let index = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
             out.extend_from_slice(&bytes[index(at)..index(at + run)]);
-            left -= run;
+            remaining -= run;
             at = 0;
         }
     }

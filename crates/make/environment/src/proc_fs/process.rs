@@ -1,11 +1,11 @@
-//! The files of one process, as proc(5) describes them.
+//! Files of one process, as proc(5) describes them.
 
 use crate::numbers::Numbers;
 
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 
-/// A process that there is not. Its files agree with each other.
+/// A simulated process. Its files are consistent with each other.
 #[derive(Clone, Debug)]
 pub(super) struct Process {
     pid: u32,
@@ -35,7 +35,7 @@ impl Process {
         let count = below(numbers, 6);
         Self {
             pid,
-            // Children of those before; the first is the child of nobody.
+            // Parents are earlier processes; the first process has no parent.
             parent: u32::try_from(below(numbers, u64::from(pid))).unwrap_or(0),
             arguments: (0..count)
                 .map(|_| format!("--{}", numbers.name(8)))
@@ -112,7 +112,7 @@ impl Process {
         for field in fields {
             text += &format!(" {field}");
         }
-        // Addresses, signals and what else a reader makes nothing of.
+        // Addresses, signals and other fields that readers ignore.
         for field in [0_u64; 12] {
             text += &format!(" {field}");
         }
@@ -177,7 +177,11 @@ mod tests {
 
     fn text(process: &Process, name: &str) -> String {
         let files = process.files();
-        files.into_iter().find(|(own, _)| *own == name).unwrap().1
+        files
+            .into_iter()
+            .find(|(file_name, _)| *file_name == name)
+            .unwrap()
+            .1
     }
 
     fn value(text: &str, key: &str) -> u64 {

@@ -1,4 +1,4 @@
-//! What a tree of processes looks like.
+//! Shape of a process tree.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,13 +13,13 @@ use crate::numbers::Numbers;
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub(super) struct Growth {
     pub(super) children: Vec<Self>,
-    /// How long it lives after it has started its children.
+    /// Lifetime after the start of its children.
     pub(super) sleep_nanos: u64,
-    /// What it becomes where it has none.
+    /// Program of a process without children.
     pub(super) becomes: Option<Program>,
 }
 
-/// A program and what it is given.
+/// A program with its arguments and environment.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub(super) struct Program {
     pub(super) path: PathBuf,
@@ -29,37 +29,37 @@ pub(super) struct Program {
 }
 
 impl Growth {
-    /// The tree that follows from `seed`. Children are drawn level by level, so that
-    /// where the most processes are reached it is the lowest level that ends early.
+    /// Draws the tree of `seed`. Children are drawn level by level, so that the limit on processes shortens the
+    /// lowest level.
     pub(super) fn draw(plan: &ProcessTreePlan, seed: &Seed) -> Self {
         let mut numbers = Numbers::new(seed);
-        // Each process by its parent; those of a level stand behind those above.
+        // The parent of each process; levels are in order.
         let mut parents: Vec<Option<usize>> = vec![None];
-        let most = usize::try_from(plan.processes_max).unwrap_or(usize::MAX);
+        let processes_max = usize::try_from(plan.processes_max).unwrap_or(usize::MAX);
         let mut level = 0..1;
         for _ in 1..plan.depth_max {
             for parent in level.clone() {
                 let children = numbers.below(usize::try_from(plan.children_max).unwrap_or(0) + 1);
                 // A root alone would be no tree.
                 let children = children.unwrap_or(0).max(usize::from(parent == 0));
-                let children = children.min(most.saturating_sub(parents.len()));
+                let children = children.min(processes_max.saturating_sub(parents.len()));
                 parents.extend(std::iter::repeat_n(Some(parent), children));
             }
             level = level.end..parents.len();
         }
         let mut grown: Vec<Self> = vec![Self::default(); parents.len()];
         for (index, parent) in parents.iter().enumerate().rev() {
-            let mut own = std::mem::take(&mut grown[index]);
-            if own.children.is_empty() {
-                own.becomes = program(plan, &mut numbers);
+            let mut process = std::mem::take(&mut grown[index]);
+            if process.children.is_empty() {
+                process.becomes = program(plan, &mut numbers);
             } else {
-                // They came in the order of their numbers, the last one first.
-                own.children.reverse();
-                own.sleep_nanos = plan.sleep.as_u64();
+                // Children were added in reverse order.
+                process.children.reverse();
+                process.sleep_nanos = plan.sleep.as_u64();
             }
             match parent {
-                Some(parent) => grown[*parent].children.push(own),
-                None => return own,
+                Some(parent) => grown[*parent].children.push(process),
+                None => return process,
             }
         }
         Self::default()
@@ -106,8 +106,12 @@ mod tests {
     fn shape(growth: &Growth) -> (u32, usize, usize) {
         let below = growth.children.iter().map(shape);
         let widest = growth.children.len();
-        let (depth, widest, count) = below.fold((0, widest, 0), |all, one| {
-            (all.0.max(one.0), all.1.max(one.1), all.2 + one.2)
+        let (depth, widest, count) = below.fold((0, widest, 0), |total, child| {
+            (
+                total.0.max(child.0),
+                total.1.max(child.1),
+                total.2 + child.2,
+            )
         });
         assert_eq!(growth.becomes.is_some(), growth.children.is_empty());
         (depth + 1, widest, count + 1)

@@ -1,4 +1,4 @@
-//! What a process of a tree does.
+//! One process of a tree.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -11,50 +11,48 @@ use rustix::thread::{NanosleepRelativeResult, nanosleep};
 
 use super::grow::{Growth, Program};
 
-/// The argument by which this program is asked to be a process of a tree.
+/// The argument that makes this program a process of a tree.
 pub const PROCESS_TREE_WORD: &str = "process-tree";
 
 /// More than any tree is long.
 const INPUT_MAX: u64 = 64 << 20;
 
-/// Why a process of a tree could not be what it should.
+/// An error in a process of a tree.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    /// It was not told what it is.
-    #[error("read what to be from standard input")]
+    /// Its description is missing or malformed.
+    #[error("read the process description from standard input")]
     Input(#[source] io::Error),
     /// It could not become its program.
     #[error("run {}", path.display())]
     Become {
         /// The program.
         path: PathBuf,
-        /// The kernel's answer.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// It could not start or hear a child.
+    /// A child could not be started or waited for.
     #[error("start a child")]
     Child(#[source] io::Error),
-    /// Who started it has gone, or it was started by somebody else.
-    #[error("its parent is not the one that it was told")]
+    /// The parent has ended, or is not the expected process.
+    #[error("its parent is not the process that it expects")]
     Orphaned,
     /// One below it failed.
     #[error("a process below failed")]
     Below,
 }
 
-/// Is the process that `input` tells of, with all that is below it; `parent` is the
-/// argument that says who started it, as a number. Returns once its children have
-/// ended; not at all where it becomes another program.
+/// Runs the process that `input` describes, with all processes below it; `parent` is the expected parent's
+/// process id. Returns after its children have ended, and not at all if it becomes another program.
 ///
 /// # Errors
-/// [`ProcessError`]; children that were started are killed with this process.
+/// [`ProcessError`]; its children are killed with this process.
 pub fn be_process(parent: Option<&OsStr>, input: impl Read) -> Result<(), ProcessError> {
     let bound = set_parent_process_death_signal(Some(Signal::KILL));
     bound.map_err(|errno| ProcessError::Child(errno.into()))?;
-    // Who started it may have gone before the kernel was asked to watch it: then
-    // somebody else is its parent by now.
-    let parent = parent.and_then(|own| own.to_str()?.parse().ok());
-    if parent.is_none() || parent != getppid().map(|own| own.as_raw_nonzero().get()) {
+    // The parent may have ended before the kernel was set to watch it. Then this process has another parent.
+    let parent = parent.and_then(|id| id.to_str()?.parse().ok());
+    if parent.is_none() || parent != getppid().map(|id| id.as_raw_nonzero().get()) {
         return Err(ProcessError::Orphaned);
     }
     let mut bytes = Vec::new();
@@ -74,16 +72,16 @@ pub fn be_process(parent: Option<&OsStr>, input: impl Read) -> Result<(), Proces
         .collect::<io::Result<_>>()
         .map_err(ProcessError::Child)?;
     sleep(growth.sleep_nanos);
-    let mut is_whole = true;
+    let mut is_complete = true;
     for (mut child, growth) in children.into_iter().zip(&growth.children) {
         let ended = child.wait().map_err(ProcessError::Child)?;
-        // What a program makes of itself is its own affair, save that it was none.
-        is_whole &= match growth.becomes {
+        // The exit status of a program is ignored; a failed start is not.
+        is_complete &= match growth.becomes {
             Some(_) => ended.code() != Some(NOT_RUN),
             None => ended.success(),
         };
     }
-    if is_whole {
+    if is_complete {
         Ok(())
     } else {
         Err(ProcessError::Below)
@@ -94,7 +92,7 @@ pub fn be_process(parent: Option<&OsStr>, input: impl Read) -> Result<(), Proces
 const NOT_RUN: i32 = 127;
 
 impl ProcessError {
-    /// What its process ends with.
+    /// Exit code of the process.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
@@ -129,13 +127,13 @@ fn start(growth: &Growth) -> io::Result<Child> {
     Ok(child)
 }
 
-/// No part of a run sleeps here: this process is nothing but one of a tree.
+/// Sleeping is allowed here: this process is only a member of a tree.
 fn sleep(nanos: u64) {
-    let mut left = rustix::time::Timespec {
+    let mut remaining = rustix::time::Timespec {
         tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
         tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0),
     };
-    while let NanosleepRelativeResult::Interrupted(rest) = nanosleep(&left) {
-        left = rest;
+    while let NanosleepRelativeResult::Interrupted(unslept) = nanosleep(&remaining) {
+        remaining = unslept;
     }
 }

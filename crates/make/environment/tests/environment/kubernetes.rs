@@ -89,12 +89,16 @@ fn objects_are_made_replaced_and_all_deleted() {
     let rig = Rig::start(&pods(&path, 3, Some(Nanos::from_millis(5))));
     wait_until(|| rig.total(|shard| &shard.events) >= 7);
     let shards = rig.finish();
-    assert_eq!(cluster.standing(), [""; 0]);
-    let asked = cluster.asked();
-    assert!(asked.iter().all(|one| one.authorization == "Bearer secret"));
-    let made = asked
+    assert_eq!(cluster.object_paths(), [""; 0]);
+    let requests = cluster.requests();
+    assert!(
+        requests
+            .iter()
+            .all(|request| request.authorization == "Bearer secret")
+    );
+    let made = requests
         .iter()
-        .find(|one| one.what == format!("POST {PODS}"))
+        .find(|request| request.method_and_path == format!("POST {PODS}"))
         .unwrap();
     let body: Value = serde_json::from_str(&made.body).unwrap();
     assert_eq!(body["metadata"]["labels"]["stillwell.generator"], "one");
@@ -102,9 +106,9 @@ fn objects_are_made_replaced_and_all_deleted() {
     for index in 0..3 {
         assert!(cluster.count(&format!("DELETE {PODS}/web-0000{index}")) >= 2);
     }
-    let deleted = asked
+    let deleted = requests
         .iter()
-        .find(|one| one.what.starts_with("DELETE"))
+        .find(|request| request.method_and_path.starts_with("DELETE"))
         .unwrap();
     let options: Value = serde_json::from_str(&deleted.body).unwrap();
     assert_eq!(options["kind"], "DeleteOptions");
@@ -129,11 +133,15 @@ fn one_object_without_an_end_is_made_once_under_its_own_name() {
     let (_folder, path) = kubeconfig(&serve(&cluster), "", "");
     let rig = Rig::start(&pods(&path, 1, None));
     wait_until(|| rig.total(|shard| &shard.events) == 1);
-    assert_eq!(cluster.standing(), [format!("{PODS}/web")]);
+    assert_eq!(cluster.object_paths(), [format!("{PODS}/web")]);
     rig.finish();
-    let asked: Vec<String> = cluster.asked().into_iter().map(|one| one.what).collect();
+    let requests: Vec<String> = cluster
+        .requests()
+        .into_iter()
+        .map(|request| request.method_and_path)
+        .collect();
     assert_eq!(
-        asked,
+        requests,
         [format!("POST {PODS}"), format!("DELETE {PODS}/web")]
     );
 }
@@ -173,7 +181,7 @@ fn what_only_a_person_can_mend_ends_it_with_the_apis_words() {
             told.contains("create pod `web` in namespace `lab`"),
             "{told}"
         );
-        assert_eq!(cluster.standing(), [""; 0]);
+        assert_eq!(cluster.object_paths(), [""; 0]);
     }
 }
 
@@ -191,7 +199,7 @@ fn where_one_of_several_is_refused_the_others_are_deleted() {
         "{told}"
     );
     // What was there before us stays.
-    assert_eq!(cluster.standing(), [format!("{PODS}/web-00002")]);
+    assert_eq!(cluster.object_paths(), [format!("{PODS}/web-00002")]);
     assert_eq!(cluster.count(&format!("DELETE {PODS}/web-00002")), 0);
 }
 
@@ -210,11 +218,11 @@ fn what_passes_is_counted_and_tried_again() {
         (count(Outcome::Status4xx), count(Outcome::Status5xx)),
         (1, 1)
     );
-    assert_eq!(cluster.standing(), [""; 0]);
+    assert_eq!(cluster.object_paths(), [""; 0]);
     assert_eq!(cluster.count("DELETE"), 3);
 }
 
-/// An answer that was lost on its way left an object that nobody deleted.
+/// An response that was lost on its way left an object that nobody deleted.
 #[test]
 fn what_was_made_without_an_answer_is_found_and_deleted() {
     let cluster = Cluster::default();
@@ -226,7 +234,7 @@ fn what_was_made_without_an_answer_is_found_and_deleted() {
     wait_until(|| rig.total(|shard| &shard.events) == 1);
     rig.finish();
     assert_eq!(cluster.count(&format!("GET {PODS}/web")), 1);
-    assert_eq!(cluster.standing(), [""; 0]);
+    assert_eq!(cluster.object_paths(), [""; 0]);
 }
 
 #[test]
@@ -252,7 +260,7 @@ fn a_cluster_that_was_never_reached_is_named() {
     let (_folder, path) = kubeconfig(&server, "", "");
     let told = failed(&pods(&path, 2, None));
     assert!(
-        told.contains(&format!("the cluster at {server}/ does not answer")),
+        told.contains(&format!("the cluster at {server}/ does not response")),
         "{told}"
     );
     assert!(told.contains("kubectl cluster-info"), "{told}");
@@ -315,18 +323,18 @@ fn serve_tls(
     runtime.block_on(async {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener.try_clone()?)?;
-        while !stop.is_cancelled() || !cluster.standing().is_empty() {
+        while !stop.is_cancelled() || !cluster.object_paths().is_empty() {
             let (peer, _) = listener.accept().await?;
             let mut stream = tls.accept(peer.into()).await?;
             let (mut read, mut room) = (Vec::new(), [0; 4096]);
-            let answer = loop {
+            let response = loop {
                 let length = stream.read(&mut room).await?;
                 read.extend_from_slice(&room[..length]);
-                if let Some(answer) = cluster.answer(&read) {
-                    break answer;
+                if let Some(response) = cluster.respond(&read) {
+                    break response;
                 }
             };
-            stream.write_all(answer.as_bytes()).await?;
+            stream.write_all(response.as_bytes()).await?;
             stream.shutdown().await?;
         }
         Ok(())
@@ -361,11 +369,11 @@ fn a_cluster_is_asked_over_tls_with_the_authority_of_its_kubeconfig() {
     // Others renew the token while the run goes on.
     std::fs::write(folder.path().join("token"), "second\n").unwrap();
     rig.finish();
-    assert_eq!(cluster.standing(), [""; 0]);
+    assert_eq!(cluster.object_paths(), [""; 0]);
     let tokens: Vec<String> = cluster
-        .asked()
+        .requests()
         .into_iter()
-        .map(|one| one.authorization)
+        .map(|request| request.authorization)
         .collect();
     assert_eq!(tokens, ["Bearer first", "Bearer second"]);
 }
@@ -397,7 +405,7 @@ fn a_cluster_whose_certificate_is_not_known_is_refused() {
     wait_until(|| over.iter().all(stillwell_scope::Token::is_cancelled));
     let told = failure(rig).unwrap();
     assert!(
-        told.contains("does not answer") && told.contains("shake hands"),
+        told.contains("does not response") && told.contains("shake hands"),
         "{told}"
     );
 }

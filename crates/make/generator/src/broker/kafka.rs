@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use stillwell_broker::Malformed;
 use stillwell_broker::kafka::{
-    Acks, Answer, BatchWriter, Compression, Metadata, Producer, Refusal, read, read_produced,
+    Acks, BatchWriter, Compression, Metadata, Producer, Refusal, Response, read, read_produced,
     read_sasl, write_metadata, write_sasl_handshake, write_sasl_plain,
 };
 use stillwell_metric::Outcome;
@@ -101,7 +101,7 @@ async fn ask<T>(
 ) -> Result<T, Outcome> {
     link.say(out).await?;
     let answer = link.hear(|input| {
-        let Some((Answer { body, .. }, used)) = read(input)? else {
+        let Some((Response { body, .. }, used)) = read(input)? else {
             return Ok(None);
         };
         Ok(Some((read_body(body)?, used)))

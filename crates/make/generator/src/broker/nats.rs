@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use stillwell_broker::nats::{
-    Answer, Greeting, Introduction, Publisher, ServerWord, read, write_introduction, write_ping,
-    write_pong,
+    ConnectOptions, Greeting, JetStreamAck, ServerMessage, SubjectPublisher, read, write_connect,
+    write_ping, write_pong,
 };
 use stillwell_metric::Outcome;
 use stillwell_plan::{NatsAcks, NatsLogin, NatsPlan, ProducerPlan};
@@ -43,19 +43,19 @@ impl Nats {
         format!("_INBOX.{:x}{now:x}{number:x}", process::id())
     }
 
-    fn introduction(&self, is_secure: bool) -> Introduction<'_> {
-        let nobody = Introduction {
+    fn connect_options(&self, is_secure: bool) -> ConnectOptions<'_> {
+        let nobody = ConnectOptions {
             tls_required: is_secure,
-            ..Introduction::default()
+            ..ConnectOptions::default()
         };
         match &self.plan.login {
             NatsLogin::None => nobody,
-            NatsLogin::User(login) => Introduction {
+            NatsLogin::User(login) => ConnectOptions {
                 user: Some(&login.user),
                 password: Some(&login.password),
                 ..nobody
             },
-            NatsLogin::Token(token) => Introduction {
+            NatsLogin::Token(token) => ConnectOptions {
                 token: Some(token),
                 ..nobody
             },
@@ -76,9 +76,9 @@ fn opening(input: &[u8]) -> Result<Option<(Opening, usize)>, stillwell_broker::M
         return Ok(None);
     };
     let word = match word {
-        ServerWord::Info(json) => Opening::Greeting(Greeting::read(json)?),
-        ServerWord::Pong => Opening::Ready,
-        ServerWord::Refusal(text) => Opening::Refused(refusal(text)),
+        ServerMessage::Info(json) => Opening::Greeting(Greeting::read(json)?),
+        ServerMessage::Pong => Opening::Ready,
+        ServerMessage::Refusal(text) => Opening::Refused(refusal(text)),
         _ => Opening::Other,
     };
     Ok(Some((word, used)))
@@ -121,9 +121,9 @@ impl Broker for Nats {
         }
         let is_stored = self.plan.acks == NatsAcks::Jetstream;
         let inbox = is_stored.then(|| self.inbox());
-        let publisher = Publisher::new(&self.plan.subject, inbox.as_deref());
+        let publisher = SubjectPublisher::new(&self.plan.subject, inbox.as_deref());
         let mut out = Vec::new();
-        write_introduction(&self.introduction(self.security.is_some()), &mut out);
+        write_connect(&self.connect_options(self.security.is_some()), &mut out);
         publisher.write_subscription(&mut out);
         link.say(&mut out).await?;
         loop {
@@ -147,7 +147,7 @@ impl Broker for Nats {
 #[derive(Debug)]
 pub(crate) struct NatsSession {
     acks: NatsAcks,
-    publisher: Publisher,
+    publisher: SubjectPublisher,
     /// Of the last message.
     number: u64,
     has_said_goodbye: bool,
@@ -189,33 +189,33 @@ impl Session for NatsSession {
             return Ok(None);
         };
         let heard = match word {
-            ServerWord::Ping => {
+            ServerMessage::Ping => {
                 write_pong(out);
                 None
             }
-            ServerWord::Pong if self.has_said_goodbye => Some(Heard::Goodbye),
-            ServerWord::Pong => Some(Heard::Oldest(None)),
+            ServerMessage::Pong if self.has_said_goodbye => Some(Heard::Goodbye),
+            ServerMessage::Pong => Some(Heard::Oldest(None)),
             // The connection is closed behind some; that is read next.
-            ServerWord::Refusal(text) => Some(Heard::Refused(refusal(text))),
-            ServerWord::Message {
+            ServerMessage::Refusal(text) => Some(Heard::Refused(refusal(text))),
+            ServerMessage::Message {
                 subject,
                 headers,
                 payload,
             } => match self.publisher.number_of(subject) {
                 Some(number) => {
-                    let answer = Answer::read(headers, payload)?;
+                    let answer = JetStreamAck::read(headers, payload)?;
                     Some(Heard::Messages {
                         number,
                         and_before: false,
                         refusal: match answer {
-                            Answer::Kept => None,
-                            Answer::Refused(code) => Some(Outcome::of_status(code)),
+                            JetStreamAck::Kept => None,
+                            JetStreamAck::Refused(code) => Some(Outcome::of_status(code)),
                         },
                     })
                 }
                 None => None,
             },
-            ServerWord::Info(_) | ServerWord::Ok => None,
+            ServerMessage::Info(_) | ServerMessage::Ok => None,
         };
         Ok(Some((heard, used)))
     }

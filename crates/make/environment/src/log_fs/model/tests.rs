@@ -44,7 +44,7 @@ fn files(model: &Model) -> Vec<(String, u64)> {
             let below = format!("{path}/{}", entry.name);
             assert_eq!(
                 entry.is_folder,
-                model.node(entry.node) == Some(Node::Folder)
+                model.node(entry.node) == Some(LogNode::Folder)
             );
             if [".", ".."].contains(&entry.name.as_str()) {
                 continue;
@@ -104,8 +104,8 @@ fn a_log_grows_by_the_clock_whoever_asks_and_how_often() {
     let bytes = once.totals().bytes;
     // A block of each log may be ahead of the schedule.
     assert!((297_000..297_000 + 3 * 2000).contains(&bytes), "{bytes}");
-    let asked = once.asked_until(start + Nanos::from_millis(9900));
-    assert!((asked - 297_000.0).abs() < 1.0, "{asked}");
+    let requested = once.requested_until(start + Nanos::from_millis(9900));
+    assert!((requested - 297_000.0).abs() < 1.0, "{requested}");
     once.stop(start + Nanos::from_secs(10));
     let stopped = once.totals();
     once.advance(start + Nanos::from_secs(20));
@@ -162,7 +162,7 @@ fn what_goes_unread_is_missed_and_what_is_held_open_is_not_gone() {
     assert_eq!(out.len(), 50);
     assert!(model.open(first));
     model.advance(Moment::new(SECOND));
-    let Some(Node::File { size, .. }) = model.node(first) else {
+    let Some(LogNode::File { size, .. }) = model.node(first) else {
         panic!();
     };
     assert!(model.totals().deleted >= 1);
@@ -235,7 +235,7 @@ proptest! {
                 }
             }
             let totals = model.totals();
-            prop_assert!(totals.seen + totals.missed <= totals.bytes);
+            prop_assert!(totals.unique_read + totals.missed <= totals.bytes);
             let found = files(&model);
             prop_assert!(found.len() <= 3 * (usize::from(rotations) + 1));
             let sizes = model.files.values().map(|file| file.size).sum::<u64>();
@@ -251,6 +251,6 @@ proptest! {
             content(&mut model, node);
         }
         prop_assert_eq!(model.totals().unread(), 0);
-        prop_assert_eq!(model.totals().seen + model.totals().missed, model.totals().bytes);
+        prop_assert_eq!(model.totals().unique_read + model.totals().missed, model.totals().bytes);
     }
 }

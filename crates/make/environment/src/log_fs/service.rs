@@ -1,4 +1,4 @@
-//! What the kernel asks of the logs.
+//! Answers to the kernel's requests about logs.
 
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use stillwell_metric::{GeneratorShard, LogAsked, LogFsShard};
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos, floor_to_u64};
 
-use super::Course;
-use super::model::{Model, Node};
+use super::LogGrowth;
+use super::model::{LogNode, Model};
 
-/// The bits of an open's flags that say whether it is to write.
+/// Bits of an open's flags that hold the access mode.
 const ACCESS_MODE: u32 = 3;
-/// How often counters are brought up to date, however much is asked.
+/// Interval between updates of the counters.
 const PUBLISH_EVERY: Nanos = Nanos::from_millis(20);
 const FILE_KIND: u32 = 0o100_000;
 const FOLDER_KIND: u32 = 0o040_000;
@@ -26,10 +26,10 @@ const FOLDER_KIND: u32 = 0o040_000;
 #[derive(Debug)]
 pub(super) struct LogFiles {
     pub(super) model: Model,
-    pub(super) course: Course,
+    pub(super) growth: LogGrowth,
     pub(super) load: Arc<GeneratorShard>,
     pub(super) shard: Arc<LogFsShard>,
-    /// What the wall clock is ahead of the run's.
+    /// Difference between the wall clock and the run's clock.
     pub(super) wall_ahead: Nanos,
     pub(super) published_at: Moment,
     /// Whose the files are.
@@ -39,16 +39,16 @@ pub(super) struct LogFiles {
 impl LogFiles {
     /// Lets everything happen that was due by `now`.
     fn advance(&mut self, now: Moment) {
-        let own = self.course.own_time(now);
-        if let Some(begin) = self.course.begin.get()
+        let log_now = self.growth.log_time(now);
+        if let Some(begin) = self.growth.begin.get()
             && !self.model.has_begun()
         {
-            self.model.begin(&self.course.rate, begin.start);
+            self.model.begin(&self.growth.rate, begin.start);
         }
-        if self.course.is_over() {
-            self.model.stop(own);
+        if self.growth.is_over() {
+            self.model.stop(log_now);
         } else {
-            self.model.advance(own);
+            self.model.advance(log_now);
         }
     }
 
@@ -71,32 +71,32 @@ impl LogFiles {
         ] {
             cell.set(total);
         }
-        if !self.course.is_over() {
-            let asked = self.model.asked_until(self.course.own_time(now));
-            load.asked_units.set(floor_to_u64(asked));
+        if !self.growth.is_over() {
+            let requested = self.model.requested_until(self.growth.log_time(now));
+            load.asked_units.set(floor_to_u64(requested));
         }
     }
 
-    fn asked(&self, node: u64) -> Option<&LogAsked> {
+    fn counters(&self, node: u64) -> Option<&LogAsked> {
         match self.model.node(node)? {
-            Node::File { log, .. } => self.shard.asked.get(log),
-            Node::Folder => None,
+            LogNode::File { log, .. } => self.shard.asked.get(log),
+            LogNode::Folder => None,
         }
     }
 
     fn attributes(&self, node: u64) -> Result<Attributes, Errno> {
         let (kind, size, modified) = match self.model.node(node).ok_or(Errno::NOENT)? {
-            Node::Folder => (NodeKind::Folder, 0, Moment::new(0)),
-            Node::File { size, modified, .. } => (NodeKind::File, size, modified),
+            LogNode::Folder => (NodeKind::Folder, 0, Moment::new(0)),
+            LogNode::File { size, modified, .. } => (NodeKind::File, size, modified),
         };
         let time = (modified + self.wall_ahead).as_u64();
         let seconds = i64::try_from(time / 1_000_000_000).unwrap_or(i64::MAX);
-        let rest = u32::try_from(time % 1_000_000_000).unwrap_or(0);
+        let subsecond_nanos = u32::try_from(time % 1_000_000_000).unwrap_or(0);
         Ok(Attributes::read_only(
             node,
             kind,
             size,
-            (seconds, rest),
+            (seconds, subsecond_nanos),
             self.owner,
         ))
     }
@@ -106,12 +106,14 @@ impl LogFiles {
         match request.operation {
             Operation::Lookup { name } => {
                 let name = name.to_str().ok_or(Errno::NOENT)?;
-                let found = self.model.lookup(node, name).ok_or(Errno::NOENT)?;
-                self.asked(found).inspect(|asked| asked.lookups.add(1));
-                put_entry(out, found, &self.attributes(found)?, Validity::NONE);
+                let entry = self.model.lookup(node, name).ok_or(Errno::NOENT)?;
+                self.counters(entry)
+                    .inspect(|counters| counters.lookups.add(1));
+                put_entry(out, entry, &self.attributes(entry)?, Validity::NONE);
             }
             Operation::GetAttributes => {
-                self.asked(node).inspect(|asked| asked.attributes.add(1));
+                self.counters(node)
+                    .inspect(|counters| counters.attributes.add(1));
                 put_attributes(out, &self.attributes(node)?, Validity::NONE);
             }
             Operation::Open { flags } => {
@@ -121,17 +123,19 @@ impl LogFiles {
                 if !self.model.open(node) {
                     return Err(Errno::NOENT);
                 }
-                self.asked(node).inspect(|asked| asked.opens.add(1));
-                // Each read is to come here: what the kernel keeps or reads ahead
-                // nobody has read.
+                self.counters(node)
+                    .inspect(|counters| counters.opens.add(1));
+                // Without the page cache and read-ahead, every read arrives here.
                 put_open(out, 0, OpenFlags::Direct);
             }
             Operation::Read { offset, size, .. } => {
-                self.asked(node).inspect(|asked| asked.reads.add(1));
+                self.counters(node)
+                    .inspect(|counters| counters.reads.add(1));
                 self.model.read(node, offset, size, out);
             }
             Operation::Release { .. } => {
-                self.asked(node).inspect(|asked| asked.releases.add(1));
+                self.counters(node)
+                    .inspect(|counters| counters.releases.add(1));
                 self.model.release(node);
             }
             Operation::OpenFolder => put_open(out, 0, OpenFlags::Direct),
@@ -195,7 +199,7 @@ impl FileSystem for LogFiles {
     fn settle(&mut self, _unique: u64, _is_given_up: bool) {}
 }
 
-/// What the wall clock is ahead of the run's.
+/// Difference between the wall clock and the run's clock.
 pub(super) fn wall_ahead() -> Nanos {
     let wall = clock::wall();
     wall.saturating_sub(clock::now().since(Moment::new(0)))
