@@ -12,6 +12,7 @@
 //! * [`adaptive`]: sessions that search for a capacity;
 //! * [`envoy`]: messages of Envoy, and the configuration of a test server;
 //! * [`mod@format`]: a load's result in the formats of Nighthawk and others;
+//! * [`request`]: a load with all options, from a command line or a message;
 //! * [`service`]: the gRPC services.
 //!
 //! Messages of Envoy inside of others are kept as they stand.
@@ -23,6 +24,7 @@ mod fields;
 pub mod format;
 mod options;
 mod read;
+pub mod request;
 pub mod service;
 mod time;
 mod tree;

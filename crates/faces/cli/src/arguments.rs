@@ -42,11 +42,9 @@ pub(crate) use self::lading::{
 };
 pub(crate) use self::lint::LintArguments;
 pub(crate) use self::load::{
-    Concurrency, FamilyName, LoadArguments, LoadGrpcArguments, LoadRequestArguments,
-    LoadShapeArguments, LoadStatsArguments, LoadTlsArguments, LoadTraceArguments,
-    LoadTunnelArguments, NighthawkClientArguments, NighthawkIdle, NighthawkPredicate,
-    NighthawkProtocol, NighthawkRequest, NighthawkShape, NighthawkTarget, NighthawkTelling,
-    NighthawkVerbosity, ReuseName,
+    Concurrency, LoadArguments, LoadGrpcArguments, LoadRequestArguments, LoadShapeArguments,
+    LoadStatsArguments, LoadTlsArguments, LoadTraceArguments, LoadTunnelArguments,
+    NighthawkClientArguments,
 };
 pub(crate) use self::serve::{
     NighthawkTestServerArguments, ServeArguments, ServeCertificate, ServeFormat, ServeVersions,

@@ -13,10 +13,7 @@ use stillwell_units::{Nanos, Seed};
 pub(crate) use stillwell_config::requests::{Concurrency, Header};
 
 pub(crate) use self::grpc::LoadGrpcArguments;
-pub(crate) use self::nighthawk::{
-    NighthawkClientArguments, NighthawkIdle, NighthawkPredicate, NighthawkProtocol,
-    NighthawkRequest, NighthawkShape, NighthawkTarget, NighthawkTelling, NighthawkVerbosity,
-};
+pub(crate) use self::nighthawk::NighthawkClientArguments;
 pub(crate) use self::stats::LoadStatsArguments;
 pub(crate) use self::trace::LoadTraceArguments;
 pub(crate) use self::tunnel::LoadTunnelArguments;

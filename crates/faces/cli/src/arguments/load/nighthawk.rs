@@ -4,13 +4,15 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, ValueEnum};
 use stillwell_nighthawk::format::LoadFormat;
-use stillwell_plan::PredicatePlan;
+use stillwell_nighthawk::request::values::{
+    self, concurrency, endpoint, failure, header, output_format, termination,
+};
+use stillwell_nighthawk::request::{NighthawkLoad, NighthawkPredicate};
 use stillwell_units::Nanos;
 
-use self::values::{concurrency, count, endpoint, failure, header, output_format, termination};
 use super::{Concurrency, FamilyName, Header, ReuseName};
 
-mod values;
+mod request;
 
 /// A load under Nighthawk's name: quantities are those of each worker.
 #[derive(Debug, Parser)]
@@ -26,19 +28,19 @@ pub(crate) struct NighthawkClientArguments {
     #[arg(value_name = "URI")]
     pub(crate) uri: Option<String>,
     #[command(flatten)]
-    pub(crate) target: NighthawkTarget,
+    pub(crate) target: NighthawkTargetArguments,
     #[command(flatten)]
-    pub(crate) shape: NighthawkShape,
+    pub(crate) shape: NighthawkShapeArguments,
     #[command(flatten)]
-    pub(crate) request: NighthawkRequest,
+    pub(crate) request: NighthawkRequestArguments,
     #[command(flatten)]
-    pub(crate) telling: NighthawkTelling,
+    pub(crate) output: NighthawkOutputArguments,
 }
 
 /// Whom it speaks with, and how.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Target and protocol")]
-pub(crate) struct NighthawkTarget {
+pub(crate) struct NighthawkTargetArguments {
     /// An address that requests go to in turn, with its port; repeatable
     #[arg(long, value_name = "HOST:PORT", value_parser = endpoint)]
     pub(crate) multi_target_endpoint: Vec<String>,
@@ -86,12 +88,18 @@ pub(crate) struct NighthawkTarget {
 /// How much load there is, until when, over how many connections.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Load")]
-pub(crate) struct NighthawkShape {
+pub(crate) struct NighthawkShapeArguments {
     /// Requests a second of each worker
-    #[arg(long, value_name = "N", default_value = "5", allow_negative_numbers = true, value_parser = count::<1, 1_000_000>)]
+    #[arg(
+        long, value_name = "N", default_value_t = NighthawkLoad::DEFAULT.rps,
+        allow_negative_numbers = true, value_parser = values::RPS.reader()
+    )]
     pub(crate) rps: u32,
     /// Connections of each worker, for HTTP/1
-    #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true, value_parser = count::<1, 1_000_000>)]
+    #[arg(
+        long, value_name = "N", default_value_t = NighthawkLoad::DEFAULT.connections,
+        allow_negative_numbers = true, value_parser = values::CONNECTIONS.reader()
+    )]
     pub(crate) connections: u32,
     /// How long to send: seconds, or a time such as 500ms [default: 5]
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = values::seconds)]
@@ -109,7 +117,10 @@ pub(crate) struct NighthawkShape {
     #[arg(long)]
     pub(crate) open_loop: bool,
     /// Send so many at once
-    #[arg(long, value_name = "N", default_value = "0", allow_negative_numbers = true, value_parser = count::<0, 1_000_000>)]
+    #[arg(
+        long, value_name = "N", default_value_t = NighthawkLoad::DEFAULT.burst_size,
+        allow_negative_numbers = true, value_parser = values::BURST_SIZE.reader()
+    )]
     pub(crate) burst_size: u32,
     /// Send each request later by up to this time, such as .00001s
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = values::length)]
@@ -119,16 +130,25 @@ pub(crate) struct NighthawkShape {
     #[arg(long, value_name = "JSON")]
     pub(crate) rate_limiter_plugin_config: Option<String>,
     /// Requests that may wait on each worker
-    #[arg(long, value_name = "N", default_value = "0", allow_negative_numbers = true, value_parser = count::<0, { u32::MAX }>)]
+    #[arg(
+        long, value_name = "N", default_value_t = NighthawkLoad::DEFAULT.max_pending_requests,
+        allow_negative_numbers = true, value_parser = values::PENDING_REQUESTS.reader()
+    )]
     pub(crate) max_pending_requests: u32,
     /// Requests under way on each worker, for HTTP/2
-    #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true, value_parser = count::<1, { u32::MAX }>)]
+    #[arg(
+        long, value_name = "N", default_value_t = NighthawkLoad::DEFAULT.max_active_requests,
+        allow_negative_numbers = true, value_parser = values::ACTIVE_REQUESTS.reader()
+    )]
     pub(crate) max_active_requests: u32,
     /// Requests that one connection carries at most
-    #[arg(long, value_name = "N", default_value = "4294937295", allow_negative_numbers = true, value_parser = count::<1, { u32::MAX }>)]
+    #[arg(
+        long, value_name = "N", default_value_t = NighthawkLoad::DEFAULT.max_requests_per_connection,
+        allow_negative_numbers = true, value_parser = values::REQUESTS_PER_CONNECTION.reader()
+    )]
     pub(crate) max_requests_per_connection: u32,
     /// Requests under way on one connection of HTTP/2
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count::<1, 2_147_483_647>)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = values::CONCURRENT_STREAMS.reader())]
     pub(crate) max_concurrent_streams: Option<u32>,
     /// Use several connections of HTTP/2, one request at a time on each
     #[arg(long)]
@@ -159,7 +179,7 @@ pub(crate) struct NighthawkShape {
 /// What requests are.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Requests")]
-pub(crate) struct NighthawkRequest {
+pub(crate) struct NighthawkRequestArguments {
     /// Method of requests
     #[arg(long, value_name = "METHOD", default_value = "GET", value_parser = METHODS)]
     pub(crate) request_method: String,
@@ -167,7 +187,7 @@ pub(crate) struct NighthawkRequest {
     #[arg(long, value_name = "HEADER", value_parser = header)]
     pub(crate) request_header: Vec<Header>,
     /// Length of the body of requests
-    #[arg(long, value_name = "BYTES", default_value = "0", allow_negative_numbers = true, value_parser = count::<0, 4_194_304>)]
+    #[arg(long, value_name = "BYTES", default_value_t = 0, allow_negative_numbers = true, value_parser = values::BODY_SIZE.reader())]
     pub(crate) request_body_size: u32,
     /// The body of requests
     #[arg(long, value_name = "FILE")]
@@ -186,7 +206,7 @@ pub(crate) struct NighthawkRequest {
 /// What is told, and to whom.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
-pub(crate) struct NighthawkTelling {
+pub(crate) struct NighthawkOutputArguments {
     /// How much is told on standard error
     #[arg(short, long, value_name = "LEVEL", default_value = "info", value_enum)]
     pub(crate) verbosity: NighthawkVerbosity,
@@ -207,7 +227,7 @@ pub(crate) struct NighthawkTelling {
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) stats_sink_address: Option<String>,
     /// Seconds between two tellings of stats sinks [default: 5]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count::<1, 300>)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = values::FLUSH_INTERVAL.reader())]
     pub(crate) stats_flush_interval: Option<u32>,
     /// The same as a time, such as 0.5s
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = values::length)]
@@ -228,14 +248,6 @@ pub(crate) struct NighthawkTelling {
 const METHODS: [&str; 9] = [
     "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH",
 ];
-
-/// A counter with its threshold, as it was typed.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct NighthawkPredicate {
-    /// The counter's name as typed.
-    pub(crate) name: String,
-    pub(crate) plan: PredicatePlan,
-}
 
 /// What is spoken on connections.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]

@@ -10,14 +10,14 @@ use stillwell_nighthawk::adaptive::{
     BenchmarkResult, Controller, ControllerStep, SessionOutput, SessionSpec, read_session,
     session_json, session_text,
 };
+use stillwell_nighthawk::request::{NighthawkRequest, RequestError};
 use stillwell_nighthawk::{CommandLineOptions, read_json};
 use stillwell_scope::clock;
 use stillwell_units::{Nanos, floor_to_u64};
 
 use super::Watch;
 use crate::arguments::NighthawkAdaptiveArguments;
-use crate::command::load::nighthawk::load_in_words;
-use crate::command::load::nighthawk::remote::words_of;
+use crate::command::load::nighthawk::load_of;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
@@ -134,9 +134,9 @@ fn load(
     length: Nanos,
     watch: &Watch,
 ) -> anyhow::Result<(BenchmarkResult, bool)> {
-    let words = words(&spec.template, whole(rate), length)?;
+    let request = request(&spec.template, whole(rate), length)?;
     let started = clock::wall();
-    let text = load_in_words(&words, &watch.interrupt)?;
+    let text = load_of(&request, &watch.interrupt)?;
     let ended = clock::wall();
     if watch.interrupt.signal().is_some() {
         bail!("interrupted");
@@ -167,8 +167,12 @@ fn whole(rate: f64) -> u64 {
     floor_to_u64(rate).max(1)
 }
 
-/// The command line of `nighthawk_client` that asks for this load.
-fn words(template: &CommandLineOptions, rate: u64, length: Nanos) -> anyhow::Result<Vec<String>> {
+/// Returns the load of `template` at this rate.
+fn request(
+    template: &CommandLineOptions,
+    rate: u64,
+    length: Nanos,
+) -> anyhow::Result<NighthawkRequest> {
     if let Some(name) = without_effect(template).first() {
         bail!("nighthawk_traffic_template.{name} has no effect here: leave it out");
     }
@@ -192,11 +196,14 @@ fn words(template: &CommandLineOptions, rate: u64, length: Nanos) -> anyhow::Res
             .or(template.no_default_failure_predicates),
         ..template.clone()
     };
-    let words = words_of(&asked).map_err(|why| {
+    NighthawkRequest::try_from(&asked).map_err(|error| {
+        let why = error.to_string();
+        if let RequestError::Value { .. } = error {
+            return anyhow::anyhow!("Bad argument: {why}");
+        }
         let why = why.strip_prefix("options.").unwrap_or(&why);
         anyhow::anyhow!("nighthawk_traffic_template.{why}")
-    })?;
-    Ok(words)
+    })
 }
 
 /// Fields of a template that would be read and change nothing.
@@ -217,12 +224,14 @@ fn without_effect(template: &CommandLineOptions) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use stillwell_nighthawk::IdleStrategy;
+    use stillwell_nighthawk::format::LoadFormat;
+    use stillwell_nighthawk::request::{LogLevel, NighthawkLoad, NighthawkTarget, SequencerIdle};
+    use stillwell_nighthawk::{IdleStrategy, Protocol};
 
     use super::*;
 
     #[test]
-    fn a_template_is_the_command_line_that_it_stands_for() {
+    fn a_template_is_the_request_that_it_stands_for() {
         let mut template = CommandLineOptions {
             uri: Some("http://a/".to_owned()),
             connections: Some(3),
@@ -230,27 +239,39 @@ mod tests {
             h2: Some(true),
             ..CommandLineOptions::default()
         };
-        let told = words(&template, 7, Nanos::from_millis(1500)).unwrap();
-        let expected = "nighthawk_client --rps=7 --connections=3 --duration=1500000000ns \
-                        --timeout=5000000000ns --h2 --open-loop --no-default-failure-predicates \
-                        --verbosity=warn --output-format=json -- http://a/";
-        assert_eq!(told.join(" "), expected);
+        let read = request(&template, 7, Nanos::from_millis(1500)).unwrap();
+        let expected = NighthawkLoad {
+            rps: 7,
+            connections: 3,
+            duration: Some(Nanos::from_millis(1500)),
+            timeout: Nanos::from_secs(5),
+            open_loop: true,
+            no_default_failure_predicates: true,
+            ..NighthawkLoad::DEFAULT
+        };
+        assert_eq!(read.load, expected);
+        assert_eq!(read.uri.as_deref(), Some("http://a/"));
+        let expected = NighthawkTarget {
+            h2: true,
+            ..NighthawkTarget::default()
+        };
+        assert_eq!(read.target, expected);
+        assert_eq!(read.output.verbosity, LogLevel::Warn);
+        assert_eq!(read.output.output_format, LoadFormat::Json);
         template.stats_flush_interval = Some(2);
         template.sequencer_idle_strategy = Some(IdleStrategy::Sleep);
         let tunnel =
             serde_json::json!({"tunnel_uri": "http://p", "tunnel_protocol": {"value": "HTTP2"}});
         template.other.insert("tunnel_options".to_owned(), tunnel);
-        let told = words(&template, 7, Nanos::SECOND).unwrap().join(" ");
-        for word in [
-            "--sequencer-idle-strategy=sleep",
-            "--stats-flush-interval=2",
-            "--tunnel-uri=http://p",
-            "--tunnel-protocol=http2",
-        ] {
-            assert!(told.contains(word), "{told}");
-        }
+        let read = request(&template, 7, Nanos::SECOND).unwrap();
+        assert_eq!(read.load.sequencer_idle_strategy, SequencerIdle::Sleep);
+        assert_eq!(read.output.stats_flush_interval, Some(2));
+        assert_eq!(read.target.tunnel_uri.as_deref(), Some("http://p"));
+        assert_eq!(read.target.tunnel_protocol, Some(Protocol::Http2));
         template.uri = None;
-        let error = words(&template, 7, Nanos::SECOND).unwrap_err().to_string();
+        let error = request(&template, 7, Nanos::SECOND)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("neither uri nor multi_target"), "{error}");
     }
 
@@ -264,10 +285,14 @@ mod tests {
         template
             .other
             .insert("nobody_knows".to_owned(), "{}".into());
-        let error = words(&template, 7, Nanos::SECOND).unwrap_err().to_string();
+        let error = request(&template, 7, Nanos::SECOND)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("template.nobody_knows"), "{error}");
         template.scheduled_start = Some(Nanos::SECOND);
-        let error = words(&template, 7, Nanos::SECOND).unwrap_err().to_string();
+        let error = request(&template, 7, Nanos::SECOND)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("template.scheduled_start"), "{error}");
     }
 }

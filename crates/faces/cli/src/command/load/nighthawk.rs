@@ -1,15 +1,10 @@
 //! `nighthawk_client`: the same load, asked for in Nighthawk's words.
 
-mod check;
 mod log;
-mod options;
-mod plan;
 pub(crate) mod remote;
 mod remote_service;
-mod request;
 #[cfg(test)]
 mod tests;
-mod tunnel;
 
 use std::error::Error as _;
 
@@ -17,6 +12,9 @@ use clap::Parser;
 use clap::error::{ContextKind, ErrorKind};
 use stillwell_metric::{Outcome, SourceCount, Trouble};
 use stillwell_nighthawk::format::{LoadFormat, render_load};
+use stillwell_nighthawk::request::{
+    LogLevel, NighthawkRequest, RequestError, current_zipkin_uri, value_refusal,
+};
 use stillwell_nighthawk::service::conduct_load_from;
 use stillwell_plan::{LoadPacing, LoadPlan, Verification};
 use stillwell_report::Style;
@@ -26,8 +24,9 @@ use stillwell_units::{Nanos, Seed};
 use stillwell_verdict::load_doubts;
 
 use super::remedy::Words;
+use super::spec::{cpus, random_run};
 use super::{Job, add_typed, original, telemetry};
-use crate::arguments::{Concurrency, NighthawkClientArguments, NighthawkVerbosity};
+use crate::arguments::{Concurrency, NighthawkClientArguments};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use log::Log;
@@ -39,8 +38,8 @@ pub(crate) fn run_as_nighthawk(paint: &Paint) -> Exit {
         let is_end = word == "--ignore_rest";
         if is_end { "--".into() } else { word }
     });
-    let arguments = match NighthawkClientArguments::try_parse_from(words) {
-        Ok(arguments) => arguments,
+    let request = match NighthawkClientArguments::try_parse_from(words) {
+        Ok(arguments) => NighthawkRequest::from(arguments),
         Err(error) if error.use_stderr() => {
             Paint::say(&refusal(&error));
             return Exit::Failed;
@@ -57,7 +56,7 @@ pub(crate) fn run_as_nighthawk(paint: &Paint) -> Exit {
             };
         }
     };
-    match carry_out(&arguments, paint) {
+    match carry_out(&request, paint) {
         Ok(exit) => exit,
         Err(error) if error.exit == Exit::Usage => {
             Paint::say(&format!("Bad argument: {error}"));
@@ -70,17 +69,14 @@ pub(crate) fn run_as_nighthawk(paint: &Paint) -> Exit {
     }
 }
 
-/// Makes the load of this command line, which `interrupt` ends, and tells what it
-/// found as Nighthawk's JSON.
-pub(crate) fn load_in_words(words: &[String], interrupt: &Interrupt) -> anyhow::Result<String> {
-    let arguments = NighthawkClientArguments::try_parse_from(words);
-    let arguments = arguments.map_err(|error| anyhow::anyhow!("{}", refusal(&error)))?;
-    let seed = Seed::from_number(1);
-    check::check(&arguments)?;
-    let options = options::of(&arguments)?;
-    let plan = plan::plan(&arguments, seed)?;
-    let family = arguments.target.address_family.into();
-    let source = request::source_client(&arguments)?;
+/// Makes the load of `request`, which `interrupt` ends, and returns its result as
+/// Nighthawk's JSON.
+pub(crate) fn load_of(request: &NighthawkRequest, interrupt: &Interrupt) -> anyhow::Result<String> {
+    request.check()?;
+    let options = request.options()?;
+    let plan = plan(request)?;
+    let family = request.target.address_family;
+    let source = request.source_client()?;
     let source = source.as_ref();
     let mut capture = conduct_load_from(
         &plan,
@@ -99,7 +95,7 @@ pub(crate) fn load_in_words(words: &[String], interrupt: &Interrupt) -> anyhow::
         let told = Words::Nighthawk.told(&doubt.to_string(), doubt.remedy());
         Paint::say(&format!("warning: {told}"));
     }
-    add_typed(&mut capture, &[], &arguments.telling.label);
+    add_typed(&mut capture, &[], &request.output.label);
     let report = load_report(&LoadReportInput {
         capture: &capture,
         original: Some(&original(&options)),
@@ -121,44 +117,43 @@ fn refusal(error: &clap::Error) -> String {
         && let Some(why) = error.source()
     {
         let flag = argument.split_whitespace().next().unwrap_or_default();
-        let why = why.to_string();
-        return if why.contains(flag) || why.contains(" predicate ") {
-            format!("Bad argument: {why}")
-        } else {
-            format!("Bad argument: Invalid value for {flag}: {why}")
-        };
+        return format!("Bad argument: {}", value_refusal(flag, &why.to_string()));
     }
     format!("PARSE ERROR: Argument: {argument}\n{error}")
 }
 
-fn carry_out(arguments: &NighthawkClientArguments, paint: &Paint) -> Result<Exit, CommandError> {
-    let bad = |error: anyhow::Error| CommandError::new(Exit::Usage, error);
-    let seed = Seed::from_number(1);
-    check::check(arguments).map_err(bad)?;
-    let options = options::of(arguments).map_err(bad)?;
-    let log = Log::new(arguments.telling.verbosity);
-    if let Some(uri) = &arguments.telling.nighthawk_service {
-        return remote_service::execute(uri, options, format_of(arguments), log);
+/// Returns the plan of `request` on this host.
+fn plan(request: &NighthawkRequest) -> anyhow::Result<LoadPlan> {
+    Ok(request.plan(cpus(), random_run()?, Seed::from_number(1))?)
+}
+
+fn carry_out(request: &NighthawkRequest, paint: &Paint) -> Result<Exit, CommandError> {
+    let bad = |error: RequestError| CommandError::new(Exit::Usage, error);
+    request.check().map_err(bad)?;
+    let options = request.options().map_err(bad)?;
+    let log = Log::new(request.output.verbosity);
+    if let Some(uri) = &request.output.nighthawk_service {
+        return remote_service::execute(uri, options, format_of(request), log);
     }
-    let plan = plan::plan(arguments, seed).map_err(bad)?;
-    warn(arguments, &plan, log);
-    announce(arguments, &plan, log);
-    let uri = arguments.uri.iter();
+    let plan = plan(request).map_err(|error| CommandError::new(Exit::Usage, error))?;
+    warn(request, &plan, log);
+    announce(request, &plan, log);
+    let uri = request.uri.iter();
     let targets: Vec<String> = uri
-        .chain(&arguments.target.multi_target_endpoint)
+        .chain(&request.target.multi_target_endpoint)
         .cloned()
         .collect();
     let job = Job {
         plan,
-        family: arguments.target.address_family.into(),
+        family: request.target.address_family,
         places: Vec::new(),
         targets: &targets,
-        labels: &arguments.telling.label,
+        labels: &request.output.label,
         nighthawk: Some(options),
-        source: request::source_client(arguments).map_err(bad)?,
+        source: request.source_client().map_err(bad)?,
         heard: &|header| tell_header(header, log),
-        quiet: arguments.telling.verbosity > NighthawkVerbosity::Debug,
-        format: format_of(arguments),
+        quiet: request.output.verbosity > LogLevel::Debug,
+        format: format_of(request),
         capture: None,
     };
     let (capture, health) = job.conduct(paint)?;
@@ -182,15 +177,15 @@ fn carry_out(arguments: &NighthawkClientArguments, paint: &Paint) -> Result<Exit
 }
 
 /// People get what Nighthawk tells them.
-const fn format_of(arguments: &NighthawkClientArguments) -> LoadFormat {
-    match arguments.telling.output_format {
+const fn format_of(request: &NighthawkRequest) -> LoadFormat {
+    match request.output.output_format {
         LoadFormat::Human => LoadFormat::NighthawkHuman,
         other => other,
     }
 }
 
 /// What is done all the same, and may not be what was meant.
-fn warn(arguments: &NighthawkClientArguments, plan: &LoadPlan, log: Log) {
+fn warn(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
     let speaks_tls = plan.endpoints.iter().any(|it| it.tls_host.is_some());
     let tunnel = plan.tunnel.as_ref().filter(|it| it.tls_host.is_some());
     if tunnel.is_some_and(|it| it.tls.verification == Verification::None) {
@@ -207,22 +202,22 @@ fn warn(arguments: &NighthawkClientArguments, plan: &LoadPlan, log: Log) {
         );
     }
     let socket = [
-        ("--tls-context", &arguments.target.tls_context),
-        ("--transport-socket", &arguments.target.transport_socket),
+        ("--tls-context", &request.target.tls_context),
+        ("--transport-socket", &request.target.transport_socket),
     ];
     for (flag, value) in socket {
         if value.is_some() && !speaks_tls {
             log.warn(&format!("{flag} has no effect: the target is not https."));
         }
     }
-    if arguments.target.tls_context.is_some() {
+    if request.target.tls_context.is_some() {
         log.warn("--tls-context is deprecated, use --transport-socket instead.");
     }
-    let trace = arguments.telling.trace.as_deref().unwrap_or_default();
-    if plan::v2_of(trace) != trace {
+    let trace = request.output.trace.as_deref().unwrap_or_default();
+    if current_zipkin_uri(trace) != trace {
         log.warn("--trace: version 2 of Zipkin's interface is spoken, not version 1.");
     }
-    if arguments.shape.experimental_h2_use_multiple_connections {
+    if request.load.experimental_h2_use_multiple_connections {
         log.warn(
             "--experimental-h2-use-multiple-connections is deprecated, set \
              --max-concurrent-streams to one instead.",
@@ -231,9 +226,9 @@ fn warn(arguments: &NighthawkClientArguments, plan: &LoadPlan, log: Log) {
 }
 
 /// What is about to be done.
-fn announce(arguments: &NighthawkClientArguments, plan: &LoadPlan, log: Log) {
+fn announce(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
     let workers = u32::from(plan.workers);
-    if arguments.shape.concurrency == Concurrency::Auto {
+    if request.load.concurrency == Concurrency::Auto {
         log.info(&format!("Detected {workers} (v)CPUs with affinity.."));
     }
     let limit = plan.until.duration.map_or_else(
@@ -247,7 +242,7 @@ fn announce(arguments: &NighthawkClientArguments, plan: &LoadPlan, log: Log) {
         "Starting {workers} threads / event loops. {limit}"
     ));
     let connections = plan.connecting.connections;
-    let rate = u64::from(arguments.shape.rps) * u64::from(workers);
+    let rate = u64::from(request.load.rps) * u64::from(workers);
     log.info(&format!(
         "Global targets: {connections} connections and {rate} calls per second."
     ));
@@ -255,7 +250,7 @@ fn announce(arguments: &NighthawkClientArguments, plan: &LoadPlan, log: Log) {
         log.info(&format!(
             "   (Per-worker targets: {} connections and {} calls per second)",
             connections / workers,
-            arguments.shape.rps
+            request.load.rps
         ));
     }
 }

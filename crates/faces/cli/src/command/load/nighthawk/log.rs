@@ -1,35 +1,35 @@
 //! Lines on standard error as Nighthawk writes them.
 
+use stillwell_nighthawk::request::LogLevel;
 use stillwell_scope::clock;
 use stillwell_units::Nanos;
 
-use crate::arguments::NighthawkVerbosity;
 use crate::paint::Paint;
 
 /// Tells what its level lets through.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Log {
-    least: NighthawkVerbosity,
+    least: LogLevel,
 }
 
 impl Log {
-    pub(super) const fn new(least: NighthawkVerbosity) -> Self {
+    pub(super) const fn new(least: LogLevel) -> Self {
         Self { least }
     }
 
     pub(super) fn info(self, text: &str) {
-        self.say(NighthawkVerbosity::Info, 'I', text);
+        self.say(LogLevel::Info, 'I', text);
     }
 
     pub(super) fn warn(self, text: &str) {
-        self.say(NighthawkVerbosity::Warn, 'W', text);
+        self.say(LogLevel::Warn, 'W', text);
     }
 
     pub(super) fn error(self, text: &str) {
-        self.say(NighthawkVerbosity::Error, 'E', text);
+        self.say(LogLevel::Error, 'E', text);
     }
 
-    fn say(self, level: NighthawkVerbosity, letter: char, text: &str) {
+    fn say(self, level: LogLevel, letter: char, text: &str) {
         if level >= self.least {
             let (time, process) = (time_of_day(clock::wall()), std::process::id());
             Paint::say(&format!("[{time}][{process}][{letter}] {text}"));

@@ -1,14 +1,13 @@
 //! A load that was asked for over gRPC: Nighthawk's message in, its answer out.
 
 mod progress;
-mod words;
 
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 
-use clap::Parser;
 use stillwell_config::requests::{RecordedRequest, request_lines, target, usual_method};
 use stillwell_nighthawk::CommandLineOptions;
 use stillwell_nighthawk::format::nighthawk_output;
+use stillwell_nighthawk::request::{NighthawkRequest, RequestError};
 use stillwell_nighthawk::service::{
     Code, HandedOut, RequestSourceClient, Task, attach_samples, conduct_load_from,
 };
@@ -17,16 +16,14 @@ use stillwell_plan::{BodyPlan, LoadPacing, LoadPlan};
 use stillwell_report::load::{LoadReportInput, load_report};
 use stillwell_run::{LoadCapture, LoadEnd};
 use stillwell_scope::clock;
-use stillwell_units::{Nanos, Seed};
+use stillwell_units::Nanos;
 use stillwell_verdict::load_doubts;
 
 use super::log::Log;
-use super::{announce, check, options, plan, refusal, request, tell_header, tell_troubles, warn};
-use crate::arguments::NighthawkClientArguments;
+use super::{announce, plan, tell_header, tell_troubles, warn};
 use crate::command::load::remedy::Words;
 use crate::command::load::{add_typed, original};
 use progress::Progress;
-pub(crate) use words::of as words_of;
 
 /// Between two looks at the clock and at who wants the end.
 const LOOK_EVERY: Nanos = Nanos::from_millis(5);
@@ -61,7 +58,7 @@ fn internal(message: impl Into<String>) -> Status {
 
 /// A load that makes sense.
 struct Prepared {
-    arguments: NighthawkClientArguments,
+    request: NighthawkRequest,
     options: CommandLineOptions,
     plan: LoadPlan,
     source: Option<RequestSourceClient>,
@@ -69,28 +66,20 @@ struct Prepared {
 }
 
 fn prepare(asked: &CommandLineOptions) -> Result<Prepared, String> {
-    let explained = |error: anyhow::Error| format!("{error:#}");
-    let words = words::of(asked)?;
-    let arguments = NighthawkClientArguments::try_parse_from(words);
-    let arguments = arguments.map_err(|error| {
-        let told = refusal(&error);
-        told.strip_prefix("Bad argument: ")
-            .unwrap_or(&told)
-            .to_owned()
-    })?;
-    check::check(&arguments).map_err(explained)?;
-    let seed = Seed::from_number(1);
-    let mut options = options::of(&arguments).map_err(explained)?;
+    let explained = |error: RequestError| format!("{:#}", anyhow::Error::from(error));
+    let request = NighthawkRequest::try_from(asked).map_err(explained)?;
+    request.check().map_err(explained)?;
+    let mut options = request.options().map_err(explained)?;
     options.scheduled_start = asked.scheduled_start;
     options.execution_id.clone_from(&asked.execution_id);
-    let plan = plan::plan(&arguments, seed).map_err(explained)?;
-    let source = request::source_client(&arguments).map_err(explained)?;
+    let plan = plan(&request).map_err(|error| format!("{error:#}"))?;
+    let source = request.source_client().map_err(explained)?;
     let start = asked.scheduled_start;
     if start.is_some_and(|start| start <= clock::wall()) {
         return Err("Scheduled execution date already transpired".to_owned());
     }
     Ok(Prepared {
-        arguments,
+        request,
         options,
         plan,
         source,
@@ -100,14 +89,14 @@ fn prepare(asked: &CommandLineOptions) -> Result<Prepared, String> {
 
 impl Prepared {
     fn conduct(self, task: &Task) -> ExecutionResponse {
-        let log = Log::new(self.arguments.telling.verbosity);
-        warn(&self.arguments, &self.plan, log);
-        announce(&self.arguments, &self.plan, log);
+        let log = Log::new(self.request.output.verbosity);
+        warn(&self.request, &self.plan, log);
+        announce(&self.request, &self.plan, log);
         if let Some(start) = self.start {
             wait_until(start, task);
         }
         let mut progress = Progress::default();
-        let family = self.arguments.target.address_family.into();
+        let family = self.request.target.address_family;
         let capture = conduct_load_from(
             &self.plan,
             self.source.as_ref(),
@@ -130,11 +119,11 @@ impl Prepared {
     }
 
     fn answer(&self, mut capture: LoadCapture, task: &Task, log: Log) -> ExecutionResponse {
-        let arguments = &self.arguments;
-        let many = &arguments.target.multi_target_endpoint;
-        let targets: Vec<String> = arguments.uri.iter().chain(many).cloned().collect();
+        let request = &self.request;
+        let many = &request.target.multi_target_endpoint;
+        let targets: Vec<String> = request.uri.iter().chain(many).cloned().collect();
         let doubts = load_doubts(LoadPacing::of(&self.plan), &capture.evidence());
-        add_typed(&mut capture, &targets, &arguments.telling.label);
+        add_typed(&mut capture, &targets, &request.output.label);
         let report = load_report(&LoadReportInput {
             capture: &capture,
             original: Some(&original(&self.options)),

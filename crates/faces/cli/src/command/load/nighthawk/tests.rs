@@ -4,7 +4,7 @@ use stillwell_plan::{BodyPlan, LoadCurve, LoadPace, Overflow};
 use super::*;
 
 /// The words of a command line; what stands between quotes is one.
-fn arguments(words: &str) -> Result<NighthawkClientArguments, String> {
+fn request(words: &str) -> Result<NighthawkRequest, String> {
     let mut line = vec!["nighthawk_client".to_owned()];
     for (number, part) in words.split('\'').enumerate() {
         if number % 2 == 1 {
@@ -13,17 +13,20 @@ fn arguments(words: &str) -> Result<NighthawkClientArguments, String> {
             line.extend(part.split_whitespace().map(str::to_owned));
         }
     }
-    NighthawkClientArguments::try_parse_from(line).map_err(|error| refusal(&error))
+    let arguments = NighthawkClientArguments::try_parse_from(line);
+    let request = arguments.map(NighthawkRequest::from);
+    request.map_err(|error| refusal(&error))
 }
 
 fn plan(words: &str) -> Result<LoadPlan, String> {
-    let arguments = arguments(words)?;
-    let plan = check::check(&arguments).and_then(|()| plan::plan(&arguments, Seed::from_number(1)));
+    let request = request(words)?;
+    let checked = request.check().map_err(anyhow::Error::from);
+    let plan = checked.and_then(|()| super::plan(&request));
     plan.map_err(|error| format!("{error:#}"))
 }
 
 fn options(words: &str) -> CommandLineOptions {
-    options::of(&arguments(words).unwrap()).unwrap()
+    request(words).unwrap().options().unwrap()
 }
 
 #[test]
@@ -229,7 +232,7 @@ fn values_are_refused_with_their_flag() {
             "PARSE ERROR: Argument: --request-method",
         ),
     ] {
-        let error = arguments(words).unwrap_err();
+        let error = request(words).unwrap_err();
         assert!(error.starts_with(says), "{words}: {error}");
     }
 }
@@ -244,4 +247,65 @@ fn the_name_to_ask_for_comes_from_the_one_header_that_names_the_host() {
     assert_eq!(name(""), Ok(None));
     let both = name("--request-header host:a --request-header :authority:a");
     assert!(both.unwrap_err().contains("names the host twice"));
+}
+
+/// From a command line to the message, and from there to the request and the message
+/// again.
+#[test]
+fn every_option_survives_the_way_over_the_wire() {
+    for words in [
+        "http://a/",
+        "--rps 7 --connections 3 --duration 9 --timeout 2 --concurrency auto --open-loop a:80",
+        "--no-duration --h2 --max-active-requests 5 --max-concurrent-streams 2 [::1]:80",
+        "-p http2 --max-requests-per-connection 9 --burst-size 4 --prefetch-connections a",
+        "--jitter-uniform .00001s --simple-warmup --sequencer-idle-strategy poll a",
+        "--experimental-h1-connection-reuse-strategy lru --address-family v6 a",
+        "--termination-predicate benchmark.http_2xx:24 --failure-predicate \
+         benchmark.http_5xx:1 --failure-predicate benchmark.http_4xx:2 a",
+        "--no-default-failure-predicates --label x --label y -v trace a",
+        "--multi-target-endpoint a:1 --multi-target-endpoint [::1]:2 --multi-target-path /x \
+         --multi-target-use-https",
+        "--request-method PUT --request-header 'host: b' --request-header ':path: /y' \
+         --request-body-size 5 a",
+        "--trace zipkin://a:1/api/v2/spans --latency-response-header-name x a",
+        "--stats-sinks '{name:\"envoy.stat_sinks.statsd\",typed_config:{\"@type\":\
+         \"type.googleapis.com/envoy.config.metrics.v3.StatsdSink\",address:{socket_address:\
+         {protocol:\"UDP\",address:\"127.0.0.1\",port_value:8125}}}}' --stats-flush-interval 7 a",
+        "--tunnel-protocol http2 --tunnel-uri https://proxy:8443 --tunnel-tls-context \
+         {sni:\"p\",common_tls_context:{alpn_protocols:[\"h2\"]}} https://a",
+        "-p http3 --http3-protocol-options {quic_protocol_options:{max_concurrent_streams:7}} \
+         https://a",
+        "--user-defined-plugin-config {name:\"nighthawk.log_response_headers_plugin\",\
+         typed_config:{\"@type\":\"type.googleapis.com/nighthawk.LogResponseHeadersConfig\",\
+         log_headers_with_name:[\"a\"],logging_mode:\"LM_LOG_ALL_RESPONSES\"}} a",
+        "--request-source grpc://b:1 a",
+        "--upstream-bind-config {source_address:{address:\"127.0.0.1\",port_value:0}} a",
+        "--rate-limiter-plugin-config {name:\"nighthawk.linear-ramping-rate-limiter-plugin\",\
+         typed_config:{\"@type\":\"type.googleapis.com/nighthawk.rate_limiter.\
+         LinearRampingRateLimiterConfig\",ramp_time:\"1.500s\"}} a",
+        "--request-source-plugin-config {name:\"nighthawk.in-line-options-list-request-source-\
+         plugin\",typed_config:{\"@type\":\"type.googleapis.com/nighthawk.request_source.\
+         InLineOptionsListRequestSourceConfig\",num_requests:4,options_list:{options:[\
+         {request_method:\"PUT\",json_body:\"{}\"}]}}} a",
+        "--transport-socket {name:\"envoy.transport_sockets.tls\",typed_config:{\"@type\":\
+         \"type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext\",\
+         sni:\"b\",common_tls_context:{tls_params:{cipher_suites:[\"ECDHE-RSA-AES128-SHA\"]}}}} \
+         https://a",
+    ] {
+        let typed = request(&format!("--output-format json {words}")).unwrap();
+        let said = typed.options().unwrap();
+        let sent = NighthawkRequest::try_from(&wired(&said));
+        assert_eq!(sent.unwrap().options().unwrap(), said, "{words}");
+    }
+}
+
+/// As it arrives over gRPC.
+fn wired(options: &CommandLineOptions) -> CommandLineOptions {
+    use stillwell_nighthawk::wire::{ExecutionRequest, decode_request, encode_request};
+    let request = ExecutionRequest::Start(Box::new(options.clone()));
+    let bytes = encode_request(&request).unwrap();
+    match decode_request(&bytes).unwrap() {
+        ExecutionRequest::Start(options) => *options,
+        other => panic!("{other:?}"),
+    }
 }

@@ -1,36 +1,41 @@
-//! Flags that contradict each other, and those that are known but not built, in
-//! Nighthawk's words where it has some.
+//! Options that contradict each other or are not supported, with Nighthawk's messages
+//! where it has some.
 
-use anyhow::bail;
 use stillwell_config::requests::target;
 
-use crate::arguments::{
-    NighthawkClientArguments, NighthawkProtocol, NighthawkRequest, NighthawkShape, NighthawkTarget,
-    NighthawkTelling,
-};
+use super::error::RequestError;
+use super::{NighthawkContent, NighthawkLoad, NighthawkOutput, NighthawkRequest, NighthawkTarget};
+use crate::Protocol;
 
-pub(super) fn check(arguments: &NighthawkClientArguments) -> anyhow::Result<()> {
-    let rules = [
-        targets(arguments).as_slice(),
-        &load(&arguments.shape, &arguments.target),
-        &requests(&arguments.request, &arguments.shape),
-        &telling(&arguments.telling),
-    ]
-    .concat();
-    if let Some(Rule(_, message)) = rules.iter().find(|rule| rule.0) {
-        bail!("{message}");
+impl NighthawkRequest {
+    /// Refuses options that contradict each other, and those that are known but not
+    /// supported.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn check(&self) -> Result<(), RequestError> {
+        let rules = [
+            targets(self).as_slice(),
+            &load(&self.load, &self.target),
+            &requests(&self.content, &self.load),
+            &output(&self.output),
+        ]
+        .concat();
+        if let Some(Rule(_, message)) = rules.iter().find(|rule| rule.0) {
+            return Err(RequestError::Conflict(message));
+        }
+        unsupported(self)
     }
-    unbuilt(arguments)
 }
 
-/// Whether a rule is broken, and what is said of it.
+/// A rule: true if it is broken, and its message.
 #[derive(Clone, Copy, Debug)]
 struct Rule(bool, &'static str);
 
-fn targets(arguments: &NighthawkClientArguments) -> [Rule; 3] {
-    let target = &arguments.target;
+fn targets(request: &NighthawkRequest) -> [Rule; 3] {
+    let target = &request.target;
     let (has_uri, has_many) = (
-        arguments.uri.is_some(),
+        request.uri.is_some(),
         !target.multi_target_endpoint.is_empty(),
     );
     let has_path = target.multi_target_path.is_some();
@@ -50,15 +55,15 @@ fn targets(arguments: &NighthawkClientArguments) -> [Rule; 3] {
     ]
 }
 
-fn load(shape: &NighthawkShape, target: &NighthawkTarget) -> [Rule; 10] {
-    use NighthawkProtocol::{Http1, Http3};
+fn load(load: &NighthawkLoad, target: &NighthawkTarget) -> [Rule; 10] {
+    use Protocol::{Http1, Http3};
     let options = target.http3_protocol_options.is_some();
     let over =
         |inner, outer| target.protocol == Some(inner) && target.tunnel_protocol == Some(outer);
     let has_tunnel = target.tunnel_uri.is_some() || target.tunnel_tls_context.is_some();
     [
         Rule(
-            shape.duration.is_some() && shape.no_duration,
+            load.duration.is_some() && load.no_duration,
             "--duration and --no-duration are mutually exclusive",
         ),
         Rule(
@@ -70,7 +75,7 @@ fn load(shape: &NighthawkShape, target: &NighthawkTarget) -> [Rule; 10] {
             "--http3-protocol-options can only be used with --protocol http3",
         ),
         Rule(
-            options && shape.max_concurrent_streams.is_some(),
+            options && load.max_concurrent_streams.is_some(),
             "--http3-protocol-options and --max-concurrent-streams are mutually exclusive",
         ),
         Rule(
@@ -100,12 +105,12 @@ fn load(shape: &NighthawkShape, target: &NighthawkTarget) -> [Rule; 10] {
     ]
 }
 
-fn requests(request: &NighthawkRequest, shape: &NighthawkShape) -> [Rule; 5] {
-    let limiter = shape.rate_limiter_plugin_config.is_some();
-    let (bursts, jitters) = (shape.burst_size > 0, shape.jitter_uniform.is_some());
+fn requests(content: &NighthawkContent, load: &NighthawkLoad) -> [Rule; 5] {
+    let limiter = load.rate_limiter_plugin_config.is_some();
+    let (bursts, jitters) = (load.burst_size > 0, load.jitter_uniform.is_some());
     [
         Rule(
-            request.request_source.is_some() && request.request_source_plugin_config.is_some(),
+            content.request_source.is_some() && content.request_source_plugin_config.is_some(),
             "--request-source and --request_source_plugin_config cannot both be set.",
         ),
         Rule(
@@ -121,16 +126,16 @@ fn requests(request: &NighthawkRequest, shape: &NighthawkShape) -> [Rule; 5] {
             "--burst-size and --jitter-uniform together are not built",
         ),
         Rule(
-            request.request_body_size > 0 && request.request_body_file.is_some(),
+            content.request_body_size > 0 && content.request_body_file.is_some(),
             "--request-body-size and --request-body-file are mutually exclusive",
         ),
     ]
 }
 
-fn telling(telling: &NighthawkTelling) -> [Rule; 2] {
+fn output(output: &NighthawkOutput) -> [Rule; 2] {
     let (seconds, time) = (
-        telling.stats_flush_interval.is_some(),
-        telling.stats_flush_interval_duration.is_some(),
+        output.stats_flush_interval.is_some(),
+        output.stats_flush_interval_duration.is_some(),
     );
     [
         Rule(
@@ -138,36 +143,35 @@ fn telling(telling: &NighthawkTelling) -> [Rule; 2] {
             "--stats-flush-interval and --stats-flush-interval-duration are mutually exclusive",
         ),
         Rule(
-            (seconds || time) && telling.stats_sinks.is_empty(),
+            (seconds || time) && output.stats_sinks.is_empty(),
             "if --stats-flush-interval or --stats-flush-interval-duration is set, then \
              --stats-sinks must also be set",
         ),
     ]
 }
 
-/// What Nighthawk has and we have not.
-fn unbuilt(arguments: &NighthawkClientArguments) -> anyhow::Result<()> {
-    let request = &arguments.request;
-    if let Some(uri) = &arguments.telling.nighthawk_service
+/// Refuses what Nighthawk supports and Stillwell does not.
+fn unsupported(request: &NighthawkRequest) -> Result<(), RequestError> {
+    if let Some(uri) = &request.output.nighthawk_service
         && !is_service(uri)
     {
-        bail!("Bad service uri: {uri}");
+        return Err(RequestError::ServiceUri { uri: uri.clone() });
     }
-    if let Some(uri) = &request.request_source
+    if let Some(uri) = &request.content.request_source
         && !is_service(uri)
     {
-        bail!("Invalid replay source URI: {uri}");
+        return Err(RequestError::SourceUri { uri: uri.clone() });
     }
-    if request.request_method == "CONNECT" {
-        bail!(
+    if request.content.request_method == "CONNECT" {
+        return Err(RequestError::Conflict(
             "--request-method CONNECT is not built: it asks for a tunnel, through which there \
-             is nothing to send"
-        );
+             is nothing to send",
+        ));
     }
     Ok(())
 }
 
-/// Whether it is `grpc://HOST:PORT` or the like.
+/// True for `grpc://HOST:PORT` and the like.
 fn is_service(uri: &str) -> bool {
     let rest = uri.split_once("://").map_or(uri, |(_, rest)| rest);
     let authority = rest.split('/').next().unwrap_or_default();

@@ -1,0 +1,133 @@
+//! Endpoints of a load, and the requests to them.
+
+use stillwell_config::requests::{
+    Header, RequestDefaults, filled_body, is_host_header, listed_request, target, tls_host,
+};
+use stillwell_http::Target;
+use stillwell_plan::{BodyPlan, EndpointPlan, RequestPlan};
+
+use super::error::RequestError;
+use super::{NighthawkContent, NighthawkRequest};
+use crate::envoy::{EnvoyMessage, RequestSource, SourceRequest};
+use crate::service::{RequestPattern, RequestSourceClient};
+
+/// Value of `Host` if there are several targets.
+const MANY_HOSTS: &str = "host-not-supported-in-multitarget-mode";
+
+/// Returns the list of requests, if there is one.
+pub(super) fn source(request: &NighthawkRequest) -> Result<Option<RequestSource>, RequestError> {
+    let Some(text) = &request.content.request_source_plugin_config else {
+        return Ok(None);
+    };
+    let message = EnvoyMessage::parse("--request-source-plugin-config", text)?;
+    Ok(Some(message.request_source()?))
+}
+
+impl NighthawkRequest {
+    /// Returns the client of the service that hands out requests, if there is one.
+    ///
+    /// # Errors
+    /// Why no channel to it, or no request, can be made.
+    pub fn source_client(&self) -> Result<Option<RequestSourceClient>, RequestError> {
+        let Some(uri) = &self.content.request_source else {
+            return Ok(None);
+        };
+        let ahead = self.load.rps.max(self.load.burst_size);
+        let pattern = patterns(self)?.into_iter().next();
+        let pattern = Box::new(pattern.ok_or(RequestError::NoTarget)?);
+        let client = RequestSourceClient::new(uri, ahead, self.load.timeout, pattern);
+        let client = client.map_err(|source| RequestError::Source {
+            uri: uri.clone(),
+            source: Box::new(source),
+        })?;
+        Ok(Some(client))
+    }
+}
+
+/// Returns the endpoints with their requests: all alike, or those of `source`.
+pub(super) fn endpoints(
+    request: &NighthawkRequest,
+    source: Option<&RequestSource>,
+) -> Result<Vec<EndpointPlan>, RequestError> {
+    let alike = [SourceRequest::default()];
+    let all = source.map_or(alike.as_slice(), |source| &source.requests);
+    let endpoint = |pattern: Pattern| EndpointPlan {
+        address: pattern.target.dial_address(),
+        tls_host: tls_host(&pattern.target),
+        weight: 1,
+        requests: all.iter().map(|own| pattern.request(own)).collect(),
+    };
+    Ok(patterns(request)?.into_iter().map(endpoint).collect())
+}
+
+/// The parts that all requests to one target share.
+#[derive(Clone, Debug)]
+struct Pattern {
+    target: Target,
+    method: String,
+    headers: Vec<Header>,
+    body: BodyPlan,
+    /// True for one of several targets.
+    is_one_of_many: bool,
+}
+
+/// Returns the pattern of each target.
+fn patterns(request: &NighthawkRequest) -> Result<Vec<Pattern>, RequestError> {
+    let content = &request.content;
+    let many = &request.target.multi_target_endpoint;
+    let urls: Vec<String> = match &request.uri {
+        Some(uri) => vec![uri.clone()],
+        None => {
+            let is_secure = request.target.multi_target_use_https;
+            let scheme = if is_secure { "https" } else { "http" };
+            let path = request.target.multi_target_path.as_deref();
+            let path = path.unwrap_or("/");
+            many.iter()
+                .map(|it| format!("{scheme}://{it}{path}"))
+                .collect()
+        }
+    };
+    let body = body(content)?;
+    let pattern = |url: &String| {
+        Ok(Pattern {
+            target: target(url).map_err(|source| RequestError::TargetUri {
+                uri: url.clone(),
+                source,
+            })?,
+            method: content.request_method.clone(),
+            headers: content.request_header.clone(),
+            body: body.clone(),
+            is_one_of_many: !many.is_empty(),
+        })
+    };
+    urls.iter().map(pattern).collect()
+}
+
+impl RequestPattern for Pattern {
+    fn request(&self, own: &SourceRequest) -> RequestPlan {
+        let common = RequestDefaults {
+            method: Some(&self.method),
+            headers: &self.headers,
+            body: &self.body,
+        };
+        let mut one = listed_request(&self.target, common, Some(own));
+        let all = self.headers.iter().map(|header| &header.0);
+        let mut names = all.chain(own.headers.iter().map(|header| &header.0));
+        if self.is_one_of_many && !names.any(|name| is_host_header(name)) {
+            MANY_HOSTS.clone_into(&mut one.authority);
+        }
+        one
+    }
+}
+
+fn body(content: &NighthawkContent) -> Result<BodyPlan, RequestError> {
+    if let Some(path) = &content.request_body_file {
+        let bytes = std::fs::read(path);
+        let bytes = bytes.map_err(|source| RequestError::Body {
+            path: path.clone(),
+            source,
+        })?;
+        return Ok(BodyPlan::Bytes(bytes));
+    }
+    Ok(filled_body(content.request_body_size))
+}

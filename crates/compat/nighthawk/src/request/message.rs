@@ -1,0 +1,346 @@
+//! A load as it is read from a message.
+
+use serde_json::Value;
+use stillwell_config::requests::{Concurrency, Header};
+use stillwell_plan::Reuse;
+use stillwell_run::AddressFamily as UsedFamily;
+
+use super::error::RequestError;
+use super::values::{self, CountRange, PredicateKind};
+use super::{
+    LogLevel, NighthawkContent, NighthawkLoad, NighthawkOutput, NighthawkPredicate,
+    NighthawkRequest, NighthawkTarget, SequencerIdle,
+};
+use crate::format::LoadFormat;
+use crate::{
+    AddressFamily, CommandLineOptions, ConnectionReuse, IdleStrategy, MultiTarget, OutputFormat,
+    Protocol, RequestMethod, Verbosity,
+};
+
+/// Messages of Envoy and Nighthawk that have a flag each.
+const MESSAGES: [&str; 6] = [
+    "tls_context",
+    "transport_socket",
+    "upstream_bind_config",
+    "http3_protocol_options",
+    "request_source_plugin_config",
+    "rate_limiter_plugin_config",
+];
+
+impl TryFrom<&CommandLineOptions> for NighthawkRequest {
+    type Error = RequestError;
+
+    /// Reads a message. Absent options have the command line's defaults, except that
+    /// only warnings are logged and results are JSON. `nighthawk_service`,
+    /// `scheduled_start` and `execution_id` are left to the caller.
+    ///
+    /// # Errors
+    /// The first option that is unknown or outside of its range.
+    fn try_from(options: &CommandLineOptions) -> Result<Self, RequestError> {
+        let request_header = headers(options)?;
+        if let Some(name) = options.other.keys().find(|name| !is_known(name)) {
+            return Err(RequestError::Unknown { name: name.clone() });
+        }
+        Ok(Self {
+            load: load(options)?,
+            output: output(options)?,
+            content: content(options, request_header)?,
+            target: target(options)?,
+            uri: options.uri.clone(),
+        })
+    }
+}
+
+fn is_known(name: &str) -> bool {
+    MESSAGES.contains(&name) || name == "tunnel_options"
+}
+
+fn headers(options: &CommandLineOptions) -> Result<Vec<Header>, RequestError> {
+    let Some(options) = &options.request_options else {
+        return Ok(Vec::new());
+    };
+    let header = |(name, value): &(String, String)| {
+        // A pseudo-header begins with a colon.
+        if name.get(1..).is_none_or(|rest| rest.contains(':')) {
+            return Err(RequestError::HeaderName { name: name.clone() });
+        }
+        Ok(Header(name.trim().to_owned(), value.trim().to_owned()))
+    };
+    let headers = options.request_headers.iter().map(header);
+    let headers = headers.collect::<Result<_, _>>()?;
+    if !options.json_body.is_empty() {
+        return Err(RequestError::JsonBody);
+    }
+    Ok(headers)
+}
+
+/// Names the option that refuses its value.
+fn refused(flag: &'static str) -> impl Fn(String) -> RequestError {
+    move |problem| RequestError::Value { flag, problem }
+}
+
+fn count(
+    flag: &'static str,
+    range: CountRange,
+    number: Option<u32>,
+) -> Result<Option<u32>, RequestError> {
+    let number = number.map(|number| range.check(number));
+    number.transpose().map_err(refused(flag))
+}
+
+fn load(options: &CommandLineOptions) -> Result<NighthawkLoad, RequestError> {
+    let usual = NighthawkLoad::DEFAULT;
+    let concurrency = options.concurrency.as_deref();
+    let is_set = |value: Option<bool>| value == Some(true);
+    Ok(NighthawkLoad {
+        rps: count("--rps", values::RPS, options.requests_per_second)?.unwrap_or(usual.rps),
+        connections: count("--connections", values::CONNECTIONS, options.connections)?
+            .unwrap_or(usual.connections),
+        duration: options.duration,
+        no_duration: is_set(options.no_duration),
+        timeout: options.timeout.unwrap_or(usual.timeout),
+        concurrency: concurrency
+            .map_or(Ok(Concurrency::Workers(1)), values::concurrency)
+            .map_err(refused("--concurrency"))?,
+        prefetch_connections: is_set(options.prefetch_connections),
+        burst_size: count("--burst-size", values::BURST_SIZE, options.burst_size)?
+            .unwrap_or(usual.burst_size),
+        max_pending_requests: count(
+            "--max-pending-requests",
+            values::PENDING_REQUESTS,
+            options.max_pending_requests,
+        )?
+        .unwrap_or(usual.max_pending_requests),
+        max_active_requests: count(
+            "--max-active-requests",
+            values::ACTIVE_REQUESTS,
+            options.max_active_requests,
+        )?
+        .unwrap_or(usual.max_active_requests),
+        max_requests_per_connection: count(
+            "--max-requests-per-connection",
+            values::REQUESTS_PER_CONNECTION,
+            options.max_requests_per_connection,
+        )?
+        .unwrap_or(usual.max_requests_per_connection),
+        max_concurrent_streams: count(
+            "--max-concurrent-streams",
+            values::CONCURRENT_STREAMS,
+            options.max_concurrent_streams,
+        )?,
+        sequencer_idle_strategy: idle(options.sequencer_idle_strategy),
+        experimental_h1_connection_reuse_strategy: reuse(
+            options.experimental_h1_connection_reuse_strategy,
+        ),
+        experimental_h2_use_multiple_connections: is_set(
+            options.experimental_h2_use_multiple_connections,
+        ),
+        open_loop: is_set(options.open_loop),
+        jitter_uniform: options.jitter_uniform,
+        simple_warmup: is_set(options.simple_warmup),
+        rate_limiter_plugin_config: message(options, "rate_limiter_plugin_config"),
+        termination_predicate: predicates(
+            PredicateKind::Termination,
+            "--termination-predicate",
+            options.termination_predicates.iter(),
+        )?,
+        failure_predicate: predicates(
+            PredicateKind::Failure,
+            "--failure-predicate",
+            options.failure_predicates.iter(),
+        )?,
+        no_default_failure_predicates: is_set(options.no_default_failure_predicates),
+    })
+}
+
+fn predicates<'t>(
+    kind: PredicateKind,
+    flag: &'static str,
+    thresholds: impl Iterator<Item = (&'t String, &'t u64)>,
+) -> Result<Vec<NighthawkPredicate>, RequestError> {
+    let predicates = thresholds.map(|(name, threshold)| kind.named(name, *threshold));
+    predicates.collect::<Result<_, _>>().map_err(refused(flag))
+}
+
+const fn idle(strategy: Option<IdleStrategy>) -> SequencerIdle {
+    match strategy {
+        None | Some(IdleStrategy::Default | IdleStrategy::Spin) => SequencerIdle::Spin,
+        Some(IdleStrategy::Poll) => SequencerIdle::Poll,
+        Some(IdleStrategy::Sleep) => SequencerIdle::Sleep,
+    }
+}
+
+const fn reuse(strategy: Option<ConnectionReuse>) -> Reuse {
+    match strategy {
+        None | Some(ConnectionReuse::Default | ConnectionReuse::Mru) => Reuse::Mru,
+        Some(ConnectionReuse::Lru) => Reuse::Lru,
+    }
+}
+
+fn output(options: &CommandLineOptions) -> Result<NighthawkOutput, RequestError> {
+    let messages = |values: &[Value]| values.iter().map(Value::to_string).collect();
+    let interval = options.stats_flush_interval;
+    let header = &options.latency_response_header_name;
+    Ok(NighthawkOutput {
+        verbosity: match options.verbosity {
+            Some(Verbosity::Trace) => LogLevel::Trace,
+            Some(Verbosity::Debug) => LogLevel::Debug,
+            Some(Verbosity::Info) => LogLevel::Info,
+            None | Some(Verbosity::Default | Verbosity::Warn) => LogLevel::Warn,
+            Some(Verbosity::Error) => LogLevel::Error,
+            Some(Verbosity::Critical) => LogLevel::Critical,
+        },
+        output_format: match options.output_format {
+            None | Some(OutputFormat::Default | OutputFormat::Json) => LoadFormat::Json,
+            Some(OutputFormat::Human) => LoadFormat::Human,
+            Some(OutputFormat::Yaml) => LoadFormat::Yaml,
+            Some(OutputFormat::Dotted) => LoadFormat::Dotted,
+            Some(OutputFormat::Fortio) => LoadFormat::Fortio,
+            Some(OutputFormat::ExperimentalFortioPedantic) => LoadFormat::FortioPedantic,
+            Some(OutputFormat::Csv) => LoadFormat::Csv,
+            Some(OutputFormat::Prometheus) => LoadFormat::Prometheus,
+        },
+        label: options.labels.clone(),
+        trace: options.trace.clone().filter(|uri| !uri.is_empty()),
+        stats_sinks: messages(&options.stats_sinks),
+        stats_sink_address: None,
+        stats_flush_interval: count("--stats-flush-interval", values::FLUSH_INTERVAL, interval)?,
+        stats_flush_interval_duration: options.stats_flush_interval_duration,
+        latency_response_header_name: header.clone().unwrap_or_default(),
+        user_defined_plugin_config: messages(&options.user_defined_plugin_configs),
+        nighthawk_service: None,
+    })
+}
+
+fn content(
+    options: &CommandLineOptions,
+    request_header: Vec<Header>,
+) -> Result<NighthawkContent, RequestError> {
+    let request = options.request_options.as_ref();
+    let method = request
+        .and_then(|request| request.request_method)
+        .filter(|method| *method != RequestMethod::Unspecified)
+        .unwrap_or(RequestMethod::Get);
+    let size = request.and_then(|request| request.request_body_size);
+    Ok(NighthawkContent {
+        request_method: method.name().to_owned(),
+        request_header,
+        request_body_size: count("--request-body-size", values::BODY_SIZE, size)?.unwrap_or(0),
+        request_body_file: None,
+        request_source: options.request_source.clone(),
+        request_source_plugin_config: message(options, "request_source_plugin_config"),
+    })
+}
+
+fn target(options: &CommandLineOptions) -> Result<NighthawkTarget, RequestError> {
+    let tunnel = options.other.get("tunnel_options");
+    let target = NighthawkTarget {
+        protocol: options.protocol,
+        h2: options.h2 == Some(true),
+        http3_protocol_options: message(options, "http3_protocol_options"),
+        address_family: match options.address_family {
+            None | Some(AddressFamily::Auto) => UsedFamily::Any,
+            Some(AddressFamily::V4) => UsedFamily::V4,
+            Some(AddressFamily::V6) => UsedFamily::V6,
+        },
+        upstream_bind_config: message(options, "upstream_bind_config"),
+        tls_context: message(options, "tls_context"),
+        transport_socket: message(options, "transport_socket"),
+        tunnel_protocol: tunnel.map(tunnel_protocol).transpose()?.flatten(),
+        tunnel_uri: tunnel
+            .and_then(|tunnel| tunnel.get("tunnel_uri")?.as_str())
+            .filter(|uri| !uri.is_empty())
+            .map(str::to_owned),
+        tunnel_tls_context: tunnel
+            .and_then(|tunnel| Some(tunnel.get("tunnel_tls_context")?.to_string())),
+        ..NighthawkTarget::default()
+    };
+    let Some(MultiTarget {
+        use_https,
+        endpoints,
+        path,
+    }) = &options.multi_target
+    else {
+        return Ok(target);
+    };
+    let endpoint = |endpoint: &crate::Endpoint| {
+        let host = endpoint.address.as_deref().unwrap_or_default();
+        let port = endpoint.port.unwrap_or(0);
+        let is_bare = host.contains(':') && !host.starts_with('[');
+        values::endpoint(&match is_bare {
+            true => format!("[{host}]:{port}"),
+            false => format!("{host}:{port}"),
+        })
+    };
+    let endpoints = endpoints.iter().map(endpoint).collect::<Result<_, _>>();
+    Ok(NighthawkTarget {
+        multi_target_endpoint: endpoints.map_err(refused("--multi-target-endpoint"))?,
+        multi_target_path: path.clone(),
+        multi_target_use_https: *use_https == Some(true),
+        ..target
+    })
+}
+
+/// Reads the protocol that is spoken with a proxy: the first one if its message is empty.
+fn tunnel_protocol(tunnel: &Value) -> Result<Option<Protocol>, RequestError> {
+    let Some(protocol) = tunnel.get("tunnel_protocol") else {
+        return Ok(None);
+    };
+    let name = protocol.get("value").and_then(Value::as_str);
+    match name.unwrap_or("HTTP1") {
+        "DEFAULT" => Ok(None),
+        name => match Protocol::from_name(name) {
+            Some(protocol) => Ok(Some(protocol)),
+            None => Err(RequestError::Value {
+                flag: "--tunnel-protocol",
+                problem: format!("`{name}` is none of HTTP1, HTTP2 and HTTP3"),
+            }),
+        },
+    }
+}
+
+/// Returns the text of a message.
+fn message(options: &CommandLineOptions, name: &str) -> Option<String> {
+    options.other.get(name).map(Value::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RequestOptions;
+
+    fn refusal(options: &CommandLineOptions) -> String {
+        NighthawkRequest::try_from(options).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_has_no_words_is_refused() {
+        let mut options = CommandLineOptions::default();
+        options.other.insert("future".to_owned(), Value::from(1));
+        assert_eq!(refusal(&options), "options.future is not known here");
+        let options = CommandLineOptions {
+            request_options: Some(RequestOptions {
+                request_headers: vec![("a:b".to_owned(), "c".to_owned())],
+                ..RequestOptions::default()
+            }),
+            ..CommandLineOptions::default()
+        };
+        assert!(refusal(&options).contains("`a:b` is no name"));
+    }
+
+    #[test]
+    fn values_are_refused_with_their_flag() {
+        let options = CommandLineOptions {
+            requests_per_second: Some(0),
+            ..CommandLineOptions::default()
+        };
+        let expected = "Invalid value for --rps: value must be inside range [1, 1000000]";
+        assert_eq!(refusal(&options), expected);
+        let options = CommandLineOptions {
+            failure_predicates: [("a".to_owned(), 1)].into(),
+            ..CommandLineOptions::default()
+        };
+        let expected = "Failure predicate 'a:1' is badly formatted.";
+        assert!(refusal(&options).starts_with(expected));
+    }
+}

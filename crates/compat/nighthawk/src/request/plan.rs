@@ -1,0 +1,313 @@
+//! The plan of a load.
+
+use std::collections::BTreeMap;
+
+use stillwell_config::requests::{SpanSink, target};
+use stillwell_metric::LoadCounter;
+use stillwell_plan::{
+    AnswerHeadersPlan, ClientTlsPlan, ConnectingPlan, IdleStrategy, LoadCurve, LoadPace, LoadPlan,
+    LoadPlanParts, LoadProtocol, Overflow, PredicatePlan, Spacing, TelemetryPlan, TlsSuites,
+    TraceHeaders, TracePlan, UntilPlan, Verification,
+};
+use stillwell_units::{Nanos, RunId, Seed};
+
+use super::error::RequestError;
+use super::{
+    LogLevel, NighthawkLoad, NighthawkOutput, NighthawkPredicate, NighthawkRequest, SequencerIdle,
+    endpoints, tunnel,
+};
+use crate::Protocol;
+use crate::envoy::{EnvoyMessage, upstream_tls};
+
+/// What fails a load unless other predicates are given.
+pub(super) const FAILURES: [&str; 5] = [
+    "benchmark.http_4xx",
+    "benchmark.http_5xx",
+    "benchmark.pool_connection_failure",
+    "benchmark.stream_resets",
+    "requestsource.upstream_rq_5xx",
+];
+
+pub(super) const DURATION: Nanos = Nanos::from_secs(5);
+
+impl NighthawkRequest {
+    /// Returns the plan of the load on a host that runs `cpus` threads at once. `run`
+    /// names the load for exporters.
+    ///
+    /// # Errors
+    /// Why an option has no meaning, or why the plan is outside of its limits.
+    pub fn plan(&self, cpus: usize, run: RunId, seed: Seed) -> Result<LoadPlan, RequestError> {
+        let load = &self.load;
+        let target = &self.target;
+        let source = endpoints::source(self)?;
+        let endpoints = endpoints::endpoints(self, source.as_ref())?;
+        let workers = load.concurrency.workers(cpus, u32::MAX, 1);
+        let each = u64::from(workers);
+        let times = u32::from(workers);
+        let http3 = target.http3_protocol_options.as_ref();
+        let http3 = http3
+            .map(|text| EnvoyMessage::parse("--http3-protocol-options", text)?.http3_streams_max());
+        let streams_max = http3.transpose()?.flatten();
+        let (connections, protocol, streams) = connections(self, endpoints.len(), streams_max);
+        let header = self
+            .output
+            .latency_response_header_name
+            .to_ascii_lowercase();
+        let parts = LoadPlanParts {
+            pace: pace(load, times)?,
+            connecting: ConnectingPlan {
+                connections: connections.saturating_mul(times),
+                protocol,
+                streams,
+                prefetch: load.prefetch_connections,
+                over: Nanos::ZERO,
+                reuse: load.experimental_h1_connection_reuse_strategy,
+                requests_max: Some(load.max_requests_per_connection.into()),
+                timeout: load.timeout,
+                source: match &target.upstream_bind_config {
+                    Some(text) => {
+                        Some(EnvoyMessage::parse("--upstream-bind-config", text)?.bind_address()?)
+                    }
+                    None => None,
+                },
+            },
+            tunnel: tunnel::plan(target)?,
+            tls: tls(self, endpoints.iter().any(|it| it.tls_host.is_some()))?,
+            endpoints,
+            workers,
+            until: UntilPlan {
+                duration: (!load.no_duration).then(|| load.duration.unwrap_or(DURATION)),
+                requests: source
+                    .and_then(|source| source.requests_max)
+                    .map(|requests| requests.saturating_mul(each)),
+                termination: last_of_each(&load.termination_predicate),
+                failure: failures(load),
+                by_worker: true,
+            },
+            warmup: Nanos::ZERO,
+            first_request: load.simple_warmup,
+            latency_header: (!header.is_empty()).then_some(header),
+            // There is no limit for one request there; this one is far away.
+            timeout: Nanos::from_secs(3600),
+            grace: load.timeout,
+            idle: match load.sequencer_idle_strategy {
+                SequencerIdle::Spin => IdleStrategy::Spin,
+                SequencerIdle::Poll | SequencerIdle::Sleep => IdleStrategy::Sleep,
+            },
+            telemetry: telemetry(&self.output, run)?,
+            seed,
+        };
+        Ok(LoadPlan::try_new(parts)?)
+    }
+}
+
+/// All quantities are those of each worker there, and totals here.
+fn pace(load: &NighthawkLoad, workers: u32) -> Result<LoadPace, RequestError> {
+    let per_second = f64::from(load.rps) * f64::from(workers);
+    let waiting_max = u64::from(load.max_pending_requests);
+    let curve = match &load.rate_limiter_plugin_config {
+        None => LoadCurve::Constant { per_second },
+        Some(text) => {
+            let message = EnvoyMessage::parse("--rate-limiter-plugin-config", text)?;
+            let over = message.ramp_time()?;
+            let whole = load.duration.unwrap_or(DURATION);
+            if !load.no_duration && over > whole {
+                return Err(RequestError::Ramp {
+                    ramp: over,
+                    duration: whole,
+                });
+            }
+            LoadCurve::Ramp {
+                from_per_second: 0.0,
+                to_per_second: per_second,
+                over,
+            }
+        }
+    };
+    Ok(LoadPace::Open {
+        curve,
+        spacing: match (load.burst_size, load.jitter_uniform) {
+            (0, None | Some(Nanos::ZERO)) => Spacing::Even,
+            (0, Some(most)) => Spacing::JitterUniform { most },
+            (size, _) => Spacing::Burst {
+                size: size.saturating_mul(workers),
+            },
+        },
+        overflow: if load.open_loop {
+            Overflow::Drop {
+                waiting_max: waiting_max.max(1),
+            }
+        } else {
+            Overflow::Hold { waiting_max }
+        },
+    })
+}
+
+/// Connections of each worker, what is spoken on them, and how many requests at
+/// once, which the options of HTTP/3 may bound by `streams_max`.
+fn connections(
+    request: &NighthawkRequest,
+    endpoints: usize,
+    streams_max: Option<u32>,
+) -> (u32, LoadProtocol, u32) {
+    let load = &request.load;
+    let least = u32::try_from(endpoints).unwrap_or(u32::MAX);
+    let protocol = request.target.protocol;
+    let protocol = match protocol {
+        Some(Protocol::Http3) => LoadProtocol::Http3,
+        Some(Protocol::Http2) => LoadProtocol::Http2,
+        _ if request.target.h2 => LoadProtocol::Http2,
+        _ => return (load.connections.max(least), LoadProtocol::Http1, 1),
+    };
+    let streams = if load.experimental_h2_use_multiple_connections {
+        1
+    } else {
+        let limit = load.max_concurrent_streams.or(streams_max);
+        let limit = limit.unwrap_or(u32::MAX);
+        limit.min(load.max_active_requests)
+    };
+    let connections = load.max_active_requests.div_ceil(streams);
+    (connections.max(least), protocol, streams)
+}
+
+/// Of several for one counter the last one counts.
+fn last_of_each(predicates: &[NighthawkPredicate]) -> Vec<PredicatePlan> {
+    let mut plans: Vec<PredicatePlan> = Vec::new();
+    for NighthawkPredicate { plan, .. } in predicates {
+        plans.retain(|other| other.counter != plan.counter);
+        plans.push(*plan);
+    }
+    plans
+}
+
+fn failures(load: &NighthawkLoad) -> Vec<PredicatePlan> {
+    if !load.failure_predicate.is_empty() {
+        return last_of_each(&load.failure_predicate);
+    }
+    if load.no_default_failure_predicates {
+        return Vec::new();
+    }
+    let counters = FAILURES
+        .iter()
+        .filter_map(|name| name.parse::<LoadCounter>().ok());
+    let predicate = |counter| PredicatePlan {
+        counter,
+        threshold: 0,
+    };
+    counters.map(predicate).collect()
+}
+
+fn tls(request: &NighthawkRequest, is_spoken: bool) -> Result<ClientTlsPlan, RequestError> {
+    let target = &request.target;
+    let mut plan = match (&target.tls_context, &target.transport_socket) {
+        (Some(text), _) => EnvoyMessage::parse("--tls-context", text)?.tls_context()?,
+        (None, Some(text)) => {
+            EnvoyMessage::parse("--transport-socket", text)?.transport_socket()?
+        }
+        (None, None) => upstream_tls(),
+    };
+    if target.protocol == Some(Protocol::Http3) {
+        for_quic(&mut plan);
+    }
+    if is_spoken && plan.server_name.is_none() {
+        plan.server_name = server_name(request)?;
+    }
+    Ok(plan)
+}
+
+/// QUIC speaks version 1.3 whatever is said of versions, and there a certificate is
+/// always checked.
+pub(super) fn for_quic(plan: &mut ClientTlsPlan) {
+    plan.suites = TlsSuites::default();
+    if plan.verification == Verification::None {
+        plan.verification = ClientTlsPlan::default().verification;
+    }
+}
+
+/// The name to ask for, where a header names the host.
+fn server_name(request: &NighthawkRequest) -> Result<Option<String>, RequestError> {
+    let header = |name: &str| {
+        let mut headers = request.content.request_header.iter();
+        headers.find(|header| header.0.eq_ignore_ascii_case(name))
+    };
+    let named = match (header("host"), header(":authority")) {
+        (Some(_), Some(_)) => return Err(RequestError::TwoHosts),
+        (Some(header), None) | (None, Some(header)) => header,
+        (None, None) => return Ok(None),
+    };
+    let target = target(&named.1).map_err(|source| RequestError::Host {
+        host: named.1.clone(),
+        source,
+    })?;
+    Ok(Some(target.host().to_owned()))
+}
+
+/// Returns the exporters.
+fn telemetry(output: &NighthawkOutput, run: RunId) -> Result<TelemetryPlan, RequestError> {
+    let address = output.stats_sink_address.as_deref();
+    let sink = |text: &String| {
+        let message = EnvoyMessage::parse("--stats-sinks", text)?;
+        Ok(message.stats_sink(address)?)
+    };
+    let sinks = output.stats_sinks.iter().map(sink);
+    let every = output
+        .stats_flush_interval
+        .map(|n| Nanos::from_secs(n.into()));
+    let every = every.or(output.stats_flush_interval_duration);
+    Ok(TelemetryPlan {
+        run,
+        sinks: sinks.collect::<Result<_, RequestError>>()?,
+        flush_every: every.unwrap_or(TelemetryPlan::FLUSH_EVERY),
+        trace: output
+            .trace
+            .as_deref()
+            .filter(|uri| !uri.is_empty())
+            .map(trace)
+            .transpose()?,
+        headers: answer_headers(output)?,
+        ..TelemetryPlan::default()
+    })
+}
+
+/// Returns the response headers that are logged, at level info as by Nighthawk's plugin.
+fn answer_headers(output: &NighthawkOutput) -> Result<Vec<AnswerHeadersPlan>, RequestError> {
+    let flag = "--user-defined-plugin-config";
+    let configs = output.user_defined_plugin_config.iter();
+    let read = configs.map(|text| Ok(EnvoyMessage::parse(flag, text)?.answer_headers()?));
+    let plans = read.collect::<Result<Vec<_>, RequestError>>()?;
+    let is_told = output.verbosity <= LogLevel::Info;
+    Ok(if is_told { plans } else { Vec::new() })
+}
+
+/// Every request is traced, by the headers of Envoy's tracer.
+fn trace(uri: &str) -> Result<TracePlan, RequestError> {
+    if !uri.starts_with("zipkin://") {
+        return Err(RequestError::TraceScheme {
+            uri: uri.to_owned(),
+        });
+    }
+    let sink = current_zipkin_uri(uri).parse::<SpanSink>();
+    let SpanSink(export) = sink.map_err(|problem| RequestError::TraceUri {
+        uri: uri.to_owned(),
+        problem,
+    })?;
+    Ok(TracePlan {
+        headers: TraceHeaders::B3Multi,
+        sample: 1.0,
+        export: Some(export),
+    })
+}
+
+/// Returns `uri` with version 2 of Zipkin's interface: Nighthawk's documentation of 2020
+/// names version 1.
+#[must_use]
+pub fn current_zipkin_uri(uri: &str) -> String {
+    uri.replace("/api/v1/", "/api/v2/")
+}
+
+/// Returns the thresholds by the names that were typed.
+pub(super) fn thresholds(predicates: &[NighthawkPredicate]) -> BTreeMap<String, u64> {
+    let all = predicates.iter();
+    all.map(|predicate| (predicate.name.clone(), predicate.plan.threshold))
+        .collect()
+}
