@@ -77,7 +77,7 @@ class Run:
         if during:
             during()
         self.told = child.communicate(timeout=LONG)[0].decode()
-        # On a busy machine 4 says that the run was doubted.
+        # On a busy machine 4 says that the run is unreliable.
         if child.returncode not in (0, 4):
             sys.exit(f"{name}: {child.returncode}\n{self.told}")
 

@@ -31,9 +31,9 @@ def agree(what, told, found):
 def untold(path):
     """Nobody may have missed anything."""
     value = json.loads(pathlib.Path(path).read_text())
-    for finding in value["health"]["findings"]:
-        if finding["code"] == "untold":
-            sys.exit(finding["text"])
+    for warning in value["health"]["warnings"]:
+        if warning["code"] == "untold":
+            sys.exit(warning["text"])
 
 
 def sink(port, folder):

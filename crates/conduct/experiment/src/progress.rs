@@ -118,7 +118,7 @@ pub enum LabProgress<'a> {
         left: TimeLeft,
     },
     /// A pair that was finished cannot be believed, and is repeated.
-    PairDoubted {
+    PairDiscarded {
         /// The experiment.
         experiment: &'a str,
         /// What it was run for.

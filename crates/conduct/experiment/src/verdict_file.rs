@@ -86,7 +86,7 @@ struct NotUsedRecord<'a> {
     stage: RunStage,
     pair: u32,
     variant: &'a str,
-    doubts: Vec<String>,
+    warnings: Vec<String>,
 }
 
 /// The variable whose length moves the subject's stack: the same rule for all
@@ -179,7 +179,7 @@ impl<'a> NotUsedRecord<'a> {
             stage: run.stage,
             pair: run.pair,
             variant: &run.variant,
-            doubts: run.doubts.iter().map(ToString::to_string).collect(),
+            warnings: run.warnings.iter().map(ToString::to_string).collect(),
         }
     }
 }

@@ -91,7 +91,7 @@ impl<'a> Teller<'a> {
             }
             pair @ (LabProgress::PairStarted { .. }
             | LabProgress::PairEnded { .. }
-            | LabProgress::PairDoubted { .. }) => {
+            | LabProgress::PairDiscarded { .. }) => {
                 let text = told_of_pair(&pair, self.paint.live);
                 text.into_iter().for_each(|text| self.line(&text));
             }
@@ -255,7 +255,7 @@ fn told_of_pair(progress: &LabProgress<'_>, live: bool) -> Option<String> {
             noun(*stage),
             span(*left)
         )),
-        LabProgress::PairDoubted {
+        LabProgress::PairDiscarded {
             stage, pair, why, ..
         } => Some(format!("  {} {pair} cannot be used: {why}", noun(*stage))),
         _ => None,

@@ -28,8 +28,8 @@ pub struct BenchReport {
     pub source: String,
     /// How the run ended: `completed`, or what went wrong.
     pub outcome: String,
-    /// What makes its rates and latencies doubtful, a sentence each.
-    pub doubts: Vec<String>,
+    /// What makes its rates and latencies unreliable, a sentence each.
+    pub warnings: Vec<String>,
     /// Why events carried no stamps, if they did not.
     pub unstamped: Option<String>,
     /// From the intended time to the first arrival, in nanoseconds, of every event

@@ -2,7 +2,7 @@
 //! each side, paired or not.
 //!
 //! The order is that of all reports: the answer, how large and how sure, what to
-//! doubt. Where nothing is known of the noise, no verdict is given and the reason
+//! warning. Where nothing is known of the noise, no verdict is given and the reason
 //! stands in its place.
 
 mod ancestors;

@@ -293,7 +293,7 @@ pub enum Severity {
     /// Good to know.
     Note,
     /// The numbers are unreliable.
-    Doubt,
+    Warning,
     /// Something went wrong.
     Failure,
 }
@@ -303,7 +303,7 @@ impl Severity {
     pub(crate) const fn label(self) -> &'static str {
         match self {
             Self::Note => "note",
-            Self::Doubt => "doubt",
+            Self::Warning => "warning",
             Self::Failure => "failed",
         }
     }

@@ -5,9 +5,9 @@ use stillwell_plan::{
 };
 use stillwell_units::{Nanos, RunId};
 use stillwell_verdict::{
-    ArmDiscards, Caution, CautionSeen, Change, CheckVerdict, Confirmation, Doubt, ErraticSign,
-    ErrorBudget, ExperimentVerdict, Gate, GoalVerdict, Moved, PlacedCpus, Protection, RateFigure,
-    RunNotUsed, RunStage, Sensitivity, StopReason, Verdict,
+    ArmDiscards, Change, CheckVerdict, Confirmation, ErraticSign, ErrorBudget, ExperimentVerdict,
+    Gate, GoalVerdict, Moved, PlacedCpus, Protection, RateFigure, RunNotUsed, RunNote,
+    RunNoteCount, RunStage, RunWarning, Sensitivity, StopReason, Verdict,
 };
 
 use crate::LabReport;
@@ -90,7 +90,7 @@ pub(crate) fn experiment(name: &str, verdict: Verdict, change: [f64; 3]) -> Expe
         checks: Vec::new(),
         moved: Vec::new(),
         moved_of: 0,
-        cautions: Vec::new(),
+        notes: Vec::new(),
         advice: Vec::new(),
         cpus: PlacedCpus {
             subject: Some(vec![1]),
@@ -161,17 +161,17 @@ pub(crate) fn regressed() -> ExperimentVerdict {
 
 pub(crate) fn equivalent() -> ExperimentVerdict {
     let mut own = experiment("tcp-to-http", Verdict::Equivalent, [0.001, -0.004, 0.006]);
-    own.cautions = vec![
-        CautionSeen {
-            caution: Caution::NotIsolated {
+    own.notes = vec![
+        RunNoteCount {
+            note: RunNote::NotIsolated {
                 what: "cgroup".to_owned(),
                 why: "the cgroup folder is not writable".to_owned(),
             },
             runs: 16,
             of: 16,
         },
-        CautionSeen {
-            caution: Caution::Pressure {
+        RunNoteCount {
+            note: RunNote::Pressure {
                 resource: "CPU".to_owned(),
                 share: 0.31,
             },
@@ -213,13 +213,13 @@ pub(crate) fn invalid() -> ExperimentVerdict {
             pair,
             variant: "comparison".to_owned(),
             run: RunId::from_bytes([7; 16]),
-            doubts: vec![
-                Doubt::GeneratorLate {
+            warnings: vec![
+                RunWarning::GeneratorLate {
                     id: "lines".to_owned(),
                     share: 0.123,
                     limit: 0.05,
                 },
-                Doubt::ForeignCpu {
+                RunWarning::ForeignCpu {
                     share: 0.31,
                     limit: 0.25,
                 },

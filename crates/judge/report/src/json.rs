@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json as object};
 use stillwell_plan::{DesignPlan, Direction, GoalMetric, RateUnit, Scale};
 use stillwell_units::Nanos;
 use stillwell_verdict::{
-    CautionSeen, Change, CheckVerdict, Confirmation, ErrorBudget, ExperimentVerdict, GoalVerdict,
-    Moved, Protection, RateFigure, RunNotUsed, Sensitivity, StopReason,
+    Change, CheckVerdict, Confirmation, ErrorBudget, ExperimentVerdict, GoalVerdict, Moved,
+    Protection, RateFigure, RunNotUsed, RunNoteCount, Sensitivity, StopReason,
 };
 
 use crate::LabReport;
@@ -68,8 +68,8 @@ fn experiment(verdict: &ExperimentVerdict) -> Value {
         "moved": verdict.moved.iter().map(moved).collect::<Vec<_>>(),
         "moved_of": verdict.moved_of,
         "checks": verdict.checks.iter().map(check).collect::<Vec<_>>(),
-        "doubts": verdict.not_used.iter().map(doubts).collect::<Vec<_>>(),
-        "cautions": verdict.cautions.iter().map(caution).collect::<Vec<_>>(),
+        "warnings": verdict.not_used.iter().map(warnings).collect::<Vec<_>>(),
+        "notes": verdict.notes.iter().map(note).collect::<Vec<_>>(),
         "subject_cpus": verdict.cpus.subject,
         "own_cpus": verdict.cpus.own,
         "rates": verdict.rate.iter().map(rate).collect::<Vec<_>>(),
@@ -233,22 +233,22 @@ fn check(check: &CheckVerdict) -> Value {
     })
 }
 
-fn doubts(run: &RunNotUsed) -> Value {
-    let texts = run.doubts.iter().map(ToString::to_string);
+fn warnings(run: &RunNotUsed) -> Value {
+    let texts = run.warnings.iter().map(ToString::to_string);
     object!({
         "stage": run.stage,
         "pair": run.pair,
         "variant": run.variant,
         "run": run.run.to_string(),
         "texts": texts.collect::<Vec<_>>(),
-        "doubts": run.doubts,
+        "warnings": run.warnings,
     })
 }
 
-fn caution(seen: &CautionSeen) -> Value {
+fn note(seen: &RunNoteCount) -> Value {
     object!({
-        "text": seen.caution.to_string(),
-        "caution": seen.caution,
+        "text": seen.note.to_string(),
+        "note": seen.note,
         "runs": seen.runs,
         "of_runs": seen.of,
     })

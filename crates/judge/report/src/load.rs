@@ -40,7 +40,7 @@ use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
 
 pub use fill::{LoadReportInput, load_report, span_counters, url_of};
-pub use health::{Ending, Finding, GeneratorHealth, WorkerHealth};
+pub use health::{Ending, GeneratorHealth, HealthWarning, WorkerHealth};
 pub use hlog::{HistogramLog, HistogramLogEntry, HistogramLogError};
 pub use json::{LOAD_SCHEMA, LoadJsonError, read_load_json, write_load_json};
 pub use options::{AskedRate, LoadOptions, LoadProtocol};

@@ -124,7 +124,7 @@ fn of_host(share: f64) -> String {
 fn headline(run: &RunSummary) -> Text {
     let subject = &run.subject;
     let measured = words::nanos(run.measured);
-    if run.doubts.is_empty() {
+    if run.warnings.is_empty() {
         return format!("run of {subject} completed, {measured} measured").into();
     }
     let why = if run.outcome == RunOutcome::Completed {
@@ -250,10 +250,10 @@ fn memory(figures: &RunFigures) -> Option<String> {
 }
 
 fn remarks(run: &RunSummary) -> Vec<Block> {
-    let note = |severity, text: String| Block::Note(severity, text.into());
-    let doubts = run.doubts.iter();
-    let mut blocks: Vec<Block> = doubts
-        .map(|doubt| note(Severity::Doubt, doubt.to_string()))
+    let remark = |severity, text: String| Block::Note(severity, text.into());
+    let warnings = run.warnings.iter();
+    let mut blocks: Vec<Block> = warnings
+        .map(|warning| remark(Severity::Warning, warning.to_string()))
         .collect();
     let checks = run.checks.iter().map(|check| {
         let word = match check.passed {
@@ -269,7 +269,7 @@ fn remarks(run: &RunSummary) -> Vec<Block> {
         Text::from(check).and(word).and(observed)
     });
     blocks.push(Block::list(checks));
-    let cautions = run.cautions.iter();
-    blocks.extend(cautions.map(|caution| note(Severity::Note, caution.to_string())));
+    let notes = run.notes.iter();
+    blocks.extend(notes.map(|note| remark(Severity::Note, note.to_string())));
     blocks
 }

@@ -244,16 +244,16 @@ fn section(experiment: &ExperimentVerdict) -> Block {
                 line.into()
             }
         })),
-        Block::On(Medium::Screen, doubts(experiment, 6)),
-        Block::On(Medium::Page, doubts(experiment, 10)),
+        Block::On(Medium::Screen, warnings(experiment, 6)),
+        Block::On(Medium::Page, warnings(experiment, 10)),
     ];
-    blocks.extend(experiment.cautions.iter().map(|seen| {
+    blocks.extend(experiment.notes.iter().map(|seen| {
         let runs = if seen.runs == seen.of {
             String::new()
         } else {
             format!(" (in {} of {} runs)", seen.runs, seen.of)
         };
-        Block::Note(Severity::Note, format!("{}{runs}", seen.caution).into())
+        Block::Note(Severity::Note, format!("{}{runs}", seen.note).into())
     }));
     let lines = honesty::of_experiment(experiment).into_iter();
     let lines = lines.chain([circumstances(experiment)]);
@@ -373,16 +373,16 @@ fn remarks(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> Vec<String> {
 }
 
 /// Returns the first `limit` runs that were left out, each with its reasons.
-fn doubts(experiment: &ExperimentVerdict, limit: usize) -> Vec<Block> {
+fn warnings(experiment: &ExperimentVerdict, limit: usize) -> Vec<Block> {
     let runs = experiment.not_used.iter().take(limit).map(|run| {
-        let doubts: Vec<String> = run.doubts.iter().map(ToString::to_string).collect();
-        let (stage, doubts) = (words::stage(run.stage), doubts.join("; "));
-        format!("{stage}pair {}, {}: {doubts}", run.pair, run.variant)
+        let warnings: Vec<String> = run.warnings.iter().map(ToString::to_string).collect();
+        let (stage, warnings) = (words::stage(run.stage), warnings.join("; "));
+        format!("{stage}pair {}, {}: {warnings}", run.pair, run.variant)
     });
     let more = experiment.not_used.len().saturating_sub(limit);
     let more = (more > 0).then(|| format!("{more} more runs, see the report's JSON form"));
     runs.chain(more)
-        .map(|text| Block::Note(Severity::Doubt, text.into()))
+        .map(|text| Block::Note(Severity::Warning, text.into()))
         .collect()
 }
 

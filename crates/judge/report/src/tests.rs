@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use stillwell_plan::{GoalMetric, RateUnit};
 use stillwell_units::{Nanos, RunId};
 use stillwell_verdict::{
-    Caution, Change, CheckPassed, CheckResult, Component, Doubt, GeneratorFigures, Measured,
-    OutcomeCount, RunFigures, RunOutcome, RunSummary, SUMMARY_SCHEMA, TimeQuantiles, Totals,
+    Change, CheckPassed, CheckResult, Component, GeneratorFigures, Measured, OutcomeCount,
+    RunFigures, RunNote, RunOutcome, RunSummary, RunWarning, SUMMARY_SCHEMA, TimeQuantiles, Totals,
     Verdict, WorkerShares,
 };
 
@@ -116,11 +116,11 @@ fn markdown_many() {
 
 #[test]
 fn json_of_all() {
-    let mut doubted = invalid();
-    doubted.not_used.truncate(1);
+    let mut unreliable = invalid();
+    unreliable.not_used.truncate(1);
     let mut checked = failed_check();
     checked.goals.truncate(1);
-    insta::assert_snapshot!(json(&report(vec![checked, doubted])));
+    insta::assert_snapshot!(json(&report(vec![checked, unreliable])));
 }
 
 #[test]
@@ -271,8 +271,8 @@ fn run() -> RunSummary {
         warmup: Nanos::from_secs(5),
         length: Nanos::from_secs(31),
         values: [(GoalMetric::CpuPerEvent, Measured::Value(4210.0))].into(),
-        doubts: Vec::new(),
-        cautions: vec![Caution::NotIsolated {
+        warnings: Vec::new(),
+        notes: vec![RunNote::NotIsolated {
             what: "network namespace".to_owned(),
             why: "not permitted".to_owned(),
         }],
@@ -303,7 +303,7 @@ fn run_invalid() {
     run.outcome = RunOutcome::NeverReady {
         reason: "127.0.0.1:9000 refused for 30s".to_owned(),
     };
-    run.doubts = vec![Doubt::NotCompleted {
+    run.warnings = vec![RunWarning::NotCompleted {
         outcome: run.outcome.clone(),
     }];
     run.figures = RunFigures::default();

@@ -215,7 +215,7 @@ pub struct AcrossVerdict {
 /// Compares runs that were not made in pairs, by each of the goals: of one
 /// experiment against another, or of one lab against an earlier one.
 ///
-/// Runs with a doubt about a goal, or without a number of it, are left out.
+/// Runs with a warning about a goal, or without a number of it, are left out.
 #[must_use]
 pub fn judge_across(
     goals: &[GoalPlan],
@@ -225,7 +225,7 @@ pub fn judge_across(
     let values = |goal: &GoalPlan, runs: &[&RunSummary]| {
         let valid = runs
             .iter()
-            .filter(|run| run.doubt_about(&goal.metric).is_none());
+            .filter(|run| run.warning_about(&goal.metric).is_none());
         let values: Vec<f64> = valid.filter_map(|run| run.value(&goal.metric)).collect();
         let left_out = count(runs.len() - values.len());
         (values, left_out)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::doubt::Percent;
+use crate::run_warning::Percent;
 
 /// A sign, in the primary goal's numbers, that an experiment cannot be measured
 /// steadily. It gates nothing: the verdict stands on its interval.

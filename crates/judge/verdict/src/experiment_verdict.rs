@@ -3,13 +3,13 @@
 use stillwell_plan::{DesignPlan, FamilyPlan, RateUnit, ReportLink, StoppingPlan};
 use stillwell_units::{Nanos, RunId};
 
-use crate::caution::Caution;
-use crate::doubt::Doubt;
 use crate::erratic::ErraticSign;
 use crate::gate::Gate;
 use crate::goal_verdict::GoalVerdict;
 use crate::moved::Moved;
 use crate::rule::Verdict;
+use crate::run_note::RunNote;
+use crate::run_warning::RunWarning;
 use crate::standing::StopReason;
 
 /// What an experiment says.
@@ -48,7 +48,7 @@ pub struct ExperimentVerdict {
     /// Whether one variant's runs were left out more often than chance explains:
     /// a finding of its own, since a crash is not an outlier.
     pub discards_unbalanced: bool,
-    /// Runs with doubts, by stage, pair and variant.
+    /// Runs with warnings, by stage, pair and variant.
     pub not_used: Vec<RunNotUsed>,
     /// Why no more pairs are run; `None` while more would be.
     pub stopped: Option<StopReason>,
@@ -69,7 +69,7 @@ pub struct ExperimentVerdict {
     /// Among how many series that was looked for; 0 where it was not.
     pub moved_of: u32,
     /// What readers should know, each once.
-    pub cautions: Vec<CautionSeen>,
+    pub notes: Vec<RunNoteCount>,
     /// What would make the answer better, one sentence each.
     pub advice: Vec<String>,
     /// CPUs that it had.
@@ -100,7 +100,7 @@ pub struct ArmDiscards {
     pub subject_failures: u32,
 }
 
-/// A run with doubts.
+/// A run with warnings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunNotUsed {
     /// What the run was for.
@@ -112,7 +112,7 @@ pub struct RunNotUsed {
     /// The run.
     pub run: RunId,
     /// At least one.
-    pub doubts: Vec<Doubt>,
+    pub warnings: Vec<RunWarning>,
 }
 
 /// A check's answer over all completed runs.
@@ -150,11 +150,11 @@ impl CheckVerdict {
     }
 }
 
-/// A caution, and how many runs carry one like it.
+/// A note, and how many runs carry one like it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CautionSeen {
+pub struct RunNoteCount {
     /// The first of its kind.
-    pub caution: Caution,
+    pub note: RunNote,
     /// Runs that carry one like it.
     pub runs: u32,
     /// Runs in all.

@@ -57,7 +57,7 @@ impl ImportedCell {
 
 /// Why a table, or some of its columns, must not be believed.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct ImportDoubt {
+pub struct ImportWarning {
     /// The programs that it is about; all where there are none.
     pub columns: Vec<String>,
     /// What is wrong, in one sentence.
@@ -66,22 +66,22 @@ pub struct ImportDoubt {
 
 /// What contradicts `table`, in itself and among `others`.
 #[must_use]
-pub fn doubt_imported(table: &ImportedTable, others: &[&ImportedTable]) -> Vec<ImportDoubt> {
-    let mut doubts = Vec::new();
+pub fn imported_warnings(table: &ImportedTable, others: &[&ImportedTable]) -> Vec<ImportWarning> {
+    let mut warnings = Vec::new();
     for other in others {
-        doubts.extend(same_columns(table, other));
+        warnings.extend(same_columns(table, other));
     }
     if is_about_disk_buffers(&table.title) {
-        doubts.extend(not_on_disk(table));
-        doubts.extend(least_written_is_best(table));
+        warnings.extend(not_on_disk(table));
+        warnings.extend(least_written_is_best(table));
     }
-    doubts.extend(less_work_is_best(table));
-    doubts.extend(one_run(table));
-    doubts
+    warnings.extend(less_work_is_best(table));
+    warnings.extend(one_run(table));
+    warnings
 }
 
 /// Two tests that come to the same to the last digit are one test.
-fn same_columns(table: &ImportedTable, other: &ImportedTable) -> Option<ImportDoubt> {
+fn same_columns(table: &ImportedTable, other: &ImportedTable) -> Option<ImportWarning> {
     /// Rows that may agree by chance.
     const ROWS_MIN: usize = 4;
     let common: Vec<(&ImportedRow, &ImportedRow)> = table
@@ -113,7 +113,7 @@ fn same_columns(table: &ImportedTable, other: &ImportedTable) -> Option<ImportDo
     if columns.is_empty() {
         return None;
     }
-    Some(ImportDoubt {
+    Some(ImportWarning {
         reason: format!(
             "{} of {} columns equal those of `{}` in all {} rows: they were not measured in this test",
             columns.len(),
@@ -126,7 +126,7 @@ fn same_columns(table: &ImportedTable, other: &ImportedTable) -> Option<ImportDo
 }
 
 /// Programs that are said to buffer on disk must write.
-fn not_on_disk(table: &ImportedTable) -> Option<ImportDoubt> {
+fn not_on_disk(table: &ImportedTable) -> Option<ImportWarning> {
     let written = table.row(is_written)?;
     let taken = table.row(is_received)?;
     let mut columns = Vec::new();
@@ -149,7 +149,7 @@ fn not_on_disk(table: &ImportedTable) -> Option<ImportDoubt> {
     if columns.is_empty() {
         return None;
     }
-    Some(ImportDoubt {
+    Some(ImportWarning {
         reason: format!(
             "a test of buffers on disk in which at most {} reached a disk while up to {} went by: \
              the buffers were not used",
@@ -160,7 +160,7 @@ fn not_on_disk(table: &ImportedTable) -> Option<ImportDoubt> {
 }
 
 /// Where data is to be kept, who writes least keeps least.
-fn least_written_is_best(table: &ImportedTable) -> Option<ImportDoubt> {
+fn least_written_is_best(table: &ImportedTable) -> Option<ImportWarning> {
     let row = table.row(is_written)?;
     let best = row.cells.iter().position(|cell| cell.is_best)?;
     let least = row
@@ -169,7 +169,7 @@ fn least_written_is_best(table: &ImportedTable) -> Option<ImportDoubt> {
         .filter_map(|cell| cell.value)
         .fold(f64::INFINITY, f64::min);
     let value = row.cells[best].value?;
-    (value <= least).then(|| ImportDoubt {
+    (value <= least).then(|| ImportWarning {
         columns: Vec::new(),
         reason: format!(
             "`{}` marks `{}` as the best, which wrote least: who persists least wins a test of persistence",
@@ -179,7 +179,7 @@ fn least_written_is_best(table: &ImportedTable) -> Option<ImportDoubt> {
 }
 
 /// Totals crown who did least of the work.
-fn less_work_is_best(table: &ImportedTable) -> Option<ImportDoubt> {
+fn less_work_is_best(table: &ImportedTable) -> Option<ImportWarning> {
     let work = table.row(is_received)?;
     let most = work
         .cells
@@ -208,7 +208,7 @@ fn less_work_is_best(table: &ImportedTable) -> Option<ImportDoubt> {
     if rows.is_empty() {
         return None;
     }
-    Some(ImportDoubt {
+    Some(ImportWarning {
         reason: format!(
             "{} {} as the best who took less than half of what another did: totals are not divided \
              by the work",
@@ -224,7 +224,7 @@ fn less_work_is_best(table: &ImportedTable) -> Option<ImportDoubt> {
 }
 
 /// Of one run nobody knows how far another would lie from it.
-fn one_run(table: &ImportedTable) -> Option<ImportDoubt> {
+fn one_run(table: &ImportedTable) -> Option<ImportWarning> {
     let row = table.row(|metric| metric.eq_ignore_ascii_case("test count"))?;
     let columns = table.columns.iter().zip(&row.cells);
     let columns = columns.filter(|(_, cell)| cell.value.is_some_and(|runs| runs < 2.0));
@@ -232,7 +232,7 @@ fn one_run(table: &ImportedTable) -> Option<ImportDoubt> {
     if columns.is_empty() {
         return None;
     }
-    Some(ImportDoubt {
+    Some(ImportWarning {
         reason: "one run each: no difference can be told from chance".to_owned(),
         columns,
     })

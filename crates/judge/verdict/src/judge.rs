@@ -35,7 +35,7 @@ pub fn judge(plan: &ExperimentPlan, runs: &[RunSummary]) -> ExperimentVerdict {
 ///
 /// Runs come in any order and are told apart by their identity; runs of other
 /// experiments and probes (pair 0) are left out. Where a pair has two runs of
-/// one variant, the one without doubts counts. A pair counts for a goal if both
+/// one variant, the one without warnings counts. A pair counts for a goal if both
 /// of its runs are valid for it and measured it; any other is discarded whole
 /// and repeated, up to one for each four planned pairs. With more than two
 /// variants each is compared with the first.
@@ -230,7 +230,7 @@ fn verdict(
         checks,
         moved,
         moved_of,
-        cautions: aggregate::cautions(table),
+        notes: aggregate::notes(table),
         advice: primary.map_or_else(Vec::new, |goal| {
             advice::advice(plan, goal, primaries(), table)
         }),

@@ -1,7 +1,7 @@
 //! From captures to a verdict, and to what to do next.
 //!
 //! [`summarise`] turns the capture of one run into a [`RunSummary`]: one number
-//! for each goal, the [`Doubt`]s that forbid believing it, the [`Caution`]s that
+//! for each goal, the [`RunWarning`]s that forbid believing it, the [`RunNote`]s that
 //! do not, one number for every series, and the figures that a report shows.
 //! [`standing`] turns the summaries of an experiment's runs so far into an
 //! [`ExperimentVerdict`] (pairs, effect, interval, and one of the six words of
@@ -9,7 +9,7 @@
 //! found, or no more. [`judge`] is its verdict alone. [`apply_error_budget`] holds
 //! all experiments of a lab to one budget, and [`exit_code`] turns them into the
 //! answer that a script reads. [`judge_across`] compares runs that were not made
-//! in pairs, [`judge_subjects`] several programs under one load. [`load_doubts`] says
+//! in pairs, [`judge_subjects`] several programs under one load. [`load_warnings`] says
 //! why the result of a load is unreliable, [`capacity`] judges probes of capacity.
 //!
 //! Validity looks at the rig and the host, never at whether a number is
@@ -21,10 +21,8 @@ pub mod across;
 mod budget;
 pub mod calibration;
 pub mod capacity;
-mod caution;
 mod check;
 mod deltas;
-mod doubt;
 mod erratic;
 mod experiment_verdict;
 mod gate;
@@ -36,6 +34,8 @@ pub mod limits;
 mod load;
 mod moved;
 mod rule;
+mod run_note;
+mod run_warning;
 mod standing;
 mod subjects;
 mod summary;
@@ -48,20 +48,20 @@ mod fixture;
 
 pub use across::{AcrossVerdict, compare_columns, judge_across};
 pub use budget::{ErrorBudget, Protection, apply_error_budget};
-pub use caution::Caution;
 pub use check::{CheckPassed, CheckResult};
-pub use doubt::{Doubt, ShortfallCause};
 pub use erratic::ErraticSign;
 pub use experiment_verdict::{
-    ArmDiscards, CautionSeen, CheckVerdict, ExperimentVerdict, PlacedCpus, RateFigure, RunNotUsed,
+    ArmDiscards, CheckVerdict, ExperimentVerdict, PlacedCpus, RateFigure, RunNotUsed, RunNoteCount,
 };
 pub use gate::{Gate, GatePolicy, exit_code};
 pub use goal_verdict::{Confirmation, GoalVerdict, Sensitivity};
-pub use imported::{ImportDoubt, ImportedCell, ImportedRow, ImportedTable, doubt_imported};
+pub use imported::{ImportWarning, ImportedCell, ImportedRow, ImportedTable, imported_warnings};
 pub use judge::{judge, standing};
-pub use load::{LoadDoubt, load_doubts, strain_doubts};
+pub use load::{LoadWarning, load_warnings, strain_warnings};
 pub use moved::Moved;
 pub use rule::{Change, Verdict, verdict_of};
+pub use run_note::RunNote;
+pub use run_warning::{RunWarning, ShortfallCause};
 pub use standing::{NextStep, Standing, StopReason};
 pub use stillwell_capture::{
     CountBounds, LedgerEvent, LedgerFigures, LedgerRange, LedgerRecord, RunIdentity, RunOutcome,

@@ -1,12 +1,12 @@
 //! Validity of a load: was the target measured, or the generator?
 
-mod doubt;
+mod warning;
 
 use stillwell_metric::{LoadEvidence, LoadSourceEvidence, LoadStrain, Trouble};
 use stillwell_plan::LoadPacing;
 use stillwell_units::float_from_u64;
 
-pub use doubt::LoadDoubt;
+pub use warning::LoadWarning;
 
 use crate::limits::{
     LOAD_BUSY_SHARE, LOAD_CPU_WAIT_SHARE, LOAD_LATENESS_OF_LATENCY, LOAD_LATENESS_P99,
@@ -15,65 +15,65 @@ use crate::limits::{
 
 /// Reasons why the generator may be what was measured, for any stretch of a load.
 #[must_use]
-pub fn strain_doubts(pacing: LoadPacing, strain: &LoadStrain) -> Vec<LoadDoubt> {
-    let mut doubts = Vec::new();
+pub fn strain_warnings(pacing: LoadPacing, strain: &LoadStrain) -> Vec<LoadWarning> {
+    let mut warnings = Vec::new();
     let share = strain.busy_share;
     if share > LOAD_BUSY_SHARE {
-        doubts.push(match pacing {
-            LoadPacing::Closed => LoadDoubt::Limit { share },
-            LoadPacing::Deferred | LoadPacing::Open => LoadDoubt::Saturated { share },
+        warnings.push(match pacing {
+            LoadPacing::Closed => LoadWarning::Limit { share },
+            LoadPacing::Deferred | LoadPacing::Open => LoadWarning::Saturated { share },
         });
     }
     let p99 = strain.lateness_p99;
     let [late, median] = [p99, strain.service_median].map(|time| float_from_u64(time.as_u64()));
     let distorts = late > LOAD_LATENESS_OF_LATENCY * median;
     if pacing == LoadPacing::Open && p99 > LOAD_LATENESS_P99 && distorts {
-        doubts.push(LoadDoubt::Late { p99 });
+        warnings.push(LoadWarning::Late { p99 });
     }
-    doubts
+    warnings
 }
 
 /// Reasons why the result of a load is unreliable, gravest first.
 #[must_use]
-pub fn load_doubts(pacing: LoadPacing, evidence: &LoadEvidence) -> Vec<LoadDoubt> {
+pub fn load_warnings(pacing: LoadPacing, evidence: &LoadEvidence) -> Vec<LoadWarning> {
     let has_shares = evidence.measured >= LOAD_SHARES_FROM;
     let of_long = |share: f64| if has_shares { share } else { 0.0 };
-    let mut doubts: Vec<LoadDoubt> = without_answers(evidence).into_iter().collect();
-    doubts.extend(malformed(evidence));
+    let mut warnings: Vec<LoadWarning> = without_answers(evidence).into_iter().collect();
+    warnings.extend(malformed(evidence));
     let strain = LoadStrain {
         busy_share: of_long(evidence.strain.busy_share),
         ..evidence.strain
     };
-    doubts.extend(strain_doubts(pacing, &strain));
+    warnings.extend(strain_warnings(pacing, &strain));
     let share = of_long(evidence.cpu_wait_share);
     if share > LOAD_CPU_WAIT_SHARE {
-        doubts.push(LoadDoubt::NoCpu { share });
+        warnings.push(LoadWarning::NoCpu { share });
     }
     let share = of_long(evidence.steal_share.unwrap_or(0.0));
     if share > LOAD_STEAL_SHARE {
-        doubts.push(LoadDoubt::Steal { share });
+        warnings.push(LoadWarning::Steal { share });
     }
     let of_source = source(&evidence.source);
     let is_source = !of_source.is_empty();
-    doubts.extend(of_source);
+    warnings.extend(of_source);
     if !is_source && of_due(pacing, evidence, evidence.begun) < LOAD_RATE_ACHIEVED_SHARE {
         let share = of_due(pacing, evidence, evidence.sent);
-        doubts.push(LoadDoubt::NotAchieved { share });
+        warnings.push(LoadWarning::NotAchieved { share });
     }
     let exports = evidence.export_failures.iter().cloned();
     let untold = exports.chain(headers_dropped(evidence));
-    doubts.extend(untold.map(|what| LoadDoubt::Untold { what }));
-    doubts
+    warnings.extend(untold.map(|what| LoadWarning::Untold { what }));
+    warnings
 }
 
 /// Why there is nothing to report, where that is so.
-fn without_answers(evidence: &LoadEvidence) -> Option<LoadDoubt> {
+fn without_answers(evidence: &LoadEvidence) -> Option<LoadWarning> {
     if evidence.answers > 0 {
         return None;
     }
     let is_warmup = evidence.has_warmup && evidence.begun == 0;
     if is_warmup && evidence.answers_with_warmup > 0 {
-        return Some(LoadDoubt::AllWarmup);
+        return Some(LoadWarning::AllWarmup);
     }
     let source = &evidence.source;
     let why = evidence.first_trouble.clone().or_else(|| {
@@ -82,32 +82,32 @@ fn without_answers(evidence: &LoadEvidence) -> Option<LoadDoubt> {
     });
     Some(if evidence.begun == 0 {
         let asked = evidence.asked;
-        LoadDoubt::NoRequest { asked, why }
+        LoadWarning::NoRequest { asked, why }
     } else {
-        LoadDoubt::NoAnswer { why }
+        LoadWarning::NoAnswer { why }
     })
 }
 
-fn malformed(evidence: &LoadEvidence) -> Option<LoadDoubt> {
+fn malformed(evidence: &LoadEvidence) -> Option<LoadWarning> {
     let count = evidence.malformed;
     let why = evidence.answer_trouble.clone()?;
-    (count > 0).then_some(LoadDoubt::Malformed { count, why })
+    (count > 0).then_some(LoadWarning::Malformed { count, why })
 }
 
 /// Reasons that lie with the source of requests, where others hand them out.
-fn source(evidence: &LoadSourceEvidence) -> Vec<LoadDoubt> {
-    let mut doubts = Vec::new();
+fn source(evidence: &LoadSourceEvidence) -> Vec<LoadWarning> {
+    let mut warnings = Vec::new();
     let requests = evidence.requests;
     // Without any there is no load, and that is why.
     if let Some(why) = evidence.trouble.clone().filter(|_| requests > 0) {
-        doubts.push(LoadDoubt::SourceFailed { requests, why });
+        warnings.push(LoadWarning::SourceFailed { requests, why });
     }
     let share = evidence.wait_share.min(1.0);
     if share > LOAD_SOURCE_WAIT_SHARE {
         let waits = evidence.waits;
-        doubts.push(LoadDoubt::SourceSlow { waits, share });
+        warnings.push(LoadWarning::SourceSlow { waits, share });
     }
-    doubts
+    warnings
 }
 
 /// Headers of answers that were dropped instead of reported.

@@ -180,7 +180,7 @@ fn column(plan: &ContenderPlan, runs: &[&RunSummary]) -> ColumnFound {
     let failed = runs.iter().find(|run| !run.outcome.is_completed());
     let invalid = match (runs.is_empty(), completed, failed) {
         (true, ..) => Some("it was not run".to_owned()),
-        (_, 0, Some(run)) => Some(run.doubts.first().map_or_else(
+        (_, 0, Some(run)) => Some(run.warnings.first().map_or_else(
             || "none of its runs went to its end".to_owned(),
             ToString::to_string,
         )),
@@ -355,20 +355,20 @@ fn left_out(
     latencies: Latencies,
 ) -> Vec<String> {
     let of = |(column, runs): (&ColumnFound, &Vec<&RunSummary>)| {
-        let doubts = runs.iter().filter_map(|run| {
+        let warnings = runs.iter().filter_map(|run| {
             let mut metrics = SubjectsMetric::ALL.into_iter();
-            let doubt = metrics.find_map(|metric| run.doubt_about(&metric.goal(latencies)))?;
-            Some(doubt.to_string())
+            let warning = metrics.find_map(|metric| run.warning_about(&metric.goal(latencies)))?;
+            Some(warning.to_string())
         });
-        let doubts: Vec<String> = doubts.collect();
-        let is_some = (1..runs.len()).contains(&doubts.len());
-        let first = doubts
+        let warnings: Vec<String> = warnings.collect();
+        let is_some = (1..runs.len()).contains(&warnings.len());
+        let first = warnings
             .first()
             .filter(|_| is_some && column.invalid.is_none())?;
         Some(format!(
             "`{}`: {} of {} runs left out where that counts: {first}",
             column.name,
-            doubts.len(),
+            warnings.len(),
             runs.len()
         ))
     };
@@ -399,13 +399,13 @@ fn cell(
     runs: &[&RunSummary],
 ) -> (SubjectsCell, Vec<(u32, f64)>) {
     let goal = metric.goal(latencies);
-    let (mut by_block, mut doubt, mut missing) = (Vec::new(), None, None);
-    let mut doubted = Vec::new();
+    let (mut by_block, mut warning, mut missing) = (Vec::new(), None, None);
+    let mut unreliable = Vec::new();
     for run in runs {
         let found = column.invalid.clone();
-        if let Some(found) = found.or_else(|| Some(run.doubt_about(&goal)?.to_string())) {
-            doubt.get_or_insert(found);
-            doubted.extend(
+        if let Some(found) = found.or_else(|| Some(run.warning_about(&goal)?.to_string())) {
+            warning.get_or_insert(found);
+            unreliable.extend(
                 metric
                     .value(run, latencies)
                     .ok()
@@ -422,11 +422,11 @@ fn cell(
     }
     let values: Vec<f64> = by_block.iter().map(|(_, value)| *value).collect();
     if values.is_empty() {
-        let cell = match (doubt, missing) {
+        let cell = match (warning, missing) {
             (_, Some(reason)) => SubjectsCell::Missing { reason },
             (Some(reason), None) => SubjectsCell::Invalid {
                 reason,
-                mean: mean(&doubted),
+                mean: mean(&unreliable),
             },
             (None, None) => SubjectsCell::Missing {
                 reason: column

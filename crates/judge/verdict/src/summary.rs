@@ -1,13 +1,13 @@
 //! One run in numbers.
 
-mod cautions;
-mod doubts;
 mod environment;
 mod figures;
+mod notes;
 mod series;
 mod slope;
 mod steady;
 mod values;
+mod warnings;
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ use stillwell_capture::{Capture, LedgerRecord, Restart, RunIdentity, RunOutcome}
 use stillwell_plan::{GoalMetric, RateUnit};
 use stillwell_units::{Nanos, RunId};
 
-use crate::caution::Caution;
 use crate::check::{self, CheckResult};
-use crate::doubt::Doubt;
+use crate::run_note::RunNote;
+use crate::run_warning::RunWarning;
 use crate::window::{TimeQuantiles, Window};
 
 pub(crate) use self::environment::SUBJECT_CPUS;
@@ -55,9 +55,9 @@ pub struct RunSummary {
     /// [`RunSummary::value`].
     pub values: BTreeMap<GoalMetric, Measured>,
     /// Why it must not be believed; none for a valid run.
-    pub doubts: Vec<Doubt>,
+    pub warnings: Vec<RunWarning>,
     /// What readers should know besides.
-    pub cautions: Vec<Caution>,
+    pub notes: Vec<RunNote>,
     /// What happened, in figures.
     pub figures: RunFigures,
     /// Whether it kept its bounds.
@@ -363,8 +363,8 @@ pub fn summarise_from(capture: &Capture, warmup: Nanos) -> RunSummary {
         measured: window.as_ref().map_or(Nanos::ZERO, Window::length),
         warmup,
         length: length(capture),
-        doubts: doubts::doubts(capture, window.as_ref().ok(), &figures),
-        cautions: cautions::cautions(
+        warnings: warnings::warnings(capture, window.as_ref().ok(), &figures),
+        notes: notes::notes(
             capture,
             window.as_ref().ok(),
             &figures,
@@ -411,10 +411,10 @@ impl RunSummary {
         }
     }
 
-    /// The first doubt that forbids believing the number of `metric`.
+    /// The first warning that forbids believing the number of `metric`.
     #[must_use]
-    pub fn doubt_about(&self, metric: &GoalMetric) -> Option<&Doubt> {
-        self.doubts.iter().find(|doubt| doubt.spoils(metric))
+    pub fn warning_about(&self, metric: &GoalMetric) -> Option<&RunWarning> {
+        self.warnings.iter().find(|warning| warning.spoils(metric))
     }
 }
 

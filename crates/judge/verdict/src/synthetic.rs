@@ -48,8 +48,8 @@ pub fn run(
         values: values
             .map(|(metric, value)| (metric.clone(), Measured::Value(*value)))
             .collect(),
-        doubts: Vec::new(),
-        cautions: Vec::new(),
+        warnings: Vec::new(),
+        notes: Vec::new(),
         figures: RunFigures {
             subject_cpu_share: Some(0.5),
             ..RunFigures::default()

@@ -37,7 +37,7 @@ pub struct Manifest {
     pub own_cpus: Option<Vec<u16>>,
     /// What the run was to be kept apart from and was not, and other limits.
     pub notes: Vec<Note>,
-    /// What readers should doubt, one sentence each.
+    /// Warnings for readers, one sentence each.
     pub warnings: Vec<String>,
     /// Wall clock at the start: milliseconds since 1970.
     pub started_wall_millis: u64,

@@ -30,7 +30,7 @@ message results {
     required binary metric (STRING);
     required binary unit (STRING);
     required double value;
-    optional binary doubt (STRING);
+    optional binary warning (STRING);
 }
 ";
 
@@ -73,7 +73,7 @@ pub struct ResultRow {
     /// How much.
     pub value: f64,
     /// Why it may not be believed, if that is so.
-    pub doubt: Option<String>,
+    pub warning: Option<String>,
 }
 
 /// Writes `rows` to `out`, one file.
@@ -128,7 +128,7 @@ pub fn write_results(rows: &[ResultRow], out: impl Write + Send) -> io::Result<(
         }
         _ => Ok(()),
     })?;
-    text(&mut group, rows, |row| row.doubt.as_ref(), true)?;
+    text(&mut group, rows, |row| row.warning.as_ref(), true)?;
     group.close().map_err(to_io)?;
     writer.close().map(drop).map_err(to_io)
 }
@@ -183,12 +183,12 @@ mod tests {
                 ..ResultRun::default()
             })
         };
-        let row = |run: &Arc<ResultRun>, value, doubt: Option<&str>| ResultRow {
+        let row = |run: &Arc<ResultRun>, value, warning: Option<&str>| ResultRow {
             run: Arc::clone(run),
             metric: "accepted".to_owned(),
             unit: "B/s".to_owned(),
             value,
-            doubt: doubt.map(str::to_owned),
+            warning: warning.map(str::to_owned),
         };
         let (ash, birch) = (run("ash", Some("1.2")), run("birch", None));
         let rows = [row(&ash, 1.5, None), row(&birch, -2.0, Some("busy"))];
@@ -206,7 +206,7 @@ mod tests {
             "version: \"1.2\"",
             "block: 2",
             "value: 1.5",
-            "doubt: null",
+            "warning: null",
         ] {
             assert!(read[0].contains(wanted), "{wanted}: {}", read[0]);
         }
@@ -214,7 +214,7 @@ mod tests {
             "subject: \"birch\"",
             "version: null",
             "value: -2E0",
-            "doubt: \"busy\"",
+            "warning: \"busy\"",
         ] {
             assert!(read[1].contains(wanted), "{wanted}: {}", read[1]);
         }

@@ -67,7 +67,7 @@ pub(super) fn carry_out(trial: &Trial, rig: &Rig) -> anyhow::Result<Entry> {
     let report = serde_json::from_slice(&output.stdout).context("read the report")?;
     let entry = entry(trial, report)?;
     if trial.kind.is_reference() && entry.estimate_share.is_none() {
-        bail!("the reference is {}: {:?}", entry.verdict, entry.doubts);
+        bail!("the reference is {}: {:?}", entry.verdict, entry.warnings);
     }
     Ok(entry)
 }
@@ -135,7 +135,7 @@ struct Experiment {
     conduct: Conduct,
     goals: Vec<Goal>,
     pairs_discarded: u32,
-    doubts: Vec<Doubts>,
+    warnings: Vec<UnusedRun>,
     measure_ns: u64,
 }
 
@@ -169,7 +169,7 @@ struct Confirmation {
 }
 
 #[derive(Debug, Deserialize)]
-struct Doubts {
+struct UnusedRun {
     texts: Vec<String>,
 }
 
@@ -189,13 +189,13 @@ fn entry(trial: &Trial, report: Report) -> anyhow::Result<Entry> {
         (Some(truth), Some(lower), Some(upper)) => Some(lower <= truth && truth <= upper),
         _ => None,
     };
-    let mut doubts: Vec<String> = experiment
-        .doubts
+    let mut warnings: Vec<String> = experiment
+        .warnings
         .into_iter()
         .flat_map(|it| it.texts)
         .collect();
-    doubts.sort_unstable();
-    doubts.dedup();
+    warnings.sort_unstable();
+    warnings.dedup();
     Ok(Entry {
         kind: trial.kind,
         number: trial.number,
@@ -223,7 +223,7 @@ fn entry(trial: &Trial, report: Report) -> anyhow::Result<Entry> {
         covered,
         verdict: goal.verdict,
         seconds: seconds(report.elapsed_ns),
-        doubts,
+        warnings,
         version: report.version,
         cpus: std::thread::available_parallelism().map_or(0, usize::from),
         cpu_model: report.host.get("cpu model").cloned(),
@@ -256,7 +256,7 @@ mod tests {
             r#"{{"version": "0.1.0", "elapsed_ns": 61234567890, "host": {{"kernel": "6.1"}},
                 "experiments": [{{"conduct": {{"stopped": "confirmed"}}, "goals": [{goal}],
                 "pairs_discarded": 1, "measure_ns": 4000000000,
-                "doubts": [{{"texts": ["b", "a"]}}, {{"texts": ["a"]}}]}}]}}"#
+                "warnings": [{{"texts": ["b", "a"]}}, {{"texts": ["a"]}}]}}]}}"#
         );
         serde_json::from_str(&text).unwrap()
     }
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(entry.covered, Some(true));
         assert_eq!(entry.confirming_share, Some(0.009));
         assert!((entry.seconds - 61.2).abs() < 1e-9);
-        assert_eq!(entry.doubts, ["a", "b"]);
+        assert_eq!(entry.warnings, ["a", "b"]);
         assert_eq!((entry.pairs, entry.pairs_confirming), (8, 8));
     }
 

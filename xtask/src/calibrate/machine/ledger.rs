@@ -85,7 +85,7 @@ pub(super) struct Entry {
     pub(super) covered: Option<bool>,
     pub(super) seconds: f64,
     /// Why runs were not used, each reason once.
-    pub(super) doubts: Vec<String>,
+    pub(super) warnings: Vec<String>,
     pub(super) version: String,
     pub(super) cpus: usize,
     pub(super) cpu_model: Option<String>,
@@ -204,7 +204,7 @@ pub(super) fn example(kind: Kind, number: u32) -> Entry {
         truth_share: Some(0.0),
         covered: Some(true),
         seconds: 20.0,
-        doubts: Vec::new(),
+        warnings: Vec::new(),
         version: "0.1.0".to_owned(),
         cpus: 2,
         cpu_model: None,

@@ -153,9 +153,9 @@ pub(super) fn line(entry: &Entry) -> String {
         entry.pairs_discarded,
         entry.seconds,
         entry
-            .doubts
+            .warnings
             .first()
-            .map_or_else(String::new, |doubt| format!("; {doubt}")),
+            .map_or_else(String::new, |warning| format!("; {warning}")),
     )
 }
 

@@ -10,7 +10,7 @@ use stillwell_scope::Place;
 use stillwell_units::{Nanos, float_from_u64};
 use stillwell_verdict::capacity::{CapacityProbe, LoadProbeCounts, judge_load_probe};
 use stillwell_verdict::limits::PROBE_BUNCHED;
-use stillwell_verdict::{LoadDoubt, load_doubts};
+use stillwell_verdict::{LoadWarning, load_warnings};
 
 /// Requests beyond a quantile that make it one.
 const BEYOND: f64 = 3.0;
@@ -25,7 +25,7 @@ pub struct LoadProbe {
     /// The probe.
     pub probe: CapacityProbe,
     /// Why nothing was answered, if nothing was.
-    pub no_answer: Option<LoadDoubt>,
+    pub no_answer: Option<LoadWarning>,
 }
 
 /// Why a load could not be a probe.
@@ -122,14 +122,14 @@ pub fn probe_load(
     if let LoadEnd::PartFailed(what) = capture.manifest.end {
         return Err(LoadProbeError::PartFailed { what });
     }
-    let mut doubts = load_doubts(LoadPacing::of(plan), &capture.evidence());
-    let probe = judge_load_probe(&counts(plan, &capture), &doubts, bounds);
-    let no_answer = doubts
+    let mut warnings = load_warnings(LoadPacing::of(plan), &capture.evidence());
+    let probe = judge_load_probe(&counts(plan, &capture), &warnings, bounds);
+    let no_answer = warnings
         .iter()
-        .position(|doubt| matches!(doubt, LoadDoubt::NoAnswer { .. }));
+        .position(|warning| matches!(warning, LoadWarning::NoAnswer { .. }));
     Ok(LoadProbe {
         probe,
-        no_answer: no_answer.map(|at| doubts.swap_remove(at)),
+        no_answer: no_answer.map(|at| warnings.swap_remove(at)),
     })
 }
 

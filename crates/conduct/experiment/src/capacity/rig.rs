@@ -7,7 +7,7 @@ use stillwell_plan::{CapacityBound, GeneratorPlan, RatePlan, RateShape, RigPlan}
 use stillwell_run::{ConductError, Interrupt, RunRequest, conduct};
 use stillwell_units::Nanos;
 use stillwell_verdict::capacity::{CapacityProbe, ProbeLoad, judge_run_probe};
-use stillwell_verdict::{Doubt, RunSummary, summarise};
+use stillwell_verdict::{RunSummary, RunWarning, summarise};
 
 /// A rig of which one generator is varied.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub enum RigProbeError {
     },
     /// The run did not go as it should.
     #[error("{0}")]
-    Broken(Doubt),
+    Broken(RunWarning),
 }
 
 impl RigProbes {
@@ -133,7 +133,7 @@ fn carry_out(
         RunOutcome::CouldNotStart { .. } | RunOutcome::NeverReady { .. }
     ) {
         let why = summary
-            .doubts
+            .warnings
             .first()
             .map_or_else(String::new, ToString::to_string);
         return Err(RigProbeError::NeverReady {

@@ -91,7 +91,7 @@ impl Session<'_> {
                 Err(next) => return next,
             };
             if let Some(ran) = ran {
-                tell_doubts(&standing.verdict, ran, progress);
+                tell_warnings(&standing.verdict, ran, progress);
             }
             let part = pairs_part(index);
             self.forecast.revise(part, runs_left(plan, &standing));
@@ -202,7 +202,7 @@ impl Session<'_> {
 }
 
 /// Tells why a pair that was finished is not believed, if it is not.
-fn tell_doubts(
+fn tell_warnings(
     verdict: &ExperimentVerdict,
     (stage, pair): (RunStage, u32),
     progress: &mut Listener<'_>,
@@ -211,14 +211,14 @@ fn tell_doubts(
         return;
     };
     let mut runs = verdict.not_used.iter();
-    let doubted = runs.find_map(|run| {
+    let unreliable = runs.find_map(|run| {
         let here = run.stage == stage && run.pair == pair;
-        let mut doubts = run.doubts.iter().filter(|_| here);
-        let doubt = doubts.find(|doubt| doubt.spoils(&goal.metric))?;
-        Some(format!("{}: {doubt}", run.variant))
+        let mut warnings = run.warnings.iter().filter(|_| here);
+        let warning = warnings.find(|warning| warning.spoils(&goal.metric))?;
+        Some(format!("{}: {warning}", run.variant))
     });
-    if let Some(why) = doubted {
-        progress(LabProgress::PairDoubted {
+    if let Some(why) = unreliable {
+        progress(LabProgress::PairDiscarded {
             experiment: &verdict.name,
             stage,
             pair,

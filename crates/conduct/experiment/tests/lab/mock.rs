@@ -18,7 +18,7 @@ use stillwell_plan::{ChildPlan, EnvironmentPlan};
 use stillwell_run::{Interrupt, Progress, RunRequest};
 use stillwell_units::{ByteSize, EventRate, Nanos, Seed, Tolerance};
 use stillwell_verdict::{
-    Doubt, GeneratorFigures, Measured, RunFigures, RunSummary, SUMMARY_SCHEMA, WarmupFigures,
+    GeneratorFigures, Measured, RunFigures, RunSummary, RunWarning, SUMMARY_SCHEMA, WarmupFigures,
 };
 
 /// Makes every run up.
@@ -37,18 +37,18 @@ pub(crate) struct Mock<F> {
 pub(crate) struct Made {
     pub(crate) outcome: RunOutcome,
     pub(crate) cpu_per_event: f64,
-    pub(crate) doubts: Vec<Doubt>,
+    pub(crate) warnings: Vec<RunWarning>,
     /// Where it was found to be steady, if that was looked for.
     pub(crate) steady_from: Option<Nanos>,
 }
 
 impl From<(RunOutcome, f64)> for Made {
     fn from((outcome, cpu_per_event): (RunOutcome, f64)) -> Self {
-        let doubt = Doubt::NotCompleted {
+        let warning = RunWarning::NotCompleted {
             outcome: outcome.clone(),
         };
         Self {
-            doubts: Vec::from_iter((!outcome.is_completed()).then_some(doubt)),
+            warnings: Vec::from_iter((!outcome.is_completed()).then_some(warning)),
             outcome,
             cpu_per_event,
             steady_from: None,
@@ -67,7 +67,7 @@ pub(crate) struct World {
     /// Standard deviation of one run, as a share.
     pub(crate) noise: f64,
     /// Runs that cannot be believed.
-    pub(crate) doubted: Vec<(RunStage, u32, &'static str)>,
+    pub(crate) unreliable: Vec<(RunStage, u32, &'static str)>,
     /// Runs whose subject dies.
     pub(crate) dying: Vec<(RunStage, u32, &'static str)>,
     /// Where runs are steady.
@@ -103,15 +103,15 @@ impl World {
         let cost = 100.0 * (1.0 + effect) * (self.noise * self.normal(own)).exp();
         let mut made = Made::from((outcome, cost));
         if !made.outcome.is_completed() {
-            made.doubts = vec![Doubt::SubjectDied {
+            made.warnings = vec![RunWarning::SubjectDied {
                 phase: stillwell_plan::Phase::Measure,
                 code: None,
                 signal: Some(9),
                 last_lines: Vec::new(),
             }];
         }
-        if self.doubted.contains(&place) {
-            made.doubts.push(Doubt::Steal {
+        if self.unreliable.contains(&place) {
+            made.warnings.push(RunWarning::Steal {
                 share: 0.3,
                 limit: 0.05,
             });
@@ -248,8 +248,8 @@ fn summary(request: &RunRequest, made: Made) -> RunSummary {
         warmup: phases.warmup,
         length: phases.warmup + phases.measure,
         values: [(GoalMetric::CpuPerEvent, Measured::Value(made.cpu_per_event))].into(),
-        doubts: made.doubts,
-        cautions: Vec::new(),
+        warnings: made.warnings,
+        notes: Vec::new(),
         figures: RunFigures {
             subject_cpu_share: Some(0.95),
             subject_core_share: Some(0.95),

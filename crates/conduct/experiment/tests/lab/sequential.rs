@@ -139,7 +139,7 @@ fn an_open_end_looks_after_every_pair() {
 #[test]
 fn pairs_that_cannot_be_believed_are_repeated_as_a_whole() {
     let world = World {
-        doubted: vec![(Search, 2, "comparison"), (Confirm, 3, "baseline")],
+        unreliable: vec![(Search, 2, "comparison"), (Confirm, 3, "baseline")],
         dying: vec![(Search, 4, "comparison")],
         ..World::with(0.10, 0.002)
     };
@@ -164,13 +164,13 @@ fn pairs_that_cannot_be_believed_are_repeated_as_a_whole() {
 fn why_a_pair_is_repeated_is_told_once() {
     let folder = tempfile::tempdir().unwrap();
     let world = World {
-        doubted: vec![(Search, 2, "baseline"), (Search, 2, "comparison")],
+        unreliable: vec![(Search, 2, "baseline"), (Search, 2, "comparison")],
         dying: vec![(Search, 4, "comparison")],
         ..World::with(0.0, 0.002)
     };
     let mut told = Vec::new();
     let mut listen = |progress: LabProgress<'_>| match progress {
-        LabProgress::PairDoubted { pair, why, .. } => told.push((pair, why.to_owned())),
+        LabProgress::PairDiscarded { pair, why, .. } => told.push((pair, why.to_owned())),
         LabProgress::PairEnded {
             pair,
             lost: Some(why),
@@ -198,7 +198,7 @@ fn why_a_pair_is_repeated_is_told_once() {
 #[test]
 fn beyond_a_quarter_of_repeats_the_machine_is_unfit() {
     let world = World {
-        doubted: (1..=99).map(|pair| (Search, pair, "baseline")).collect(),
+        unreliable: (1..=99).map(|pair| (Search, pair, "baseline")).collect(),
         ..World::with(0.10, 0.002)
     };
     let came = Came::of(sequential("one", 8), world);
@@ -232,7 +232,7 @@ fn resumed(
 #[test]
 fn a_lab_that_was_interrupted_in_either_stage_comes_to_the_same() {
     let world = World {
-        doubted: vec![(Search, 2, "comparison")],
+        unreliable: vec![(Search, 2, "comparison")],
         dying: vec![(Search, 3, "baseline"), (Confirm, 2, "baseline")],
         ..World::with(0.10, 0.004)
     };

@@ -142,7 +142,7 @@ fn tell(report: &BenchReport, is_json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// That events are lost goes before doubts about how fast they were.
+/// That events are lost goes before warnings about how fast they were.
 fn exit_of(outcome: &RunOutcome, report: &BenchReport, is_strict: bool) -> Exit {
     match outcome {
         RunOutcome::CouldNotStart { .. } | RunOutcome::NeverReady { .. } => Exit::CouldNotRun,
@@ -150,7 +150,7 @@ fn exit_of(outcome: &RunOutcome, report: &BenchReport, is_strict: bool) -> Exit 
         RunOutcome::Completed => {
             if !report.failures().is_empty() {
                 Exit::Failed
-            } else if is_strict && !report.doubts.is_empty() {
+            } else if is_strict && !report.warnings.is_empty() {
                 Exit::Invalid
             } else {
                 Exit::Held

@@ -7,7 +7,9 @@ use anyhow::Context;
 use stillwell_others::harness::{DstatRun, dstat, tables};
 use stillwell_report::render_imported;
 use stillwell_units::float_from_u64;
-use stillwell_verdict::{ImportDoubt, ImportedCell, ImportedRow, ImportedTable, doubt_imported};
+use stillwell_verdict::{
+    ImportWarning, ImportedCell, ImportedRow, ImportedTable, imported_warnings,
+};
 
 use crate::arguments::ImportArguments;
 use crate::command::output;
@@ -46,17 +48,17 @@ pub(crate) fn run(arguments: &ImportArguments, paint: &Paint) -> Result<Exit, Co
     if !runs.is_empty() {
         all.push(table_of(&arguments.test, &runs));
     }
-    let judged: Vec<(ImportedTable, Vec<ImportDoubt>)> = (0..all.len())
+    let judged: Vec<(ImportedTable, Vec<ImportWarning>)> = (0..all.len())
         .map(|at| {
             let others = all.iter().enumerate().filter(|(other, _)| *other != at);
             let others: Vec<&ImportedTable> = others.map(|(_, table)| table).collect();
-            (all[at].clone(), doubt_imported(&all[at], &others))
+            (all[at].clone(), imported_warnings(&all[at], &others))
         })
         .collect();
     output::deliver_text(&arguments.output, paint, |format, style| {
         render_imported(&judged, format, style)
     })?;
-    let is_fine = judged.iter().all(|(_, doubts)| doubts.is_empty());
+    let is_fine = judged.iter().all(|(_, warnings)| warnings.is_empty());
     Ok(if is_fine { Exit::Held } else { Exit::Invalid })
 }
 

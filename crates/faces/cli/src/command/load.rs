@@ -17,7 +17,7 @@ use stillwell_report::load::{GeneratorHealth, LoadReportInput, load_report, url_
 use stillwell_run::{AddressFamily, AnswerHeader, Interrupt, LoadCapture, LoadEnd, LoadError};
 use stillwell_scope::Place;
 use stillwell_units::{Nanos, Seed};
-use stillwell_verdict::load_doubts;
+use stillwell_verdict::load_warnings;
 
 use crate::arguments::LoadArguments;
 use crate::command::output;
@@ -101,7 +101,7 @@ impl Job<'_> {
                 .iter()
                 .for_each(|line| Paint::say(line));
         }
-        let doubts = load_doubts(LoadPacing::of(&self.plan), &capture.evidence());
+        let warnings = load_warnings(LoadPacing::of(&self.plan), &capture.evidence());
         add_typed(&mut capture, self.targets, self.labels);
         if let Some(folder) = self.capture {
             capture
@@ -115,7 +115,7 @@ impl Job<'_> {
         let report = load_report(&LoadReportInput {
             capture: &capture,
             original: self.nighthawk.as_ref().map(original).as_ref(),
-            findings: &words.findings(&doubts),
+            warnings: &words.health_warnings(&warnings),
         });
         let text = render_load(&report, self.format, None, output::styled(paint));
         let text = text.map_err(|error| CommandError::new(Exit::Invalid, error))?;

@@ -207,7 +207,7 @@ pub(crate) fn exit_of(summary: &RunSummary) -> Exit {
                 .any(|check| check.passed == CheckPassed::Fail)
             {
                 Exit::Failed
-            } else if summary.doubts.is_empty() {
+            } else if summary.warnings.is_empty() {
                 Exit::Held
             } else {
                 Exit::Invalid

@@ -354,17 +354,17 @@ fn results_of_load_generators_are_one_run_each() {
     assert_holds(&report.to_string(), &["different tools"]);
 }
 
-/// Takes away what the rig found to doubt: whatever else this machine did
+/// Takes away what the rig warned about: whatever else this machine did
 /// meanwhile is not what is asked here. How many pairs there are, since those that it
-/// doubted were repeated.
-fn undoubted(lab: &Lab) -> u32 {
+/// unreliable were repeated.
+fn without_warnings(lab: &Lab) -> u32 {
     let is_there = |pair: &u32| lab.capture_of(*pair, "two").exists();
     let pairs = (1..).take_while(is_there).fold(0, |_, pair| pair);
     for pair in 1..=pairs {
         for variant in ["one", "two"] {
             let file = lab.capture_of(pair, variant).join("summary.json");
             let mut summary: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
-            summary["doubts"] = Value::Array(Vec::new());
+            summary["warnings"] = Value::Array(Vec::new());
             fs::write(&file, summary.to_string()).unwrap();
         }
     }
@@ -378,7 +378,7 @@ fn saved_runs_are_paired_by_their_numbers() {
         .with("pairs", "2");
     let ran = lab.run(&["--exit-zero", "--quiet"]).finish(LONG);
     assert_code(&ran, 0);
-    let pairs = undoubted(&lab);
+    let pairs = without_warnings(&lab);
     assert!(pairs >= 2);
     // The same results on both sides are their first variant and their second.
     let (ended, report) = compared(

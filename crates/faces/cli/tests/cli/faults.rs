@@ -253,8 +253,8 @@ fn a_subject_that_is_killed_and_started_again_leaves_a_valid_run_with_its_recove
                 "delivering again",
             ],
         );
-        let doubts = run.summary["doubts"].to_string();
-        assert!(!doubts.contains("subject"), "{doubts}");
+        let warnings = run.summary["warnings"].to_string();
+        assert!(!warnings.contains("subject"), "{warnings}");
         assert_holds(&run.told, &["the subject was ready again after"]);
     }
 }

@@ -81,8 +81,8 @@ impl Found {
     }
 
     fn codes(&self) -> Vec<&str> {
-        let findings = self.json["health"]["findings"].as_array().unwrap();
-        let codes = findings.iter().map(|own| own["code"].as_str().unwrap());
+        let warnings = self.json["health"]["warnings"].as_array().unwrap();
+        let codes = warnings.iter().map(|own| own["code"].as_str().unwrap());
         codes.collect()
     }
 

@@ -109,10 +109,10 @@ fn a_step_that_kills_subjects_gives_a_row_of_how_long_they_took_to_deliver_again
     let rows = report["experiments"][0]["metrics"].as_array().unwrap();
     let row = rows.iter().find(|row| row["metric"] == "recovery").unwrap();
     for cell in row["cells"].as_array().unwrap() {
-        // On a busy machine the number is there, and doubted.
+        // On a busy machine the number is present and marked as unreliable.
         let mean = cell["mean"]
             .as_f64()
-            .or_else(|| cell["doubted_mean"].as_f64());
+            .or_else(|| cell["unreliable_mean"].as_f64());
         // It was not there for so long.
         assert!(mean.unwrap() >= 0.2, "{row}");
     }

@@ -29,10 +29,10 @@ fn load_telling(server: &Serving, words: &[&str]) -> Report {
     load(&arguments)
 }
 
-/// Whether everybody was told everything; what else there is to doubt is of no
+/// Whether everybody was told everything; other warnings are of no
 /// interest here.
 fn is_all_told(report: &Report) -> bool {
-    let findings = report.value["health"]["findings"].as_array().unwrap();
+    let findings = report.value["health"]["warnings"].as_array().unwrap();
     findings.iter().all(|own| own["code"] != "untold")
 }
 

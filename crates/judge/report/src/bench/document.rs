@@ -28,9 +28,9 @@ fn document(report: &BenchReport) -> Document {
         .collect();
     let failures = report.failures().into_iter();
     let failures = failures.map(|own| format!("failed: {own}"));
-    let doubts = report.doubts.iter();
-    let doubts = doubts.map(|own| format!("rates and latencies are doubtful: {own}"));
-    let problems = failures.chain(doubts);
+    let warnings = report.warnings.iter();
+    let warnings = warnings.map(|own| format!("rates and latencies are unreliable: {own}"));
+    let problems = failures.chain(warnings);
     let problems = problems.map(|text| Text::answer(Sign::Invalid, text));
     let title = "#[Latency from the intended time, in nanoseconds]";
     let blocks = [

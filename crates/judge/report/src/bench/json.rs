@@ -27,7 +27,7 @@ pub fn bench_json(report: &BenchReport) -> Value {
         ("source", json!(report.source)),
         ("outcome", json!(report.outcome)),
         ("failures", json!(report.failures())),
-        ("doubts", json!(report.doubts)),
+        ("warnings", json!(report.warnings)),
         ("unstamped", json!(report.unstamped)),
         ("significant_figures", json!(report.significant_figures)),
         ("version", json!(report.version)),

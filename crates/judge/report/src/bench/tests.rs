@@ -24,7 +24,7 @@ fn report() -> BenchReport {
         subject: "relay".to_owned(),
         source: "in.json".to_owned(),
         outcome: "completed".to_owned(),
-        doubts: Vec::new(),
+        warnings: Vec::new(),
         unstamped: None,
         transit: latency.clone(),
         latency,

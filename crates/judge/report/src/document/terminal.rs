@@ -151,7 +151,7 @@ impl Screen {
         let label = severity.map(|severity| {
             let role = match severity {
                 Severity::Note => Role::Plain,
-                Severity::Doubt | Severity::Failure => Role::Bad,
+                Severity::Warning | Severity::Failure => Role::Bad,
             };
             Text::of(role, format!("{}:", severity.label()))
         });

@@ -25,7 +25,7 @@ fn everywhere(text: &str) -> Document {
         Block::KeyValue(vec![(text.into(), text.into())]),
         Block::Table(Table::new([text, "own"].map(Column::named), rows)),
         Block::Chart(Chart::Intervals(vec![interval])),
-        Block::Note(Severity::Doubt, text.into()),
+        Block::Note(Severity::Warning, text.into()),
         Block::Paragraph(Text(vec![Inline::Link(text.to_owned(), text.to_owned())])),
         Block::Code(Language::Text, text.to_owned()),
         Block::Colophon(text.into()),

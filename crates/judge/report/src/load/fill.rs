@@ -9,7 +9,7 @@ use stillwell_plan::{
 use stillwell_units::{Nanos, float_from_u64};
 
 use super::{
-    AskedRate, Ending, Finding, GLOBAL, GeneratorHealth, LoadInterval, LoadOptions,
+    AskedRate, Ending, GLOBAL, GeneratorHealth, HealthWarning, LoadInterval, LoadOptions,
     LoadProtocol as ReportedProtocol, LoadReport, LoadResult, LoadStatistic, Moments, OutcomeCount,
     PackedHistogram, WorkerHealth, id,
 };
@@ -26,7 +26,7 @@ pub struct LoadReportInput<'a> {
     /// The options in the form of another tool, where the load was requested in its words.
     pub original: Option<&'a serde_json::Value>,
     /// Reasons why the result is unreliable, gravest first.
-    pub findings: &'a [Finding],
+    pub warnings: &'a [HealthWarning],
 }
 
 impl LoadReportInput<'_> {
@@ -259,7 +259,7 @@ fn health(told: &LoadReportInput<'_>, length: Nanos) -> GeneratorHealth {
         cpu: manifest.cpu,
         foreign_cpu_share: None,
         steal_share: steal,
-        findings: told.findings.to_vec(),
+        warnings: told.warnings.to_vec(),
     }
 }
 

@@ -4,9 +4,9 @@ use stillwell_metric::{Outcome, empty_histogram};
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 use super::{
-    AskedRate, Ending, Finding, GLOBAL, GeneratorHealth, LoadInterval, LoadOptions, LoadProtocol,
-    LoadReport, LoadResult, LoadStatistic, Moments, OutcomeCount, PackedHistogram, RequestClass,
-    StatisticUnit, WorkerHealth, id,
+    AskedRate, Ending, GLOBAL, GeneratorHealth, HealthWarning, LoadInterval, LoadOptions,
+    LoadProtocol, LoadReport, LoadResult, LoadStatistic, Moments, OutcomeCount, PackedHistogram,
+    RequestClass, StatisticUnit, WorkerHealth, id,
 };
 
 /// 2020-10-21T21:28:12.690578Z.
@@ -174,7 +174,7 @@ fn health() -> GeneratorHealth {
         cpu: Nanos::from_millis(900),
         foreign_cpu_share: Some(0.013),
         steal_share: None,
-        findings: Vec::new(),
+        warnings: Vec::new(),
     }
 }
 
@@ -205,13 +205,13 @@ pub(super) fn invalid() -> LoadReport {
         .targets
         .push("http://127.0.0.1:10001/".to_owned());
     report.health.asked_per_second = None;
-    report.health.findings = vec![
-        Finding {
+    report.health.warnings = vec![
+        HealthWarning {
             code: "late".to_owned(),
             text: "worker_1 was late for 12 % of the time".to_owned(),
             invalidates: true,
         },
-        Finding {
+        HealthWarning {
             code: "shared_core".to_owned(),
             text: "the workers share a core with the target".to_owned(),
             invalidates: false,

@@ -26,15 +26,15 @@ pub struct GeneratorHealth {
     pub foreign_cpu_share: Option<f64>,
     /// Share of the host's CPU time that the hypervisor gave to others.
     pub steal_share: Option<f64>,
-    /// What to doubt, gravest first; empty where nothing is.
-    pub findings: Vec<Finding>,
+    /// Warnings, the gravest first.
+    pub warnings: Vec<HealthWarning>,
 }
 
 impl GeneratorHealth {
-    /// Whether what was measured is the target's doing: no finding invalidates it.
+    /// Whether what was measured is the target's doing: no warning invalidates it.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        !self.findings.iter().any(|finding| finding.invalidates)
+        !self.warnings.iter().any(|warning| warning.invalidates)
     }
 
     /// Requests a second that were sent, as a share of those asked for.
@@ -72,10 +72,10 @@ pub struct WorkerHealth {
     pub run_delay: Nanos,
 }
 
-/// One reason to doubt a result.
+/// A warning about a result.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Finding {
+pub struct HealthWarning {
     /// A word for programs, such as `late` or `steal`.
     pub code: String,
     /// A sentence for readers, without a full stop.

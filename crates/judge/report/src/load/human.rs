@@ -45,7 +45,7 @@ fn document(report: &LoadReport) -> Document {
         Block::group(classes(global)),
         Block::group([Block::KeyValue(course::course(&report.intervals))]),
         Block::group([Block::KeyValue(condition::condition(report))]),
-        Block::group(condition::findings(report)),
+        Block::group(condition::warnings(report)),
     ]);
     let origin = format!(", Stillwell {}", report.version);
     let origin = Text::code(&report.command).and(origin);

@@ -34,7 +34,7 @@ fn a_generator_that_was_late_itself_is_named_as_the_cause() {
 #[test]
 fn text_breaks_where_the_terminal_ends_and_nothing_is_lost() {
     let mut report = fixture::invalid();
-    report.health.findings[0].text = "word ".repeat(60) + "end";
+    report.health.warnings[0].text = "word ".repeat(60) + "end";
     let told = |width| {
         let style = Style {
             color: false,

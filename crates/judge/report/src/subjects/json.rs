@@ -127,7 +127,7 @@ fn cell(cell: &SubjectsCell) -> Value {
             },
         }),
         SubjectsCell::Invalid { reason, mean } => {
-            object!({ "mean": null, "invalid": reason, "doubted_mean": mean })
+            object!({ "mean": null, "invalid": reason, "unreliable_mean": mean })
         }
         SubjectsCell::Missing { reason } => object!({ "mean": null, "missing": reason }),
     }

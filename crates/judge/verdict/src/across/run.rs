@@ -133,8 +133,8 @@ impl SavedRun {
         let goal = name.parse::<GoalMetric>().ok();
         let goal = goal.or_else(|| recorded_series(summary, name));
         let goal = goal.ok_or(Missing::Unknown)?;
-        if let Some(doubt) = summary.doubt_about(&goal) {
-            return Err(Missing::Because(doubt.to_string()));
+        if let Some(warning) = summary.warning_about(&goal) {
+            return Err(Missing::Because(warning.to_string()));
         }
         let (unit, per_second) = unit_of(&goal);
         match summary.measured(&goal) {

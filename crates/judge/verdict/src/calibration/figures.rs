@@ -216,7 +216,7 @@ fn pooled_deviation(groups: &[Vec<f64>]) -> Option<f64> {
 /// √2 times the standard deviation of all runs, whenever they were.
 fn apart_deviation(scale: Scale, metric: &GoalMetric, alike: &[&Compared]) -> Option<f64> {
     let runs = alike.iter().flat_map(|own| &own.runs);
-    let runs = runs.filter(|run| run.doubt_about(metric).is_none());
+    let runs = runs.filter(|run| run.warning_about(metric).is_none());
     let levels = runs
         .filter_map(|run| run.value(metric))
         .map(|value| match scale {
@@ -236,7 +236,7 @@ fn noise(metric: &GoalMetric, alike: &[&Compared]) -> Option<(VarianceComponents
         for run in own
             .runs
             .iter()
-            .filter(|run| run.doubt_about(metric).is_none())
+            .filter(|run| run.warning_about(metric).is_none())
         {
             let beats = run.figures.beats.get(metric)?;
             let identity = run.identity.as_ref()?;
@@ -319,10 +319,10 @@ fn machine_met(compared: &[Compared]) -> MachineMet {
     let runs: Vec<&RunSummary> = compared.iter().flat_map(|own| &own.runs).collect();
     let mut reasons: BTreeMap<String, u32> = BTreeMap::new();
     for run in &runs {
-        for doubt in &run.doubts {
+        for warning in &run.warnings {
             // Its figures differ from run to run; what they are about does not.
             *reasons
-                .entry(without_figures(&doubt.to_string()))
+                .entry(without_figures(&warning.to_string()))
                 .or_insert(0) += 1;
         }
     }

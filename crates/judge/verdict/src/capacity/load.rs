@@ -6,7 +6,7 @@ use stillwell_stats::capacity::Observed;
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 use super::{CapacityProbe, ProbeEvidence, figures, judge_probe};
-use crate::load::LoadDoubt;
+use crate::load::LoadWarning;
 
 /// Why a probe without one request says nothing.
 const NOTHING_DUE: &str = "no request was due in that time: let probes last longer (--probe)";
@@ -35,17 +35,20 @@ pub struct LoadProbeCounts {
     pub bunched: u64,
 }
 
-/// Judges a probe that was a load with these `doubts`.
+/// Judges a probe that was a load with these `warnings`.
 #[must_use]
 pub fn judge_load_probe(
     counts: &LoadProbeCounts,
-    doubts: &[LoadDoubt],
+    warnings: &[LoadWarning],
     bounds: &[CapacityBound],
 ) -> CapacityProbe {
     let figures = figures(bounds, |figure| counts.figure(figure));
-    let limit = doubts
-        .iter()
-        .find(|doubt| matches!(doubt, LoadDoubt::Saturated { .. } | LoadDoubt::Limit { .. }));
+    let limit = warnings.iter().find(|warning| {
+        matches!(
+            warning,
+            LoadWarning::Saturated { .. } | LoadWarning::Limit { .. }
+        )
+    });
     let evidence = ProbeEvidence {
         figures: &figures,
         reached: counts.reached,
@@ -152,21 +155,21 @@ mod tests {
 
     /// The generator was busy, and so what it reached is no capacity of the target.
     #[test]
-    fn a_probe_is_judged_by_counts_and_doubts_alone() {
+    fn a_probe_is_judged_by_counts_and_warnings_alone() {
         let bounds = ["errors<1%".parse().unwrap()];
-        let limit = [LoadDoubt::Limit { share: 0.95 }];
+        let limit = [LoadWarning::Limit { share: 0.95 }];
         let closed = LoadProbeCounts {
             has_rate: false,
             ..counts(1..=100, 100, 0)
         };
-        for (counts, doubts, expected) in [
+        for (counts, warnings, expected) in [
             (counts(1..=100, 100, 0), &[][..], Observed::Held),
             (counts(1..=90, 100, 10), &[][..], Observed::Failed),
             (counts(1..=1, 0, 0), &[][..], Observed::Unclear),
             (counts(1..=100, 100, 0), &limit[..], Observed::Held),
             (closed, &limit[..], Observed::Unclear),
         ] {
-            let probe = judge_load_probe(&counts, doubts, &bounds);
+            let probe = judge_load_probe(&counts, warnings, &bounds);
             assert_eq!(probe.observed, expected, "{:?}", probe.why);
         }
     }

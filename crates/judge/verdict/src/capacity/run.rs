@@ -8,8 +8,8 @@ use stillwell_stats::capacity::{Observed, Purpose};
 use stillwell_units::{Nanos, float_from_u64};
 
 use super::{CapacityProbe, ProbeEvidence, figures, judge_probe};
-use crate::doubt::Doubt;
 use crate::limits::{PROBE_BLOCKED_SHARE, PROBE_SENT_SHARE, PROBE_UNDER_WAY_OF_BOUND};
+use crate::run_warning::RunWarning;
 use crate::summary::{Component, OutcomeCount, RunSummary, WorkerShares};
 
 /// What a probe of a rig is to send.
@@ -34,18 +34,18 @@ pub enum ProbeLoad {
 /// Judges the run of a rig whose generator at `place` sent `load`.
 ///
 /// # Errors
-/// The doubt of a run that neither holds nor breaks a bound, since it did not go as
+/// The warning of a run that neither holds nor breaks a bound, since it did not go as
 /// it should.
 pub fn judge_run_probe(
     summary: &RunSummary,
     capture: &Capture,
     (place, load): (usize, ProbeLoad),
     bounds: &[CapacityBound],
-) -> Result<CapacityProbe, Doubt> {
+) -> Result<CapacityProbe, RunWarning> {
     let course = Course::of(summary, capture, place);
     let figures = figures(bounds, |figure| figure_of(summary, course, figure));
-    let (observed, why) = if let Some((observed, doubt)) = failure(summary)? {
-        (observed, Some(doubt.to_string()))
+    let (observed, why) = if let Some((observed, warning)) = failure(summary)? {
+        (observed, Some(warning.to_string()))
     } else {
         let generators = &capture.manifest.plan.generators;
         let varied = generators.get(place).map_or("", |plan| plan.id.as_str());
@@ -76,15 +76,19 @@ pub fn judge_run_probe(
 
 /// The observation of a run that did not go as it should, and why; `None` of one that
 /// did.
-fn failure(summary: &RunSummary) -> Result<Option<(Observed, &Doubt)>, Doubt> {
-    let mut doubts = summary.doubts.iter();
-    let died = doubts.find(|doubt| matches!(doubt, Doubt::SubjectDied { .. }));
+fn failure(summary: &RunSummary) -> Result<Option<(Observed, &RunWarning)>, RunWarning> {
+    let mut warnings = summary.warnings.iter();
+    let died = warnings.find(|warning| matches!(warning, RunWarning::SubjectDied { .. }));
     if let Some(died) = died {
         return Ok(Some((Observed::Failed, died)));
     }
-    let mut doubts = summary.doubts.iter();
-    let broken =
-        doubts.find(|doubt| matches!(doubt, Doubt::PartFailed { .. } | Doubt::NotCompleted { .. }));
+    let mut warnings = summary.warnings.iter();
+    let broken = warnings.find(|warning| {
+        matches!(
+            warning,
+            RunWarning::PartFailed { .. } | RunWarning::NotCompleted { .. }
+        )
+    });
     match broken {
         None => Ok(None),
         Some(broken) if matches!(summary.outcome, RunOutcome::Interrupted { .. }) => {
@@ -110,12 +114,12 @@ fn judge_completed(
         reached: course.sent,
         has_rate,
         generator_limit: own_limit(summary, varied, is_sent),
-        // What a generator's own lateness did is in its doubts.
+        // What a generator's own lateness did is in its warnings.
         own_lateness: Nanos::ZERO,
         own_late_share: 0.0,
     };
     match judge_probe(bounds, &evidence) {
-        (Observed::Held, _) if course.is_open_to_doubt(bounds) => {
+        (Observed::Held, _) if course.depends_on_sends_in_flight(bounds) => {
             let share = CapacityFigure::Throughput.told(course.sent - course.counted);
             let why = format!(
                 "sends that may be under way are {share} of all, and whether bounds hold \
@@ -140,22 +144,24 @@ pub fn quantile_of(share: f64) -> Option<LatencyQuantile> {
     quantile.map(|known| known.1)
 }
 
-/// Why the rig and not its subject was the limit, if its doubts say so. The varied
+/// Why the rig and not its subject was the limit, if its warnings say so. The varied
 /// generator was not where its peer kept its workers waiting, each that was late for
 /// longer than that.
 fn own_limit(summary: &RunSummary, varied: &str, is_sent: bool) -> Option<String> {
     let workers = &summary.figures.workers;
     let is_excused =
         |id: &str, late_max| is_sent || (id == varied && is_held_up(workers, varied, late_max));
-    let doubt = summary.doubts.iter().find(|doubt| match doubt {
-        Doubt::GeneratorLate { id, limit, .. } => !is_excused(id, *limit),
-        Doubt::GeneratorLimit { id, .. } | Doubt::RateNotReached { id, .. } => {
+    let warning = summary.warnings.iter().find(|warning| match warning {
+        RunWarning::GeneratorLate { id, limit, .. } => !is_excused(id, *limit),
+        RunWarning::GeneratorLimit { id, .. } | RunWarning::RateNotReached { id, .. } => {
             !is_excused(id, PROBE_BLOCKED_SHARE)
         }
-        Doubt::SinkSaturated { .. } | Doubt::SamplesMissing { .. } | Doubt::Steal { .. } => true,
+        RunWarning::SinkSaturated { .. }
+        | RunWarning::SamplesMissing { .. }
+        | RunWarning::Steal { .. } => true,
         _ => false,
     });
-    doubt.map(ToString::to_string)
+    warning.map(ToString::to_string)
 }
 
 /// Whether its peer kept a worker of this generator waiting, and every other one
@@ -232,7 +238,7 @@ impl Course {
 
     /// Whether a bound holds only by what may be under way, and that is much of what
     /// the bound leaves.
-    fn is_open_to_doubt(self, bounds: &[CapacityBound]) -> bool {
+    fn depends_on_sends_in_flight(self, bounds: &[CapacityBound]) -> bool {
         bounds.iter().any(|bound| {
             let most = PROBE_UNDER_WAY_OF_BOUND * (1.0 - bound.limit);
             bound.figure == CapacityFigure::Throughput
@@ -309,7 +315,11 @@ mod tests {
                 counted,
                 in_time: 1.0,
             };
-            assert_eq!(course.is_open_to_doubt(&bounds), expected, "{counted}");
+            assert_eq!(
+                course.depends_on_sends_in_flight(&bounds),
+                expected,
+                "{counted}"
+            );
         }
     }
 }

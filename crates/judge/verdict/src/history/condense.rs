@@ -8,7 +8,7 @@ use stillwell_stats::Sample;
 
 use super::{Measurement, Role};
 use crate::deltas::mean_on;
-use crate::judge::table::pair_doubts;
+use crate::judge::table::pair_warnings;
 use crate::summary::RunSummary;
 
 /// What the runs of an experiment say of each metric about `comparison` against
@@ -80,7 +80,7 @@ fn pairs_of(
         };
         let mut sides = variants.iter().enumerate();
         let side = sides.find(|(_, variant)| **variant == identity.variant);
-        let (Some((side, _)), None) = (side, run.doubt_about(metric)) else {
+        let (Some((side, _)), None) = (side, run.warning_about(metric)) else {
             continue;
         };
         let pair = halves.entry((identity.stage, identity.pair)).or_default();
@@ -91,7 +91,7 @@ fn pairs_of(
     let value = |run: &RunSummary| run.value(metric).filter(usable);
     let both = |half: [Option<&RunSummary>; 2]| {
         let (one, other) = (half[0]?, half[1]?);
-        let is_alike = pair_doubts(plan.design, one, other).is_empty();
+        let is_alike = pair_warnings(plan.design, one, other).is_empty();
         is_alike.then(|| Some((value(one)?, value(other)?)))?
     };
     halves.into_values().filter_map(both).collect()

@@ -6,7 +6,7 @@ use stillwell_plan::LatencyQuantile;
 use stillwell_units::Seed;
 
 use super::*;
-use crate::doubt::Doubt;
+use crate::run_warning::RunWarning;
 use crate::synthetic;
 
 /// Normal numbers from a seed.
@@ -280,7 +280,7 @@ fn runs_that_cannot_be_believed_take_their_pair_with_them() {
         runs.push(run(stage, pair, "baseline", 100.0));
         runs.push(run(stage, pair, "comparison", cost));
     }
-    runs[3].doubts.push(Doubt::Steal {
+    runs[3].warnings.push(RunWarning::Steal {
         share: 0.3,
         limit: 0.05,
     });

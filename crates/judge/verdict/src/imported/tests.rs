@@ -22,8 +22,8 @@ const PIPE: [[&str; 4]; 6] = [
 ];
 
 fn reasons(table: &ImportedTable, others: &[&ImportedTable]) -> String {
-    let doubts = doubt_imported(table, others);
-    let lines: Vec<String> = doubts
+    let warnings = imported_warnings(table, others);
+    let lines: Vec<String> = warnings
         .iter()
         .map(|one| format!("{:?} {}", one.columns, one.reason))
         .collect();
@@ -31,8 +31,8 @@ fn reasons(table: &ImportedTable, others: &[&ImportedTable]) -> String {
 }
 
 #[test]
-fn a_table_without_contradictions_is_not_doubted() {
-    assert_eq!(doubt_imported(&table("Disk buffers", &PIPE), &[]), []);
+fn a_table_without_contradictions_has_no_warning() {
+    assert_eq!(imported_warnings(&table("Disk buffers", &PIPE), &[]), []);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn columns_of_another_test_are_found() {
     );
     // What all columns share, such as the count of runs, is no sign.
     let few = table("Pipes", &[PIPE[0], PIPE[5]]);
-    assert_eq!(doubt_imported(&one, &[&few]), []);
+    assert_eq!(imported_warnings(&one, &[&few]), []);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_disk_buffer_that_wrote_nothing_is_found() {
         "{told}"
     );
     // In another test nobody is to write.
-    assert_eq!(doubt_imported(&table("tcp_to_tcp", &rows), &[]), []);
+    assert_eq!(imported_warnings(&table("tcp_to_tcp", &rows), &[]), []);
 }
 
 #[test]
@@ -116,6 +116,6 @@ proptest! {
         let rows: Vec<Vec<String>> = texts.chunks(3).map(<[String]>::to_vec).collect();
         let head = ["Metric", "a", "b"].map(str::to_owned);
         let one = ImportedTable::read("disk buffer".to_owned(), &head, &rows);
-        drop(doubt_imported(&one, &[&one]));
+        drop(imported_warnings(&one, &[&one]));
     }
 }

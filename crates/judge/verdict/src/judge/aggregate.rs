@@ -7,11 +7,11 @@ use stillwell_stats::Sample;
 use super::pairs::{alone, count, usable};
 use super::table::RunTable;
 use crate::check::{CheckPassed, CheckResult};
-use crate::doubt::Doubt;
 use crate::experiment_verdict::{
-    ArmDiscards, CautionSeen, CheckVerdict, PlacedCpus, RateFigure, RunNotUsed,
+    ArmDiscards, CheckVerdict, PlacedCpus, RateFigure, RunNotUsed, RunNoteCount,
 };
 use crate::limits;
+use crate::run_warning::RunWarning;
 
 pub(super) fn not_used(table: &RunTable<'_>) -> Vec<RunNotUsed> {
     let all = table.iter().map(|(stage, pair, variant, row)| RunNotUsed {
@@ -19,15 +19,15 @@ pub(super) fn not_used(table: &RunTable<'_>) -> Vec<RunNotUsed> {
         pair,
         variant: variant.to_owned(),
         run: row.run.run,
-        doubts: row
+        warnings: row
             .run
-            .doubts
+            .warnings
             .iter()
-            .chain(&row.pair_doubts)
+            .chain(&row.pair_warnings)
             .cloned()
             .collect(),
     });
-    all.filter(|run| !run.doubts.is_empty()).collect()
+    all.filter(|run| !run.warnings.is_empty()).collect()
 }
 
 /// Of each variant the runs that say nothing about the primary goal by themselves: that
@@ -46,8 +46,8 @@ pub(super) fn discards(plan: &ExperimentPlan, table: &RunTable<'_>) -> Vec<ArmDi
         .map(|variant| {
             let rows = of(&variant.name);
             let failed = rows.iter().filter(|row| {
-                let mut doubts = row.run.doubts.iter();
-                doubts.any(Doubt::is_of_subject)
+                let mut warnings = row.run.warnings.iter();
+                warnings.any(RunWarning::is_of_subject)
             });
             ArmDiscards {
                 variant: variant.name.clone(),
@@ -154,20 +154,20 @@ fn beyond(result: &CheckResult) -> f64 {
     both.fold(f64::NEG_INFINITY, f64::max)
 }
 
-pub(super) fn cautions(table: &RunTable<'_>) -> Vec<CautionSeen> {
+pub(super) fn notes(table: &RunTable<'_>) -> Vec<RunNoteCount> {
     let of = count(table.iter().count());
-    let mut seen: Vec<CautionSeen> = Vec::new();
+    let mut seen: Vec<RunNoteCount> = Vec::new();
     for (_, _, _, row) in table.iter() {
         let run = row.run;
-        for (index, caution) in run.cautions.iter().enumerate() {
-            let told = |earlier: &crate::Caution| earlier.is_same_kind(caution);
-            if run.cautions[..index].iter().any(told) {
+        for (index, note) in run.notes.iter().enumerate() {
+            let told = |earlier: &crate::RunNote| earlier.is_same_kind(note);
+            if run.notes[..index].iter().any(told) {
                 continue;
             }
-            match seen.iter_mut().find(|own| told(&own.caution)) {
+            match seen.iter_mut().find(|own| told(&own.note)) {
                 Some(own) => own.runs += 1,
-                None => seen.push(CautionSeen {
-                    caution: caution.clone(),
+                None => seen.push(RunNoteCount {
+                    note: note.clone(),
                     runs: 1,
                     of,
                 }),

@@ -9,12 +9,12 @@ use stillwell_stats::{
 use super::looks::{LookPlan, repeats_allowed};
 use super::pairs::{Pairs, count, is_lost};
 use super::table::RunTable;
-use crate::caution::Caution;
 use crate::deltas::{Deltas, mean_on, on_scale};
-use crate::doubt::Percent;
 use crate::goal_verdict::{GoalVerdict, Sensitivity};
 use crate::limits;
 use crate::rule::{Change, Verdict, verdict_of};
+use crate::run_note::RunNote;
+use crate::run_warning::Percent;
 use crate::standing::StopReason;
 use crate::summary::RunSummary;
 
@@ -349,8 +349,8 @@ fn saturation(metric: &GoalMetric, pairs: &Pairs<'_>) -> Option<String> {
     }
     let runs = pairs.runs.iter().flat_map(|(one, other)| [*one, *other]);
     let saturated = runs.filter(|run| {
-        let mut cautions = run.cautions.iter();
-        cautions.any(|caution| matches!(caution, Caution::SubjectSaturated { .. }))
+        let mut notes = run.notes.iter();
+        notes.any(|note| matches!(note, RunNote::SubjectSaturated { .. }))
     });
     let saturated = saturated.count();
     (saturated > 0).then(|| {

@@ -91,8 +91,8 @@ pub(super) fn usable(
     table: &RunTable<'_>,
 ) -> Result<f64, String> {
     let value = alone(row.run, metric, table)?;
-    match row.pair_doubts.first() {
-        Some(doubt) => Err(doubt.to_string()),
+    match row.pair_warnings.first() {
+        Some(warning) => Err(warning.to_string()),
         None => Ok(value),
     }
 }
@@ -103,8 +103,8 @@ pub(super) fn alone(
     metric: &GoalMetric,
     table: &RunTable<'_>,
 ) -> Result<f64, String> {
-    if let Some(doubt) = run.doubt_about(metric) {
-        return Err(doubt.to_string());
+    if let Some(warning) = run.warning_about(metric) {
+        return Err(warning.to_string());
     }
     if let Some(warmup) = table.warmup().filter(|warmup| *warmup != run.warmup) {
         return Err(format!(

@@ -6,7 +6,7 @@ use stillwell_capture::RunStage;
 use stillwell_plan::{DesignPlan, ExperimentPlan, WarmupPlan};
 use stillwell_units::Nanos;
 
-use crate::doubt::Doubt;
+use crate::run_warning::RunWarning;
 use crate::summary::{RunSummary, SUBJECT_CPUS};
 
 /// The runs of one experiment by stage, pair and variant.
@@ -24,21 +24,21 @@ pub(super) struct RunTable<'a> {
 pub(super) struct Row<'a> {
     pub(super) run: &'a RunSummary,
     /// What is wrong with its pair.
-    pub(super) pair_doubts: Vec<Doubt>,
+    pub(super) pair_warnings: Vec<RunWarning>,
 }
 
 /// What keeps two runs from being a pair: their environments differ.
-pub(crate) fn pair_doubts(
+pub(crate) fn pair_warnings(
     design: DesignPlan,
     baseline: &RunSummary,
     other: &RunSummary,
-) -> Vec<Doubt> {
+) -> Vec<RunWarning> {
     // What runs side by side has CPUs of its own.
     let may_differ = |fact: &str| fact == SUBJECT_CPUS && design == DesignPlan::Duet;
     differences(&baseline.environment, &other.environment)
         .into_iter()
         .filter(|(fact, ..)| !may_differ(fact))
-        .map(|(fact, there, here)| Doubt::EnvironmentDiffers {
+        .map(|(fact, there, here)| RunWarning::EnvironmentDiffers {
             fact: fact.to_owned(),
             baseline: there.to_owned(),
             here: here.to_owned(),
@@ -64,10 +64,10 @@ impl<'a> RunTable<'a> {
                 .entry((identity.stage, identity.pair, variant))
                 .or_insert_with(|| Row {
                     run,
-                    pair_doubts: Vec::new(),
+                    pair_warnings: Vec::new(),
                 });
             // By validity and name, never by value or order of arrival.
-            if (run.doubts.is_empty(), run.run) > (place.run.doubts.is_empty(), place.run.run) {
+            if (run.warnings.is_empty(), run.run) > (place.run.warnings.is_empty(), place.run.run) {
                 place.run = run;
             }
         }
@@ -94,13 +94,13 @@ impl<'a> RunTable<'a> {
             let Some(row) = self.rows.get_mut(&place).filter(|_| variant > 0) else {
                 continue;
             };
-            row.pair_doubts = pair_doubts(plan.design, baseline, row.run);
+            row.pair_warnings = pair_warnings(plan.design, baseline, row.run);
         }
     }
 
     /// The longest warm-up found in the first two whole pairs, the same for all
     /// runs; where one took half of the load or more, that. Whether a run is
-    /// doubted has no say in it, since that depends on the warm-up.
+    /// unreliable has no say in it, since that depends on the warm-up.
     fn common_warmup(&self, plan: &ExperimentPlan) -> Nanos {
         let phases = &plan.rig.phases;
         let (stated, half) = (phases.warmup, Nanos::new(phases.measure.as_u64() / 2));

@@ -107,7 +107,7 @@ fn three_pairs_are_too_few() {
 }
 
 #[test]
-fn pairs_with_a_doubted_run_are_left_out_whole() {
+fn pairs_with_an_unreliable_run_are_left_out_whole() {
     let mut all = runs(&around(1.05));
     all[3] = died(Story::healthy().placed("comparison", 2));
     let judged = verdict(&all);
@@ -146,7 +146,7 @@ fn a_goal_that_was_never_measured_is_invalid() {
 }
 
 #[test]
-fn a_doubt_about_throughput_leaves_cpu_alone() {
+fn a_warning_about_throughput_leaves_cpu_alone() {
     let runs = runs_with(&around(1.05), |story, cpu| {
         story
             .with(catalogue::SUBJECT_CPU, Labels::none(), cpu * 1e9)
@@ -189,8 +189,8 @@ fn a_schedule_that_was_not_kept_is_noted_beside_costs() {
     let note = judged.goals[0].note.as_deref().unwrap();
     assert!(note.contains("in 12 of 12 runs"), "{note}");
     assert_eq!(judged.goals[1].note, None);
-    assert_eq!((judged.cautions[0].runs, judged.cautions[0].of), (12, 12));
-    assert_eq!(judged.cautions.len(), 1);
+    assert_eq!((judged.notes[0].runs, judged.notes[0].of), (12, 12));
+    assert_eq!(judged.notes.len(), 1);
 }
 
 #[test]

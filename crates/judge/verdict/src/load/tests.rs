@@ -5,7 +5,7 @@ use stillwell_units::Nanos;
 
 use super::*;
 
-/// Evidence of a load of which nothing is to be doubted.
+/// Evidence of a load without warnings.
 fn clean() -> LoadEvidence {
     LoadEvidence {
         measured: Nanos::from_secs(10),
@@ -25,31 +25,31 @@ fn clean() -> LoadEvidence {
     }
 }
 
-fn codes(doubts: &[LoadDoubt]) -> Vec<&'static str> {
-    doubts.iter().map(LoadDoubt::code).collect()
+fn codes(warnings: &[LoadWarning]) -> Vec<&'static str> {
+    warnings.iter().map(LoadWarning::code).collect()
 }
 
 #[test]
-fn a_generator_is_doubted_by_what_it_distorts() {
-    let doubts = |pacing: LoadPacing, busy_share: f64, late_ms: u64| {
+fn a_generator_is_warned_about_by_what_it_distorts() {
+    let warnings = |pacing: LoadPacing, busy_share: f64, late_ms: u64| {
         let strain = LoadStrain {
             busy_share,
             lateness_p99: Nanos::from_millis(late_ms),
             service_median: Nanos::from_millis(3),
         };
-        codes(&strain_doubts(pacing, &strain))
+        codes(&strain_warnings(pacing, &strain))
     };
     for pacing in [LoadPacing::Closed, LoadPacing::Deferred, LoadPacing::Open] {
-        assert_eq!(doubts(pacing, 0.89, 1), [""; 0], "{pacing:?}");
+        assert_eq!(warnings(pacing, 0.89, 1), [""; 0], "{pacing:?}");
     }
-    assert_eq!(doubts(LoadPacing::Open, 0.95, 2), ["saturated", "late"]);
-    assert_eq!(doubts(LoadPacing::Closed, 0.95, 0), ["generator_limit"]);
+    assert_eq!(warnings(LoadPacing::Open, 0.95, 2), ["saturated", "late"]);
+    assert_eq!(warnings(LoadPacing::Closed, 0.95, 0), ["generator_limit"]);
     // Latency does not count from the intended time there.
-    assert_eq!(doubts(LoadPacing::Deferred, 0.95, 2), ["saturated"]);
+    assert_eq!(warnings(LoadPacing::Deferred, 0.95, 2), ["saturated"]);
 }
 
 #[test]
-fn every_doubt_has_evidence_on_both_sides_of_its_limit() {
+fn every_warning_has_evidence_on_both_sides_of_its_limit() {
     type Change = fn(&mut LoadEvidence);
     let cases: [(Change, &[&str]); 21] = [
         (|_| {}, &[]),
@@ -105,8 +105,8 @@ fn every_doubt_has_evidence_on_both_sides_of_its_limit() {
     for (number, (change, expected)) in cases.into_iter().enumerate() {
         let mut evidence = clean();
         change(&mut evidence);
-        let doubts = load_doubts(LoadPacing::Open, &evidence);
-        assert_eq!(codes(&doubts), expected, "case {number}");
+        let warnings = load_warnings(LoadPacing::Open, &evidence);
+        assert_eq!(codes(&warnings), expected, "case {number}");
     }
 }
 
@@ -122,11 +122,11 @@ fn a_load_without_answers_names_the_first_trouble_and_its_remedy() {
         why: "the certificate is not trusted".to_owned(),
         remedy,
     });
-    let doubts = load_doubts(LoadPacing::Closed, &evidence);
-    assert_eq!(codes(&doubts), ["no_answer"]);
-    assert_eq!(doubts[0].remedy(), remedy);
+    let warnings = load_warnings(LoadPacing::Closed, &evidence);
+    assert_eq!(codes(&warnings), ["no_answer"]);
+    assert_eq!(warnings[0].remedy(), remedy);
     assert_eq!(
-        doubts[0].to_string(),
+        warnings[0].to_string(),
         "not one request was answered: the certificate is not trusted"
     );
 }
@@ -138,9 +138,9 @@ fn requests_that_nobody_handed_out_are_why_there_are_none() {
         ..LoadEvidence::default()
     };
     evidence.source.waits_with_warmup = 3;
-    let doubts = load_doubts(LoadPacing::Closed, &evidence);
+    let warnings = load_warnings(LoadPacing::Closed, &evidence);
     assert_eq!(
-        doubts[0].to_string(),
+        warnings[0].to_string(),
         "not one request was begun: not one was handed out"
     );
 }

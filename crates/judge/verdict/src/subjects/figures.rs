@@ -16,7 +16,7 @@ pub struct SubjectFigure<'r> {
     /// How much, in [`SubjectsMetric::unit`].
     pub value: f64,
     /// Why it may not be believed, if that is so.
-    pub doubt: Option<String>,
+    pub warning: Option<String>,
 }
 
 /// Every number that there is of the `runs` of `plan`, by runs and then in the order of
@@ -32,12 +32,12 @@ pub fn subject_figures<'r>(plan: &SubjectsPlan, runs: &'r [RunSummary]) -> Vec<S
     let figures = runs.iter().filter(is_known).flat_map(|run| {
         SubjectsMetric::ALL.into_iter().filter_map(move |metric| {
             let value = metric.value(run, latencies).ok();
-            let doubt = run.doubt_about(&metric.goal(latencies));
+            let warning = run.warning_about(&metric.goal(latencies));
             Some(SubjectFigure {
                 run,
                 metric,
                 value: value.filter(|value| value.is_finite())?,
-                doubt: doubt.map(|doubt| doubt.to_string()),
+                warning: warning.map(|warning| warning.to_string()),
             })
         })
     });

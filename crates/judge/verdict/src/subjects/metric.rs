@@ -131,7 +131,7 @@ impl SubjectsMetric {
         matches!(self, Self::Loss | Self::Doubled | Self::Drain)
     }
 
-    /// The goal whose doubts spoil it, where times are `latencies`.
+    /// The goal whose warnings spoil it, where times are `latencies`.
     pub(super) const fn goal(self, latencies: Latencies) -> GoalMetric {
         match self {
             Self::Accepted => GoalMetric::IngressThroughput,

@@ -329,7 +329,7 @@ fn subjects_that_keep_unlike_things_are_not_compared() {
 
 /// Means then came from the rest, and nobody was told.
 #[test]
-fn doubted_runs_that_are_left_out_are_told() {
+fn unreliable_runs_that_are_left_out_are_reported() {
     let (plan, mut runs) = two(4, 1.5, [100_000.0; 2]);
     assert_eq!(judge_subjects(&plan, &runs).remarks, [""; 0]);
     let stolen = |name, block| {

@@ -14,26 +14,26 @@ use stillwell_units::{ByteRate, ByteSize, Moment, Nanos};
 
 use super::*;
 use crate::check::CheckPassed;
-use crate::doubt::ShortfallCause;
 use crate::fixture::{Story, generator, sink};
+use crate::run_warning::ShortfallCause;
 
 fn close(found: Option<f64>, wanted: f64) -> bool {
     found.is_some_and(|found| (found - wanted).abs() <= wanted.abs() * 1e-9)
 }
 
-/// The only doubt of a run.
+/// The only warning of a run.
 #[track_caller]
-fn only_doubt(story: &Story) -> Doubt {
-    let doubts = story.summary().doubts;
-    assert_eq!(doubts.len(), 1, "{doubts:?}");
-    doubts.into_iter().next().unwrap()
+fn only_warning(story: &Story) -> RunWarning {
+    let warnings = story.summary().warnings;
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    warnings.into_iter().next().unwrap()
 }
 
 #[test]
 fn a_healthy_run_is_one_number_for_each_goal() {
     let run = Story::healthy().summary();
-    assert_eq!(run.doubts, []);
-    assert_eq!(run.cautions, []);
+    assert_eq!(run.warnings, []);
+    assert_eq!(run.notes, []);
     assert_eq!(run.measured, Nanos::from_secs(10));
     for (metric, wanted) in [
         (GoalMetric::IngressThroughput, 100_000.0),
@@ -100,7 +100,7 @@ fn no_event_gives_no_cost_of_an_event() {
 }
 
 #[test]
-fn outcomes_are_doubts() {
+fn outcomes_are_warnings() {
     for (outcome, text) in [
         (RunOutcome::Unfinished, "cut off"),
         (
@@ -118,9 +118,9 @@ fn outcomes_are_doubts() {
     ] {
         let mut story = Story::healthy();
         story.manifest.outcome = outcome;
-        let doubt = only_doubt(&story);
-        assert!(doubt.to_string().contains(text), "{doubt}");
-        assert!(doubt.spoils(&GoalMetric::Memory));
+        let warning = only_warning(&story);
+        assert!(warning.to_string().contains(text), "{warning}");
+        assert!(warning.spoils(&GoalMetric::Memory));
     }
 }
 
@@ -140,7 +140,7 @@ fn a_dead_subject_tells_its_last_words() {
         last_lines: vec!["one".to_owned(), "out of luck".to_owned()],
     });
     assert_eq!(
-        only_doubt(&story).to_string(),
+        only_warning(&story).to_string(),
         "the subject died in phase measure by signal 9; its last line: out of luck"
     );
 }
@@ -159,9 +159,13 @@ fn no_part_dies_alone() {
             failure: Some("broken".to_owned()),
         });
     }
-    let doubts = story.summary().doubts;
-    assert_eq!(doubts.len(), 2, "{doubts:?}");
-    assert!(doubts.iter().all(|d| matches!(d, Doubt::PartFailed { .. })));
+    let warnings = story.summary().warnings;
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(
+        warnings
+            .iter()
+            .all(|d| matches!(d, RunWarning::PartFailed { .. }))
+    );
 }
 
 #[test]
@@ -173,23 +177,23 @@ fn a_fallen_cpu_total_is_another_process() {
             .points
             .push((catalogue::SUBJECT_CPU, Labels::none(), second, value));
     }
-    assert_eq!(only_doubt(&story), Doubt::SubjectRestarted);
+    assert_eq!(only_warning(&story), RunWarning::SubjectRestarted);
 }
 
 #[test]
-fn kills_for_memory_are_a_doubt() {
+fn kills_for_memory_are_a_warning() {
     let story = Story::healthy().with(catalogue::SUBJECT_OOM_KILLS, Labels::none(), 1.0);
-    assert_eq!(only_doubt(&story), Doubt::OutOfMemory { kills: 15 });
+    assert_eq!(only_warning(&story), RunWarning::OutOfMemory { kills: 15 });
 }
 
 #[test]
-fn missing_beats_are_a_doubt_from_the_third_on() {
+fn missing_beats_are_a_warning_from_the_third_on() {
     let mut story = Story::healthy();
     story.missing_beats = vec![6];
-    assert_eq!(story.summary().doubts, []);
+    assert_eq!(story.summary().warnings, []);
     story.missing_beats = vec![6, 7];
-    let Doubt::SamplesMissing { gap, limit } = only_doubt(&story) else {
-        panic!("{:?}", story.summary().doubts);
+    let RunWarning::SamplesMissing { gap, limit } = only_warning(&story) else {
+        panic!("{:?}", story.summary().warnings);
     };
     assert_eq!(
         (gap, limit),
@@ -198,26 +202,29 @@ fn missing_beats_are_a_doubt_from_the_third_on() {
 }
 
 #[test]
-fn a_run_without_samples_is_doubted() {
+fn a_run_without_samples_has_a_warning() {
     let mut story = Story::healthy();
     story.missing_beats = (0..=15).collect();
-    assert!(matches!(only_doubt(&story), Doubt::SamplesMissing { .. }));
+    assert!(matches!(
+        only_warning(&story),
+        RunWarning::SamplesMissing { .. }
+    ));
 }
 
 #[test]
-fn a_stepped_clock_is_a_doubt() {
+fn a_stepped_clock_is_a_warning() {
     let mut story = Story::healthy();
     story.manifest.phases[3].wall_millis += 99;
-    assert_eq!(story.summary().doubts, []);
+    assert_eq!(story.summary().warnings, []);
     story.manifest.phases[3].wall_millis += 101;
-    let Doubt::ClockStepped { by, .. } = only_doubt(&story) else {
-        panic!("{:?}", story.summary().doubts);
+    let RunWarning::ClockStepped { by, .. } = only_warning(&story) else {
+        panic!("{:?}", story.summary().warnings);
     };
     assert_eq!(by, Nanos::from_millis(200));
 }
 
 #[test]
-fn a_clock_that_steps_there_and_back_is_a_doubt() {
+fn a_clock_that_steps_there_and_back_is_a_warning() {
     let story = Story::healthy();
     let mut capture = story.capture();
     let event = |second: u64, jump: u64| EventRecord {
@@ -229,22 +236,22 @@ fn a_clock_that_steps_there_and_back_is_a_doubt() {
     };
     capture.events = vec![event(2, 5000), event(6, 50), event(9, 50)];
     // What was before the measured phase does not matter.
-    assert_eq!(summarise(&capture).doubts, []);
+    assert_eq!(summarise(&capture).warnings, []);
     capture.events.push(event(10, 3000));
     assert!(matches!(
-        summarise(&capture).doubts[..],
-        [Doubt::ClockStepped { by, .. }] if by == Nanos::from_secs(3)
+        summarise(&capture).warnings[..],
+        [RunWarning::ClockStepped { by, .. }] if by == Nanos::from_secs(3)
     ));
 }
 
 #[test]
-fn an_overloaded_rig_is_doubted_for_every_goal_that_waits() {
+fn an_overloaded_rig_is_unreliable_for_every_goal_of_time() {
     let generator_late = Story::healthy().with(catalogue::WORKER_LATE, generator(), 0.4e9);
     let sink_busy = Story::healthy().with(catalogue::WORKER_RUNNING, sink(), 0.97e9);
     for story in [generator_late, sink_busy] {
         let run = story.summary();
         for goal in GoalMetric::ALL {
-            assert!(run.doubt_about(&goal).is_some(), "{goal} {run:?}");
+            assert!(run.warning_about(&goal).is_some(), "{goal} {run:?}");
         }
     }
 }
@@ -254,15 +261,15 @@ fn steal_and_foreign_cpu_have_limits() {
     // Of two CPUs, so 0.2 s each second are 10 %.
     let stolen = Story::healthy().with(catalogue::HOST_CPU_STEAL, Labels::none(), 0.2e9);
     assert!(
-        matches!(only_doubt(&stolen), Doubt::Steal { share, .. } if (share - 0.1).abs() < 1e-9)
+        matches!(only_warning(&stolen), RunWarning::Steal { share, .. } if (share - 0.1).abs() < 1e-9)
     );
     let foreign =
         |per_second| Story::healthy().with(catalogue::HOST_CPU_FOREIGN, Labels::none(), per_second);
-    assert_eq!(foreign(0.19e9).summary().doubts, []);
-    let busy = only_doubt(&foreign(0.3e9));
+    assert_eq!(foreign(0.19e9).summary().warnings, []);
+    let busy = only_warning(&foreign(0.3e9));
     assert!(busy.spoils(&GoalMetric::EgressThroughput));
     assert!(!busy.spoils(&GoalMetric::CpuPerEvent));
-    assert!(only_doubt(&foreign(0.6e9)).spoils(&GoalMetric::CpuPerEvent));
+    assert!(only_warning(&foreign(0.6e9)).spoils(&GoalMetric::CpuPerEvent));
 }
 
 #[test]
@@ -273,11 +280,11 @@ fn unknown_cpus_are_said_and_not_guessed() {
     story.manifest.own_cpus = None;
     let run = story.summary();
     assert_eq!(run.figures.foreign_cpu_share, None);
-    assert_eq!(run.cautions, [Caution::HostCpusUnknown]);
+    assert_eq!(run.notes, [RunNote::HostCpusUnknown]);
 }
 
 #[test]
-fn blocks_that_are_a_tenth_of_a_run_are_a_caution() {
+fn blocks_that_are_a_tenth_of_a_run_are_a_note() {
     let with_block = |maximum| {
         let mut story = Story::healthy();
         let plan = &mut story.manifest.plan.generators[0];
@@ -285,11 +292,11 @@ fn blocks_that_are_a_tenth_of_a_run_are_a_caution() {
         plan.payload.blocks = BlockShape::UpTo {
             maximum: ByteSize::new(maximum),
         };
-        story.summary().cautions
+        story.summary().notes
     };
     assert_eq!(with_block(100_000), []);
     let coarse = with_block(100_001);
-    assert!(matches!(coarse[..], [Caution::CoarseBlocks { .. }]));
+    assert!(matches!(coarse[..], [RunNote::CoarseBlocks { .. }]));
     assert!(coarse[0].to_string().contains("97.66 KiB"), "{coarse:?}");
 }
 
@@ -300,35 +307,41 @@ fn lateness(p99: Nanos) -> Value {
 }
 
 #[test]
-fn a_late_generator_is_a_doubt_if_its_lateness_harms() {
+fn a_late_generator_is_a_warning_if_its_lateness_harms() {
     let late = Story::healthy().with(catalogue::WORKER_LATE, generator(), 0.2e9);
-    assert!(matches!(only_doubt(&late), Doubt::GeneratorLate { .. }));
+    assert!(matches!(
+        only_warning(&late),
+        RunWarning::GeneratorLate { .. }
+    ));
     let mut slices = late.clone();
     let slow = lateness(Nanos::from_millis(40));
     slices
         .points
         .push((catalogue::LATENESS, generator(), 8, slow));
-    assert!(matches!(only_doubt(&slices), Doubt::GeneratorLate { .. }));
+    assert!(matches!(
+        only_warning(&slices),
+        RunWarning::GeneratorLate { .. }
+    ));
     let mut wakes = late;
     let quick = lateness(Nanos::from_millis(1));
     wakes
         .points
         .push((catalogue::LATENESS, generator(), 8, quick));
     let run = wakes.summary();
-    assert_eq!(run.doubts, []);
-    assert!(matches!(run.cautions[..], [Caution::WakesLate { .. }]));
+    assert_eq!(run.warnings, []);
+    assert!(matches!(run.notes[..], [RunNote::WakesLate { .. }]));
     assert_eq!(run.figures.lateness.unwrap().count, 100);
 }
 
 #[test]
-fn a_shortfall_without_a_blocking_subject_is_a_doubt() {
+fn a_shortfall_without_a_blocking_subject_is_a_warning() {
     let short = Story::healthy().with(catalogue::SENT_UNITS, generator(), 900.0);
-    let Doubt::RateNotReached { because, .. } = only_doubt(&short) else {
-        panic!("{:?}", short.summary().doubts);
+    let RunWarning::RateNotReached { because, .. } = only_warning(&short) else {
+        panic!("{:?}", short.summary().warnings);
     };
     assert_eq!(because, ShortfallCause::Unknown);
     let enough = Story::healthy().with(catalogue::SENT_UNITS, generator(), 995.0);
-    assert_eq!(enough.summary().doubts, []);
+    assert_eq!(enough.summary().warnings, []);
 }
 
 #[test]
@@ -337,31 +350,31 @@ fn a_shortfall_by_the_subject_is_a_finding() {
         .with(catalogue::SENT_UNITS, generator(), 900.0)
         .with(catalogue::WORKER_BLOCKED, generator(), 0.5e9)
         .summary();
-    assert_eq!(run.doubts, []);
-    assert!(matches!(
-        run.cautions[..],
-        [Caution::SubjectSaturated { .. }]
-    ));
+    assert_eq!(run.warnings, []);
+    assert!(matches!(run.notes[..], [RunNote::SubjectSaturated { .. }]));
 }
 
 #[test]
 fn a_generator_at_full_speed_must_be_blocked() {
     let mut story = Story::healthy().with(catalogue::WORKER_RUNNING, generator(), 0.97e9);
     story.manifest.plan.generators[0].rate = RatePlan::MAX;
-    let doubt = only_doubt(&story);
-    assert!(matches!(doubt, Doubt::GeneratorLimit { .. }));
-    assert!(doubt.spoils(&GoalMetric::IngressThroughput));
-    assert!(!doubt.spoils(&GoalMetric::CpuPerEvent));
+    let warning = only_warning(&story);
+    assert!(matches!(warning, RunWarning::GeneratorLimit { .. }));
+    assert!(warning.spoils(&GoalMetric::IngressThroughput));
+    assert!(!warning.spoils(&GoalMetric::CpuPerEvent));
     let blocked = story.with(catalogue::WORKER_BLOCKED, generator(), 0.06e9);
-    assert_eq!(blocked.summary().doubts, []);
+    assert_eq!(blocked.summary().warnings, []);
 }
 
 #[test]
-fn a_busy_sink_is_a_doubt_unless_the_subject_was_busier() {
+fn a_busy_sink_is_a_warning_unless_the_subject_was_busier() {
     let busy = Story::healthy().with(catalogue::WORKER_RUNNING, sink(), 0.95e9);
-    assert!(matches!(only_doubt(&busy), Doubt::SinkSaturated { .. }));
+    assert!(matches!(
+        only_warning(&busy),
+        RunWarning::SinkSaturated { .. }
+    ));
     let busier = busy.with(catalogue::SUBJECT_CPU, Labels::none(), 0.99e9);
-    assert_eq!(busier.summary().doubts, []);
+    assert_eq!(busier.summary().warnings, []);
 }
 
 #[test]
@@ -371,16 +384,16 @@ fn a_sink_that_waits_for_a_cpu_is_not_idle() {
     let free = alone
         .clone()
         .with(catalogue::WORKER_RUN_DELAY, thread(), 0.2e9);
-    assert_eq!(free.summary().doubts, []);
+    assert_eq!(free.summary().warnings, []);
     let waits = alone.with(catalogue::WORKER_RUN_DELAY, thread(), 0.45e9);
-    let Doubt::SinkSaturated { share, .. } = only_doubt(&waits) else {
-        panic!("{:?}", waits.summary().doubts);
+    let RunWarning::SinkSaturated { share, .. } = only_warning(&waits) else {
+        panic!("{:?}", waits.summary().warnings);
     };
     assert!((share - 0.95).abs() < 1e-9, "{share}");
 }
 
 #[test]
-fn notes_and_silent_scrapes_are_cautions() {
+fn notes_and_silent_scrapes_are_notes() {
     let mut story = Story::healthy().with(catalogue::SUBJECT_CPU, Labels::none(), 0.1e9);
     let url = "http://127.0.0.1:9/metrics".to_owned();
     story.manifest.plan.observer.scrapes = vec![ScrapePlan {
@@ -394,18 +407,18 @@ fn notes_and_silent_scrapes_are_cautions() {
         why: "not permitted".to_owned(),
     }];
     let run = story.summary();
-    assert_eq!(run.doubts, []);
+    assert_eq!(run.warnings, []);
     assert!(matches!(
-        run.cautions[..],
+        run.notes[..],
         [
-            Caution::LightLoad { .. },
-            Caution::ScrapeNeverAnswered { .. },
-            Caution::NotIsolated { .. }
+            RunNote::LightLoad { .. },
+            RunNote::ScrapeNeverAnswered { .. },
+            RunNote::NotIsolated { .. }
         ]
     ));
     let labels = Labels::none().with("url", url);
     let answered = story.with(catalogue::SCRAPE_OK, labels, 1.0).summary();
-    assert_eq!(answered.cautions.len(), 2);
+    assert_eq!(answered.notes.len(), 2);
 }
 
 #[test]
@@ -427,8 +440,8 @@ fn sends_that_failed_are_counted_from_their_first_sight() {
         .collect();
     assert_eq!(counts, [("ok", 10_000), ("timed_out", 500)]);
     assert!(matches!(
-        &run.cautions[..],
-        [Caution::SendsFailed { count: 500, .. }]
+        &run.notes[..],
+        [RunNote::SendsFailed { count: 500, .. }]
     ));
 }
 
@@ -493,7 +506,7 @@ fn summaries_read_back() {
 
 proptest! {
     /// For all captures, whole or not: a summary is made, and it is either
-    /// doubted or has the numbers of a run that was measured.
+    /// unreliable or has the numbers of a run that was measured.
     #[test]
     fn any_capture_has_a_summary(
         missing in prop::collection::vec(0_u64..=15, 0..16),
@@ -505,21 +518,21 @@ proptest! {
         story.manifest.phases.truncate(phases);
         let run = story.summary();
         let measured = run.value(&GoalMetric::Cpu).is_some();
-        prop_assert!(measured || !run.doubts.is_empty(), "{:?}", run);
+        prop_assert!(measured || !run.warnings.is_empty(), "{:?}", run);
     }
 }
 
 #[test]
 fn bodies_that_a_sink_could_not_read_make_what_arrived_unknown() {
     let story = Story::healthy().with(catalogue::BODIES_MALFORMED, sink(), 2.0);
-    let doubt = only_doubt(&story);
+    let warning = only_warning(&story);
     assert!(
-        matches!(&doubt, Doubt::BodiesUnread { id, count: 20 } if id == "s"),
-        "{doubt:?}"
+        matches!(&warning, RunWarning::BodiesUnread { id, count: 20 } if id == "s"),
+        "{warning:?}"
     );
-    assert!(doubt.spoils(&GoalMetric::Loss) && !doubt.spoils(&GoalMetric::Cpu));
+    assert!(warning.spoils(&GoalMetric::Loss) && !warning.spoils(&GoalMetric::Cpu));
     assert!(
-        doubt
+        warning
             .to_string()
             .contains("sink s could not read 20 bodies")
     );
@@ -528,13 +541,13 @@ fn bodies_that_a_sink_could_not_read_make_what_arrived_unknown() {
 #[test]
 fn what_the_kernel_dropped_was_not_lost_by_the_subject() {
     let story = Story::healthy().with(catalogue::DATAGRAMS_DROPPED, sink(), 3.0);
-    let doubt = only_doubt(&story);
+    let warning = only_warning(&story);
     assert!(
-        matches!(&doubt, Doubt::DatagramsDropped { id, count: 30 } if id == "s"),
-        "{doubt:?}"
+        matches!(&warning, RunWarning::DatagramsDropped { id, count: 30 } if id == "s"),
+        "{warning:?}"
     );
-    assert!(doubt.spoils(&GoalMetric::Loss) && doubt.spoils(&GoalMetric::EgressThroughput));
-    assert!(!doubt.spoils(&GoalMetric::Cpu));
+    assert!(warning.spoils(&GoalMetric::Loss) && warning.spoils(&GoalMetric::EgressThroughput));
+    assert!(!warning.spoils(&GoalMetric::Cpu));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use stillwell_metric::{Histogram, Metric, Value, catalogue, decode_histogram, em
 use stillwell_plan::{BenchPlan, Phase, TransportPlan};
 use stillwell_report::{BenchAnswers, BenchReport, BenchVolume, BenchWindow};
 use stillwell_units::{Moment, Nanos};
-use stillwell_verdict::{Doubt, RunSummary};
+use stillwell_verdict::{RunSummary, RunWarning};
 
 use crate::command::output;
 
@@ -18,8 +18,9 @@ pub(super) fn report(
     folder: &Path,
 ) -> BenchReport {
     let figures = Figures::new(plan, capture);
-    let doubts = summary.doubts.iter();
-    let about_figures = doubts.filter(|doubt| !matches!(doubt, Doubt::NotCompleted { .. }));
+    let warnings = summary.warnings.iter();
+    let about_figures =
+        warnings.filter(|warning| !matches!(warning, RunWarning::NotCompleted { .. }));
     let about_figures = about_figures.map(ToString::to_string);
     let generator = plan.rig.generators.first();
     let files = generator.map(|one| one.payload.format.files());
@@ -29,7 +30,7 @@ pub(super) fn report(
         subject: summary.subject.clone(),
         source: source.map_or_else(String::new, |path| path.display().to_string()),
         outcome: outcome(&summary.outcome),
-        doubts: about_figures.chain(figures.too_short()).collect(),
+        warnings: about_figures.chain(figures.too_short()).collect(),
         unstamped: plan.unstamped.clone(),
         latency: figures.times(catalogue::EVENT_LATENCY),
         transit: figures.times(catalogue::EVENT_TRANSIT),
@@ -54,7 +55,7 @@ fn outcome(outcome: &RunOutcome) -> String {
     if outcome.is_completed() {
         return "completed".to_owned();
     }
-    Doubt::NotCompleted {
+    RunWarning::NotCompleted {
         outcome: outcome.clone(),
     }
     .to_string()

@@ -123,7 +123,7 @@ pub(super) fn probe(
         LoadProbeError::PartFailed { .. } => CommandError::new(Exit::Invalid, error),
     })?;
     let nobody = probed.no_answer;
-    let nobody = nobody.map(|doubt| Words::Own.told(&doubt.to_string(), doubt.remedy()));
+    let nobody = nobody.map(|warning| Words::Own.told(&warning.to_string(), warning.remedy()));
     first.look(nobody, &search.watch)?;
     Ok(probed.probe)
 }

@@ -21,7 +21,7 @@ use stillwell_report::Style;
 use stillwell_report::load::{GeneratorHealth, LoadReportInput, load_report};
 use stillwell_run::{AnswerHeader, Interrupt, LoadCapture, LoadEnd};
 use stillwell_units::{Nanos, Seed};
-use stillwell_verdict::load_doubts;
+use stillwell_verdict::load_warnings;
 
 use super::remedy::Words;
 use super::spec::{cpus, random_run};
@@ -90,16 +90,16 @@ pub(crate) fn load_of(request: &NighthawkRequest, interrupt: &Interrupt) -> anyh
     if let LoadEnd::PartFailed(what) = &capture.manifest.end {
         anyhow::bail!("{what}");
     }
-    let doubts = load_doubts(LoadPacing::of(&plan), &capture.evidence());
-    for doubt in doubts.iter().filter(|doubt| doubt.invalidates()) {
-        let told = Words::Nighthawk.told(&doubt.to_string(), doubt.remedy());
+    let warnings = load_warnings(LoadPacing::of(&plan), &capture.evidence());
+    for warning in warnings.iter().filter(|warning| warning.invalidates()) {
+        let told = Words::Nighthawk.told(&warning.to_string(), warning.remedy());
         Paint::say(&format!("warning: {told}"));
     }
     add_typed(&mut capture, &[], &request.output.label);
     let report = load_report(&LoadReportInput {
         capture: &capture,
         original: Some(&original(&options)),
-        findings: &Words::Nighthawk.findings(&doubts),
+        warnings: &Words::Nighthawk.health_warnings(&warnings),
     });
     Ok(render_load(
         &report,
@@ -270,7 +270,7 @@ fn tell_troubles(capture: &LoadCapture, health: &GeneratorHealth, log: Log) {
     let mut counts = capture.counts();
     let of_answer = counts.find_map(|counts| counts.answer_trouble.as_ref());
     for trouble in [of_connect, of_answer] {
-        let is_told = |it: &&Trouble| health.findings.iter().any(|own| own.text.contains(&it.why));
+        let is_told = |it: &&Trouble| health.warnings.iter().any(|own| own.text.contains(&it.why));
         if let Some(trouble) = trouble.filter(|it| !is_told(it)) {
             log.warn(&Words::Nighthawk.told(&trouble.why, trouble.remedy));
         }
@@ -285,8 +285,8 @@ fn tell_troubles(capture: &LoadCapture, health: &GeneratorHealth, log: Log) {
             "The request source has ended: it handed {requests} requests out."
         ));
     }
-    for finding in &health.findings {
-        log.warn(&finding.text);
+    for warning in &health.warnings {
+        log.warn(&warning.text);
     }
     if capture.sum(|counts| counts.ended(Outcome::Unfinished)) > 0 {
         log.warn("Wait for the connection pool drain timed out, proceeding to hard shutdown.");

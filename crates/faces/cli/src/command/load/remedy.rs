@@ -1,8 +1,8 @@
 //! What to do about a trouble, in the words of the command that was typed.
 
 use stillwell_metric::{Remedy, TlsWish};
-use stillwell_report::load::Finding;
-use stillwell_verdict::LoadDoubt;
+use stillwell_report::load::HealthWarning;
+use stillwell_verdict::LoadWarning;
 
 /// Whose words those are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -22,14 +22,14 @@ impl Words {
         }
     }
 
-    /// The doubts of a load as its report has them.
-    pub(crate) fn findings(self, doubts: &[LoadDoubt]) -> Vec<Finding> {
-        let findings = doubts.iter().map(|doubt| Finding {
-            code: doubt.code().to_owned(),
-            text: self.told(&doubt.to_string(), doubt.remedy()),
-            invalidates: doubt.invalidates(),
+    /// The warnings of a load as its report has them.
+    pub(crate) fn health_warnings(self, warnings: &[LoadWarning]) -> Vec<HealthWarning> {
+        let health_warnings = warnings.iter().map(|warning| HealthWarning {
+            code: warning.code().to_owned(),
+            text: self.told(&warning.to_string(), warning.remedy()),
+            invalidates: warning.invalidates(),
         });
-        findings.collect()
+        health_warnings.collect()
     }
 
     fn advice(self, remedy: Remedy) -> Option<String> {

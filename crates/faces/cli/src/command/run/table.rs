@@ -52,7 +52,7 @@ fn add(
             metric: figure.metric.name(),
             unit: figure.metric.unit().to_owned(),
             value: figure.value,
-            doubt: figure.doubt,
+            warning: figure.warning,
         });
     }
 }

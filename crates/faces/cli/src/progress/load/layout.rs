@@ -12,7 +12,7 @@ use stillwell_run::LoadPhase;
 use stillwell_units::{Nanos, float_from_u64};
 
 use super::figure;
-use super::view::{Doubt, Second, View, failed};
+use super::view::{Second, Strain, View, failed};
 pub(super) use line::{Line, Tone};
 use strip::{bars, levels_of_rates, levels_of_times};
 
@@ -186,8 +186,8 @@ fn generator(view: &View, width: usize, look: Look) -> Line {
     let share = |state: TimeState| figure::percent(view.shares[state.index()]);
     let running = format!("running {}", share(TimeState::Running));
     line.push(Tone::Plain, &running);
-    if view.doubt == Some(Doubt::Busy) {
-        let told = [(Tone::Doubtful, ", it may be the limit itself")];
+    if view.warning == Some(Strain::Busy) {
+        let told = [(Tone::Warning, ", it may be the limit itself")];
         line.push_within(width, &told);
     }
     let mut rest = vec![("blocked", TimeState::Blocked)];
@@ -199,8 +199,8 @@ fn generator(view: &View, width: usize, look: Look) -> Line {
         line.push_within(width, &[(Tone::Plain, &*told)]);
     }
     if let Some(late) = view.own_lateness {
-        let tone = match view.doubt {
-            Some(Doubt::Late) => Tone::Doubtful,
+        let tone = match view.warning {
+            Some(Strain::Late) => Tone::Warning,
             _ => Tone::Plain,
         };
         let told = format!("; own lateness p99 {}", figure::time(late, look.unicode));

@@ -6,7 +6,7 @@ use stillwell_metric::{Histogram, LoadShard, LoadTime, Outcome, TimeState};
 use stillwell_plan::{LoadPace, LoadPacing, LoadPlan};
 use stillwell_run::{LoadPhase, LoadSnapshot};
 use stillwell_units::{Nanos, float_from_u64};
-use stillwell_verdict::{LoadDoubt, strain_doubts};
+use stillwell_verdict::{LoadWarning, strain_warnings};
 
 /// Seconds that are kept for strips, as many as the widest shows.
 const STRIP_MAX: usize = 120;
@@ -44,8 +44,8 @@ pub(super) struct View {
     pub(super) shares: [f64; TimeState::ALL.len()],
     /// How late one of a hundred requests left although nothing was in the way.
     pub(super) own_lateness: Option<Nanos>,
-    /// What is to be doubted of the generator just now.
-    pub(super) doubt: Option<Doubt>,
+    /// Current strain of the generator.
+    pub(super) warning: Option<Strain>,
 }
 
 /// When a load is over, and how it goes about it.
@@ -74,19 +74,19 @@ pub(super) struct Second {
 
 /// Why the generator may be what is measured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Doubt {
+pub(super) enum Strain {
     /// It runs nearly all of its time.
     Busy,
     /// It sends late.
     Late,
 }
 
-impl Doubt {
-    /// What of a doubt is told while a load goes on.
-    const fn of(doubt: &LoadDoubt) -> Option<Self> {
-        match doubt {
-            LoadDoubt::Saturated { .. } | LoadDoubt::Limit { .. } => Some(Self::Busy),
-            LoadDoubt::Late { .. } => Some(Self::Late),
+impl Strain {
+    /// Returns the strain that the progress line shows for a warning.
+    const fn of(warning: &LoadWarning) -> Option<Self> {
+        match warning {
+            LoadWarning::Saturated { .. } | LoadWarning::Limit { .. } => Some(Self::Busy),
+            LoadWarning::Late { .. } => Some(Self::Late),
             _ => None,
         }
     }
@@ -116,7 +116,7 @@ impl View {
             strip: VecDeque::with_capacity(STRIP_MAX),
             shares: [0.0; TimeState::ALL.len()],
             own_lateness: None,
-            doubt: None,
+            warning: None,
         }
     }
 
@@ -163,9 +163,9 @@ impl View {
         let own = snapshot.times(LoadTime::OwnLateness);
         let own = own.filter(|times| !times.is_empty());
         self.own_lateness = own.map(|times| Nanos::new(times.value_at_quantile(0.99)));
-        let doubts = strain_doubts(self.limits.pacing, &snapshot.strain()).into_iter();
+        let warnings = strain_warnings(self.limits.pacing, &snapshot.strain()).into_iter();
         // The last is the more exact one.
-        self.doubt = doubts.rev().find_map(|doubt| Doubt::of(&doubt));
+        self.warning = warnings.rev().find_map(|warning| Strain::of(&warning));
     }
 
     /// How much longer it goes on, as far as that is known.

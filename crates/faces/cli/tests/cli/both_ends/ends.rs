@@ -82,7 +82,7 @@ impl Report {
 
     /// What it says about itself.
     pub(crate) fn findings(&self) -> String {
-        let findings = self.value["health"]["findings"].as_array().unwrap();
+        let findings = self.value["health"]["warnings"].as_array().unwrap();
         let texts = findings.iter().map(|own| own["text"].as_str().unwrap());
         texts.collect::<Vec<_>>().join("\n")
     }

@@ -27,11 +27,11 @@ fn the_report_is_made_from_the_capture_alone() {
     let read = LoadCapture::open(&kept).unwrap();
     assert_eq!(read.manifest.workers.len(), 2);
     assert!(read.seconds.len() > 1, "{}", read.seconds.len());
-    // What is doubted is judged, and not recorded.
+    // Warnings are judged, and not recorded.
     let made = load_report(&LoadReportInput {
         capture: &read,
         original: None,
-        findings: &printed.health.findings,
+        warnings: &printed.health.warnings,
     });
     assert!(write_load_json(&made) == ended.stdout, "another report");
 }

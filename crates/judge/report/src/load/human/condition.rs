@@ -71,15 +71,15 @@ fn worker(own: &WorkerHealth) -> (Text, Text) {
     (own.name.as_str().into(), told.into())
 }
 
-/// Returns what to doubt, and why the load ended.
-pub(super) fn findings(report: &LoadReport) -> Vec<Block> {
-    let findings = report.health.findings.iter().map(|finding| {
-        let severity = if finding.invalidates {
-            Severity::Doubt
+/// Returns the warnings, and why the load ended.
+pub(super) fn warnings(report: &LoadReport) -> Vec<Block> {
+    let warnings = report.health.warnings.iter().map(|warning| {
+        let severity = if warning.invalidates {
+            Severity::Warning
         } else {
             Severity::Note
         };
-        Block::Note(severity, finding.text.as_str().into())
+        Block::Note(severity, warning.text.as_str().into())
     });
     let ending = report.ending.to_string();
     let ending = if report.ending.is_failure() {
@@ -87,5 +87,5 @@ pub(super) fn findings(report: &LoadReport) -> Vec<Block> {
     } else {
         Block::paragraph(format!("ended because {ending}"))
     };
-    findings.chain([ending]).collect()
+    warnings.chain([ending]).collect()
 }

@@ -111,7 +111,7 @@ fn fresh_pairs_that_cannot_be_had_make_it_invalid() {
         run.outcome = RunOutcome::SubjectDied {
             phase: Phase::Measure,
         };
-        run.doubts = vec![crate::Doubt::SubjectRestarted];
+        run.warnings = vec![crate::RunWarning::SubjectRestarted];
     }
     runs.extend(fresh);
     let told = standing(&confirming(), &runs);
@@ -208,7 +208,7 @@ fn confirmed_and_erratic_experiments_need_no_holm() {
 }
 
 #[test]
-fn one_fresh_pair_without_a_ratio_was_no_confirmation_and_no_doubt() {
+fn one_fresh_pair_without_a_ratio_was_no_confirmation_and_no_warning() {
     let mut fresh = WORSE;
     fresh[3] = 0.0;
     let told = with_fresh(&fresh);
@@ -261,7 +261,7 @@ fn what_an_unfit_machine_showed_before_a_look_was_let_through_or_taken_back() {
         let identity = run.identity.as_ref();
         identity.is_some_and(|own| own.variant == "comparison")
     }) {
-        run.doubts = vec![crate::Doubt::SubjectRestarted];
+        run.warnings = vec![crate::RunWarning::SubjectRestarted];
     }
     let fixed = stopping(StoppingPlan::Fixed { pairs: 8 });
     // Nobody asked for a confirmation: it stays, by an interval of what there was.

@@ -4,8 +4,8 @@ use stillwell_plan::{DesignPlan, StoppingPlan, WarmupPlan};
 
 use super::sequential::{search_pairs, stopping};
 use super::*;
-use crate::doubt::Doubt;
 use crate::erratic::ErraticSign;
+use crate::run_warning::RunWarning;
 use crate::standing::{NextStep, StopReason};
 use crate::summary::{BeatRates, Measured, SUBJECT_CPUS, WarmupFigures};
 use crate::synthetic;
@@ -29,7 +29,7 @@ fn discarded_pairs_are_repeated_up_to_a_quarter() {
     let ratios = [1.02, 0.98, 1.02, 0.98, 1.021, 0.979, 1.02];
     let mut runs = search_pairs(&ratios);
     for (pair, unfit) in [(1, false), (2, false), (3, true)] {
-        of(&mut runs, pair, "baseline").doubts = vec![Doubt::Steal {
+        of(&mut runs, pair, "baseline").warnings = vec![RunWarning::Steal {
             share: 0.2,
             limit: 0.05,
         }];
@@ -58,7 +58,7 @@ fn discarded_pairs_are_repeated_up_to_a_quarter() {
 fn an_unfit_machine_with_too_few_pairs_is_invalid() {
     let mut runs = search_pairs(&[1.1, 1.1, 1.1]);
     for run in &mut runs {
-        run.doubts = vec![Doubt::SubjectRestarted];
+        run.warnings = vec![RunWarning::SubjectRestarted];
     }
     let told = standing(&plan(), &runs);
     assert_eq!(told.next, NextStep::Stop(StopReason::Unfit));
@@ -66,7 +66,7 @@ fn an_unfit_machine_with_too_few_pairs_is_invalid() {
     let fixed = stopping(StoppingPlan::Fixed { pairs: 8 });
     let mut runs = search_pairs(&[1.1, 1.101, 1.099, 1.1, 1.1, 1.1, 1.1]);
     for pair in 5..=7 {
-        of(&mut runs, pair, "comparison").doubts = vec![Doubt::SubjectRestarted];
+        of(&mut runs, pair, "comparison").warnings = vec![RunWarning::SubjectRestarted];
     }
     let told = standing(&fixed, &runs);
     // It ended for reasons that lie outside its numbers: judged once.
@@ -78,12 +78,12 @@ fn an_unfit_machine_with_too_few_pairs_is_invalid() {
 fn crashes_of_one_variant_are_a_finding() {
     let mut runs = search_pairs(&[1.02, 0.98, 1.02, 0.98, 1.021]);
     for pair in 1..=5 {
-        of(&mut runs, pair, "comparison").doubts = vec![Doubt::OutOfMemory { kills: 1 }];
+        of(&mut runs, pair, "comparison").warnings = vec![RunWarning::OutOfMemory { kills: 1 }];
     }
     let told = judge(&plan(), &runs);
     assert!(told.discards_unbalanced);
     assert_eq!(told.discards[1].subject_failures, 5);
-    of(&mut runs, 1, "baseline").doubts = vec![Doubt::OutOfMemory { kills: 1 }];
+    of(&mut runs, 1, "baseline").warnings = vec![RunWarning::OutOfMemory { kills: 1 }];
     assert!(!judge(&plan(), &runs).discards_unbalanced);
 }
 
@@ -132,7 +132,7 @@ fn both_runs_of_a_pair_need_the_same_environment() {
     let told = judge(&plan(), &runs);
     assert_eq!((told.pairs_valid, told.pairs_discarded), (3, 1));
     assert_eq!(
-        told.not_used[0].doubts[0].to_string(),
+        told.not_used[0].warnings[0].to_string(),
         "the environment differs within the pair: governors was performance for the baseline and \
          powersave for this run"
     );
@@ -263,7 +263,7 @@ fn runs_without_pairs_are_compared_across() {
         all.collect::<Vec<_>>()
     };
     let (one, mut other) = (runs(1.0), runs(1.1));
-    other[3].doubts = vec![Doubt::SubjectRestarted];
+    other[3].warnings = vec![RunWarning::SubjectRestarted];
     let refs = |runs: &'static [RunSummary]| runs.iter().collect::<Vec<_>>();
     let (one, other): (&[RunSummary], &[RunSummary]) = (one.leak(), other.leak());
     let told = crate::judge_across(&goals, &refs(one), &refs(other));

@@ -141,7 +141,7 @@ fn too_many_series_are_cut_and_it_is_said() {
     assert!(run.series_left_out > 400, "{}", run.series_left_out);
     // The sum over all of them is kept.
     assert!(close(run.value(&goal("series:target/many:rate")), 1500.0));
-    assert!(matches!(run.cautions[..], [Caution::SeriesLeftOut { .. }]));
+    assert!(matches!(run.notes[..], [RunNote::SeriesLeftOut { .. }]));
 }
 
 #[test]
@@ -153,11 +153,11 @@ fn points_that_a_sink_did_not_record_are_told() {
     let metric = catalogue::POINTS_PASSED_OVER;
     story.points.push((metric, labels, 9, Value::Int(7)));
     let run = story.summary();
-    let [caution] = &run.cautions[..] else {
-        panic!("{:?}", run.cautions);
+    let [note] = &run.notes[..] else {
+        panic!("{:?}", run.notes);
     };
     let text = "sink `intake` did not record 7 points: their series say no type";
-    assert_eq!(caution.to_string(), text);
+    assert_eq!(note.to_string(), text);
 }
 
 #[test]

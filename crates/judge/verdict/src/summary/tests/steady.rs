@@ -25,7 +25,7 @@ fn run(cpu_of: impl Fn(u64) -> f64) -> Capture {
 #[test]
 fn a_steady_run_says_nothing() {
     let run = summarise(&run(|_| 0.5));
-    assert_eq!(run.cautions, []);
+    assert_eq!(run.notes, []);
     let steady = run.figures.warmup.unwrap();
     assert_eq!(steady.drift, None);
     assert_eq!(steady.beats, 40);
@@ -47,14 +47,14 @@ fn a_long_warmup_is_found_and_can_be_left_out() {
     // Ten seconds after load began, by steps of five.
     assert_eq!(steady.cut, Some(Nanos::from_secs(10)));
     assert!((steady.apart - 0.8).abs() < 0.02, "{steady:?}");
-    let [Caution::WarmupTooShort { warmup, cut, .. }, ..] = &run.cautions[..] else {
-        panic!("{:?}", run.cautions);
+    let [RunNote::WarmupTooShort { warmup, cut, .. }, ..] = &run.notes[..] else {
+        panic!("{:?}", run.notes);
     };
     assert_eq!((*warmup, *cut), (Nanos::from_secs(2), steady.cut));
     let later = summarise_from(&capture, Nanos::from_secs(10));
     assert_eq!(later.warmup, Nanos::from_secs(10));
     assert_eq!(later.measured, Nanos::from_secs(30));
-    assert_eq!(later.cautions, []);
+    assert_eq!(later.notes, []);
     assert_eq!(later.figures.warmup.unwrap().cut, steady.cut);
     let cpu = later.values[&GoalMetric::Cpu].value().unwrap();
     assert!((cpu / 0.5 - 1.0).abs() < 0.01, "{cpu}");
@@ -70,8 +70,8 @@ fn a_drift_is_no_steady_state() {
     let drift = run.figures.warmup.unwrap().drift.unwrap();
     assert_eq!(drift.series, "subject_cpu");
     assert!((drift.share - 0.26).abs() < 0.03, "{drift:?}");
-    let mut cautions = run.cautions.iter();
-    assert!(cautions.any(|own| matches!(own, Caution::NotSteady { .. })));
+    let mut notes = run.notes.iter();
+    assert!(notes.any(|own| matches!(own, RunNote::NotSteady { .. })));
 }
 
 #[test]

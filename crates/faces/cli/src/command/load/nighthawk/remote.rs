@@ -17,7 +17,7 @@ use stillwell_report::load::{LoadReportInput, load_report};
 use stillwell_run::{LoadCapture, LoadEnd};
 use stillwell_scope::clock;
 use stillwell_units::Nanos;
-use stillwell_verdict::load_doubts;
+use stillwell_verdict::load_warnings;
 
 use super::log::Log;
 use super::{announce, plan, tell_header, tell_troubles, warn};
@@ -122,12 +122,12 @@ impl Prepared {
         let request = &self.request;
         let many = &request.target.multi_target_endpoint;
         let targets: Vec<String> = request.uri.iter().chain(many).cloned().collect();
-        let doubts = load_doubts(LoadPacing::of(&self.plan), &capture.evidence());
+        let warnings = load_warnings(LoadPacing::of(&self.plan), &capture.evidence());
         add_typed(&mut capture, &targets, &request.output.label);
         let report = load_report(&LoadReportInput {
             capture: &capture,
             original: Some(&original(&self.options)),
-            findings: &Words::Nighthawk.findings(&doubts),
+            warnings: &Words::Nighthawk.health_warnings(&warnings),
         });
         tell_troubles(&capture, &report.health, log);
         let mut output = nighthawk_output(&report);

@@ -16,7 +16,7 @@ pub(crate) enum Tone {
     /// What went wrong.
     Bad,
     /// What should make a reader think.
-    Doubtful,
+    Warning,
     /// A strip.
     Strip,
 }
@@ -28,7 +28,7 @@ impl Tone {
             Self::Strong => Style::new().bold(),
             Self::Faint => Style::new().dimmed(),
             Self::Bad => AnsiColor::Red.on_default(),
-            Self::Doubtful => AnsiColor::Yellow.on_default(),
+            Self::Warning => AnsiColor::Yellow.on_default(),
             Self::Strip => AnsiColor::Cyan.on_default(),
         }
     }

@@ -5,7 +5,7 @@ use stillwell_plan::LoadPacing;
 use stillwell_run::LoadPhase;
 use stillwell_units::{Nanos, float_from_u64};
 
-use super::super::view::{Doubt, Limits, Second, View};
+use super::super::view::{Limits, Second, Strain, View};
 use super::{Look, lines};
 
 const WIDE: Look = Look {
@@ -61,7 +61,7 @@ fn view() -> View {
         strip: (0..12).map(second).collect(),
         shares,
         own_lateness: Some(Nanos::new(12_300)),
-        doubt: None,
+        warning: None,
     }
 }
 
@@ -137,7 +137,7 @@ fn a_closed_loop_whose_generator_is_the_limit() {
     view.shares = [0.0; TimeState::ALL.len()];
     view.shares[TimeState::Running.index()] = 0.996;
     view.shares[TimeState::Blocked.index()] = 0.004;
-    view.doubt = Some(Doubt::Busy);
+    view.warning = Some(Strain::Busy);
     insta::assert_snapshot!(drawn(&view, WIDE));
 }
 
@@ -156,7 +156,7 @@ fn before_and_after() {
     });
     let warmup = drawn(&view, WIDE);
     view.phase = Some(LoadPhase::Drain);
-    view.doubt = Some(Doubt::Late);
+    view.warning = Some(Strain::Late);
     let drain = drawn(&view, WIDE);
     insta::assert_snapshot!(format!("{connecting}\n\n{warmup}\n\n{drain}"));
 }

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use stillwell_plan::RateUnit;
 use stillwell_units::{ByteSize, Nanos};
 
-use crate::doubt::{Percent, unit_word};
 use crate::limits;
+use crate::run_warning::{Percent, unit_word};
 
 /// Something that readers should know. Shares are shares of one.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Caution {
+pub enum RunNote {
     /// The subject used less than a quarter of a core: CPU per event is not
     /// compared.
     LightLoad {
@@ -128,13 +128,13 @@ pub enum Caution {
         why: String,
     },
     /// What the run said of itself.
-    Warning {
+    Message {
         /// One sentence.
         text: String,
     },
 }
 
-impl Caution {
+impl RunNote {
     /// Whether `other` says the same with other figures.
     #[must_use]
     pub fn is_same_kind(&self, other: &Self) -> bool {
@@ -170,7 +170,7 @@ impl Caution {
     }
 }
 
-impl fmt::Display for Caution {
+impl fmt::Display for RunNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LightLoad { cpu_share } => write!(
@@ -234,13 +234,13 @@ impl fmt::Display for Caution {
                 f.write_str("steal and foreign CPU were not judged: the host's CPUs are not known")
             }
             Self::NotIsolated { what, why } => write!(f, "not isolated: {what}: {why}"),
-            Self::Warning { text } => f.write_str(text),
+            Self::Message { text } => f.write_str(text),
             _ => self.write_series(f),
         }
     }
 }
 
-impl Caution {
+impl RunNote {
     /// What the series themselves say.
     fn write_series(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

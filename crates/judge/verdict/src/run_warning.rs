@@ -13,7 +13,7 @@ use crate::limits;
 /// are shares of one.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Doubt {
+pub enum RunWarning {
     /// It did not go through all of its phases.
     NotCompleted {
         /// How it ended instead.
@@ -159,8 +159,8 @@ pub enum ShortfallCause {
     Unknown,
 }
 
-impl Doubt {
-    /// Whether a run with this doubt says nothing about `metric`.
+impl RunWarning {
+    /// Whether a run with this warning says nothing about `metric`.
     #[must_use]
     pub fn spoils(&self, metric: &GoalMetric) -> bool {
         let by_wall_clock = metric.is_wall_based();
@@ -178,7 +178,7 @@ impl Doubt {
     }
 }
 
-impl fmt::Display for Doubt {
+impl fmt::Display for RunWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotCompleted { outcome } => write_outcome(outcome, f),
@@ -248,7 +248,7 @@ impl fmt::Display for Doubt {
     }
 }
 
-impl Doubt {
+impl RunWarning {
     /// Whether it is the subject that failed, and not the rig or the host.
     #[must_use]
     pub const fn is_of_subject(&self) -> bool {

@@ -7,39 +7,39 @@ use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 use super::figures::is_of;
 use super::{Component, GeneratorFigures, RunFigures, WorkerShares};
-use crate::doubt::{Doubt, ShortfallCause};
 use crate::limits;
+use crate::run_warning::{RunWarning, ShortfallCause};
 use crate::window::{self, Window};
 
-pub(super) fn doubts(
+pub(super) fn warnings(
     capture: &Capture,
     window: Option<&Window<'_>>,
     figures: &RunFigures,
-) -> Vec<Doubt> {
+) -> Vec<RunWarning> {
     let manifest = &capture.manifest;
-    let mut doubts = of_outcome(manifest);
+    let mut warnings = of_outcome(manifest);
     if let Some(kills) = window::last(&capture.series, catalogue::SUBJECT_OOM_KILLS)
         && kills > 0.0
     {
-        doubts.push(Doubt::OutOfMemory {
+        warnings.push(RunWarning::OutOfMemory {
             kills: floor_to_u64(kills),
         });
     }
     let Some(window) = window else {
-        if doubts.is_empty() {
+        if warnings.is_empty() {
             // It says that it went through all phases and has nothing to show.
-            doubts.push(Doubt::SamplesMissing {
+            warnings.push(RunWarning::SamplesMissing {
                 gap: manifest.plan.phases.measure,
                 limit: gap_limit(manifest),
             });
         }
-        return doubts;
+        return warnings;
     };
-    doubts.extend(of_recording(capture, window));
-    doubts.extend(of_host(figures));
+    warnings.extend(of_recording(capture, window));
+    warnings.extend(of_host(figures));
     for (plan, generator) in manifest.plan.generators.iter().zip(&figures.generators) {
         let lateness = window.quantiles_where(catalogue::LATENESS, is_of(&plan.id));
-        doubts.extend(of_generator(
+        warnings.extend(of_generator(
             plan,
             generator,
             lateness.map(|lateness| lateness.p99),
@@ -47,29 +47,29 @@ pub(super) fn doubts(
             window.length(),
         ));
     }
-    doubts.extend(of_sinks(figures));
-    doubts.extend(of_arrivals(manifest, window));
-    doubts
+    warnings.extend(of_sinks(figures));
+    warnings.extend(of_arrivals(manifest, window));
+    warnings
 }
 
-fn of_outcome(manifest: &Manifest) -> Vec<Doubt> {
-    let mut doubts = Vec::new();
+fn of_outcome(manifest: &Manifest) -> Vec<RunWarning> {
+    let mut warnings = Vec::new();
     match &manifest.outcome {
         RunOutcome::Completed => {}
         RunOutcome::SubjectDied { phase } => {
             let end = manifest.subject.as_ref();
-            doubts.push(Doubt::SubjectDied {
+            warnings.push(RunWarning::SubjectDied {
                 phase: *phase,
                 code: end.and_then(|end| end.code),
                 signal: end.and_then(|end| end.signal),
                 last_lines: end.map_or_else(Vec::new, |end| end.last_lines.clone()),
             });
         }
-        RunOutcome::PartFailed { part, reason } => doubts.push(Doubt::PartFailed {
+        RunOutcome::PartFailed { part, reason } => warnings.push(RunWarning::PartFailed {
             part: part.clone(),
             reason: reason.clone(),
         }),
-        other => doubts.push(Doubt::NotCompleted {
+        other => warnings.push(RunWarning::NotCompleted {
             outcome: other.clone(),
         }),
     }
@@ -77,15 +77,15 @@ fn of_outcome(manifest: &Manifest) -> Vec<Doubt> {
         let Some(reason) = &part.failure else {
             continue;
         };
-        let doubt = Doubt::PartFailed {
+        let warning = RunWarning::PartFailed {
             part: part.name.clone(),
             reason: reason.clone(),
         };
-        if !doubts.contains(&doubt) {
-            doubts.push(doubt);
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
         }
     }
-    doubts
+    warnings
 }
 
 fn gap_limit(manifest: &Manifest) -> Nanos {
@@ -93,15 +93,15 @@ fn gap_limit(manifest: &Manifest) -> Nanos {
     Nanos::from_secs_f64(period * limits::BEAT_GAP_PERIODS)
 }
 
-fn of_recording(capture: &Capture, window: &Window<'_>) -> Vec<Doubt> {
-    let mut doubts = Vec::new();
+fn of_recording(capture: &Capture, window: &Window<'_>) -> Vec<RunWarning> {
+    let mut warnings = Vec::new();
     let (gap, limit) = (window.longest_gap(), gap_limit(&capture.manifest));
     if gap > limit {
-        doubts.push(Doubt::SamplesMissing { gap, limit });
+        warnings.push(RunWarning::SamplesMissing { gap, limit });
     }
     let by = clock_step(capture);
     if by > limits::CLOCK_STEP {
-        doubts.push(Doubt::ClockStepped {
+        warnings.push(RunWarning::ClockStepped {
             by,
             limit: limits::CLOCK_STEP,
         });
@@ -117,9 +117,9 @@ fn of_recording(capture: &Capture, window: &Window<'_>) -> Vec<Doubt> {
             })
     });
     if fell {
-        doubts.push(Doubt::SubjectRestarted);
+        warnings.push(RunWarning::SubjectRestarted);
     }
-    doubts
+    warnings
 }
 
 /// By how much the wall clock's idea of the time since the start of the measured
@@ -146,12 +146,12 @@ fn clock_step(capture: &Capture) -> Nanos {
     steps.max().unwrap_or(Nanos::ZERO)
 }
 
-fn of_host(figures: &RunFigures) -> Vec<Doubt> {
-    let mut doubts = Vec::new();
+fn of_host(figures: &RunFigures) -> Vec<RunWarning> {
+    let mut warnings = Vec::new();
     if let Some(share) = figures.steal_share
         && share > limits::STEAL_SHARE
     {
-        doubts.push(Doubt::Steal {
+        warnings.push(RunWarning::Steal {
             share,
             limit: limits::STEAL_SHARE,
         });
@@ -164,9 +164,9 @@ fn of_host(figures: &RunFigures) -> Vec<Doubt> {
         } else {
             limits::FOREIGN_CPU_SHARE_WALL
         };
-        doubts.push(Doubt::ForeignCpu { share, limit });
+        warnings.push(RunWarning::ForeignCpu { share, limit });
     }
-    doubts
+    warnings
 }
 
 /// The workers of a generator or sink.
@@ -201,7 +201,7 @@ fn of_generator(
     lateness_p99: Option<Nanos>,
     figures: &RunFigures,
     measured: Nanos,
-) -> Vec<Doubt> {
+) -> Vec<RunWarning> {
     let workers = workers_of(figures, Component::Generator, &plan.id);
     let blocked = largest(workers.clone().map(|worker| worker.blocked));
     let busy = workers.clone().map(|worker| worker.running + worker.late);
@@ -211,25 +211,25 @@ fn of_generator(
     if plan.rate.is_max() {
         let limit = limits::GENERATOR_BUSY_SHARE;
         let is_limit = busy > limit && blocked < limits::BLOCKED_SHARE;
-        let doubt = Doubt::GeneratorLimit {
+        let warning = RunWarning::GeneratorLimit {
             id,
             share: busy,
             limit,
         };
-        return is_limit.then_some(doubt).into_iter().collect();
+        return is_limit.then_some(warning).into_iter().collect();
     }
-    let mut doubts = Vec::new();
+    let mut warnings = Vec::new();
     let limit = limits::GENERATOR_LATE_SHARE;
     let harms = lateness_p99.is_none_or(|lateness| lateness > limits::GENERATOR_LATENESS_P99);
     if late > limit && harms {
-        doubts.push(Doubt::GeneratorLate {
+        warnings.push(RunWarning::GeneratorLate {
             id: id.clone(),
             share: late,
             limit,
         });
     }
     if falls_short(generator, measured) && blocked < limits::BLOCKED_SHARE {
-        doubts.push(Doubt::RateNotReached {
+        warnings.push(RunWarning::RateNotReached {
             id,
             unit: generator.unit,
             asked_per_second: generator.asked_per_second.unwrap_or(0.0),
@@ -237,7 +237,7 @@ fn of_generator(
             because: shortfall_cause(late, busy, figures),
         });
     }
-    doubts
+    warnings
 }
 
 fn shortfall_cause(late: f64, busy: f64, figures: &RunFigures) -> ShortfallCause {
@@ -255,7 +255,10 @@ fn shortfall_cause(late: f64, busy: f64, figures: &RunFigures) -> ShortfallCause
 }
 
 /// What arrived at a sink and does not count.
-fn of_arrivals<'w>(manifest: &'w Manifest, window: &'w Window<'_>) -> impl Iterator<Item = Doubt> {
+fn of_arrivals<'w>(
+    manifest: &'w Manifest,
+    window: &'w Window<'_>,
+) -> impl Iterator<Item = RunWarning> {
     manifest.plan.sinks.iter().flat_map(|sink| {
         let grown = |metric| {
             let grown = window.grown(metric, is_of(&sink.id));
@@ -265,38 +268,37 @@ fn of_arrivals<'w>(manifest: &'w Manifest, window: &'w Window<'_>) -> impl Itera
         let unread = grown(catalogue::BODIES_MALFORMED);
         let dropped = grown(catalogue::DATAGRAMS_DROPPED);
         let told = [
-            Doubt::BodiesUnread {
+            RunWarning::BodiesUnread {
                 id: id(),
                 count: unread,
             },
-            Doubt::DatagramsDropped {
+            RunWarning::DatagramsDropped {
                 id: id(),
                 count: dropped,
             },
         ];
         told.into_iter()
             .zip([unread, dropped])
-            .filter_map(|(doubt, count)| (count > 0).then_some(doubt))
+            .filter_map(|(warning, count)| (count > 0).then_some(warning))
     })
 }
 
-fn of_sinks(figures: &RunFigures) -> Vec<Doubt> {
+fn of_sinks(figures: &RunFigures) -> Vec<RunWarning> {
     let saturated = figures.subject_core_share;
     if saturated.is_some_and(|share| share >= limits::SUBJECT_SATURATED_SHARE) {
         return Vec::new();
     }
-    let mut doubts: Vec<Doubt> = Vec::new();
+    let mut warnings: Vec<RunWarning> = Vec::new();
     let sinks = figures.workers.iter();
     for worker in sinks.filter(|worker| worker.component == Component::Sink) {
-        let told =
-            |doubt: &Doubt| matches!(doubt, Doubt::SinkSaturated { id, .. } if *id == worker.id);
-        if worker.busy() > limits::SINK_BUSY_SHARE && !doubts.iter().any(told) {
-            doubts.push(Doubt::SinkSaturated {
+        let told = |warning: &RunWarning| matches!(warning, RunWarning::SinkSaturated { id, .. } if *id == worker.id);
+        if worker.busy() > limits::SINK_BUSY_SHARE && !warnings.iter().any(told) {
+            warnings.push(RunWarning::SinkSaturated {
                 id: worker.id.clone(),
                 share: worker.busy(),
                 limit: limits::SINK_BUSY_SHARE,
             });
         }
     }
-    doubts
+    warnings
 }

@@ -5,9 +5,9 @@ use std::fmt;
 use stillwell_metric::{Remedy, Trouble};
 use stillwell_units::Nanos;
 
-/// A reason to doubt what a load found.
+/// A reason why the result of a load may be wrong.
 #[derive(Clone, Debug, PartialEq)]
-pub enum LoadDoubt {
+pub enum LoadWarning {
     /// Workers with a schedule used nearly all of their CPU: what waited for them
     /// looks like latency of the target.
     Saturated {
@@ -82,7 +82,7 @@ pub enum LoadDoubt {
     },
 }
 
-impl LoadDoubt {
+impl LoadWarning {
     /// A word for programs.
     #[must_use]
     pub const fn code(&self) -> &'static str {
@@ -130,7 +130,7 @@ impl LoadDoubt {
     }
 }
 
-impl fmt::Display for LoadDoubt {
+impl fmt::Display for LoadWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = |share: f64| (share * 1000.0).round() / 10.0;
         match self {
@@ -202,7 +202,7 @@ impl fmt::Display for LoadDoubt {
     }
 }
 
-impl LoadDoubt {
+impl LoadWarning {
     /// What is told of whoever hands requests out.
     fn tell_source(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

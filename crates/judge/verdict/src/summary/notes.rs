@@ -5,52 +5,51 @@ use stillwell_metric::{Outcome, catalogue};
 use stillwell_plan::{RatePlan, RateShape, RateUnit};
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
-use super::doubts::{falls_short, largest, workers_of};
 use super::figures::{host_cpus, is_of};
+use super::warnings::{falls_short, largest, workers_of};
 use super::{Component, RunFigures};
-use crate::caution::Caution;
 use crate::limits;
+use crate::run_note::RunNote;
 use crate::window::Window;
 
-pub(super) fn cautions(
+pub(super) fn notes(
     capture: &Capture,
     window: Option<&Window<'_>>,
     figures: &RunFigures,
     (warmup, series_left_out): (Nanos, u32),
-) -> Vec<Caution> {
+) -> Vec<RunNote> {
     let manifest = &capture.manifest;
-    let mut cautions = Vec::new();
+    let mut notes = Vec::new();
     if let Some(window) = window {
-        cautions.extend(of_subject(window, figures));
-        cautions.extend(of_warmup(figures, warmup));
-        cautions.extend(of_generators(capture, window, figures));
-        cautions.extend(of_blocks(capture, window));
-        cautions.extend(of_host(capture, window));
+        notes.extend(of_subject(window, figures));
+        notes.extend(of_warmup(figures, warmup));
+        notes.extend(of_generators(capture, window, figures));
+        notes.extend(of_blocks(capture, window));
+        notes.extend(of_host(capture, window));
     }
-    cautions.extend(of_scrapes(capture));
-    cautions.extend(of_records(capture));
-    let notes = manifest.notes.iter();
-    cautions.extend(notes.map(|note| Caution::NotIsolated {
+    notes.extend(of_scrapes(capture));
+    notes.extend(of_records(capture));
+    notes.extend(manifest.notes.iter().map(|note| RunNote::NotIsolated {
         what: note.what.clone(),
         why: note.why.clone(),
     }));
-    let warnings = manifest.warnings.iter();
-    cautions.extend(warnings.map(|text| Caution::Warning { text: text.clone() }));
+    let messages = manifest.warnings.iter();
+    notes.extend(messages.map(|text| RunNote::Message { text: text.clone() }));
     if series_left_out > 0 {
-        cautions.push(Caution::SeriesLeftOut {
+        notes.push(RunNote::SeriesLeftOut {
             count: series_left_out,
         });
     }
-    cautions
+    notes
 }
 
-fn of_warmup(figures: &RunFigures, warmup: Nanos) -> Vec<Caution> {
+fn of_warmup(figures: &RunFigures, warmup: Nanos) -> Vec<RunNote> {
     let Some(steady) = &figures.warmup else {
         return Vec::new();
     };
-    let mut cautions = Vec::new();
+    let mut notes = Vec::new();
     if steady.apart > limits::STEADY_DRIFT {
-        cautions.push(Caution::WarmupTooShort {
+        notes.push(RunNote::WarmupTooShort {
             series: steady.series.clone(),
             warmup,
             cut: steady.cut,
@@ -58,38 +57,38 @@ fn of_warmup(figures: &RunFigures, warmup: Nanos) -> Vec<Caution> {
         });
     }
     if let Some(drift) = &steady.drift {
-        cautions.push(Caution::NotSteady {
+        notes.push(RunNote::NotSteady {
             series: drift.series.clone(),
             drift: drift.share,
         });
     }
-    cautions
+    notes
 }
 
-fn of_subject(window: &Window<'_>, figures: &RunFigures) -> Vec<Caution> {
-    let mut cautions = Vec::new();
+fn of_subject(window: &Window<'_>, figures: &RunFigures) -> Vec<RunNote> {
+    let mut notes = Vec::new();
     if let Some(cpu_share) = figures.subject_cpu_share
         && cpu_share < limits::LIGHT_LOAD_SHARE
     {
-        cautions.push(Caution::LightLoad { cpu_share });
+        notes.push(RunNote::LightLoad { cpu_share });
     }
     if let Some(share) = window.share(catalogue::CGROUP_THROTTLED)
         && share > 0.0
     {
-        cautions.push(Caution::Throttled { share });
+        notes.push(RunNote::Throttled { share });
     }
-    cautions
+    notes
 }
 
-fn of_generators(capture: &Capture, window: &Window<'_>, figures: &RunFigures) -> Vec<Caution> {
-    let mut cautions = Vec::new();
+fn of_generators(capture: &Capture, window: &Window<'_>, figures: &RunFigures) -> Vec<RunNote> {
+    let mut notes = Vec::new();
     for generator in &figures.generators {
         let workers = workers_of(figures, Component::Generator, &generator.id);
         let blocked_share = largest(workers.clone().map(|worker| worker.blocked));
         let late = largest(workers.map(|worker| worker.late));
         let behind = falls_short(generator, window.length());
         if behind && blocked_share >= limits::BLOCKED_SHARE {
-            cautions.push(Caution::SubjectSaturated {
+            notes.push(RunNote::SubjectSaturated {
                 id: generator.id.clone(),
                 unit: generator.unit,
                 asked_per_second: generator.asked_per_second.unwrap_or(0.0),
@@ -103,7 +102,7 @@ fn of_generators(capture: &Capture, window: &Window<'_>, figures: &RunFigures) -
             && late > limits::GENERATOR_LATE_SHARE
             && lateness.p99 <= limits::GENERATOR_LATENESS_P99
         {
-            cautions.push(Caution::WakesLate {
+            notes.push(RunNote::WakesLate {
                 id: generator.id.clone(),
                 share: late,
                 lateness_p99: lateness.p99,
@@ -111,24 +110,24 @@ fn of_generators(capture: &Capture, window: &Window<'_>, figures: &RunFigures) -
         }
     }
     if capture.manifest.plan.generators.is_empty() {
-        return cautions;
+        return notes;
     }
     let all: u64 = figures.outcomes.iter().map(|own| own.count).sum();
     for own in &figures.outcomes {
         let share = float_from_u64(own.count) / float_from_u64(all.max(1));
         if own.outcome != Outcome::Ok.name() && share > limits::FAILED_SHARE {
-            cautions.push(Caution::SendsFailed {
+            notes.push(RunNote::SendsFailed {
                 outcome: own.outcome.clone(),
                 count: own.count,
                 share,
             });
         }
     }
-    cautions
+    notes
 }
 
 /// Where a run holds few blocks, how much it sends is a matter of which.
-fn of_blocks(capture: &Capture, window: &Window<'_>) -> Vec<Caution> {
+fn of_blocks(capture: &Capture, window: &Window<'_>) -> Vec<RunNote> {
     let generators = capture.manifest.plan.generators.iter();
     let coarse = generators.filter_map(|generator| {
         let RatePlan {
@@ -140,7 +139,7 @@ fn of_blocks(capture: &Capture, window: &Window<'_>) -> Vec<Caution> {
         };
         let block_max = generator.payload.blocks.maximum().bytes();
         let share = float_from_u64(block_max) / (per_second * window.length().as_secs_f64());
-        (share > limits::BLOCK_SHARE).then(|| Caution::CoarseBlocks {
+        (share > limits::BLOCK_SHARE).then(|| RunNote::CoarseBlocks {
             id: generator.id.clone(),
             block_max,
             share,
@@ -149,8 +148,8 @@ fn of_blocks(capture: &Capture, window: &Window<'_>) -> Vec<Caution> {
     coarse.collect()
 }
 
-fn of_host(capture: &Capture, window: &Window<'_>) -> Vec<Caution> {
-    let mut cautions = Vec::new();
+fn of_host(capture: &Capture, window: &Window<'_>) -> Vec<RunNote> {
+    let mut notes = Vec::new();
     for (metric, resource) in [
         (catalogue::HOST_PRESSURE_CPU, "CPU"),
         (catalogue::HOST_PRESSURE_MEMORY, "memory"),
@@ -159,7 +158,7 @@ fn of_host(capture: &Capture, window: &Window<'_>) -> Vec<Caution> {
         if let Some(share) = window.share(metric)
             && share > limits::PRESSURE_SHARE
         {
-            cautions.push(Caution::Pressure {
+            notes.push(RunNote::Pressure {
                 resource: resource.to_owned(),
                 share,
             });
@@ -168,22 +167,22 @@ fn of_host(capture: &Capture, window: &Window<'_>) -> Vec<Caution> {
     if let Some(count) = window.grown(catalogue::HOST_NET_DROPS, |_| true)
         && count > 0.0
     {
-        cautions.push(Caution::PacketsDropped {
+        notes.push(RunNote::PacketsDropped {
             count: floor_to_u64(count),
         });
     }
     if host_cpus(&capture.manifest).is_none() {
-        cautions.push(Caution::HostCpusUnknown);
+        notes.push(RunNote::HostCpusUnknown);
     }
-    cautions
+    notes
 }
 
 /// Points that sinks were to record.
-fn of_records(capture: &Capture) -> Vec<Caution> {
+fn of_records(capture: &Capture) -> Vec<RunNote> {
     let passed_over = capture.series.of(catalogue::POINTS_PASSED_OVER);
     let told = passed_over.filter_map(|(labels, series)| {
         let last = series.points.last()?.value.number()?;
-        Some(Caution::PointsPassedOver {
+        Some(RunNote::PointsPassedOver {
             id: labels.value("id")?.to_owned(),
             reason: labels.value("reason")?.to_owned(),
             count: floor_to_u64(last),
@@ -192,7 +191,7 @@ fn of_records(capture: &Capture) -> Vec<Caution> {
     told.collect()
 }
 
-fn of_scrapes(capture: &Capture) -> Vec<Caution> {
+fn of_scrapes(capture: &Capture) -> Vec<RunNote> {
     let scrapes = capture.manifest.plan.observer.scrapes.iter();
     let silent = scrapes.filter(|scrape| {
         let mut answered = capture.series.of(catalogue::SCRAPE_OK);
@@ -202,7 +201,7 @@ fn of_scrapes(capture: &Capture) -> Vec<Caution> {
         })
     });
     silent
-        .map(|scrape| Caution::ScrapeNeverAnswered {
+        .map(|scrape| RunNote::ScrapeNeverAnswered {
             url: scrape.url.clone(),
         })
         .collect()
