@@ -56,7 +56,6 @@ pub(super) const CRATES: &[Entry] = &[
     pure("pacer", &["units", "metric", "plan"]),
     pure("http", &["units"]),
     pure("broker", &[]),
-    pure("export", &["units", "metric", "plan", "http"]),
     edge("scope", &["units", "metric"]),
     edge("wire", &["units", "metric", "plan", "http", "scope"]),
     edge("fuse", &["units", "metric", "plan", "scope"]),
@@ -64,7 +63,7 @@ pub(super) const CRATES: &[Entry] = &[
         "units", "metric", "plan", "stamp", "payload", "pacer", "http", "scope", "wire", "fuse",
     ]),
     edge("load", &[
-        "units", "metric", "plan", "stamp", "payload", "pacer", "http", "export", "scope", "wire", "worker",
+        "units", "metric", "plan", "stamp", "payload", "pacer", "http", "scope", "wire", "worker",
     ]),
     edge("generator", &[
         "units", "metric", "plan", "stamp", "payload", "pacer", "http", "broker", "scope", "wire", "worker", "load",
@@ -79,9 +78,10 @@ pub(super) const CRATES: &[Entry] = &[
     edge("capture", &["units", "metric", "plan"]),
     pure("stats", &[]),
     pure("verdict", &["units", "metric", "plan", "capture", "stats"]),
+    edge("telemetry", &["units", "metric", "plan", "http", "scope", "wire", "load", "capture"]),
     edge("run", &[
-        "units", "metric", "plan", "stamp", "payload", "pacer", "http", "export", "scope", "wire",
-        "fuse", "worker", "load", "generator", "environment", "target", "observer", "sink", "capture",
+        "units", "metric", "plan", "stamp", "payload", "pacer", "http", "scope", "wire", "fuse", "worker",
+        "load", "generator", "environment", "target", "observer", "sink", "capture", "telemetry",
     ]),
     edge("experiment", &["units", "metric", "plan", "config", "scope", "run", "capture", "stats", "verdict"]),
     pure("report", &["units", "metric", "plan", "capture", "verdict", "stats"]),

@@ -1,15 +1,13 @@
 //! What a run leaves besides its capture: a second record, a page, logs.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use stillwell_capture::{CaptureError, SampleFormat, SampleWriter};
-use stillwell_metric::{Beat, Labels, Sample, SeriesName};
+use stillwell_metric::{Beat, Sample};
 use stillwell_plan::Phase;
+use stillwell_telemetry::{PagePlan, SamplePage};
 use stillwell_units::RunId;
-
-use crate::page::Page;
 
 /// What a run leaves besides its capture; by default nothing.
 #[derive(Clone, Debug, Default)]
@@ -24,35 +22,11 @@ pub struct Exports {
     pub stderr: Option<PathBuf>,
 }
 
-/// The name and labels of the series that a sample belongs to.
-pub type SeriesNaming = fn(&Sample) -> (SeriesName, Labels);
-
-/// A page with the newest value of every series, as a Prometheus server scrapes it.
-/// Histograms are left out.
-#[derive(Clone, Debug)]
-pub struct PagePlan {
-    /// Where it is served.
-    pub address: PageAddress,
-    /// Labels of every series.
-    pub labels: Labels,
-    /// Names and labels of the series.
-    pub naming: SeriesNaming,
-}
-
-/// Where a page is served, at every path.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum PageAddress {
-    /// Over TCP.
-    Tcp(SocketAddr),
-    /// On a Unix socket.
-    Unix(PathBuf),
-}
-
 /// Exports while they are written.
 #[derive(Debug)]
 pub(crate) struct Exporter {
     samples: Option<Box<dyn SampleWriter>>,
-    page: Option<Page>,
+    page: Option<SamplePage>,
 }
 
 impl Exporter {
@@ -60,15 +34,12 @@ impl Exporter {
         let samples = exports.samples.as_ref();
         Ok(Self {
             samples: samples.map(|format| format.begin(run)).transpose()?,
-            page: exports
-                .page
-                .as_ref()
-                .map(|plan| Page::new(plan.labels.clone(), plan.naming)),
+            page: exports.page.as_ref().map(SamplePage::new),
         })
     }
 
     /// The page to be served, if there is one.
-    pub(crate) const fn page(&self) -> Option<&Page> {
+    pub(crate) const fn page(&self) -> Option<&SamplePage> {
         self.page.as_ref()
     }
 

@@ -23,7 +23,6 @@ mod export;
 mod interrupt;
 mod load;
 pub mod machine;
-mod page;
 mod parts;
 mod prepare;
 mod record;
@@ -36,15 +35,15 @@ mod subject;
 mod together;
 
 pub use conduct::{ConductError, conduct, conduct_together};
-pub use export::{Exports, PageAddress, PagePlan, SeriesNaming};
+pub use export::Exports;
 pub use interrupt::Interrupt;
 pub use load::{
     AddressFamily, HostCpu, LoadBeside, LoadCapture, LoadEnd, LoadError, LoadPhase, LoadSecond,
-    LoadSnapshot, LoadSource, PageFound, ResolveError, SinkFound, SpansFound, TelemetryError,
-    TelemetryFound, conduct_load, conduct_load_beside,
+    LoadSnapshot, LoadSource, ResolveError, conduct_load, conduct_load_beside,
 };
 pub use prepare::prepare;
 pub use request::{Progress, RunRequest};
 pub use stillwell_load::{AnswerHeader, Feed, FeedError};
 pub use stillwell_target::{ProgramError, find_program};
+pub use stillwell_telemetry::{PageAddress, PagePlan, SeriesNaming, TelemetryError};
 pub use together::Together;

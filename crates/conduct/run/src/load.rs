@@ -13,7 +13,6 @@ mod record;
 mod resolve;
 mod snapshot;
 mod strain;
-mod telemetry;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -22,6 +21,7 @@ use stillwell_load::{PrepareLoadError, prepare_load};
 use stillwell_metric::{LoadShard, SourceCells};
 use stillwell_plan::LoadPlan;
 use stillwell_scope::{PartEnd, Place, Scope, Token, clock, explain};
+use stillwell_telemetry::{LoadTelemetry, TelemetryError};
 use stillwell_units::{Moment, Nanos};
 
 use crate::interrupt::Interrupt;
@@ -32,9 +32,8 @@ use collect::LoadWorkerFound;
 use record::LoadFound;
 pub use resolve::{AddressFamily, ResolveError};
 pub use snapshot::{LoadPhase, LoadSnapshot};
+use stillwell_capture::TelemetryFound;
 pub use stillwell_capture::{HostCpu, LoadCapture, LoadEnd, LoadSecond};
-use telemetry::Telemetry;
-pub use telemetry::{PageFound, SinkFound, SpansFound, TelemetryError, TelemetryFound};
 
 /// The longest time without a look at signals and workers while they begin or end.
 const LOOK_EVERY: Nanos = Nanos::from_millis(5);
@@ -99,7 +98,7 @@ pub fn conduct_load_beside(
     let mut resolved = plan.clone();
     resolve::endpoints(&mut resolved, family)?;
     let mut prepared = prepare_load(resolved.clone())?;
-    let telemetry = Telemetry::start(&resolved, prepared.take_spans())?;
+    let telemetry = LoadTelemetry::start(&resolved, prepared.take_spans())?;
     let mut company = Company::start(beside, telemetry, &mut prepared)?;
     let shards = prepared.shards();
     let mut scope = Scope::new(&Token::new());
@@ -115,7 +114,7 @@ pub fn conduct_load_beside(
     let measured_from = start + plan.warmup;
     let mut collector = Collector::new(shards, start, measured_from);
     signal.begin(start);
-    company.telemetry.iter_mut().for_each(Telemetry::begin);
+    company.telemetry.iter_mut().for_each(LoadTelemetry::begin);
     let mut watch = Watch {
         ends: Vec::new(),
         scope,
@@ -150,7 +149,7 @@ pub fn conduct_load_beside(
         .extend(watch.scope.close(plan.grace + CLOSE_BESIDES));
     let (workers, seconds, measured) = collector.finish(&watch.ends);
     let telemetry = company.finish();
-    let telemetry = telemetry.map(|it| it.finish(&workers, interrupt, &pause));
+    let telemetry = telemetry.map(|it| finish_telemetry(it, &workers, interrupt, &pause));
     let found = LoadFound {
         started: wall,
         measured,
@@ -162,6 +161,22 @@ pub fn conduct_load_beside(
         telemetry: telemetry.unwrap_or_default(),
     };
     Ok(found.into_capture(plan))
+}
+
+/// Exports the result.
+fn finish_telemetry(
+    telemetry: LoadTelemetry,
+    workers: &[LoadWorkerFound],
+    interrupt: &Interrupt,
+    pause: &Pause,
+) -> TelemetryFound {
+    let shards = workers.iter().map(|worker| Arc::clone(&worker.shard));
+    let wait = || {
+        pause.wait(LOOK_EVERY);
+        interrupt.signal().is_some()
+    };
+    let totals = |time| collect::total_times(workers, time);
+    telemetry.finish(&shards.collect::<Vec<_>>(), &totals, &wait)
 }
 
 /// Waits until all connections that are to be open before the start are, or one

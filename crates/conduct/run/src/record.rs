@@ -8,10 +8,10 @@ use stillwell_metric::{Beat, Sample};
 use stillwell_observer::HostFacts;
 use stillwell_plan::Phase;
 use stillwell_scope::{PartEnd, clock, explain};
+use stillwell_telemetry::SamplePage;
 use stillwell_units::Moment;
 
 use crate::export::Exporter;
-use crate::page::Page;
 use crate::request::RunRequest;
 
 /// The record of a run while it goes on.
@@ -83,7 +83,7 @@ impl Record {
     }
 
     /// The page to be served, if there is one.
-    pub(crate) const fn page(&self) -> Option<&Page> {
+    pub(crate) const fn page(&self) -> Option<&SamplePage> {
         self.exporter.page()
     }
 

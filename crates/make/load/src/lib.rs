@@ -48,7 +48,6 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use stillwell_export::Span;
 use stillwell_metric::{LoadShard, Recorder};
 use stillwell_pacer::Share;
 use stillwell_plan::{LoadPace, LoadPlan};
@@ -65,6 +64,7 @@ use listen::Listener;
 use supply::Handed;
 pub use supply::{Feed, FeedError};
 use trace::Tracer;
+pub use trace::{Span, TraceContext};
 use tunnel::Proxy;
 use worker::Setup;
 

@@ -6,9 +6,12 @@
 //! are written over. A span goes to whoever exports it through a queue; where that
 //! is full it is dropped and counted, so that nobody ever waits.
 
+mod context;
+mod span;
+mod values;
+
 use std::sync::mpsc::SyncSender;
 
-use stillwell_export::{Span, TraceContext, TraceIds, TraceValues};
 use stillwell_http::h2::{BodyLength, Client, RequestBlock, RequestRefused, Stream};
 use stillwell_http::h3;
 use stillwell_metric::{LoadShard, Outcome};
@@ -18,6 +21,10 @@ use stillwell_units::{Moment, RunId};
 
 use super::build::Request;
 use super::ledger::{Answer, Ticket};
+pub use context::TraceContext;
+use context::TraceIds;
+pub use span::Span;
+use values::TraceValues;
 
 /// Spans that may wait for the exporter, of all workers together.
 pub(super) const SPANS_WAITING_MAX: usize = 1 << 15;

@@ -8,10 +8,10 @@ use std::sync::mpsc::Receiver;
 use stillwell_load::{AnswerHeader, Feed, PreparedLoad};
 use stillwell_metric::LoadShard;
 use stillwell_scope::{Scope, Token, clock};
+use stillwell_telemetry::LoadTelemetry;
 use stillwell_units::{Moment, Nanos};
 
 use super::collect::Collector;
-use super::telemetry::Telemetry;
 use super::{LOOK_EVERY, LOOK_SELDOM, LoadError, LoadSnapshot, Pause};
 use crate::interrupt::Interrupt;
 
@@ -62,7 +62,7 @@ impl fmt::Debug for LoadSource<'_> {
 pub(super) struct Company<'a> {
     progress: &'a mut dyn FnMut(&LoadSnapshot<'_>),
     heard: &'a mut dyn FnMut(&AnswerHeader),
-    pub(super) telemetry: Option<Telemetry>,
+    pub(super) telemetry: Option<LoadTelemetry>,
     headers: Option<Receiver<AnswerHeader>>,
     /// Who hands requests out, and how many of them are there before the start.
     source: Option<(Scope, u64)>,
@@ -72,7 +72,7 @@ impl<'a> Company<'a> {
     /// Starts whoever hands requests out.
     pub(super) fn start(
         beside: LoadBeside<'a>,
-        telemetry: Option<Telemetry>,
+        telemetry: Option<LoadTelemetry>,
         prepared: &mut PreparedLoad,
     ) -> Result<Self, LoadError> {
         let source = match beside.source {
@@ -134,7 +134,7 @@ impl<'a> Company<'a> {
         {
             (self.progress)(&snapshot);
             if let Some(telemetry) = &mut self.telemetry {
-                telemetry.tell(&snapshot);
+                telemetry.export(snapshot.shards, snapshot.times);
             }
         }
     }
@@ -147,7 +147,7 @@ impl<'a> Company<'a> {
     }
 
     /// The workers have ended: so does all the rest but those who are told counts.
-    pub(super) fn finish(mut self) -> Option<Telemetry> {
+    pub(super) fn finish(mut self) -> Option<LoadTelemetry> {
         self.hear(usize::MAX);
         if let Some((scope, _)) = self.source.take() {
             scope.close(CLOSE_MAX);

@@ -44,6 +44,15 @@ impl LoadWorkerFound {
     }
 }
 
+/// Values of one kind of time, of all workers together.
+pub(super) fn total_times(workers: &[LoadWorkerFound], time: LoadTime) -> Histogram<u64> {
+    let mut total = empty_histogram();
+    for worker in workers {
+        add_histogram(&mut total, worker.times(time));
+    }
+    total
+}
+
 /// Takes what `after` has counted and recorded, but no time.
 fn join(second: &mut LoadSecond, after: &LoadSecond) {
     second.asked += after.asked;

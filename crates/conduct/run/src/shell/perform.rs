@@ -12,7 +12,6 @@ use stillwell_units::Moment;
 use stillwell_worker::Prepared;
 
 use crate::machine::{Action, Event};
-use crate::page;
 use crate::parts::Parts;
 use crate::request::Progress;
 use crate::shell::{MARK_MAX, Shell, Told};
@@ -128,7 +127,8 @@ impl Shell {
         let (Some(page), Some(plan)) = (self.record.page(), &self.request.exports.page) else {
             return Ok(());
         };
-        page::serve(page.clone(), &plan.address, &mut self.scope, place)
+        let page = page.clone();
+        page.serve(&plan.address, &mut self.scope, place)
             .map_err(|error| explain(&error))
     }
 

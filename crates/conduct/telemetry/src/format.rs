@@ -1,0 +1,15 @@
+//! Formats of exported metrics and traces: data in, bytes out, no I/O.
+//!
+//! Names come from [`stillwell_metric::catalogue`], fitted to each format.
+
+#[cfg(test)]
+mod fixture;
+mod names;
+pub(crate) mod otlp;
+pub(crate) mod page;
+pub(crate) mod prometheus;
+pub(crate) mod remote_write;
+mod snappy;
+pub(crate) mod spans;
+pub(crate) mod statsd;
+pub(crate) mod zipkin;

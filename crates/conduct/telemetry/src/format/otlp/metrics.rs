@@ -1,0 +1,145 @@
+//! Counts and times.
+
+use stillwell_http::protobuf::Message;
+
+use super::{resource, scope, text};
+use crate::format::names::{self, Total};
+use crate::format::page::{BOUNDS, MetricPoint, MetricsPage, Origin, PointValue, Times};
+
+/// Totals since the beginning, not since the last message.
+const CUMULATIVE: u64 = 2;
+
+/// `page` as a request to export metrics. Totals are cumulative and never fall,
+/// times are histograms with explicit bounds, in seconds.
+pub(crate) fn otlp_metrics(origin: &Origin, page: &MetricsPage) -> Vec<u8> {
+    let mut request = Message::default();
+    request.message(1, |of_resource| {
+        resource(of_resource, origin);
+        of_resource.message(2, |of_scope| {
+            scope(of_scope, origin);
+            let same = |a: &MetricPoint, b: &MetricPoint| a.metric == b.metric;
+            for points in page.points.chunk_by(same) {
+                of_scope.message(2, |metric| write_metric(metric, page, points));
+            }
+        });
+    });
+    request.into_bytes()
+}
+
+/// `points` are all of one metric.
+fn write_metric(message: &mut Message, page: &MetricsPage, points: &[MetricPoint]) {
+    let [first, ..] = points else {
+        return;
+    };
+    message.text(1, &names::otlp(&first.metric));
+    message.text(2, first.metric.meaning);
+    message.text(3, names::otlp_unit(&first.metric));
+    let data = match first.value {
+        PointValue::Counter(_) => 7,
+        PointValue::Times(_) => 9,
+    };
+    message.message(data, |data| {
+        for point in points {
+            data.message(1, |own| match &point.value {
+                PointValue::Counter(total) => write_total(own, page, point, *total),
+                PointValue::Times(times) => write_times(own, page, point, times),
+            });
+        }
+        data.number(2, CUMULATIVE);
+        if let PointValue::Counter(_) = first.value {
+            data.number(3, 1);
+        }
+    });
+}
+
+fn write_total(message: &mut Message, page: &MetricsPage, point: &MetricPoint, total: u64) {
+    write_time(message, page);
+    match Total::new(&point.metric, total) {
+        Total::Whole(value) => message.fixed_64(6, value),
+        Total::Seconds(value) => message.double(4, value),
+    }
+    if let Some((key, value)) = point.label {
+        text(message, 7, key, value);
+    }
+}
+
+fn write_times(message: &mut Message, page: &MetricsPage, point: &MetricPoint, times: &Times) {
+    write_time(message, page);
+    message.fixed_64(4, times.count);
+    message.double(5, times.sum_seconds);
+    message.packed_64(6, times.buckets.iter().copied());
+    message.packed_64(7, BOUNDS.iter().map(|bound| bound.as_secs_f64().to_bits()));
+    if let Some((key, value)) = point.label {
+        text(message, 9, key, value);
+    }
+    if let Some([shortest, longest]) = times.extremes {
+        message.double(11, shortest.as_secs_f64());
+        message.double(12, longest.as_secs_f64());
+    }
+}
+
+fn write_time(message: &mut Message, page: &MetricsPage) {
+    message.fixed_64(2, page.started.as_u64());
+    message.fixed_64(3, page.taken.as_u64());
+}
+
+#[cfg(test)]
+mod tests {
+    use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+    use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+    use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;
+    use prost::Message as _;
+
+    use super::*;
+    use crate::format::fixture;
+
+    #[test]
+    fn the_published_messages_read_what_was_written() {
+        let page = fixture::page(3);
+        let bytes = otlp_metrics(&fixture::origin(), &page);
+        let request = ExportMetricsServiceRequest::decode(bytes.as_slice()).unwrap();
+        let of_resource = &request.resource_metrics[0];
+        let attributes = &of_resource.resource.as_ref().unwrap().attributes;
+        let keys: Vec<&str> = attributes.iter().map(|it| it.key.as_str()).collect();
+        let own = [
+            "service.name",
+            "service.version",
+            "service.instance.id",
+            "team",
+        ];
+        assert_eq!(keys, own);
+        let metrics = &of_resource.scope_metrics[0].metrics;
+        assert_eq!(metrics.len(), 4, "points of one metric stand together");
+        let data = |name: &str| {
+            let metric = metrics.iter().find(|it| it.name == name).unwrap();
+            metric.data.clone().unwrap()
+        };
+        let Data::Sum(sent) = data("stillwell.requests_sent") else {
+            panic!("no sum");
+        };
+        assert!(sent.is_monotonic && sent.aggregation_temporality == 2);
+        assert_eq!(sent.data_points[0].value, Some(Value::AsInt(6)));
+        assert_eq!(
+            sent.data_points[0].start_time_unix_nano,
+            page.started.as_u64()
+        );
+        assert_eq!(sent.data_points[0].time_unix_nano, page.taken.as_u64());
+        let Data::Sum(outcomes) = data("stillwell.outcomes") else {
+            panic!("no sum");
+        };
+        assert_eq!(outcomes.data_points.len(), 2);
+        assert_eq!(outcomes.data_points[0].attributes[0].key, "outcome");
+        let Data::Sum(running) = data("stillwell.worker_running") else {
+            panic!("no sum");
+        };
+        assert_eq!(running.data_points[0].value, Some(Value::AsDouble(3.0)));
+        let Data::Histogram(times) = data("stillwell.response_time") else {
+            panic!("no histogram");
+        };
+        let times = &times.data_points[0];
+        assert_eq!((times.count, times.bucket_counts.iter().sum()), (3, 3));
+        assert_eq!(times.bucket_counts.len(), times.explicit_bounds.len() + 1);
+        assert!((times.sum.unwrap() - 0.003).abs() < 1e-5);
+        assert!(times.min.unwrap() <= times.max.unwrap());
+    }
+}

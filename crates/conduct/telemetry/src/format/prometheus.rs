@@ -1,0 +1,121 @@
+//! A page to scrape.
+
+mod fit;
+mod samples;
+
+use std::fmt::Write as _;
+
+use stillwell_metric::Kind;
+
+use crate::format::names::{self, Total};
+use crate::format::page::{MetricsPage, Origin, PointValue};
+pub(crate) use fit::label_name;
+pub(crate) use samples::prometheus_samples;
+
+/// What such a page says of itself.
+pub(crate) const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Labels that we give; whoever gives them too finds theirs under another name.
+const OWN_LABELS: [&str; 2] = ["outcome", "le"];
+
+/// `page` in Prometheus' text format.
+pub(crate) fn prometheus_text(origin: &Origin, page: &MetricsPage) -> String {
+    let mut text = String::new();
+    let given = origin.labels.iter();
+    let given = given.map(|(key, value)| (key.as_str(), value.as_str()));
+    let shared = fit::foreign_labels(given, &OWN_LABELS);
+    let mut last = None;
+    for point in &page.points {
+        let metric = &point.metric;
+        let name = names::prometheus(metric);
+        if last != Some(metric) {
+            let kind = match metric.kind {
+                Kind::Counter => "counter",
+                Kind::Gauge => "gauge",
+                Kind::Histogram => "histogram",
+            };
+            // Writing to a text cannot fail.
+            let _ok = write!(
+                text,
+                "# HELP {name} {}\n# TYPE {name} {kind}\n",
+                metric.meaning
+            );
+            last = Some(metric);
+        }
+        let shared = shared
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.as_str()));
+        let labels: Vec<(&str, &str)> = point.label.into_iter().chain(shared).collect();
+        match &point.value {
+            PointValue::Counter(total) => {
+                let value = match Total::new(metric, *total) {
+                    Total::Whole(value) => value.to_string(),
+                    Total::Seconds(value) => value.to_string(),
+                };
+                push(&mut text, &name, &labels, None, &value);
+            }
+            PointValue::Times(times) => {
+                let bucket = format!("{name}_bucket");
+                for (end, count) in times.up_to() {
+                    let end = end.to_string();
+                    push(&mut text, &bucket, &labels, Some(&end), &count.to_string());
+                }
+                let count = times.count.to_string();
+                push(&mut text, &bucket, &labels, Some("+Inf"), &count);
+                let sum = times.sum_seconds.to_string();
+                push(&mut text, &format!("{name}_sum"), &labels, None, &sum);
+                push(&mut text, &format!("{name}_count"), &labels, None, &count);
+            }
+        }
+    }
+    text
+}
+
+fn push(text: &mut String, name: &str, labels: &[(&str, &str)], end: Option<&str>, value: &str) {
+    let end = end.map(|end| ("le", end));
+    let labels = fit::braced(labels.iter().copied().chain(end));
+    // Writing to a text cannot fail.
+    let _ok = writeln!(text, "{name}{labels} {value}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::fixture;
+
+    #[test]
+    fn labels_of_a_load_are_made_to_fit() {
+        let mut origin = fixture::origin();
+        origin.labels = vec![
+            ("my team".to_owned(), "a".to_owned()),
+            ("le".to_owned(), "b".to_owned()),
+        ];
+        let text = prometheus_text(&origin, &fixture::page(1));
+        let line = r#"stillwell_requests_sent_total{exported_le="b",my_team="a"} 2"#;
+        assert!(text.lines().any(|it| it == line), "{text}");
+    }
+
+    #[test]
+    fn a_page_has_each_kind_once_and_every_series_with_its_labels() {
+        let text = prometheus_text(&fixture::origin(), &fixture::page(3));
+        for line in [
+            "# TYPE stillwell_requests_sent_total counter",
+            r#"stillwell_requests_sent_total{team="\"a\"\\\n"} 6"#,
+            r#"stillwell_outcomes_total{outcome="ok",team="\"a\"\\\n"} 3"#,
+            r#"stillwell_worker_running_seconds_total{team="\"a\"\\\n"} 3"#,
+            r#"stillwell_response_time_seconds_bucket{outcome="ok",team="\"a\"\\\n",le="0.0005"} 0"#,
+            r#"stillwell_response_time_seconds_bucket{outcome="ok",team="\"a\"\\\n",le="0.001"} 3"#,
+            r#"stillwell_response_time_seconds_bucket{outcome="ok",team="\"a\"\\\n",le="+Inf"} 3"#,
+            r#"stillwell_response_time_seconds_count{outcome="ok",team="\"a\"\\\n"} 3"#,
+        ] {
+            assert_eq!(
+                text.lines().filter(|it| *it == line).count(),
+                1,
+                "{line}\n{text}"
+            );
+        }
+        let types = text.matches("# TYPE stillwell_outcomes_total ").count();
+        assert_eq!(types, 1);
+        assert!(text.ends_with('\n'));
+    }
+}

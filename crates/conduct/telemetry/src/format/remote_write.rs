@@ -1,0 +1,170 @@
+//! Prometheus' remote write, version 1.
+
+use stillwell_http::protobuf::Message;
+
+use crate::format::names::{self, SERVICE, Total};
+use crate::format::page::{MetricsPage, Origin, PointValue};
+use crate::format::prometheus::label_name;
+use crate::format::snappy;
+
+/// `page` as the body of a request, squeezed as the protocol wants it: with
+/// `content-encoding: snappy` and `content-type: application/x-protobuf`. Beside
+/// the labels of the load, series carry `job` and, as `instance`, the load's name.
+pub(crate) fn remote_write(origin: &Origin, page: &MetricsPage) -> Vec<u8> {
+    let milliseconds = page.taken.as_u64() / 1_000_000;
+    let mut request = Message::default();
+    let mut series = |name: String, own: &[(&str, &str)], value: f64| {
+        let labels = labels(origin, name, own);
+        request.message(1, |series| {
+            for (key, value) in &labels {
+                series.message(1, |label| {
+                    label.text(1, key);
+                    label.text(2, value);
+                });
+            }
+            series.message(2, |sample| {
+                sample.double(1, value);
+                sample.number(2, milliseconds);
+            });
+        });
+    };
+    for point in &page.points {
+        let name = names::prometheus(&point.metric);
+        let own = point.label;
+        match &point.value {
+            PointValue::Counter(total) => {
+                let value = Total::new(&point.metric, *total).as_float();
+                series(name, own.as_slice(), value);
+            }
+            PointValue::Times(times) => {
+                let count = stillwell_units::float_from_u64(times.count);
+                let ends = times.up_to().map(|(end, count)| (end.to_string(), count));
+                for (end, count) in ends.chain([("+Inf".to_owned(), times.count)]) {
+                    let own: Vec<_> = own.into_iter().chain([("le", end.as_str())]).collect();
+                    let value = stillwell_units::float_from_u64(count);
+                    series(format!("{name}_bucket"), &own, value);
+                }
+                series(format!("{name}_sum"), own.as_slice(), times.sum_seconds);
+                series(format!("{name}_count"), own.as_slice(), count);
+            }
+        }
+    }
+    snappy::block(&request.into_bytes())
+}
+
+/// All labels of one series in the order of their names, as receivers want them;
+/// the load's own ones win over those that a caller gave.
+fn labels(origin: &Origin, name: String, own: &[(&str, &str)]) -> Vec<(String, String)> {
+    let mut labels = vec![
+        ("__name__".to_owned(), name),
+        ("instance".to_owned(), origin.run.to_string()),
+        ("job".to_owned(), SERVICE.to_owned()),
+    ];
+    let own = own
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    labels.extend(own);
+    for (key, value) in &origin.labels {
+        let key = label_name(key);
+        match labels.iter_mut().find(|(known, _)| *known == key) {
+            // Whoever names a job or an instance means it.
+            Some((known, kept)) if matches!(known.as_str(), "job" | "instance") => {
+                kept.clone_from(value);
+            }
+            Some(_) => {}
+            None => labels.push((key, value.clone())),
+        }
+    }
+    labels.sort_unstable();
+    labels
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message as _;
+
+    use super::*;
+    use crate::format::fixture;
+
+    /// The published messages, as far as version 1 has them.
+    #[derive(Clone, PartialEq, prost::Message)]
+    struct WriteRequest {
+        #[prost(message, repeated, tag = "1")]
+        timeseries: Vec<TimeSeries>,
+    }
+    #[derive(Clone, PartialEq, prost::Message)]
+    struct TimeSeries {
+        #[prost(message, repeated, tag = "1")]
+        labels: Vec<Label>,
+        #[prost(message, repeated, tag = "2")]
+        samples: Vec<Sample>,
+    }
+    #[derive(Clone, PartialEq, prost::Message)]
+    struct Label {
+        #[prost(string, tag = "1")]
+        name: String,
+        #[prost(string, tag = "2")]
+        value: String,
+    }
+    #[derive(Clone, PartialEq, prost::Message)]
+    struct Sample {
+        #[prost(double, tag = "1")]
+        value: f64,
+        #[prost(int64, tag = "2")]
+        timestamp: i64,
+    }
+
+    #[test]
+    fn labels_of_a_load_are_made_to_fit() {
+        let mut origin = fixture::origin();
+        origin.labels = ["my team", "a.b", "a-b"]
+            .map(|key| (key.to_owned(), "x".to_owned()))
+            .to_vec();
+        let keys: Vec<String> = labels(&origin, "n".to_owned(), &[])
+            .into_iter()
+            .map(|(key, _)| key)
+            .collect();
+        assert_eq!(keys, ["__name__", "a_b", "instance", "job", "my_team"]);
+    }
+
+    #[test]
+    fn a_receiver_finds_every_series_once_with_sorted_labels() {
+        let body = remote_write(&fixture::origin(), &fixture::page(3));
+        let plain = snap::raw::Decoder::new().decompress_vec(&body).unwrap();
+        let request = WriteRequest::decode(plain.as_slice()).unwrap();
+        let mut names = Vec::new();
+        for series in &request.timeseries {
+            let keys: Vec<&str> = series.labels.iter().map(|it| it.name.as_str()).collect();
+            assert!(keys.is_sorted_by(|a, b| a < b), "{keys:?}");
+            assert_eq!(series.samples.len(), 1);
+            assert_eq!(series.samples[0].timestamp, 1_700_000_005_250);
+            names.push(format!("{:?}", series.labels));
+        }
+        let value = |name: &str, le: Option<&str>| {
+            let found = request.timeseries.iter().find(|series| {
+                let has = |key: &str, value: &str| {
+                    series
+                        .labels
+                        .iter()
+                        .any(|it| it.name == key && it.value == value)
+                };
+                has("__name__", name)
+                    && has("job", "stillwell")
+                    && le.is_none_or(|le| has("le", le))
+            });
+            found.map(|series| series.samples[0].value)
+        };
+        assert_eq!(value("stillwell_requests_sent_total", None), Some(6.0));
+        assert_eq!(
+            value("stillwell_response_time_seconds_count", None),
+            Some(3.0)
+        );
+        let bucket = "stillwell_response_time_seconds_bucket";
+        assert_eq!(value(bucket, Some("0.0005")), Some(0.0));
+        assert_eq!(value(bucket, Some("+Inf")), Some(3.0));
+        names.sort();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all, "a series stands twice");
+    }
+}

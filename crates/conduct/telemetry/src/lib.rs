@@ -1,0 +1,17 @@
+//! Exports metrics and traces to other programs while a load or a run goes on.
+//!
+//! * [`LoadTelemetry`] exports what a load has counted: to stats receivers (statsd, OpenTelemetry,
+//!   Prometheus' remote write), on a page to scrape, and as spans (OpenTelemetry, Zipkin).
+//! * [`SamplePage`] serves the newest samples of a run to Prometheus.
+//!
+//! `format` makes bytes without I/O. Receivers and pages are tasks of one thread: an export
+//! that fails is counted and tried again with the next flush. It never disturbs the load or
+//! another receiver.
+
+mod format;
+mod load;
+mod samples;
+mod server;
+
+pub use load::{LoadTelemetry, TelemetryError};
+pub use samples::{PageAddress, PageError, PagePlan, SamplePage, SeriesNaming};

@@ -1,0 +1,224 @@
+//! Pages of metrics from what workers counted.
+
+use std::sync::Arc;
+
+use stillwell_metric::{
+    Histogram, Interval, LoadShard, LoadTime, Metric, Outcome, TimeState, add_histogram, catalogue,
+    empty_histogram,
+};
+use stillwell_plan::{LoadPace, LoadPlan};
+use stillwell_units::Nanos;
+
+use crate::format::page::{MetricPoint, MetricsPage, PointValue, Times};
+
+/// Makes pages from snapshots, and the last one from the result.
+#[derive(Debug)]
+pub(super) struct Gatherer {
+    has_schedule: bool,
+    has_warmup: bool,
+    has_spans: bool,
+    started: Nanos,
+    times: Vec<RecordedTimes>,
+}
+
+/// Histograms of one kind of time.
+#[derive(Debug)]
+struct RecordedTimes {
+    time: LoadTime,
+    /// Values so far.
+    all: Histogram<u64>,
+    /// Values since the last flush.
+    recent: Histogram<u64>,
+}
+
+impl Gatherer {
+    /// An empty gatherer.
+    pub(super) fn new(plan: &LoadPlan, now: Nanos) -> Self {
+        let has_schedule = matches!(plan.pace, LoadPace::Open { .. });
+        let exports = |trace: &stillwell_plan::TracePlan| trace.export.is_some();
+        Self {
+            has_schedule,
+            has_warmup: plan.warmup > Nanos::ZERO,
+            has_spans: plan.telemetry.trace.as_ref().is_some_and(exports),
+            started: now,
+            times: times(has_schedule)
+                .map(|time| RecordedTimes {
+                    time,
+                    all: empty_histogram(),
+                    recent: empty_histogram(),
+                })
+                .collect(),
+        }
+    }
+
+    /// Starts to count at `now`.
+    pub(super) const fn begin(&mut self, now: Nanos) {
+        self.started = now;
+    }
+
+    /// Adds `times`, in the order of [`LoadTime::index`].
+    pub(super) fn add(&mut self, times: &[Option<Interval>]) {
+        for recorded in &mut self.times {
+            if let Some(interval) = &times[recorded.time.index()] {
+                add_histogram(&mut recorded.all, interval);
+                add_histogram(&mut recorded.recent, interval);
+            }
+        }
+    }
+
+    /// Returns the page of everything until `now`.
+    pub(super) fn page(&self, shards: &[Arc<LoadShard>], now: Nanos) -> MetricsPage {
+        let mut points = self.counters(shards);
+        points.extend(self.times.iter().map(|recorded| MetricPoint {
+            metric: metric(recorded.time),
+            label: class(recorded.time).map(|outcome| ("outcome", outcome.name())),
+            value: PointValue::Times(Box::new(Times::new(&recorded.all, &recorded.recent))),
+        }));
+        MetricsPage {
+            started: self.started,
+            taken: now,
+            points,
+        }
+    }
+
+    /// Begins the next interval between flushes.
+    pub(super) fn flushed(&mut self) {
+        for recorded in &mut self.times {
+            recorded.recent.reset();
+        }
+    }
+
+    /// Returns the page of the result; `totals` gives all values of one kind of time.
+    pub(super) fn finish(
+        &mut self,
+        shards: &[Arc<LoadShard>],
+        totals: &dyn Fn(LoadTime) -> Histogram<u64>,
+        now: Nanos,
+    ) -> MetricsPage {
+        for recorded in &mut self.times {
+            let all = totals(recorded.time);
+            let mut last = all.clone();
+            // The result contains every value of every snapshot.
+            if last.subtract(&recorded.all).is_ok() {
+                add_histogram(&mut recorded.recent, &last);
+            }
+            recorded.all = all;
+        }
+        self.page(shards, now)
+    }
+
+    fn counters(&self, shards: &[Arc<LoadShard>]) -> Vec<MetricPoint> {
+        let sum = |count: &dyn Fn(&LoadShard) -> u64| -> u64 {
+            shards.iter().map(|shard| count(shard)).sum()
+        };
+        let mut points = Vec::new();
+        let mut push = |metric: Metric, outcome: Option<Outcome>, total: u64| {
+            points.push(MetricPoint {
+                metric,
+                label: outcome.map(|outcome| ("outcome", outcome.name())),
+                value: PointValue::Counter(total),
+            });
+        };
+        let begun = sum(&LoadShard::begun_in_all);
+        push(catalogue::REQUESTS_SENT, None, begun);
+        if self.has_schedule {
+            push(
+                catalogue::REQUESTS_ASKED,
+                None,
+                sum(&|shard| shard.asked.total()),
+            );
+        }
+        for end in Outcome::ALL {
+            let total = sum(&|shard| shard.outcomes[end.index()].total());
+            push(catalogue::OUTCOMES, Some(end), total);
+        }
+        if self.has_warmup {
+            for end in Outcome::ALL {
+                let total = sum(&|shard| shard.warmup_outcomes[end.index()].total());
+                push(catalogue::WARMUP_OUTCOMES, Some(end), total);
+            }
+        }
+        for (metric, total) in plain_totals(sum) {
+            push(metric, None, total);
+        }
+        for (state, metric) in STATES {
+            let total = sum(&|shard| shard.account.of(state).total());
+            push(metric, None, total);
+        }
+        if self.has_spans {
+            let counts = sum(&|shard| shard.spans_sampled.total());
+            push(catalogue::SPANS_SAMPLED, None, counts);
+            let counts = sum(&|shard| shard.spans_dropped.total());
+            push(catalogue::SPANS_DROPPED, None, counts);
+        }
+        points
+    }
+}
+
+/// Totals of the counters without a label.
+fn plain_totals(sum: impl Fn(&dyn Fn(&LoadShard) -> u64) -> u64) -> [(Metric, u64); 8] {
+    use catalogue as metric;
+    let opened = sum(&|shard| shard.connections.total());
+    let failed = sum(&|shard| shard.connect_failures.total());
+    let ended = sum(&|shard| shard.connections_ended.total());
+    let used_up = sum(&|shard| shard.connections_used_up.total());
+    let resumed = sum(&|shard| shard.handshakes_resumed.total());
+    [
+        (metric::CONNECTIONS_OPENED, opened),
+        (metric::CONNECT_FAILURES, failed),
+        (metric::CONNECTIONS_ENDED, ended),
+        (metric::CONNECTIONS_USED_UP, used_up),
+        (metric::HANDSHAKES_RESUMED, resumed),
+        (metric::WIRE_SENT, sum(&|shard| shard.bytes_sent.total())),
+        (
+            metric::WIRE_RECEIVED,
+            sum(&|shard| shard.bytes_received.total()),
+        ),
+        (
+            metric::WORKER_RUN_DELAY,
+            sum(&|shard| shard.run_delay.total()),
+        ),
+    ]
+}
+
+const STATES: [(TimeState, Metric); TimeState::ALL.len()] = [
+    (TimeState::Ahead, catalogue::WORKER_AHEAD),
+    (TimeState::Blocked, catalogue::WORKER_BLOCKED),
+    (TimeState::Running, catalogue::WORKER_RUNNING),
+    (TimeState::Late, catalogue::WORKER_LATE),
+];
+
+/// The exported times, those of one metric next to each other.
+fn times(has_schedule: bool) -> impl Iterator<Item = LoadTime> {
+    let service = Outcome::ANSWERS.map(LoadTime::Service);
+    let response = Outcome::ANSWERS.map(LoadTime::Response);
+    let lateness = [LoadTime::Lateness, LoadTime::OwnLateness];
+    let connecting = [LoadTime::FirstByte, LoadTime::Connect, LoadTime::Handshake];
+    let failed = Outcome::FAILURES.map(LoadTime::Failed);
+    let scheduled = response.into_iter().chain(lateness);
+    service
+        .into_iter()
+        .chain(connecting)
+        .chain(failed)
+        .chain(scheduled.filter(move |_| has_schedule))
+}
+
+const fn metric(time: LoadTime) -> Metric {
+    match time {
+        LoadTime::Service(_) => catalogue::SERVICE_TIME,
+        LoadTime::Response(_) => catalogue::RESPONSE_TIME,
+        LoadTime::FirstByte => catalogue::FIRST_BYTE_TIME,
+        LoadTime::Lateness => catalogue::LATENESS,
+        LoadTime::Connect => catalogue::CONNECT_TIME,
+        LoadTime::Handshake => catalogue::HANDSHAKE_TIME,
+        LoadTime::Failed(_) => catalogue::FAILED_TIME,
+        _ => catalogue::OWN_LATENESS,
+    }
+}
+
+const fn class(time: LoadTime) -> Option<Outcome> {
+    match time {
+        LoadTime::Service(end) | LoadTime::Response(end) | LoadTime::Failed(end) => Some(end),
+        _ => None,
+    }
+}

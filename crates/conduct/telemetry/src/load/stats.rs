@@ -1,0 +1,226 @@
+//! Export of metrics to one stats receiver.
+
+use std::io;
+use std::sync::Arc;
+
+use stillwell_plan::{Alpn, StatsProtocol, StatsSinkPlan};
+use stillwell_scope::explain;
+use stillwell_units::Nanos;
+use stillwell_wire::dial;
+use stillwell_wire::tls::ClientTls;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpStream, UdpSocket};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use super::Published;
+use super::counts::ExportCounts;
+use super::receiver::Receiver;
+use crate::format::otlp::{otlp_metrics, otlp_rejected};
+use crate::format::page::{MetricsPage, Origin};
+use crate::format::remote_write::remote_write;
+use crate::format::statsd::Statsd;
+
+/// Timeout of one export.
+const EXPORT_MAX: Nanos = Nanos::from_secs(2);
+/// Number of attempts to export the last page.
+const LAST_TRIES: u32 = 3;
+/// Pause between these attempts.
+const LAST_PAUSE: Nanos = Nanos::from_millis(200);
+
+/// The gRPC method of OpenTelemetry's metrics receivers.
+const OTLP_METHOD: &str = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export";
+
+/// Exports metrics to one stats receiver.
+#[derive(Debug)]
+pub(super) struct StatsExporter {
+    counts: Arc<ExportCounts>,
+    origin: Arc<Origin>,
+    connection: StatsConnection,
+}
+
+#[derive(Debug)]
+enum StatsConnection {
+    StatsdDatagrams {
+        statsd: Statsd,
+        address: String,
+        socket: Option<UdpSocket>,
+    },
+    StatsdStream {
+        statsd: Statsd,
+        address: String,
+        stream: Option<TcpStream>,
+    },
+    OtlpHttp(Receiver),
+    OtlpGrpc(Receiver),
+    RemoteWrite(Receiver),
+}
+
+impl StatsExporter {
+    pub(super) fn new(plan: &StatsSinkPlan, origin: &Arc<Origin>, tls: &ClientTls) -> Self {
+        let statsd = |tags| Statsd::new(&plan.prefix, tags, Statsd::DATAGRAM_BYTES_MAX);
+        let receiver = |alpn| Receiver::new(&plan.receiver, tls, alpn);
+        let address = plan.receiver.address.clone();
+        let datagrams = |statsd, address| StatsConnection::StatsdDatagrams {
+            statsd,
+            address,
+            socket: None,
+        };
+        let connection = match plan.protocol {
+            StatsProtocol::Statsd => datagrams(statsd(None), address),
+            StatsProtocol::Dogstatsd => datagrams(statsd(Some(&origin.labels)), address),
+            StatsProtocol::StatsdTcp => StatsConnection::StatsdStream {
+                statsd: statsd(None),
+                address,
+                stream: None,
+            },
+            StatsProtocol::OtlpHttp => StatsConnection::OtlpHttp(receiver(Alpn::Http1)),
+            StatsProtocol::OtlpGrpc => StatsConnection::OtlpGrpc(receiver(Alpn::Http2)),
+            StatsProtocol::RemoteWrite => StatsConnection::RemoteWrite(receiver(Alpn::Http1)),
+        };
+        Self {
+            counts: Arc::new(ExportCounts::new(&plan.name)),
+            origin: Arc::clone(origin),
+            connection,
+        }
+    }
+
+    pub(super) const fn counts(&self) -> &Arc<ExportCounts> {
+        &self.counts
+    }
+
+    /// Exports each flushed page, until the last.
+    pub(super) async fn run(mut self, mut published: watch::Receiver<Published>) {
+        let mut seen = 0;
+        loop {
+            let next = published.wait_for(|published| published.flush > seen).await;
+            let Ok(next) = next.map(|published| Published::clone(&published)) else {
+                return;
+            };
+            seen = next.flush;
+            let Some(page) = next.page else {
+                continue;
+            };
+            let mut exported = self.export_in_time(&page).await;
+            for _ in 1..LAST_TRIES {
+                if !next.is_last || exported.is_ok() {
+                    break;
+                }
+                self.counts.count(exported, false);
+                sleep(LAST_PAUSE.as_duration()).await;
+                exported = self.export_in_time(&page).await;
+            }
+            self.counts.count(exported, next.is_last);
+            if next.is_last {
+                return;
+            }
+        }
+    }
+
+    async fn export_in_time(&mut self, page: &MetricsPage) -> Result<(), String> {
+        let exported = timeout(EXPORT_MAX.as_duration(), self.export(page)).await;
+        exported.unwrap_or_else(|_| Err(format!("it takes longer than {EXPORT_MAX}")))
+    }
+
+    async fn export(&mut self, page: &MetricsPage) -> Result<(), String> {
+        let origin = &self.origin;
+        match &mut self.connection {
+            StatsConnection::StatsdDatagrams {
+                statsd,
+                address,
+                socket,
+            } => {
+                let sent = send_datagrams(statsd, address, socket, page).await;
+                sent.inspect_err(|_| *socket = None)
+            }
+            StatsConnection::StatsdStream {
+                statsd,
+                address,
+                stream,
+            } => {
+                let sent = send_lines(statsd, address, stream, page).await;
+                sent.inspect_err(|_| *stream = None)
+            }
+            StatsConnection::OtlpHttp(receiver) => {
+                let body = otlp_metrics(origin, page);
+                let headers = [("content-type", "application/x-protobuf")];
+                check_accepted(&receiver.post(&headers, &body).await?)
+            }
+            StatsConnection::OtlpGrpc(receiver) => {
+                let message = otlp_metrics(origin, page);
+                check_accepted(&receiver.call(OTLP_METHOD, &message).await?)
+            }
+            StatsConnection::RemoteWrite(receiver) => {
+                let headers = [
+                    ("content-type", "application/x-protobuf"),
+                    ("content-encoding", "snappy"),
+                    ("x-prometheus-remote-write-version", "0.1.0"),
+                ];
+                receiver.post(&headers, &remote_write(origin, page)).await?;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Fails if an OpenTelemetry receiver rejected a part.
+pub(super) fn check_accepted(response: &[u8]) -> Result<(), String> {
+    match otlp_rejected(response) {
+        None => Ok(()),
+        Some((rejected, why)) => Err(format!("it rejects {rejected} of them: {why}")),
+    }
+}
+
+async fn send_datagrams(
+    statsd: &mut Statsd,
+    address: &str,
+    socket: &mut Option<UdpSocket>,
+    page: &MetricsPage,
+) -> Result<(), String> {
+    let socket = match socket {
+        Some(socket) => socket,
+        None => {
+            let any = if address.starts_with('[') {
+                "[::]:0"
+            } else {
+                "0.0.0.0:0"
+            };
+            let opened = dial::udp(any, address).await;
+            socket.insert(opened.map_err(|error| explain(&error))?)
+        }
+    };
+    for datagram in statsd.datagrams(page) {
+        let sent = socket.send(&datagram.bytes).await;
+        // The kernel may report at once that no socket listens there.
+        let refused = socket.take_error().ok().flatten();
+        sent.and_then(|_| refused.map_or(Ok(()), Err))
+            .map_err(|error| send_error(address, &error))?;
+        statsd.mark_sent(page, &datagram);
+    }
+    Ok(())
+}
+
+async fn send_lines(
+    statsd: &mut Statsd,
+    address: &str,
+    stream: &mut Option<TcpStream>,
+    page: &MetricsPage,
+) -> Result<(), String> {
+    let stream = match stream {
+        Some(stream) => stream,
+        None => {
+            let opened = dial::tcp(address).await;
+            stream.insert(opened.map_err(|error| explain(&error))?)
+        }
+    };
+    for lines in statsd.datagrams(page) {
+        let written = stream.write_all(&lines.bytes).await;
+        written.map_err(|error| send_error(address, &error))?;
+        statsd.mark_sent(page, &lines);
+    }
+    Ok(())
+}
+
+fn send_error(address: &str, error: &io::Error) -> String {
+    format!("send to {address}: {error}")
+}

@@ -1,0 +1,182 @@
+//! A page with the newest samples of a run.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use stillwell_metric::{Labels, Sample, SeriesName};
+use stillwell_scope::{Place, Scope};
+use stillwell_wire::ListenError;
+use stillwell_wire::server::StreamListener;
+
+use crate::format::prometheus::prometheus_samples;
+use crate::server::{PageService, PageText};
+
+/// One connection at a time: a scraper comes once in seconds.
+const SERVICE: PageService = PageService {
+    path: None,
+    connections_max: 1,
+    connection_time_max: Duration::from_secs(2),
+    keeps_alive: false,
+};
+
+/// The name and labels of the series that a sample belongs to.
+pub type SeriesNaming = fn(&Sample) -> (SeriesName, Labels);
+
+/// A page with the newest value of every series, as a Prometheus server scrapes it.
+/// Histograms are left out.
+#[derive(Clone, Debug)]
+pub struct PagePlan {
+    /// The address that serves it.
+    pub address: PageAddress,
+    /// Labels of every series.
+    pub labels: Labels,
+    /// Names and labels of the series.
+    pub naming: SeriesNaming,
+}
+
+/// The address of a page, which is the same at every path.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum PageAddress {
+    /// Over TCP.
+    Tcp(SocketAddr),
+    /// On a Unix socket.
+    Unix(PathBuf),
+}
+
+/// A handle to the newest values of a run; all clones show the same.
+#[derive(Clone, Debug)]
+pub struct SamplePage {
+    labels: Labels,
+    naming: SeriesNaming,
+    text: Arc<Mutex<String>>,
+}
+
+impl SamplePage {
+    /// An empty page.
+    #[must_use]
+    pub fn new(plan: &PagePlan) -> Self {
+        Self {
+            labels: plan.labels.clone(),
+            naming: plan.naming,
+            text: Arc::default(),
+        }
+    }
+
+    /// Replaces the content with `samples`.
+    pub fn show(&self, samples: &[Sample]) {
+        let text = render(samples, &self.labels, self.naming);
+        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    }
+
+    /// Serves the page at `address` until the scope ends.
+    ///
+    /// # Errors
+    /// [`PageError`] if the address or a thread is not available.
+    pub fn serve(
+        self,
+        address: &PageAddress,
+        scope: &mut Scope,
+        place: Place,
+    ) -> Result<(), PageError> {
+        let listener = match address {
+            PageAddress::Tcp(address) => StreamListener::tcp(*address),
+            PageAddress::Unix(path) => StreamListener::unix(path),
+        };
+        let listener = listener.map_err(PageError::Listen)?;
+        scope
+            .worker(place, "page", move |token| async move {
+                let (listener, _file) = (listener.socket.watched()?, listener.file);
+                let accept = || std::future::poll_fn(|context| listener.poll_accept(context));
+                let serving = SERVICE.serve(accept, || self.clone());
+                token.run_until_cancelled(serving).await;
+                Ok(())
+            })
+            .map_err(PageError::Thread)
+    }
+}
+
+impl PageText for SamplePage {
+    fn text(&mut self) -> String {
+        let text = self.text.lock();
+        text.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Renders samples under the names of `naming`, each with the labels `everywhere` too.
+fn render(samples: &[Sample], everywhere: &Labels, naming: SeriesNaming) -> String {
+    prometheus_samples(samples.iter().map(|sample| {
+        let (name, labels) = naming(sample);
+        let labels = labels
+            .iter()
+            .fold(everywhere.clone(), |all, (key, value)| all.with(key, value));
+        Sample {
+            name,
+            labels,
+            ..sample.clone()
+        }
+    }))
+}
+
+/// A failure to serve a page.
+#[derive(Debug, thiserror::Error)]
+pub enum PageError {
+    /// The address is not available.
+    #[error("serve the page for Prometheus")]
+    Listen(#[source] ListenError),
+    /// The kernel starts no more threads.
+    #[error("serve the page for Prometheus")]
+    Thread(#[source] std::io::Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_metric::{Kind, SeriesName, Value, catalogue as metric};
+
+    use super::*;
+
+    /// Renames the messages of a sink, and adds a label to the subject's totals.
+    fn renamed(sample: &Sample) -> (SeriesName, Labels) {
+        if sample.name.as_str() == metric::MESSAGES_RECEIVED.name {
+            let name = SeriesName::recorded("requests_received".to_owned());
+            (name, sample.labels.clone().with("component", "blackhole"))
+        } else if sample.name.as_str() == metric::SUBJECT_RSS.name {
+            (
+                sample.name.clone(),
+                sample.labels.clone().with("focus", "target"),
+            )
+        } else {
+            (sample.name.clone(), sample.labels.clone())
+        }
+    }
+
+    #[test]
+    fn the_page_is_prometheus_text_with_other_names() {
+        let labels = Labels::none()
+            .with("component", "sink")
+            .with("component_name", "http")
+            .with("id", "a\"b\\c");
+        let scraped = Sample {
+            name: SeriesName::scraped("up.time-s"),
+            kind: Kind::Gauge,
+            labels: Labels::none(),
+            value: Value::Float(f64::INFINITY),
+        };
+        let samples = [
+            Sample::int(metric::MESSAGES_RECEIVED, &labels, 7),
+            scraped,
+            Sample::int(metric::SUBJECT_RSS, &Labels::none(), 4096),
+        ];
+        let text = render(&samples, &Labels::none().with("lab", "x"), renamed);
+        assert_eq!(
+            text,
+            "# TYPE requests_received counter\n\
+             requests_received{component=\"blackhole\",component_name=\"http\",id=\"a\\\"b\\\\c\",lab=\"x\"} 7\n\
+             # TYPE target_up_time_s gauge\n\
+             target_up_time_s{lab=\"x\"} +Inf\n\
+             # TYPE total_rss_bytes gauge\n\
+             total_rss_bytes{focus=\"target\",lab=\"x\"} 4096\n"
+        );
+    }
+}
