@@ -67,7 +67,7 @@ impl FromStr for Endpoint {
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let text = text.trim();
         let shape = || ParseError::Shape {
-            found: text.to_owned(),
+            input: text.to_owned(),
             kind: "relay endpoint",
             accepted: ACCEPTED,
         };

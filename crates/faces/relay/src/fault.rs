@@ -51,7 +51,7 @@ impl FromStr for OneIn {
         let events = text.trim().strip_prefix("1/").map(str::trim_start);
         let events = events.and_then(|events| events.parse().ok());
         events.map(Self).ok_or_else(|| ParseError::Shape {
-            found: text.to_owned(),
+            input: text.to_owned(),
             kind: "fault",
             accepted: "how many events have one, such as `1/10000`",
         })

@@ -119,7 +119,7 @@ impl FromStr for SyncWhen {
                 Ok(Self::Every(length))
             }
             _ => Err(ParseError::Shape {
-                found: text.to_owned(),
+                input: text.to_owned(),
                 kind: "time to sync",
                 accepted: "`never`, a number of events such as `100`, or a time up to a minute such as `10ms`",
             }),
@@ -150,7 +150,7 @@ impl FromStr for Format {
             "lines" => Ok(Self::Lines),
             "requests" => Ok(Self::Requests),
             _ => Err(ParseError::Shape {
-                found: text.to_owned(),
+                input: text.to_owned(),
                 kind: "format",
                 accepted: "`lines`, `json` or `requests`",
             }),
@@ -179,7 +179,7 @@ impl FromStr for Rewrite {
                 value: value.to_owned(),
             }),
             _ => Err(ParseError::Shape {
-                found: text.to_owned(),
+                input: text.to_owned(),
                 kind: "rewrite",
                 accepted: "a field and its value, such as `env=prod`",
             }),
@@ -204,7 +204,7 @@ impl Stall {
             return Ok(Self { length, every });
         }
         Err(ParseError::Range {
-            found: format!("{length}@{every}"),
+            input: format!("{length}@{every}"),
             kind: "stall",
             bounds: "it must be shorter than the period after the `@`",
         })
@@ -228,7 +228,7 @@ impl FromStr for Stall {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let (length, every) = text.split_once('@').ok_or_else(|| ParseError::Shape {
-            found: text.to_owned(),
+            input: text.to_owned(),
             kind: "stall",
             accepted: "a length and a period, such as `50ms@10s`",
         })?;

@@ -37,7 +37,7 @@ impl FromStr for WorkAmount {
             return text.parse().map(Self::Time);
         };
         let rounds = rounds.trim().parse().map_err(|_| ParseError::Shape {
-            found: text.to_owned(),
+            input: text.to_owned(),
             kind: "work amount",
             accepted: "a time or a number of rounds, such as `300ns` or `120rounds`",
         })?;

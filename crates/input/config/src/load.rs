@@ -212,7 +212,7 @@ fn rig_of_case(
     let read = format.read_case(&case.as_folder(lookup.files), found)?;
     if !read.has_program && matches!(overrides.target, TargetOverride::FromFile) {
         let message = format!("{}: its target names no `command`", case.name);
-        let error = Diagnostic::error(code::NO_SUBJECT, message);
+        let error = Diagnostic::error(code::NO_TARGET, message);
         found.push(error.help("name the program on the command line"));
     }
     let baseline = read.plan.variants.first()?;

@@ -122,7 +122,7 @@ pub fn check_past_subject(
             );
             reader.report(
                 reader
-                    .warning(code::PAST_SUBJECT, generator.span, message)
+                    .warning(code::PAST_TARGET, generator.span, message)
                     .label(format!("goes to {}", target.1))
                     .context(reader.place(sink.span), "listens there"),
             );

@@ -20,8 +20,7 @@ use crate::serve::serve;
 use answer::Files;
 pub use controls::DiskControls;
 
-/// A disk at its place. Whoever drops it takes it away; what was written stays in the
-/// folder that it shows.
+/// A mounted disk. Dropping it unmounts it; written data stays in the folder that it shows.
 #[derive(Debug)]
 pub struct Disk {
     mount: Mount,
@@ -29,14 +28,14 @@ pub struct Disk {
     shard: Arc<DiskShard>,
 }
 
-/// What answers for a [`Disk`].
+/// The server of a [`Disk`].
 #[derive(Debug)]
 pub struct DiskServer {
     device: Device,
     files: Files,
 }
 
-/// Why there is no disk.
+/// A disk that could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
     /// It could not be mounted.
@@ -105,13 +104,13 @@ impl Disk {
         Ok((disk, DiskServer { device, files }, notes))
     }
 
-    /// Where it is.
+    /// Returns the mount point.
     #[must_use]
     pub fn at(&self) -> &Path {
         self.mount.at()
     }
 
-    /// What may be changed while it is in use.
+    /// Returns the settings that may change while it is in use.
     #[must_use]
     pub const fn controls(&self) -> &Arc<DiskControls> {
         &self.controls
@@ -128,7 +127,7 @@ impl Disk {
         self.controls.change(change, used);
     }
 
-    /// What it counts.
+    /// Returns its counters.
     #[must_use]
     pub const fn shard(&self) -> &Arc<DiskShard> {
         &self.shard

@@ -14,12 +14,12 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::process::{getegid, geteuid};
 use stillwell_units::ByteSize;
 
-/// Where the kernel hands out its side of such file systems.
+/// The kernel's device for such file systems.
 const DEVICE: &str = "/dev/fuse";
 /// The kind that ours have in the kernel's table of mounts.
 const KIND: &str = "fuse.stillwell";
 
-/// Why nothing was mounted.
+/// A file system that could not be mounted.
 #[derive(Debug, thiserror::Error)]
 pub enum MountError {
     /// The kernel has no FUSE, or we are not let at it.
@@ -29,7 +29,7 @@ pub enum MountError {
         at.display()
     )]
     Device {
-        /// Where it was to be.
+        /// The mount point.
         at: PathBuf,
         /// The kernel's answer.
         source: io::Error,
@@ -37,7 +37,7 @@ pub enum MountError {
     /// We may not mount.
     #[error("mount a file system at {}: run as root (CAP_SYS_ADMIN)", at.display())]
     Forbidden {
-        /// Where it was to be.
+        /// The mount point.
         at: PathBuf,
         /// The kernel's answer.
         source: io::Error,
@@ -45,7 +45,7 @@ pub enum MountError {
     /// The kernel refused for another reason.
     #[error("mount a file system at {}", at.display())]
     Refused {
-        /// Where it was to be.
+        /// The mount point.
         at: PathBuf,
         /// The kernel's answer.
         source: io::Error,
@@ -64,7 +64,7 @@ pub enum MountError {
         /// The place.
         at: PathBuf,
     },
-    /// There is something in the folder, which nobody would see.
+    /// The folder has an entry, which the mount would hide.
     #[error(
         "mount at {}: `{entry}` and perhaps more lies in it and would be hidden: empty the \
          folder, or name another",
@@ -86,9 +86,9 @@ pub enum MountError {
         /// The place.
         at: PathBuf,
     },
-    /// Somebody else's file system is there, and whoever served it has gone.
+    /// A file system of another program is there, and its server has ended.
     #[error(
-        "mount at {}: the {kind} file system there is served by nobody any more: \
+        "mount at {}: the {kind} file system there has no server any more: \
          `umount -l {}` takes it away",
         at.display(),
         at.display()
@@ -96,12 +96,12 @@ pub enum MountError {
     Stale {
         /// The place.
         at: PathBuf,
-        /// What it was.
+        /// Its type.
         kind: String,
     },
 }
 
-/// A file system at its place. Whoever drops it takes it away.
+/// A mounted file system. Dropping it unmounts it.
 #[derive(Debug)]
 pub struct Mount {
     at: PathBuf,
@@ -110,27 +110,26 @@ pub struct Mount {
     is_there: bool,
 }
 
-/// The kernel's side of a file system: requests are read from it, answers written
-/// to it. Once it is dropped all that still use the file system are told that it
-/// has gone.
+/// The kernel's side of a file system: requests are read from it, answers written to it. Once it is
+/// dropped, all processes that still use the file system get an error.
 #[derive(Debug)]
 pub struct Device(pub(crate) File);
 
 /// Something that a reader of a run should know.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct MountNote {
-    /// What there is to say.
+    /// The event.
     pub what: String,
     /// And why.
     pub why: String,
 }
 
-/// What lies below the place already.
+/// Treatment of entries that are below the mount point already.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Beneath {
     /// Nothing may.
     Nothing,
-    /// Whatever it is: the file system shows it.
+    /// Any entry: the file system shows it.
     Shown,
 }
 
@@ -179,8 +178,7 @@ impl Mount {
         }
     }
 
-    /// Takes away all that killed runs of ours left anywhere: what nobody answers for is
-    /// of no use to anybody.
+    /// Unmounts all file systems that killed runs left and that no process serves any more.
     #[must_use]
     pub fn clear_all() -> Vec<MountNote> {
         let places = table::places_of(KIND).into_iter();
@@ -189,15 +187,15 @@ impl Mount {
         cleared.collect()
     }
 
-    /// Where it is.
+    /// Returns the mount point.
     #[must_use]
     pub fn at(&self) -> &Path {
         &self.at
     }
 
-    /// Takes it away. Where somebody still uses it, it goes from its place at once and
-    /// altogether once they have ended, and the note names them. Must not be called by the
-    /// thread that serves it.
+    /// Unmounts it. Where processes still use it, it disappears at once from its place and
+    /// completely once they have ended; the note names them. Must not be called by the thread that
+    /// serves it.
     #[must_use]
     pub fn end(mut self) -> Option<MountNote> {
         self.take_away()
@@ -217,7 +215,7 @@ impl Mount {
                     Err(error) => self.note("was not unmounted", error.to_string()),
                 })
             }
-            // Somebody else has done it.
+            // Another process has unmounted it.
             Ok(()) | Err(Errno::INVAL | Errno::NOENT) => None,
             Err(error) => Some(self.note("was not unmounted", error.to_string())),
         };
@@ -315,7 +313,7 @@ fn open_device(at: &Path) -> Result<OwnedFd, MountError> {
     })
 }
 
-/// Takes away what a killed run of ours left; whatever is not ours stays.
+/// Unmounts what a killed run left; other file systems stay.
 fn clear_stale(at: &Path) -> Result<MountNote, MountError> {
     let kind = table::kind_at(at).unwrap_or_else(|| "FUSE".to_owned());
     if kind != KIND {

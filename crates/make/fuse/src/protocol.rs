@@ -1,9 +1,8 @@
-//! What the kernel asks of a file system, and how it is answered: version 7.31 of
-//! its FUSE protocol, as `linux/fuse.h` has it. Bytes in, bytes out; no I/O.
+//! Requests of the kernel to a file system and their answers: version 7.31 of its FUSE protocol, as
+//! in `linux/fuse.h`. Bytes in, bytes out; no I/O.
 //!
-//! A request is a head of 40 bytes, which says what is asked (`opcode`), of which
-//! node, and how long it is, and a body. An answer is a head of 16 bytes and a
-//! body. Numbers are the machine's own.
+//! A request has a head of 40 bytes with the operation (`opcode`), the node and the length, and a
+//! body. An answer has a head of 16 bytes and a body. Numbers have the machine's byte order.
 
 mod reply;
 mod request;

@@ -17,41 +17,40 @@ const LOOK_EVERY: Nanos = Nanos::from_millis(20);
 /// Requests that are answered before the next look at the token.
 const BURST_MAX: usize = 256;
 
-/// What answers. All calls come from one thread, one after the other; so one that
-/// takes long holds all others up, as the one arm of a disk does.
+/// An implementation of a file system. All calls come from one thread, one after the other, so a
+/// slow call delays all others, as the single arm of a disk does.
 pub trait FileSystem {
     /// Answers `request`, which came at `now`: puts a body behind what is in `out`
     /// already.
     fn answer(&mut self, request: &Request<'_>, now: Moment, out: &mut Vec<u8>) -> Answer;
 
-    /// Time has gone by: called often, however little is asked.
+    /// Called often, also without requests.
     fn beat(&mut self, now: Moment);
 
-    /// Whether all answers that wait are to leave now, because what held them up is over:
-    /// asked often, and true once.
+    /// Returns true once if all delayed answers must leave now, because the reason for the delay is
+    /// over. Called often.
     fn is_hurried(&mut self) -> bool {
         false
     }
 
-    /// The answer to `unique`, which was to come later, is on its way now; or, where
-    /// `is_given_up`, whoever waited for it does so no longer.
-    fn settle(&mut self, unique: u64, is_given_up: bool);
+    /// Called when the delayed answer to `unique` is sent or, with `is_given_up`, when its receiver
+    /// no longer waits.
+    fn finish_delayed(&mut self, unique: u64, is_given_up: bool);
 }
 
-/// How a request is answered.
+/// The answer to a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Answer {
     /// With the body, now.
     Done,
-    /// With the body, at that moment; [`FileSystem::settle`] is told.
+    /// With the body, at that moment; then [`FileSystem::finish_delayed`] is called.
     At(Moment),
     /// With an error.
     Failed(Errno),
 }
 
-/// Answers what comes through `device` until `token` is cancelled or the file system
-/// was taken away. Requests that are still open then fail, and all that still use it
-/// are told that it has gone.
+/// Answers requests from `device` until `token` is cancelled or the file system was unmounted.
+/// Requests that are still open then fail, and all processes that still use it get an error.
 ///
 /// # Errors
 /// The kernel's answer where it no longer hands out requests.
@@ -112,7 +111,7 @@ impl Server {
             let length = match read(&self.device.0, &mut self.request) {
                 Ok(length) => length,
                 Err(Errno::AGAIN) => return Ok(true),
-                // Whoever asked has given up, or a signal came.
+                // The sender has given up, or a signal arrived.
                 Err(Errno::NOENT | Errno::INTR) => continue,
                 Err(Errno::NODEV) => return Ok(false),
                 Err(error) => return Err(error.into()),
@@ -146,7 +145,7 @@ impl Server {
             Operation::Destroy => Answer::Done,
             Operation::Interrupt { unique } => {
                 if let Some(mut waiting) = self.later.give_up(unique) {
-                    file_system.settle(unique, true);
+                    file_system.finish_delayed(unique, true);
                     send(&self.device, &mut waiting, unique, Some(Errno::INTR))?;
                 }
                 return Ok(());
@@ -173,7 +172,7 @@ impl Server {
         moment: Moment,
     ) -> Result<(), PartError> {
         while let Some((unique, mut waiting)) = self.later.take_due(moment) {
-            file_system.settle(unique, false);
+            file_system.finish_delayed(unique, false);
             send(&self.device, &mut waiting, unique, None)?;
         }
         Ok(())
@@ -196,7 +195,7 @@ fn send(
     out[4..8].copy_from_slice(&error.to_ne_bytes());
     out[8..REPLY_HEAD_BYTES].copy_from_slice(&unique.to_ne_bytes());
     match write(&device.0, out) {
-        // Whoever asked has given up; the loop hears of a file system that has gone.
+        // The sender has given up; the loop notices a file system that is gone.
         Ok(_) | Err(Errno::NOENT | Errno::NODEV | Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),
     }

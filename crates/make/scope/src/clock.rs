@@ -15,22 +15,22 @@ pub fn wall() -> Nanos {
     Nanos::new(nanos(clock_gettime(ClockId::Realtime)))
 }
 
-/// The wall clock as it stood to the monotonic one at one moment: nothing that is
-/// done to it later moves it.
+/// The offset between the wall clock and the monotonic clock at one moment. Later changes of the
+/// wall clock do not affect it.
 #[derive(Clone, Copy, Debug)]
 pub struct FixedWall {
     ahead: u64,
 }
 
 impl FixedWall {
-    /// As it stands now.
+    /// Reads the offset now.
     #[must_use]
     pub fn now() -> Self {
         let ahead = wall().as_u64().wrapping_sub(now().as_u64());
         Self { ahead }
     }
 
-    /// What it says at `moment` of the monotonic clock: nanoseconds since 1970.
+    /// Converts `moment` of the monotonic clock to nanoseconds since 1970.
     #[must_use]
     pub const fn at(&self, moment: Moment) -> Moment {
         Moment::new(moment.as_u64().wrapping_add(self.ahead))

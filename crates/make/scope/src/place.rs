@@ -1,4 +1,4 @@
-//! Where a thread stands: its CPUs and its network namespace.
+//! The place of a thread: its CPUs and its network namespace.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use rustix::thread::{
 pub struct NetworkNamespace(Arc<OwnedFd>);
 
 impl NetworkNamespace {
-    /// The namespace that `file` (such as `/proc/self/ns/net`) stands for.
+    /// Wraps the namespace of `file`, such as `/proc/self/ns/net`.
     #[must_use]
     pub fn new(file: OwnedFd) -> Self {
         Self(Arc::new(file))
@@ -44,22 +44,22 @@ impl NetworkNamespace {
     }
 }
 
-/// Where a thread stands.
+/// The place of a thread.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
     /// The CPUs it may use; `None` for any.
     pub cpus: Option<Vec<u16>>,
-    /// Its network namespace; `None` for the one of whoever starts it.
+    /// Its network namespace; `None` for that of the starting thread.
     pub network: Option<NetworkNamespace>,
 }
 
-/// Why a thread could not be placed.
+/// A thread that could not be placed.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// The kernel refused the CPUs.
     #[error("pin a thread to CPUs {cpus:?}")]
     Cpus {
-        /// The CPUs asked for.
+        /// The requested CPUs.
         cpus: Vec<u16>,
         /// The kernel's answer.
         source: std::io::Error,

@@ -1,4 +1,4 @@
-//! How a loop over a socket ends.
+//! The end of a loop over a socket.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -11,32 +11,31 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::{Token, clock};
 
-/// How long a loop that is to end goes on taking what its socket holds already.
+/// Time in which a loop that must end still reads what its socket has.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Drain {
-    /// So long,
+    /// Longest time.
     pub length: Nanos,
     /// and until it has taken so many items since, in case that it was off its
     /// CPU for all of that time.
     pub items: u32,
-    /// Within that length it waits so long for the next, each time: of a stream,
-    /// the rest may still lie at its sender. Zero where all that was sent is in the
-    /// socket.
+    /// Longest wait for each next item within that time: more items of a stream may still be at the
+    /// sender. Zero where all that was sent is in the socket.
     pub quiet: Nanos,
 }
 
-/// Ends a loop over a socket once its token asks for that and nothing more comes,
-/// or once its [`Drain`] is over.
+/// Ends a loop over a socket once its token is cancelled and nothing more arrives, or once its
+/// [`Drain`] is over.
 #[derive(Debug)]
 pub struct Stopping {
     token: Token,
     cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
     drain: Drain,
-    /// Set when the loop first hears that it is to end.
+    /// Set when the loop first sees the cancellation.
     drained_by: Option<Moment>,
     drained_items: u32,
-    /// Whether the kernel was asked since anything last came.
-    asked: bool,
+    /// True if the kernel was polled since the last item.
+    was_polled: bool,
 }
 
 impl Stopping {
@@ -49,7 +48,7 @@ impl Stopping {
             drain,
             drained_by: None,
             drained_items: 0,
-            asked: false,
+            was_polled: false,
         }
     }
 
@@ -65,29 +64,29 @@ impl Stopping {
             }
             let cancelled = self.cancelled.as_mut();
             if let Some(next) = ready_or_cancelled(cancelled, &mut poll).await {
-                self.asked = false;
+                self.was_polled = false;
                 return Some(next);
             }
-            if self.asked {
+            if self.was_polled {
                 let next = self.wait(&mut poll).await?;
-                self.asked = false;
+                self.was_polled = false;
                 return Some(next);
             }
-            // What the runtime knows of the socket may be old, and a task that
-            // has done much is told that nothing is there: yielding mends both.
-            self.asked = true;
+            // The runtime's state of the socket may be old, and a task that has done much gets
+            // `Pending`: yielding corrects both.
+            self.was_polled = true;
             yield_now().await;
         }
     }
 
-    /// What comes while the drain waits, if anything does.
+    /// Waits for the next item during the drain.
     async fn wait<T>(&self, poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Option<T> {
         let left = self.drained_by?.since(clock::now());
         let quiet = self.drain.quiet.min(left);
         if quiet == Nanos::ZERO {
             return None;
         }
-        // The socket is asked before the clock, in case that this was off its CPU.
+        // The socket is polled before the clock is read, because this thread may have had no CPU.
         timeout(quiet.as_duration(), poll_fn(poll)).await.ok()
     }
 

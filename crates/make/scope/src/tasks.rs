@@ -22,19 +22,19 @@ impl Tasks {
         }
     }
 
-    /// Whether one more may be started.
+    /// Returns true if one more task may be started.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.set.len() < self.limit
     }
 
-    /// How many have not been seen to end.
+    /// Returns the number of tasks whose end was not seen yet.
     #[must_use]
     pub fn len(&self) -> usize {
         self.set.len()
     }
 
-    /// Whether none is left.
+    /// Returns true if no task is left.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.set.is_empty()
@@ -61,7 +61,7 @@ impl Tasks {
         }
     }
 
-    /// Ends all of them where they stand.
+    /// Aborts all tasks.
     pub async fn cut(&mut self) {
         self.set.shutdown().await;
     }

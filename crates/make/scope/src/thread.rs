@@ -16,18 +16,17 @@ use tokio::task::LocalSet;
 
 use crate::{Place, Token, clock};
 
-/// Why a part ended before its time; whatever error it likes.
+/// The error of a part that ended early.
 pub type PartError = Box<dyn Error + Send + Sync>;
 
-/// How many ends wait to be looked at; more block the threads that end, which
-/// harms nobody.
+/// Maximum number of unread ends. More ends block their threads, which is harmless.
 const ENDS_WAITING_MAX: usize = 1024;
 
 /// The threads of one run.
 pub struct Scope {
     token: Token,
-    /// By the order in which they started: a name may be used again before it is known
-    /// here that whoever had it has ended.
+    /// In the order of their start: a name may be used again before the end of its last user is
+    /// known here.
     running: BTreeMap<u64, (String, thread::JoinHandle<()>)>,
     started: u64,
     infos: Arc<Mutex<Vec<ThreadInfo>>>,
@@ -44,18 +43,18 @@ pub struct ThreadInfo {
     pub id: u32,
 }
 
-/// How a part ended.
+/// The end of a part.
 #[derive(Debug)]
 pub struct PartEnd {
     /// The name of its thread.
     pub name: String,
-    /// Whether it did what it was there for.
+    /// `Ok` where the part did its work.
     pub result: Result<(), PartFailure>,
     /// The CPU time that it used.
     pub cpu: Nanos,
 }
 
-/// What went wrong with a part.
+/// The failure of a part.
 #[derive(Debug, thiserror::Error)]
 pub enum PartFailure {
     /// It said so.
@@ -64,7 +63,7 @@ pub enum PartFailure {
     /// It panicked: a defect of ours.
     #[error("panicked: {message}")]
     Panicked {
-        /// What it said.
+        /// The message of the panic.
         message: String,
     },
     /// It had not ended when the deadline came.
@@ -90,7 +89,7 @@ impl Scope {
         }
     }
 
-    /// The token that asks this scope's parts to end.
+    /// Returns the token that requests the end of this scope's parts.
     #[must_use]
     pub const fn token(&self) -> &Token {
         &self.token
@@ -140,13 +139,13 @@ impl Scope {
                 };
                 lock(&infos).push(info.clone());
                 let result = run_body(&place, &token, body);
-                lock(&infos).retain(|other| *other != info);
+                lock(&infos).retain(|known| *known != info);
                 let end = PartEnd {
                     name: own_name,
                     result,
                     cpu: clock::thread_cpu(),
                 };
-                // Nobody listens only where the scope itself is gone.
+                // The receiver is gone only where the scope itself is gone.
                 drop(sender.send((number, end)));
             })?;
         self.started += 1;
@@ -188,8 +187,8 @@ impl Scope {
         joined.collect()
     }
 
-    /// Asks all parts to end and waits until they have, but not longer than
-    /// `deadline`. Those that have not are reported as overdue and left behind.
+    /// Requests the end of all parts and waits until they have ended, at most until `deadline`. The
+    /// rest is reported as overdue and left running.
     pub fn close(mut self, deadline: Nanos) -> Vec<PartEnd> {
         self.token.cancel();
         let until = clock::now() + deadline;

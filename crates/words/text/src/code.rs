@@ -1,4 +1,4 @@
-//! The codes of diagnostics, and what each stands for.
+//! Codes of diagnostics, and their meanings.
 //!
 //! `W1..` are about shape, `W2..` about meaning, `W4..` are remarks on files of
 //! other tools. Codes are kept for good: a code is never given a new meaning.
@@ -15,14 +15,14 @@ macro_rules! codes {
 codes! {
     /// The text is not YAML.
     SYNTAX = "W100";
-    /// A key that means nothing here. Keys are never ignored silently: a
-    /// misspelt key would otherwise measure something else than was asked for.
+    /// A key that means nothing here. Keys are never ignored silently: a misspelled key would
+    /// measure something else.
     UNKNOWN_KEY = "W101";
     /// A key that must be there is not.
     MISSING_KEY = "W102";
-    /// A map, list or value stands where another shape is expected.
+    /// A map, list or value where another shape is expected.
     WRONG_SHAPE = "W103";
-    /// A key stands twice in one map.
+    /// A key that occurs twice in one map.
     DUPLICATE_KEY = "W104";
     /// Exactly one of several keys must be there.
     ONE_OF_KEYS = "W105";
@@ -56,15 +56,15 @@ codes! {
     MIXED_UNITS = "W207";
     /// A path that must be absolute is not.
     RELATIVE_PATH = "W208";
-    /// Load goes straight into our own sink, past the subject.
-    PAST_SUBJECT = "W209";
+    /// Load goes straight into Stillwell's sink and does not pass the target.
+    PAST_TARGET = "W209";
     /// There is no program to measure.
-    NO_SUBJECT = "W210";
+    NO_TARGET = "W210";
     /// The variants do not differ, or differ in more than one way.
     VARIANTS = "W211";
     /// A variant built from a revision lacks its build command or output.
     BUILD_INCOMPLETE = "W212";
-    /// Nothing to run was found, or nothing that was asked for.
+    /// Nothing to run was found, or nothing that was requested.
     NOTHING_FOUND = "W213";
     /// The rate or operating point contradicts the workload.
     OPERATING_POINT = "W214";
@@ -93,7 +93,7 @@ codes! {
     OLD_SPELLING = "W405";
 }
 
-/// What `code` stands for, in sentences.
+/// Explains `code` in sentences.
 #[must_use]
 pub fn explain(code: &str) -> Option<&'static str> {
     ALL.iter()

@@ -28,7 +28,7 @@ pub fn split_command(text: &str) -> Result<Vec<String>, &'static str> {
     Ok(words)
 }
 
-/// Moves what stands up to the closing `quote` into `word`.
+/// Moves the text up to the closing `quote` into `word`.
 fn quoted(
     quote: char,
     characters: &mut std::str::Chars<'_>,

@@ -1,11 +1,11 @@
-//! What was wrong, and where.
+//! Diagnostics: mistakes and their places.
 
 use std::fmt;
 
 use crate::render::render;
 use crate::source::Place;
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Severity {
     /// Nothing can be run.
@@ -19,7 +19,7 @@ pub enum Severity {
 /// One thing that was wrong.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
     /// One of [`crate::code`].
     pub code: &'static str,
@@ -27,11 +27,11 @@ pub struct Diagnostic {
     pub message: String,
     /// Where; none where it came from no file.
     pub place: Option<Place>,
-    /// What stands beside the caret.
+    /// The text beside the caret.
     pub label: Option<String>,
     /// Other places that explain this one, with their labels.
     pub context: Vec<(Place, String)>,
-    /// What is accepted, what to try.
+    /// Accepted values and advice.
     pub help: Vec<String>,
 }
 
@@ -111,9 +111,9 @@ impl Diagnostics {
         self.0.push(diagnostic);
     }
 
-    /// Adds all of `other`.
-    pub fn append(&mut self, other: Self) {
-        self.0.extend(other.0);
+    /// Adds all of `more`.
+    pub fn append(&mut self, more: Self) {
+        self.0.extend(more.0);
     }
 
     /// Each of them.
@@ -121,25 +121,25 @@ impl Diagnostics {
         self.0.iter()
     }
 
-    /// How many.
+    /// Returns the number of diagnostics.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether one of them is an error.
+    /// Returns true if one of them is an error.
     #[must_use]
     pub fn has_errors(&self) -> bool {
         self.errors() > 0
     }
 
-    /// How many of them are errors.
+    /// Returns the number of errors.
     #[must_use]
     pub fn errors(&self) -> usize {
         self.iter()
@@ -152,12 +152,16 @@ impl Diagnostics {
     #[must_use]
     pub fn sorted(mut self) -> Self {
         let mut files: Vec<std::path::PathBuf> = Vec::new();
-        for place in self.0.iter().filter_map(|found| found.place.as_ref()) {
+        for place in self
+            .0
+            .iter()
+            .filter_map(|diagnostic| diagnostic.place.as_ref())
+        {
             if !files.iter().any(|file| file == place.file()) {
                 files.push(place.file().to_path_buf());
             }
         }
-        let rank = |found: &Diagnostic| match &found.place {
+        let rank = |diagnostic: &Diagnostic| match &diagnostic.place {
             Some(place) => (
                 files.iter().position(|file| file == place.file()),
                 place.span.start,
@@ -165,19 +169,19 @@ impl Diagnostics {
             None => (Some(files.len()), 0),
         };
         self.0.sort_by_key(rank);
-        let at = |found: &Diagnostic| found.place.as_ref().map(|place| place.span);
+        let at = |diagnostic: &Diagnostic| diagnostic.place.as_ref().map(|place| place.span);
         let mut kept: Vec<Diagnostic> = Vec::new();
-        for found in self.0 {
+        for diagnostic in self.0 {
             // Repetitions have the same rank, so that they are not far away.
             let near = kept.iter().rev();
-            let mut near = near.take_while(|other| rank(other) == rank(&found));
-            let is_known = near.any(|other| {
-                other.code == found.code
-                    && other.message == found.message
-                    && at(other) == at(&found)
+            let mut near = near.take_while(|earlier| rank(earlier) == rank(&diagnostic));
+            let is_known = near.any(|earlier| {
+                earlier.code == diagnostic.code
+                    && earlier.message == diagnostic.message
+                    && at(earlier) == at(&diagnostic)
             });
             if !is_known {
-                kept.push(found);
+                kept.push(diagnostic);
             }
         }
         Self(kept)

@@ -13,7 +13,7 @@ pub fn check_address(text: &str) -> Result<(&str, u16), &'static str> {
     }
     let bracketed = host.starts_with('[') && host.ends_with(']');
     if host.contains(['/', ' ', '@']) || (host.contains(':') && !bracketed) {
-        return Err("it is not `host:port`; an IPv6 address stands in brackets");
+        return Err("it is not `host:port`; an IPv6 address needs brackets");
     }
     let port = port
         .parse()

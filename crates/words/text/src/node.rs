@@ -16,14 +16,14 @@ const NODES_MAX: usize = 200_000;
 /// One value and its place.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// What a message about the whole value points at: a scalar itself, the key
-    /// or first line of a collection.
+    /// The place for a message about the whole value: a scalar itself, the key or first line of a
+    /// collection.
     pub span: Span,
     /// The value.
     pub value: Value,
 }
 
-/// What stands in a place.
+/// The value at a place.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// Nothing, `~` or `null`.
@@ -32,7 +32,7 @@ pub enum Value {
     Scalar {
         /// The text.
         text: String,
-        /// Whether it was quoted, or a block: never a number then.
+        /// True for a quoted scalar or a block, which is never a number.
         quoted: bool,
     },
     /// A list.
@@ -60,7 +60,7 @@ pub struct Key {
 }
 
 impl Node {
-    /// How messages call what is there.
+    /// Returns the name of the shape for messages.
     #[must_use]
     pub fn shape(&self) -> &'static str {
         match &self.value {
@@ -119,7 +119,7 @@ fn parse_with(
         span: Span::default(),
         value: Value::Null,
     });
-    Ok((root, tree.found))
+    Ok((root, tree.diagnostics))
 }
 
 /// A tree while it grows.
@@ -130,7 +130,7 @@ struct Tree<'s> {
     keeps_tags: bool,
     nodes: usize,
     root: Option<Node>,
-    found: Vec<Diagnostic>,
+    diagnostics: Vec<Diagnostic>,
 }
 
 /// A collection whose end has not come yet.
@@ -160,7 +160,7 @@ impl<'s> Tree<'s> {
             keeps_tags: false,
             nodes: 0,
             root: None,
-            found: Vec::new(),
+            diagnostics: Vec::new(),
         }
     }
 
@@ -195,7 +195,9 @@ impl<'s> Tree<'s> {
                 Event::SequenceEnd | Event::MappingEnd => self.close(span)?,
                 Event::Alias(anchor) => {
                     let Some((node, nodes)) = self.anchors.get(&anchor).cloned() else {
-                        return Err(Box::new(self.error(span, "an alias of what it stands in")));
+                        return Err(Box::new(
+                            self.error(span, "an alias of the value that contains it"),
+                        ));
                     };
                     self.place(node, 0, nodes, nodes)?;
                 }
@@ -261,10 +263,10 @@ impl<'s> Tree<'s> {
             None => self.root = Some(node),
             Some(Content::List(list)) => list.push(node),
             Some(Content::Map { entries, key }) => match key.take() {
-                None => *key = Some(key_of(node, self.source, &mut self.found)),
+                None => *key = Some(key_of(node, self.source, &mut self.diagnostics)),
                 Some(key) => {
                     let entry = entry(key, node);
-                    push_entry(entries, entry, self.source, &mut self.found);
+                    push_entry(entries, entry, self.source, &mut self.diagnostics);
                 }
             },
         }
@@ -286,8 +288,7 @@ impl<'s> Tree<'s> {
         }
     }
 
-    /// Where the tag stands whose content begins at `start`: before it, perhaps in
-    /// a line above.
+    /// Finds the tag whose content begins at `start`: before it, perhaps in a line above.
     fn tag_span(&self, tag: &str, start: usize) -> Option<Span> {
         let text = self.source.text();
         let start = if text.get(start..)?.starts_with(tag) {
@@ -296,7 +297,7 @@ impl<'s> Tree<'s> {
             let before = text.get(..start)?;
             let at = before.rfind(tag)?;
             let between = before.get(at + tag.len()..)?;
-            // Only a comment or an anchor may stand between the two.
+            // Only a comment or an anchor may be between the two.
             let is_bare =
                 |line: &str| line.trim().is_empty() || line.trim().starts_with(['#', '&']);
             between.lines().all(is_bare).then_some(at)?
@@ -330,14 +331,14 @@ fn scalar(text: String, style: ScalarStyle) -> Value {
     }
 }
 
-/// A key from the node that stands in its place.
-fn key_of(node: Node, source: &Arc<Source>, found: &mut Vec<Diagnostic>) -> Key {
+/// Makes a key from the node at its place.
+fn key_of(node: Node, source: &Arc<Source>, diagnostics: &mut Vec<Diagnostic>) -> Key {
     let text = match node.value {
         Value::Scalar { text, .. } => text,
         Value::Null => "null".to_owned(),
         Value::List(_) | Value::Map(_) => {
             let error = Diagnostic::error(code::WRONG_SHAPE, "a key must be a single word");
-            found.push(error.at(Place::new(source, node.span)));
+            diagnostics.push(error.at(Place::new(source, node.span)));
             String::new()
         }
     };
@@ -359,16 +360,16 @@ fn push_entry(
     entries: &mut Vec<Entry>,
     entry: Entry,
     source: &Arc<Source>,
-    found: &mut Vec<Diagnostic>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) {
     if let Some(first) = entries
         .iter()
-        .find(|other| other.key.text == entry.key.text)
+        .find(|earlier| earlier.key.text == entry.key.text)
     {
-        found.push(
+        diagnostics.push(
             Diagnostic::error(
                 code::DUPLICATE_KEY,
-                format!("`{}` stands twice in the same map", entry.key.text),
+                format!("`{}` occurs twice in the same map", entry.key.text),
             )
             .at(Place::new(source, entry.key.span))
             .label("the second")

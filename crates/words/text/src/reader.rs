@@ -22,7 +22,7 @@ pub use named::NamedFiles;
 #[derive(Debug)]
 pub struct Reader {
     source: Arc<Source>,
-    found: RefCell<Vec<Diagnostic>>,
+    diagnostics: RefCell<Vec<Diagnostic>>,
     named: NamedFiles,
 }
 
@@ -32,12 +32,12 @@ impl Reader {
     pub fn new(source: Arc<Source>) -> Self {
         Self {
             source,
-            found: RefCell::new(Vec::new()),
+            diagnostics: RefCell::new(Vec::new()),
             named: NamedFiles::default(),
         }
     }
 
-    /// What it reads.
+    /// Returns the source that is read.
     #[must_use]
     pub const fn source(&self) -> &Arc<Source> {
         &self.source
@@ -51,7 +51,7 @@ impl Reader {
 
     /// Keeps `diagnostic`.
     pub fn report(&self, diagnostic: Diagnostic) {
-        self.found.borrow_mut().push(diagnostic);
+        self.diagnostics.borrow_mut().push(diagnostic);
     }
 
     /// An error at `span`, not yet kept.
@@ -77,26 +77,28 @@ impl Reader {
         Diagnostic::note(code, message).at(self.place(span))
     }
 
-    /// Whether an error was kept.
+    /// Returns true if an error was kept.
     #[must_use]
     pub fn has_errors(&self) -> bool {
-        let found = self.found.borrow();
-        found.iter().any(|one| one.severity == Severity::Error)
+        let diagnostics = self.diagnostics.borrow();
+        diagnostics
+            .iter()
+            .any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// What was found, in the order of the file.
+    /// Returns the diagnostics, in the order of the file.
     #[must_use]
     pub fn finish(self) -> Diagnostics {
-        let found: Diagnostics = self.found.into_inner().into_iter().collect();
-        found.sorted()
+        let diagnostics: Diagnostics = self.diagnostics.into_inner().into_iter().collect();
+        diagnostics.sorted()
     }
 
     /// The tree of its source; what is wrong with it is kept.
     #[must_use]
     pub fn parse(&self) -> Option<Node> {
         match crate::node::parse(&self.source) {
-            Ok((node, found)) => {
-                self.found.borrow_mut().extend(found);
+            Ok((node, diagnostics)) => {
+                self.diagnostics.borrow_mut().extend(diagnostics);
                 Some(node)
             }
             Err(error) => {
@@ -140,33 +142,33 @@ impl Reader {
         }
     }
 
-    /// Why a typed value at `span` was not understood.
+    /// Makes the diagnostic for a typed value at `span` that is not accepted.
     #[must_use]
     pub fn parse_error(&self, span: Span, error: &ParseError) -> Diagnostic {
         match error {
             ParseError::Shape {
-                found,
+                input,
                 kind,
                 accepted,
             } => self
-                .error(code::BAD_VALUE, span, format!("`{found}` is not a {kind}"))
+                .error(code::BAD_VALUE, span, format!("`{input}` is not a {kind}"))
                 .label(format!("write {accepted}")),
             ParseError::UnitMissing {
-                found,
+                input,
                 kind,
                 example,
             } => self
                 .error(code::UNIT_MISSING, span, format!("a {kind} needs a unit"))
-                .label(format!("write `{found}{example}`")),
+                .label(format!("write `{input}{example}`")),
             ParseError::Range {
-                found,
+                input,
                 kind,
                 bounds,
             } => self
                 .error(
                     code::OUT_OF_RANGE,
                     span,
-                    format!("{kind} `{found}` is out of range"),
+                    format!("{kind} `{input}` is out of range"),
                 )
                 .label((*bounds).to_owned()),
         }
@@ -262,7 +264,7 @@ impl Reader {
             }
             if ["host", "content-length", "transfer-encoding"]
                 .iter()
-                .any(|own| name.eq_ignore_ascii_case(own))
+                .any(|reserved| name.eq_ignore_ascii_case(reserved))
             {
                 let message = format!("`{name}` is written by Stillwell itself");
                 let error = self.error(code::BAD_VALUE, entry.key.span, message);
@@ -310,7 +312,7 @@ impl Reader {
     }
 }
 
-/// Whether `name` is a token of RFC 9110.
+/// Returns true if `name` is a token of RFC 9110.
 fn is_header_name(name: &str) -> bool {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !name.is_empty() && name.bytes().all(is_token)

@@ -27,7 +27,7 @@ impl Source {
         })
     }
 
-    /// Where it came from.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -79,7 +79,7 @@ impl Source {
         })
     }
 
-    /// The start of the line `lines` above the one that `byte` stands in.
+    /// Returns the start of the line that is `lines` above the line of `byte`.
     pub(crate) fn line_above(&self, byte: usize, lines: usize) -> usize {
         let line = self.line_starts.partition_point(|start| *start <= byte);
         let above = line.saturating_sub(1 + lines);
@@ -125,7 +125,7 @@ pub struct Position {
 pub struct Place {
     /// The text.
     pub source: Arc<Source>,
-    /// Which bytes of it; always within it.
+    /// The bytes, always within the source.
     pub span: Span,
 }
 
@@ -145,13 +145,13 @@ impl Place {
         self.source.path()
     }
 
-    /// Where it starts.
+    /// Returns the position of the start.
     #[must_use]
     pub fn start(&self) -> Position {
         self.source.position(self.span.start)
     }
 
-    /// Where it ends.
+    /// Returns the position of the end.
     #[must_use]
     pub fn end(&self) -> Position {
         self.source.position(self.span.end)

@@ -78,14 +78,14 @@ impl FromStr for ByteSize {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let shape = || ParseError::Shape {
-            found: text.to_owned(),
+            input: text.to_owned(),
             kind: KIND,
             accepted: ACCEPTED,
         };
         let (number, unit) = split_number(text).ok_or_else(shape)?;
         if unit.is_empty() {
             return Err(ParseError::UnitMissing {
-                found: text.trim().to_owned(),
+                input: text.trim().to_owned(),
                 kind: KIND,
                 example: " KiB",
             });
@@ -94,7 +94,7 @@ impl FromStr for ByteSize {
         let bytes = number * scale;
         if bytes >= float_from_u64(u64::MAX) {
             return Err(ParseError::Range {
-                found: text.to_owned(),
+                input: text.to_owned(),
                 kind: KIND,
                 bounds: "at most 16 EiB",
             });

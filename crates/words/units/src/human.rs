@@ -126,8 +126,8 @@ fn percent_digits(share: f64) -> String {
 
 /// Returns a number with its noun: `8 pairs`, `1 pair`.
 #[must_use]
-pub fn counted(number: u32, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
+pub fn counted(number: u32, singular: &str, plural: &str) -> String {
+    format!("{number} {}", if number == 1 { singular } else { plural })
 }
 
 /// Returns a count with commas between thousands: `239,950`.

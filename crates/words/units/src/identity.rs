@@ -1,4 +1,4 @@
-//! What names a run and what makes its bytes come out the same again.
+//! Run identifiers, and seeds that make the bytes of a run reproducible.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,7 +16,7 @@ use crate::ParseError;
 pub struct Seed([u8; 32]);
 
 impl Seed {
-    /// The seed that the whole number `value` stands for.
+    /// Returns the seed for the number `value`.
     #[must_use]
     pub fn from_number(value: u64) -> Self {
         let mut state = value;
@@ -73,7 +73,7 @@ impl FromStr for Seed {
         parse_hex::<32>(text)
             .map(Self)
             .ok_or_else(|| ParseError::Shape {
-                found: text.to_owned(),
+                input: text.to_owned(),
                 kind: "seed",
                 accepted: "a whole number such as `42`, or 64 hexadecimal digits",
             })
@@ -98,8 +98,7 @@ impl<'de> Deserialize<'de> for Seed {
 pub struct RunId([u8; 16]);
 
 impl RunId {
-    /// The name with these bytes; whoever starts runs sees to it that no two
-    /// are the same.
+    /// Builds the identifier from these bytes; the caller makes them unique per run.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
@@ -128,7 +127,7 @@ impl FromStr for RunId {
         parse_hex::<16>(text.trim())
             .map(Self)
             .ok_or_else(|| ParseError::Shape {
-                found: text.to_owned(),
+                input: text.to_owned(),
                 kind: "run id",
                 accepted: "32 hexadecimal digits",
             })

@@ -36,34 +36,34 @@ pub use ratio::Tolerance;
 pub use target::{Scheme, Target, TargetError};
 pub use time::{Moment, Nanos};
 
-/// Why a typed value was not understood. The message says what is accepted.
+/// A typed value that is not accepted. The message says what is accepted.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ParseError {
     /// The text does not have the shape of this kind of value.
-    #[error("`{found}` is not a {kind}: write {accepted}")]
+    #[error("`{input}` is not a {kind}: write {accepted}")]
     Shape {
-        /// What was typed.
-        found: String,
+        /// The typed text.
+        input: String,
         /// The kind of value that was expected.
         kind: &'static str,
         /// An example of each shape that is accepted.
         accepted: &'static str,
     },
     /// A number without its unit, which would have to be guessed.
-    #[error("a {kind} needs a unit: write `{found}{example}`")]
+    #[error("a {kind} needs a unit: write `{input}{example}`")]
     UnitMissing {
-        /// What was typed.
-        found: String,
+        /// The typed text.
+        input: String,
         /// The kind of value that was expected.
         kind: &'static str,
         /// A unit that would make it right.
         example: &'static str,
     },
     /// The value has the right shape but lies outside its bounds.
-    #[error("{kind} `{found}` is out of range: {bounds}")]
+    #[error("{kind} `{input}` is out of range: {bounds}")]
     Range {
-        /// What was typed.
-        found: String,
+        /// The typed text.
+        input: String,
         /// The kind of value that was expected.
         kind: &'static str,
         /// The bounds, in words.

@@ -22,7 +22,7 @@ impl ByteRate {
     pub fn try_new(bytes_per_second: u64) -> Result<Self, ParseError> {
         if bytes_per_second == 0 {
             return Err(ParseError::Range {
-                found: "0 B/s".to_owned(),
+                input: "0 B/s".to_owned(),
                 kind: "byte rate",
                 bounds: "at least 1 B/s",
             });
@@ -63,7 +63,7 @@ impl FromStr for ByteRate {
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let Some(size) = text.trim().strip_suffix("/s") else {
             return Err(ParseError::UnitMissing {
-                found: text.trim().to_owned(),
+                input: text.trim().to_owned(),
                 kind: "byte rate",
                 example: if text.trim().ends_with(|c: char| c.is_ascii_digit()) {
                     " MiB/s"
@@ -91,7 +91,7 @@ impl EventRate {
             Ok(Self(events_per_second))
         } else {
             Err(ParseError::Range {
-                found: format!("{events_per_second}/s"),
+                input: format!("{events_per_second}/s"),
                 kind: "event rate",
                 bounds: "above zero and finite",
             })
@@ -135,7 +135,7 @@ impl FromStr for EventRate {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let shape = || ParseError::Shape {
-            found: text.to_owned(),
+            input: text.to_owned(),
             kind: "event rate",
             accepted: "a count per time, such as `1000/s`, `5k/s` or `300/m`",
         };
@@ -146,7 +146,7 @@ impl FromStr for EventRate {
             Some(_) => return Err(shape()),
             None => {
                 return Err(ParseError::UnitMissing {
-                    found: text.trim().to_owned(),
+                    input: text.trim().to_owned(),
                     kind: "event rate",
                     example: "/s",
                 });

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::ParseError;
 use crate::number::split_number;
 
-/// How large a relative change must be to matter: above 0 and below 1.
+/// The smallest relative change that matters: above 0 and below 1.
 ///
 /// A tolerance is written as percent (`3%`) and kept as a share (`0.03`).
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, PartialOrd, Serialize)]
@@ -28,7 +28,7 @@ impl Tolerance {
             Ok(Self(share))
         } else {
             Err(ParseError::Range {
-                found: format!("{}%", share * 100.0),
+                input: format!("{}%", share * 100.0),
                 kind: "tolerance",
                 bounds: "above 0% and below 100%",
             })
@@ -70,12 +70,12 @@ impl FromStr for Tolerance {
         match split_number(text) {
             Some((number, "%")) => Self::try_new(number / 100.0),
             Some((_, "")) => Err(ParseError::UnitMissing {
-                found: text.trim().to_owned(),
+                input: text.trim().to_owned(),
                 kind: "tolerance",
                 example: "%",
             }),
             _ => Err(ParseError::Shape {
-                found: text.to_owned(),
+                input: text.to_owned(),
                 kind: "tolerance",
                 accepted: "a percentage, such as `3%` or `0.5%`",
             }),

@@ -1,4 +1,4 @@
-//! Where requests go.
+//! Addresses of requests.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -17,7 +17,7 @@ pub struct Target {
     path_and_query: String,
 }
 
-/// How a target is spoken to.
+/// The scheme of a URL.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Scheme {
@@ -28,7 +28,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// As it stands in a URL, such as `http`.
+    /// Returns the scheme as in a URL, such as `http`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -47,44 +47,44 @@ impl Scheme {
     }
 }
 
-/// Why a URL was not understood. The message says what is accepted.
+/// A URL that is not accepted. The message says what is accepted.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum TargetError {
-    /// A URL that asks for TLS.
-    #[error("`{found}` needs TLS, which is not supported here: write `http://…`")]
+    /// A URL with TLS, which is not supported here.
+    #[error("`{input}` needs TLS, which is not supported here: write `http://…`")]
     HttpsUnsupported {
-        /// What was typed.
-        found: String,
+        /// The typed text.
+        input: String,
     },
     /// No scheme, or an unknown one.
-    #[error("`{found}` does not start with `http://`: {ACCEPTED}")]
+    #[error("`{input}` does not start with `http://`: {ACCEPTED}")]
     Scheme {
-        /// What was typed.
-        found: String,
+        /// The typed text.
+        input: String,
     },
     /// A user name or password, which would end up in results.
-    #[error("`{found}` holds a user name: give credentials as a header instead")]
+    #[error("`{input}` holds a user name: give credentials as a header instead")]
     UserInfo {
-        /// What was typed.
-        found: String,
+        /// The typed text.
+        input: String,
     },
     /// A host that is missing or is neither a name nor an address.
-    #[error("`{found}` has no host that is a name or an address: {ACCEPTED}")]
+    #[error("`{input}` has no host that is a name or an address: {ACCEPTED}")]
     Host {
-        /// What was typed.
-        found: String,
+        /// The typed text.
+        input: String,
     },
     /// A port that is not a number from 1 to 65535.
-    #[error("the port in `{found}` is not a number from 1 to 65535: {ACCEPTED}")]
+    #[error("the port in `{input}` is not a number from 1 to 65535: {ACCEPTED}")]
     Port {
-        /// What was typed.
-        found: String,
+        /// The typed text.
+        input: String,
     },
     /// A path with characters that cannot be sent.
-    #[error("the path in `{found}` holds spaces or characters beyond ASCII: write them as `%20`")]
+    #[error("the path in `{input}` holds spaces or characters beyond ASCII: write them as `%20`")]
     Path {
-        /// What was typed.
-        found: String,
+        /// The typed text.
+        input: String,
     },
 }
 
@@ -94,29 +94,29 @@ impl Target {
     /// # Errors
     /// [`TargetError`] where it is no such URL.
     pub fn from_url(text: &str) -> Result<Self, TargetError> {
-        let found = || text.to_owned();
+        let input = || text.to_owned();
         let (scheme, rest) = text
             .trim()
             .split_once("://")
-            .ok_or_else(|| TargetError::Scheme { found: found() })?;
+            .ok_or_else(|| TargetError::Scheme { input: input() })?;
         let scheme = [Scheme::Http, Scheme::Https]
             .into_iter()
             .find(|known| scheme.eq_ignore_ascii_case(known.as_str()))
-            .ok_or_else(|| TargetError::Scheme { found: found() })?;
+            .ok_or_else(|| TargetError::Scheme { input: input() })?;
         let rest = rest.split_once('#').map_or(rest, |(rest, _)| rest);
         let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
         if authority.contains('@') {
-            return Err(TargetError::UserInfo { found: found() });
+            return Err(TargetError::UserInfo { input: input() });
         }
         if !path.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(TargetError::Path { found: found() });
+            return Err(TargetError::Path { input: input() });
         }
         let (host, port) =
-            split_authority(authority).ok_or_else(|| TargetError::Host { found: found() })?;
+            split_authority(authority).ok_or_else(|| TargetError::Host { input: input() })?;
         let port = match port {
             None => scheme.port(),
             Some(digits) => {
-                parse_port(digits).ok_or_else(|| TargetError::Port { found: found() })?
+                parse_port(digits).ok_or_else(|| TargetError::Port { input: input() })?
             }
         };
         let slash = if path.starts_with('/') { "" } else { "/" };
@@ -128,7 +128,7 @@ impl Target {
         })
     }
 
-    /// How it is spoken to.
+    /// Returns the scheme.
     #[must_use]
     pub const fn scheme(&self) -> Scheme {
         self.scheme
@@ -146,13 +146,13 @@ impl Target {
         self.port
     }
 
-    /// What to ask for; starts with `/`.
+    /// Returns the path with the query; starts with `/`.
     #[must_use]
     pub fn path_and_query(&self) -> &str {
         &self.path_and_query
     }
 
-    /// What stands in `Host`: the port only where it is not the scheme's.
+    /// Returns the value of `Host`: the port only where it is not the scheme's default.
     #[must_use]
     pub fn authority(&self) -> String {
         if self.port == self.scheme.port() {
@@ -162,7 +162,7 @@ impl Target {
         }
     }
 
-    /// What a dialer or a resolver takes: host and port, always both.
+    /// Returns host and port, always both, for a resolver.
     #[must_use]
     pub fn dial_address(&self) -> String {
         format!("{}:{}", self.bracketed_host(), self.port)
@@ -193,7 +193,7 @@ impl FromStr for Target {
         match target.scheme {
             Scheme::Http => Ok(target),
             Scheme::Https => Err(TargetError::HttpsUnsupported {
-                found: text.to_owned(),
+                input: text.to_owned(),
             }),
         }
     }

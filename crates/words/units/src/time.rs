@@ -69,8 +69,8 @@ impl Nanos {
 
     /// `self − other`, or zero.
     #[must_use]
-    pub const fn saturating_sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
+    pub const fn saturating_sub(self, rhs: Self) -> Self {
+        Self(self.0.saturating_sub(rhs.0))
     }
 
     /// Returns the share that this is of `whole`, which counts as one nanosecond at least.
@@ -89,14 +89,14 @@ impl From<Duration> for Nanos {
 impl Add for Nanos {
     type Output = Self;
 
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
+    fn add(self, rhs: Self) -> Self {
+        Self(self.0.saturating_add(rhs.0))
     }
 }
 
 impl AddAssign for Nanos {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
+    fn add_assign(&mut self, rhs: Self) {
+        *self = *self + rhs;
     }
 }
 
@@ -138,7 +138,7 @@ impl FromStr for Nanos {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let shape = || ParseError::Shape {
-            found: text.to_owned(),
+            input: text.to_owned(),
             kind: "duration",
             accepted: "a number and a unit, such as `500ms`, `10s`, `1h30m`",
         };
@@ -155,7 +155,7 @@ impl FromStr for Nanos {
             let unit = &after[..end];
             if unit.is_empty() {
                 return Err(ParseError::UnitMissing {
-                    found: text.trim().to_owned(),
+                    input: text.trim().to_owned(),
                     kind: "duration",
                     example: "s",
                 });
@@ -165,7 +165,7 @@ impl FromStr for Nanos {
         }
         if total >= float_from_u64(u64::MAX) {
             return Err(ParseError::Range {
-                found: text.to_owned(),
+                input: text.to_owned(),
                 kind: "duration",
                 bounds: "at most 584 years",
             });

@@ -45,7 +45,7 @@ pub(super) fn target_of(files: &dyn Files, folder: &Path, found: &mut Diagnostic
         [first, ..] => {
             let told = names.join("`, `");
             let message = format!("{}: which is its target, `{told}`?", folder.display());
-            let warning = Diagnostic::warning(code::NO_SUBJECT, message);
+            let warning = Diagnostic::warning(code::NO_TARGET, message);
             found.push(warning.help(format!(
                 "`{first}` is taken; say it in an `experiment.yaml`, e.g. `target: {{name: {first}}}`"
             )));

@@ -384,7 +384,7 @@ fn load_past_the_subject_is_a_warning() {
     let past = |has_subject| {
         let source = Source::new("lading.yaml", text.as_str());
         let (_, found) = read(&source, has_subject, NamedFiles::default());
-        found.iter().any(|one| one.code == code::PAST_SUBJECT)
+        found.iter().any(|one| one.code == code::PAST_TARGET)
     };
     assert!(past(true));
     assert!(!past(false));

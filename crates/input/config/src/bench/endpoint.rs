@@ -39,7 +39,7 @@ impl FromStr for BenchEndpoint {
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let text = text.trim();
         let shape = || ParseError::Shape {
-            found: text.to_owned(),
+            input: text.to_owned(),
             kind: "bench endpoint",
             accepted: ACCEPTED,
         };

@@ -46,7 +46,7 @@ pub fn to_rig(
         None => {
             if let FileTarget::Never(format) = target {
                 let message = "no program was named: load goes straight to whatever listens";
-                let warning = Diagnostic::warning(code::NO_SUBJECT, message);
+                let warning = Diagnostic::warning(code::NO_TARGET, message);
                 let help = format!("a {format} file never names one; name it on the command line");
                 found.push(warning.help(help));
             }
@@ -399,7 +399,7 @@ fn check_program(plan: &ExperimentPlan, given: &Given, has_program: bool, found:
                 variant.name
             );
             let flag = format!("--{}", variant.name);
-            found.push(Diagnostic::error(code::NO_SUBJECT, message).help(format!(
+            found.push(Diagnostic::error(code::NO_TARGET, message).help(format!(
                 "name one, e.g. `{flag} bin:PATH`, `{flag} cmd:'PATH ARGUMENTS'`, or for all of \
                  them `--target-command 'PATH ARGUMENTS'`"
             )));

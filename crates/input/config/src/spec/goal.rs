@@ -130,7 +130,7 @@ pub(super) fn read_goals(door: &Door<'_>, node: &Node) -> Vec<PlacedGoal> {
         };
         let metric = &goal.plan.metric;
         if let Some(first) = goals.iter().find(|other| other.plan.metric == *metric) {
-            let message = format!("goal `{metric}` stands twice");
+            let message = format!("goal `{metric}` occurs twice");
             reader.report(
                 reader
                     .error(code::SAME_NAME, item.span, message)

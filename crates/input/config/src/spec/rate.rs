@@ -48,7 +48,7 @@ pub(crate) fn parse_rate(text: &str) -> Result<RatePlan, RateError> {
     }
     if !text.starts_with(|c: char| c.is_ascii_digit()) {
         return Err(RateError::Value(ParseError::Shape {
-            found: text.to_owned(),
+            input: text.to_owned(),
             kind: "rate",
             accepted: "`10 MiB/s`, `5k/s` or `max`",
         }));

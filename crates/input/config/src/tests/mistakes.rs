@@ -208,7 +208,7 @@ fn each_mistake_is_found_where_it_stands() {
 #[test]
 fn load_past_the_subject_is_a_warning() {
     let text = format!("{LEAST}  sinks: [{{tcp: 'localhost:9100'}}]\n");
-    assert_eq!(codes(&text), [(stillwell_text::code::PAST_SUBJECT, 4)]);
+    assert_eq!(codes(&text), [(stillwell_text::code::PAST_TARGET, 4)]);
     let text = text.replace("subject: {command: ./relay --in 127.0.0.1:9100}\n", "");
     let text = text.replace(
         "variants: {baseline: {}, comparison: {arguments: [--slow]}}\n",

@@ -196,7 +196,7 @@ impl FileSystem for LogFiles {
         self.publish(now);
     }
 
-    fn settle(&mut self, _unique: u64, _is_given_up: bool) {}
+    fn finish_delayed(&mut self, _unique: u64, _is_given_up: bool) {}
 }
 
 /// Difference between the wall clock and the run's clock.

@@ -1,4 +1,4 @@
-//! What the kernel asks of a disk, done in the folder that it shows.
+//! Answers of a disk to the kernel's requests, carried out in the folder that it shows.
 
 mod change;
 
@@ -50,12 +50,12 @@ pub(super) struct Files {
     room: Room,
     /// Bytes of each file, by its inode, that no `fsync` came after.
     unsynced: HashMap<u64, u64>,
-    /// What an `fsync` makes durable whose answer is still to come: file and bytes.
+    /// File and bytes that become durable with each `fsync` that is not answered yet.
     syncing: HashMap<u64, (Option<u64>, u64)>,
     /// When the disk has taken all that was written, where it is slow.
     busy_until: Moment,
     controls: Arc<DiskControls>,
-    /// How often it was restored, as far as is known here.
+    /// Number of restores that were seen here.
     restored: u64,
     shard: Arc<DiskShard>,
 }
@@ -108,7 +108,7 @@ impl Files {
         Ok(self.root.join(path))
     }
 
-    /// What is known of a node; of one without a name through who has it open.
+    /// Returns the metadata of a node; without a name, through an open handle.
     fn metadata(&self, node: u64) -> Result<Metadata, Errno> {
         match self.path(node) {
             Ok(path) => fs::symlink_metadata(path).map_err(errno),
@@ -127,10 +127,10 @@ impl Files {
     }
 
     /// Answers with the node of this name.
-    fn tell(&mut self, parent: u64, name: &OsStr, out: &mut Vec<u8>) -> Answered {
+    fn answer_entry(&mut self, parent: u64, name: &OsStr, out: &mut Vec<u8>) -> Answered {
         let path = self.path_of(parent, name)?;
         let metadata = fs::symlink_metadata(path).map_err(errno)?;
-        let node = self.nodes.tell(parent, name);
+        let node = self.nodes.look_up(parent, name);
         put_entry(out, node, &attributes(&metadata), VALIDITY);
         Ok(Answer::Done)
     }
@@ -250,7 +250,7 @@ impl Files {
         self.syncing.insert(request.unique, (inode, bytes));
         let delay = self.controls.fsync_delay_of(bytes);
         if delay.as_u64() == 0 {
-            self.settle(request.unique, false);
+            self.finish_delayed(request.unique, false);
             return Ok(Answer::Done);
         }
         Ok(Answer::At(now + delay))
@@ -315,7 +315,7 @@ impl Files {
     fn done(&mut self, request: &Request<'_>, now: Moment, out: &mut Vec<u8>) -> Answered {
         let node = request.node;
         match request.operation {
-            Operation::Lookup { name } => self.tell(node, name, out),
+            Operation::Lookup { name } => self.answer_entry(node, name, out),
             Operation::Forget { count } => {
                 self.nodes.forget(node, count);
                 Ok(Answer::Done)
@@ -379,8 +379,8 @@ impl FileSystem for Files {
         true
     }
 
-    fn settle(&mut self, unique: u64, is_given_up: bool) {
-        // A write that waited has nothing to settle: its bytes are where they belong.
+    fn finish_delayed(&mut self, unique: u64, is_given_up: bool) {
+        // A delayed write needs nothing more: its bytes are in the file.
         let Some((inode, bytes)) = self.syncing.remove(&unique) else {
             return;
         };

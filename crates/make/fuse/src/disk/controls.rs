@@ -1,21 +1,21 @@
-//! What of a disk may be changed while it is in use.
+//! Settings of a disk that may change while it is in use.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use stillwell_plan::{DiskChange, DiskLimits, FolderDiskPlan};
 use stillwell_units::{ByteRate, ByteSize, Nanos};
 
-/// No limit, of whatever.
+/// No limit.
 const NONE: u64 = u64::MAX;
 const MIB: u64 = 1 << 20;
 
-/// How slow and how small a disk is. May be changed at any time, by any thread; what
-/// waits already waits on as it was, until the disk is restored.
+/// Speed and size of a disk. Any thread may change them at any time. A request that waits already
+/// keeps its delay until the disk is restored.
 #[derive(Debug)]
 pub struct DiskControls {
-    /// How it was at first.
+    /// The initial settings.
     plan: FolderDiskPlan,
-    /// How often it was made like that again.
+    /// Number of restores.
     restored: AtomicU64,
     fsync_delay: AtomicU64,
     fsync_delay_per_mib: AtomicU64,
@@ -94,16 +94,16 @@ impl DiskControls {
         self.set_fsync_delay_per_mib(self.plan.fsync_delay_per_mib);
         self.set_write_rate(self.plan.write_rate);
         self.set_limit(self.plan.limit);
-        // Whoever sees the count sees all that came before it.
+        // A reader of the count also sees all earlier stores.
         self.restored.fetch_add(1, Ordering::Release);
     }
 
-    /// How often it was restored.
+    /// Returns the number of restores.
     pub(super) fn restored(&self) -> u64 {
         self.restored.load(Ordering::Acquire)
     }
 
-    /// How much longer an `fsync` of `bytes` takes.
+    /// Returns the additional time of an `fsync` of `bytes`.
     pub(super) fn fsync_delay_of(&self, bytes: u64) -> Nanos {
         let each = u128::from(self.fsync_delay_per_mib.load(Ordering::Relaxed));
         let more = u64::try_from(each * u128::from(bytes) / u128::from(MIB)).unwrap_or(u64::MAX);
@@ -114,7 +114,7 @@ impl DiskControls {
         )
     }
 
-    /// How long a write of `bytes` takes.
+    /// Returns the time of a write of `bytes`.
     pub(super) fn write_time_of(&self, bytes: u64) -> Nanos {
         let rate = self.write_rate.load(Ordering::Relaxed);
         if rate == NONE {

@@ -1,4 +1,4 @@
-//! Which node of the kernel's is which file of the folder. Names alone; no I/O.
+//! Map from the kernel's nodes to files of the folder. Names alone; no I/O.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -16,7 +16,7 @@ pub(super) struct Nodes {
 
 #[derive(Debug)]
 struct Node {
-    /// Where it lies; `None` once nothing of that name is there any more.
+    /// Its folder and name; `None` once the name is gone.
     place: Option<(u64, OsString)>,
     /// Answers that named it and are not forgotten.
     known: u64,
@@ -51,8 +51,8 @@ impl Nodes {
         Some(self.path(parent)?.join(name))
     }
 
-    /// The node that has this name, which an answer is about to tell the kernel.
-    pub(super) fn tell(&mut self, parent: u64, name: &OsStr) -> u64 {
+    /// Returns the node of this name and counts the kernel's reference to it.
+    pub(super) fn look_up(&mut self, parent: u64, name: &OsStr) -> u64 {
         let key = (parent, name.to_owned());
         let node = *self.names.entry(key.clone()).or_insert_with(|| {
             self.next += 1;
@@ -86,7 +86,7 @@ impl Nodes {
         }
     }
 
-    /// The name is gone, and whatever had it has none.
+    /// Removes the name from its node.
     pub(super) fn unlink(&mut self, parent: u64, name: &OsStr) {
         let node = self.names.remove(&(parent, name.to_owned()));
         if let Some(node) = node.and_then(|node| self.nodes.get_mut(&node)) {
@@ -94,8 +94,7 @@ impl Nodes {
         }
     }
 
-    /// What was called one thing is called another; what was called that before has
-    /// no name.
+    /// Moves a node to another name. A node that had this name before has none afterwards.
     pub(super) fn rename(&mut self, from: (u64, &OsStr), to: (u64, &OsStr)) {
         self.unlink(to.0, to.1);
         let Some(node) = self.names.remove(&(from.0, from.1.to_owned())) else {
@@ -116,7 +115,7 @@ impl Nodes {
 
     pub(super) fn close(&mut self, node: u64, handle: u64) {
         if let Some(node) = self.nodes.get_mut(&node) {
-            node.handles.retain(|other| *other != handle);
+            node.handles.retain(|open| *open != handle);
         }
     }
 
@@ -137,9 +136,9 @@ mod tests {
     #[test]
     fn what_lies_in_a_folder_moves_with_it() {
         let mut nodes = Nodes::new();
-        let folder = nodes.tell(ROOT, OsStr::new("a"));
-        let file = nodes.tell(folder, OsStr::new("f"));
-        assert_eq!(nodes.tell(folder, OsStr::new("f")), file);
+        let folder = nodes.look_up(ROOT, OsStr::new("a"));
+        let file = nodes.look_up(folder, OsStr::new("f"));
+        assert_eq!(nodes.look_up(folder, OsStr::new("f")), file);
         assert_eq!(path(&nodes, file).as_deref(), Some("a/f"));
         nodes.rename((ROOT, OsStr::new("a")), (ROOT, OsStr::new("b")));
         assert_eq!(path(&nodes, file).as_deref(), Some("b/f"));
@@ -149,8 +148,8 @@ mod tests {
     #[test]
     fn what_was_renamed_over_has_no_name() {
         let mut nodes = Nodes::new();
-        let old = nodes.tell(ROOT, OsStr::new("old"));
-        let new = nodes.tell(ROOT, OsStr::new("new"));
+        let old = nodes.look_up(ROOT, OsStr::new("old"));
+        let new = nodes.look_up(ROOT, OsStr::new("new"));
         nodes.rename((ROOT, OsStr::new("new")), (ROOT, OsStr::new("old")));
         assert_eq!(path(&nodes, new).as_deref(), Some("old"));
         assert_eq!(path(&nodes, old), None);
@@ -160,12 +159,12 @@ mod tests {
     #[test]
     fn a_node_is_forgotten_once_all_answers_are() {
         let mut nodes = Nodes::new();
-        let node = nodes.tell(ROOT, OsStr::new("f"));
-        nodes.tell(ROOT, OsStr::new("f"));
+        let node = nodes.look_up(ROOT, OsStr::new("f"));
+        nodes.look_up(ROOT, OsStr::new("f"));
         nodes.forget(node, 1);
         assert!(nodes.find(ROOT, OsStr::new("f")).is_some());
         nodes.forget(node, 1);
         assert!(nodes.find(ROOT, OsStr::new("f")).is_none());
-        assert_ne!(nodes.tell(ROOT, OsStr::new("f")), node);
+        assert_ne!(nodes.look_up(ROOT, OsStr::new("f")), node);
     }
 }

@@ -1,6 +1,6 @@
-//! How much of a disk is used, and what still fits. No I/O.
+//! Used and free bytes of a disk. No I/O.
 
-/// Bytes of all files, a hole counting like what could stand in it.
+/// Bytes of all files; a hole counts with its length.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Room {
     used: u64,
@@ -15,8 +15,8 @@ impl Room {
         self.used
     }
 
-    /// How many of `length` bytes may be written at `offset` of a file of `size`
-    /// bytes, on a disk of `limit`; `None` where none may.
+    /// Returns how many of `length` bytes may be written at `offset` of a file of `size` bytes, on
+    /// a disk of `limit`; `None` where none may.
     pub(super) fn fit(
         self,
         size: u64,

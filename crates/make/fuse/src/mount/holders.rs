@@ -1,4 +1,4 @@
-//! Who still uses a file system.
+//! Processes that still use a file system.
 
 use std::fs;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::path::Path;
 /// Processes that are named at most.
 const NAMED_MAX: usize = 3;
 
-/// The processes that have something open below `at` or stand there, in words.
-/// Asks `/proc` alone, never the file system.
+/// Describes the processes that have a file open below `at` or their working folder there. Reads
+/// only `/proc`, never the file system.
 pub(super) fn describe(at: &Path) -> String {
     let mut holders = holders(at);
     if holders.is_empty() {

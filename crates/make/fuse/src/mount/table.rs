@@ -16,8 +16,8 @@ pub(super) fn kind_at(at: &Path) -> Option<String> {
 /// All places where a file system of `kind` is mounted.
 pub(super) fn places_of(kind: &str) -> Vec<PathBuf> {
     let table = fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let found = entries(&table).filter(|(_, other)| other.as_bytes() == kind.as_bytes());
-    found.map(|(place, _)| place).collect()
+    let matching = entries(&table).filter(|(_, name)| name.as_bytes() == kind.as_bytes());
+    matching.map(|(place, _)| place).collect()
 }
 
 /// The path without links in its parents; the last part is taken as it is.
@@ -47,7 +47,7 @@ fn entries(table: &[u8]) -> impl Iterator<Item = (PathBuf, String)> {
     })
 }
 
-/// Spaces and the like stand there as a backslash and three octal digits.
+/// Decodes spaces and similar characters from a backslash and three octal digits.
 fn unescaped(field: &[u8]) -> OsString {
     let mut plain = Vec::with_capacity(field.len());
     let mut rest = field;

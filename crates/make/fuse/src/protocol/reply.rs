@@ -5,12 +5,12 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::{Init, MAJOR, MINOR, TRANSFER_MAX_BYTES};
 
-/// What we take of the kernel's offers: `FUSE_ASYNC_READ`, `FUSE_BIG_WRITES`,
+/// Features of the kernel that are used: `FUSE_ASYNC_READ`, `FUSE_BIG_WRITES`,
 /// `FUSE_PARALLEL_DIROPS`, `FUSE_MAX_PAGES`.
 const WANTED_FLAGS: u32 = 1 | 1 << 5 | 1 << 18 | 1 << 22;
 /// A page is no smaller anywhere.
 const PAGE_BYTES: u32 = 4096;
-/// Requests that nobody waits for, such as reading ahead, at once.
+/// Maximum number of concurrent background requests, such as reading ahead.
 const BACKGROUND_MAX: u16 = 64;
 /// Bytes of a block in what `stat` says.
 const BLOCK_BYTES: u64 = 512;
@@ -19,7 +19,7 @@ const STATFS_BLOCK_BYTES: u64 = 4096;
 /// Bytes of a folder's entry before its name.
 const ENTRY_HEAD_BYTES: usize = 24;
 
-/// What is known of a node. Times are in seconds and nanoseconds since 1970.
+/// Attributes of a node. Times are in seconds and nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Attributes {
     /// Its number, as `stat` shows it.
@@ -36,19 +36,18 @@ pub struct Attributes {
     pub changed: (i64, u32),
     /// Kind and permissions, as `stat` has them.
     pub mode: u32,
-    /// How many names it has.
+    /// Number of names.
     pub links: u32,
-    /// Whose it is.
+    /// Its owner.
     pub uid: u32,
     /// And of which group.
     pub gid: u32,
-    /// The device that it stands for.
+    /// The device, for a device file.
     pub device: u32,
 }
 
 impl Attributes {
-    /// A file or folder that nobody may write to, of `size` bytes, last changed at
-    /// `modified`.
+    /// Makes a read-only file or folder of `size` bytes, last changed at `modified`.
     #[must_use]
     pub const fn read_only(
         inode: u64,
@@ -77,7 +76,7 @@ impl Attributes {
     }
 }
 
-/// What a node is.
+/// The type of a node.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum NodeKind {
     /// A file.
@@ -89,21 +88,21 @@ pub enum NodeKind {
 /// For how long the kernel may believe an answer, in whole seconds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Validity {
-    /// That a name stands for this node.
+    /// Lifetime of the name.
     pub name_secs: u64,
-    /// What is known of the node.
+    /// Lifetime of the attributes.
     pub attributes_secs: u64,
 }
 
 impl Validity {
-    /// It asks again each time.
+    /// No caching: the kernel repeats each request.
     pub const NONE: Self = Self {
         name_secs: 0,
         attributes_secs: 0,
     };
 }
 
-/// How the kernel treats what was opened.
+/// The kernel's treatment of an opened file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum OpenFlags {
     /// It keeps what was read, and reads ahead.
@@ -117,7 +116,7 @@ pub enum OpenFlags {
 pub struct FolderEntry<'a> {
     /// Its number.
     pub inode: u64,
-    /// What a listing goes on after.
+    /// The offset after this entry, from which a listing continues.
     pub offset: u64,
     /// Its kind, as the upper bits of a mode have it.
     pub kind: u32,
@@ -144,7 +143,7 @@ pub fn init_reply(init: Init, out: &mut Vec<u8>) {
     out.extend([0; 32]);
 }
 
-/// The answer to a lookup, and to whatever makes a node.
+/// Appends the answer to a lookup or to a request that makes a node.
 pub fn put_entry(out: &mut Vec<u8>, node: u64, attributes: &Attributes, valid: Validity) {
     put_u64(out, node);
     put_u64(out, 0);

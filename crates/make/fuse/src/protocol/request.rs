@@ -16,22 +16,22 @@ const VALID_HANDLE: u32 = 1 << 6;
 const VALID_ATIME_NOW: u32 = 1 << 7;
 const VALID_MTIME_NOW: u32 = 1 << 8;
 
-/// One thing that the kernel asks.
+/// A request of the kernel.
 #[derive(Debug)]
 pub struct Request<'a> {
     /// Names the request in its answer.
     pub unique: u64,
-    /// The node that is asked of; 0 where none is.
+    /// The node that the request concerns; 0 for none.
     pub node: u64,
-    /// Who asks.
+    /// The user of the requesting process.
     pub uid: u32,
     /// And of which group.
     pub gid: u32,
-    /// What is asked.
+    /// The operation.
     pub operation: Operation<'a>,
 }
 
-/// What is asked.
+/// A requested operation.
 #[derive(Debug)]
 #[expect(
     missing_docs,
@@ -42,17 +42,17 @@ pub enum Operation<'a> {
     Init(Init),
     /// The end of everything.
     Destroy,
-    /// Which node has this name in the folder?
+    /// Find the node of this name in the folder.
     Lookup { name: &'a OsStr },
     /// So many answers that named the node are forgotten. No answer.
     Forget { count: u64 },
     /// The same for many nodes: see [`forgotten`]. No answer.
     ForgetMany { pairs: &'a [u8] },
-    /// What is known of the node?
+    /// Get the attributes of the node.
     GetAttributes,
     /// Change some of it.
     SetAttributes(SetAttributes),
-    /// Where does the link lead?
+    /// Read the target of the link.
     ReadLink,
     /// Make a link.
     SymbolicLink { name: &'a OsStr, target: &'a OsStr },
@@ -75,8 +75,8 @@ pub enum Operation<'a> {
         from: &'a OsStr,
         to: &'a OsStr,
     },
-    /// Give the node `other` one more name in this folder.
-    Link { other: u64, name: &'a OsStr },
+    /// Give the node `from` one more name in this folder.
+    Link { from: u64, name: &'a OsStr },
     /// Open the node; flags as open's.
     Open { flags: u32 },
     /// Make a file and open it.
@@ -108,15 +108,15 @@ pub enum Operation<'a> {
     ReadFolder { handle: u64, offset: u64, size: u32 },
     /// Close the folder.
     ReleaseFolder { handle: u64 },
-    /// How much room is there?
+    /// Get the free space.
     StatFs,
-    /// Who waits for the answer to `unique` does so no longer. No answer.
+    /// Cancel the request `unique`, whose sender no longer waits. No answer.
     Interrupt { unique: u64 },
     /// Anything else, by its number.
     Other(u32),
 }
 
-/// What the kernel can do.
+/// Capabilities of the kernel.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Init {
     /// The kernel's version.
@@ -125,19 +125,19 @@ pub struct Init {
     pub minor: u32,
     /// Bytes that it reads ahead at most.
     pub readahead: u32,
-    /// What it can do: `FUSE_ASYNC_READ` and so on.
+    /// Its features: `FUSE_ASYNC_READ` and so on.
     pub flags: u32,
 }
 
-/// What is to be changed of a node. Times are in seconds and nanoseconds since
-/// 1970; `None` within one stands for now.
+/// Attributes of a node to change. Times are in seconds and nanoseconds since 1970; `None` within
+/// one means now.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct SetAttributes {
     /// The handle through which it is changed, if through one.
     pub handle: Option<u64>,
     /// Its permissions.
     pub mode: Option<u32>,
-    /// Whose it is.
+    /// The new owner.
     pub uid: Option<u32>,
     /// And of which group.
     pub gid: Option<u32>,
@@ -153,9 +153,9 @@ pub struct SetAttributes {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("read a request of the kernel: {length} bytes, opcode {opcode}")]
 pub struct RequestError {
-    /// How many bytes came.
+    /// Number of received bytes.
     pub length: usize,
-    /// What they ask, as far as that can be told; 0 otherwise.
+    /// The operation, as far as known; 0 otherwise.
     pub opcode: u32,
     /// The request's name, with which it can be refused; 0 where there is none.
     pub unique: u64,
@@ -241,7 +241,7 @@ impl<'a> Operation<'a> {
                 body.skip(8)?;
                 Self::ForgetMany { pairs: body.0 }
             }
-            other => Self::Other(other),
+            from => Self::Other(from),
         })
     }
 
@@ -282,7 +282,7 @@ impl<'a> Operation<'a> {
                 }
             }
             13 => Self::Link {
-                other: body.u64()?,
+                from: body.u64()?,
                 name: body.name()?,
             },
             35 => {
@@ -291,7 +291,7 @@ impl<'a> Operation<'a> {
                 let name = body.name()?;
                 Self::Create { flags, mode, name }
             }
-            other => Self::Other(other),
+            from => Self::Other(from),
         })
     }
 
@@ -318,7 +318,7 @@ impl<'a> Operation<'a> {
         })
     }
 
-    /// Whether the kernel waits for an answer.
+    /// Returns true if the kernel waits for an answer.
     #[must_use]
     pub const fn wants_answer(&self) -> bool {
         !matches!(
@@ -336,7 +336,7 @@ pub fn forgotten(pairs: &[u8]) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
-/// What is left to read.
+/// The unread fields.
 #[derive(Clone, Copy)]
 struct Fields<'a>(&'a [u8]);
 

@@ -7,10 +7,10 @@ use crate::code;
 use crate::node::{Entry, Node, Value};
 use crate::source::Span;
 
-/// What the keys of one map may be.
+/// The accepted keys of a map.
 #[derive(Clone, Debug)]
 pub struct Keys {
-    /// What the map is: "generator", say.
+    /// The kind of the map, such as "generator".
     pub what: &'static str,
     /// The keys that are read.
     pub accepted: Vec<&'static str>,
@@ -123,8 +123,8 @@ impl<'n> MapReader<'_, 'n> {
 
     /// The value of `key`, which must be there.
     pub fn required(&self, key: &'static str) -> Option<&'n Node> {
-        let found = self.take(key);
-        if found.is_none() {
+        let value = self.take(key);
+        if value.is_none() {
             let span = self.key_span(key).unwrap_or(self.span);
             let message = format!("{} needs `{key}`", article(self.what));
             let error = self.reader.error(code::MISSING_KEY, span, message);
@@ -135,7 +135,7 @@ impl<'n> MapReader<'_, 'n> {
                     format!("`{key}` is missing")
                 }));
         }
-        found
+        value
     }
 
     /// The one of `keys` that is there; exactly one must be.
@@ -148,7 +148,7 @@ impl<'n> MapReader<'_, 'n> {
             }
         }
         match there.as_slice() {
-            [one] => return Some(*one),
+            [entry] => return Some(*entry),
             [] => {
                 // An unknown key was reported already: it may be the one meant.
                 let unknown = |entry: &&Entry| !self.accepted.contains(&entry.key.text.as_str());
@@ -175,7 +175,7 @@ impl<'n> MapReader<'_, 'n> {
         None
     }
 
-    /// Where `key` stands.
+    /// Returns the place of `key`.
     #[must_use]
     pub fn key_span(&self, key: &str) -> Option<Span> {
         let entry = self.entries.iter().find(|entry| entry.key.text == key)?;
@@ -231,8 +231,11 @@ mod tests {
                 assert!(map.take("b").is_some());
             }
             drop(map);
-            let found = reader.finish();
-            found.iter().map(|one| one.code).collect::<Vec<_>>()
+            let diagnostics = reader.finish();
+            diagnostics
+                .iter()
+                .map(|diagnostic| diagnostic.code)
+                .collect::<Vec<_>>()
         };
         assert_eq!(codes(false), [code::UNREAD_KEY]);
         assert!(codes(true).is_empty());

@@ -9,9 +9,8 @@ use crate::code;
 use crate::node::Node;
 use crate::source::Source;
 
-/// What the files and folders are that a source names, by the path as it is
-/// written there, or why they cannot be had. Nothing here reads a file: who
-/// reads the source hands them in.
+/// Files and folders that a source names, by the path as written there, or the reason why they are
+/// not readable. Nothing here reads a file: the caller that reads the source also reads these.
 #[derive(Clone, Debug, Default)]
 pub struct NamedFiles {
     /// Texts that belong to the configuration.
@@ -28,28 +27,27 @@ impl Reader {
         self
     }
 
-    /// The text of the file that `node` names; that it cannot be had is
-    /// reported.
+    /// Returns the text of the file that `node` names; reports a file that is not readable.
     #[must_use]
     pub fn named_text(&self, node: &Node) -> Option<Arc<Source>> {
-        let found = self.named.texts.get(self.text(node)?);
-        self.handed_in(node, found.map(Result::as_ref)).cloned()
+        let named = self.named.texts.get(self.text(node)?);
+        self.handed_in(node, named.map(Result::as_ref)).cloned()
     }
 
-    /// The files that `node` names; that they cannot be had is reported.
+    /// Returns the files that `node` names; reports files that are not readable.
     #[must_use]
     pub fn named_files(&self, node: &Node) -> Option<Vec<PathBuf>> {
-        let found = self.named.files.get(self.text(node)?);
-        self.handed_in(node, found.map(Result::as_ref)).cloned()
+        let named = self.named.files.get(self.text(node)?);
+        self.handed_in(node, named.map(Result::as_ref)).cloned()
     }
 
     fn handed_in<'f, T>(
         &self,
         node: &Node,
-        found: Option<Result<&'f T, &String>>,
+        named: Option<Result<&'f T, &String>>,
     ) -> Option<&'f T> {
-        let reason = match found {
-            Some(Ok(found)) => return Some(found),
+        let reason = match named {
+            Some(Ok(named)) => return Some(named),
             Some(Err(reason)) => reason.as_str(),
             None => "it was not looked for",
         };

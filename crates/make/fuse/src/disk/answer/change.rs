@@ -17,11 +17,11 @@ use crate::protocol::{
 };
 use crate::serve::Answer;
 
-/// In `utimensat`, nanoseconds that stand for now.
+/// The nanoseconds that mean "now" in `utimensat`.
 const UTIME_NOW: i64 = 0x3fff_ffff;
 /// And for what there is already.
 const UTIME_OMIT: i64 = 0x3fff_fffe;
-/// What of a mode are permissions.
+/// The permission bits of a mode.
 const PERMISSIONS: u32 = 0o7777;
 
 impl Files {
@@ -32,24 +32,24 @@ impl Files {
             Operation::SymbolicLink { name, target } => {
                 let path = self.path_of(node, name)?;
                 symlink(target, &path).map_err(errno)?;
-                own(&path, request)?;
-                self.tell(node, name, out)
+                chown(&path, request)?;
+                self.answer_entry(node, name, out)
             }
             Operation::MakeNode { mode, device, name } => {
                 let path = self.path_of(node, name)?;
                 let kind = FileType::from_raw_mode(mode);
                 let permissions = Mode::from_bits_truncate(mode & PERMISSIONS);
                 mknodat(CWD, &path, kind, permissions, device.into())?;
-                own(&path, request)?;
+                chown(&path, request)?;
                 permit(&path, mode)?;
-                self.tell(node, name, out)
+                self.answer_entry(node, name, out)
             }
             Operation::MakeFolder { mode, name } => {
                 let path = self.path_of(node, name)?;
                 fs::create_dir(&path).map_err(errno)?;
-                own(&path, request)?;
+                chown(&path, request)?;
                 permit(&path, mode)?;
-                self.tell(node, name, out)
+                self.answer_entry(node, name, out)
             }
             Operation::Create { flags, mode, name } => {
                 self.create(request, (flags, mode), name, out)
@@ -66,10 +66,10 @@ impl Files {
                 from,
                 to,
             } => self.rename((node, from), (folder, to), flags),
-            Operation::Link { other, name } => {
+            Operation::Link { from, name } => {
                 let path = self.path_of(node, name)?;
-                fs::hard_link(self.path(other)?, path).map_err(errno)?;
-                self.tell(node, name, out)
+                fs::hard_link(self.path(from)?, path).map_err(errno)?;
+                self.answer_entry(node, name, out)
             }
             // The kernel knows what to do without, and does not ask again.
             _ => Err(Errno::NOSYS),
@@ -95,14 +95,14 @@ impl Files {
         )?;
         let file = File::from(file);
         if is_new {
-            own(&path, request)?;
+            chown(&path, request)?;
             permit(&path, mode)?;
         }
         if flags.contains(OFlags::TRUNC) {
             self.resize(&file, 0)?;
         }
         let metadata = file.metadata().map_err(errno)?;
-        let node = self.nodes.tell(request.node, name);
+        let node = self.nodes.look_up(request.node, name);
         put_entry(out, node, &attributes(&metadata), VALIDITY);
         let handle = self.keep(node, Opened::File(file));
         put_open(out, handle, OpenFlags::Cached);
@@ -121,7 +121,7 @@ impl Files {
         Ok(Answer::Done)
     }
 
-    /// Whether somebody has open what is called this.
+    /// Returns true if a process has the file of this name open.
     fn is_open(&self, parent: u64, name: &OsStr) -> bool {
         let node = self.nodes.find(parent, name);
         node.is_some_and(|node| self.nodes.handle(node).is_some())
@@ -139,8 +139,10 @@ impl Files {
         let is_open = self.is_open(to.0, to.1);
         match replaced {
             // Two names of one file: the kernel leaves both.
-            Some(other) if other.ino() == moved.ino() => return Ok(Answer::Done),
-            Some(other) if other.is_file() && other.nlink() == 1 && !is_open => self.gone(&other),
+            Some(replaced) if replaced.ino() == moved.ino() => return Ok(Answer::Done),
+            Some(replaced) if replaced.is_file() && replaced.nlink() == 1 && !is_open => {
+                self.gone(&replaced)
+            }
             _ => {}
         }
         self.nodes.rename(from, to);
@@ -195,13 +197,13 @@ impl Files {
     }
 }
 
-/// The path of an open file, whatever has become of its name.
+/// Returns the path of an open file, whose name may be gone.
 fn through(file: &File) -> std::path::PathBuf {
     use std::os::fd::AsRawFd;
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-fn own(path: &Path, request: &Request<'_>) -> Result<(), Errno> {
+fn chown(path: &Path, request: &Request<'_>) -> Result<(), Errno> {
     lchown(path, Some(request.uid), Some(request.gid)).map_err(errno)
 }
 
