@@ -159,11 +159,7 @@ pub(super) const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "subject",
         "files of lading use the word",
     ),
-    (
-        "crates/make/stamp/",
-        "lanes",
-        "a vector register has lanes",
-    ),
+    ("crates/make/stamp/", "lanes", "a vector register has lanes"),
 ];
 
 /// The files that have the banned words as data.
