@@ -1,4 +1,4 @@
-//! What the tasks of a relay share.
+//! State that the tasks of a relay share.
 
 use std::cell::RefCell;
 use std::io;
@@ -28,8 +28,8 @@ const TURN_EVENTS_MAX: u64 = 256;
 /// Rounds of work after which they do: some 200 µs.
 const TURN_ROUNDS: u64 = 100_000;
 
-/// So long, or so many reads, an input goes on taking what has arrived when the
-/// relay is to end.
+/// Limits on the input that a relay still takes after its stop: a time, and a number of
+/// reads.
 const DRAIN: Drain = Drain {
     length: Nanos::SECOND,
     items: 1024,
@@ -39,21 +39,21 @@ const DRAIN: Drain = Drain {
 /// Between two tries to write to disk.
 const WRITE_AGAIN: Duration = Duration::from_millis(50);
 
-/// What the tasks of a relay share.
+/// State that the tasks of a relay share.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) counters: Counters,
     pub(crate) buffer: Buffer,
-    /// What stands before the buffer, if it is on disk.
+    /// The buffer on disk, before the one in memory.
     pub(crate) disk: Option<Disk>,
     pub(crate) gate: Gate,
     limit: Option<Limit>,
-    /// Asks the inputs to end; the output ends when the buffer is empty then.
+    /// Ends the inputs; the output ends when the buffer is empty after that.
     pub(crate) token: Token,
     transform: RefCell<Transform>,
     faults: RefCell<Faults>,
     turn_events: u64,
-    /// Whether events are whole requests.
+    /// True where events are whole requests.
     takes_requests: bool,
 }
 
@@ -75,12 +75,12 @@ impl Core {
         }
     }
 
-    /// Whether events are whole requests, as [`crate::server::whole`] has them.
+    /// True where events are whole requests, in the layout of [`crate::server::whole`].
     pub(crate) const fn takes_requests(&self) -> bool {
         self.takes_requests
     }
 
-    /// How one of the relay's loops over a socket ends.
+    /// The rules by which one of the relay's loops over a socket ends.
     pub(crate) fn stopping(&self) -> Stopping {
         Stopping::new(&self.token, DRAIN)
     }
@@ -120,7 +120,7 @@ impl Core {
         self.write_out().await;
     }
 
-    /// Whether so much could ever be held.
+    /// Returns true if the empty buffer has room for this.
     pub(crate) fn can_hold(&self, events: usize, bytes: usize) -> bool {
         match &self.disk {
             Some(disk) => disk.can_hold(Disk::room_of(events, bytes)),
@@ -144,8 +144,8 @@ impl Core {
         }
     }
 
-    /// Writes to disk what was taken in, where that is asked for; what the kernel
-    /// refuses is tried again, as after a full disk.
+    /// Writes accepted events to disk where the options say so. Tries again what the kernel
+    /// refuses, as after a full disk.
     pub(crate) async fn write_out(&self) {
         if let Some(disk) = &self.disk {
             while disk.write_out().is_err() {
@@ -154,8 +154,8 @@ impl Core {
         }
     }
 
-    /// Waits until what was taken in is kept as it was asked to be, so that whoever
-    /// sent it may be told.
+    /// Waits until accepted events are as safe as the options say, before their sender gets
+    /// an answer.
     pub(crate) async fn kept(&self) {
         if let Some(disk) = &self.disk {
             disk.kept().await;
@@ -207,7 +207,7 @@ impl Core {
         }
     }
 
-    /// Takes in what is not what came. What waits or is doubled goes beyond the
+    /// Takes in what is not what came. What waits or is duplicated goes beyond the
     /// room that was reserved: one event for each that came, at most.
     #[cold]
     fn take_with_faults(&self, passed: Passed, bytes: usize) {
@@ -229,7 +229,7 @@ impl Core {
         }
     }
 
-    /// Whether a request of so many events is refused on purpose.
+    /// Returns true if a request of `events` events is refused on purpose.
     pub(crate) fn refuses(&self, events: usize) -> bool {
         self.faults.borrow_mut().refuses(events as u64)
     }
@@ -265,7 +265,7 @@ impl Core {
         self.move_on(events);
     }
 
-    /// Counts events that nobody will take: the oldest that were not handed over.
+    /// Counts events that no output will take: the oldest that were not handed over.
     pub(crate) fn gave_up(&self, events: u64) {
         add(&self.counters.events_dropped, events);
         self.move_on(events);
@@ -280,7 +280,7 @@ impl Core {
         }
     }
 
-    /// What stands in the counters now.
+    /// Returns the present values of the counters.
     pub(crate) fn report(&self) -> RelayReport {
         let counters = &self.counters;
         let planted = self.faults.borrow().planted;
@@ -293,7 +293,7 @@ impl Core {
             faults_dropped: planted.dropped,
             faults_flipped: planted.flipped,
             faults_swapped: planted.swapped,
-            faults_doubled: planted.doubled,
+            faults_duplicated: planted.duplicated,
             faults_refused: planted.refused,
             parse_errors: counters.parse_errors.get(),
             bytes_in: counters.bytes_in.get(),

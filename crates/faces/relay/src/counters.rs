@@ -1,9 +1,9 @@
-//! What a relay counts.
+//! The counters of a relay.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
 
-/// What a relay counts while it runs. One thread, so plain cells.
+/// The counters of a relay while it runs. One thread, so plain cells.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) events_in: Cell<u64>,
@@ -20,8 +20,8 @@ pub(crate) fn add(cell: &Cell<u64>, amount: u64) {
     cell.set(cell.get() + amount);
 }
 
-/// What a relay did. Each number but `buffer_events_max` is also at `/metrics`,
-/// as `relay_`, its name here, and `_total` if it only grows.
+/// The counters of a relay at its end. Each but `buffer_events_max` is also at `/metrics`, as
+/// `relay_`, its name here, and `_total` if it only grows.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct RelayReport {
     /// Events taken in, those included that were dropped for want of room.
@@ -38,7 +38,7 @@ pub struct RelayReport {
     /// Events that changed places with the next one on purpose.
     pub faults_swapped: u64,
     /// Events sent on twice on purpose; `events_out` has them twice.
-    pub faults_doubled: u64,
+    pub faults_duplicated: u64,
     /// Events of requests that were refused on purpose; they count nowhere else.
     pub faults_refused: u64,
     /// Events that could not be parsed, and were passed on as they were.
@@ -59,16 +59,16 @@ pub struct RelayReport {
     pub events_kept: u64,
     /// Bytes in the buffer on disk that were no whole event when it was opened.
     pub torn_bytes: u64,
-    /// How often the kernel was asked to write the buffer on disk out.
+    /// Times that the buffer on disk was synced.
     pub disk_syncs: u64,
-    /// What the kernel refused of the buffer on disk; all is tried again.
+    /// Writes to the buffer on disk that the kernel refused; all are tried again.
     pub disk_errors: u64,
-    /// What the buffer on disk takes.
+    /// Size of the buffer on disk.
     pub disk_bytes: u64,
 }
 
 impl RelayReport {
-    /// What only grows: names, values and meanings.
+    /// Counters, which only grow: names, values and meanings.
     fn counters(&self) -> Vec<(&'static str, u64, &'static str)> {
         vec![
             ("events_in", self.events_in, "Events taken in."),
@@ -98,8 +98,8 @@ impl RelayReport {
                 "Events that changed places with the next one on purpose.",
             ),
             (
-                "faults_doubled",
-                self.faults_doubled,
+                "faults_duplicated",
+                self.faults_duplicated,
                 "Events sent on twice on purpose.",
             ),
             (
@@ -137,7 +137,7 @@ impl RelayReport {
         ]
     }
 
-    /// What also falls.
+    /// Gauges, which also fall.
     fn gauges(&self) -> Vec<(&'static str, u64, &'static str)> {
         vec![
             ("buffer_events", self.buffer_events, "Events in the buffer."),

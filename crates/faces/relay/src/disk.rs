@@ -1,10 +1,10 @@
 //! A buffer in files, which outlives the relay: what was taken in and not handed over
 //! is sent by the next one that uses the same folder.
 //!
-//! Events go to the end of the newest segment. From there they are read back into the
-//! buffer in memory, a few at a time, and once they are handed over the position moves
-//! on and segments behind it go. Whoever is ended between handing over and moving the
-//! position sends those events again: at least once.
+//! Events go to the end of the newest segment. From there they are read back into the buffer
+//! in memory, a few at a time. Once they are handed over, the position moves on and segments
+//! behind it go. A relay that ends between these two steps sends the events again: at least
+//! once.
 
 mod position;
 mod record;
@@ -26,19 +26,18 @@ use tokio::time::sleep;
 
 use self::position::{Position, PositionFile};
 use self::recover::Recovered;
-use self::segment::{Reader, Writer};
+use self::segment::{SegmentReader, Writer};
 use crate::options::{DiskOptions, SyncWhen};
 
 pub use self::recover::DiskError;
 
-/// What is gathered before it is written.
+/// Size of the write buffer.
 const PENDING_BYTES_MAX: usize = 256 << 10;
 
 /// Of so many parts the buffer is made: the oldest goes when all in it was handed over.
 const SEGMENTS: u64 = 8;
 
-/// So long an event waits at most for others that are synced with it, where a number
-/// of them is asked for.
+/// Maximum time that an event waits for others, where a sync covers a number of events.
 const SYNC_WAIT_MAX: Duration = Duration::from_millis(100);
 
 /// A buffer in files.
@@ -64,21 +63,21 @@ struct State {
     folder: PathBuf,
     bytes_max: u64,
     writer: Writer,
-    reader: Option<Reader>,
+    reader: Option<SegmentReader>,
     position: PositionFile,
     /// Up to here all was handed over.
     handed_over: Position,
     /// The segments that there are and where they end; that of the writer is not
     /// among them.
     segments: VecDeque<(u64, u64)>,
-    /// Where events end that are in memory and not handed over, the oldest first.
+    /// Ends of the events that are in memory and not handed over, the oldest first.
     under_way: VecDeque<Position>,
     pending: Vec<u8>,
     reserved: u64,
     counts: DiskCounts,
 }
 
-/// What a buffer on disk counts.
+/// Counters of a buffer on disk.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DiskCounts {
     /// Events found when it was opened.
@@ -140,17 +139,17 @@ impl Disk {
         self.state.borrow().counts
     }
 
-    /// What it takes.
+    /// Size on disk.
     pub(crate) fn bytes(&self) -> ByteSize {
         ByteSize::new(self.state.borrow().used())
     }
 
-    /// What `events` of so many bytes take.
+    /// Size of `events` records with `bytes` bytes of payload.
     pub(crate) const fn room_of(events: usize, bytes: usize) -> u64 {
         (bytes + events * record::HEAD_BYTES) as u64
     }
 
-    /// Whether so much could ever be in it.
+    /// Returns true if the empty buffer has room for this.
     pub(crate) fn can_hold(&self, room: u64) -> bool {
         room <= self.state.borrow().bytes_max / SEGMENTS * (SEGMENTS - 1)
     }
@@ -185,7 +184,7 @@ impl Disk {
         state.counts.appended += 1;
     }
 
-    /// Whether so much waits to be written that it should be.
+    /// Returns true if enough is pending for a write.
     pub(crate) fn is_full_of_pending(&self) -> bool {
         self.state.borrow().pending.len() >= PENDING_BYTES_MAX
     }
@@ -205,7 +204,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Waits until all that was appended before is as safe as it was asked to be.
+    /// Waits until all earlier events are as safe as the options say.
     pub(crate) async fn kept(&self) {
         if self.sync == SyncWhen::Never {
             return;
@@ -220,7 +219,7 @@ impl Disk {
         }
     }
 
-    /// Syncs what was written as often as asked, until nothing more comes.
+    /// Syncs written events as often as the options say, until nothing more comes.
     pub(crate) async fn keep_synced(&self) -> io::Result<()> {
         if self.sync == SyncWhen::Never {
             return Ok(());
@@ -334,14 +333,14 @@ impl State {
                 let Position { segment, offset } = self.handed_over;
                 let number = self.from(segment);
                 let offset = if number == segment { offset } else { 0 };
-                self.reader = Reader::open(&self.folder, number, offset)?;
+                self.reader = SegmentReader::open(&self.folder, number, offset)?;
             }
             let Some(reader) = &mut self.reader else {
                 return Ok(None);
             };
             let number = reader.number;
-            let found = self.segments.iter().find(|(one, _)| *one == number);
-            let end = found.map_or(self.writer.end, |(_, end)| *end);
+            let segment = self.segments.iter().find(|(known, _)| *known == number);
+            let end = segment.map_or(self.writer.end, |(_, end)| *end);
             if let Some((event, _)) = reader.next(end)? {
                 let event = Bytes::copy_from_slice(event);
                 let (segment, offset) = (number, reader.offset);
@@ -352,15 +351,15 @@ impl State {
                 return Ok(None);
             }
             let next = self.from(number + 1);
-            self.reader = Reader::open(&self.folder, next, 0)?;
+            self.reader = SegmentReader::open(&self.folder, next, 0)?;
         }
     }
 
     /// The first segment from `number` on.
     fn from(&self, number: u64) -> u64 {
         let mut segments = self.segments.iter().map(|(number, _)| *number);
-        let found = segments.find(|one| *one >= number);
-        found.unwrap_or(self.writer.number)
+        let first = segments.find(|known| *known >= number);
+        first.unwrap_or(self.writer.number)
     }
 
     fn move_on(&mut self, events: u64) -> io::Result<()> {
@@ -383,7 +382,7 @@ impl State {
     }
 }
 
-/// Somebody else may have removed it.
+/// Another process may have removed it.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -1,4 +1,4 @@
-//! Where events come from and where they go.
+//! Inputs and outputs.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,15 +11,15 @@ const ACCEPTED: &str = "`tcp://HOST:PORT`, `udp://HOST:PORT`, `unix:///PATH`, `u
                         `http://HOST:PORT/PATH`, `hec://HOST:PORT`, `grpc://HOST:PORT`, `tail:///FOLDER`, \
                         `file:///PATH` or `discard:`";
 
-/// Where events come from or go to; prints as it is typed.
+/// An input or an output; prints as it is typed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Endpoint {
     /// Nowhere: events are thrown away. For outputs only.
     Discard,
     /// HTTP/1.1 `POST`s of lines. As an input any path is answered.
     Http(Target),
-    /// Splunk's HTTP event collector. Sent to it are lines; what it acknowledges is
-    /// not asked for.
+    /// Splunk's HTTP event collector. The output sends lines and does not request
+    /// acknowledgements.
     SplunkHec(Target),
     /// Unary gRPC calls, at `host:port`. For inputs only.
     Grpc(String),
@@ -55,7 +55,7 @@ impl fmt::Display for Endpoint {
 }
 
 impl Endpoint {
-    /// Whether requests that come in here can be refused.
+    /// Returns true for an input that can refuse requests.
     pub(crate) const fn can_refuse(&self) -> bool {
         matches!(self, Self::Http(_) | Self::SplunkHec(_))
     }
@@ -93,7 +93,7 @@ impl FromStr for Endpoint {
     }
 }
 
-/// Whether `text` is a host, a colon and a port.
+/// Returns true for a host, a colon and a port.
 fn is_address(text: &str) -> bool {
     text.rsplit_once(':')
         .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_endpoint_is_told_what_is() {
+    fn an_error_lists_the_accepted_endpoints() {
         for text in [
             "",
             "tcp://",

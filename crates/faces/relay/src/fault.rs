@@ -1,4 +1,4 @@
-//! Mistakes that are made on purpose, for those who want to see them found.
+//! Faults on purpose, to test what detects them.
 
 use std::num::NonZeroU64;
 use std::str::FromStr;
@@ -6,13 +6,12 @@ use std::str::FromStr;
 use bytes::Bytes;
 use stillwell_units::ParseError;
 
-/// Which byte is flipped, counted from the end of an event: the text of a log line
-/// stands there, and behind it is still more of the same.
+/// Distance of the flipped byte from the end of an event. In a log line it is in the text,
+/// which continues behind it.
 const FLIPPED_FROM_END: usize = 16;
 
-/// Which mistakes are made, and how often. They are made one after the other, in the
-/// order in which they stand here, and each counts the events that the one before
-/// it left: nothing is left to chance.
+/// The faults and their rates. They are made one after the other, in the order of these
+/// fields. Each counts the events that the fault before it left, so nothing is random.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct FaultOptions {
     /// An event is taken in and not sent on.
@@ -58,18 +57,18 @@ impl FromStr for OneIn {
     }
 }
 
-/// How many mistakes were made.
+/// Counts of the faults that were made.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Planted {
     pub(crate) dropped: u64,
     pub(crate) flipped: u64,
     pub(crate) swapped: u64,
-    pub(crate) doubled: u64,
+    pub(crate) duplicated: u64,
     /// Events of requests that were refused.
     pub(crate) refused: u64,
 }
 
-/// What comes of one event.
+/// The result for one event.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Passed {
     /// Nothing: it is dropped, or waits for the one with which it changes places.
@@ -108,7 +107,7 @@ impl Faults {
         }
     }
 
-    /// What is to go on when `event` comes.
+    /// Passes `event` on, with or without a fault.
     pub(crate) fn pass(&mut self, mut event: Bytes) -> Passed {
         if self.drop.comes() {
             self.planted.dropped += 1;
@@ -133,7 +132,7 @@ impl Faults {
         }
     }
 
-    /// Whether a request of so many events is refused.
+    /// Returns true if a request of `events` events is refused.
     pub(crate) fn refuses(&mut self, events: u64) -> bool {
         let refuses = self.refuse.comes();
         self.planted.refused += if refuses { events } else { 0 };
@@ -148,7 +147,7 @@ impl Faults {
 
     fn go_on(&mut self, event: Bytes) -> Passed {
         if self.double.comes() {
-            self.planted.doubled += 1;
+            self.planted.duplicated += 1;
             return Passed::Two(event.clone(), event);
         }
         Passed::One(event)
@@ -293,8 +292,8 @@ mod tests {
             let share = |of: u64, one_in: u64| of.checked_div(one_in).unwrap_or(0);
             prop_assert_eq!(planted.dropped, share(count, drop));
             prop_assert_eq!(planted.flipped, share(left, flip));
-            prop_assert_eq!(planted.doubled, share(left, double));
-            prop_assert_eq!(all.len() as u64, left + planted.doubled);
+            prop_assert_eq!(planted.duplicated, share(left, double));
+            prop_assert_eq!(all.len() as u64, left + planted.duplicated);
             if swap > 1 {
                 let alone = u64::from(left > 0 && left.is_multiple_of(swap));
                 prop_assert_eq!(planted.swapped, share(left, swap) - alone);

@@ -1,4 +1,4 @@
-//! Where events come from.
+//! Inputs.
 
 mod accept;
 mod datagram;
@@ -19,7 +19,7 @@ use stillwell_wire::Listener;
 use crate::core::Core;
 
 pub(crate) use accept::accept;
-pub(crate) use reader::Reader;
+pub(crate) use reader::InputReader;
 pub(crate) use socket::{BoundInput, InputSocket};
 
 /// Connections served at once; more wait in the backlog.

@@ -1,16 +1,16 @@
-//! The embedded subject: a small, real event relay.
+//! The embedded target: a small, real event relay.
 //!
-//! A relay takes events in (TCP, UDP, Unix sockets, HTTP), works on them (parse,
-//! rewrite, burn CPU, hoard memory, stall), keeps them in a bounded buffer and
-//! sends them on. It is something to measure out of the box, and something whose
-//! cost is known, so that tests can tell whether the measuring is true.
+//! A relay takes events in (TCP, UDP, Unix sockets, HTTP), works on them (parse, rewrite,
+//! burn CPU, hoard memory, stall), keeps them in a bounded buffer and sends them on. It is a
+//! target to measure without setup, and its cost is known, so tests can check the
+//! measurements.
 //!
-//! [`run`] runs it on one thread until its token asks it to end; [`bind`] comes
-//! first where the addresses that the kernel chose are of interest.
+//! [`run`] runs it on one thread until its token is cancelled. Call [`bind`] first to read
+//! the addresses that the kernel chose.
 //!
-//! * An event is a line without its end, or where that is asked for a whole request
-//!   over HTTP, which goes on with its stamp if one stands in its header. Lines longer than a mebibyte are
-//!   dropped; a last line without an end is an event once its peer has closed.
+//! * An event is a line without its end, or with `--events requests` a whole HTTP request,
+//!   which goes on with the stamp of its header if there is one. Lines longer than a mebibyte
+//!   are dropped; a last line without an end is an event once its peer has closed.
 //! * TCP and Unix streams are not read while the buffer is full. Datagrams are
 //!   read and dropped. An HTTP request is taken whole or not at all: 503 where
 //!   the buffer has no room for a second, 413 where it can never have.
@@ -19,18 +19,18 @@
 //!   handed over whole; what the kernel held is lost, as in any relay without
 //!   acknowledgements. Over HTTP every batch is acknowledged, and sent again
 //!   where that fails.
-//! * Asked to end, it accepts nothing more, takes in what has arrived for at most
+//! * After a stop it accepts no more connections, takes in data that has arrived for at most
 //!   a second, and sends on what it holds for at most five.
-//! * With a buffer on disk ([`DiskOptions`]) events lie in files from the moment they
-//!   are taken in until they are handed over, and whoever posts them is answered once
-//!   they are as safe as was asked for. A relay that was killed left them there; the
-//!   next one that uses the folder sends them: at least once.
+//! * With a buffer on disk ([`DiskOptions`]) events are in files from the moment they are
+//!   taken in until they are handed over. A client gets its answer once its events are as
+//!   safe as the options say. The next relay that uses the folder of a killed relay sends the
+//!   events that it left: at least once.
 //! * Every event taken in is sent on or counted as dropped: once a relay has
 //!   ended, in = out + dropped; with a buffer on disk, in + recovered = out + dropped +
 //!   kept.
-//! * It makes mistakes where it is told to ([`FaultOptions`]): it drops, doubles,
-//!   swaps and changes events, each one in so many, and counts what it did. Events
-//!   doubled on purpose are counted out twice.
+//! * It makes faults on request ([`FaultOptions`]): it drops, duplicates, swaps and changes
+//!   events, each one in so many, and counts them. Events duplicated on purpose are counted
+//!   out twice.
 //!
 //! The text at `/metrics` is Prometheus' (version 0.0.4); see [`RelayReport`].
 //!

@@ -6,8 +6,8 @@ use stillwell_scope::clock;
 use stillwell_units::{ByteRate, Moment, Nanos, float_from_u64};
 use tokio::time::sleep;
 
-/// What was not used is kept for so long, so that a timer that wakes late costs
-/// nothing of the rate.
+/// Time for which unused rate is kept, so that a timer that wakes late costs nothing of the
+/// rate.
 const KEPT: Nanos = Nanos::from_millis(20);
 
 /// Lets so many bytes a second pass, in the order in which they ask.

@@ -1,4 +1,4 @@
-//! What a relay is asked to do.
+//! The options of a relay.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
@@ -12,34 +12,33 @@ use crate::endpoint::Endpoint;
 use crate::fault::FaultOptions;
 use crate::work::WorkAmount;
 
-/// What a relay is asked to do.
+/// The options of a relay.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RelayOptions {
-    /// Where it listens.
+    /// The input.
     pub input: Endpoint,
-    /// Where it sends events on to.
+    /// The output.
     pub output: Endpoint,
-    /// What an event is.
+    /// The format of events.
     pub format: Format,
-    /// Whether each event is parsed, and counted as an error where that fails:
-    /// lines as UTF-8, JSON as one value. It is passed on either way.
+    /// Parses each event: lines as UTF-8, JSON as one value. A failure counts as an error,
+    /// and the event is passed on.
     pub parse: bool,
-    /// What each event gets. JSON events are parsed for that, whatever `parse`
-    /// says, and come out with their fields in alphabetical order.
+    /// Rewrites of each event. JSON events are parsed for that, even without `parse`, and
+    /// come out with their fields in alphabetical order.
     pub rewrite: Vec<Rewrite>,
-    /// Events that the buffer holds at most, those doubled on purpose not counted;
+    /// Events that the buffer holds at most, those duplicated on purpose not counted;
     /// 0 counts as 1.
     pub buffer_events: usize,
-    /// The buffer on disk that stands before the one in memory, if there is one.
+    /// The buffer on disk before the one in memory, if there is one.
     pub disk: Option<DiskOptions>,
-    /// Where `/metrics` is answered, if anywhere.
+    /// The address of `/metrics`, if there is one.
     pub metrics: Option<SocketAddr>,
     /// The CPU burnt for each event.
     pub work_per_event: WorkAmount,
     /// The memory taken for each event.
     pub hoard_per_event: ByteSize,
-    /// Whether hoarded memory is never given back; else it is kept for the last
-    /// 100,000 events.
+    /// Keeps hoarded memory to the end; else it is kept for the last 100,000 events.
     pub leak: bool,
     /// When it stops processing for a while.
     pub stall: Option<Stall>,
@@ -87,19 +86,19 @@ pub struct DiskOptions {
     pub folder: PathBuf,
     /// The most that it takes; at least 16 MiB.
     pub bytes_max: ByteSize,
-    /// When the kernel is asked to write it out.
+    /// When it is synced.
     pub sync: SyncWhen,
 }
 
-/// When the kernel is asked to write out what it was given. Whoever posts events is
-/// answered only afterwards. Typed as `never`, `100` or `10ms`.
+/// When written events are synced. A client that posts events gets its answer after that.
+/// Typed as `never`, `100` or `10ms`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SyncWhen {
     /// Never: events survive the relay, not the host.
     Never,
     /// Once so many events wait, and a tenth of a second after the first of them.
     Events(NonZeroU64),
-    /// So long after the first event that waits.
+    /// This time after the first event that waits.
     Every(Nanos),
 }
 
@@ -127,7 +126,7 @@ impl FromStr for SyncWhen {
     }
 }
 
-/// What an event is.
+/// The format of events.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Format {
     /// A line that holds a JSON value.
@@ -135,9 +134,9 @@ pub enum Format {
     /// A line of text.
     #[default]
     Lines,
-    /// A whole request over HTTP, or the message of a gRPC call: it goes on as one
-    /// `POST` of the same body, with the stamp that stood in its header if there was
-    /// one. It is neither parsed nor rewritten.
+    /// A whole request over HTTP, or the message of a gRPC call: it goes on as one `POST` of
+    /// the same body, with the stamp of its header if there was one. It is neither parsed nor
+    /// rewritten.
     Requests,
 }
 
@@ -210,7 +209,7 @@ impl Stall {
         })
     }
 
-    /// How long it lasts.
+    /// The length of a stall.
     #[must_use]
     pub const fn length(self) -> Nanos {
         self.length

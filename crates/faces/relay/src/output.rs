@@ -1,4 +1,4 @@
-//! Where events go.
+//! Outputs.
 
 mod backoff;
 mod batch;

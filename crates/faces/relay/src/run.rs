@@ -22,13 +22,13 @@ use crate::metrics;
 use crate::options::{Format, RelayOptions};
 use crate::output::{self, Output};
 
-/// So long a relay that is to end goes on sending what it holds.
+/// Maximum time that a relay still sends its events after the stop.
 const FLUSH_MAX: Duration = Duration::from_secs(5);
 
 /// The relay's thread ends by itself before that.
 const CLOSE_MAX: Nanos = Nanos::from_secs(10);
 
-/// Why a relay did not start, or did not go on.
+/// Reasons for which a relay did not start, or ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
     /// Events cannot come from nowhere.
@@ -42,7 +42,7 @@ pub enum RelayError {
         /// The output.
         endpoint: String,
     },
-    /// What is sent there gets no answer.
+    /// Its clients get no answer.
     #[error(
         "nothing that comes by {endpoint} can be refused: `--refuse` needs an input by `http://` or `hec://`"
     )]
@@ -50,7 +50,7 @@ pub enum RelayError {
         /// The input.
         endpoint: String,
     },
-    /// What comes in or goes out there is no request.
+    /// The input or the output has no requests.
     #[error(
         "with `--events requests` the input is `http://…` or `grpc://…`, the output `http://…` or \
          `discard:`, and nothing is parsed or rewritten"
@@ -64,20 +64,20 @@ pub enum RelayError {
         /// The resolver's answer.
         source: io::Error,
     },
-    /// The input's or the metrics page's address cannot be had.
+    /// The address of the input or of the metrics page is not available.
     #[error("open {endpoint}")]
     Listen {
         /// The input, or the metrics page.
         endpoint: String,
-        /// What is the matter.
+        /// The cause.
         source: ListenError,
     },
-    /// The output's URL cannot be asked for.
+    /// The output's URL cannot be requested.
     #[error("address requests to {endpoint}")]
     Output {
         /// The output.
         endpoint: String,
-        /// What is the matter with it.
+        /// The reason for which it cannot be requested.
         source: HeadError,
     },
     /// The buffer on disk cannot be used.
@@ -86,7 +86,7 @@ pub enum RelayError {
     /// The buffer on disk is too small.
     #[error("a buffer of {bytes_max} on disk is too small: at least {BYTES_MIN}")]
     DiskTooSmall {
-        /// What was asked for.
+        /// The given size.
         bytes_max: ByteSize,
     },
     /// The kernel starts no more threads.
@@ -95,10 +95,10 @@ pub enum RelayError {
         /// The kernel's answer.
         source: io::Error,
     },
-    /// It ended before it was asked to.
+    /// It ended without a stop.
     #[error("relay events")]
     Failed {
-        /// How it ended.
+        /// The reason for which it ended.
         source: PartFailure,
     },
 }
@@ -155,7 +155,7 @@ pub fn bind(options: RelayOptions) -> Result<BoundRelay, RelayError> {
     })
 }
 
-/// Whether whole requests can come in and go out, as they are.
+/// Returns true if whole requests can come in and go out unchanged.
 fn carries_requests(options: &RelayOptions) -> bool {
     matches!(options.input, Endpoint::Http(_) | Endpoint::Grpc(_))
         && matches!(options.output, Endpoint::Http(_) | Endpoint::Discard)
@@ -195,7 +195,7 @@ impl BoundRelay {
         let (sender, report) = sync_channel(1);
         let body = move |token| async move {
             let report = self.relay(token).await?;
-            // Somebody waits for it: the lines below.
+            // The lines below wait for it.
             sender.send(report)?;
             Ok(())
         };
@@ -248,7 +248,7 @@ impl BoundRelay {
         };
         // What is left then is lost, unless it lies on disk.
         let report = core.report();
-        let came = report.events_in + report.faults_doubled + report.events_recovered;
+        let came = report.events_in + report.faults_duplicated + report.events_recovered;
         let went = report.events_out + report.events_dropped + report.events_kept;
         let left = came.saturating_sub(went);
         add(&core.counters.events_dropped, left);

@@ -7,7 +7,7 @@ use stillwell_wire::Stream;
 use tokio::io::AsyncWriteExt;
 
 use crate::core::Core;
-use crate::input::Reader;
+use crate::input::InputReader;
 
 /// The longest body that is kept; longer ones are answered with 413.
 const BODY_BYTES_MAX: usize = 16 << 20;
@@ -19,8 +19,8 @@ pub(crate) const REQUEST_BYTES_MAX: usize = 16 << 20;
 /// The header that carries the stamp of a request.
 pub(crate) const STAMP_HEADER: &str = "stillwell-stamp";
 
-/// A request as one event: what stands in its header for stamps, if anything does, a
-/// line feed, and its body.
+/// A request as one event: the stamp of its header, if there is one, a line feed, and its
+/// body.
 pub(crate) fn whole(stamp: &[u8], body: &[u8]) -> Bytes {
     [stamp, b"\n", body].concat().into()
 }
@@ -37,7 +37,7 @@ pub(crate) fn parts(event: &[u8]) -> (&[u8], &[u8]) {
 pub(crate) struct Request {
     pub(crate) method: String,
     pub(crate) target: String,
-    /// What stands in its header for stamps; empty where there is none.
+    /// Value of its header for stamps; empty if there is none.
     pub(crate) stamp: Vec<u8>,
     pub(crate) body: Vec<u8>,
     pub(crate) is_encoded: bool,
@@ -45,7 +45,7 @@ pub(crate) struct Request {
     is_too_long: bool,
 }
 
-/// What it is answered.
+/// The response to a request.
 #[derive(Debug)]
 pub(crate) struct Answer {
     status: u16,
@@ -85,7 +85,7 @@ pub(crate) async fn serve(
     mut stream: Stream,
     answer: impl AsyncFn(Request) -> Answer,
 ) {
-    let mut reader = Reader::new(core);
+    let mut reader = InputReader::new(core);
     let mut parser = RequestParser::new();
     let mut request = Request::default();
     let mut out = Vec::new();

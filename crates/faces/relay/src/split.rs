@@ -10,11 +10,11 @@ pub(crate) const LINE_BYTES_MAX: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Splitter {
     unfinished: Vec<u8>,
-    /// Whether what comes belongs to a line that was too long.
+    /// True within a line that was too long.
     skipping: bool,
 }
 
-/// What a piece of input completed.
+/// The events that a piece of input completed.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(crate) struct Lines {
     /// Whole lines with their ends, in one piece.

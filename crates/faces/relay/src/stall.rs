@@ -25,8 +25,8 @@ impl Gate {
         }
     }
 
-    /// Closes and opens the gate as `stall` says until `token` asks to end, and
-    /// leaves it open.
+    /// Closes and opens the gate as `stall` says until `token` is cancelled, and leaves it
+    /// open.
     pub(crate) async fn keep(&self, stall: Stall, token: &Token) -> io::Result<()> {
         let mut timer = Timer::new()?;
         let schedule = async {

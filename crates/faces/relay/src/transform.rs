@@ -1,4 +1,4 @@
-//! What is done to each event.
+//! The change of each event.
 
 use std::collections::VecDeque;
 
@@ -11,13 +11,13 @@ use crate::work::Work;
 /// Without a leak, memory is kept for so many events.
 const HOARDED_EVENTS_MAX: usize = 100_000;
 
-/// What is done to each event.
+/// The change of each event.
 #[derive(Debug)]
 pub(crate) struct Transform {
     format: Format,
     parse: bool,
     rewrite: Vec<Rewrite>,
-    /// What lines get at their end.
+    /// Bytes appended to lines.
     suffix: Vec<u8>,
     work: Work,
     hoard: Hoard,

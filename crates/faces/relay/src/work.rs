@@ -13,7 +13,7 @@ const TRIAL_ROUNDS: u64 = 200_000;
 /// frequency.
 const TRIALS: usize = 15;
 
-/// How much CPU is burnt for each event.
+/// Amount of CPU burnt for each event.
 ///
 /// A round is a fixed piece of arithmetic, so rounds cost the same instructions
 /// in every process of one build: where the truth must be known, ask for
@@ -45,8 +45,8 @@ impl FromStr for WorkAmount {
     }
 }
 
-/// What `rounds` rounds make of `state`. Each needs the result of the one
-/// before it, so they cannot be done side by side or left out.
+/// Returns `state` after `rounds` rounds. Each needs the result of the one before it, so they
+/// cannot be done side by side or left out.
 #[must_use]
 pub fn spin(rounds: u64, state: u64) -> u64 {
     let mut state = state;
@@ -56,7 +56,7 @@ pub fn spin(rounds: u64, state: u64) -> u64 {
     state
 }
 
-/// Burns the amount asked for, event by event.
+/// Burns the amount, event by event.
 #[derive(Debug)]
 pub(crate) struct Work {
     rounds: u64,
@@ -64,8 +64,8 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Calibrates by the calling thread's CPU where a time is asked for, which
-    /// takes some ten milliseconds.
+    /// Calibrates by the calling thread's CPU if the amount is a time. That takes about ten
+    /// milliseconds.
     pub(crate) fn new(amount: WorkAmount) -> Self {
         let rounds = match amount {
             WorkAmount::Rounds(rounds) => rounds,
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn events_burn_the_rounds_asked_for() {
+    fn events_burn_the_given_rounds() {
         let mut work = Work::new(WorkAmount::Rounds(120));
         for _ in 0..10 {
             work.perform();

@@ -64,11 +64,11 @@ pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
     }
     if is_faulty {
         Paint::say(&format!(
-            "stillwell relay: on purpose {} dropped, {} flipped, {} swapped, {} doubled",
+            "stillwell relay: on purpose {} dropped, {} flipped, {} swapped, {} duplicated",
             report.faults_dropped,
             report.faults_flipped,
             report.faults_swapped,
-            report.faults_doubled
+            report.faults_duplicated
         ));
     }
     if arguments.refuse.is_some() {

@@ -11,7 +11,7 @@ use super::record::checksum;
 /// The file within the buffer's folder.
 pub(super) const NAME: &str = "position";
 
-/// Which turn, segment, offset, and the checksum over these.
+/// Size of a place: turn, segment, offset, and the checksum over these.
 const PLACE_BYTES: usize = 28;
 
 /// A byte of one of the segments.

@@ -1,9 +1,9 @@
-//! How events lie in a segment: a length, a checksum and the bytes, one behind the
-//! other. Numbers are little-endian, of 32 bits each.
+//! The format of events in a segment: a length, a checksum and the bytes, one event after
+//! another. Numbers are little-endian, of 32 bits each.
 
 use crate::split::LINE_BYTES_MAX;
 
-/// What stands before the bytes of an event.
+/// Size of the head before the bytes of an event.
 pub(super) const HEAD_BYTES: usize = 8;
 
 /// An event may have grown on its way through the relay; one that is longer is none.
@@ -17,7 +17,7 @@ pub(super) fn write(event: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(event);
 }
 
-/// What stands at the beginning of `bytes`.
+/// The record at the beginning of `bytes`.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Read<'b> {
     /// An event, and what it takes with its head.

@@ -1,17 +1,17 @@
-//! What an earlier relay left in the folder.
+//! Recovery of the events that an earlier relay left in the folder.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::position::{Position, PositionFile};
-use super::segment::{self, Reader, Writer};
+use super::segment::{self, SegmentReader, Writer};
 use super::{DiskCounts, remove};
 
 /// The file that keeps others out.
 const LOCK: &str = "lock";
 
-/// Why a buffer on disk cannot be used.
+/// Reasons for which a buffer on disk cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
     /// Another relay uses it.
@@ -30,7 +30,7 @@ pub enum DiskError {
     },
 }
 
-/// What was found.
+/// The buffer of an earlier relay.
 #[derive(Debug)]
 pub(super) struct Recovered {
     pub(super) lock: File,
@@ -118,9 +118,10 @@ struct Whole {
     end: u64,
 }
 
-/// How far events go from `from` on; `None` where the file is none of ours.
+/// The length of the whole records from `from` on; `None` if the file is not a segment of a
+/// relay.
 fn whole(folder: &Path, number: u64, from: u64, length: u64) -> io::Result<Option<Whole>> {
-    let Some(mut reader) = Reader::open(folder, number, from.min(length))? else {
+    let Some(mut reader) = SegmentReader::open(folder, number, from.min(length))? else {
         return Ok(None);
     };
     let mut events = 0;

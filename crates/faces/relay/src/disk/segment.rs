@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 
 use super::record::{self, Read};
 
-/// How every segment begins.
+/// The first bytes of every segment.
 pub(super) const MAGIC: &[u8; 8] = b"swbuf001";
 
-/// Where the first event lies.
+/// Offset of the first event.
 pub(super) const FIRST: u64 = MAGIC.len() as u64;
 
 const SUFFIX: &str = ".segment";
 
-/// What is read in one go, unless one event is longer.
+/// Size of a read, unless an event is longer.
 const READ_BYTES: usize = 256 << 10;
 
 pub(super) fn path(folder: &Path, number: u64) -> PathBuf {
@@ -40,7 +40,7 @@ pub(super) fn numbers(folder: &Path) -> io::Result<Vec<u64>> {
 pub(super) struct Writer {
     pub(super) file: File,
     pub(super) number: u64,
-    /// Where the next event goes.
+    /// Offset of the next event.
     pub(super) end: u64,
 }
 
@@ -77,17 +77,17 @@ impl Writer {
 
 /// The segment that is read.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct SegmentReader {
     file: File,
     pub(super) number: u64,
-    /// Where the next event lies.
+    /// Offset of the next event.
     pub(super) offset: u64,
     buffer: Vec<u8>,
-    /// What of the buffer has been given already.
+    /// Bytes of the buffer that were already returned.
     taken: usize,
 }
 
-impl Reader {
+impl SegmentReader {
     /// Reads segment `number` from `offset` on; `None` if it is none of ours.
     pub(super) fn open(folder: &Path, number: u64, offset: u64) -> io::Result<Option<Self>> {
         let file = File::open(path(folder, number))?;
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_read_up_to_the_end_that_is_told() {
+    fn written_events_are_read_up_to_the_given_end() {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = Writer::begin(folder.path(), 7, true).unwrap();
         let mut bytes = Vec::new();
@@ -159,16 +159,18 @@ mod tests {
         }
         writer.append(&bytes).unwrap();
         assert_eq!(numbers(folder.path()).unwrap(), [7]);
-        let mut reader = Reader::open(folder.path(), 7, 0).unwrap().unwrap();
+        let mut reader = SegmentReader::open(folder.path(), 7, 0).unwrap().unwrap();
         assert_eq!(reader.next(FIRST).unwrap(), None);
         for event in [b"one".as_slice(), b"", &long] {
-            let (found, length) = reader.next(writer.end).unwrap().unwrap();
-            assert_eq!((found, length), (event, event.len() + record::HEAD_BYTES));
+            let (read, length) = reader.next(writer.end).unwrap().unwrap();
+            assert_eq!((read, length), (event, event.len() + record::HEAD_BYTES));
         }
         assert_eq!(reader.next(writer.end).unwrap(), None);
         assert_eq!(reader.offset, writer.end);
         // From the middle on, and cut.
-        let mut reader = Reader::open(folder.path(), 7, FIRST + 11).unwrap().unwrap();
+        let mut reader = SegmentReader::open(folder.path(), 7, FIRST + 11)
+            .unwrap()
+            .unwrap();
         assert_eq!(reader.next(writer.end).unwrap(), Some((b"".as_slice(), 8)));
         assert_eq!(reader.next(writer.end - 1).unwrap(), None);
     }
@@ -181,7 +183,7 @@ mod tests {
         let mut bytes = Vec::new();
         record::write(b"one", &mut bytes);
         writer.append(&bytes).unwrap();
-        let mut reader = Reader::open(folder.path(), 3, 0).unwrap().unwrap();
+        let mut reader = SegmentReader::open(folder.path(), 3, 0).unwrap().unwrap();
         assert_eq!(
             reader.next(writer.end).unwrap(),
             Some((b"one".as_slice(), 11))
@@ -193,7 +195,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for text in ["", "short", "something else"] {
             fs::write(path(folder.path(), 1), text).unwrap();
-            assert!(Reader::open(folder.path(), 1, 0).unwrap().is_none());
+            assert!(SegmentReader::open(folder.path(), 1, 0).unwrap().is_none());
         }
     }
 }

@@ -136,7 +136,7 @@ async fn events_are_synced_by_number_and_by_time() {
         let write = async {
             for number in 0..batches {
                 fill(&disk, number..number + 1);
-                // So that whoever syncs has its turn.
+                // Lets the task that syncs run.
                 sleep(Duration::from_millis(1)).await;
             }
             disk.kept().await;

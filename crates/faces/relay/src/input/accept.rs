@@ -15,7 +15,7 @@ use crate::core::Core;
 /// Between tries where descriptors or memory have run out.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Why nothing is accepted any more.
+/// The reason for which no connection is accepted any more.
 #[derive(Debug, thiserror::Error)]
 #[error("accept connections")]
 struct AcceptError {

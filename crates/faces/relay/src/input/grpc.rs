@@ -12,7 +12,7 @@ use stillwell_http::h2::{
 use stillwell_wire::Stream;
 use tokio::io::AsyncWriteExt as _;
 
-use super::Reader;
+use super::InputReader;
 use crate::core::Core;
 use crate::counters::add;
 use crate::server::{self, STAMP_HEADER};
@@ -32,14 +32,14 @@ const UNIMPLEMENTED: u32 = 12;
 struct Incoming {
     stream: Call,
     method: String,
-    /// What stands in its metadata for stamps; empty where there is none.
+    /// Value of its metadata for stamps; empty if there is none.
     stamp: Vec<u8>,
     body: Vec<u8>,
 }
 
 /// Takes in the calls of one connection, one after another.
 pub(super) async fn serve(core: Rc<Core>, mut stream: Stream) {
-    let mut reader = Reader::new(&core);
+    let mut reader = InputReader::new(&core);
     let mut server = Server::new(Limits::default());
     let mut calls: Vec<Incoming> = Vec::new();
     loop {
@@ -140,7 +140,7 @@ fn reply(server: &mut Server, stream: Call, status: u32) {
     let (Ok(head), Ok(trailers)) = (head, trailers) else {
         unreachable!("names and values are constants that can be sent");
     };
-    // Whoever has given up needs no answer.
+    // A client that has given up needs no answer.
     let begun = server.respond(stream, &head, BodyLength::Unknown);
     if begun.is_ok() && status == OK {
         let empty = [0; MESSAGE_HEAD_BYTES];
@@ -169,9 +169,9 @@ fn lines_of_logs(export: &[u8]) -> Option<Vec<u8>> {
     Some(lines)
 }
 
-/// What stands in the fields `number` of a message of protobuf.
+/// The values of the fields `number` of a protobuf message.
 fn inner(message: &[u8], number: u64) -> Option<Vec<&[u8]>> {
-    let (mut found, mut at) = (Vec::new(), 0);
+    let (mut values, mut at) = (Vec::new(), 0);
     while at < message.len() {
         let key = varint(message, &mut at)?;
         let length = match key & 7 {
@@ -187,11 +187,11 @@ fn inner(message: &[u8], number: u64) -> Option<Vec<&[u8]>> {
         let end = at.checked_add(length)?;
         let value = message.get(at..end)?;
         if key == number << 3 | 2 {
-            found.push(value);
+            values.push(value);
         }
         at = end;
     }
-    Some(found)
+    Some(values)
 }
 
 fn varint(message: &[u8], at: &mut usize) -> Option<u64> {

@@ -16,7 +16,7 @@ use crate::core::Core;
 use crate::counters::add;
 use crate::server::{self, Answer, Request};
 
-/// So long a request waits for room.
+/// Maximum time that a request waits for room.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
 const JSON: &str = "application/json";
@@ -96,19 +96,19 @@ fn refuse(status: u16, text: &str, code: u8) -> Answer {
 
 fn acknowledge(next: u64, body: &[u8]) -> Answer {
     let question: Option<serde_json::Value> = serde_json::from_slice(body).ok();
-    let asked = question
+    let requested = question
         .as_ref()
         .and_then(|question| question["acks"].as_array());
-    let Some(asked) = asked else {
+    let Some(requested) = requested else {
         return refuse(400, "Invalid data format", 6);
     };
-    let ids = asked.iter().filter_map(serde_json::Value::as_u64);
+    let ids = requested.iter().filter_map(serde_json::Value::as_u64);
     let acks: Vec<String> = ids.map(|id| format!("\"{id}\":{}", id < next)).collect();
     Answer::text(JSON, format!("{{\"acks\":{{{}}}}}", acks.join(",")))
 }
 
-/// The JSON objects in `body`, which stand one after another, as one line each;
-/// `None` where something else stands there.
+/// The JSON objects in `body`, which follow each other, as one line each; `None` if `body`
+/// has anything else.
 fn lines_of_objects(body: &[u8]) -> Option<Vec<u8>> {
     let mut lines = Vec::with_capacity(body.len() + 1);
     let (mut depth, mut is_within_string, mut is_escaped) = (0_u32, false, false);
@@ -156,8 +156,8 @@ mod tests {
             ("}", None),
             ("[{}]", None),
         ] {
-            let found = lines_of_objects(body.as_bytes());
-            assert_eq!(found.as_deref(), lines.map(str::as_bytes), "{body}");
+            let converted = lines_of_objects(body.as_bytes());
+            assert_eq!(converted.as_deref(), lines.map(str::as_bytes), "{body}");
         }
     }
 }

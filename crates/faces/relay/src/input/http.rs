@@ -1,4 +1,4 @@
-//! `POST`s of lines, or of whatever where a request is one event.
+//! `POST`s of lines, or of any bytes where a request is one event.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::core::Core;
 use crate::counters::add;
 use crate::server::{self, Answer, Request};
 
-/// So long a request waits for room.
+/// Maximum time that a request waits for room.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Takes in the lines of the requests of one connection.

@@ -9,19 +9,19 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::core::Core;
 
-/// What is read in one go.
+/// Size of a read.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// Reads one connection until its peer closes it, or until the relay is to end
 /// and nothing more has arrived.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct InputReader {
     buffer: Vec<u8>,
     stopping: Stopping,
     closed: bool,
 }
 
-impl Reader {
+impl InputReader {
     pub(crate) fn new(core: &Core) -> Self {
         Self {
             buffer: vec![0; BUFFER_BYTES],
@@ -30,12 +30,12 @@ impl Reader {
         }
     }
 
-    /// Whether the peer closed its side in good order.
+    /// Returns true if the peer closed its side in good order.
     pub(crate) const fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// What came next; `None` once that is all.
+    /// Returns the next bytes; `None` after the end.
     pub(crate) async fn read(&mut self, stream: &mut Stream) -> Option<&[u8]> {
         loop {
             let buffer = &mut self.buffer;

@@ -4,14 +4,14 @@ use std::rc::Rc;
 
 use stillwell_wire::Stream;
 
-use super::Reader;
+use super::InputReader;
 use crate::core::Core;
 use crate::counters::add;
 use crate::split::Splitter;
 
 /// Takes in the lines of one connection; does not read while the buffer is full.
 pub(super) async fn serve(core: Rc<Core>, mut stream: Stream) {
-    let mut reader = Reader::new(&core);
+    let mut reader = InputReader::new(&core);
     let mut splitter = Splitter::default();
     while let Some(input) = reader.read(&mut stream).await {
         add(&core.counters.bytes_in, input.len() as u64);

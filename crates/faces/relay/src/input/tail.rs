@@ -21,7 +21,7 @@ use crate::split::Splitter;
 /// Between two looks at the folder.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// So long what has been written is read on when the relay is to end.
+/// Maximum time that the input still reads written files after the stop.
 const DRAIN_MAX: Nanos = Nanos::SECOND;
 
 const BUFFER_BYTES: usize = 256 << 10;
@@ -31,9 +31,9 @@ const BUFFER_BYTES: usize = 256 << 10;
 struct Tail {
     file: File,
     splitter: Splitter,
-    /// What of it has been read.
+    /// Bytes already read.
     read: u64,
-    /// Whether it was found under a name that is looked for this time.
+    /// True if the present scan of the folder has its name.
     is_named: bool,
 }
 

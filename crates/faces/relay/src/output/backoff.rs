@@ -7,7 +7,7 @@ use tokio::time::sleep;
 const FIRST: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// The pause before the next try. Whoever waits is dropped when the relay ends.
+/// The pause before the next try. A task that waits is dropped when the relay ends.
 #[derive(Debug)]
 pub(super) struct Backoff {
     next: Duration,

@@ -21,9 +21,9 @@ enum Socket {
     Unix(UnixDatagram),
 }
 
-/// Sends events on to `endpoint`, a datagram socket, each without a line end.
-/// What UDP does not take is dropped; over a Unix socket it is sent again once
-/// somebody has bound that.
+/// Sends events on to `endpoint`, a datagram socket, each without a line end. What UDP does
+/// not take is dropped; over a Unix socket it is sent again once another process has bound
+/// it.
 pub(super) async fn send_on(core: &Core, endpoint: &Endpoint) {
     let mut backoff = Backoff::new();
     let mut socket = None;
@@ -48,7 +48,7 @@ pub(super) async fn send_on(core: &Core, endpoint: &Endpoint) {
     }
 }
 
-/// Whether the kernel took `event`.
+/// Returns true if the kernel took `event`.
 async fn send(
     event: &Bytes,
     endpoint: &Endpoint,
@@ -93,7 +93,7 @@ impl Socket {
     }
 }
 
-/// Whether the event is longer than any datagram.
+/// Returns true if the event is longer than any datagram.
 fn is_hopeless(error: &io::Error) -> bool {
     Errno::from_io_error(error) == Some(Errno::MSGSIZE)
 }

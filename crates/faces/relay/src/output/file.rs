@@ -11,7 +11,7 @@ use super::batch::Batch;
 use crate::core::Core;
 use crate::counters::add;
 
-/// What is written in one go, at most, unless one event is longer.
+/// Maximum size of a write, unless one event is longer.
 const WRITE_BYTES_MAX: usize = 64 << 10;
 
 /// Writes events to the end of the file at `path`. What the kernel refuses is tried

@@ -18,7 +18,7 @@ const BODY_BYTES_MAX: usize = 1 << 20;
 const READ_BYTES: usize = 16 << 10;
 const LINE_END: &[u8] = b"\r\n";
 
-/// Where requests go, and their head.
+/// The target of requests, and their head.
 #[derive(Debug)]
 pub(super) struct Destination {
     address: String,

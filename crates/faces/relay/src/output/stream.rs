@@ -10,7 +10,7 @@ use super::batch::Batch;
 use crate::core::Core;
 use crate::endpoint::Endpoint;
 
-/// What is written in one go, at most, unless one event is longer.
+/// Maximum size of a write, unless one event is longer.
 const WRITE_BYTES_MAX: usize = 64 << 10;
 
 /// Sends events on to `endpoint`, a stream.
@@ -46,8 +46,8 @@ pub(super) async fn send_on(core: &Core, endpoint: &Endpoint) {
     }
 }
 
-/// Where the event begins of which the byte at `written` is a part: a new
-/// connection must begin with a whole one.
+/// The beginning of the event of which the byte at `written` is a part: a new connection must
+/// begin with a whole event.
 fn begun_event(bytes: &[u8], written: usize) -> usize {
     memrchr(b'\n', &bytes[..written]).map_or(0, |end| end + 1)
 }

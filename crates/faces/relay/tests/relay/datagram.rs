@@ -2,13 +2,13 @@ use std::net::UdpSocket;
 use std::os::unix::net::UnixDatagram;
 
 use crate::support::{
-    PATIENCE, collect_datagrams, endpoint_of, finish, lines, options, run, send_in_pieces,
+    TIMEOUT, collect_datagrams, endpoint_of, finish, lines, options, run, send_in_pieces,
 };
 
 #[test]
 fn udp_goes_to_udp_one_event_in_each_datagram() {
     let output = UdpSocket::bind("127.0.0.1:0").unwrap();
-    output.set_read_timeout(Some(PATIENCE)).unwrap();
+    output.set_read_timeout(Some(TIMEOUT)).unwrap();
     let endpoint = format!("udp://{}", output.local_addr().unwrap());
     let relay = run(options("udp://127.0.0.1:0", &endpoint));
     let input = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -26,7 +26,7 @@ fn udp_goes_to_udp_one_event_in_each_datagram() {
 }
 
 #[test]
-fn events_that_nobody_takes_over_udp_are_counted_one_way_or_the_other() {
+fn refused_datagrams_are_counted_as_sent_or_dropped() {
     let gone = UdpSocket::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -50,13 +50,13 @@ fn datagrams_beyond_the_buffer_are_dropped_and_counted() {
     let relay = run(options);
     let input = UnixDatagram::unbound().unwrap();
     for _ in 0..10 {
-        // Nobody has bound the output, so what is not in hand stays in the buffer.
+        // No socket is bound to the output, so what is not in hand stays in the buffer.
         input
             .send_to("event\n".repeat(100).as_bytes(), &into)
             .unwrap();
     }
     relay.stop();
-    // What the relay holds goes to whoever binds the output in time.
+    // The events that the relay holds go to a socket that is bound in time.
     let collector = collect_datagrams(&out);
     let report = relay.end();
     assert_eq!(report.events_in, 1000);

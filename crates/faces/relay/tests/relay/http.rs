@@ -7,8 +7,8 @@ use crate::support::{
     run_bound,
 };
 
-/// A relay with an HTTP input. A URL cannot name port 0, so a free port is
-/// looked for, and another one where somebody was faster.
+/// A relay with an HTTP input. A URL cannot name port 0, so this takes a free port, and
+/// another where a second process was faster.
 fn run_http(output: &str, buffer_events: usize) -> RunningRelay {
     loop {
         let (listener, endpoint) = listener();
@@ -101,8 +101,8 @@ fn batches_are_sent_again_until_they_are_taken_or_refused() {
 }
 
 #[test]
-fn a_name_without_an_address_is_told() {
-    // Too long for any name server to be asked.
+fn a_name_without_an_address_is_an_error() {
+    // Longer than any name that a name server takes.
     let name = "a".repeat(300);
     let error = bind(options(&format!("http://{name}:1/"), "discard:")).unwrap_err();
     assert_eq!(

@@ -7,8 +7,8 @@ use stillwell_units::ByteSize;
 
 use crate::support::{Connection, collect, options, run};
 
-/// Reads Prometheus' text format and refuses whatever strays from it: each
-/// metric has HELP, TYPE and one sample, in this order and once.
+/// Reads Prometheus' text format and refuses anything else: each metric has HELP, TYPE and
+/// one sample, in this order and once.
 fn parse(text: &str) -> BTreeMap<String, u64> {
     assert!(text.ends_with('\n'));
     let mut values = BTreeMap::new();
@@ -60,7 +60,7 @@ fn expected(report: &RelayReport) -> BTreeMap<String, u64> {
         ("relay_faults_dropped_total", report.faults_dropped),
         ("relay_faults_flipped_total", report.faults_flipped),
         ("relay_faults_swapped_total", report.faults_swapped),
-        ("relay_faults_doubled_total", report.faults_doubled),
+        ("relay_faults_duplicated_total", report.faults_duplicated),
         ("relay_faults_refused_total", report.faults_refused),
         ("relay_parse_errors_total", report.parse_errors),
         ("relay_bytes_in_total", report.bytes_in),

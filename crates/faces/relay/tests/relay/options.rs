@@ -11,7 +11,7 @@ fn events_cannot_come_from_nowhere() {
 }
 
 #[test]
-fn where_nothing_is_answered_refusals_were_passed_over() {
+fn inputs_without_answers_cannot_refuse() {
     for (input, is_taken) in [
         ("tcp://127.0.0.1:0", false),
         ("udp://127.0.0.1:0", false),
@@ -24,10 +24,10 @@ fn where_nothing_is_answered_refusals_were_passed_over() {
     ] {
         let mut options = options(input, "discard:");
         options.faults.refuse = OneIn::new(2);
-        // Whether a port may be had is another matter.
-        let told = bind(options).err().map(|error| error.to_string());
+        // The port itself may still be in use.
+        let error = bind(options).err().map(|error| error.to_string());
         let refused = format!("nothing that comes by {input} can be refused");
-        let is_refused = told.is_some_and(|told| told.contains(&refused));
+        let is_refused = error.is_some_and(|error| error.contains(&refused));
         assert_eq!(is_refused, !is_taken, "{input}");
     }
 }
@@ -52,7 +52,7 @@ fn requests_go_by_http_and_stay_as_they_are() {
 }
 
 #[test]
-fn a_taken_port_is_told_at_once() {
+fn a_taken_port_is_an_error_at_once() {
     let (_listener, endpoint) = listener();
     let error = bind(options(&endpoint, "discard:")).unwrap_err();
     assert_eq!(error.to_string(), format!("open {endpoint}"));

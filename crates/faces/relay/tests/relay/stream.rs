@@ -6,7 +6,7 @@ use std::time::Duration;
 use stillwell_units::ByteSize;
 
 use crate::support::{
-    PATIENCE, collect, endpoint_of, finish, lines, listener, options, run, send_in_pieces,
+    TIMEOUT, collect, endpoint_of, finish, lines, listener, options, run, send_in_pieces,
 };
 
 const LOCAL: &str = "tcp://127.0.0.1:0";
@@ -160,7 +160,7 @@ fn a_connection_that_breaks_is_made_again_and_begins_with_a_whole_line() {
         .thread(stillwell_scope::Place::default(), "sender", send)
         .unwrap();
     let (mut second, _) = listener.accept().unwrap();
-    second.set_read_timeout(Some(PATIENCE)).unwrap();
+    second.set_read_timeout(Some(TIMEOUT)).unwrap();
     let mut received = Vec::new();
     while !received.ends_with(&sent[sent.len() - 100..]) {
         let mut part = vec![0; 65_536];

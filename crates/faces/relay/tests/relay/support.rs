@@ -1,4 +1,4 @@
-//! A relay that runs, and what stands at its ends.
+//! A relay that runs, and the sockets at its ends.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -10,8 +10,8 @@ use stillwell_relay::{BoundRelay, Endpoint, RelayOptions, RelayReport, bind};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_units::Nanos;
 
-/// Longer than anything takes here; a test that waits so long has failed.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than anything takes here; a test that reaches it has failed.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) struct RunningRelay {
     scope: Scope,
@@ -32,7 +32,7 @@ pub(crate) fn run(options: RelayOptions) -> RunningRelay {
 pub(crate) fn run_bound(bound: BoundRelay) -> RunningRelay {
     let (input, metrics) = (bound.input_address(), bound.metrics_address());
     let stop = Token::new();
-    // The test asks the relay to end, not the scope.
+    // The test ends the relay, not the scope.
     let mut scope = Scope::new(&Token::new());
     let (sender, report) = sync_channel(1);
     let token = stop.clone();
@@ -67,15 +67,15 @@ impl RunningRelay {
         stream
     }
 
-    /// Asks it to end without waiting for that.
+    /// Cancels its token without waiting for the end.
     pub(crate) fn stop(&self) {
         self.stop.cancel();
     }
 
-    /// Asks it to end; fails the test where it failed.
+    /// Cancels its token and waits; fails the test where it failed.
     pub(crate) fn end(self) -> RelayReport {
         self.stop.cancel();
-        let report = self.report.recv_timeout(PATIENCE).unwrap();
+        let report = self.report.recv_timeout(TIMEOUT).unwrap();
         for end in self.scope.close(Nanos::from_secs(10)) {
             end.result.unwrap();
         }
@@ -84,7 +84,7 @@ impl RunningRelay {
     }
 }
 
-/// Where a relay sends to: collects all that comes over one connection.
+/// An output: collects all that comes over one connection.
 pub(crate) struct Collector {
     pub(crate) endpoint: String,
     bytes: Receiver<Vec<u8>>,
@@ -118,7 +118,7 @@ pub(crate) fn collect() -> Collector {
 impl Collector {
     /// All that came, once the relay has closed the connection.
     pub(crate) fn all(self) -> Vec<u8> {
-        self.bytes.recv_timeout(PATIENCE).unwrap()
+        self.bytes.recv_timeout(TIMEOUT).unwrap()
     }
 }
 
@@ -162,7 +162,7 @@ impl DatagramCollector {
     pub(crate) fn all(self) -> Vec<Vec<u8>> {
         let socket = UnixDatagram::unbound().unwrap();
         socket.send_to(LAST, &self.path).unwrap();
-        self.datagrams.recv_timeout(PATIENCE).unwrap()
+        self.datagrams.recv_timeout(TIMEOUT).unwrap()
     }
 }
 
