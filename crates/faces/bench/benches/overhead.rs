@@ -1,5 +1,5 @@
-//! What a bench costs for each event: both ends together, against a loop that only
-//! reads the clock as often.
+//! CPU time of a bench for each event: both ends together, against a loop that only reads the
+//! clock as often.
 
 #![expect(
     clippy::print_stdout,
@@ -33,8 +33,8 @@ fn main() -> Result<(), BenchError> {
         "CPU time for each event, median of {} rounds of {EVENTS} events",
         ROUNDS - 1
     );
-    println!("source and sink     {:6.1} ns", median(|own| own.0));
-    println!("two clock readings  {:6.1} ns", median(|own| own.1));
+    println!("source and sink     {:6.1} ns", median(|round| round.0));
+    println!("two clock readings  {:6.1} ns", median(|round| round.1));
     Ok(())
 }
 

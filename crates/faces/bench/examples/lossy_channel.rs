@@ -1,5 +1,5 @@
-//! A pipeline of two threads that drops one event in a hundred, and says so to
-//! whoever sent it.
+//! A pipeline of two threads that drops one event in a hundred, and reports that to the
+//! sender.
 //!
 //! ```sh
 //! cargo run --release -p stillwell-bench --example lossy_channel
@@ -14,7 +14,7 @@ use stillwell_bench::{Bench, BenchError, Plan, Rate, Sink, Ticket};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_units::Nanos;
 
-/// What goes through the pipeline: any type of one's own, with the ticket in it.
+/// An event of the pipeline: any type, with the ticket in it.
 struct Event {
     ticket: Ticket,
     text: String,
@@ -72,7 +72,7 @@ fn transform(from: &Receiver<Event>, to: &SyncSender<Event>, mut sink: Sink) {
     }
 }
 
-/// Where events come out.
+/// The output of the pipeline.
 fn deliver(from: &Receiver<Event>, mut sink: Sink) {
     while let Ok(event) = from.recv() {
         sink.arrived(&event.ticket, event.text.len());
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_hundredth_event_is_told_by_its_number() {
+    fn every_hundredth_event_is_lost_and_reported_by_number() {
         let report = run(Plan {
             events: 10_000,
             answers: true,
@@ -100,6 +100,6 @@ mod tests {
         assert_eq!((answers.acknowledged, answers.failed), (9_900, 100));
         assert_eq!(answers.unacknowledged, 0);
         assert_eq!(report.failures(), ["100 events failed"]);
-        assert_eq!((report.doubled, report.reordered), (0, 0));
+        assert_eq!((report.duplicated, report.reordered), (0, 0));
     }
 }

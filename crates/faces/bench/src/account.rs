@@ -1,4 +1,4 @@
-//! Which events arrived.
+//! The set of events that arrived.
 
 use std::ops::RangeInclusive;
 
@@ -24,7 +24,7 @@ impl Numbers {
 
     #[cold]
     fn grow(&mut self, word: usize) {
-        // Twice as long each time, so that this is seldom.
+        // Doubles the length each time, so this is rare.
         let length = (word + 1).next_power_of_two();
         self.words.resize(length, 0);
     }
@@ -34,12 +34,12 @@ impl Numbers {
         if other.words.len() > self.words.len() {
             self.words.resize(other.words.len(), 0);
         }
-        for (own, its) in self.words.iter_mut().zip(&other.words) {
-            *own |= its;
+        for (word, added) in self.words.iter_mut().zip(&other.words) {
+            *word |= added;
         }
     }
 
-    /// How many there are.
+    /// Size of the set.
     pub(crate) fn count(&self) -> u64 {
         self.words
             .iter()
@@ -104,14 +104,14 @@ mod tests {
             there in proptest::collection::vec(0_u64..500, 0..200),
             end in 0_u64..600,
         ) {
-            let (mut numbers, mut others) = (Numbers::default(), Numbers::default());
+            let (mut numbers, mut more) = (Numbers::default(), Numbers::default());
             let mut all = BTreeSet::new();
             for number in &here {
                 prop_assert_eq!(numbers.add(*number), all.insert(*number));
             }
-            there.iter().for_each(|number| { others.add(*number); });
+            there.iter().for_each(|number| { more.add(*number); });
             all.extend(&there);
-            numbers.join(&others);
+            numbers.join(&more);
             prop_assert_eq!(numbers.count(), all.len() as u64);
             let (ranges, count) = numbers.missing(end, usize::MAX);
             prop_assert_eq!(ranges.len() as u64, count);

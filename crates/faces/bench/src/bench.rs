@@ -1,4 +1,4 @@
-//! Both ends of a bench, and what becomes of them.
+//! A bench and its two ends.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ pub struct Bench {
     shared: Arc<Shared>,
 }
 
-/// Why a bench did not begin, or has no report.
+/// Reasons for which a bench did not begin, or has no report.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BenchError {
     /// A plan that cannot be carried out.
@@ -32,12 +32,12 @@ pub enum BenchError {
         "{count} sinks are still held: join their threads or drop them before the bench is finished"
     )]
     SinksHeld {
-        /// How many.
+        /// Number of sinks.
         count: usize,
     },
 }
 
-/// What the ends share; none of it for each event, but for a look at `stop`.
+/// State that the ends share. For each event they only read `stop`.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) stop: AtomicBool,
@@ -68,8 +68,7 @@ impl Shared {
 }
 
 impl Bench {
-    /// A bench with its two ends. The schedule begins when the source is first
-    /// asked.
+    /// Makes a bench with its two ends. The schedule begins at the source's first call.
     ///
     /// # Errors
     /// [`BenchError::Plan`] for a plan that cannot be carried out.
@@ -94,8 +93,8 @@ impl Bench {
         self.shared.stop.store(true, Ordering::Relaxed);
     }
 
-    /// What was found, once both ends are dropped: what has not arrived by then is
-    /// lost.
+    /// Returns the report, once both ends are dropped: an event that has not arrived by then
+    /// is lost.
     ///
     /// # Errors
     /// [`BenchError`] while an end is still held. The bench is gone then, since

@@ -1,13 +1,12 @@
 //! Benches a pipeline within one process, as `stillwell bench` does a program:
 //! each event has an intended time and a number, so that latency counts what had
-//! to wait, and what was lost, doubled or put out of order is known by number.
+//! to wait, and what was lost, duplicated or put out of order is known by number.
 //!
-//! A [`Bench`] has two ends. The [`Source`] says when the next event is due and
-//! gives it a [`Ticket`], which goes through the pipeline with the event: as a
-//! field, or as 24 bytes. Where events come out, a [`Sink`] takes the ticket; there
-//! may be as many sinks as there are threads. Where the pipeline says that an event
-//! was delivered for good, or never will be, the ticket is [acknowledged] or
-//! [failed]. In the end the [`Report`] tells it in the layouts of `stillwell bench`.
+//! A [`Bench`] has two ends. The [`Source`] says when the next event is due and gives it a
+//! [`Ticket`], which goes through the pipeline with the event: as a field, or as 24 bytes. At
+//! the output of the pipeline a [`Sink`] takes the ticket; each thread may have a sink. Where
+//! the pipeline says that an event was delivered for good, or never will be, the ticket is
+//! [acknowledged] or [failed]. The [`Report`] has the layouts of `stillwell bench`.
 //!
 //! ```
 //! use std::sync::mpsc::sync_channel;

@@ -1,4 +1,4 @@
-//! What is to be done.
+//! The plan of a bench.
 
 use std::time::Duration;
 
@@ -8,29 +8,29 @@ pub const EVENTS_LIMIT: u64 = 1 << 32;
 /// Fastest schedule: an event each nanosecond.
 const PER_SECOND_MAX: f64 = 1e9;
 
-/// What is to be done.
+/// The plan of a bench.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// What it is called, in reports.
+    /// Name of the bench, in reports.
     pub name: String,
     /// When events are due.
     pub rate: Rate,
-    /// How many events there are, from 1 to [`EVENTS_LIMIT`].
+    /// Number of events, from 1 to [`EVENTS_LIMIT`].
     pub events: u64,
     /// It ends after this time even where not all events were sent.
     pub duration: Option<Duration>,
     /// Events that are due earlier than this are accounted for, and count neither
     /// for latency nor for throughput.
     pub warmup: Duration,
-    /// Whether the pipeline says of every event that it was delivered, or will
-    /// never be: then those of which it says nothing are told.
+    /// True where the pipeline acknowledges or fails every event. The report then counts the
+    /// events without either.
     pub answers: bool,
 }
 
 /// When events are due.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rate {
-    /// So many a second, evenly, whatever the pipeline does; above 0.
+    /// Events a second, evenly, at any speed of the pipeline; above 0.
     PerSecond(f64),
     /// Each as soon as the pipeline has taken the one before.
     Max,
@@ -40,16 +40,16 @@ pub enum Rate {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PlanError {
     /// No event, or too many.
-    #[error("{found} events: there may be 1 to {EVENTS_LIMIT}")]
+    #[error("{given} events: there may be 1 to {EVENTS_LIMIT}")]
     Events {
-        /// What was asked for.
-        found: u64,
+        /// The given number.
+        given: u64,
     },
     /// A rate that is none.
-    #[error("a rate of {found} events a second: it must lie above 0 and at most at 1e9")]
+    #[error("a rate of {given} events a second: it must lie above 0 and at most at 1e9")]
     Rate {
-        /// What was asked for.
-        found: f64,
+        /// The given rate.
+        given: f64,
     },
 }
 
@@ -67,14 +67,14 @@ impl Plan {
         }
     }
 
-    /// Whether it can be carried out.
+    /// Checks the bounds of the plan.
     pub(crate) fn check(&self) -> Result<(), PlanError> {
         if !(1..=EVENTS_LIMIT).contains(&self.events) {
-            return Err(PlanError::Events { found: self.events });
+            return Err(PlanError::Events { given: self.events });
         }
         match self.rate {
-            Rate::PerSecond(found) if !(found > 0.0 && found <= PER_SECOND_MAX) => {
-                Err(PlanError::Rate { found })
+            Rate::PerSecond(given) if !(given > 0.0 && given <= PER_SECOND_MAX) => {
+                Err(PlanError::Rate { given })
             }
             Rate::PerSecond(_) | Rate::Max => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! What a bench has found.
+//! The report of a bench.
 
 mod json;
 mod text;
@@ -13,15 +13,15 @@ use crate::account::Numbers;
 use crate::plan::Plan;
 use crate::sink::SinkAccount;
 
-/// Ranges of lost events that are told.
-const RANGES_TOLD: usize = 64;
+/// Maximum number of ranges of lost events in a report.
+const RANGES_MAX: usize = 64;
 
-/// What a bench has found.
+/// The report of a bench.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What it is called.
+    /// Name of the bench.
     pub name: String,
-    /// Whether it was stopped before its end.
+    /// True if it was stopped before its end.
     pub stopped: bool,
     /// From the intended time to the first arrival, in nanoseconds.
     pub latency: Histogram<u64>,
@@ -29,28 +29,28 @@ pub struct Report {
     pub transit: Histogram<u64>,
     /// From the end of the warm-up to the last arrival.
     pub length: Nanos,
-    /// What arrived in that time.
+    /// Events that arrived in that time.
     pub measured: Volume,
-    /// What was sent over the whole run.
+    /// Events sent over the whole run.
     pub sent: Volume,
-    /// What arrived over the whole run.
+    /// Events received over the whole run.
     pub received: Volume,
     /// Events that arrived at least once.
     pub arrived: u64,
     /// Arrivals beyond the first of each event.
-    pub doubled: u64,
+    pub duplicated: u64,
     /// First arrivals after an event that was sent later, as each sink saw it by
     /// itself.
     pub reordered: u64,
-    /// How far ahead that one was at most, in events.
+    /// Greatest distance to that later event, in events.
     pub displacement_max: u64,
     /// Tickets that the source never gave out.
     pub foreign: u64,
     /// The first ranges of lost events, at most 64.
     pub losses: Vec<RangeInclusive<u64>>,
-    /// How many ranges there are.
+    /// Number of ranges.
     pub loss_ranges: u64,
-    /// What the pipeline said of events, where it was to say anything.
+    /// The answers of the pipeline, if it was to give any.
     pub answers: Option<Answers>,
 }
 
@@ -63,10 +63,10 @@ pub struct Volume {
     pub bytes: u64,
 }
 
-/// What the pipeline said of events; each event counts once.
+/// The answers of the pipeline; each event counts once.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Answers {
-    /// Delivered for good, whatever else was said of it.
+    /// Delivered for good, even if it also failed.
     pub acknowledged: u64,
     /// Given up.
     pub failed: u64,
@@ -82,9 +82,9 @@ impl Volume {
         self.bytes += bytes;
     }
 
-    const fn join(&mut self, other: Self) {
-        self.events += other.events;
-        self.bytes += other.bytes;
+    const fn join(&mut self, volume: Self) {
+        self.events += volume.events;
+        self.bytes += volume.bytes;
     }
 }
 
@@ -99,32 +99,32 @@ impl Report {
         let mut report = Self::empty(plan, sent, stopped);
         let (mut numbers, mut delivered) = (Numbers::default(), Numbers::default());
         let (mut failed, mut again, mut last) = (Numbers::default(), 0, None);
-        for own in accounts {
-            numbers.join(&own.numbers);
-            delivered.join(&own.acknowledged);
-            failed.join(&own.failed);
-            again += own.answers_again;
-            for (all, its) in [
-                (&mut report.latency, &own.latency),
-                (&mut report.transit, &own.transit),
+        for account in accounts {
+            numbers.join(&account.numbers);
+            delivered.join(&account.acknowledged);
+            failed.join(&account.failed);
+            again += account.answers_again;
+            for (all, added) in [
+                (&mut report.latency, &account.latency),
+                (&mut report.transit, &account.transit),
             ] {
-                all.add(its)
+                all.add(added)
                     .unwrap_or_else(|_| unreachable!("both histograms have the same bounds"));
             }
-            report.received.join(own.received);
-            report.measured.join(own.measured);
-            report.reordered += own.reordered;
-            report.displacement_max = report.displacement_max.max(own.displacement_max);
-            report.foreign += own.foreign;
-            last = last.max(own.last);
+            report.received.join(account.received);
+            report.measured.join(account.measured);
+            report.reordered += account.reordered;
+            report.displacement_max = report.displacement_max.max(account.displacement_max);
+            report.foreign += account.foreign;
+            last = last.max(account.last);
         }
         let known = numbers.count();
-        let (losses, ranges) = numbers.missing(sent.events, RANGES_TOLD);
+        let (losses, ranges) = numbers.missing(sent.events, RANGES_MAX);
         // Numbers that were not given out, though the plan has them.
         let beyond = known - (sent.events - missing(&numbers, sent.events));
         report.foreign += beyond;
         report.arrived = known - beyond;
-        report.doubled = report.received.events - known;
+        report.duplicated = report.received.events - known;
         (report.losses, report.loss_ranges) = (losses, ranges);
         report.length = last.map_or(Nanos::ZERO, |last: Moment| last.since(from));
         report.answers = plan
@@ -144,7 +144,7 @@ impl Report {
             sent,
             received: Volume::default(),
             arrived: 0,
-            doubled: 0,
+            duplicated: 0,
             reordered: 0,
             displacement_max: 0,
             foreign: 0,
@@ -181,8 +181,8 @@ impl Report {
         }
     }
 
-    /// What did not go as it should, a sentence each: events that were lost, doubled,
-    /// given up or never acknowledged.
+    /// One sentence for each failure: events that were lost, duplicated, given up or never
+    /// acknowledged.
     #[must_use]
     pub fn failures(&self) -> Vec<String> {
         let answers = self.answers.unwrap_or_default();
@@ -191,7 +191,7 @@ impl Report {
             (answers.failed, "events failed"),
             (answers.unacknowledged, "events were not acknowledged"),
             (self.lost().saturating_sub(explained), "events were lost"),
-            (self.doubled, "events arrived more than once"),
+            (self.duplicated, "events arrived more than once"),
             (self.foreign, "tickets are none of this bench"),
         ]
         .into_iter()
@@ -200,8 +200,8 @@ impl Report {
         .collect()
     }
 
-    /// For people: Tremor's table of latencies in nanoseconds, which plotters read,
-    /// and what became of events; as `stillwell bench` prints it.
+    /// For people: Tremor's table of latencies in nanoseconds, which plotters read, and the
+    /// counts of events; as `stillwell bench` prints them.
     #[must_use]
     pub fn text(&self) -> String {
         text::text(self)

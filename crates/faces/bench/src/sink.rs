@@ -1,4 +1,4 @@
-//! Where events come out.
+//! The output of the pipeline.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,7 +23,7 @@ pub struct Sink {
     account: Option<Box<SinkAccount>>,
 }
 
-/// What one sink saw.
+/// Events that one sink received.
 #[derive(Debug)]
 pub(crate) struct SinkAccount {
     /// First arrivals.

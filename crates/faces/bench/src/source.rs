@@ -1,4 +1,4 @@
-//! Where events come from.
+//! The input of the pipeline.
 
 use std::hint::spin_loop;
 use std::sync::Arc;
@@ -13,8 +13,7 @@ use crate::plan::{Plan, Rate};
 use crate::report::Volume;
 use crate::ticket::Ticket;
 
-/// So long before an event is due the source no longer sleeps: the kernel wakes
-/// late.
+/// Time before an event is due in which the source spins: the kernel wakes a sleeper late.
 const SPIN: Nanos = Nanos::from_millis(1);
 /// The longest time without a look at whether it was stopped.
 const LOOK_EVERY: Nanos = Nanos::from_millis(50);
@@ -32,12 +31,12 @@ pub struct Source {
     sent: Volume,
 }
 
-/// What there is to do now.
+/// The next step of the source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Due {
     /// Send an event with this ticket.
     Now(Ticket),
-    /// Nothing is due before so long.
+    /// Nothing is due before this time has passed.
     In(Duration),
     /// That was all.
     End,

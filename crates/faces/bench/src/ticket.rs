@@ -1,8 +1,8 @@
-//! What goes through the pipeline with an event.
+//! The token that goes through the pipeline with an event.
 
 use stillwell_units::Moment;
 
-/// What goes through the pipeline with an event, so that its sink knows it again.
+/// A token that goes through the pipeline with an event and identifies it at the sink.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Ticket {
     /// The number of the event, from 0.
@@ -14,7 +14,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// How many bytes a ticket takes.
+    /// Size of a ticket as bytes.
     pub const BYTES: usize = 24;
 
     /// The ticket as bytes, for pipelines that carry nothing else: number, intended
@@ -33,9 +33,9 @@ impl Ticket {
     #[must_use]
     pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
         let mut parts = [0; 3];
-        for (part, own) in parts.iter_mut().zip(bytes.chunks_exact(8)) {
+        for (part, bytes_of_part) in parts.iter_mut().zip(bytes.chunks_exact(8)) {
             let mut word = [0; 8];
-            word.copy_from_slice(own);
+            word.copy_from_slice(bytes_of_part);
             *part = u64::from_le_bytes(word);
         }
         let [sequence, intended, sent] = parts;

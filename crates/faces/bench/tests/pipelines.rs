@@ -64,7 +64,7 @@ fn doubles_and_what_changed_places_are_counted() {
             kept.take().into_iter().for_each(&mut *out);
         }
     });
-    assert_eq!((report.lost(), report.doubled), (0, 100));
+    assert_eq!((report.lost(), report.duplicated), (0, 100));
     assert_eq!((report.reordered, report.displacement_max), (100, 1));
     // A double makes no second latency.
     assert_eq!(
@@ -88,7 +88,10 @@ fn several_sinks_are_one() {
     }
     drop((source, sinks));
     let report = bench.finish().unwrap();
-    assert_eq!((report.lost(), report.doubled, report.arrived), (0, 1, 999));
+    assert_eq!(
+        (report.lost(), report.duplicated, report.arrived),
+        (0, 1, 999)
+    );
 }
 
 #[test]
@@ -182,19 +185,19 @@ fn timers_of_ones_own_ask_without_waiting() {
 }
 
 #[test]
-fn ends_that_are_still_held_are_named() {
+fn ends_that_are_still_held_are_errors() {
     let (bench, source, sink) = Bench::start(plan(1)).unwrap();
     assert_eq!(bench.finish().unwrap_err(), BenchError::SourceHeld);
     drop((source, sink));
     let (bench, source, sink) = Bench::start(plan(1)).unwrap();
-    let other = sink.clone();
+    let clone = sink.clone();
     drop((source, sink));
     let error = bench.finish().unwrap_err();
     assert!(
         error.to_string().starts_with("1 sinks are still held"),
         "{error}"
     );
-    drop(other);
+    drop(clone);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Report;
 use super::text::TICKS_PER_HALF;
 
-/// What the document is: that of `stillwell bench`.
+/// The schema of the document: that of `stillwell bench`.
 const SCHEMA: &str = "stillwell/bench/v1";
 
 pub(super) fn json(report: &Report) -> Value {
@@ -53,7 +53,7 @@ pub(super) fn json(report: &Report) -> Value {
         "from_sent_time": transit,
         "ledger": ledger(report),
         "name": report.name,
-        "subject": "in process",
+        "target": "in process",
         "outcome": if report.stopped { "stopped" } else { "completed" },
         "failures": report.failures(),
         "version": env!("CARGO_PKG_VERSION"),
@@ -88,7 +88,7 @@ fn ledger(report: &Report) -> Value {
             "sent": report.sent.events,
             "received": exact(report.arrived),
             "lost": exact(report.lost()),
-            "doubled": exact(report.doubled),
+            "duplicated": exact(report.duplicated),
             "arrivals": report.received.events,
             "reordered": report.reordered,
             "displacement_max": report.displacement_max,

@@ -11,8 +11,8 @@ pub(super) fn text(report: &Report) -> String {
     let mut text = "#[Latency from the intended time, in nanoseconds]\n".to_owned();
     text.push_str(&percentiles(report));
     text.push_str(&throughput(report));
-    for (head, told) in rows(report) {
-        text.push_str(&format!("\n  {head:<14}  {told}"));
+    for (head, value) in rows(report) {
+        text.push_str(&format!("\n  {head:<14}  {value}"));
     }
     for failure in report.failures() {
         text.push_str(&format!("\n! failed: {failure}"));
@@ -82,7 +82,8 @@ fn throughput(report: &Report) -> String {
 }
 
 fn rows(report: &Report) -> Vec<(&'static str, String)> {
-    let volume = |own: super::Volume| format!("{} events, {} bytes", own.events, own.bytes);
+    let volume =
+        |volume: super::Volume| format!("{} events, {} bytes", volume.events, volume.bytes);
     let ended = if report.stopped {
         "stopped"
     } else {
@@ -107,7 +108,7 @@ fn rows(report: &Report) -> Vec<(&'static str, String)> {
         ));
     }
     rows.push(("lost", lost(report)));
-    rows.push(("doubled", report.doubled.to_string()));
+    rows.push(("duplicated", report.duplicated.to_string()));
     let far = match report.reordered {
         0 => "0".to_owned(),
         count => format!("{count}, by up to {} events", report.displacement_max),
