@@ -7,11 +7,11 @@ mod json;
 mod tests;
 
 use hdrhistogram::Histogram;
-use stillwell_units::Nanos;
 use stillwell_verdict::{CountBounds, LedgerRecord};
 
 pub use document::bench_text;
 pub use json::bench_json;
+pub use stillwell_verdict::bench::{BenchAnswers, BenchVolume, BenchWindow};
 
 /// The longest latency that Tremor's histogram holds; ours grows where there is a
 /// longer one.
@@ -62,63 +62,6 @@ pub struct BenchReport {
     pub command: String,
     /// The folder of the capture.
     pub capture: String,
-}
-
-/// Events and bytes.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct BenchVolume {
-    /// Events.
-    pub events: u64,
-    /// Payload bytes.
-    pub bytes: u64,
-}
-
-/// What arrived in how long.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct BenchWindow {
-    /// How long.
-    pub length: Nanos,
-    /// What arrived.
-    pub volume: BenchVolume,
-}
-
-/// What the receiver said of events.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct BenchAnswers {
-    /// It has them.
-    pub acknowledged: u64,
-    /// It does not want them, however often they are sent.
-    pub refused: u64,
-    /// It said nothing of them until the end.
-    pub unacknowledged: u64,
-    /// Requests that were sent once more.
-    pub requests_again: u64,
-    /// Whether requests that are refused are sent again, so that events may arrive
-    /// more than once.
-    pub at_least_once: bool,
-}
-
-impl BenchWindow {
-    /// Events a second; 0 where nothing was measured.
-    #[must_use]
-    pub fn events_per_second(&self) -> f64 {
-        self.per_second(self.volume.events)
-    }
-
-    /// Bytes a second; 0 where nothing was measured.
-    #[must_use]
-    pub fn bytes_per_second(&self) -> f64 {
-        self.per_second(self.volume.bytes)
-    }
-
-    fn per_second(&self, count: u64) -> f64 {
-        let seconds = self.length.as_secs_f64();
-        if seconds > 0.0 {
-            stillwell_units::float_from_u64(count) / seconds
-        } else {
-            0.0
-        }
-    }
 }
 
 impl BenchReport {

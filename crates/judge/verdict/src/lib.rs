@@ -18,6 +18,7 @@
 //! same runs in any order give the same verdict.
 
 pub mod across;
+pub mod bench;
 mod budget;
 pub mod calibration;
 pub mod capacity;

@@ -1,15 +1,16 @@
 //! `stillwell bench`.
 
-mod figures;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use stillwell_capture::RunOutcome;
+use stillwell_capture::{Capture, RunOutcome};
 use stillwell_config::{BenchAsked, BenchSubject};
+use stillwell_plan::BenchPlan;
 use stillwell_report::{BenchReport, bench_json, bench_text};
 use stillwell_target::Privileges;
+use stillwell_verdict::RunSummary;
+use stillwell_verdict::bench::bench_figures;
 
 use crate::arguments::{BenchArguments, BenchFormat};
 use crate::command::{output, places, rig, select};
@@ -52,7 +53,7 @@ pub(crate) fn run(
         .unwrap_or_else(|| "bench.yaml".into());
     let request = rig::request(plan.rig.clone(), folder.clone(), &file).map_err(could_not)?;
     let (summary, capture) = rig::carry_out(request, arguments.quiet, paint)?;
-    let report = figures::report(&plan, &summary, &capture, &folder);
+    let report = report(&plan, &summary, &capture, &folder);
     let is_json = match arguments.format {
         Some(format) => format == BenchFormat::Json,
         None => plan.structured,
@@ -80,6 +81,34 @@ pub(crate) fn run(
             Ok(exit)
         }
         Ok(()) => Ok(exit),
+    }
+}
+
+fn report(plan: &BenchPlan, summary: &RunSummary, capture: &Capture, folder: &Path) -> BenchReport {
+    let figures = bench_figures(plan, summary, capture);
+    let generator = plan.rig.generators.first();
+    let files = generator.map(|one| one.payload.format.files());
+    let source = files.and_then(<[_]>::first);
+    BenchReport {
+        name: plan.name.clone(),
+        subject: summary.subject.clone(),
+        source: source.map_or_else(String::new, |path| path.display().to_string()),
+        outcome: figures.outcome,
+        warnings: figures.warnings,
+        unstamped: plan.unstamped.clone(),
+        latency: figures.latency,
+        transit: figures.transit,
+        window: figures.window,
+        received: figures.received,
+        sent: figures.sent,
+        ledger: capture.manifest.ledger.clone(),
+        answers: figures.answers,
+        rounds_cut: figures.rounds_cut,
+        lossy: plan.lossy,
+        significant_figures: plan.significant_figures,
+        version: capture.manifest.version.clone(),
+        command: output::command_line(),
+        capture: output::show_path(folder),
     }
 }
 

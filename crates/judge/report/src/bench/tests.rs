@@ -1,4 +1,5 @@
 use stillwell_plan::StampPlan;
+use stillwell_units::Nanos;
 use stillwell_verdict::LedgerFigures;
 
 use super::*;

@@ -1,37 +1,108 @@
-//! What a capture says of a bench.
-
-use std::path::Path;
+//! The figures of a bench, from the capture of its run.
 
 use stillwell_capture::{Capture, Point, RunOutcome, Series};
 use stillwell_metric::{Histogram, Metric, Value, catalogue, decode_histogram, empty_histogram};
 use stillwell_plan::{BenchPlan, Phase, TransportPlan};
-use stillwell_report::{BenchAnswers, BenchReport, BenchVolume, BenchWindow};
-use stillwell_units::{Moment, Nanos};
-use stillwell_verdict::{RunSummary, RunWarning};
+use stillwell_units::{Moment, Nanos, float_from_u64};
 
-use crate::command::output;
+use crate::run_warning::RunWarning;
+use crate::summary::RunSummary;
 
-pub(super) fn report(
-    plan: &BenchPlan,
-    summary: &RunSummary,
-    capture: &Capture,
-    folder: &Path,
-) -> BenchReport {
+/// The figures of a bench. Nothing of the warm-up counts, except where that is said.
+#[derive(Clone, Debug)]
+pub struct BenchFigures {
+    /// How the run ended: `completed`, or what went wrong.
+    pub outcome: String,
+    /// Reasons why its rates and latencies are unreliable, a sentence each.
+    pub warnings: Vec<String>,
+    /// From the intended time to the first arrival, in nanoseconds, of every event
+    /// that arrived; empty without stamps.
+    pub latency: Histogram<u64>,
+    /// The same from the sent time.
+    pub transit: Histogram<u64>,
+    /// What arrived in a stretch of time, and how long that was: from the end of the
+    /// warm-up to the end of the load, or to the last arrival where the load had an
+    /// end of its own.
+    pub window: BenchWindow,
+    /// What arrived, until the end.
+    pub received: BenchVolume,
+    /// What was sent over the whole run, the warm-up included.
+    pub sent: BenchVolume,
+    /// What the receiver said of the events of the whole run, where it says anything.
+    pub answers: Option<BenchAnswers>,
+    /// The rounds through the recording that were to be sent, where the limit came
+    /// before all of them were.
+    pub rounds_cut: Option<u64>,
+}
+
+/// Events and bytes.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct BenchVolume {
+    /// Events.
+    pub events: u64,
+    /// Payload bytes.
+    pub bytes: u64,
+}
+
+/// What arrived in how long.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct BenchWindow {
+    /// How long.
+    pub length: Nanos,
+    /// What arrived.
+    pub volume: BenchVolume,
+}
+
+/// What the receiver said of events.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct BenchAnswers {
+    /// It has them.
+    pub acknowledged: u64,
+    /// It does not want them, however often they are sent.
+    pub refused: u64,
+    /// It said nothing of them until the end.
+    pub unacknowledged: u64,
+    /// Requests that were sent once more.
+    pub requests_again: u64,
+    /// Whether requests that are refused are sent again, so that events may arrive
+    /// more than once.
+    pub at_least_once: bool,
+}
+
+impl BenchWindow {
+    /// Events a second; 0 where nothing was measured.
+    #[must_use]
+    pub fn events_per_second(&self) -> f64 {
+        self.per_second(self.volume.events)
+    }
+
+    /// Bytes a second; 0 where nothing was measured.
+    #[must_use]
+    pub fn bytes_per_second(&self) -> f64 {
+        self.per_second(self.volume.bytes)
+    }
+
+    fn per_second(&self, count: u64) -> f64 {
+        let seconds = self.length.as_secs_f64();
+        if seconds > 0.0 {
+            float_from_u64(count) / seconds
+        } else {
+            0.0
+        }
+    }
+}
+
+/// Takes the figures of a bench out of the capture of its run.
+#[must_use]
+pub fn bench_figures(plan: &BenchPlan, summary: &RunSummary, capture: &Capture) -> BenchFigures {
     let figures = Figures::new(plan, capture);
     let warnings = summary.warnings.iter();
     let about_figures =
         warnings.filter(|warning| !matches!(warning, RunWarning::NotCompleted { .. }));
     let about_figures = about_figures.map(ToString::to_string);
-    let generator = plan.rig.generators.first();
-    let files = generator.map(|one| one.payload.format.files());
-    let source = files.and_then(<[_]>::first);
-    BenchReport {
-        name: plan.name.clone(),
-        subject: summary.subject.clone(),
-        source: source.map_or_else(String::new, |path| path.display().to_string()),
+    BenchFigures {
         outcome: outcome(&summary.outcome),
         warnings: about_figures.chain(figures.too_short()).collect(),
-        unstamped: plan.unstamped.clone(),
         latency: figures.times(catalogue::EVENT_LATENCY),
         transit: figures.times(catalogue::EVENT_TRANSIT),
         window: figures.window(),
@@ -40,14 +111,8 @@ pub(super) fn report(
             events: figures.last(catalogue::EVENTS_WRITTEN),
             bytes: figures.last(catalogue::BYTES_WRITTEN),
         },
-        ledger: capture.manifest.ledger.clone(),
         answers: figures.answers(),
         rounds_cut: figures.rounds_cut(&summary.outcome),
-        lossy: plan.lossy,
-        significant_figures: plan.significant_figures,
-        version: capture.manifest.version.clone(),
-        command: output::command_line(),
-        capture: output::show_path(folder),
     }
 }
 
