@@ -1,7 +1,5 @@
 //! `cargo xtask calibrate`: how often verdicts are right where the truth is known,
-//! by simulation, as the tables of docs/internals/calibration.md, and on a real machine.
-
-pub(crate) mod machine;
+//! by simulation, as the tables of docs/internals/calibration.md.
 
 use std::fmt::Write as _;
 

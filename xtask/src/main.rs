@@ -4,8 +4,7 @@
 //! may depend on which, what must be absent from which folder, and that the
 //! documents point at things that exist. `cargo xtask ci-skips LOG` fails when a
 //! test run skipped something. `cargo xtask calibrate --full` (or `--quick`)
-//! simulates experiments and prints the tables of docs/internals/calibration.md;
-//! `cargo xtask calibrate --machine` makes real ones and keeps a ledger of them.
+//! simulates experiments and prints the tables of docs/internals/calibration.md.
 //! `cargo xtask harness TABLE RESULTS PAGE` puts what a run of several subjects found
 //! into a page, between its marks.
 //! `cargo xtask mutate CORPUS PROGRAM COUNT` makes mistakes in other people's
@@ -35,8 +34,6 @@ use calibrate::Effort;
 
 const USAGE: &str = "usage: cargo xtask tidy | cargo xtask words [CRATE…] | cargo xtask ci-skips LOGFILE | \
                      cargo xtask calibrate (--quick|--full) | \
-                     cargo xtask calibrate --machine [--resume|--table] [--ledger FILE] \
-                     [--binary FILE] [--wrap \"WORDS\"] [--minutes N] | \
                      cargo xtask harness TABLE RESULTS PAGE | \
                      cargo xtask mutate CORPUS PROGRAM COUNT";
 
@@ -56,10 +53,6 @@ fn main() -> ExitCode {
         }
         ["words", units @ ..] => run_words(units),
         ["ci-skips", log] => run_ci_skips(Path::new(log)),
-        ["calibrate", words @ ..] => match run_machine(words) {
-            Some(outcome) => outcome,
-            None => return misused(),
-        },
         _ => return misused(),
     };
     match outcome {
@@ -102,12 +95,6 @@ fn run_mutate(corpus: &Path, program: &Path, count: usize) -> anyhow::Result<()>
     let program = std::path::absolute(program)?;
     print!("{}", mutate::run(corpus, &program, count)?);
     Ok(())
-}
-
-fn run_machine(words: &[&str]) -> Option<anyhow::Result<()>> {
-    // Where a ledger is named, it runs without cargo, too.
-    let root = repository_root().unwrap_or_default();
-    calibrate::machine::run(words, &root)
 }
 
 fn misused() -> ExitCode {

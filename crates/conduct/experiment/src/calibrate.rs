@@ -1,6 +1,7 @@
 //! Calibration of a rig: the baseline of an experiment compared with itself, and with
 //! itself made worse by a known share, one comparison after the other.
 
+pub mod ledger;
 mod trial;
 
 use std::path::{Path, PathBuf};

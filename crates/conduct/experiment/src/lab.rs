@@ -1,7 +1,5 @@
 //! The front door.
 
-use std::path::PathBuf;
-
 use stillwell_plan::{DesignPlan, LabPlan};
 use stillwell_run::Interrupt;
 use stillwell_scope::clock;
@@ -12,27 +10,7 @@ use crate::binary;
 use crate::build::Builds;
 use crate::results::Results;
 use crate::session::Session;
-use crate::{Executor, LabError, LabOutcome, LabProgress};
-
-/// Where a lab's things lie, and how it is begun.
-#[derive(Clone, Debug)]
-pub struct LabOptions {
-    /// The results folder.
-    pub results: PathBuf,
-    /// Whether to go on with what is in it.
-    pub resume: bool,
-    /// The command line, for the record.
-    pub command: Vec<String>,
-    /// The running executable: `{self}`.
-    pub stillwell: PathBuf,
-    /// Where builds are kept.
-    pub cache: PathBuf,
-    /// Where runs get their state folders; keep it short, and for this process
-    /// alone.
-    pub state_root: PathBuf,
-    /// Whether state folders stay when their runs have ended.
-    pub keep_state: bool,
-}
+use crate::{Executor, LabError, LabOptions, LabOutcome, LabProgress};
 
 /// Carries `plan` out and tells `progress` how it goes.
 ///

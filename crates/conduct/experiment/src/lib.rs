@@ -40,8 +40,10 @@ mod fingerprint;
 mod forecast;
 mod health;
 pub mod history;
+mod host_facts;
 mod lab;
 mod operating;
+mod options;
 mod order;
 mod outcome;
 mod policy;
@@ -63,11 +65,13 @@ pub use executor::{Executor, ExecutorError, Local};
 pub use fingerprint::{fingerprint, first_difference};
 pub use forecast::{Forecast, RunsLeft, TimeLeft};
 pub use health::HealthRule;
-pub use lab::{LabOptions, run_lab};
+pub use host_facts::host_facts;
+pub use lab::run_lab;
 pub use operating::{
     GeneratorPoint, OPERATING_POINT_SCHEMA, OperatingPointError, OperatingPointFound, Reading,
     settle,
 };
+pub use options::LabOptions;
 pub use order::order_within;
 pub use outcome::{LabOutcome, Problem, ProblemKind};
 pub use policy::{Consequence, consequence};

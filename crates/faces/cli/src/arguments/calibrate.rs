@@ -29,7 +29,7 @@ Exit codes:
 pub(crate) struct CalibrateArguments {
     /// Experiment folders, experiment.yaml files, or folders with any number of
     /// experiments below them
-    #[arg(required = true, value_name = "PATH")]
+    #[arg(required_unless_present = "ledger", value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) select: SelectArguments,
@@ -43,6 +43,16 @@ pub(crate) struct CalibrateArguments {
     /// primary goal]
     #[arg(long, value_name = "PERCENT")]
     pub(crate) slowdown: Option<Tolerance>,
+    /// Run experiments with a known change of the embedded relay in place of PATH, and
+    /// append the result of each to this file, one JSON line each
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "slowdown", "experiments"])]
+    pub(crate) ledger: Option<PathBuf>,
+    /// Continue a ledger that exists
+    #[arg(long, requires = "ledger")]
+    pub(crate) resume: bool,
+    /// Print a ledger as Markdown tables
+    #[arg(long, requires = "ledger", conflicts_with = "resume")]
+    pub(crate) table: bool,
     /// Where results go [default: .stillwell/calibrations/TIME-NAME]
     #[arg(long, value_name = "DIR")]
     pub(crate) results: Option<PathBuf>,
@@ -59,8 +69,15 @@ pub(crate) struct CalibrateArguments {
 pub(crate) struct HinderArguments {
     #[command(flatten)]
     pub(crate) how: HinderHow,
+    /// Start of the cycles of --use-cpu
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
     /// The command
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(
+        last = true,
+        required_unless_present = "use_cpu",
+        value_name = "COMMAND"
+    )]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -77,4 +94,7 @@ pub(crate) struct HinderHow {
     /// Only run the command, and have the kernel kill it when this parent ends
     #[arg(long, value_name = "PID")]
     pub(crate) tied_to: Option<u32>,
+    /// Use so much of one CPU until standard input ends, without a command
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..100))]
+    pub(crate) use_cpu: Option<u32>,
 }

@@ -1,6 +1,7 @@
 //! `stillwell calibrate`.
 
 pub(crate) mod hinder;
+mod ledger;
 
 use std::path::{Path, PathBuf};
 
@@ -29,6 +30,9 @@ pub(crate) fn run(
     paint: &Paint,
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
+    if let Some(path) = &arguments.ledger {
+        return ledger::run(arguments, path, paint, privileges);
+    }
     let started = clock::now();
     let plan = load(arguments, paint)?;
     output::check_writable(&arguments.output.output)?;
@@ -177,7 +181,7 @@ impl CalibrationHost for Host<'_> {
 
     fn first(&mut self, results: &Results, lab: &LabPlan) {
         if self.facts.is_empty() {
-            self.facts = output::host_of(results, lab);
+            self.facts = results.host_facts(lab);
         }
     }
 }

@@ -5,25 +5,12 @@ use std::iter;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use stillwell_capture::Manifest;
-use stillwell_experiment::Results;
-use stillwell_plan::LabPlan;
 use stillwell_report::{Format, LabReport, Style, render};
 use stillwell_target::Privileges;
 
 use crate::arguments::{OutputArguments, OutputFormat};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
-
-/// Facts about the host that reports show.
-const FACTS: [&str; 6] = [
-    "cpu_model",
-    "cpus_online",
-    "kernel",
-    "distribution",
-    "governor",
-    "virtualisation",
-];
 
 /// Refuses files that could not be written in the end, before anything is run.
 pub(crate) fn check_writable(files: &[PathBuf]) -> Result<(), CommandError> {
@@ -187,36 +174,6 @@ pub(crate) fn quoted(word: &str) -> String {
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))
     }
-}
-
-/// What reports show of the host, from the first run's manifest.
-pub(crate) fn host_of(results: &Results, plan: &LabPlan) -> Vec<(String, String)> {
-    let manifest = plan.experiments.iter().find_map(|experiment| {
-        let variant = experiment.variants.first()?;
-        let folder = results.run(&experiment.name, 1, &variant.name);
-        let bytes = fs::read(folder.join("manifest.json")).ok()?;
-        serde_json::from_slice::<Manifest>(&bytes).ok()
-    });
-    manifest.map_or_else(Vec::new, |manifest| facts_of(&manifest))
-}
-
-/// What reports show of the host that `manifest` tells of.
-pub(crate) fn facts_of(manifest: &Manifest) -> Vec<(String, String)> {
-    FACTS
-        .iter()
-        .filter_map(|name| {
-            let value = match manifest.host.get(*name)? {
-                serde_json::Value::Null => return None,
-                serde_json::Value::String(text) => text.clone(),
-                serde_json::Value::Array(items) => {
-                    let items = items.iter().filter_map(|item| item.as_str());
-                    items.collect::<Vec<_>>().join(", ")
-                }
-                other => other.to_string(),
-            };
-            Some(((*name).replace('_', " "), value))
-        })
-        .collect()
 }
 
 #[cfg(test)]

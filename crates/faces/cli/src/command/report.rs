@@ -93,7 +93,7 @@ fn read(folder: &Path) -> anyhow::Result<LabReport> {
         command: output::typed(&record.command),
         seed: record.plan.seed.to_string(),
         version: record.version,
-        host: output::host_of(&results, &record.plan),
+        host: results.host_facts(&record.plan),
         elapsed: Nanos::ZERO,
         next: Vec::new(),
     })

@@ -161,7 +161,7 @@ fn report(
 ) -> Result<(), CommandError> {
     let shown = output::show_path(results);
     let (baseline, comparison) = labels(arguments, plan);
-    let host = output::host_of(&Results::new(results.to_path_buf()), plan);
+    let host = Results::new(results.to_path_buf()).host_facts(plan);
     let mut next = Vec::new();
     let command = output::command_line();
     if outcome.interrupted.is_some() || !outcome.problems.is_empty() {

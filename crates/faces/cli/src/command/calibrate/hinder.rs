@@ -5,6 +5,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::Context as _;
+use stillwell_experiment::calibrate::ledger::use_cpu;
 use stillwell_experiment::slowdown::{Slowdown, become_tied, run_slowed};
 
 use crate::arguments::HinderArguments;
@@ -13,6 +14,10 @@ use crate::exit::{CommandError, Exit};
 /// Runs the command to its end, and ends as it did.
 pub(crate) fn run(arguments: &HinderArguments) -> Result<ExitCode, CommandError> {
     let failed = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    if let Some(percent) = arguments.how.use_cpu {
+        let ended = use_cpu(percent, arguments.seed).context("use a CPU");
+        return ended.map(|()| ExitCode::SUCCESS).map_err(failed);
+    }
     if let Some(parent) = arguments.how.tied_to {
         return Err(failed(become_tied(&arguments.command, parent).into()));
     }

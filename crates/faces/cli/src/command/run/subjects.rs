@@ -5,7 +5,8 @@ use std::path::Path;
 use stillwell_capture::Manifest;
 use stillwell_config::SubjectsOverrides;
 use stillwell_experiment::{
-    Local, NotInstalled, Results, SubjectsOutcome, SubjectsRecord, not_installed, run_subjects,
+    Local, NotInstalled, Results, SubjectsOutcome, SubjectsRecord, host_facts, not_installed,
+    run_subjects,
 };
 use stillwell_plan::SubjectsPlan;
 use stillwell_report::{SubjectsReport, render_subjects};
@@ -227,7 +228,7 @@ fn host_of(results: &Results, plans: &[SubjectsPlan]) -> Vec<(String, String)> {
     });
     manifests
         .next()
-        .map_or_else(Vec::new, |manifest| output::facts_of(&manifest))
+        .map_or_else(Vec::new, |manifest| host_facts(&manifest))
 }
 
 /// Prints the report, writes it where it was asked for, and keeps it.

@@ -1,10 +1,8 @@
 //! One experiment of the ledger, and what is known of it beforehand.
 
-use std::fmt::Write as _;
-
-use anyhow::{Context as _, bail};
-
-use super::ledger::{Entry, Kind};
+use super::LedgerError;
+use super::background::LOAD_PERCENT;
+use super::entry::{Entry, Kind};
 use super::schedule::Wanted;
 
 /// Rounds of work for each event: nine tenths of what an event costs, and they
@@ -35,11 +33,6 @@ const PAIRED: &str = "paired";
 /// set up. Stated, so that no experiment spends time on a probe.
 const RATE: &str = "rate: 190k/s";
 const RATE_MAX: &str = "rate: max";
-
-/// Each of two processes that keep the host busy uses this share of a core. On
-/// two cores that is 15 % of the host: above what throughput could bear, and well
-/// below the 25 % at which a run is no longer believed for its CPU time.
-pub(super) const LOAD_SHARE: &str = "15%";
 
 /// Times of load, and how many pairs: enough that what is there is found.
 struct Course {
@@ -85,7 +78,7 @@ const REFERENCE_THROUGHPUT: Course = Course {
 
 /// One experiment of the ledger.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Trial {
+pub(super) struct KnownTrial {
     pub(super) kind: Kind,
     pub(super) number: u32,
     pub(super) rounds_more: u32,
@@ -93,9 +86,9 @@ pub(super) struct Trial {
     pub(super) truth_share: Option<f64>,
 }
 
-impl Trial {
+impl KnownTrial {
     /// What is `wanted`, by the references among `entries`.
-    pub(super) fn of(wanted: Wanted, entries: &[Entry]) -> anyhow::Result<Self> {
+    pub(super) fn new(wanted: Wanted, entries: &[Entry]) -> Result<Self, LedgerError> {
         let (rounds_more, truth_share) = match wanted.kind {
             Kind::ReferenceCpu => (CPU_ROUNDS_MORE, None),
             Kind::ReferenceThroughput => (REFERENCE_THROUGHPUT_ROUNDS, None),
@@ -141,7 +134,7 @@ impl Trial {
 
     /// How the ledger tells what kept the host busy besides.
     pub(super) fn load(&self) -> Option<String> {
-        let text = || format!("two processes with {LOAD_SHARE} of a core each");
+        let text = || format!("two processes with {LOAD_PERCENT}% of a core each");
         self.is_loaded().then(text)
     }
 
@@ -168,11 +161,9 @@ impl Trial {
     }
 
     /// The experiment's file.
-    pub(super) fn experiment(&self) -> anyhow::Result<String> {
+    pub(super) fn experiment(&self) -> String {
         let course = self.course();
-        let mut text = String::new();
-        write!(
-            text,
+        format!(
             r#"seed: {seed}
 subject:
   name: relay
@@ -206,19 +197,17 @@ goals:
             confirm = !self.kind.is_reference(),
             goal = course.goal,
             tolerance = 100.0 * course.tolerance_share,
-        )?;
-        Ok(text)
+        )
     }
 }
 
 /// What one round more costs, as a share of what an event costs with [`ROUNDS`]
 /// of them: the mean over all references of this `kind`.
-fn cost_of_a_round(entries: &[Entry], kind: Kind) -> anyhow::Result<f64> {
+fn cost_of_a_round(entries: &[Entry], kind: Kind) -> Result<f64, LedgerError> {
     let mut costs = Vec::new();
     for entry in entries.iter().filter(|entry| entry.kind == kind) {
-        let change = entry
-            .estimate_share
-            .with_context(|| format!("{} {} measured nothing", kind.name(), entry.number))?;
+        let missing = LedgerError::NoReference(kind.name());
+        let change = entry.estimate_share.ok_or(missing)?;
         let cost = match kind {
             // Time for each event is what throughput is the inverse of.
             Kind::ReferenceThroughput => 1.0 / (1.0 + change) - 1.0,
@@ -227,26 +216,26 @@ fn cost_of_a_round(entries: &[Entry], kind: Kind) -> anyhow::Result<f64> {
         costs.push(cost / f64::from(entry.rounds_more));
     }
     if costs.is_empty() {
-        bail!("the ledger has no {}", kind.name());
+        return Err(LedgerError::NoReference(kind.name()));
     }
     let number = u32::try_from(costs.len()).map_or(f64::INFINITY, f64::from);
     Ok(costs.iter().sum::<f64>() / number)
 }
 
 /// The whole number of rounds nearest to `share` of the cost of an event.
-fn rounds_for(share: f64, cost_of_a_round: f64) -> anyhow::Result<u32> {
+fn rounds_for(share: f64, cost_of_a_round: f64) -> Result<u32, LedgerError> {
     let nearest = (1..=ROUNDS_MORE_MAX).min_by(|one, other| {
         let away = |rounds: u32| (cost_of_a_round * f64::from(rounds) - share).abs();
         away(*one).total_cmp(&away(*other))
     });
     nearest
         .filter(|_| cost_of_a_round > 0.0)
-        .with_context(|| format!("a round costs {cost_of_a_round} of an event"))
+        .ok_or(LedgerError::Cost(cost_of_a_round))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::ledger::example;
+    use super::super::entry::example;
     use super::*;
 
     fn references() -> [Entry; 2] {
@@ -263,8 +252,8 @@ mod tests {
         [cpu, throughput]
     }
 
-    fn trial(kind: Kind) -> Trial {
-        Trial::of(Wanted { kind, number: 7 }, &references()).unwrap()
+    fn trial(kind: Kind) -> KnownTrial {
+        KnownTrial::new(Wanted { kind, number: 7 }, &references()).unwrap()
     }
 
     #[test]
@@ -298,14 +287,14 @@ mod tests {
             kind: Kind::CpuPlus1,
             number: 1,
         };
-        let error = Trial::of(wanted, &[]).unwrap_err();
+        let error = KnownTrial::new(wanted, &[]).unwrap_err();
         assert_eq!(error.to_string(), "the ledger has no reference_cpu");
         assert!(rounds_for(0.01, -0.1).is_err());
     }
 
     #[test]
     fn a_file_says_what_the_ledger_will_say() {
-        let text = trial(Kind::CpuPlus1).experiment().unwrap();
+        let text = trial(Kind::CpuPlus1).experiment();
         for line in [
             "seed: 500007",
             "  comparison: {arguments: [--work-per-event, 2023rounds]}",
@@ -315,7 +304,7 @@ mod tests {
         ] {
             assert!(text.lines().any(|it| it == line), "{line}\n{text}");
         }
-        let text = trial(Kind::ThroughputMinus5).experiment().unwrap();
+        let text = trial(Kind::ThroughputMinus5).experiment();
         assert!(text.contains("rate: max\n"), "{text}");
         assert!(text.contains("tolerance: 2%"), "{text}");
         assert!(!trial(Kind::CpuPlus1).is_loaded());

@@ -1,6 +1,6 @@
 //! How large a change really is, as well as the whole ledger knows.
 
-use super::ledger::{Entry, Kind};
+use super::entry::{Entry, Kind};
 
 /// Pairs that stand behind what was known of a change when its experiment ran:
 /// those of one reference.
@@ -31,7 +31,7 @@ pub(super) fn truth_of(kind: Kind, entries: &[Entry]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ledger::example;
+    use super::super::entry::example;
     use super::*;
 
     #[test]

@@ -1,10 +1,10 @@
 //! The ledger as a table of docs/internals/calibration.md.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use stillwell_stats::{Level, binomial_share};
 
-use super::ledger::{Entry, Kind, Ledger};
+use super::entry::{Entry, Kind, Ledger};
 use super::truth::truth_of;
 
 /// The rows of the first table: what they are called, and of which kinds.
@@ -22,17 +22,20 @@ const CHANGED: [(&str, &[Kind]); 3] = [
 ];
 
 /// The three tables, and the machines on which they were measured.
-pub(super) fn markdown(ledger: &Ledger) -> anyhow::Result<String> {
+#[must_use]
+pub fn markdown(ledger: &Ledger) -> String {
     let entries = ledger.entries();
     let mut text = String::new();
-    write_alike(&mut text, entries)?;
-    write_changed(&mut text, entries)?;
-    write_references(&mut text, entries)?;
-    write_hosts(&mut text, entries)?;
-    Ok(text)
+    let written = write_alike(&mut text, entries)
+        .and_then(|()| write_changed(&mut text, entries))
+        .and_then(|()| write_references(&mut text, entries))
+        .and_then(|()| write_hosts(&mut text, entries));
+    // Writing to a string cannot fail.
+    written.unwrap_or_default();
+    text
 }
 
-fn write_alike(text: &mut String, entries: &[Entry]) -> anyhow::Result<()> {
+fn write_alike(text: &mut String, entries: &[Entry]) -> fmt::Result {
     writeln!(
         text,
         "| equal versions | experiments | flagged by the search | after confirmation | interval \
@@ -60,7 +63,7 @@ fn write_alike(text: &mut String, entries: &[Entry]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn write_changed(text: &mut String, entries: &[Entry]) -> anyhow::Result<()> {
+fn write_changed(text: &mut String, entries: &[Entry]) -> fmt::Result {
     writeln!(
         text,
         "| true change | experiments | found by the search | after confirmation | interval holds \
@@ -88,7 +91,7 @@ fn write_changed(text: &mut String, entries: &[Entry]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn write_references(text: &mut String, entries: &[Entry]) -> anyhow::Result<()> {
+fn write_references(text: &mut String, entries: &[Entry]) -> fmt::Result {
     for entry in entries.iter().filter(|entry| entry.kind.is_reference()) {
         writeln!(
             text,
@@ -118,7 +121,7 @@ fn write_references(text: &mut String, entries: &[Entry]) -> anyhow::Result<()> 
     Ok(())
 }
 
-fn write_hosts(text: &mut String, entries: &[Entry]) -> anyhow::Result<()> {
+fn write_hosts(text: &mut String, entries: &[Entry]) -> fmt::Result {
     let mut hosts: Vec<String> = entries.iter().map(host).collect();
     hosts.sort_unstable();
     hosts.dedup();
@@ -226,7 +229,7 @@ fn spread(mut values: Vec<f64>, digits: usize, unit: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ledger::example;
+    use super::super::entry::example;
     use super::*;
 
     #[test]

@@ -1,6 +1,6 @@
 //! Which experiment comes next.
 
-use super::ledger::{Entry, Kind};
+use super::entry::{Entry, Kind};
 
 /// One experiment that is wanted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -47,7 +47,7 @@ pub(super) fn next(entries: &[Entry]) -> Option<Wanted> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::ledger::example;
+    use super::super::entry::example;
     use super::*;
 
     fn filled(experiments: usize) -> Vec<Entry> {

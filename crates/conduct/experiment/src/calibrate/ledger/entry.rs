@@ -1,11 +1,12 @@
 //! The ledger: one JSON line for each finished experiment, only ever added to.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
+
+use super::LedgerError;
 
 /// What an experiment was for.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
@@ -122,32 +123,36 @@ fn is_flag(verdict: &str) -> bool {
 
 /// A ledger and its file.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub struct Ledger {
     path: PathBuf,
     entries: Vec<Entry>,
 }
 
 impl Ledger {
-    /// An empty one.
-    pub(super) fn create(path: &Path) -> anyhow::Result<Self> {
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)
-                .with_context(|| format!("make folder {}", folder.display()))?;
-        }
-        File::create_new(path).with_context(|| format!("make {}", path.display()))?;
+    /// Creates an empty ledger.
+    ///
+    /// # Errors
+    /// The file exists, or cannot be created.
+    pub fn create(path: &Path) -> Result<Self, LedgerError> {
+        path.parent()
+            .map_or(Ok(()), std::fs::create_dir_all)
+            .and_then(|()| File::create_new(path))
+            .map_err(|source| storage(path, source))?;
         Ok(Self {
             path: path.to_path_buf(),
             entries: Vec::new(),
         })
     }
 
-    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = std::fs::read_to_string(path);
-        let text = text.with_context(|| format!("read {}", path.display()))?;
-        let entries = parse(&text).with_context(|| format!("read {}", path.display()))?;
+    /// Reads the ledger at `path`.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a line is not an entry.
+    pub fn read(path: &Path) -> Result<Self, LedgerError> {
+        let text = std::fs::read_to_string(path).map_err(|source| storage(path, source))?;
         Ok(Self {
             path: path.to_path_buf(),
-            entries,
+            entries: parse(path, &text)?,
         })
     }
 
@@ -155,25 +160,39 @@ impl Ledger {
         &self.entries
     }
 
-    /// Adds a line, and knows it is on its way to the disk before it returns.
-    pub(super) fn add(&mut self, entry: Entry) -> anyhow::Result<()> {
-        let context = || format!("add to {}", self.path.display());
-        let mut line = serde_json::to_string(&entry).with_context(context)?;
-        line.push('\n');
-        let file = OpenOptions::new().append(true).open(&self.path);
-        let mut file = file.with_context(context)?;
-        file.write_all(line.as_bytes()).with_context(context)?;
-        file.sync_data().with_context(context)?;
+    /// Appends a line and writes it to the disk.
+    pub(super) fn add(&mut self, entry: Entry) -> Result<(), LedgerError> {
+        let append = || {
+            let mut line = serde_json::to_string(&entry)?;
+            line.push('\n');
+            let mut file = OpenOptions::new().append(true).open(&self.path)?;
+            file.write_all(line.as_bytes())?;
+            file.sync_data()
+        };
+        append().map_err(|source| storage(&self.path, source))?;
         self.entries.push(entry);
         Ok(())
     }
 }
 
-fn parse(text: &str) -> anyhow::Result<Vec<Entry>> {
+fn storage(path: &Path, source: io::Error) -> LedgerError {
+    LedgerError::Storage {
+        path: path.to_path_buf(),
+        source,
+    }
+}
+
+fn parse(path: &Path, text: &str) -> Result<Vec<Entry>, LedgerError> {
     let lines = (1..).zip(text.lines());
     let lines = lines.filter(|(_, line)| !line.trim().is_empty());
     lines
-        .map(|(number, line)| serde_json::from_str(line).with_context(|| format!("line {number}")))
+        .map(|(number, line)| {
+            serde_json::from_str(line).map_err(|source| LedgerError::Line {
+                path: path.to_path_buf(),
+                line: number,
+                source,
+            })
+        })
         .collect()
 }
 
@@ -237,8 +256,8 @@ mod tests {
         let whole = serde_json::to_string(&example(Kind::AaLoaded, 1)).unwrap();
         assert!(whole.contains("\"kind\":\"aa_loaded\""), "{whole}");
         let text = format!("{whole}\n\n{}", &whole[..40]);
-        let error = parse(&text).unwrap_err();
-        assert_eq!(error.to_string(), "line 3");
+        let error = parse(Path::new("ledger.jsonl"), &text).unwrap_err();
+        assert_eq!(error.to_string(), "read ledger.jsonl, line 3");
     }
 
     #[test]
