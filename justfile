@@ -58,17 +58,17 @@ bench-pacing:
 bench-observer:
     cargo bench -p stillwell-benches --bench observer
 
-# How long it takes to judge a lab of 100 experiments.
+# How long it takes to judge a suite of 100 experiments.
 bench-judge:
     cargo bench -p stillwell-benches --bench judge
 
-# Every correctness case over every subject that is here; its table goes into harness/README.md.
-harness-correctness runs="2" subjects="all":
-    harness/tables correctness {{runs}} {{subjects}}
+# Every correctness case over every target that is here; its table goes into harness/README.md.
+harness-correctness runs="2" targets="all":
+    harness/tables correctness {{runs}} {{targets}}
 
 # Seed 002's test of buffers on disk: five producers, 60 s, 100 MB; its table goes into harness/README.md.
-harness-disk-buffer runs="6" measure="60s" subjects="rsyslog,syslog-ng,otelcol,relay":
-    harness/tables disk-buffer {{runs}} {{subjects}} --measure {{measure}}
+harness-disk-buffer runs="6" measure="60s" targets="rsyslog,syslog-ng,otelcol,relay":
+    harness/tables disk-buffer {{runs}} {{targets}} --measure {{measure}}
 
 # How often verdicts are right where the truth is known: same, cpu or throughput.
 calibrate mode="same" experiments="20" pairs="10":

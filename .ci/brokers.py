@@ -148,7 +148,7 @@ def stamped(folder, name, to, bridge):
     ready = folder / f"{name}.ready"
     command = [sys.executable, os.path.abspath(__file__), "bridge", str(ready), str(port), *bridge]
     words = ", ".join(f'"{word}"' for word in command)
-    subject = f"subject:\n  command: [{words}]\n  ready: {{file: {ready}}}\n"
+    subject = f"target:\n  command: [{words}]\n  ready: {{file: {ready}}}\n"
     sinks = f"  sinks:\n    - tcp: 127.0.0.1:{port}\n"
     run = Run(folder, name, generator(to, rate="2000/s", stamps="all"), subject=subject, sinks=sinks)
     sent, missing = run.total("stamped_events_sent"), run.total("stamped_events_received")

@@ -17,7 +17,7 @@ const EVENT_MAX: u64 = 4 << 10;
 
 /// A run that sends what `template.yaml` says.
 const RUN: &str = "\
-subject: {command: [\"{self}\", relay]}
+target: {command: [\"{self}\", relay]}
 variants: {baseline: {}, comparison: {}}
 workload: {generators: [{tcp: \"127.0.0.1:9\", payload: {template: {file: template.yaml}}}]}
 goals: [ingress_throughput]

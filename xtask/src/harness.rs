@@ -150,7 +150,7 @@ fn measured(report: &Value, name: &str, results: &Path) -> anyhow::Result<String
 
 /// When the runs began, and how many there were of each.
 fn when(results: &Path) -> anyhow::Result<String> {
-    let file = results.join("subjects.json");
+    let file = results.join("targets.json");
     let text =
         std::fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
     let record: Value =

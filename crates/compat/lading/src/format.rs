@@ -31,7 +31,7 @@ impl ForeignFormat for LadingFiles {
 
     fn is_rig(&self, text: &str) -> bool {
         let keys = ["generator", "blackhole", "target_metrics", "telemetry"];
-        has_key(text, &keys) && !has_key(text, &["workload", "subject", "variants"])
+        has_key(text, &keys) && !has_key(text, &["workload", "variants"])
     }
 
     fn read_rig(

@@ -7,7 +7,7 @@ use stillwell_config::foreign::{ForeignFormat, UnreadableFile};
 /// A file to write in place of a program.
 const INSTEAD: &str = "\
 write a bench.yaml with the keys of the connector's `config`, and the pipeline as a program:
-  subject: {command: [PROGRAM, ARGUMENT], ready: {tcp: \"127.0.0.1:9100\"}}
+  target: {command: [PROGRAM, ARGUMENT], ready: {tcp: \"127.0.0.1:9100\"}}
   in: tcp://127.0.0.1:9100
   out: tcp://127.0.0.1:9200
   source: in.json

@@ -30,7 +30,7 @@ pub enum LabError {
     PlanChanged {
         /// The folder.
         results: PathBuf,
-        /// The first field that differs, as a JSON pointer into `lab.json`.
+        /// The first field that differs, as a JSON pointer into `suite.json`.
         pointer: String,
     },
     /// A file could not be read.

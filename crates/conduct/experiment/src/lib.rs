@@ -15,7 +15,7 @@
 //! resumed comes to what it would have come to without an interruption:
 //!
 //! ```text
-//! lab.json                                 what was asked for, and of which binaries
+//! suite.json                               what was asked for, and of which binaries
 //! EXPERIMENT/probe/                        capture of the probe
 //! EXPERIMENT/operating_point.json          at which rate, and why
 //! EXPERIMENT/warmup.json                   where measuring begins, if that was found

@@ -135,15 +135,12 @@ pub fn settle(share: f64, reading: &Reading) -> Result<OperatingPointFound, Oper
 /// The share of what was reached, and why.
 fn factor(share: f64, reading: &Reading) -> (f64, String) {
     let Some(core_share) = reading.subject_core_share.or(reading.subject_cpu_share) else {
-        return (
-            share,
-            "where the subject's CPU time is not known".to_owned(),
-        );
+        return (share, "where the target's CPU time is not known".to_owned());
     };
     let percent = core_share * 100.0;
     if core_share >= SUBJECT_LIMIT_SHARE {
         let reason =
-            format!("where the subject, busy for {percent:.0} % of its CPUs, was the limit");
+            format!("where the target, busy for {percent:.0} % of its CPUs, was the limit");
         return (share, reason);
     }
     let used = reading.subject_cpu_share.unwrap_or(core_share);
@@ -151,13 +148,13 @@ fn factor(share: f64, reading: &Reading) -> (f64, String) {
     if used > 0.0 && used * share < least {
         let raised = (least / used).min(OTHER_LIMIT_SHARE).max(share);
         let reason = format!(
-            "where the subject was busy for {percent:.0} % of its CPUs and something else was the limit; \
-             a lower rate would leave the subject too idle to judge its CPU time"
+            "where the target was busy for {percent:.0} % of its CPUs and something else was the limit; \
+             a lower rate would leave the target too idle to judge its CPU time"
         );
         return (raised, reason);
     }
     let reason = format!(
-        "where the subject was busy for {percent:.0} % of its CPUs and something else was the limit"
+        "where the target was busy for {percent:.0} % of its CPUs and something else was the limit"
     );
     (share, reason)
 }
@@ -249,7 +246,7 @@ mod tests {
         let found = settle(0.6, &reading(Some(0.97), Some(0.97))).unwrap();
         assert_eq!(
             found.reason,
-            "2400 events/s: 60 % of the 4000 events/s that the probe reached, where the subject, \
+            "2400 events/s: 60 % of the 4000 events/s that the probe reached, where the target, \
              busy for 97 % of its CPUs, was the limit"
         );
     }

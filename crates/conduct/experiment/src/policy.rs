@@ -69,8 +69,8 @@ pub(crate) fn told(outcome: &RunOutcome) -> String {
         RunOutcome::Unfinished => "the run did not end".to_owned(),
         RunOutcome::Completed => "completed".to_owned(),
         RunOutcome::CouldNotStart { reason } => format!("could not start: {reason}"),
-        RunOutcome::NeverReady { reason } => format!("the subject was never ready: {reason}"),
-        RunOutcome::SubjectDied { phase } => format!("the subject died in {}", phase.name()),
+        RunOutcome::NeverReady { reason } => format!("the target was never ready: {reason}"),
+        RunOutcome::SubjectDied { phase } => format!("the target died in {}", phase.name()),
         RunOutcome::PartFailed { part, reason } => format!("{part} failed: {reason}"),
         RunOutcome::Interrupted { signal } => format!("interrupted by signal {signal}"),
         RunOutcome::StorageFailed { reason } => {

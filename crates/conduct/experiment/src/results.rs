@@ -36,13 +36,13 @@ impl Drop for Lock {
 
 /// Names the shape of [`LabRecord`]; keys are added within a version and never
 /// removed.
-pub const LAB_SCHEMA: &str = "stillwell/lab/v1";
+pub const LAB_SCHEMA: &str = "stillwell/suite/v1";
 
-const LAB: &str = "lab.json";
-const SUBJECTS: &str = "subjects.json";
+const LAB: &str = "suite.json";
+const SUBJECTS: &str = "targets.json";
 const SUMMARY: &str = "summary.json";
 
-/// What was asked for: `lab.json`.
+/// What was asked for: `suite.json`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct LabRecord {
     /// [`LAB_SCHEMA`].

@@ -58,7 +58,7 @@ impl SavedReader {
             .canonicalize()
             .unwrap_or_else(|_| folder.to_path_buf());
         let mut above = folder.ancestors().skip(1).take(LAB_ABOVE);
-        let Some(root) = above.find(|above| above.join("lab.json").is_file()) else {
+        let Some(root) = above.find(|above| above.join("suite.json").is_file()) else {
             return;
         };
         saved.pair = (identity.pair > 0).then(|| PairKey {

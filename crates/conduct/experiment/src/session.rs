@@ -293,5 +293,5 @@ pub(crate) fn last_words(folder: &Path) -> String {
     let subject = manifest.ok().and_then(|manifest| manifest.subject);
     let lines = subject.map(|subject| subject.last_lines);
     let lines = lines.unwrap_or_default().into_iter();
-    lines.map(|line| format!("\n    subject: {line}")).collect()
+    lines.map(|line| format!("\n    target: {line}")).collect()
 }

@@ -33,9 +33,9 @@ use crate::{
 
 /// Names the shape of [`SubjectsRecord`]; keys are added within a version and
 /// never removed.
-pub const SUBJECTS_SCHEMA: &str = "stillwell/subjects-lab/v1";
+pub const SUBJECTS_SCHEMA: &str = "stillwell/targets-suite/v1";
 
-/// What was asked for, and of which programs: `subjects.json`.
+/// What was asked for, and of which programs: `targets.json`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct SubjectsRecord {
     /// [`SUBJECTS_SCHEMA`].

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use stillwell_plan::GoalMetric;
 
-/// The text of a `lab.json`, with what it did not say yet as it was meant then:
+/// The text of a `suite.json`, with what it did not say yet as it was meant then:
 /// a fixed number of pairs, one variant after the other, nothing confirmed. What
 /// is no such record stays as it is.
 pub(crate) fn upgrade(mut record: Value) -> Value {

@@ -78,7 +78,7 @@ pub(crate) struct VerdictRecord<'a> {
 struct DiscardsRecord<'a> {
     variant: &'a str,
     runs: u32,
-    subject_failures: u32,
+    target_failures: u32,
 }
 
 #[derive(Debug, Serialize)]
@@ -168,7 +168,7 @@ impl<'a> DiscardsRecord<'a> {
         Self {
             variant: &discards.variant,
             runs: discards.runs,
-            subject_failures: discards.subject_failures,
+            target_failures: discards.subject_failures,
         }
     }
 }

@@ -123,7 +123,7 @@ const PROBE_ANSWER_MAX: Nanos = Nanos::SECOND;
 const PARTNER: &str = "the run beside it";
 
 /// The name under which a run fails whose subject does not start again.
-const RESTART: &str = "the subject's restart";
+const RESTART: &str = "the target's restart";
 
 /// What steps have made of the subject.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -298,7 +298,7 @@ impl Shell {
             Told::Prepared(Ok(parts)) => self.prepared(parts),
             Told::Prepared(Err(reason)) => self.happen(Event::PrepareFailed(reason)),
             Told::Ready(Ok(after)) => {
-                let what = format!("the subject was ready after {after}");
+                let what = format!("the target was ready after {after}");
                 self.record.event(self.machine.phase(), what);
                 if self.start_inspector() {
                     self.happen(Event::Ready);
@@ -312,7 +312,7 @@ impl Shell {
             Told::LinksChanged(done) => self.links_changed(done),
             Told::Exited(_, exit) => {
                 self.exit = Some(exit);
-                let what = format!("the subject ended: {exit}");
+                let what = format!("the target ended: {exit}");
                 self.record.event(self.machine.phase(), what);
                 self.happen(Event::SubjectExited);
             }

@@ -160,7 +160,7 @@ pub(crate) fn refusal(plan: &RigPlan) -> Option<String> {
     let needs_subject = |action: &StepAction| matches!(action, StepAction::Subject(_));
     let any = plan.timeline.iter().any(|step| needs_subject(&step.action));
     if any && !is_ours {
-        let reason = "a step pauses, ends or starts the subject, which only works with one that \
+        let reason = "a step pauses, ends or starts the target, which only works with one that \
                       is started here: name a command, or take the step out of `timeline`";
         return Some(reason.to_owned());
     }
@@ -193,14 +193,14 @@ fn missing_disk(plan: &RigPlan) -> Option<String> {
 pub(crate) fn describe(action: &StepAction) -> String {
     match action {
         StepAction::Note(text) => text.clone(),
-        StepAction::Signal(signal) => format!("sent {signal:?} to the subject"),
+        StepAction::Signal(signal) => format!("sent {signal:?} to the target"),
         StepAction::Sink { id, change } => format!("sink {id}: {}", describe_sink(change)),
-        StepAction::Subject(SubjectChange::Pause) => "the subject is paused".to_owned(),
-        StepAction::Subject(SubjectChange::Resume) => "the subject goes on".to_owned(),
+        StepAction::Subject(SubjectChange::Pause) => "the target is paused".to_owned(),
+        StepAction::Subject(SubjectChange::Resume) => "the target goes on".to_owned(),
         StepAction::Subject(SubjectChange::End(signal)) => {
-            format!("the subject is ended by {signal:?}")
+            format!("the target is ended by {signal:?}")
         }
-        StepAction::Subject(SubjectChange::Start) => "the subject is started again".to_owned(),
+        StepAction::Subject(SubjectChange::Start) => "the target is started again".to_owned(),
         StepAction::File { id, rotate } => {
             format!("the log of generator {id}: {}", rotate.name())
         }

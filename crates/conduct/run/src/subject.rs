@@ -80,8 +80,8 @@ impl Stage {
         };
         let options = StartOptions {
             state: request.places.state.clone(),
-            stdout: log(&request.exports.stdout, "subject.stdout.log"),
-            stderr: log(&request.exports.stderr, "subject.stderr.log"),
+            stdout: log(&request.exports.stdout, "target.stdout.log"),
+            stderr: log(&request.exports.stderr, "target.stderr.log"),
             cpus: self.division.subject.clone(),
             cgroup: self.cgroup.clone(),
             network,
@@ -117,13 +117,13 @@ pub(crate) fn ending(subject: &Subject, exit: Exit, killed: bool) -> SubjectEnd 
 /// A stop in words, if it was not as it should be.
 pub(crate) fn describe_stop(stopped: &Stopped) -> Option<String> {
     if stopped.killed {
-        return Some("the subject outlived its grace and was killed".to_owned());
+        return Some("the target outlived its grace and was killed".to_owned());
     }
     match stopped.left_behind {
         0 => None,
-        1 => Some("the subject left 1 process behind, which was killed".to_owned()),
+        1 => Some("the target left 1 process behind, which was killed".to_owned()),
         count => Some(format!(
-            "the subject left {count} processes behind, which were killed"
+            "the target left {count} processes behind, which were killed"
         )),
     }
 }

@@ -93,19 +93,19 @@ pub(crate) fn divide_duet(
     let found = online.len();
     if found < DUET_CPUS_MIN {
         return Err(format!(
-            "design duet: it needs {DUET_CPUS_MIN} CPUs or more, so that each subject has some \
+            "design duet: it needs {DUET_CPUS_MIN} CPUs or more, so that each target has some \
              that nobody else uses; this process may use {found}: {online:?}"
         ));
     }
     let Some(cpus) = &division.subject else {
-        let reason = "design duet: its subjects must be kept to CPUs of their own, and the plan \
+        let reason = "design duet: its targets must be kept to CPUs of their own, and the plan \
                       lets them use any";
         return Err(reason.to_owned());
     };
     let half = cpus.len() / 2;
     if half == 0 {
         return Err(format!(
-            "design duet: it needs 2 CPUs or more for its subjects, and the plan gives {}: {cpus:?}",
+            "design duet: it needs 2 CPUs or more for its targets, and the plan gives {}: {cpus:?}",
             cpus.len()
         ));
     }

@@ -1,4 +1,4 @@
-//! What can be typed. Help texts live beside what they describe.
+//! Arguments of every command. Help texts are beside the arguments that they describe.
 
 mod bench;
 mod bisect;
@@ -66,80 +66,80 @@ Exit codes:
   0        every gate held
   1        a regression, or a failed check
   2        usage or configuration
-  3        could not run: port taken, build failed, subject never ready
-  4        a run or lab is invalid: subject died, a part failed, disk full later;
-           inconclusive under --gate strict
+  3        could not run: port taken, build failed, target never ready
+  4        a run or suite is invalid: target died, a part failed, disk full later;
+           or inconclusive with --gate strict
   130 143  interrupted by SIGINT or SIGTERM";
 
-/// Puts load through a program, watches what it costs, and says honestly
-/// whether a change made it better or worse.
+/// Load-tests a program, measures its resource cost, and tells you whether a change
+/// made it faster or slower.
 #[derive(Debug, Parser)]
 #[command(name = "stillwell", version, styles = STYLES, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
-    /// What to do.
+    /// Command to run.
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// When to colour what is printed.
+    /// When to use colors in output.
     #[arg(long, global = true, value_enum, default_value_t = ColorWhen::Auto, display_order = 1000)]
     pub(crate) color: ColorWhen,
 }
 
-/// What to do.
+/// Commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Compare variants of a program: runs the experiments under each PATH
+    /// Run experiments that compare variants of a program, and judge the difference
     Run(RunArguments),
-    /// Make one observed run under generated load
-    Rig(RigArguments),
-    /// Send a recording through a program and back, and account for every event
+    /// Run a program once under generated load, and measure it
+    #[command(visible_alias = "rig")]
+    Observe(RigArguments),
+    /// Replay a recording through a pipeline, and count every event that arrives
     Bench(Box<BenchArguments>),
-    /// Run a tree of tests, as `tremor test` does
+    /// Run a folder tree of benches as tests, like `tremor test`
     Test(TestArguments),
-    /// Check configuration files and list what they would run; runs nothing
+    /// Check configuration files and list what they would run
     Check(CheckArguments),
-    /// Compare what was measured before or elsewhere: saved runs, captures and
-    /// results of other tools, columns of numbers
+    /// Compare saved results: runs, captures, results of other tools, or columns of
+    /// numbers
     Compare(CompareArguments),
-    /// Read tables of programs side by side that others measured, or CSV of dstat,
-    /// and say what contradicts them
+    /// Read published tables that compare programs, or CSV files of dstat, and report
+    /// contradictions in them
     Import(ImportArguments),
-    /// Print the reports of results again, in any format
+    /// Print the report of saved results again, in any format
     Report(ReportArguments),
-    /// Show how goals moved over saved results, and where their level changed
+    /// Show how goals changed over saved results, and where their level shifted
     History(HistoryArguments),
-    /// Find the commit that made an experiment worse
+    /// Find the commit that caused a regression
     Bisect(Box<BisectArguments>),
-    /// Measure how often verdicts are right on this machine with your own
-    /// subject, and how small a change can be seen
+    /// Measure false alarms and the smallest detectable change on this machine
     Calibrate(Box<CalibrateArguments>),
-    /// Run a command and make it worse by a known share: what `calibrate` starts
-    /// subjects with
+    /// Run a command and slow it down by a known share: `calibrate` starts targets
+    /// with it
     #[command(hide = true)]
     Hinder(HinderArguments),
-    /// Find old spellings in files of lading's, and rewrite them to today's
+    /// Find outdated spellings in lading configurations, and rewrite them
     Lint(LintArguments),
     /// Print the JSON Schema of configuration files
     Schema {
-        /// What kind of file
+        /// Kind of file
         #[arg(default_value = "experiment")]
         kind: SchemaKind,
     },
-    /// Send requests, and tell how fast and with which latency they are answered
+    /// Send HTTP or gRPC requests, and report throughput and latency
     Load(Box<LoadArguments>),
-    /// Find the highest rate at which bounds hold, or the knee of the response
+    /// Find the highest rate at which latency and error bounds hold
     FindCapacity(Box<FindCapacityArguments>),
-    /// Something to hit: a test server that answers, delays and misbehaves as told
+    /// Run a configurable HTTP test server, with delays and faults
     Serve(Box<ServeArguments>),
-    /// Make loads for others over gRPC, as Nighthawk's service does
+    /// Run loads for remote clients over gRPC, like Nighthawk's service
     Service(Box<ServiceArguments>),
-    /// Tell the result of a load in another format
+    /// Convert a load result to another format
     Transform(TransformArguments),
-    /// Relay events: the embedded subject, with switches that make it slower or
-    /// hungrier by a known amount
+    /// Relay events: a built-in test target that can be made slower or larger by a
+    /// known amount
     Relay(RelayArguments),
 }
 
-/// When to colour what is printed.
+/// When to use colors in output.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum ColorWhen {
     /// On a terminal, unless NO_COLOR is set.
@@ -158,99 +158,100 @@ pub(crate) struct RunArguments {
     /// experiments below them (Stillwell's own or SMP's cases/NAME layout)
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Of experiments with several subjects, only these: names with commas
-    /// between them, or `all` that are installed
+    /// In experiments with several targets: the targets to run, separated by commas,
+    /// or `all` that are installed
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(crate) subjects: Vec<String>,
-    /// Runs of each of several subjects [default: the experiment's, else 6]
+    pub(crate) targets: Vec<String>,
+    /// In experiments with several targets: runs of each target [default: the
+    /// experiment's value, or 6]
     #[arg(long, value_name = "N")]
     pub(crate) runs: Option<u32>,
     #[command(flatten)]
     pub(crate) select: SelectArguments,
-    /// Where results go [default: .stillwell/results/TIME-NAME]; of several subjects
-    /// the table may go to a store: s3://BUCKET/PREFIX, with AWS_ENDPOINT_URL and keys
-    /// from the environment
+    /// Results folder [default: .stillwell/results/TIME-NAME]. With several targets,
+    /// s3://BUCKET/PREFIX uploads the table of results; AWS_ENDPOINT_URL and the keys
+    /// are environment variables
     #[arg(long, value_name = "DIR")]
     pub(crate) results: Option<PathBuf>,
-    /// Go on where an interrupted run stopped: with --results DIR there, else
-    /// in the newest results of the same lab
+    /// Continue an interrupted suite: the one in --results DIR, or the newest results
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Whether inconclusive experiments fail
+    /// Which verdicts fail
     #[arg(long, value_enum, default_value_t = Gate::Normal)]
     pub(crate) gate: Gate,
-    /// Exit with 0 whatever the verdicts say
+    /// Exit with 0 for every verdict
     #[arg(long)]
     pub(crate) exit_zero: bool,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
-    /// Where builds of git:REV variants are kept
+    /// Cache folder for builds of git:REV variants
     /// [default: $XDG_CACHE_HOME/stillwell or ~/.cache/stillwell]
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
 }
 
-/// Which experiments, and what is different from their files.
+/// Selection of experiments, and changes to their files.
 #[derive(Args, Debug, Default)]
 pub(crate) struct SelectArguments {
-    /// What the baseline is: git:REV, bin:PATH, cmd:WORDS, args:WORDS,
-    /// env:K=V[,K=V], files:DIR or same
+    /// Baseline: git:REV, bin:PATH, cmd:WORDS, args:WORDS, env:K=V[,K=V], files:DIR or
+    /// same
     #[arg(long, value_name = "VARIANT")]
     pub(crate) baseline: Option<VariantArgument>,
-    /// What is compared with it, in the same words
+    /// Comparison, in the same syntax as --baseline
     #[arg(long, value_name = "VARIANT")]
     pub(crate) comparison: Option<VariantArgument>,
     #[command(flatten)]
     pub(crate) changes: ChangeArguments,
 }
 
-/// What is changed in the files of a lab, whatever its variants are.
+/// Changes to experiment files that do not depend on the variants.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ChangeArguments {
-    /// Repository of revisions [default: the experiment's, or here]
+    /// Git repository of git:REV variants [default: the experiment's, or the current
+    /// folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) repo: Option<PathBuf>,
     /// Shell command that builds a revision in its own worktree [default: the
     /// experiment's]
     #[arg(long, value_name = "COMMAND")]
     pub(crate) build: Option<String>,
-    /// The executable that the build leaves, relative to the worktree [default:
-    /// the experiment's]
+    /// Executable that the build makes, relative to the worktree [default: the
+    /// experiment's]
     #[arg(long, value_name = "PATH")]
     pub(crate) build_output: Option<PathBuf>,
-    /// The program that is measured and its arguments, in place of what the
-    /// experiments name; a revision's executable takes these arguments
+    /// Target program and its arguments, in place of the experiment's; the executable
+    /// of a git:REV variant gets the same arguments
     #[arg(long, value_name = "COMMAND")]
     pub(crate) target_command: Option<CommandArgument>,
-    /// Only experiments with this name, or whole matrices; `*` stands for any
-    /// text; repeatable
+    /// Run only experiments or matrices with this name; `*` matches any text;
+    /// repeatable
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Vec<String>,
     #[command(flatten)]
     pub(crate) course: CourseArguments,
-    /// Seed of everything random: a whole number
+    /// Seed of all random choices: a whole number
     #[arg(long)]
     pub(crate) seed: Option<Seed>,
-    /// The primary goal, as METRIC or METRIC:TOLERANCE: ingress_throughput,
+    /// Primary goal, as METRIC or METRIC:TOLERANCE: ingress_throughput,
     /// egress_throughput, cpu_per_event, cpu, memory, memory_peak,
     /// memory_slope, latency_p50, latency_p90, latency_p99, latency_p999, loss,
     /// doubled, event_latency_p50, event_latency_p90, event_latency_p99,
     /// event_latency_p999, or series:NAME:mean|peak|per_event|rate:lower|higher
     #[arg(long, value_name = "GOAL")]
     pub(crate) goal: Option<String>,
-    /// Rate of every generator: `10 MiB/s`, `5k/s` or `max`
+    /// Rate of every generator, such as `10 MiB/s`, `5k/s` or `max`
     #[arg(long)]
     pub(crate) rate: Option<String>,
 }
 
-/// When an experiment has seen enough, and how its runs go.
+/// Number, length and design of runs.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct CourseArguments {
-    /// Pairs of runs at most: looks after 4, 6, 8 … N of them, and stops as soon
-    /// as the verdict is certain
+    /// Maximum number of pairs of runs: checks the verdict after 4, 6, 8 … N pairs, and
+    /// stops when it is certain
     #[arg(long, value_name = "N", conflicts_with_all = ["fixed_pairs", "no_max"])]
     pub(crate) max_pairs: Option<u32>,
-    /// Exactly so many pairs of runs, and one look at the end
+    /// Exact number of pairs of runs, with one check at the end
     #[arg(
         long,
         value_name = "N",
@@ -258,23 +259,22 @@ pub(crate) struct CourseArguments {
         conflicts_with = "no_max"
     )]
     pub(crate) fixed_pairs: Option<u32>,
-    /// Go on until the verdict is certain: looks after every pair, and ends after
-    /// 200 of them all the same
+    /// Run pairs until the verdict is certain, 200 at most
     #[arg(long)]
     pub(crate) no_max: bool,
     /// How the variants of a pair share the machine
     #[arg(long, value_enum)]
     pub(crate) design: Option<Design>,
-    /// Let a change gate without confirming it on fresh pairs
+    /// Report a regression without confirming it on new runs
     #[arg(long)]
     pub(crate) no_confirm: bool,
-    /// Measure from the first event on, without a warm-up
+    /// Measure from the first event, without a warm-up
     #[arg(long, conflicts_with = "warmup")]
     pub(crate) include_startup: bool,
-    /// Length of load before it is measured
+    /// Length of the warm-up, which is not measured
     #[arg(long, value_name = "TIME")]
     pub(crate) warmup: Option<Nanos>,
-    /// Length of load that is measured
+    /// Length of the measurement
     #[arg(long, value_name = "TIME", visible_alias = "duration")]
     pub(crate) measure: Option<Nanos>,
 }
@@ -290,17 +290,17 @@ pub(crate) enum Design {
     Sliced,
 }
 
-/// Where reports go.
+/// Destinations of reports.
 #[derive(Args, Debug)]
 pub(crate) struct OutputArguments {
-    /// What is printed on standard output
+    /// Format on standard output
     #[arg(long, value_enum, default_value_t = OutputFormat::Terminal)]
     pub(crate) format: OutputFormat,
-    /// Also write a report to FILE, in the format of its ending (.md, .json,
+    /// Also write the report to FILE, in the format of its extension (.md, .json,
     /// .txt); repeatable
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
-    /// No progress
+    /// Do not show progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
@@ -316,7 +316,7 @@ pub(crate) enum OutputFormat {
     Json,
 }
 
-/// Whether inconclusive experiments fail.
+/// Verdicts that fail.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Gate {
     /// Only regressions, failed checks and invalid experiments fail.
@@ -325,63 +325,62 @@ pub(crate) enum Gate {
     Strict,
 }
 
-/// `stillwell rig`.
+/// `stillwell observe`.
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct RigArguments {
-    /// A rig or experiment file of Stillwell, a lading.yaml, or the folder of a case
+    /// A rig or experiment file, a lading.yaml, or the folder of an SMP case
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Start this program; its arguments stand behind `--`
+    /// Start this program; its arguments follow `--`
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) target_path: Option<PathBuf>,
-    /// Watch this process instead of starting one
+    /// Measure this running process
     #[arg(long, value_name = "PID", conflicts_with_all = ["no_target", "target", "target_path"])]
     pub(crate) target_pid: Option<u32>,
-    /// Watch this container, by its name or id; DOCKER_HOST says where its
-    /// engine is, if not at /var/run/docker.sock
+    /// Measure this running container, by name or id; DOCKER_HOST is the address of
+    /// the engine [default: /var/run/docker.sock]
     #[arg(
         long,
         value_name = "NAME",
         conflicts_with_all = ["no_target", "target", "target_path", "target_pid"]
     )]
     pub(crate) target_container: Option<String>,
-    /// Have the engine run a container of this image, with the words behind
-    /// `--` as its arguments
+    /// Run a container of this image; its arguments follow `--`
     #[arg(
         long,
         value_name = "IMAGE",
         conflicts_with_all = ["no_target", "target_path", "target_pid", "target_container"]
     )]
     pub(crate) target_image: Option<String>,
-    /// Start nothing: send to whatever listens
+    /// Start no target: send to a program that is already running
     #[arg(long, conflicts_with_all = ["target", "target_path"])]
     pub(crate) no_target: bool,
-    /// Environment variable of the program; repeatable
+    /// Environment variable of the target; repeatable
     #[arg(long, value_name = "K=V")]
     pub(crate) environment: Vec<String>,
-    /// Pass our environment on to the program
+    /// Let the target inherit the environment
     #[arg(long)]
     pub(crate) inherit_environment: bool,
-    /// Length of load before it is measured
+    /// Length of the warm-up, which is not measured
     #[arg(long, value_name = "TIME")]
     pub(crate) warmup: Option<Nanos>,
-    /// Length of load that is measured
+    /// Length of the measurement
     #[arg(long, value_name = "TIME", visible_alias = "duration")]
     pub(crate) measure: Option<Nanos>,
-    /// Seed of everything random: a whole number
+    /// Seed of all random choices: a whole number
     #[arg(long)]
     pub(crate) seed: Option<Seed>,
-    /// Where the capture goes [default: .stillwell/rigs/TIME-NAME]
+    /// Folder of the capture [default: .stillwell/rigs/TIME-NAME]
     #[arg(long, value_name = "DIR")]
     pub(crate) results: Option<PathBuf>,
-    /// No progress
+    /// Do not show progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// Print the summary as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// The program that is measured, and its arguments
+    /// Target program and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) target: Vec<String>,
 }
@@ -389,12 +388,12 @@ pub(crate) struct RigArguments {
 /// `stillwell check`.
 #[derive(Args, Debug)]
 pub(crate) struct CheckArguments {
-    /// Files or folders, as `run` or `rig` take them
+    /// Files or folders, as for `run` or `observe`
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) select: SelectArguments,
-    /// Print the plan in full, as JSON
+    /// Print the full plan as JSON
     #[arg(long)]
     pub(crate) plan: bool,
 }
@@ -402,15 +401,15 @@ pub(crate) struct CheckArguments {
 /// `stillwell report`.
 #[derive(Args, Debug)]
 pub(crate) struct ReportArguments {
-    /// A results folder of `run`, or a capture of `rig`
+    /// A results folder of `run`, or a capture of `observe`
     #[arg(value_name = "DIR")]
     pub(crate) results: PathBuf,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
-    /// Whether inconclusive experiments fail
+    /// Which verdicts fail
     #[arg(long, value_enum, default_value_t = Gate::Normal)]
     pub(crate) gate: Gate,
-    /// Exit with 0 whatever the verdicts say
+    /// Exit with 0 for every verdict
     #[arg(long)]
     pub(crate) exit_zero: bool,
 }
@@ -418,31 +417,31 @@ pub(crate) struct ReportArguments {
 /// `stillwell relay`.
 #[derive(Args, Debug)]
 pub(crate) struct RelayArguments {
-    /// Where events come in: tcp://HOST:PORT, udp://HOST:PORT, unix:///PATH,
+    /// Input of events: tcp://HOST:PORT, udp://HOST:PORT, unix:///PATH,
     /// unixgram:///PATH or http://HOST:PORT/PATH
     #[arg(long = "in", value_name = "ENDPOINT")]
     pub(crate) input: Endpoint,
-    /// Where events go: tcp, udp or http as above, or discard:
+    /// Output of events: tcp, udp or http as above, or discard:
     #[arg(long = "out", value_name = "ENDPOINT", default_value = "discard:")]
     pub(crate) output: Endpoint,
-    /// What an event is: lines, json, or requests, each of which goes on as one POST of
-    /// the same body, with the stamp in its header if there is one
+    /// Framing of events: lines, json, or requests. Each request is sent on as one POST
+    /// with the same body and stamp header
     #[arg(long, default_value = "lines")]
     pub(crate) events: Format,
-    /// Parse every event; those that do not parse are counted and passed on
+    /// Parse every event; count those that do not parse, and send them on
     #[arg(long)]
     pub(crate) parse: bool,
     /// Set FIELD to VALUE in every event; repeatable
     #[arg(long, value_name = "FIELD=VALUE")]
     pub(crate) rewrite: Vec<Rewrite>,
-    /// Events held in memory at most
+    /// Maximum number of events in memory
     #[arg(long, value_name = "N", default_value_t = 4096)]
     pub(crate) buffer_events: usize,
-    /// Keep events in files in DIR until they are handed over; a relay that is
-    /// started again there sends what the one before it left
+    /// Keep events in files in DIR until they are delivered; after a restart, the relay
+    /// sends the remaining events
     #[arg(long, value_name = "DIR")]
     pub(crate) buffer_dir: Option<PathBuf>,
-    /// What these files take at most
+    /// Maximum size of these files
     #[arg(
         long,
         value_name = "SIZE",
@@ -450,8 +449,8 @@ pub(crate) struct RelayArguments {
         requires = "buffer_dir"
     )]
     pub(crate) buffer_bytes: ByteSize,
-    /// When files are written out to the disk: `never`, after so many events such as
-    /// `100`, or after a time such as `10ms`
+    /// When to sync files to the disk: `never`, after a number of events such as `100`,
+    /// or after a time such as `10ms`
     #[arg(
         long,
         value_name = "WHEN",
@@ -459,38 +458,38 @@ pub(crate) struct RelayArguments {
         requires = "buffer_dir"
     )]
     pub(crate) fsync: SyncWhen,
-    /// Serve Prometheus metrics here
+    /// Address of a Prometheus metrics endpoint
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics: Option<SocketAddr>,
-    /// Burn so much CPU for each event: a time such as `300ns`, or an exact
-    /// amount of work such as `120rounds`
+    /// Extra CPU work for each event: a time such as `300ns`, or an exact amount such as
+    /// `120rounds`
     #[arg(long, value_name = "AMOUNT", default_value = "0rounds")]
     pub(crate) work_per_event: WorkAmount,
-    /// Keep so much memory for each event, of the last 100,000 events
+    /// Memory to keep for each of the last 100,000 events
     #[arg(long, value_name = "SIZE", default_value = "0 B")]
     pub(crate) hoard_per_event: ByteSize,
-    /// Never give back what is hoarded
+    /// Never free the memory of --hoard-per-event
     #[arg(long)]
     pub(crate) leak: bool,
-    /// Stop for a time, again and again: `50ms@10s`
+    /// Pause periodically, such as `50ms@10s`: 50 ms every 10 s
     #[arg(long, value_name = "LENGTH@EVERY")]
     pub(crate) stall: Option<Stall>,
-    /// Take no more than this in: `10 MiB/s`
+    /// Maximum input rate, such as `10 MiB/s`
     #[arg(long, value_name = "RATE")]
     pub(crate) limit: Option<ByteRate>,
-    /// Drop one event in N on purpose, and say how many: `1/10000`
+    /// Drop one event in N, such as `1/10000`, and count them
     #[arg(long, value_name = "1/N")]
     pub(crate) drop: Option<OneIn>,
-    /// Change a bit of the sixteenth byte from the end of one event in N
+    /// Flip a bit of the sixteenth byte from the end in one event of N
     #[arg(long, value_name = "1/N")]
     pub(crate) flip: Option<OneIn>,
-    /// Have one event in N change places with the next
+    /// Swap one event in N with the next one
     #[arg(long, value_name = "1/N")]
     pub(crate) swap: Option<OneIn>,
-    /// Send one event in N twice
+    /// Duplicate one event in N
     #[arg(long, value_name = "1/N")]
     pub(crate) double: Option<OneIn>,
-    /// Answer one request in N with 503, over HTTP and as Splunk's collector
+    /// Answer one HTTP request in N with status 503
     #[arg(long, value_name = "1/N")]
     pub(crate) refuse: Option<OneIn>,
 }
@@ -506,9 +505,9 @@ mod tests {
         Arguments::command().debug_assert();
     }
 
-    /// What `stillwell run lab` with these words means for the course of a lab.
+    /// Parses `stillwell run suite` with these words.
     fn course(words: &str) -> Result<CourseArguments, String> {
-        let line = ["stillwell", "run", "lab"].into_iter();
+        let line = ["stillwell", "run", "suite"].into_iter();
         let line = line.chain(words.split_whitespace());
         match Arguments::try_parse_from(line).map(|arguments| arguments.command) {
             Ok(Command::Run(run)) => Ok(run.select.changes.course),
@@ -544,7 +543,7 @@ mod tests {
     }
 }
 
-/// Whose keys are asked for.
+/// Kinds of configuration files.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum SchemaKind {
     /// Experiments and rigs

@@ -52,7 +52,7 @@ fn main() -> ExitCode {
             let privileges = prepare_privileges();
             command::run::run(&run, &paint, &privileges)
         }
-        Command::Rig(rig) => {
+        Command::Observe(rig) => {
             let privileges = prepare_privileges();
             command::rig::run(&rig, &paint, &privileges)
         }

@@ -143,7 +143,7 @@ impl<'a> Teller<'a> {
             } => {
                 let phase = self.phase.map_or("", Phase::name);
                 let memory = rss_bytes.map_or_else(String::new, |bytes| {
-                    format!(", subject {}", ByteSize::new(bytes))
+                    format!(", target {}", ByteSize::new(bytes))
                 });
                 let rate = self.rate(*events_sent);
                 self.live(&format!(

@@ -237,7 +237,7 @@ fn read_own(door: &Door<'_>, map: &MapReader<'_, '_>) -> BenchAsked {
     map.ignore("seed");
     BenchAsked {
         name: text("name").map(str::to_owned),
-        subject: map.take("subject").and_then(|node| subject(door, node)),
+        subject: map.take("target").and_then(|node| subject(door, node)),
         input: endpoint("in"),
         output: endpoint("out"),
         codec: codec.and_then(|node| reader.text(node)).map(str::to_owned),

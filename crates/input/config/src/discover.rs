@@ -137,7 +137,7 @@ impl<'l> Lookup<'l> {
     ) -> Result<(), Box<Diagnostic>> {
         *looked += 1;
         if *looked > FOLDERS_MAX {
-            let message = format!("more than {FOLDERS_MAX} folders: this is hardly a lab");
+            let message = format!("more than {FOLDERS_MAX} folders: this is hardly a suite");
             let error = Diagnostic::error(code::NOTHING_FOUND, message);
             return Err(Box::new(
                 error.help("name the folder that holds the experiments"),

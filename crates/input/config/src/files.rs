@@ -153,13 +153,13 @@ mod tests {
 
     #[test]
     fn paths_are_folded() {
-        let folder = Path::new("/lab/one");
+        let folder = Path::new("/suite/one");
         for (path, resolved) in [
-            ("./conf", "/lab/one/conf"),
-            ("../two", "/lab/two"),
+            ("./conf", "/suite/one/conf"),
+            ("../two", "/suite/two"),
             ("/etc/x", "/etc/x"),
             ("{self}", "{self}"),
-            (".", "/lab/one"),
+            (".", "/suite/one"),
         ] {
             assert_eq!(resolve(folder, path), Path::new(resolved));
         }

@@ -269,9 +269,9 @@ fn rig_of_native(files: &dyn Files, file: &CaseFile, found: &mut Diagnostics) ->
 /// The rig of a file: its first variant, if it has any.
 fn rig_of_spec(mut spec: ExperimentSpec, found: &mut Diagnostics) -> RigPlan {
     if let Some(first) = spec.contenders.first() {
-        let message = format!("the first of its subjects is run, `{}`", first.name);
+        let message = format!("the first of its targets is run, `{}`", first.name);
         let note = Diagnostic::note(code::VARIANTS, message);
-        found.push(note.help("`stillwell run` runs all of them, or those of `--subjects`"));
+        found.push(note.help("`stillwell run` runs all of them, or those of `--targets`"));
         spec.rig.subject = first.subject.clone();
         return spec.rig;
     }

@@ -117,7 +117,7 @@ pub fn check_past_subject(
             .find(|sink| same_place(&target, &listening_place(&sink.value.protocol)));
         if let Some(sink) = sink {
             let message = format!(
-                "generator `{}` sends straight into sink `{}`, past the subject",
+                "generator `{}` sends straight into sink `{}`, past the target",
                 generator.value.id, sink.value.id
             );
             reader.report(

@@ -99,11 +99,11 @@ fn experiment(text: &str) -> Result<Loaded<LabPlan>, Diagnostics> {
 
 fn experiment_with(text: &str, overrides: &LabOverrides) -> Result<Loaded<LabPlan>, Diagnostics> {
     let files = Memory::with([
-        ("/lab/one/experiment.yaml", text),
-        ("/lab/one/conf/thing.toml", ""),
-        ("/lab/one/x.log", "a\n"),
+        ("/suite/one/experiment.yaml", text),
+        ("/suite/one/conf/thing.toml", ""),
+        ("/suite/one/x.log", "a\n"),
     ]);
-    load_lab_from(&files, &["/lab/one".into()], overrides)
+    load_lab_from(&files, &["/suite/one".into()], overrides)
 }
 
 pub(crate) fn rig(text: &str) -> Result<Loaded<RigPlan>, Diagnostics> {
@@ -111,8 +111,8 @@ pub(crate) fn rig(text: &str) -> Result<Loaded<RigPlan>, Diagnostics> {
 }
 
 fn rig_with(text: &str, overrides: &RigOverrides) -> Result<Loaded<RigPlan>, Diagnostics> {
-    let files = Memory::with([("/lab/rig.yaml", text), ("/lab/x.log", "a\n")]);
-    load_rig_from(&files, Path::new("/lab/rig.yaml"), overrides)
+    let files = Memory::with([("/suite/rig.yaml", text), ("/suite/x.log", "a\n")]);
+    load_rig_from(&files, Path::new("/suite/rig.yaml"), overrides)
 }
 
 /// A plan as captures keep it, for snapshots.

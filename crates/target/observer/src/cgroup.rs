@@ -132,7 +132,7 @@ mod tests {
             names,
             [
                 "cgroup_memory_bytes",
-                "subject_oom_kills",
+                "target_oom_kills",
                 "cgroup_throttled"
             ]
         );

@@ -320,7 +320,7 @@ fn add_total_received(samples: &mut Vec<Sample>) {
 impl fmt::Debug for Watched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watched")
-            .field("subject", &self.subject)
+            .field("target", &self.subject)
             .field("shards", &self.shards.len())
             .finish_non_exhaustive()
     }

@@ -47,7 +47,7 @@ pub enum StartError {
     #[error(transparent)]
     Program(ProgramError),
     /// A folder cannot be shown where the plan wants it.
-    #[error("start the subject with its mounts")]
+    #[error("start the target with its mounts")]
     Mount(#[source] MountError),
     /// A file for its output could not be made.
     #[error("write a program's output to {}", path.display())]
@@ -58,7 +58,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// Its working directory cannot be entered.
-    #[error("enter the subject's working directory {}", path.display())]
+    #[error("enter the target's working directory {}", path.display())]
     Directory {
         /// The folder.
         path: PathBuf,
@@ -66,7 +66,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// The kernel refused a step before the program ran.
-    #[error("prepare the subject's process ({step})")]
+    #[error("prepare the target's process ({step})")]
     Prepare {
         /// What was refused.
         step: &'static str,

@@ -42,8 +42,8 @@ pub fn divide(online: &[u16], subject: &CpuChoice, ours: &CpuChoice) -> Division
     let lower = || online[..online.len() - half].to_vec();
     let mut shared = || {
         notes.push(Note::new(
-            "a CPU for the subject alone",
-            "there are too few CPUs: the subject shares with generators and sinks",
+            "a CPU for the target alone",
+            "there are too few CPUs: the target shares with generators and sinks",
         ));
         Some(online.to_vec())
     };

@@ -77,7 +77,7 @@ pub enum LinkError {
         package: &'static str,
     },
     /// There is no network for the subject.
-    #[error("give the subject a network of its own, which usually only root may")]
+    #[error("give the target a network of its own, which usually only root may")]
     Network(#[source] NetworkError),
     /// A program that makes or changes links was not content.
     #[error("change links by `{program}`, which usually only root may: {said}")]

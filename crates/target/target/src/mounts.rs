@@ -49,7 +49,7 @@ pub enum MountError {
     },
     /// The kernel does not permit it.
     #[error(
-        "show a folder at {}: run as root, or write `{{files}}` in the subject's arguments \
+        "show a folder at {}: run as root, or write `{{files}}` in the target's arguments \
          instead of that path",
         at.display()
     )]

@@ -25,7 +25,7 @@ const BODY_MAX: ByteSize = ByteSize::mib(4);
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum NotReady {
     /// It ended instead.
-    #[error("wait until {probe}: the subject ended after {waited} ({exit})")]
+    #[error("wait until {probe}: the target ended after {waited} ({exit})")]
     Died {
         /// What was waited for.
         probe: String,
@@ -192,7 +192,7 @@ impl<'a> Looker<'a> {
                     .map(|log| (log.path.as_path(), Follower::from(log.from)))
                     .collect();
                 if logs.is_empty() {
-                    return Err("only a subject that is started here has logs".to_owned());
+                    return Err("only a target that is started here has logs".to_owned());
                 }
                 Self::Log {
                     text: contains,

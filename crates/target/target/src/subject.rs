@@ -70,10 +70,10 @@ pub(crate) struct Owned {
 pub enum SignalError {
     /// There is no process, or it is not ours: one that ran before us is never
     /// signalled.
-    #[error("signal a subject that was not started here")]
+    #[error("signal a target that was not started here")]
     NotOurs,
     /// The kernel refused.
-    #[error("send {signal:?} to the subject")]
+    #[error("send {signal:?} to the target")]
     Refused {
         /// The signal.
         signal: SubjectSignal,
@@ -151,7 +151,7 @@ impl Subject {
             return Ok(());
         }
         let subject = self.clone();
-        scope.worker(Place::default(), "subject-watch", move |token| async move {
+        scope.worker(Place::default(), "target-watch", move |token| async move {
             tokio::select! {
                 // Cancel-safe: only looks.
                 () = token.cancelled() => {}

@@ -146,9 +146,9 @@ catalogue! {
     WORKER_CPU = "worker_cpu", Nanoseconds, Counter, "CPU time of one of our own threads.";
     WORKER_RUN_DELAY = "worker_run_delay", Nanoseconds, Counter, "Time in which one of our own threads was runnable and had no CPU.";
     // The subject, where steps of the timeline restart it.
-    SUBJECT_RESTARTS = "subject_restarts", Count, Counter, "How often the subject was ended by a step of the timeline and was ready again.";
-    SUBJECT_RECOVERY = "subject_recovery", Nanoseconds, Gauge, "Longest time from the step that ended the subject to its readiness.";
-    SUBJECT_REDELIVERY = "subject_redelivery", Nanoseconds, Gauge, "Longest time from that step to an arrival at a sink after readiness.";
+    SUBJECT_RESTARTS = "target_restarts", Count, Counter, "How often the target was ended by a step of the timeline and was ready again.";
+    SUBJECT_RECOVERY = "target_recovery", Nanoseconds, Gauge, "Longest time from the step that ended the target to its readiness.";
+    SUBJECT_REDELIVERY = "target_redelivery", Nanoseconds, Gauge, "Longest time from that step to an arrival at a sink after readiness.";
     // Sinks, labelled component=sink, component_name, id, worker.
     BYTES_RECEIVED = "bytes_received", Bytes, Counter, "Payload bytes that sinks received, as they came over the wire.";
     TOTAL_BYTES_RECEIVED = "total_bytes_received", Bytes, Counter, "Payload bytes that all sinks received.";
@@ -197,31 +197,31 @@ catalogue! {
     DISK_WRITES_REFUSED = "disk_writes_refused", Count, Counter, "Writes that found no room on a disk of ours, or not enough.";
     DISK_BYTES_USED = "disk_bytes_used", Bytes, Gauge, "Bytes of all files on a disk of ours.";
     // The subject: totals over its process tree.
-    SUBJECT_CPU = "subject_cpu", Nanoseconds, Counter, "CPU time of the subject's process tree.";
-    SUBJECT_CPU_USER = "subject_cpu_user", Nanoseconds, Counter, "CPU time of the subject's process tree in user mode.";
-    SUBJECT_CPU_SYSTEM = "subject_cpu_system", Nanoseconds, Counter, "CPU time of the subject's process tree in the kernel.";
-    SUBJECT_RSS = "total_rss_bytes", Bytes, Gauge, "Resident memory, summed over the subject's process tree.";
-    SUBJECT_PSS = "total_pss_bytes", Bytes, Gauge, "Proportional share of memory, summed over the subject's process tree.";
-    SUBJECT_RSS_PEAK = "subject_rss_peak", Bytes, Gauge, "Largest resident memory that the kernel noted, summed over the tree.";
-    SUBJECT_PROCESSES = "processes_found", Count, Gauge, "Processes in the subject's tree.";
-    SUBJECT_THREADS = "subject_threads", Count, Gauge, "Threads in the subject's tree.";
-    SUBJECT_FDS = "subject_fds", Count, Gauge, "Open file descriptors in the subject's tree.";
-    SUBJECT_SWITCHES_VOLUNTARY = "subject_context_switches_voluntary", Count, Counter, "Context switches because the subject waited.";
-    SUBJECT_SWITCHES_FORCED = "subject_context_switches_forced", Count, Counter, "Context switches because the scheduler took the CPU.";
-    SUBJECT_FAULTS_MINOR = "subject_page_faults_minor", Count, Counter, "Page faults that needed no disk.";
-    SUBJECT_FAULTS_MAJOR = "subject_page_faults_major", Count, Counter, "Page faults that needed a disk.";
-    SUBJECT_READ_BYTES = "subject_disk_read_bytes", Bytes, Counter, "Bytes that the subject had read from storage.";
-    SUBJECT_WRITE_BYTES = "subject_disk_write_bytes", Bytes, Counter, "Bytes that the subject sent to storage.";
-    SUBJECT_OOM_KILLS = "subject_oom_kills", Count, Counter, "Processes of the subject's cgroup that the kernel killed for memory.";
-    CGROUP_MEMORY = "cgroup_memory_bytes", Bytes, Gauge, "Memory charged to the subject's cgroup.";
-    CGROUP_MEMORY_PEAK = "cgroup_memory_peak_bytes", Bytes, Gauge, "Largest memory charged to the subject's cgroup.";
-    CGROUP_THROTTLED = "cgroup_throttled", Nanoseconds, Counter, "Time in which the subject's cgroup was held back by its CPU quota.";
+    SUBJECT_CPU = "target_cpu", Nanoseconds, Counter, "CPU time of the target's process tree.";
+    SUBJECT_CPU_USER = "target_cpu_user", Nanoseconds, Counter, "CPU time of the target's process tree in user mode.";
+    SUBJECT_CPU_SYSTEM = "target_cpu_system", Nanoseconds, Counter, "CPU time of the target's process tree in the kernel.";
+    SUBJECT_RSS = "total_rss_bytes", Bytes, Gauge, "Resident memory, summed over the target's process tree.";
+    SUBJECT_PSS = "total_pss_bytes", Bytes, Gauge, "Proportional share of memory, summed over the target's process tree.";
+    SUBJECT_RSS_PEAK = "target_rss_peak", Bytes, Gauge, "Largest resident memory that the kernel noted, summed over the tree.";
+    SUBJECT_PROCESSES = "processes_found", Count, Gauge, "Processes in the target's tree.";
+    SUBJECT_THREADS = "target_threads", Count, Gauge, "Threads in the target's tree.";
+    SUBJECT_FDS = "target_fds", Count, Gauge, "Open file descriptors in the target's tree.";
+    SUBJECT_SWITCHES_VOLUNTARY = "target_context_switches_voluntary", Count, Counter, "Context switches because the target waited.";
+    SUBJECT_SWITCHES_FORCED = "target_context_switches_forced", Count, Counter, "Context switches because the scheduler took the CPU.";
+    SUBJECT_FAULTS_MINOR = "target_page_faults_minor", Count, Counter, "Page faults that needed no disk.";
+    SUBJECT_FAULTS_MAJOR = "target_page_faults_major", Count, Counter, "Page faults that needed a disk.";
+    SUBJECT_READ_BYTES = "target_disk_read_bytes", Bytes, Counter, "Bytes that the target had read from storage.";
+    SUBJECT_WRITE_BYTES = "target_disk_write_bytes", Bytes, Counter, "Bytes that the target sent to storage.";
+    SUBJECT_OOM_KILLS = "target_oom_kills", Count, Counter, "Processes of the target's cgroup that the kernel killed for memory.";
+    CGROUP_MEMORY = "cgroup_memory_bytes", Bytes, Gauge, "Memory charged to the target's cgroup.";
+    CGROUP_MEMORY_PEAK = "cgroup_memory_peak_bytes", Bytes, Gauge, "Largest memory charged to the target's cgroup.";
+    CGROUP_THROTTLED = "cgroup_throttled", Nanoseconds, Counter, "Time in which the target's cgroup was held back by its CPU quota.";
     // Two runs at once.
-    PARTNER_CPU = "partner_cpu", Nanoseconds, Counter, "CPU time of the subject that was measured at the same time.";
+    PARTNER_CPU = "partner_cpu", Nanoseconds, Counter, "CPU time of the target that was measured at the same time.";
     // The host.
     HOST_CPU_BUSY = "host_cpu_busy", Nanoseconds, Counter, "CPU time that the host spent on anything, over all CPUs.";
     HOST_CPU_STEAL = "host_cpu_steal", Nanoseconds, Counter, "CPU time that the hypervisor gave to others, over all CPUs.";
-    HOST_CPU_FOREIGN = "host_cpu_foreign", Nanoseconds, Counter, "Host busy less ours less that of all subjects measured.";
+    HOST_CPU_FOREIGN = "host_cpu_foreign", Nanoseconds, Counter, "Host busy less ours less that of all targets measured.";
     OWN_CPU = "own_cpu", Nanoseconds, Counter, "CPU time of this process.";
     OWN_RSS = "own_rss_bytes", Bytes, Gauge, "Memory that this process holds.";
     HOST_LOAD = "host_load1", Count, Gauge, "Load average over one minute.";
@@ -240,10 +240,10 @@ catalogue! {
     HOST_DISK_FLUSHES = "host_disk_flushes", Count, Counter, "Flushes of the host's disks: one or more for each sync of a file.";
     // The sampler itself.
     SAMPLER_DELAY = "sampler_delay", Nanoseconds, Gauge, "How late this beat was.";
-    SCRAPE_OK = "scrape_ok", Count, Counter, "Scrapes of the subject's metrics that succeeded, labelled url.";
-    SCRAPE_FAILED = "scrape_failed", Count, Counter, "Scrapes of the subject's metrics that failed, labelled url.";
-    SCRAPE_MALFORMED = "scrape_malformed", Count, Counter, "Lines of the subject's metrics that were not understood, labelled url.";
-    SCRAPE_SURPLUS = "scrape_surplus", Count, Counter, "Series of the subject's metrics beyond the most of one page, labelled url.";
+    SCRAPE_OK = "scrape_ok", Count, Counter, "Scrapes of the target's metrics that succeeded, labelled url.";
+    SCRAPE_FAILED = "scrape_failed", Count, Counter, "Scrapes of the target's metrics that failed, labelled url.";
+    SCRAPE_MALFORMED = "scrape_malformed", Count, Counter, "Lines of the target's metrics that were not understood, labelled url.";
+    SCRAPE_SURPLUS = "scrape_surplus", Count, Counter, "Series of the target's metrics beyond the most of one page, labelled url.";
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ pub struct ContenderPlan {
     /// What `--subjects` and reports call it.
     pub name: String,
     /// How it is started, known ready and stopped.
+    #[serde(rename = "target")]
     pub subject: SubjectPlan,
     /// The program that is measured, where the command starts another one that starts
     /// it: a name, or a path that may hold placeholders.

@@ -21,6 +21,7 @@ pub struct RigPlan {
     /// Receivers of what the subject sends on.
     pub sinks: Vec<SinkPlan>,
     /// The program being measured.
+    #[serde(rename = "target")]
     pub subject: SubjectPlan,
     /// Disks that are brought along for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -45,6 +45,7 @@ pub enum StepAction {
         change: SinkChange,
     },
     /// Pauses, ends or starts the subject.
+    #[serde(rename = "target")]
     Subject(SubjectChange),
     /// Moves or empties the log that a generator writes, before its next block.
     File {

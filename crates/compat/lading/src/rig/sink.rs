@@ -139,7 +139,7 @@ fn read_listening(reader: &Reader, node: &Node) -> Option<Placed<SocketAddr>> {
         });
         let message = format!("listens at {address}, not on every interface");
         let note = reader.note(code::LOOPBACK, node.span, message);
-        reader.report(note.label("the subject reaches it on loopback"));
+        reader.report(note.label("the target reaches it on loopback"));
     }
     Some(Placed {
         value: address,

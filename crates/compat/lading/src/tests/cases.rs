@@ -10,7 +10,7 @@ use super::{Memory, load_lab_from, load_rig_from};
 
 /// The least that is an experiment.
 const LEAST: &str = "\
-subject: {command: ./relay --in 127.0.0.1:9100}
+target: {command: ./relay --in 127.0.0.1:9100}
 variants: {baseline: {}, comparison: {arguments: [--slow]}}
 workload:
   generators: [{tcp: 127.0.0.1:9100, payload: ascii}]

@@ -9,7 +9,7 @@ use stillwell_verdict::calibration::{Hindrance, Trial};
 /// How the primary goal of `experiment` can be made worse; or why not.
 pub(super) fn hindrance(experiment: &ExperimentPlan) -> Result<Hindrance, String> {
     let SubjectKind::Child(_) = experiment.rig.subject.kind else {
-        return Err("the subject is not a program that we start".to_owned());
+        return Err("the target is not a program that we start".to_owned());
     };
     let primary = experiment.goals.first().map(|goal| &goal.metric);
     match primary {

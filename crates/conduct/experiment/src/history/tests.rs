@@ -48,7 +48,7 @@ fn labs_become_points_and_what_is_no_lab_is_told() {
     write(root, "late", 9000, 3, 100.0);
     fs::create_dir(root.join("empty")).unwrap();
     fs::create_dir(root.join("broken")).unwrap();
-    fs::write(root.join("broken/lab.json"), "{}").unwrap();
+    fs::write(root.join("broken/suite.json"), "{}").unwrap();
     let mut folders = results_in(root).unwrap();
     assert_eq!(folders.len(), 4);
     folders.push(again);

@@ -198,7 +198,7 @@ fn beside_another_phases_follow_from_the_start_that_was_agreed_on() {
 
 #[test]
 fn a_run_whose_partner_fails_ends_unless_its_load_is_over() {
-    let gone = || Event::PartnerFailed("its subject died".into());
+    let gone = || Event::PartnerFailed("its target died".into());
     let mut early = agreed();
     let actions = play(
         &mut early,
@@ -206,7 +206,7 @@ fn a_run_whose_partner_fails_ends_unless_its_load_is_over() {
     );
     let outcome = RunOutcome::PartFailed {
         part: "the run beside it".into(),
-        reason: "its subject died".into(),
+        reason: "its target died".into(),
     };
     assert_eq!(actions.first(), Some(&Action::StopLoad));
     assert_eq!(actions.last(), Some(&Action::Finish(outcome)));

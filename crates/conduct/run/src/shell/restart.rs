@@ -34,7 +34,7 @@ impl Shell {
         if let Some(restarts) = &self.restarts {
             restarts.ended(begun, now, stopped);
         }
-        let mut what = format!("the subject has ended after {}", now.since(begun));
+        let mut what = format!("the target has ended after {}", now.since(begun));
         if let Some(told) = subject::describe_stop(stopped) {
             what = format!("{what}: {told}");
         }
@@ -117,7 +117,7 @@ impl Shell {
             Ok(after) => {
                 let restarts = self.restarts.as_ref().map(Arc::clone);
                 let in_all = restarts.map(|restarts| restarts.ready(clock::now()));
-                let mut what = format!("the subject was ready again after {after}");
+                let mut what = format!("the target was ready again after {after}");
                 if let Some(in_all) = in_all {
                     what = format!("{what}, {in_all} after it was asked to end");
                 }
@@ -139,7 +139,7 @@ impl Shell {
         };
         let last = self.received_at();
         if let Some(after) = last.and_then(|last| restarts.received(last)) {
-            let what = format!("the subject delivered again {after} after it was asked to end");
+            let what = format!("the target delivered again {after} after it was asked to end");
             self.record.event(self.machine.phase(), what);
         }
     }

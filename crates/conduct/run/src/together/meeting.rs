@@ -158,8 +158,8 @@ fn told(outcome: &RunOutcome) -> String {
     match outcome {
         RunOutcome::Unfinished | RunOutcome::Completed => "it came to an end".to_owned(),
         RunOutcome::CouldNotStart { reason } => format!("it could not start: {reason}"),
-        RunOutcome::NeverReady { reason } => format!("its subject was never ready: {reason}"),
-        RunOutcome::SubjectDied { phase } => format!("its subject died in {}", phase.name()),
+        RunOutcome::NeverReady { reason } => format!("its target was never ready: {reason}"),
+        RunOutcome::SubjectDied { phase } => format!("its target died in {}", phase.name()),
         RunOutcome::PartFailed { part, reason } => format!("{part} failed: {reason}"),
         RunOutcome::Interrupted { signal } => format!("it was ended by signal {signal}"),
         RunOutcome::StorageFailed { reason } => {
@@ -214,7 +214,7 @@ mod tests {
             phase: Phase::Measure,
         });
         one.fail(&RunOutcome::Interrupted { signal: 2 });
-        let failure = Some("its subject died in measure".to_owned());
+        let failure = Some("its target died in measure".to_owned());
         assert_eq!(other.partner_failure(), failure);
         assert_eq!(one.partner_failure(), None);
         one.load_over();

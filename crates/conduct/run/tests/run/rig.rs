@@ -125,7 +125,7 @@ fn generator() -> GeneratorPlan {
 }
 
 fn subject_plan() -> SubjectPlan {
-    let arguments = ["--exact", "rig::subject", "--nocapture"];
+    let arguments = ["--exact", "rig::target", "--nocapture"];
     SubjectPlan {
         name: "forward".to_owned(),
         kind: SubjectKind::Child(ChildPlan {

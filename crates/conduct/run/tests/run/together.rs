@@ -119,7 +119,7 @@ fn sliced_runs_have_equal_time_and_all_that_they_send_arrives() {
 
 #[test]
 fn a_subject_that_dies_ends_both_runs() {
-    if !can_be_had("a subject that dies") {
+    if !can_be_had("a target that dies") {
         return;
     }
     let mut pair = Pair::new();
@@ -137,7 +137,7 @@ fn a_subject_that_dies_ends_both_runs() {
     };
     let beside = RunOutcome::PartFailed {
         part: "the run beside it".to_owned(),
-        reason: "its subject died in measure".to_owned(),
+        reason: "its target died in measure".to_owned(),
     };
     let manifests = pair.conduct(SLICED, &Interrupt::new(), &mut |_, _| {});
     assert_eq!(

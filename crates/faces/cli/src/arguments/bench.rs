@@ -1,4 +1,4 @@
-//! What `bench` and `test bench` take.
+//! Arguments of `bench` and `test bench`.
 
 use std::path::PathBuf;
 
@@ -12,15 +12,15 @@ use super::EXIT_CODES;
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct BenchArguments {
-    /// A bench file; flags go before what it says. Without one, flags say it all
+    /// A bench file; flags override its keys. Optional if flags describe the bench
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) pipeline: BenchPipelineArguments,
     #[command(flatten)]
     pub(crate) replay: BenchReplayArguments,
-    /// What is printed on standard output [default: text, or json where the file
-    /// says `structured: true`]
+    /// Format on standard output [default: text, or json if the file has `structured:
+    /// true`]
     #[arg(long, value_enum)]
     pub(crate) format: Option<BenchFormat>,
     /// Also write the report as JSON to FILE
@@ -29,104 +29,103 @@ pub(crate) struct BenchArguments {
     /// Significant decimal digits of latencies, from 1 to 5 [default: 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=5))]
     pub(crate) significant_figures: Option<u8>,
-    /// Lost, doubled and damaged events are told and do not fail
+    /// Report lost, duplicated and damaged events without failing
     #[arg(long)]
     pub(crate) lossy: bool,
-    /// Fail with code 4 where rates and latencies must not be believed
+    /// Exit with code 4 if rates and latencies are unreliable
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Where the capture goes [default: .stillwell/benches/TIME-NAME]
+    /// Folder of the capture [default: .stillwell/benches/TIME-NAME]
     #[arg(long, value_name = "DIR")]
     pub(crate) results: Option<PathBuf>,
-    /// No progress
+    /// Do not show progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// The program under test, and its arguments
-    #[arg(last = true, value_name = "PROGRAM", conflicts_with = "no_subject")]
+    /// Target program and its arguments
+    #[arg(last = true, value_name = "PROGRAM", conflicts_with = "no_target")]
     pub(crate) command: Vec<String>,
 }
 
-/// What stands between the generator and the sink.
+/// Pipeline between the generator and the sink.
 #[derive(Args, Debug)]
 pub(crate) struct BenchPipelineArguments {
-    /// Where the program takes events in: tcp://HOST:PORT, udp://HOST:PORT,
+    /// Endpoint at which the target receives events: tcp://HOST:PORT, udp://HOST:PORT,
     /// unix:///PATH, unixgram:///PATH, http://HOST:PORT/PATH, hec://HOST:PORT or
     /// file:///PATH
     #[arg(id = "into", long = "in", value_name = "ENDPOINT")]
     pub(crate) input: Option<BenchEndpoint>,
-    /// Where it sends them on, in the same words: there the bench listens
+    /// Endpoint to which the target sends events, in the same syntax; the bench listens
+    /// there
     #[arg(id = "out_of", long = "out", value_name = "ENDPOINT")]
     pub(crate) output: Option<BenchEndpoint>,
-    /// Start nothing: send to whatever listens
+    /// Start no target: send to a program that is already running
     #[arg(long)]
-    pub(crate) no_subject: bool,
-    /// Stay in the host's network, where other programs are
+    pub(crate) no_target: bool,
+    /// Use the host's network in place of a network namespace
     #[arg(long)]
     pub(crate) shared_network: bool,
-    /// Send events again until they are acknowledged: by an answer of 2xx, or by
-    /// Splunk's collector
+    /// Resend events until they are acknowledged, by a 2xx status or by Splunk HEC
     #[arg(long)]
     pub(crate) transactional: bool,
-    /// How often a request that was refused is sent again [default: 10 with
+    /// Maximum number of retries of a refused request [default: 10 with
     /// --transactional, else 0]
     #[arg(long, value_name = "N")]
     pub(crate) retries: Option<u32>,
-    /// The token for Splunk's collector
+    /// Token for Splunk HEC
     #[arg(long, value_name = "TOKEN")]
     pub(crate) token: Option<String>,
-    /// Connections to the program [default: 1]
+    /// Connections to the target [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) connections: Option<u16>,
 }
 
-/// What is sent, and when.
+/// Recording and rate.
 #[derive(Args, Debug)]
 pub(crate) struct BenchReplayArguments {
-    /// The recording: a file, plain or packed by gzip, zstd or xz
+    /// Recording to replay: a file, plain or compressed with gzip, zstd or xz
     #[arg(long, value_name = "FILE")]
     pub(crate) source: Option<PathBuf>,
-    /// The framing of its events, by a codec of Tremor's: json, string, syslog,
-    /// csv, influx, statsd, binary, msgpack, … [default: json]
+    /// Codec of its events, as in Tremor: json, string, syslog, csv, influx, statsd,
+    /// binary, msgpack, … [default: json]
     #[arg(long, value_name = "CODEC")]
     pub(crate) codec: Option<String>,
-    /// Cut it into pieces of so many bytes, not into lines
+    /// Split the recording into chunks of this size in place of lines
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) chunk_size: Option<u32>,
-    /// Each piece is base64
+    /// Decode each chunk or line from base64
     #[arg(long)]
     pub(crate) base64: bool,
-    /// Do not stamp events: they are only counted
+    /// Do not stamp events; only count them
     #[arg(long)]
     pub(crate) no_stamps: bool,
-    /// Events in a write, datagram or request
+    /// Events in each write, datagram or request
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) batch: Option<u32>,
     /// Time between two events
     #[arg(long, value_name = "TIME", conflicts_with = "rate")]
     pub(crate) interval: Option<Nanos>,
-    /// `5k/s`, `10 MiB/s`, or `max`: as fast as the program takes them [default:
+    /// Rate: `5k/s`, `10 MiB/s`, or `max` for as fast as the target accepts [default:
     /// max]
     #[arg(long)]
     pub(crate) rate: Option<String>,
-    /// Rounds through the recording
+    /// Number of times to replay the recording
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) iters: Option<u64>,
-    /// Length of load behind the warm-up [default: 10s without --iters]
+    /// Length of the measurement [default: 10s without --iters]
     #[arg(long, value_name = "TIME")]
     pub(crate) stop_after: Option<Nanos>,
-    /// Length of load that does not count
+    /// Length of the warm-up, which is not measured
     #[arg(long, value_name = "TIME")]
     pub(crate) warmup: Option<Nanos>,
-    /// The longest that it goes on with --iters [default: 10m]
+    /// Maximum time with --iters [default: 10m]
     #[arg(long, value_name = "TIME")]
     pub(crate) limit: Option<Nanos>,
-    /// How long is waited for what the program still holds or has not acknowledged
-    /// [default: 10s]
+    /// Maximum time to wait for the last events and acknowledgements [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub(crate) drain: Option<Nanos>,
 }
 
-/// The form of a report.
+/// Formats of a bench report.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum BenchFormat {
     /// For people, with the table of percentiles that plotters read.
@@ -138,16 +137,15 @@ pub(crate) enum BenchFormat {
 /// `stillwell test`.
 #[derive(Args, Debug)]
 pub(crate) struct TestArguments {
-    /// What is tested.
+    /// Kind of tests.
     #[command(subcommand)]
     pub(crate) command: TestCommand,
 }
 
-/// What is tested.
+/// Kinds of tests.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TestCommand {
-    /// Run the benches of a tree of folders, one after another, and hold them
-    /// against what must be true of them
+    /// Run the benches in a folder tree, one after another, and check their assertions
     Bench(TestBenchArguments),
 }
 
@@ -155,25 +153,25 @@ pub(crate) enum TestCommand {
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct TestBenchArguments {
-    /// The tree: folders with a bench.yaml at or below DIR
+    /// Root of the tree: every folder with a bench.yaml at or below it
     #[arg(value_name = "DIR")]
     pub(crate) root: PathBuf,
-    /// Only benches with this tag; repeatable
+    /// Run only benches with this tag; repeatable
     #[arg(short, long, value_name = "TAG")]
     pub(crate) includes: Vec<String>,
-    /// No benches with this tag, unless it is included; repeatable
+    /// Skip benches with this tag, unless it is included; repeatable
     #[arg(short, long, value_name = "TAG")]
     pub(crate) excludes: Vec<String>,
-    /// The longest that one bench may take
+    /// Maximum time of each bench
     #[arg(short, long, value_name = "TIME", default_value = "15m")]
     pub(crate) timeout: Nanos,
     /// Also write the report as JSON to FILE
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Where evidence goes [default: .stillwell/benches/TIME-NAME]
+    /// Folder of outputs and captures [default: .stillwell/benches/TIME-NAME]
     #[arg(long, value_name = "DIR")]
     pub(crate) results: Option<PathBuf>,
-    /// Show what each bench says
+    /// Print the output of each bench
     #[arg(short, long)]
     pub(crate) verbose: bool,
 }

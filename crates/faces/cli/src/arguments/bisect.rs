@@ -1,4 +1,4 @@
-//! What can be typed after `stillwell bisect`.
+//! Arguments of `stillwell bisect`.
 
 use std::path::PathBuf;
 
@@ -6,53 +6,54 @@ use clap::Args;
 
 use super::{ChangeArguments, OutputArguments};
 
-const ASKING: &str = "\
-GOOD and BAD are compared first. Where BAD is worse, the commits between, along
-first parents, are compared with GOOD, always near the middle of what is left; one
-is bad where it is worse by at least half of what BAD is. A commit of which nobody
-can tell, or that does not build, is passed over, never guessed at. In the end the
-commit that was found is compared with the one before it.
+const NOTES: &str = "\
+First compares GOOD with BAD. If BAD is worse, compares GOOD with commits between
+them, along first parents, each near the middle of the remaining range. A commit is
+bad if it is worse by at least half as much as BAD. A commit that is inconclusive or
+does not build is skipped. At the end, confirms the commit against its parent.
 
-Every comparison is a lab of its own, which stops as soon as it is certain.
+Each comparison is a suite that stops when its verdict is certain.
+
+Example:
+  stillwell bisect v1.4 HEAD my-experiment --build 'cargo build --release'
 
 Exit codes:
-  0        there is an answer: one commit, confirmed, or that BAD is not worse
+  0        a single commit was found and confirmed, or BAD is not worse
   2        usage or configuration
   3        could not run: no such revision, or GOOD or BAD does not build
-  4        nobody can tell: not whether BAD is worse, or only that the commit is one
-           of several, or what was found was not confirmed
-  130 143  interrupted by SIGINT or SIGTERM: --resume goes on";
+  4        inconclusive: BAD is not clearly worse, several commits remain, or the
+           commit was not confirmed
+  130 143  interrupted by SIGINT or SIGTERM; continue with --resume";
 
 /// `stillwell bisect`.
 #[derive(Args, Debug)]
-#[command(after_help = ASKING)]
+#[command(after_help = NOTES)]
 pub(crate) struct BisectArguments {
-    /// A revision that was well
+    /// Revision without the regression
     #[arg(value_name = "GOOD")]
     pub(crate) good: String,
-    /// A revision after it that is worse
+    /// Later revision with the regression
     #[arg(value_name = "BAD")]
     pub(crate) bad: String,
-    /// The experiment, as `run` takes it: its primary goal decides
+    /// Experiment, as for `run`; its primary goal decides
     #[arg(value_name = "PATH", default_value = ".")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Start both revisions as this variant is started [default: comparison, or
+    /// Variant whose command and settings both revisions use [default: comparison, or
     /// the second]
     #[arg(long, value_name = "NAME")]
     pub(crate) variant: Option<String>,
     #[command(flatten)]
     pub(crate) changes: ChangeArguments,
-    /// Where the record and the results of all comparisons go [default:
-    /// .stillwell/bisects/TIME-NAME]
+    /// Results folder [default: .stillwell/bisects/TIME-NAME]
     #[arg(long, value_name = "DIR")]
     pub(crate) results: Option<PathBuf>,
-    /// Go on where an interrupted search stopped: with --results DIR there, else
-    /// in the newest folder of .stillwell/bisects
+    /// Continue an interrupted search: the one in --results DIR, or the newest in
+    /// .stillwell/bisects
     #[arg(long)]
     pub(crate) resume: bool,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
-    /// Where builds are kept
+    /// Cache folder for builds
     /// [default: $XDG_CACHE_HOME/stillwell or ~/.cache/stillwell]
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,

@@ -1,5 +1,4 @@
-//! What can be typed after `stillwell calibrate`, and after the wrapper that it
-//! starts subjects with.
+//! Arguments of `stillwell calibrate`, and of the wrapper that it starts targets with.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,23 +8,25 @@ use stillwell_units::Tolerance;
 
 use super::{OutputArguments, SelectArguments};
 
-const HOW: &str = "\
-Compares the baseline of each experiment with itself, and with itself made worse
-by a known share: by a wrapper that burns CPU time in proportion to what the
-subject uses (goals that count CPU), or that stops it for a share of the time
-(throughput and latency). Nothing else is changed; the comparison of the files is
-not run.
+const NOTES: &str = "\
+Compares the baseline of each experiment with itself, and with a version that is
+slower by a known share. For CPU goals, a wrapper uses CPU time in proportion to the
+target's. For throughput and latency, it stops the target for a share of the time.
+The comparison in the files is not run.
+
+Example:
+  stillwell calibrate my-experiment --minutes 20
 
 Exit codes:
-  0        calibrated, whatever came out
+  0        the calibration ended
   2        usage or configuration
   3        could not run
   4        no experiment ended with a verdict
-  130 143  interrupted; what was finished is told";
+  130 143  interrupted; finished comparisons are reported";
 
 /// `stillwell calibrate`.
 #[derive(Args, Debug)]
-#[command(after_help = HOW)]
+#[command(after_help = NOTES)]
 pub(crate) struct CalibrateArguments {
     /// Experiment folders, experiment.yaml files, or folders with any number of
     /// experiments below them
@@ -33,14 +34,13 @@ pub(crate) struct CalibrateArguments {
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) select: SelectArguments,
-    /// How long it may take in all; one comparison of each kind is made at least
+    /// Maximum time in all; at least one comparison of each kind is made
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) minutes: u32,
-    /// Comparisons of each experiment at most; a quarter of them with a slowdown
+    /// Maximum number of comparisons of each experiment; every fourth has a slowdown
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) experiments: u32,
-    /// How much worse the subject is made [default: twice the tolerance of the
-    /// primary goal]
+    /// Size of the slowdown [default: twice the tolerance of the primary goal]
     #[arg(long, value_name = "PERCENT")]
     pub(crate) slowdown: Option<Tolerance>,
     /// Run experiments with a known change of the embedded relay in place of PATH, and
@@ -53,10 +53,10 @@ pub(crate) struct CalibrateArguments {
     /// Print a ledger as Markdown tables
     #[arg(long, requires = "ledger", conflicts_with = "resume")]
     pub(crate) table: bool,
-    /// Where results go [default: .stillwell/calibrations/TIME-NAME]
+    /// Results folder [default: .stillwell/calibrations/TIME-NAME]
     #[arg(long, value_name = "DIR")]
     pub(crate) results: Option<PathBuf>,
-    /// Where builds of git:REV variants are kept
+    /// Cache folder for builds of git:REV variants
     /// [default: $XDG_CACHE_HOME/stillwell or ~/.cache/stillwell]
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
@@ -64,7 +64,7 @@ pub(crate) struct CalibrateArguments {
     pub(crate) output: OutputArguments,
 }
 
-/// `stillwell hinder`: runs a command and makes it worse by a known share.
+/// `stillwell hinder`: runs a command and slows it down by a known share.
 #[derive(Args, Debug)]
 pub(crate) struct HinderArguments {
     #[command(flatten)]
@@ -72,7 +72,7 @@ pub(crate) struct HinderArguments {
     /// Start of the cycles of --use-cpu
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// The command
+    /// Command to run
     #[arg(
         last = true,
         required_unless_present = "use_cpu",
@@ -81,20 +81,20 @@ pub(crate) struct HinderArguments {
     pub(crate) command: Vec<OsString>,
 }
 
-/// How it is made worse.
+/// Kinds of slowdown.
 #[derive(Args, Clone, Copy, Debug)]
 #[group(required = true, multiple = false)]
 pub(crate) struct HinderHow {
-    /// Burn so much CPU time for what the command and its descendants use
+    /// Use extra CPU time: this share of what the command and its descendants use
     #[arg(long, value_name = "PERCENT")]
     pub(crate) burn: Option<Tolerance>,
-    /// Stop the command and its descendants for so much of the time
+    /// Stop the command and its descendants for this share of the time
     #[arg(long, value_name = "PERCENT")]
     pub(crate) pause: Option<Tolerance>,
     /// Only run the command, and have the kernel kill it when this parent ends
     #[arg(long, value_name = "PID")]
     pub(crate) tied_to: Option<u32>,
-    /// Use so much of one CPU until standard input ends, without a command
+    /// Use this share of one CPU until standard input ends, without a command
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..100))]
     pub(crate) use_cpu: Option<u32>,
 }

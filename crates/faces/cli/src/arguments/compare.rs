@@ -1,4 +1,4 @@
-//! What can be typed after `stillwell compare`.
+//! Arguments of `stillwell compare`.
 
 use clap::{Args, ValueEnum};
 use stillwell_plan::Direction;
@@ -7,24 +7,27 @@ use stillwell_units::{Nanos, Tolerance};
 use super::{Gate, OutputArguments};
 
 const INPUTS: &str = "\
-Each side is one of these, or several of one kind joined by commas:
-  a results folder of `run`         every finished run of the search in it
-  a capture of `rig`                one run
+Each side is one of these, or several of one kind separated by commas:
+  a results folder of `run`         all its finished runs, without confirmation runs
+  a capture of `observe`            one run
   a lading capture                  one run for each run_id: JSONL (also .zst) or Parquet
   a Nighthawk or fortio JSON result one run
-  a folder of any of these          all of them, by name
-  a file of numbers                 one number a run: one a line, or a table (CSV, TSV)
-                                    whose first line names its columns
+  a folder of any of these          all of them, in the order of names
+  a file of numbers                 one number for each run: one per line, or a table
+                                    (CSV, TSV) with column names in the first line
   7.88MiB,7.86MiB,7.85MiB           the numbers themselves
-PATH@NAME takes one variant of saved runs, or one column of a table; the same
-results folder on both sides means its first variant and its second.
-A run is one number. Seconds of one run are never taken for runs.
+PATH@NAME selects one variant of saved runs, or one column of a table. If both sides
+are the same results folder, its first two variants are compared.
+Each run counts as one number. The seconds of one run do not count as runs.
+
+Example:
+  stillwell compare .stillwell/results/OLD .stillwell/results/NEW
 
 Exit codes:
-  0  the first metric did not regress, or nothing can be said about noise
+  0  the first metric did not regress, or the noise is unknown
   1  the first metric regressed
   2  usage, or a file that cannot be read
-  4  no verdict, or an inconclusive one, under --gate strict";
+  4  no verdict, or inconclusive, with --gate strict";
 
 /// `stillwell compare`.
 #[derive(Args, Debug)]
@@ -33,61 +36,59 @@ pub(crate) struct CompareArguments {
     /// The baseline
     #[arg(value_name = "BASELINE", allow_negative_numbers = true)]
     pub(crate) baseline: String,
-    /// What is compared with it
+    /// The comparison
     #[arg(value_name = "COMPARISON", allow_negative_numbers = true)]
     pub(crate) comparison: String,
-    /// What to compare: a goal such as cpu_per_event, a figure or column by its
-    /// name, or a series as NAME, NAME['ID'], NAME:mean, :peak, :rate or
-    /// :per_event; repeatable, the first decides [default: what there is]
+    /// Metric to compare: a goal such as cpu_per_event, the name of a figure or column,
+    /// or a series as NAME, NAME['ID'], NAME:mean, :peak, :rate or :per_event;
+    /// repeatable, the first decides [default: all that both sides have]
     #[arg(long, value_name = "NAME")]
     pub(crate) metric: Vec<String>,
-    /// How large a change must be to matter, such as `2%` [default: the
-    /// experiment's own, or by the metric]
+    /// Smallest change that matters, such as `2%` [default: the experiment's, or by
+    /// metric]
     #[arg(long, value_name = "PERCENT")]
     pub(crate) tolerance: Option<Tolerance>,
-    /// Which way is better [default: by the metric, where it is known]
+    /// Direction that is better [default: by metric, if known]
     #[arg(long, value_enum)]
     pub(crate) better: Option<Better>,
-    /// Compare pair by pair: by pair numbers where the runs have them, else by
-    /// their place in the list
+    /// Compare runs in pairs: by pair number, or by position without pair numbers
     #[arg(long, conflicts_with = "unpaired")]
     pub(crate) paired: bool,
-    /// Compare the means of both sides, also of runs that were made in pairs
+    /// Compare the means of both sides, even if the runs were made in pairs
     #[arg(long)]
     pub(crate) unpaired: bool,
-    /// Also reproduce the figures of an ancestor's method, to compare with old
-    /// reports
+    /// Also compute the figures of an older tool, to compare with its reports
     #[arg(long, value_enum, value_name = "METHOD")]
     pub(crate) method: Option<Method>,
-    /// Left out at the start of each lading capture [default: what comes before
-    /// the measured phase where phases are marked, else 30s]
+    /// Time to skip at the start of each lading capture [default: until the measured
+    /// phase if phases are marked, else 30s]
     #[arg(long, value_name = "TIME")]
     pub(crate) warmup: Option<Nanos>,
-    /// CPUs of the subject, by which --method soak-2022 divides
+    /// CPUs of the target, for --method soak-2022
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) cpus: u16,
-    /// Only experiments with this name; `*` stands for any text; repeatable
+    /// Compare only experiments with this name; `*` matches any text; repeatable
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Vec<String>,
-    /// Each row of a file of numbers is a whole run, though it looks like a second
+    /// Treat each row of a file of numbers as a run, even if it looks like a second
     #[arg(long)]
     pub(crate) rows_are_runs: bool,
-    /// Whether no verdict, or an inconclusive one, fails
+    /// Which verdicts fail
     #[arg(long, value_enum, default_value_t = Gate::Normal)]
     pub(crate) gate: Gate,
-    /// Exit with 0 whatever the verdict says
+    /// Exit with 0 for every verdict
     #[arg(long)]
     pub(crate) exit_zero: bool,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
 }
 
-/// Which way is better.
+/// Direction that is better.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Better {
-    /// Less is better, as for cost.
+    /// Lower is better, as for cost.
     Lower,
-    /// More is better, as for throughput.
+    /// Higher is better, as for throughput.
     Higher,
 }
 
@@ -100,13 +101,13 @@ impl From<Better> for Direction {
     }
 }
 
-/// A method of an ancestor.
+/// Methods of older tools.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Method {
     /// Vector's soak rig of 2022: Welch's test on the seconds of all runs.
     #[value(name = "soak-2022")]
     Soak2022,
-    /// The Regression Detector of 2023, as far as its reports tell.
+    /// The Regression Detector of 2023, as far as its reports describe it.
     #[value(name = "smp-2023")]
     Smp2023,
 }

@@ -1,4 +1,4 @@
-//! What `stillwell find-capacity` takes.
+//! Arguments of `stillwell find-capacity`.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -17,72 +17,74 @@ use super::load::{
 
 const NOTES: &str = "\
 Bounds:
-  p99<20ms p50<1ms p99.9<1s   latency from the time at which it was due; a request
-                              that is never answered well is late for ever
-  mean<5ms max<1s             of what was answered
-  errors<0.1%                 answered with an error, or not at all
-  loss<0.01%                  not answered at all; of a rig, events that did not arrive
-  throughput>99%              sent, of what was asked for; of a rig, or received, of
-                              what was sent, where that is less
-Where none says otherwise, errors<1% is asked of a URL and throughput>99% of a rig.
+  p99<20ms p50<1ms p99.9<1s   latency from the intended time; failed requests count as
+                              infinitely late
+  mean<5ms max<1s             latency of answered requests
+  errors<0.1%                 requests that failed or were not answered
+  loss<0.01%                  requests without an answer; for a rig, lost events
+  throughput>99%              sent / requested rate; for a rig, received / sent if
+                              that is lower
+Without --bound, the bound is errors<1% for a URL and throughput>99% for a rig.
 
-Of the knee, --connections is the most that are tried; of a rig, those of its
-generator, which sends as much as is taken.
+With --objective knee, --connections is the maximum; for a rig, the connections of
+its generator, which sends at full speed.
 
-A probe in which the generator was the limit, or that did not reach its rate
-although all bounds held, says nothing and is made again. The answer is confirmed
-by probes just below and just above it.
+A probe is repeated if the generator was the limit, or if it missed its rate although
+all bounds held. The result is confirmed by probes just below and above it.
+
+Example:
+  stillwell find-capacity http://127.0.0.1:8080/ --bound 'p99<20ms'
 
 Exit codes:
-  0        an answer was found and confirmed, or bounds hold at the highest rate
+  0        the capacity was found and confirmed, or bounds hold at the highest rate
   1        bounds fail at the lowest rate
   2        usage
-  3        could not run: no such host, nobody listens
-  4        no answer that can be relied on: not confirmed, or the generator was the limit
-  130 143  interrupted by SIGINT or SIGTERM; the curve so far is printed all the same";
+  3        could not run: unknown host, or connection refused
+  4        unreliable: not confirmed, or the generator was the limit
+  130 143  interrupted by SIGINT or SIGTERM; the curve so far is printed";
 
 /// `stillwell find-capacity`.
 #[derive(Args, Debug)]
 #[command(after_help = NOTES)]
 pub(crate) struct FindCapacityArguments {
-    /// URL or WEIGHT*URL as of `load`, repeatable; or one rig or experiment file
-    /// of which a generator's rate is varied
+    /// URL or WEIGHT*URL as for `load`, repeatable; or a rig or experiment file, whose
+    /// generator's rate is varied
     #[arg(value_name = "URL|FILE", required_unless_present_any = ["requests_file", "har"])]
     pub(crate) urls: Vec<String>,
-    /// What must hold, such as p99<20ms; repeatable
+    /// Bound that must hold, such as p99<20ms; repeatable
     #[arg(long, value_name = "BOUND")]
     pub(crate) bound: Vec<CapacityBound>,
-    /// What is searched: the highest rate at which bounds hold, or the number of
-    /// connections that gets the most for its waiting
+    /// Objective of the search: the highest rate at which bounds hold, or the number of
+    /// connections with the best ratio of throughput to latency
     #[arg(long, value_enum, default_value_t = Objective::Bounds)]
     pub(crate) objective: Objective,
-    /// The lowest rate, probed first [default: 100/s; of a rig, a tenth of what its
-    /// file says]
+    /// Lowest rate, which is probed first [default: 100/s; for a rig, a tenth of the
+    /// rate in its file]
     #[arg(long, value_name = "RATE")]
     pub(crate) from: Option<CapacityRate>,
-    /// The highest rate [default: 1000k/s; of a rig, a hundred times what its file
-    /// says]
+    /// Highest rate [default: 1000k/s; for a rig, a hundred times the rate in its file]
     #[arg(long, value_name = "RATE")]
     pub(crate) to: Option<CapacityRate>,
-    /// How near the answer should be, as a share of it
+    /// Precision of the result, as a share of it
     #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = share)]
     pub(crate) within: f64,
-    /// How long each probe measures; longer where a quantile needs more requests
+    /// Length of each probe; longer if a quantile needs more requests
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub(crate) probe: Nanos,
-    /// Load at the same rate before that [default: a quarter of the probe]
+    /// Warm-up at the same rate before each probe [default: a quarter of the probe]
     #[arg(long, value_name = "TIME")]
     pub(crate) warmup: Option<Nanos>,
     /// Pause between probes
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     pub(crate) cooldown: Nanos,
-    /// Probes at each rate that confirms, and at each load of the knee
+    /// Probes at each confirmed rate, and at each load of the knee
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) repeats: u32,
-    /// Probes at most, in a search for bounds; a knee takes its loads times the repeats
+    /// Maximum number of probes with --objective bounds; a knee needs its loads times the
+    /// repeats
     #[arg(long, value_name = "N", default_value_t = 80, value_parser = clap::value_parser!(u32).range(5..=10_000))]
     pub(crate) probes_max: u32,
-    /// The generator whose rate is varied, where a rig has several
+    /// Generator whose rate is varied, if a rig has several
     #[arg(long, value_name = "NAME")]
     pub(crate) generator: Option<String>,
     #[command(flatten)]
@@ -99,42 +101,42 @@ pub(crate) struct FindCapacityArguments {
     pub(crate) tls: LoadTlsArguments,
     #[command(flatten)]
     pub(crate) tunnel: LoadTunnelArguments,
-    /// Seed of everything random: a whole number
+    /// Seed of all random choices: a whole number
     #[arg(long, default_value = "1")]
     pub(crate) seed: Seed,
-    /// Where the response curve is saved, as capacity.json and capacity.csv
+    /// Folder of the response curve, in capacity.json and capacity.csv
     /// [default: .stillwell/capacity/TIME-NAME]
     #[arg(long, value_name = "DIR")]
     pub(crate) results: Option<PathBuf>,
-    /// What is printed on standard output
+    /// Format on standard output
     #[arg(long, value_enum, default_value_t = CapacityFormat::Terminal)]
     pub(crate) format: CapacityFormat,
-    /// No progress
+    /// Do not show progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
 
-/// What `nighthawk_adaptive_load_client` takes: this program called by that name.
+/// Arguments of `nighthawk_adaptive_load_client`: this program called by that name.
 #[derive(Debug, Parser)]
 #[command(name = "nighthawk_adaptive_load_client", version)]
 pub(crate) struct NighthawkAdaptiveArguments {
-    /// Is refused: loads are made by this process
+    /// Not supported: this process makes the load
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) nighthawk_service_address: Option<String>,
-    /// Has no effect: no service is asked
+    /// No effect
     #[arg(long, hide = true)]
     use_tls: bool,
     /// The session: an AdaptiveLoadSessionSpec as text proto, or as JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) spec_file: PathBuf,
-    /// Where the AdaptiveLoadSessionOutput goes, as text proto, or as JSON where the
+    /// Output file of the AdaptiveLoadSessionOutput, as text proto, or as JSON if the
     /// name ends in .json
     #[arg(long, value_name = "FILE")]
     pub(crate) output_file: PathBuf,
 }
 
-/// The load of `stillwell load` that probes are made of, one request a second for
-/// now.
+/// Returns the arguments of `stillwell load` for probes, at one request a second; each
+/// probe sets its own rate.
 pub(crate) fn load_arguments(arguments: &FindCapacityArguments) -> LoadArguments {
     LoadArguments {
         urls: arguments.urls.clone(),
@@ -162,17 +164,17 @@ pub(crate) fn load_arguments(arguments: &FindCapacityArguments) -> LoadArguments
     }
 }
 
-/// What is searched.
+/// Objectives of the search.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Objective {
     /// The highest rate at which bounds hold.
     Bounds,
-    /// The load that gets the most throughput for its latency, by the universal
+    /// The load with the best ratio of throughput to latency, by the universal
     /// scalability law.
     Knee,
 }
 
-/// How the answer is printed.
+/// Formats of the result.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum CapacityFormat {
     /// For people.
@@ -186,7 +188,7 @@ pub(crate) enum CapacityFormat {
 /// `5k/s` or `10 MiB/s`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct CapacityRate {
-    /// What is counted: events stand for requests, too.
+    /// The counted unit; requests are events.
     pub(crate) unit: RateUnit,
     /// Units each second, above zero.
     pub(crate) per_second: f64,

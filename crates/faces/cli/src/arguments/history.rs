@@ -1,4 +1,4 @@
-//! What can be typed after `stillwell history`.
+//! Arguments of `stillwell history`.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -7,91 +7,90 @@ use clap::{Args, ValueEnum};
 use stillwell_plan::GoalMetric;
 use stillwell_units::{Nanos, Tolerance};
 
-const READING: &str = "\
-A change is a lead, not a verdict: the level of a history moved, which may be the
-program, the machine or the load. `stillwell bisect` compares the revisions around
-it and finds the commit.
+const NOTES: &str = "\
+A change means that the level of a metric shifted. The cause may be the program, the
+machine or the load. `stillwell bisect` compares the revisions around it and finds the
+commit.
 
 Exit codes:
-  0  no primary goal is worse since its latest change, or there are too few labs
-     to tell: fewer than 10 at an alarm rate of 1 %, than 8 at 5 %
-  1  one is, by its tolerance or more; of metrics that are named by --metric, any
+  0  no primary goal is worse since its latest change, or there are too few results:
+     fewer than 10 at an alarm rate of 1 %, or 8 at 5 %
+  1  a primary goal, or a metric of --metric, is worse by its tolerance or more
   2  usage, or there are no results";
 
 /// `stillwell history`.
 #[derive(Args, Debug)]
-#[command(after_help = READING)]
+#[command(after_help = NOTES)]
 pub(crate) struct HistoryArguments {
-    /// Results folders of `run`, or folders that hold any number of these
+    /// Results folders of `run`, or folders that contain them
     /// [default: .stillwell/results]
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Only experiments with this name; `*` stands for any text; repeatable
+    /// Show only experiments with this name; `*` matches any text; repeatable
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Vec<String>,
-    /// Which metrics: goals by their names, as for `run --goal`, without a
-    /// tolerance; repeatable [default: the goals of each experiment]
+    /// Metrics to show, named as for `run --goal` without a tolerance; repeatable
+    /// [default: the goals of each experiment]
     #[arg(long, value_name = "GOAL")]
     pub(crate) metric: Vec<GoalMetric>,
-    /// Only labs that began then or later: a date as 2026-11-21 or
-    /// 2026-11-21T14:05 in UTC, or so long ago: `30d`, `12h`
+    /// Earliest start of a suite: a date such as 2026-11-21 or 2026-11-21T14:05 in UTC,
+    /// or a time ago such as `30d` or `12h`
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<When>,
-    /// Only labs that began before then
+    /// Latest start of a suite, in the same syntax
     #[arg(long, value_name = "WHEN")]
     pub(crate) until: Option<When>,
-    /// Only so many of the latest labs of each experiment
+    /// Number of latest suites of each experiment to show
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) last: Option<usize>,
-    /// By which test changes are looked for
-    #[arg(long, value_enum, default_value_t = HistoryMethod::Own)]
+    /// Test that detects changes
+    #[arg(long, value_enum, default_value_t = HistoryMethod::Stillwell)]
     pub(crate) method: HistoryMethod,
-    /// The share of histories without any change in which one may be found all
-    /// the same, for each goal [default: 1%]
+    /// False alarm rate for each goal: the share of unchanged histories in which a change
+    /// is reported [default: 1%]
     #[arg(long, value_name = "PERCENT", conflicts_with = "p_value")]
     pub(crate) alarm_rate: Option<Tolerance>,
-    /// Otava's: the p value that a change stays below, by --method otava
-    /// [default: 0.001]
+    /// Maximum p value of a change, with --method otava [default: 0.001]
     #[arg(short = 'P', long, value_name = "P", value_parser = p_value)]
     pub(crate) p_value: Option<f64>,
-    /// Otava's: labs in a window, by --method otava [default: 50]
+    /// Suites in a window, with --method otava [default: 50]
     #[arg(long, value_name = "N")]
     pub(crate) window: Option<usize>,
-    /// Only changes that are larger than this
+    /// Smallest change to report
     #[arg(short = 'M', long, value_name = "PERCENT")]
     pub(crate) magnitude: Option<Tolerance>,
-    /// Print no history, but the numbers for another tool
+    /// Print the numbers for another tool in place of a history
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) export: Option<Export>,
-    /// Where an export goes: a table for each experiment, and the configuration
-    /// that reads them [default: one table, on standard output]
+    /// Folder of an export: a table for each experiment, and the configuration that reads
+    /// them [default: one table on standard output]
     #[arg(long, value_name = "DIR", requires = "export")]
     pub(crate) into: Option<PathBuf>,
-    /// What Otava is told of the branch
+    /// Name of the branch in the export
     #[arg(long, value_name = "NAME", default_value = "")]
     pub(crate) branch: String,
-    /// What is printed on standard output
+    /// Format on standard output
     #[arg(long, value_enum, default_value_t = HistoryOutput::Terminal, conflicts_with = "export")]
     pub(crate) format: HistoryOutput,
-    /// Also write the history to FILE, in the format of its ending (.md, .json,
+    /// Also write the history to FILE, in the format of its extension (.md, .json,
     /// .txt); repeatable
     #[arg(short, long, value_name = "FILE", conflicts_with = "export")]
     pub(crate) output: Vec<PathBuf>,
-    /// Exit with 0 whatever the history says
+    /// Exit with 0 even if a metric is worse
     #[arg(long)]
     pub(crate) exit_zero: bool,
 }
 
-/// By which test changes are looked for.
+/// Tests that detect changes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum HistoryMethod {
-    /// Stillwell's, whose alarm rate is what it says.
-    Own,
-    /// Apache Otava 0.8.0's, to compare with it.
+    /// A test with an exact false alarm rate.
+    Stillwell,
+    /// The test of Apache Otava 0.8.0.
     Otava,
 }
 
-/// Numbers for another tool.
+/// Export formats.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Export {
     /// CSV as Apache Otava reads it.
@@ -99,7 +98,7 @@ pub(crate) enum Export {
     OtavaCsv,
 }
 
-/// In which form a history is told.
+/// Formats of a history.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum HistoryOutput {
     /// For people.
@@ -114,17 +113,17 @@ pub(crate) enum HistoryOutput {
     RegressionsOnly,
 }
 
-/// A moment: a date, or so long ago.
+/// A moment: a date, or a length of time before now.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum When {
     /// Milliseconds since 1970.
     At(u64),
-    /// So long before now.
+    /// A length of time before now.
     Ago(Nanos),
 }
 
 impl When {
-    /// Milliseconds since 1970, where it is `now_millis`.
+    /// Returns milliseconds since 1970; `now_millis` is the current time.
     pub(crate) const fn millis(self, now_millis: u64) -> u64 {
         match self {
             Self::At(millis) => millis,
@@ -185,7 +184,7 @@ fn numbers<const N: usize>(text: &str, between: char) -> Option<[u64; N]> {
 
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) | Err(_) => Err("give a whole number from 1 on".to_owned()),
+        Ok(0) | Err(_) => Err("give a whole number of 1 or more".to_owned()),
         Ok(number) => Ok(number),
     }
 }

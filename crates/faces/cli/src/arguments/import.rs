@@ -9,11 +9,11 @@ use crate::arguments::OutputArguments;
 /// `stillwell import`.
 #[derive(Args, Debug)]
 pub(crate) struct ImportArguments {
-    /// Documents with tables of programs side by side (Markdown), or dstat's CSV of
-    /// one run each (.csv); all are held against each other
+    /// Markdown files with tables that compare programs, or CSV files of dstat with one
+    /// run each (.csv); all are checked against each other
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// What the test of the CSV files was called, such as disk_buffer
+    /// Name of the test in the CSV files, such as disk_buffer
     #[arg(long, value_name = "NAME", default_value = "dstat")]
     pub(crate) test: String,
     #[command(flatten)]

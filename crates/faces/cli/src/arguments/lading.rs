@@ -1,4 +1,4 @@
-//! What `lading` takes.
+//! Arguments of `lading`: this program called by that name.
 
 pub(crate) mod tools;
 
@@ -10,15 +10,15 @@ use stillwell_units::ByteSize;
 
 use super::EXIT_CODES;
 
-/// Where lading looks for its configuration.
+/// Default configuration of lading.
 const CONFIG_PATH: &str = "/etc/lading/lading.yaml";
 
 /// Words that are commands; anything else begins the flat form.
 const COMMANDS: [&str; 3] = ["config-check", "help", "run"];
 const FLAT_HELP: &str = "\
 Commands:
-  run           the same, with the flags behind it
-  config-check  check a configuration; runs nothing";
+  run           the same as without a command
+  config-check  check a configuration without running it";
 
 /// `lading` with one of its commands.
 #[derive(Debug, Parser)]
@@ -42,15 +42,15 @@ struct Flat {
 
 #[derive(Args, Debug)]
 struct LogArguments {
-    /// Accepted; what is said is text
+    /// No effect: messages are text
     #[arg(long = "json-logs")]
     _json: bool,
 }
 
-/// What `words`, the first of which is the program, ask of lading.
+/// Parses the command line of lading; the first of `words` is the program.
 ///
 /// # Errors
-/// The parser's answer, which may be a help.
+/// The parser's error, or the text of --help.
 pub(crate) fn parse_lading(
     words: impl Iterator<Item = std::ffi::OsString>,
 ) -> Result<LadingCommand, clap::Error> {
@@ -63,25 +63,25 @@ pub(crate) fn parse_lading(
     Flat::try_parse_from(words).map(|parsed| LadingCommand::Run(Box::new(parsed.run)))
 }
 
-/// What lading does.
+/// Commands of lading.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LadingCommand {
-    /// Make one observed run under generated load
+    /// Run a program once under generated load, and measure it
     Run(Box<LadingRunArguments>),
-    /// Check a configuration; runs nothing
+    /// Check a configuration without running it
     ConfigCheck(LadingConfigArguments),
 }
 
-/// Where the configuration is.
+/// Path of the configuration.
 #[derive(Args, Debug)]
 pub(crate) struct LadingConfigArguments {
-    /// A file, or a folder of *.yaml files; LADING_CONFIG holds the text itself
-    /// and goes before
+    /// A file, or a folder of *.yaml files; the environment variable LADING_CONFIG
+    /// contains a configuration that overrides it
     #[arg(long, value_name = "PATH", default_value = CONFIG_PATH)]
     pub(crate) config_path: PathBuf,
 }
 
-/// One run.
+/// Arguments of a run.
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("target").required(true).args([
     "target_path", "target_pid", "target_container", "no_target",
@@ -99,89 +99,89 @@ pub(crate) struct LadingRunArguments {
     pub(crate) target: LadingTargetArguments,
     #[command(flatten)]
     pub(crate) telemetry: LadingTelemetryArguments,
-    /// Seconds that parts and target may take to end
+    /// Maximum seconds for shutdown
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) max_shutdown_delay: u16,
-    /// Seconds of load that count
+    /// Length of the measurement in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     pub(crate) experiment_duration_seconds: u32,
-    /// Go on until a signal comes
+    /// Run until a signal
     #[arg(long, conflicts_with = "experiment_duration_seconds")]
     pub(crate) experiment_duration_infinite: bool,
-    /// Seconds of load before
+    /// Length of the warm-up in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) warmup_duration_seconds: u32,
-    /// Start no inspector, whatever the configuration says
+    /// Start no inspector
     #[arg(long)]
     pub(crate) disable_inspector: bool,
 }
 
-/// Without a program to start, nothing can be said about it.
+/// Arguments that conflict with arguments about the started program.
 const NO_PROGRAM: [&str; 3] = ["target_pid", "target_container", "no_target"];
 
-/// What is measured.
+/// Target.
 #[derive(Args, Debug)]
 pub(crate) struct LadingTargetArguments {
     /// Start this program
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) target_path: Option<PathBuf>,
-    /// Watch this process
+    /// Measure this running process
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) target_pid: Option<u32>,
-    /// Watch this container, once it runs; DOCKER_HOST says where its engine
-    /// is, if not at /var/run/docker.sock
+    /// Measure this container as soon as it runs; DOCKER_HOST is the address of the
+    /// engine [default: /var/run/docker.sock]
     #[arg(long, value_name = "NAME")]
     pub(crate) target_container: Option<String>,
-    /// Watch nothing
+    /// Measure no target
     #[arg(long)]
     pub(crate) no_target: bool,
-    /// Pass our environment on to the program
+    /// Let the target inherit the environment
     #[arg(long, conflicts_with_all = NO_PROGRAM)]
     pub(crate) target_inherit_environment: bool,
-    /// Environment variables of the program
+    /// Environment variables of the target
     #[arg(long, value_name = "K=V,K2=V", value_parser = pairs, conflicts_with_all = NO_PROGRAM)]
     pub(crate) target_environment_variables: Option<Pairs>,
-    /// Where the program's standard output goes; `quiet` is nowhere
+    /// File for the target's standard output; `quiet` discards it
     #[arg(long, value_name = "FILE", default_value = "quiet")]
     pub(crate) target_stdout_path: PathBuf,
-    /// Where its standard error goes
+    /// File for the target's standard error; `quiet` discards it
     #[arg(long, value_name = "FILE", default_value = "quiet")]
     pub(crate) target_stderr_path: PathBuf,
-    /// Resident memory that the target may use: more of it fails the run
+    /// Maximum resident memory of the target; more fails the run
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) target_rss_bytes_limit: Option<ByteSize>,
-    /// Arguments of the program
+    /// Arguments of the target
     #[arg(value_name = "ARGUMENT", conflicts_with_all = NO_PROGRAM)]
     pub(crate) target_arguments: Vec<String>,
 }
 
-/// Where series go.
+/// Destination of metrics.
 #[derive(Args, Debug)]
 pub(crate) struct LadingTelemetryArguments {
-    /// Write a capture here
+    /// File of the capture
     #[arg(long, value_name = "FILE")]
     pub(crate) capture_path: Option<PathBuf>,
-    /// Its format: jsonl, parquet or multi
+    /// Format of the capture: jsonl, parquet or multi
     #[arg(long, value_name = "FORMAT", default_value = "jsonl", value_parser = format)]
     pub(crate) capture_format: TelemetryFormatKind,
-    /// Seconds between flushes of a table; lines are written every second
+    /// Seconds between flushes of a Parquet capture; lines are written every second
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     pub(crate) capture_flush_seconds: u64,
-    /// Level of zstd within a table
+    /// Compression level of zstd in a Parquet capture
     #[arg(long, value_name = "LEVEL", default_value_t = 3, value_parser = clap::value_parser!(i32).range(1..=22))]
     pub(crate) capture_compression_level: i32,
-    /// Seconds for which a series without a new value is written on
+    /// Seconds after which a series without new values ends
     #[arg(long, value_name = "SECONDS", alias = "capture-expiriation-seconds")]
     pub(crate) capture_expiration_seconds: Option<u64>,
-    /// Serve a page for Prometheus at this address
+    /// Address of a Prometheus metrics endpoint
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) prometheus_addr: Option<String>,
-    /// Serve it on this Unix socket
+    /// Unix socket of a Prometheus metrics endpoint
     #[arg(long, value_name = "FILE")]
     pub(crate) prometheus_path: Option<PathBuf>,
 }
 
-/// Pairs in the order in which they were typed.
+/// Pairs in the order of the command line.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Pairs(pub(crate) Vec<(String, String)>);
 

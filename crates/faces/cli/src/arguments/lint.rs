@@ -1,4 +1,4 @@
-//! What `stillwell lint` takes.
+//! Arguments of `stillwell lint`.
 
 use std::path::PathBuf;
 
@@ -8,15 +8,14 @@ use clap::Args;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Exit codes:
-  0  nothing is spelled in an old way, or everything was rewritten
-  1  old spellings are left
+  0  there are no outdated spellings, or all were rewritten
+  1  outdated spellings remain
   2  a path cannot be read")]
 pub(crate) struct LintArguments {
-    /// Files of lading's, experiments of SMP's, or folders that hold them
+    /// lading configurations, SMP experiments, or folders that contain them
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Rewrite the files: spellings and units only, so that they mean the same;
-    /// comments and order stay
+    /// Rewrite outdated spellings and units in the files; comments and order stay
     #[arg(long)]
     pub(crate) fix: bool,
 }

@@ -1,4 +1,4 @@
-//! What can be typed after `stillwell transform`.
+//! Arguments of `stillwell transform`.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -7,46 +7,48 @@ use clap::{Args, Parser, ValueEnum};
 use stillwell_nighthawk::format::LoadFormat;
 
 const SOURCES: &str = "\
-What carries what:
-  stillwell  everything: all formats
-  nighthawk  counters, options and lists of percentiles: all but hlog and stillwell
-  hlog       histograms alone: human, dotted, prometheus, hgrm, hlog
-A source that lacks what a format needs is refused.
+Formats that each source can be converted to:
+  stillwell  all formats
+  nighthawk  all formats except hlog and stillwell
+  hlog       human, dotted, prometheus, hgrm, hlog
+
+Example:
+  stillwell load http://127.0.0.1:8080/ --format json | stillwell transform --format csv
 
 Exit codes:
-  0  written
-  2  usage, a source that cannot be read, or one that lacks what the format needs";
+  0  converted
+  2  usage, an unreadable source, or one that lacks data for the format";
 
 /// `stillwell transform`.
 #[derive(Args, Debug)]
 #[command(after_help = SOURCES)]
 pub(crate) struct TransformArguments {
-    /// The result of a load; standard input if it is missing or `-`
+    /// Result of a load [default: standard input, also `-`]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// What FILE is [default: found out by its content]
+    /// Format of FILE [default: detected]
     #[arg(long, value_enum, value_name = "SOURCE")]
     pub(crate) from: Option<TransformSource>,
-    /// In which form to tell it: human, nighthawk-human, json, yaml, dotted, csv,
+    /// Output format: human, nighthawk-human, json, yaml, dotted, csv,
     /// prometheus, fortio, experimental_fortio_pedantic, hgrm, hlog or stillwell
     #[arg(long, visible_alias = "format", value_name = "FORMAT", value_parser = LoadFormat::from_str)]
     pub(crate) output_format: LoadFormat,
-    /// Which statistic hgrm tells [default: stillwell.response_time, or
+    /// Statistic for hgrm [default: stillwell.response_time, or
     /// benchmark_http_client.request_to_response where it is missing]
     #[arg(long, value_name = "ID")]
     pub(crate) statistic: Option<String>,
 }
 
-/// What a result is.
+/// Formats of a source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum TransformSource {
-    /// Our own JSON.
+    /// JSON of `--format stillwell`.
     Stillwell,
     /// Nighthawk's JSON.
     Nighthawk,
     /// Nighthawk's YAML.
     NighthawkYaml,
-    /// A log of histograms.
+    /// HdrHistogram log.
     Hlog,
 }
 
@@ -63,12 +65,12 @@ pub(crate) struct NighthawkTransformArguments {
     /// prometheus
     #[arg(long, value_name = "FORMAT")]
     pub(crate) output_format: NighthawkTransformFormat,
-    /// Everything behind `--` is ignored
+    /// Words after `--` are ignored
     #[arg(last = true, hide = true)]
     ignored: Vec<String>,
 }
 
-/// The formats that the tool has.
+/// Formats of the tool.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct NighthawkTransformFormat(pub(crate) LoadFormat);
 

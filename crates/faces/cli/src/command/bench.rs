@@ -116,7 +116,7 @@ fn report(plan: &BenchPlan, summary: &RunSummary, capture: &Capture, folder: &Pa
 fn asked(arguments: &BenchArguments) -> BenchAsked {
     let (pipeline, replay) = (&arguments.pipeline, &arguments.replay);
     let subject = match arguments.command.as_slice() {
-        [] if pipeline.no_subject => Some(BenchSubject::Absent),
+        [] if pipeline.no_target => Some(BenchSubject::Absent),
         [] => None,
         words => Some(BenchSubject::Command(words.to_vec())),
     };

@@ -95,7 +95,7 @@ fn load(arguments: &CalibrateArguments, paint: &Paint) -> Result<LabPlan, Comman
     not_ours.map_or(Ok(()), |experiment| {
         Err(CommandError::new(
             Exit::Usage,
-            anyhow::anyhow!("{}: its subject is not started by us", experiment.name),
+            anyhow::anyhow!("{}: its target is not started by us", experiment.name),
         )
         .hint("a process that runs already cannot be compared with itself"))
     })?;

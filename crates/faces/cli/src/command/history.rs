@@ -60,19 +60,21 @@ fn options(arguments: &HistoryArguments) -> Result<TrendOptions, CommandError> {
         Err(CommandError::new(Exit::Usage, error))
     };
     let method = match arguments.method {
-        HistoryMethod::Own if arguments.p_value.is_some() => return refuse("-P", "otava"),
-        HistoryMethod::Own if arguments.window.is_some() => return refuse("--window", "otava"),
-        HistoryMethod::Otava if arguments.alarm_rate.is_some() => {
-            return refuse("--alarm-rate", "own");
+        HistoryMethod::Stillwell if arguments.p_value.is_some() => return refuse("-P", "otava"),
+        HistoryMethod::Stillwell if arguments.window.is_some() => {
+            return refuse("--window", "otava");
         }
-        HistoryMethod::Own => Method::Own {
+        HistoryMethod::Otava if arguments.alarm_rate.is_some() => {
+            return refuse("--alarm-rate", "stillwell");
+        }
+        HistoryMethod::Stillwell => Method::Own {
             alarm_rate: arguments.alarm_rate.map_or(ALARM_RATE, |rate| rate.share()),
         },
         HistoryMethod::Otava => {
             let usual = OtavaOptions::default();
             let window = arguments.window.unwrap_or(usual.window);
             if window < 2 {
-                let error = anyhow::anyhow!("--window {window}: at least two labs");
+                let error = anyhow::anyhow!("--window {window}: at least two suites");
                 return Err(CommandError::new(Exit::Usage, error));
             }
             Method::Otava(OtavaOptions {
@@ -171,7 +173,7 @@ fn names<'n>(all: impl Iterator<Item = &'n str>) -> String {
 /// Metrics were asked for of which no lab knows.
 fn nothing_recorded(points: &[HistoryPoint], metrics: &[GoalMetric]) -> CommandError {
     let asked: Vec<_> = metrics.iter().map(GoalMetric::name).collect();
-    let error = anyhow::anyhow!("no lab has recorded {}", asked.join(" or "));
+    let error = anyhow::anyhow!("no suite has recorded {}", asked.join(" or "));
     let known = points.iter().flat_map(|point| &point.measurements);
     let known: Vec<_> = known.map(|own| own.metric.name()).collect();
     let known = names(known.iter().map(AsRef::as_ref));

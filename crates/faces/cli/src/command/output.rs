@@ -197,11 +197,11 @@ mod tests {
     #[test]
     fn a_line_that_resumes_has_each_flag_once() {
         let line = |words: &str| resumed(words.split(' ').map(str::to_owned), "my results");
-        let expected = "stillwell run lab --pairs 4 --results 'my results' --resume";
+        let expected = "stillwell run suite --pairs 4 --results 'my results' --resume";
         for words in [
-            "run lab --pairs 4",
-            "run --results old lab --pairs 4",
-            "run lab --results=old --pairs 4 --resume",
+            "run suite --pairs 4",
+            "run --results old suite --pairs 4",
+            "run suite --results=old --pairs 4 --resume",
         ] {
             assert_eq!(line(words), expected);
         }

@@ -112,8 +112,11 @@ mod tests {
 
     #[test]
     fn results_are_named_after_what_was_run() {
-        assert_eq!(name_of(Path::new("/labs/quick start")), "quick-start");
-        assert_eq!(name_of(Path::new("/labs/relay/experiment.yaml")), "relay");
-        assert_eq!(name_of(Path::new("/labs/case/lading/lading.yaml")), "case");
+        assert_eq!(name_of(Path::new("/suites/quick start")), "quick-start");
+        assert_eq!(name_of(Path::new("/suites/relay/experiment.yaml")), "relay");
+        assert_eq!(
+            name_of(Path::new("/suites/case/lading/lading.yaml")),
+            "case"
+        );
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &ReportArguments, paint: &Paint) -> Result<Exit, Co
     }
     let report = read(&arguments.results).map_err(|error| {
         CommandError::new(Exit::Usage, error)
-            .hint("give a results folder of `stillwell run` or a capture of `stillwell rig`")
+            .hint("give a results folder of `stillwell run` or a capture of `stillwell observe`")
     })?;
     output::deliver(&report, &arguments.output, paint)?;
     let policy = match arguments.gate {

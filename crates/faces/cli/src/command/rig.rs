@@ -1,4 +1,4 @@
-//! `stillwell rig`.
+//! `stillwell observe`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -192,7 +192,7 @@ pub(crate) fn tell_last_lines(summary: &RunSummary, capture: &Capture) {
     let end = capture.manifest.subject.as_ref();
     let lines = end.map(|end| end.last_lines.as_slice());
     for line in lines.unwrap_or_default() {
-        Paint::say(&format!("  subject: {line}"));
+        Paint::say(&format!("  target: {line}"));
     }
 }
 

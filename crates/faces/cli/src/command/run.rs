@@ -24,7 +24,7 @@ pub(crate) fn run(
     paint: &Paint,
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
-    let are_subjects = !arguments.subjects.is_empty() || arguments.runs.is_some();
+    let are_subjects = !arguments.targets.is_empty() || arguments.runs.is_some();
     if are_subjects || loader().has_subjects(&arguments.paths) {
         return subjects::run(arguments, paint, privileges);
     }
@@ -35,7 +35,7 @@ pub(crate) fn run(
     {
         let error = anyhow::anyhow!("results of variants stay on this host");
         return Err(CommandError::new(Exit::Usage, error)
-            .hint("`--results s3://BUCKET/PREFIX` is for experiments with `subjects`"));
+            .hint("`--results s3://BUCKET/PREFIX` is for experiments with `targets`"));
     }
     let overrides = select::overrides(&arguments.select);
     let plan = load(arguments, &overrides, paint)?;

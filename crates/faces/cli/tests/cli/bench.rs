@@ -83,7 +83,7 @@ impl Bench {
 
     /// What the relay said of requests that it refused.
     fn refused(&self) -> u64 {
-        let said = fs::read_to_string(self.lab.results().join("subject.stderr.log")).unwrap();
+        let said = fs::read_to_string(self.lab.results().join("target.stderr.log")).unwrap();
         let line = said
             .lines()
             .find(|line| line.contains("refused requests"))
@@ -208,7 +208,7 @@ fn tremors_keys_are_a_bench_and_structured_is_json() {
     fs::write(bench.lab.path("packed.json"), packed).unwrap();
     let [into, out] = bench.endpoints();
     let ended = bench.run_file(&format!(
-        "subject:\n  command: [\"{{self}}\", relay, --in, \"{into}\", --out, \"{out}\"]\n\
+        "target:\n  command: [\"{{self}}\", relay, --in, \"{into}\", --out, \"{out}\"]\n\
          in: {into}\nout: {out}\ncodec: json\nconfig:\n  source: packed.json\n  interval: 1000000\n  \
          stop_after_secs: 1\n  warmup_secs: 1\n  structured: true\n  significant_figures: 3\n"
     ));
@@ -265,7 +265,7 @@ fn what_cannot_run_says_so_and_prints_no_table() {
     let mut command = bench.lab.stillwell(&words);
     let ended = Process::start(command.args(["--iters", "1", "--", "false"])).finish(LONG);
     assert_code(&ended, 3);
-    assert_holds(&ended.stderr, &["the subject was never ready"]);
+    assert_holds(&ended.stderr, &["the target was never ready"]);
     assert_eq!(ended.stdout, "");
     bench.lab.file("old.troy", "define flow main\nflow\nend;\n");
     let ended = bench.lab.call(&["bench", "old.troy"]);
@@ -282,7 +282,7 @@ fn what_cannot_run_says_so_and_prints_no_table() {
     assert_code(&ended, 2);
     assert_holds(
         &ended.stderr,
-        &["a bench needs a recording", "a bench needs a subject"],
+        &["a bench needs a recording", "a bench needs a target"],
     );
 }
 
@@ -356,7 +356,7 @@ fn a_bench_whose_events_are_never_acknowledged_ends_with_its_drain_and_says_so()
     let [into, out] = bench.endpoints();
     // The first request takes half a minute, and whoever is killed answers nothing.
     let ended = bench.run_file(&format!(
-        "subject:\n  command: [\"{{self}}\", relay, --in, \"{into}\", --out, \"{out}\", --limit, \
+        "target:\n  command: [\"{{self}}\", relay, --in, \"{into}\", --out, \"{out}\", --limit, \
          1 KiB/s]\n  stop: {{signal: KILL}}\nin: {into}\nout: {out}\nsource: in.json\nbatch: 200\n\
          stop_after_secs: 1\ndrain: 2s\n"
     ));
@@ -369,7 +369,7 @@ fn a_subject_that_dies_ends_the_bench_with_what_came() {
     let bench = Bench::new("tcp", "tcp");
     let [into, out] = bench.endpoints();
     let ended = bench.run_file(&format!(
-        "subject:\n  command: [timeout, -s, KILL, \"2\", \"{STILLWELL}\", relay, --in, \"{into}\", --out, \
+        "target:\n  command: [timeout, -s, KILL, \"2\", \"{STILLWELL}\", relay, --in, \"{into}\", --out, \
          \"{out}\"]\nin: {into}\nout: {out}\nsource: in.json\nrate: 500/s\nstop_after_secs: 60\n"
     ));
     assert_code(&ended.finished, 4);

@@ -47,10 +47,10 @@ fn all_mistakes_are_told_at_once() {
 fn check_lists_the_experiments_of_a_lab() {
     let lab = Lab::new();
     let text = fs::read_to_string(lab.write()).unwrap();
-    lab.file("lab/first/experiment.yaml", &text);
-    lab.file("lab/second/experiment.yaml", &text);
-    lab.file("lab/second/README.md", "# Second\n\nWhat it asks.\n");
-    let ended = lab.call(&["check", "lab"]);
+    lab.file("suite/first/experiment.yaml", &text);
+    lab.file("suite/second/experiment.yaml", &text);
+    lab.file("suite/second/README.md", "# Second\n\nWhat it asks.\n");
+    let ended = lab.call(&["check", "suite"]);
     assert_code(&ended, 0);
     assert_holds(
         &ended.stdout,
@@ -61,10 +61,10 @@ fn check_lists_the_experiments_of_a_lab() {
             "2 experiments",
         ],
     );
-    let only = lab.call(&["check", "lab", "--only", "sec*"]);
+    let only = lab.call(&["check", "suite", "--only", "sec*"]);
     assert_holds(&only.stdout, &["second", "1 experiment,"]);
     assert!(!only.stdout.contains("first:"), "{}", only.stdout);
-    let plan = lab.call(&["check", "lab", "--plan"]);
+    let plan = lab.call(&["check", "suite", "--plan"]);
     let plan: serde_json::Value = serde_json::from_str(&plan.stdout).unwrap();
     assert_eq!(plan["experiments"].as_array().unwrap().len(), 2);
 }

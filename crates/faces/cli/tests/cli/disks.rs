@@ -88,7 +88,7 @@ fn a_disk_counts_what_its_subject_makes_durable() {
     // What was written stays; what was in memory is gone.
     let kept = lab.path("experiment/kept");
     assert_eq!(fs::metadata(kept.join("a")).unwrap().len(), 400 << 10);
-    let log = fs::read_to_string(lab.results().join("subject.stderr.log")).unwrap();
+    let log = fs::read_to_string(lab.results().join("target.stderr.log")).unwrap();
     assert_eq!(log.matches("No space left on device").count(), 2, "{log}");
     lab.assert_nothing_left();
     assert_nothing_mounted(&lab);
@@ -115,7 +115,7 @@ fn a_disk_that_cannot_be_is_said_before_anything_is_run() {
 /// A relay that follows logs which nobody writes.
 fn logs(lab: &Lab, measure: &str) {
     let text = format!(
-        "subject:\n  name: relay\n  command: [\"{{self}}\", relay, --in, \"tail://{logs}\", --out, \
+        "target:\n  name: relay\n  command: [\"{{self}}\", relay, --in, \"tail://{logs}\", --out, \
          \"tcp://{sink}\"]\n  ready: {{delay: 300ms}}\n\
          workload:\n  generators:\n    - file_gen: {{mount: {logs}, file_max: 256 KiB, rotations: 3}}\n      \
          payload: syslog5424\n      rate: 1 MiB/s\n      connections: 2\n      cache: 4 MiB\n  \

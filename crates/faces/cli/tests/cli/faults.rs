@@ -65,7 +65,7 @@ fn run(lab: &Lab, way: &Way, timeline: &str, besides: &str) -> Run {
         words,
     } = way;
     let text = format!(
-        "subject:\n  name: relay\n  command: [\"{{self}}\", relay, --in, \"{}\", --out, \"{}\"{words}]\n  \
+        "target:\n  name: relay\n  command: [\"{{self}}\", relay, --in, \"{}\", --out, \"{}\"{words}]\n  \
          ready: {ready}\n\
          phases: {{ready: 10s, warmup: 200ms, measure: 2s, drain: 10s, quiet: 1s}}\n\
          workload:\n  generators:\n    - {{{}, id: load, payload: syslog5424, cache: 1 MiB, \
@@ -184,7 +184,7 @@ fn what_a_relay_gives_up_after_a_refusal_is_what_is_lost() {
                  {at: 1s, sink: {id: out, do: restore}}]";
     let run = run(&lab, &Way::into_http(&lab), steps, "");
     run.assert_accounted();
-    let said = std::fs::read_to_string(lab.results().join("subject.stderr.log")).unwrap();
+    let said = std::fs::read_to_string(lab.results().join("target.stderr.log")).unwrap();
     let lost = run.count("lost");
     assert!(lost > 0, "{}", run.shown);
     assert!(said.contains(&lost.to_string()), "{lost} lost; {said}");
@@ -209,7 +209,7 @@ fn answers_that_are_queued_or_late_hold_events_up_and_lose_none() {
 #[test]
 fn a_paused_subject_holds_events_up_and_its_children_stand_still_too() {
     let lab = Lab::alone();
-    let steps = "[{at: 300ms, subject: pause}, {at: 900ms, subject: resume}]";
+    let steps = "[{at: 300ms, target: pause}, {at: 900ms, target: resume}]";
     let run = run(&lab, &Way::tcp(&lab), steps, "");
     run.assert_accounted();
     assert_eq!(run.count("lost"), 0, "{}", run.shown);
@@ -220,12 +220,12 @@ fn a_paused_subject_holds_events_up_and_its_children_stand_still_too() {
 fn a_subject_that_is_killed_and_started_again_leaves_a_valid_run_with_its_recovery() {
     for (steps, signal) in [
         (
-            "[{at: 500ms, subject: {restart: {signal: KILL, after: 300ms}}}]",
+            "[{at: 500ms, target: {restart: {signal: KILL, after: 300ms}}}]",
             "Kill",
         ),
-        ("[{at: 500ms, subject: restart}]", "Term"),
+        ("[{at: 500ms, target: restart}]", "Term"),
         (
-            "[{at: 500ms, subject: kill}, {at: 900ms, subject: start}]",
+            "[{at: 500ms, target: kill}, {at: 900ms, target: start}]",
             "Kill",
         ),
     ] {
@@ -237,25 +237,25 @@ fn a_subject_that_is_killed_and_started_again_leaves_a_valid_run_with_its_recove
         };
         assert!(restart.ready_after.unwrap() >= restart.started_after.unwrap());
         assert!(restart.delivered_after.unwrap() >= restart.ready_after.unwrap());
-        assert!(run.series("subject_redelivery") >= run.series("subject_recovery"));
+        assert!(run.series("target_redelivery") >= run.series("target_recovery"));
         assert!(
-            run.series("subject_recovery") > 0.0,
+            run.series("target_recovery") > 0.0,
             "{:?}",
             run.summary["series"]
         );
-        let how = format!("the subject is ended by {signal}");
+        let how = format!("the target is ended by {signal}");
         assert_holds(
             &run.shown,
             &[
                 &how,
-                "the subject is started again",
+                "the target is started again",
                 "ready again",
                 "delivering again",
             ],
         );
         let warnings = run.summary["warnings"].to_string();
-        assert!(!warnings.contains("subject"), "{warnings}");
-        assert_holds(&run.told, &["the subject was ready again after"]);
+        assert!(!warnings.contains("target"), "{warnings}");
+        assert_holds(&run.told, &["the target was ready again after"]);
     }
 }
 
@@ -263,12 +263,12 @@ fn a_subject_that_is_killed_and_started_again_leaves_a_valid_run_with_its_recove
 fn a_subject_that_does_not_come_back_fails_the_run() {
     let lab = Lab::alone();
     let text = format!(
-        "subject:\n  command: [sh, -c, 'test -e gone && exit 3; touch gone; exec \"$0\" \"$@\"', \
+        "target:\n  command: [sh, -c, 'test -e gone && exit 3; touch gone; exec \"$0\" \"$@\"', \
          \"{{self}}\", relay, --in, \"tcp://{}\", --out, \"tcp://{}\"]\n\
          phases: {{ready: 5s, warmup: 0s, measure: 2s, drain: 1s}}\n\
          workload:\n  generators:\n    - {{tcp: \"{}\", payload: ascii, rate: 100/s}}\n  \
          sinks:\n    - tcp: \"{}\"\n\
-         timeline: [{{at: 300ms, subject: restart}}]\n",
+         timeline: [{{at: 300ms, target: restart}}]\n",
         lab.listen, lab.sink, lab.listen, lab.sink
     );
     lab.file("rig.yaml", &text);

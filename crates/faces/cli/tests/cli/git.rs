@@ -91,7 +91,7 @@ fn two_revisions_are_compared_and_each_is_built_once() {
         &["building", &revisions[0], &revisions[1], "pair 1 done"],
     );
     assert_holds(&ended.stdout, &[&revisions[0][..7], &revisions[1][..7]]);
-    let record = fs::read_to_string(lab.results().join("lab.json")).unwrap();
+    let record = fs::read_to_string(lab.results().join("suite.json")).unwrap();
     let record: serde_json::Value = serde_json::from_str(&record).unwrap();
     let known: Vec<&str> = record["binaries"]
         .as_array()
@@ -101,7 +101,7 @@ fn two_revisions_are_compared_and_each_is_built_once() {
         .collect();
     assert_eq!(known, revisions);
     for (variant, revision) in [("baseline", "first"), ("comparison", "second")] {
-        let log = lab.capture_of(1, variant).join("subject.stdout.log");
+        let log = lab.capture_of(1, variant).join("target.stdout.log");
         let said = fs::read_to_string(&log).unwrap_or_else(|e| panic!("{log:?}: {e}"));
         assert_holds(&said, &[&format!("I am the {revision}")]);
     }

@@ -15,7 +15,7 @@ use crate::lab::{Lab, assert_code, assert_holds};
 fn results_that_are_not_there_are_told_and_what_to_do() {
     let lab = Lab::new();
     lab.file("other/notes.txt", "nothing");
-    lab.file("broken/run/lab.json", "{}");
+    lab.file("broken/run/suite.json", "{}");
     for (words, told) in [
         (&["history"][..], ".stillwell/results is not there"),
         (&["history", "no-such"], "no-such is not there"),
@@ -26,7 +26,7 @@ fn results_that_are_not_there_are_told_and_what_to_do() {
         ),
         (&["history", "--since", "soon"], "2026-11-21"),
         (
-            &["history", "--method", "own", "-P", "0.1"],
+            &["history", "--method", "stillwell", "-P", "0.1"],
             "belongs to --method otava",
         ),
         (&["history", "--into", "x"], "--export"),
@@ -49,7 +49,7 @@ fn save(lab: &Lab) {
 }
 
 fn save_lab(lab: &Lab, number: u32, cost: f64) {
-    let results = Results::new(lab.path(&format!("saved/lab-{number:02}")));
+    let results = Results::new(lab.path(&format!("saved/suite-{number:02}")));
     let write = |path: &Path, text: serde_json::Value| {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text.to_string()).unwrap();
@@ -108,14 +108,14 @@ fn save_lab(lab: &Lab, number: u32, cost: f64) {
 fn a_step_is_an_alarm_with_the_command_that_confirms_it() {
     let lab = Lab::new();
     save(&lab);
-    lab.file("saved/broken/lab.json", "{}");
+    lab.file("saved/broken/suite.json", "{}");
     let words = ["history", "saved", "-o", "history.md", "--color", "never"];
     let ended = lab.call(&words);
     assert_code(&ended, 1);
     assert_holds(
         &ended.stdout,
         &[
-            "history of 14 labs from 2026-11-21",
+            "history of 14 suites from 2026-11-21",
             "1 goal is worse",
             "✗ worse",
             "CPU per event +10.0 % (worse) from 2026-11-28",
@@ -124,10 +124,10 @@ fn a_step_is_an_alarm_with_the_command_that_confirms_it() {
         ],
     );
     let page = fs::read_to_string(lab.path("history.md")).unwrap();
-    assert_holds(&page, &["## history of 14 labs", "| goal |"]);
+    assert_holds(&page, &["## history of 14 suites", "| goal |"]);
     assert_code(&lab.call(&["history", "saved", "--exit-zero"]), 0);
     // Before the step nothing is worse, and the same folder counts once.
-    let words = ["history", "saved", "saved/lab-00", "--format", "json"];
+    let words = ["history", "saved", "saved/suite-00", "--format", "json"];
     let ended = lab.call(&[&words[..], &["--until", "2026-11-28"]].concat());
     assert_code(&ended, 0);
     let value: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
@@ -137,7 +137,7 @@ fn a_step_is_an_alarm_with_the_command_that_confirms_it() {
     assert_code(&ended, 0);
     assert_holds(
         &ended.stdout,
-        &["? too few", "5 labs are too few to find anything"],
+        &["? too few", "5 suites are too few to find anything"],
     );
 }
 
@@ -168,7 +168,7 @@ fn what_no_saved_lab_has_is_told_with_what_there_is() {
     save(&lab);
     for (words, told) in [
         (["--only", "no*such"], "there are: relay"),
-        (["--metric", "loss"], "no lab has recorded loss"),
+        (["--metric", "loss"], "no suite has recorded loss"),
         (["--since", "2200-01-01"], "none began"),
     ] {
         let ended = lab.call(&["history", "saved", words[0], words[1]]);

@@ -8,7 +8,7 @@ use stillwell_testkit::{Cluster, Process, wait_until};
 
 use crate::lab::{BESIDES, LONG, Lab, assert_code, assert_holds, open};
 
-const PODS: &str = "/api/v1/namespaces/lab/pods";
+const PODS: &str = "/api/v1/namespaces/suite/pods";
 
 const LADING: &str = "generator:
   - kubernetes:
@@ -33,9 +33,9 @@ fn rig(lab: &Lab, cluster: &Cluster, words: &[&str]) -> Command {
     let (url, serve) = cluster.listen();
     std::thread::spawn(serve);
     let text = format!(
-        "current-context: lab\nclusters: [{{name: lab, cluster: {{server: '{url}'}}}}]\n\
-         users: [{{name: lab, user: {{token: secret-token}}}}]\n\
-         contexts: [{{name: lab, context: {{cluster: lab, user: lab, namespace: lab}}}}]\n"
+        "current-context: suite\nclusters: [{{name: suite, cluster: {{server: '{url}'}}}}]\n\
+         users: [{{name: suite, user: {{token: secret-token}}}}]\n\
+         contexts: [{{name: suite, context: {{cluster: suite, user: suite, namespace: suite}}}}]\n"
     );
     let path = lab.file("kubeconfig", &text);
     let mut command = lab.stillwell(words);
@@ -109,7 +109,7 @@ workload:
     - kubernetes:
         manifest: {kind: Service, metadata: {name: web, namespace: other}, spec: {ports: [{port: 80}]}}
         kubeconfig: kubeconfig
-        context: lab
+        context: suite
       rate: max
 ";
     lab.file("rig.yaml", text);

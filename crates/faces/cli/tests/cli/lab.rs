@@ -160,7 +160,7 @@ impl Lab {
         let (mark, listen, sink) = (&self.mark, &self.listen, &self.sink);
         let [into, out] = self.schemes;
         format!(
-            "subject:\n  name: relay\n  environment: {{{MARK}: \"{mark}\"}}\n{subject}\
+            "target:\n  name: relay\n  environment: {{{MARK}: \"{mark}\"}}\n{subject}\
              workload:\n  generators:\n    - {into}: \"{listen}\"\n      payload: syslog5424\n      \
              cache: 1 MiB\n      {rate}\n  sinks:\n    - {out}: \"{sink}\"\n{top}"
         )

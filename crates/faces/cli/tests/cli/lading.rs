@@ -65,7 +65,7 @@ fn rig(lab: &Lab, scheme: &str) -> Process {
 fn assert_carried(lab: &Lab, told: &str) {
     assert_holds(
         told,
-        &["sent of", "asked", "received", "subject CPU", "events lost"],
+        &["sent of", "asked", "received", "target CPU", "events lost"],
     );
     let manifest = open(lab, &lab.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed);

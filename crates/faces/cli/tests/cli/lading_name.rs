@@ -324,5 +324,5 @@ fn telemetry_of_the_configuration_is_used_where_no_flag_says_otherwise() {
     let mut look = |row: stillwell_lading::capture::LadingRow| labels.push(row.labels);
     stillwell_lading::capture::visit_lading(&lab.path("mine.parquet"), &mut look).unwrap();
     let has = |key: &str, value| labels.iter().all(|labels| labels.value(key) == Some(value));
-    assert!(!labels.is_empty() && has("lab", "x") && has("more", "y"));
+    assert!(!labels.is_empty() && has("suite", "x") && has("more", "y"));
 }

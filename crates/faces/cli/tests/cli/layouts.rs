@@ -76,7 +76,7 @@ fn a_soak_of_old_runs_with_all_that_it_is_shown() {
     );
     let manifest = open(&lab, &lab.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed);
-    let said = std::fs::read_to_string(lab.results().join("subject.stderr.log")).unwrap();
+    let said = std::fs::read_to_string(lab.results().join("target.stderr.log")).unwrap();
     assert_holds(&said, &["# the configuration", "the data"]);
     lab.assert_nothing_left();
 }
@@ -129,7 +129,7 @@ fn logs_below_smp_shared_are_the_runs_own() {
         ended.stdout,
         ended.stderr
     );
-    let said = std::fs::read_to_string(lab.results().join("subject.stderr.log")).unwrap();
+    let said = std::fs::read_to_string(lab.results().join("target.stderr.log")).unwrap();
     assert_holds(&said, &["sees logs"]);
     assert_eq!(std::path::Path::new("/smp-shared").exists(), was_there);
     lab.assert_nothing_left();

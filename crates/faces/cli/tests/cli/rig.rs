@@ -40,7 +40,7 @@ fn a_process_that_runs_already_is_watched_and_left_running() {
         &pid,
     ];
     let ended = lab.call(&words);
-    assert_holds(&ended.stdout, &["subject CPU", "subject memory", "sent of"]);
+    assert_holds(&ended.stdout, &["target CPU", "target memory", "sent of"]);
     let capture = stillwell_capture::Capture::open(&lab.results()).unwrap();
     assert_eq!(
         capture.manifest.outcome,
@@ -179,7 +179,7 @@ fn environment_of_the_target_is_what_was_asked_for() {
         .env("OURS", "alone")
         .args(["--", "sh", "-c", &script]);
     let _ended = Process::start(&mut command).finish(LONG);
-    let said = fs::read_to_string(lab.results().join("subject.stdout.log")).unwrap();
+    let said = fs::read_to_string(lab.results().join("target.stdout.log")).unwrap();
     assert_holds(&said, &["SHAPE=round", "PATH="]);
     assert!(!said.contains("OURS="), "{said}");
     lab.assert_nothing_left();

@@ -102,7 +102,7 @@ impl Run {
             checks,
         } = load;
         let text = format!(
-            "subject:\n  name: relay\n  command: {words}\n  ready: {ready}\n\
+            "target:\n  name: relay\n  command: {words}\n  ready: {ready}\n\
              phases: {{ready: 10s, warmup: 200ms, measure: {measure}, drain: 10s, quiet: 500ms}}\n\
              workload:\n  generators:\n    - {target}\n      payload: {payload}\n      \
              cache: 1 MiB\n      rate: {rate}/s\n      {generator}\n  sinks:\n    \
@@ -140,7 +140,7 @@ impl Run {
         let ended = Process::start(&mut lab.stillwell(&words)).finish(LONG);
         let summary = std::fs::read_to_string(lab.results().join("summary.json"));
         assert!(summary.is_ok(), "{}", ended.stderr);
-        let said = std::fs::read_to_string(lab.results().join("subject.stderr.log"));
+        let said = std::fs::read_to_string(lab.results().join("target.stderr.log"));
         lab.assert_nothing_left();
         Self {
             summary: serde_json::from_str(&summary.unwrap()).unwrap(),

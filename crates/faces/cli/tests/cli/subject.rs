@@ -62,7 +62,7 @@ fn a_run_whose_subject_was_killed_loses_that_pair_and_repeats_it() {
         &ended.stderr,
         &[
             "pair 1 done",
-            "pair 2 is lost: the subject died",
+            "pair 2 is lost: the target died",
             "pair 3 done",
         ],
     );
@@ -119,11 +119,7 @@ fn steps_of_the_timeline_happen_and_are_recorded() {
     let manifest = open(&lab, &lab.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
     let told = events(&lab.results());
-    let wanted = [
-        "here",
-        "sent Stop to the subject",
-        "sent Cont to the subject",
-    ];
+    let wanted = ["here", "sent Stop to the target", "sent Cont to the target"];
     let found: Vec<&String> = told
         .iter()
         .filter(|what| wanted.contains(&what.as_str()))

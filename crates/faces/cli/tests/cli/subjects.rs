@@ -96,7 +96,7 @@ fn a_step_that_kills_subjects_gives_a_row_of_how_long_they_took_to_deliver_again
     three(&lab);
     let file = "several/experiment.yaml";
     let text = fs::read_to_string(lab.path(file)).unwrap();
-    let steps = "timeline: [{at: 300ms, subject: {restart: {signal: KILL, after: 200ms}}}]\n";
+    let steps = "timeline: [{at: 300ms, target: {restart: {signal: KILL, after: 200ms}}}]\n";
     lab.file(file, &(text + steps));
     let words = ["run", "several", "--runs", "1", "--results", "results"];
     let ended = run(&lab, &words);
@@ -124,11 +124,11 @@ fn what_cannot_be_meant_is_told_before_anything_runs() {
     three(&lab);
     for (words, code, says) in [
         (
-            &["--subjects", "absent"][..],
+            &["--targets", "absent"][..],
             3,
-            "subject `absent` is not here",
+            "target `absent` is not here",
         ),
-        (&["--subjects", "whol"], 2, "did you mean `whole`?"),
+        (&["--targets", "whol"], 2, "did you mean `whole`?"),
         (&["--pairs", "4"], 2, "`--pairs` means variants"),
         (&["--runs", "0"], 2, "from 1 to 200"),
     ] {

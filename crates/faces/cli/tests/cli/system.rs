@@ -82,7 +82,7 @@ fn a_folder_like_proc_is_there_before_the_subject() {
     let root = lab.path("fake");
     let text = format!(
         "{HEAD}    - {{proc_fs: {{root: {}, processes: 4, copies: [/proc/stat]}}, rate: max}}
-subject: {{command: [sh, -c, 'cat {0}/4/comm {0}/stat > {1}; sleep 60']}}
+target: {{command: [sh, -c, 'cat {0}/4/comm {0}/stat > {1}; sleep 60']}}
 ",
         root.display(),
         lab.path("seen").display()

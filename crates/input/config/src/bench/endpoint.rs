@@ -89,7 +89,7 @@ impl BenchEndpoint {
                 connections_max: CONNECTIONS_MAX,
             },
             Self::SplunkHec(address) => {
-                return Err(format!("let the subject send to `http://{address}/`"));
+                return Err(format!("let the target send to `http://{address}/`"));
             }
             Self::File(path) => SinkProtocol::File { path: path.clone() },
         })

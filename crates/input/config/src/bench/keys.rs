@@ -69,11 +69,11 @@ const FIELDS: &[Field] = with_connector![
         "What reports call it; else its folder's name."
     ),
     optional(
-        "subject",
+        "target",
         Shape::Any(&[Shape::Element(&SUBJECT), Shape::Words(&["none"])]),
         "The program in the middle, or `none` for whatever listens.",
     ),
-    optional("in", ENDPOINT, "Where the subject takes events in."),
+    optional("in", ENDPOINT, "Where the target takes events in."),
     optional(
         "out",
         ENDPOINT,
@@ -100,14 +100,14 @@ const FIELDS: &[Field] = with_connector![
     optional(
         "drain",
         DURATION,
-        "How long is waited for what the subject still holds."
+        "How long is waited for what the target still holds."
     ),
     optional(
         "batch",
         Shape::Whole,
         "Events in a write, datagram or request."
     ),
-    optional("connections", Shape::Whole, "Connections to the subject."),
+    optional("connections", Shape::Whole, "Connections to the target."),
     optional("stamps", Shape::Boolean, "Whether events are stamped."),
     optional(
         "retries",

@@ -51,21 +51,21 @@ fn check_complete(asked: &BenchAsked, found: &mut Diagnostics) {
     }
     if asked.input.is_none() {
         missing(
-            "the place where its subject takes events in",
+            "the place where its target takes events in",
             "`in: tcp://127.0.0.1:9100`, or `--in tcp://127.0.0.1:9100`",
         );
     }
     if asked.output.is_none() {
         missing(
-            "the place where its subject sends events on",
+            "the place where its target sends events on",
             "`out: tcp://127.0.0.1:9200`, or `--out tcp://127.0.0.1:9200`: there it listens itself",
         );
     }
     if asked.subject.is_none() {
         missing(
-            "a subject",
-            "`subject: {command: [PROGRAM, ARGUMENT]}`, or `-- PROGRAM ARGUMENT`; for one that runs \
-             already `subject: none`, or `--no-subject`",
+            "a target",
+            "`target: {command: [PROGRAM, ARGUMENT]}`, or `-- PROGRAM ARGUMENT`; for one that runs \
+             already `target: none`, or `--no-target`",
         );
     }
 }
@@ -75,7 +75,7 @@ pub(super) fn plan_of(asked: &BenchAsked, found: &mut Diagnostics) -> Option<Ben
     check_complete(asked, found);
     let (input, output) = (asked.input.as_ref()?, asked.output.as_ref()?);
     if input == output && !matches!(asked.subject, None | Some(BenchSubject::Absent)) {
-        let message = "the subject cannot take events in where it sends them on";
+        let message = "the target cannot take events in where it sends them on";
         let error = Diagnostic::error(code::SAME_ADDRESS, message);
         found.push(error.help("`in` is where it listens, `out` where the bench does"));
     }
@@ -257,7 +257,7 @@ fn check_effect(asked: &BenchAsked, input: &BenchEndpoint, found: &mut Diagnosti
     }
     if asked.retries.is_some_and(|retries| retries > 0) && !input.is_answered() {
         refuse(
-            "`retries` needs a subject that answers",
+            "`retries` needs a target that answers",
             "`in: http://HOST:PORT/PATH`, or `in: hec://HOST:PORT`; else leave it out",
         );
     }
@@ -324,7 +324,7 @@ fn transport(
 ) -> Option<TransportPlan> {
     let is_transactional = asked.is_transactional.unwrap_or(false);
     if is_transactional && !input.is_answered() {
-        let message = "`is_transactional` needs a subject that acknowledges";
+        let message = "`is_transactional` needs a target that acknowledges";
         let error = Diagnostic::error(code::BAD_VALUE, message);
         found.push(error.help("`in: http://HOST:PORT/PATH`, or `in: hec://HOST:PORT`"));
         return None;

@@ -276,7 +276,7 @@ fn set_variants(
     if plan.variants.is_empty() {
         if overrides.baseline.is_none() && overrides.comparison.is_none() {
             if given.contenders {
-                let message = format!("{}: its `subjects` are no variants", shown(plan));
+                let message = format!("{}: its `targets` are no variants", shown(plan));
                 let error = Diagnostic::error(code::VARIANTS, message);
                 found
                     .push(error.help(
@@ -381,9 +381,9 @@ fn absolute(path: &Path) -> std::path::PathBuf {
 /// Every variant must come to a program.
 fn check_program(plan: &ExperimentPlan, given: &Given, has_program: bool, found: &mut Diagnostics) {
     if !given.subject {
-        let mut error = Diagnostic::error(code::MISSING_KEY, "an experiment needs a `subject`")
+        let mut error = Diagnostic::error(code::MISSING_KEY, "an experiment needs a `target`")
             .label("nothing to measure")
-            .help("e.g. `subject: {command: [./program, --flag]}`");
+            .help("e.g. `target: {command: [./program, --flag]}`");
         error.place.clone_from(&given.place);
         found.push(error);
         return;

@@ -49,7 +49,7 @@ pub(super) fn load(
     let plan = seed.map(|seed| LabPlan { experiments, seed });
     if plan.is_none() && found.is_empty() {
         let error = Diagnostic::error(code::NOTHING_FOUND, "no experiment was named");
-        found.push(error.help("name a file, a folder, or a lab"));
+        found.push(error.help("name a file, a folder, or a suite"));
     }
     Loaded::checked(plan, format, found)
 }

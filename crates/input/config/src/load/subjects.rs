@@ -19,7 +19,7 @@ pub(super) fn are_there(lookup: Lookup<'_>, paths: &[PathBuf]) -> bool {
     cases.flatten().any(|case| {
         case.native_file().is_some_and(|file| {
             NativeFile::parse(file, &mut Diagnostics::new())
-                .is_some_and(|file| file.has_key("subjects"))
+                .is_some_and(|file| file.has_key("targets"))
         })
     })
 }
@@ -66,10 +66,10 @@ pub(super) fn load(
     if plans.is_empty() && !found.has_errors() {
         let message = match passed_over {
             0 => "no experiment was found under that name",
-            _ => "there is no experiment with `subjects`",
+            _ => "there is no experiment with `targets`",
         };
         let error = Diagnostic::error(code::NOTHING_FOUND, message);
-        found.push(error.help("`--subjects` chooses among the `subjects` of an experiment"));
+        found.push(error.help("`--targets` chooses among the `targets` of an experiment"));
     }
     Loaded::checked(Some(plans), NATIVE, found)
 }
@@ -83,11 +83,11 @@ fn plan_of_case(
     found: &mut Diagnostics,
 ) -> Option<SubjectsPlan> {
     let file = NativeFile::parse(case.native_file()?, found)?;
-    if !file.has_key("subjects") {
+    if !file.has_key("targets") {
         return None;
     }
     if file.cells().is_some() {
-        let message = format!("{}: a matrix and `subjects` exclude each other", case.name);
+        let message = format!("{}: a matrix and `targets` exclude each other", case.name);
         found.push(Diagnostic::error(code::MATRIX, message));
     }
     let (spec, _) = file.read(files, &Cell::default(), found)?;
@@ -112,7 +112,7 @@ fn plan_of(spec: ExperimentSpec, case: &Case<'_>, found: &mut Diagnostics) -> Su
         }
     }
     if rig.generators.is_empty() {
-        let message = format!("{}: nothing is sent to its subjects", case.name);
+        let message = format!("{}: nothing is sent to its targets", case.name);
         let error = Diagnostic::error(code::NOTHING_MEASURED, message);
         found.push(error.help("list generators under `workload`"));
     }
@@ -173,7 +173,7 @@ fn select(plan: &mut SubjectsPlan, names: &[String]) {
 
 fn check_names(names: &[String], known: &[String], found: &mut Diagnostics) {
     for name in names.iter().filter(|name| !known.contains(name)) {
-        let message = format!("`--subjects {name}`: no experiment has a subject of that name");
+        let message = format!("`--targets {name}`: no experiment has a target of that name");
         let mut error = Diagnostic::error(code::UNKNOWN_WORD, message);
         if let Some(near) = nearest(name, known.iter().map(String::as_str)) {
             error = error.help(format!("did you mean `{near}`?"));

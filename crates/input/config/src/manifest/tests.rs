@@ -27,7 +27,7 @@ fn a_manifest_is_read_as_kubectl_reads_it() {
     let text = "---
 apiVersion: v1
 kind: Pod
-metadata: {name: web, namespace: lab, labels: {app: 'true'}}
+metadata: {name: web, namespace: suite, labels: {app: 'true'}}
 spec:
   hostNetwork: true
   terminationGracePeriodSeconds: 0
@@ -43,11 +43,11 @@ spec:
     let manifest = manifest.unwrap();
     assert_eq!(manifest.kind, KubernetesKind::Pod);
     assert_eq!(manifest.name.as_deref(), Some("web"));
-    assert_eq!(manifest.namespace.as_deref(), Some("lab"));
+    assert_eq!(manifest.namespace.as_deref(), Some("suite"));
     let expected = json!({
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": "web", "namespace": "lab", "labels": {"app": "true"}},
+        "metadata": {"name": "web", "namespace": "suite", "labels": {"app": "true"}},
         "spec": {
             "hostNetwork": true,
             "terminationGracePeriodSeconds": 0,

@@ -10,7 +10,7 @@ use crate::element::{Element, Shape, TEXTS, optional};
 use crate::files::EntryKind;
 
 pub(super) const CONTENDER: Element = Element {
-    name: "one of several subjects",
+    name: "one of several targets",
     about: "A program that carries the same load as the others, and what it is asked to keep.",
     fields: &[
         field::COMMAND,
@@ -60,10 +60,10 @@ pub(super) fn read_contenders(
     ready: &ReadyProbe,
 ) -> (Vec<ContenderPlan>, Option<u32>) {
     let reader = door.reader;
-    let subjects = map.take("subjects");
+    let subjects = map.take("targets");
     let runs = map.take("runs");
     if let (Some(node), None) = (runs, subjects) {
-        let message = "`runs` are those of `subjects`, and there are none";
+        let message = "`runs` are those of `targets`, and there are none";
         let error = reader.error(code::COURSE, node.span, message);
         reader.report(error.help("an experiment with variants has `pairs`"));
     }
@@ -71,18 +71,18 @@ pub(super) fn read_contenders(
     let Some(node) = subjects else {
         return (Vec::new(), runs);
     };
-    for other in ["subject", "variants"] {
+    for other in ["target", "variants"] {
         if let Some(span) = map.key_span(other) {
-            let own = map.key_span("subjects").unwrap_or(node.span);
+            let own = map.key_span("targets").unwrap_or(node.span);
             report_both(door, span, own, other);
         }
     }
     let Some(entries) = node.entries() else {
-        reader.wrong_shape(node, "a map of names and subjects");
+        reader.wrong_shape(node, "a map of names and targets");
         return (Vec::new(), runs);
     };
     if entries.is_empty() {
-        reader.report(reader.error(code::VARIANTS, node.span, "no subject to run"));
+        reader.report(reader.error(code::VARIANTS, node.span, "no target to run"));
     }
     let contenders = entries
         .iter()
@@ -91,7 +91,7 @@ pub(super) fn read_contenders(
 }
 
 fn report_both(door: &Door<'_>, other: Span, own: Span, key: &str) {
-    let message = format!("`{key}` and `subjects` exclude each other");
+    let message = format!("`{key}` and `targets` exclude each other");
     let error = door.reader.error(code::ONE_OF_KEYS, other, message);
     let error = error.label("one of them must go");
     door.reader
@@ -105,7 +105,7 @@ fn read_contender(
     ready: &ReadyProbe,
 ) -> Option<ContenderPlan> {
     let reader = door.reader;
-    check_name(reader, key, "subject");
+    check_name(reader, key, "target");
     if matches!(node.value, Value::Null) {
         let message = format!("`{}` needs a `command`", key.text);
         reader.report(reader.error(code::MISSING_KEY, key.span, message));

@@ -11,7 +11,7 @@ use crate::element::{DURATION, Element, SIZE, Shape, optional, required};
 
 pub(super) const DISK: Element = Element {
     name: "disk",
-    about: "A disk that a run brings along: mounted before the subject starts, taken away after it.",
+    about: "A disk that a run brings along: mounted before the target starts, taken away after it.",
     fields: &[
         required(
             "path",

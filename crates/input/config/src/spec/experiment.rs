@@ -30,7 +30,7 @@ const WORKLOAD: Element = Element {
         optional(
             "sinks",
             Shape::List(&Shape::Element(&sink::SINK)),
-            "Receivers of what the subject sends on.",
+            "Receivers of what the target sends on.",
         ),
     ],
     one_of: &[],
@@ -62,7 +62,7 @@ pub(crate) const EXPERIMENT: Element = Element {
             "From which everything random follows.",
         ),
         optional(
-            "subject",
+            "target",
             Shape::Element(&subject::SUBJECT),
             "The program being measured.",
         ),
@@ -73,15 +73,15 @@ pub(crate) const EXPERIMENT: Element = Element {
              are compared with it.",
         ),
         optional(
-            "subjects",
+            "targets",
             Shape::Map(&Shape::Element(&contender::CONTENDER)),
-            "Several programs by their names, in place of `subject` and `variants`: each carries \
+            "Several programs by their names, in place of `target` and `variants`: each carries \
              the same load in turn.",
         ),
         optional(
             "runs",
             Shape::Whole,
-            "Runs of each of the `subjects`; 6 if left out.",
+            "Runs of each of the `targets`; 6 if left out.",
         ),
         optional(
             "matrix",
@@ -123,7 +123,7 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "network",
             Shape::Element(&network::NETWORK),
-            "Links of the subject's own, on which faults can happen.",
+            "Links of the target's own, on which faults can happen.",
         ),
         optional(
             "isolation",
@@ -217,14 +217,14 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
     let description = map.take("description").and_then(|node| door.filled(node));
     let seed = map.take("seed").and_then(|node| reader.parsed(node));
     let seed = seed.unwrap_or_else(|| Seed::from_number(0));
-    let subject = map.take("subject");
+    let subject = map.take("target");
     let subject = subject.map(|node| subject::read_subject(door, node));
     let variants = map.take("variants");
     let variants = variants.map(|node| variant::read_variants(door, node));
     let workload = map.take("workload");
     let workload = workload.and_then(|node| read_workload(door, node, &seed));
     let (generators, sinks) = workload.unwrap_or_default();
-    if subject.is_some() || map.key_span("subjects").is_some() {
+    if subject.is_some() || map.key_span("targets").is_some() {
         let placed: Vec<_> = generators.iter().map(|spec| spec.plan.clone()).collect();
         check_past_subject(reader, &placed, &sinks);
     }
@@ -280,9 +280,9 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
         report_links: read_links(reader, &map),
         erratic: map.take("erratic").and_then(|node| reader.boolean(node)) == Some(true),
         span: map.span(),
-        has_subject: map.key_span("subject").is_some(),
+        has_subject: map.key_span("target").is_some(),
         has_variants: map.key_span("variants").is_some(),
-        has_contenders: map.key_span("subjects").is_some(),
+        has_contenders: map.key_span("targets").is_some(),
     })
 }
 

@@ -17,7 +17,7 @@ use crate::rules::{Placed, ready_probe_of};
 
 const LINK: Element = Element {
     name: "link",
-    about: "A link between the subject and ours, in both directions.",
+    about: "A link between the target and ours, in both directions.",
     fields: &[
         optional(
             "loss",
@@ -37,17 +37,17 @@ const LINK: Element = Element {
 
 pub(super) const NETWORK: Element = Element {
     name: "network",
-    about: "Links of the subject's own: generators send to 10.64.1.2, sinks listen on 10.64.2.2.",
+    about: "Links of the target's own: generators send to 10.64.1.2, sinks listen on 10.64.2.2.",
     fields: &[
         optional(
             "input",
             Shape::Element(&LINK),
-            "The link from generators to the subject.",
+            "The link from generators to the target.",
         ),
         optional(
             "output",
             Shape::Element(&LINK),
-            "The link from the subject to sinks.",
+            "The link from the target to sinks.",
         ),
     ],
     one_of: &[],
@@ -107,7 +107,7 @@ pub(super) fn check_ends(
             continue;
         };
         if address.ip() != IpAddr::from(sinks_at) {
-            let message = "with `network` this sink is out of the subject's reach";
+            let message = "with `network` this sink is out of the target's reach";
             let error = reader.error(code::TIMELINE, sink.span, message);
             reader.report(error.label(format!("write `{sinks_at}:{}`", address.port())));
         }
@@ -125,7 +125,7 @@ pub(super) fn check_ends(
         };
         let host = address.rsplit_once(':').map_or("", |(host, _)| host);
         if host != subject_at {
-            let message = "with `network` the subject is not there";
+            let message = "with `network` the target is not there";
             let error = reader.error(code::TIMELINE, plan.span, message);
             reader.report(error.label(format!("it is at {subject_at}")));
         }

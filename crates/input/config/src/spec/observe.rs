@@ -12,7 +12,7 @@ use crate::element::{DURATION, Element, Shape, TEXT_MAP, TEXTS, optional, requir
 
 const SCRAPE: Element = Element {
     name: "prometheus page",
-    about: "A page of the subject's own metrics.",
+    about: "A page of the target's own metrics.",
     fields: &[
         required(
             "url",
@@ -27,7 +27,7 @@ const SCRAPE: Element = Element {
 
 const EXPVAR: Element = Element {
     name: "expvar page",
-    about: "A page of the subject's own variables, as Go's package `expvar` serves it.",
+    about: "A page of the target's own variables, as Go's package `expvar` serves it.",
     fields: &[
         required(
             "url",
@@ -46,7 +46,7 @@ const EXPVAR: Element = Element {
 
 const PPROF: Element = Element {
     name: "profile",
-    about: "A profile of the subject's own, as Go's package `pprof` serves it.",
+    about: "A profile of the target's own, as Go's package `pprof` serves it.",
     fields: &[
         required(
             "url",
@@ -64,7 +64,7 @@ const PPROF: Element = Element {
 
 const INSPECTOR: Element = Element {
     name: "inspector",
-    about: "A program that looks at the subject, from its readiness until just before its end.",
+    about: "A program that looks at the target, from its readiness until just before its end.",
     fields: &[
         required(
             "command",
@@ -99,17 +99,17 @@ pub(super) const OBSERVE: Element = Element {
         optional(
             "prometheus",
             Shape::List(&Shape::Element(&SCRAPE)),
-            "Pages of the subject's own metrics.",
+            "Pages of the target's own metrics.",
         ),
         optional(
             "expvar",
             Shape::List(&Shape::Element(&EXPVAR)),
-            "Pages of the subject's own variables.",
+            "Pages of the target's own variables.",
         ),
         optional(
             "pprof",
             Shape::List(&Shape::Element(&PPROF)),
-            "Profiles of the subject, kept in the run's folder.",
+            "Profiles of the target, kept in the run's folder.",
         ),
         optional(
             "kernel",
@@ -119,7 +119,7 @@ pub(super) const OBSERVE: Element = Element {
         optional(
             "inspector",
             Shape::Element(&INSPECTOR),
-            "A program that looks at the subject.",
+            "A program that looks at the target.",
         ),
     ],
     one_of: &[],

@@ -11,11 +11,7 @@ const PROBE: Element = Element {
     name: "probe",
     about: "A run of the baseline at full speed, from which the rate follows.",
     fields: &[
-        optional(
-            "share",
-            Shape::Like("60%"),
-            "How busy the subject shall be.",
-        ),
+        optional("share", Shape::Like("60%"), "How busy the target shall be."),
         optional("length", DURATION, "How long the probe measures."),
     ],
     one_of: &[],

@@ -23,7 +23,7 @@ pub(super) const PHASES: Element = Element {
             DURATION,
             "Deadline for building payloads and binding sinks.",
         ),
-        optional("ready", DURATION, "Deadline for the subject to be ready."),
+        optional("ready", DURATION, "Deadline for the target to be ready."),
         optional(
             "warmup",
             Shape::Any(&[DURATION, Shape::Words(&["auto"]), Shape::Element(&MEASURED)]),
@@ -34,7 +34,7 @@ pub(super) const PHASES: Element = Element {
         optional(
             "drain",
             DURATION,
-            "Deadline for the subject to send on what it holds.",
+            "Deadline for the target to send on what it holds.",
         ),
         optional("quiet", DURATION, "Silence of sinks that ends the drain."),
         optional(

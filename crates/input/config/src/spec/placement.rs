@@ -13,7 +13,7 @@ pub(super) const ISOLATION: Element = Element {
     about: "What a run is kept apart from.",
     fields: &[
         optional("network", WANTED, "A network namespace of its own."),
-        optional("cgroup", WANTED, "A cgroup of its own for the subject."),
+        optional("cgroup", WANTED, "A cgroup of its own for the target."),
     ],
     one_of: &[],
 };

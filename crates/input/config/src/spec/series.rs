@@ -46,7 +46,7 @@ fn report_unknown(reader: &Reader, span: Span, name: &str) {
     if let Some(near) = nearest(name, known) {
         error = error.label(format!("did you mean `{near}`?"));
     }
-    let scraped = format!("one that the subject shows itself is called `{SCRAPED}{name}`");
+    let scraped = format!("one that the target shows itself is called `{SCRAPED}{name}`");
     reader.report(error.help(scraped));
 }
 

@@ -89,7 +89,7 @@ const DATADOG: Element = Element {
 
 const OPENMETRICS: Element = Element {
     name: "openmetrics sink",
-    about: "A page of metrics, for subjects that scrape.",
+    about: "A page of metrics, for targets that scrape.",
     fields: &[
         required("address", ADDRESS, "Where it listens."),
         optional("delay", DURATION, "Time between request and answer."),
@@ -151,7 +151,7 @@ const KINDS: &[&str] = &[
 
 pub(super) const SINK: Element = Element {
     name: "sink",
-    about: "Receives what the subject sends on.",
+    about: "Receives what the target sends on.",
     fields: &[
         optional(
             "tcp",
@@ -207,7 +207,7 @@ pub(super) const SINK: Element = Element {
         optional(
             "file",
             Shape::Text,
-            "A file that the subject writes, followed.",
+            "A file that the target writes, followed.",
         ),
         optional("id", Shape::Text, "Its name; else that of its protocol."),
         optional("workers", Shape::Whole, "Its threads."),
@@ -425,7 +425,7 @@ fn read_address(door: &Door<'_>, node: &Node) -> Option<SocketAddr> {
     match address.parse::<SocketAddr>() {
         Ok(address) if address.port() > 0 => Some(address),
         Ok(_) => {
-            let message = "a subject cannot know port 0";
+            let message = "a target cannot know port 0";
             let error = door.reader.error(code::OUT_OF_RANGE, node.span, message);
             door.reader.report(error.label("a port from 1 to 65535"));
             None

@@ -37,7 +37,7 @@ const STAMPS: Element = Element {
         optional(
             "copies",
             Shape::Whole,
-            "How often a subject that does what it should delivers each event, from 1 to 8: 2 \
+            "How often a target that does what it should delivers each event, from 1 to 8: 2 \
              where it keeps the original beside what it parsed; 1 if left out.",
         ),
         optional(

@@ -18,7 +18,7 @@ pub(super) const COMMAND: Shape = Shape::Any(&[TEXTS, Shape::Text]);
 
 pub(super) const READY: Element = Element {
     name: "readiness probe",
-    about: "How the subject is known to be ready for load.",
+    about: "How the target is known to be ready for load.",
     fields: &[
         optional(
             "tcp",
@@ -43,7 +43,7 @@ pub(super) const READY: Element = Element {
 
 pub(super) const STOP: Element = Element {
     name: "stop",
-    about: "How the subject is stopped.",
+    about: "How the target is stopped.",
     fields: &[
         optional("signal", timeline::SIGNAL, "The first signal."),
         optional("grace", DURATION, "Time to end by itself before SIGKILL."),
@@ -53,14 +53,10 @@ pub(super) const STOP: Element = Element {
 
 pub(super) const MOUNT: Element = Element {
     name: "mount",
-    about: "A folder shown read-only to the subject at a fixed place.",
+    about: "A folder shown read-only to the target at a fixed place.",
     fields: &[
         required("source", Shape::Text, "The folder."),
-        required(
-            "at",
-            Shape::Like("/etc/thing"),
-            "Where the subject sees it.",
-        ),
+        required("at", Shape::Like("/etc/thing"), "Where the target sees it."),
     ],
     one_of: &[],
 };
@@ -103,7 +99,7 @@ pub(super) mod field {
 }
 
 pub(crate) const SUBJECT: Element = Element {
-    name: "subject",
+    name: "target",
     about: "The program being measured.",
     fields: &[
         optional(

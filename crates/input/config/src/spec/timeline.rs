@@ -57,10 +57,10 @@ pub(super) const STEP: Element = Element {
         required(
             "at",
             DURATION,
-            "Time after the start of the measured phase; steps on the subject may also lie in \
+            "Time after the start of the measured phase; steps on the target may also lie in \
              the drain.",
         ),
-        optional("signal", SIGNAL, "Sends the subject a signal."),
+        optional("signal", SIGNAL, "Sends the target a signal."),
         optional("note", Shape::Text, "Writes a note into the capture."),
         optional(
             "sink",
@@ -68,9 +68,9 @@ pub(super) const STEP: Element = Element {
             "Changes how a sink behaves.",
         ),
         optional(
-            "subject",
+            "target",
             subject::SHAPE,
-            "Pauses, ends, starts or restarts the subject.",
+            "Pauses, ends, starts or restarts the target.",
         ),
         optional(
             "file",
@@ -89,7 +89,7 @@ pub(super) const STEP: Element = Element {
         ),
     ],
     one_of: &[
-        "signal", "note", "sink", "subject", "file", "disk", "network",
+        "signal", "note", "sink", "target", "file", "disk", "network",
     ],
 };
 
@@ -135,7 +135,7 @@ fn read_step(door: &Door<'_>, node: &Node, phases: &PhasesPlan) -> Option<Vec<St
     let map = reader.map(node, &STEP.keys())?;
     let at_node = map.required("at");
     let at = at_node.and_then(|node| reader.parsed::<Nanos>(node));
-    let end = match node.entry("subject") {
+    let end = match node.entry("target") {
         Some(_) => End::Drain(phases.measure + phases.drain),
         None => End::Measure(phases.measure),
     };
@@ -152,7 +152,7 @@ fn read_step(door: &Door<'_>, node: &Node, phases: &PhasesPlan) -> Option<Vec<St
             named(what, "id");
             once(sink::read(door, what))
         }
-        "subject" => subject::read(door, what, |after, span| {
+        "target" => subject::read(door, what, |after, span| {
             let start = at.map(|at| at + after);
             start.is_none_or(|start| check_time(door, span, start, end))
         }),

@@ -38,10 +38,10 @@ const GIT: Element = Element {
 
 pub(super) const VARIANT: Element = Element {
     name: "variant",
-    about: "One build or configuration of the subject; `{}` changes nothing.",
+    about: "One build or configuration of the target; `{}` changes nothing.",
     fields: &[
         optional("arguments", TEXTS, "Arguments added behind the command's."),
-        optional("environment", TEXT_MAP, "Variables added to the subject's."),
+        optional("environment", TEXT_MAP, "Variables added to the target's."),
         optional(
             "files",
             Shape::Text,
@@ -51,7 +51,7 @@ pub(super) const VARIANT: Element = Element {
         optional(
             "command",
             COMMAND,
-            "A whole command in place of the subject's.",
+            "A whole command in place of the target's.",
         ),
         optional(
             "git",
@@ -195,7 +195,7 @@ pub(crate) fn check_variants(variants: &[VariantPlan]) -> Option<String> {
                 "{subject} differ in executable and in settings: a change may come from either"
             )),
             (false, false) => Some(format!(
-                "{subject} do not differ: this compares the subject with itself"
+                "{subject} do not differ: this compares the target with itself"
             )),
             _ => None,
         }

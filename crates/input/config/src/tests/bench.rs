@@ -34,7 +34,7 @@ impl ForeignFormat for Program {
 }
 
 const SUBJECT: &str = "\
-subject: {command: [relay], ready: {tcp: \"127.0.0.1:9100\"}}
+target: {command: [relay], ready: {tcp: \"127.0.0.1:9100\"}}
 in: tcp://127.0.0.1:9100
 out: tcp://127.0.0.1:9200
 ";
@@ -78,7 +78,7 @@ const EVERY_KEY: [&str; 2] = [
 /// What the schema offers the reader takes, and what Tremor's connector takes is in both.
 #[test]
 fn every_key_of_the_schema_is_read() {
-    let mut used = vec!["subject", "in", "out"];
+    let mut used = vec!["target", "in", "out"];
     for text in EVERY_KEY {
         read(text).unwrap();
         let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
@@ -252,7 +252,7 @@ fn what_does_not_go_together_is_told() {
         ("source: nope.json\n", "there is no file /b/one/nope.json"),
         (
             "source: in.json\nis_transactional: true\n",
-            "`is_transactional` needs a subject that acknowledges",
+            "`is_transactional` needs a target that acknowledges",
         ),
         (
             "source: in.json\niters: 1\nrate: 5k/s\ninterval: 5\n",
@@ -273,7 +273,7 @@ fn what_does_not_go_together_is_told() {
         ),
         (
             "source: in.json\niters: 1\nretries: 3\n",
-            "`retries` needs a subject that answers",
+            "`retries` needs a target that answers",
         ),
         (
             "source: in.json\niters: 1\ntoken: abc\n",

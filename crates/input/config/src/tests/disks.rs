@@ -42,7 +42,7 @@ fn disks_are_read_and_what_is_left_out_holds_nothing_back() {
 #[test]
 fn mistakes_in_disks_are_shown_all_at_once() {
     snapshot!(
-        "subject: {command: [./x]}
+        "target: {command: [./x]}
 variants: {baseline: {}, comparison: {arguments: [a]}}
 disks:
   - {path: /, fsync_delay: 20}

@@ -6,7 +6,7 @@ use stillwell_units::Nanos;
 use super::rig;
 
 /// A rig on which every step can happen.
-const RIG: &str = "subject: {command: ./x}
+const RIG: &str = "target: {command: ./x}
 phases: {measure: 10s}
 disks: [{path: '{state}/buffer', write_rate: 50 MiB/s}, {path: '{state}/small', tmpfs: 1 MiB}]
 workload:
@@ -36,19 +36,19 @@ pub(super) const EVERY_STEP: &str = "  - {at: 1s, sink: {id: lines, do: {slow: 1
   - {at: 7s, disk: {path: '{state}/buffer', do: {fsync_delay: 50ms, fsync_delay_per_mib: 2ms}}}
   - {at: 8s, disk: {path: '{state}/buffer', do: {write_rate: 1 MiB/s, limit: 8 MiB}}}
   - {at: 8s, disk: {path: '{state}/buffer', do: restore}}
-  - {at: 8s, subject: pause}
-  - {at: 9s, subject: resume}
+  - {at: 8s, target: pause}
+  - {at: 9s, target: resume}
 ";
 
 /// A rig with links, and all that can happen to them.
-pub(super) const LINKS: &str = "subject: {command: ./x}
+pub(super) const LINKS: &str = "target: {command: ./x}
 network: {input: {delay: 5ms, rate: 10 Mbit/s}}
 workload:
   generators: [{tcp: '10.64.1.2:9100', payload: ascii, rate: 1/s}]
   sinks: [{tcp: '10.64.2.2:9200'}]
 timeline:
   - {at: 1s, network: {input: {rate: 1 MiB/s}, output: {loss: 0.5%, cut: true}}}
-  - {at: 2s, subject: {restart: {signal: KILL, after: 1s}}}
+  - {at: 2s, target: {restart: {signal: KILL, after: 1s}}}
 ";
 
 fn steps(timeline: &str) -> Vec<(Nanos, StepAction)> {
@@ -60,11 +60,11 @@ fn steps(timeline: &str) -> Vec<(Nanos, StepAction)> {
 #[test]
 fn steps_become_a_plan_in_the_order_of_time() {
     let found = steps(
-        "  - {at: 6s, subject: {restart: {signal: KILL, after: 2s}}}
+        "  - {at: 6s, target: {restart: {signal: KILL, after: 2s}}}
   - {at: 1s, sink: {id: web, do: down}}
   - {at: 2s, sink: {id: web, do: up}}
   - {at: 7s, note: meanwhile}
-  - {at: 9s, subject: restart}
+  - {at: 9s, target: restart}
 ",
     );
     let seconds = Nanos::from_secs;
@@ -109,11 +109,11 @@ fn steps_name_disks_as_the_file_does_and_limits_leave_out_what_stays() {
 
 #[test]
 fn steps_on_the_subject_may_lie_in_the_drain_and_others_may_not() {
-    let found = steps("  - {at: 12s, subject: {restart: {signal: KILL, after: 1s}}}\n");
+    let found = steps("  - {at: 12s, target: {restart: {signal: KILL, after: 1s}}}\n");
     let times: Vec<Nanos> = found.into_iter().map(|(at, _)| at).collect();
     assert_eq!(times, [12, 13].map(Nanos::from_secs));
     for refused in [
-        "at: 20s, subject: restart",
+        "at: 20s, target: restart",
         "at: 12s, sink: {id: web, do: down}",
     ] {
         let text = format!("{RIG}timeline: [{{{refused}}}]\n");
@@ -162,10 +162,10 @@ fn steps_that_cannot_happen() {
   - {{at: 1s, disk: {{path: '{{state}}/bufer', do: full}}}}
   - {{at: 1s, disk: {{path: '{{state}}/small', do: full}}}}
   - {{at: 1s, disk: {{path: '{{state}}/buffer', do: {{}}}}}}
-  - {{at: 2s, subject: start}}
-  - {{at: 3s, subject: kill}}
+  - {{at: 2s, target: start}}
+  - {{at: 3s, target: kill}}
   - {{at: 4s, signal: HUP}}
-  - {{at: 9s, subject: pause}}
+  - {{at: 9s, target: pause}}
 "
     ));
 }
@@ -180,8 +180,8 @@ fn steps_that_are_misspelt() {
   - {{at: 1s, sink: {{id: web, do: {{respond: {{status: 200, share: 2}}}}}}}}
   - {{at: 1s, sink: {{id: web, do: {{respond: {{close: false}}}}}}}}
   - {{at: 1s, sink: {{id: web, do: {{delay: 5 + requests}}}}}}
-  - {{at: 1s, subject: reboot}}
-  - {{at: 9s, subject: {{restart: {{after: 15s}}}}}}
+  - {{at: 1s, target: reboot}}
+  - {{at: 9s, target: {{restart: {{after: 15s}}}}}}
   - {{at: 1s, network: {{output: {{rate: 5, loss: 101%}}}}}}
   - {{at: 1s, disk: {{path: '{{state}}/buffer', do: ful}}}}
   - {{at: 1s, disk: {{path: '{{state}}/buffer', do: {{limit: 0 B}}}}}}
@@ -194,7 +194,7 @@ fn steps_that_are_misspelt() {
 #[test]
 fn a_rig_with_links_whose_ends_are_elsewhere() {
     snapshot!(
-        "subject: {command: ./x}
+        "target: {command: ./x}
 isolation: {network: no}
 network: {output: {loss: 1%}}
 workload:

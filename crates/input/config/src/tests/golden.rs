@@ -12,7 +12,7 @@ pub(super) const EVERYTHING: &str = include_str!("everything.yaml");
 
 /// The least that is an experiment.
 pub(super) const LEAST: &str = "\
-subject: {command: ./relay --in 127.0.0.1:9100}
+target: {command: ./relay --in 127.0.0.1:9100}
 variants: {baseline: {}, comparison: {arguments: [--slow]}}
 workload:
   generators: [{tcp: 127.0.0.1:9100, payload: ascii}]
@@ -58,7 +58,7 @@ fn every_way_to_stop_is_read() {
 #[test]
 fn every_readiness_probe_is_read() {
     for (text, plan) in PROBES {
-        let text = LEAST.replace("subject: {", &format!("subject: {{ready: {text}, "));
+        let text = LEAST.replace("target: {", &format!("target: {{ready: {text}, "));
         let loaded = experiment(&text).unwrap_or_else(|found| panic!("{found}"));
         let ready = &loaded.plan.experiments[0].rig.subject.ready;
         assert_eq!(format!("{ready:?}"), plan);
@@ -73,7 +73,7 @@ fn choices_of_cpus_are_read() {
         ("3", "Count(3)"),
         ("[3, 1, 3]", "List([1, 3])"),
     ] {
-        let text = LEAST.replace("subject: {", &format!("subject: {{cpus: {text}, "));
+        let text = LEAST.replace("target: {", &format!("target: {{cpus: {text}, "));
         let loaded = experiment(&text).unwrap_or_else(|found| panic!("{found}"));
         let cpus = &loaded.plan.experiments[0].rig.subject.cpus;
         assert_eq!(format!("{cpus:?}"), plan);
@@ -149,7 +149,7 @@ fn stamps_and_files_are_read() {
     let stamps = rig.generators[0].stamps.unwrap();
     assert_eq!((stamps.every, stamps.copies), (2, 3));
     assert!(stamps.late_after.is_some());
-    let path = "/lab/one/out.log".into();
+    let path = "/suite/one/out.log".into();
     assert_eq!(
         rig.sinks[0].protocol,
         stillwell_plan::SinkProtocol::File { path }

@@ -18,9 +18,9 @@ fn plan_of(text: &str) -> RigPlan {
 #[test]
 fn a_manifest_is_a_map_or_a_text() {
     for manifest in [
-        "manifest: {kind: Pod, metadata: {namespace: lab}, spec: {a: 1, b: '1'}}",
-        "manifest: \"kind: Pod\\nmetadata: {namespace: lab}\\nspec: {a: 1, b: '1'}\"",
-        "manifest: |\n          kind: Pod\n          metadata: {namespace: lab}\n          spec: {a: 1, b: '1'}",
+        "manifest: {kind: Pod, metadata: {namespace: suite}, spec: {a: 1, b: '1'}}",
+        "manifest: \"kind: Pod\\nmetadata: {namespace: suite}\\nspec: {a: 1, b: '1'}\"",
+        "manifest: |\n          kind: Pod\n          metadata: {namespace: suite}\n          spec: {a: 1, b: '1'}",
     ] {
         let text = workload(
             &format!("{manifest}\n        lifetime: 3s\n        count: 2"),
@@ -32,7 +32,7 @@ fn a_manifest_is_a_map_or_a_text() {
         };
         assert_eq!(objects.kind, KubernetesKind::Pod);
         assert_eq!(objects.name, "stillwell-pod");
-        assert_eq!(objects.namespace.as_deref(), Some("lab"));
+        assert_eq!(objects.namespace.as_deref(), Some("suite"));
         let spec = objects.manifest["spec"].to_string();
         assert_eq!(spec, r#"{"a":1,"b":"1"}"#);
         assert_eq!(

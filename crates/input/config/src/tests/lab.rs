@@ -13,18 +13,18 @@ use crate::{LabOverrides, RigOverrides, StoppingOverride};
 
 fn lab() -> Memory {
     Memory::with([
-        ("/lab/cases/one/experiment.yaml", LEAST),
-        ("/lab/native/experiment.yaml", LEAST),
-        ("/lab/native/README.md", "# Native\n\nWhat it measures.\n"),
-        ("/lab/native/lading.yaml", "generator: []\n"),
-        ("/lab/soaks/two/lading/lading.yaml", "generator: []\n"),
-        ("/lab/target/deep/experiment.yaml", "never: read"),
+        ("/suite/cases/one/experiment.yaml", LEAST),
+        ("/suite/native/experiment.yaml", LEAST),
+        ("/suite/native/README.md", "# Native\n\nWhat it measures.\n"),
+        ("/suite/native/lading.yaml", "generator: []\n"),
+        ("/suite/soaks/two/lading/lading.yaml", "generator: []\n"),
+        ("/suite/target/deep/experiment.yaml", "never: read"),
     ])
 }
 
 #[test]
 fn without_other_formats_only_native_experiments_are_found() {
-    let loaded = load_lab_from(&lab(), &["/lab".into()], &LabOverrides::default()).unwrap();
+    let loaded = load_lab_from(&lab(), &["/suite".into()], &LabOverrides::default()).unwrap();
     let experiments = &loaded.plan.experiments;
     let names: Vec<&str> = experiments.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(
@@ -32,14 +32,14 @@ fn without_other_formats_only_native_experiments_are_found() {
         (&["one", "native"][..], "native")
     );
     assert_eq!(experiments[1].summary.as_deref(), Some("What it measures."));
-    let none = load_lab_from(&lab(), &["/lab/soaks".into()], &LabOverrides::default());
+    let none = load_lab_from(&lab(), &["/suite/soaks".into()], &LabOverrides::default());
     let none = none.unwrap_err().to_string();
     assert!(
         none.trim_end()
             .ends_with("is a folder with an `experiment.yaml`"),
         "{none}"
     );
-    let rig = load_rig_from(&lab(), Path::new("/lab/native"), &RigOverrides::default());
+    let rig = load_rig_from(&lab(), Path::new("/suite/native"), &RigOverrides::default());
     let SubjectKind::Child(child) = rig.unwrap().plan.subject.kind else {
         panic!("a program");
     };

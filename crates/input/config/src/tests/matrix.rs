@@ -15,7 +15,7 @@ const INTERNER: &str = "\
 matrix:
   size: [8 MiB, 64 MiB, 128 MiB]
   contexts: [100, 1k, 10k, 50k, 100k]
-subject:
+target:
   command: [./agent, --interner, '{matrix.size}', --in, 127.0.0.1:9100]
   environment: {CONTEXTS: '{matrix.contexts}'}
 variants: {baseline: {}, comparison: {arguments: [--slow]}}
@@ -52,7 +52,7 @@ fn every_value_meets_every_other() {
         family.parameters,
         parameters.map(|(name, value)| (name.to_owned(), value.to_owned()))
     );
-    assert_eq!(plans[6].folder, Path::new("/lab/one"));
+    assert_eq!(plans[6].folder, Path::new("/suite/one"));
     let generator = &plans[6].rig.generators[0];
     assert_eq!(generator.payload.cache.bytes(), 64 << 20);
     let shown = format!("{:?}", plans[6].rig.subject);
@@ -190,8 +190,8 @@ fn a_matrix_has_an_end() {
 
 fn lab() -> Memory {
     Memory::with([
-        ("/lab/interner/experiment.yaml", INTERNER),
-        ("/lab/other/experiment.yaml", LEAST),
+        ("/suite/interner/experiment.yaml", INTERNER),
+        ("/suite/other/experiment.yaml", LEAST),
     ])
 }
 
@@ -200,7 +200,7 @@ fn only(files: &Memory, patterns: &[&str]) -> Result<Vec<String>, Diagnostics> {
         only: patterns.iter().map(|name| (*name).to_owned()).collect(),
         ..LabOverrides::default()
     };
-    let loaded = load_lab_from(files, &["/lab".into()], &overrides)?;
+    let loaded = load_lab_from(files, &["/suite".into()], &overrides)?;
     let experiments = loaded.plan.experiments.into_iter();
     Ok(experiments.map(|experiment| experiment.name).collect())
 }
@@ -225,7 +225,7 @@ fn cells_are_chosen_by_their_names() {
 #[test]
 fn a_cell_cannot_be_called_like_another_case() {
     let mut files = lab();
-    let twin = "/lab/interner_size-8MiB_contexts-100/experiment.yaml";
+    let twin = "/suite/interner_size-8MiB_contexts-100/experiment.yaml";
     files.0.insert(twin.into(), LEAST.to_owned());
     let found = only(&files, &[]).unwrap_err().to_string();
     assert!(

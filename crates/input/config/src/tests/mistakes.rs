@@ -27,7 +27,7 @@ pub(super) fn codes(text: &str) -> Vec<(&'static str, usize)> {
 #[test]
 fn keys_that_are_misspelt_missing_or_double() {
     snapshot!(
-        "subject:
+        "target:
   comand: [./x]
 variants: {baseline: {}, comparison: {argments: [a]}}
 workload:
@@ -52,7 +52,7 @@ pairs: 7
 fn values_without_units_or_out_of_range() {
     snapshot!(
         "seed: many
-subject: {command: ./x, memory: 512, cpus: most, stop: {grace: 5, signal: SIGTERM}}
+target: {command: ./x, memory: 512, cpus: most, stop: {grace: 5, signal: SIGTERM}}
 variants: {baseline: {}, comparison: {}}
 workload:
   generators:
@@ -73,7 +73,7 @@ erratic: maybe
 #[test]
 fn things_that_do_not_fit_together() {
     snapshot!(
-        "subject: {command: ./x, mounts: [{source: conf, at: etc/thing}, {source: gone, at: /etc/x}]}
+        "target: {command: ./x, mounts: [{source: conf, at: etc/thing}, {source: gone, at: /etc/x}]}
 variants: {baseline: {binary: ./y, git: {revision: a, build: b, output: c}}}
 workload:
   generators:
@@ -97,7 +97,7 @@ checks:
 #[test]
 fn goals_that_can_never_be_measured() {
     snapshot!(
-        "subject: {command: ./x}
+        "target: {command: ./x}
 variants: {baseline: {}, comparison: {arguments: [a]}}
 goals: [cpu_per_event, memory, memory, egress_throughput]
 "
@@ -107,7 +107,7 @@ goals: [cpu_per_event, memory, memory, egress_throughput]
 #[test]
 fn shapes_that_are_something_else() {
     snapshot!(
-        "subject: ./x
+        "target: ./x
 variants: [baseline, comparison]
 workload: {generators: {tcp: a}, sinks: none}
 goals: memory
@@ -118,7 +118,7 @@ checks: {}
 
 #[test]
 fn text_that_is_not_yaml() {
-    snapshot!("subject: {command: ./x\nvariants: {}\n");
+    snapshot!("target: {command: ./x\nvariants: {}\n");
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn each_mistake_is_found_where_it_stands() {
 fn load_past_the_subject_is_a_warning() {
     let text = format!("{LEAST}  sinks: [{{tcp: 'localhost:9100'}}]\n");
     assert_eq!(codes(&text), [(stillwell_text::code::PAST_TARGET, 4)]);
-    let text = text.replace("subject: {command: ./relay --in 127.0.0.1:9100}\n", "");
+    let text = text.replace("target: {command: ./relay --in 127.0.0.1:9100}\n", "");
     let text = text.replace(
         "variants: {baseline: {}, comparison: {arguments: [--slow]}}\n",
         "",
@@ -228,7 +228,7 @@ fn colours_are_only_used_when_asked_for() {
 fn what_has_no_effect_or_cannot_be_read_is_told() {
     let generator = |text: &str| {
         format!(
-            "subject: {{command: ./x}}\nvariants: {{baseline: {{}}, comparison: {{}}}}\nworkload:\n  generators:\n    \
+            "target: {{command: ./x}}\nvariants: {{baseline: {{}}, comparison: {{}}}}\nworkload:\n  generators:\n    \
              - {{{text}}}\n  sinks: [{{tcp: '127.0.0.1:9200'}}]\n"
         )
     };
@@ -278,7 +278,7 @@ fn what_has_no_effect_or_cannot_be_read_is_told() {
 
 #[test]
 fn generators_of_the_system_and_tls_are_read() {
-    let text = "subject: {command: ./x}
+    let text = "target: {command: ./x}
 variants: {baseline: {}, comparison: {}}
 workload:
   generators:
@@ -301,7 +301,7 @@ workload:
 #[test]
 fn mistakes_in_generators_of_the_system_and_in_tls() {
     snapshot!(
-        "subject: {command: ./x}
+        "target: {command: ./x}
 variants: {baseline: {}, comparison: {}}
 workload:
   generators:

@@ -31,21 +31,21 @@ const TEMPLATE: &str = "generator: !object {a: !const 1}\n";
 
 fn native_files(text: &str) -> Memory {
     Memory::with([
-        ("/lab/one/experiment.yaml", text),
-        ("/lab/one/x.log", "a\n"),
-        ("/lab/one/data/a", "a\n"),
-        ("/lab/one/data/b", "b\n"),
-        ("/lab/one/data/below/c", "c\n"),
-        ("/lab/one/own.yaml", "lines: '{word}'\nend: ''\n"),
-        ("/lab/one/wrong.yaml", "lines: '{word} {nonsense}'\n"),
-        ("/lab/one/t.yaml", TEMPLATE),
+        ("/suite/one/experiment.yaml", text),
+        ("/suite/one/x.log", "a\n"),
+        ("/suite/one/data/a", "a\n"),
+        ("/suite/one/data/b", "b\n"),
+        ("/suite/one/data/below/c", "c\n"),
+        ("/suite/one/own.yaml", "lines: '{word}'\nend: ''\n"),
+        ("/suite/one/wrong.yaml", "lines: '{word} {nonsense}'\n"),
+        ("/suite/one/t.yaml", TEMPLATE),
     ])
 }
 
 fn native(payload: &str) -> Result<PayloadFormat, Diagnostics> {
     let text = LEAST.replace("payload: ascii", &format!("payload: {payload}"));
     let files = native_files(&text);
-    let loaded = load_lab_from(&files, &["/lab/one".into()], &LabOverrides::default())?;
+    let loaded = load_lab_from(&files, &["/suite/one".into()], &LabOverrides::default())?;
     let experiment = loaded.plan.experiments.into_iter().next();
     Ok(format_of(experiment.expect("an experiment").rig))
 }

@@ -41,7 +41,7 @@ proptest! {
 
     #[test]
     fn any_yaml_like_text_is_answered(
-        text in "(subject|variants|workload|goals|[a-z]{1,3}|[-:{}\\[\\],'\"&*!|>%#@\n\t é0-9]){0,60}",
+        text in "(target|variants|workload|goals|[a-z]{1,3}|[-:{}\\[\\],'\"&*!|>%#@\n\t é0-9]){0,60}",
     ) {
         try_both(&text);
     }

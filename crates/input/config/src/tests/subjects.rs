@@ -10,7 +10,7 @@ use crate::{Loaded, Loader, SubjectsOverrides};
 
 /// Uses every key of `subjects`, and a slow sink.
 pub(super) const FINE: &str = "\
-subjects:
+targets:
   relay:
     command: ['{self}', relay]
     durability: memory
@@ -30,11 +30,11 @@ workload:
 
 fn load(text: &str, overrides: &SubjectsOverrides) -> Result<Loaded<Vec<SubjectsPlan>>, String> {
     let files = Memory::with([
-        ("/lab/one/experiment.yaml", text),
-        ("/lab/one/other.conf", ""),
+        ("/suite/one/experiment.yaml", text),
+        ("/suite/one/other.conf", ""),
     ]);
     Loader::new(&files, &[])
-        .subjects(&["/lab/one".into()], overrides)
+        .subjects(&["/suite/one".into()], overrides)
         .map_err(|found| found.render(false))
 }
 
@@ -58,7 +58,7 @@ fn subjects_are_read_with_what_they_claim() {
     assert_eq!(other.delivery, Some(Delivery::AtLeastOnce));
     assert_eq!(other.program, Some(PathBuf::from("other")));
     assert_eq!(other.version.as_deref().unwrap(), ["other", "--version"]);
-    assert_eq!(other.files, [PathBuf::from("/lab/one/other.conf")]);
+    assert_eq!(other.files, [PathBuf::from("/suite/one/other.conf")]);
 }
 
 #[test]
@@ -87,12 +87,12 @@ fn mistakes_are_told_with_what_to_do() {
         (
             with("variants: {a: {}, b: {}}\n"),
             all.clone(),
-            "`variants` and `subjects` exclude each other",
+            "`variants` and `targets` exclude each other",
         ),
         (
-            with("subject: {command: x}\n"),
+            with("target: {command: x}\n"),
             all.clone(),
-            "`subject` and `subjects` exclude each other",
+            "`target` and `targets` exclude each other",
         ),
         (
             FINE.replace("synced", "always"),
@@ -103,14 +103,14 @@ fn mistakes_are_told_with_what_to_do() {
             FINE.replace("other.conf]", "no.conf]")
                 .replace("{experiment}/no", "no"),
             all.clone(),
-            "there is no file /lab/one/no.conf",
+            "there is no file /suite/one/no.conf",
         ),
         (
             with("matrix: {a: [1, 2]}\n"),
             all.clone(),
-            "a matrix and `subjects` exclude each other",
+            "a matrix and `targets` exclude each other",
         ),
-        ("runs: 3\n".to_owned(), all, "no experiment with `subjects`"),
+        ("runs: 3\n".to_owned(), all, "no experiment with `targets`"),
     ] {
         let error = load(&text, &overrides).unwrap_err();
         assert!(error.contains(says), "{says}: {error}");

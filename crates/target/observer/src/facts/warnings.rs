@@ -62,7 +62,7 @@ fn shared_cores(
         Some((*number, *cpu.siblings.iter().find(other)?))
     })?;
     Some(format!(
-        "the subject's CPU {cpu} shares its core with our CPU {sibling}, so each slows the other: \
+        "the target's CPU {cpu} shares its core with our CPU {sibling}, so each slows the other: \
          choose CPUs of different cores, or switch SMT off"
     ))
 }
@@ -85,7 +85,7 @@ fn unlike(used: &[&CpuFacts]) -> Option<String> {
     let other = used.iter().find(|cpu| speed(cpu) != speed(first))?;
     Some(format!(
         "CPUs {} and {} are not alike, so results depend on who runs where: choose CPUs of one \
-         kind for the subject and for us",
+         kind for the target and for us",
         first.number, other.number
     ))
 }

@@ -73,7 +73,7 @@ fn beats_come_by_themselves_when_marked_and_at_the_end() {
     ] {
         assert!(find(&first.samples, name).is_some(), "{name}");
     }
-    assert_eq!(find(&first.samples, "subject_cpu"), None);
+    assert_eq!(find(&first.samples, "target_cpu"), None);
     handle.watch_subject(SubjectProbe {
         pid: std::process::id(),
         ..SubjectProbe::default()
@@ -81,7 +81,7 @@ fn beats_come_by_themselves_when_marked_and_at_the_end() {
     handle.mark(true);
     let marked = receiver.recv_timeout(LONG).unwrap();
     assert!(marked.beat.moment > first.beat.moment);
-    for name in ["subject_cpu", "total_pss_bytes"] {
+    for name in ["target_cpu", "total_pss_bytes"] {
         assert!(find(&marked.samples, name).is_some(), "{name}");
     }
     let ends = scope.close(Nanos::from_secs(20));

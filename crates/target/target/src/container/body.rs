@@ -6,7 +6,7 @@ use stillwell_plan::ImagePlan;
 use crate::cgroup::Limits;
 
 /// The label of every container that is made, with the run's name.
-const LABEL: &str = "stillwell.subject";
+const LABEL: &str = "stillwell.target";
 
 /// What an engine says of a container.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -116,7 +116,7 @@ mod tests {
             "Entrypoint": ["/usr/bin/vector"],
             "Cmd": ["--quiet"],
             "Env": ["A=b"],
-            "Labels": {"stillwell.subject": "00ff"},
+            "Labels": {"stillwell.target": "00ff"},
             "HostConfig": {
                 "NetworkMode": "host",
                 "Binds": ["/lab/vector:/etc/vector:ro", "/tmp/x:/var/lib/vector:rw"],

@@ -47,7 +47,7 @@ impl Tools {
                 .transpose()
         };
         Ok(Self {
-            ip: find("ip", "links of the subject's own", "iproute2")?,
+            ip: find("ip", "links of the target's own", "iproute2")?,
             tc: needed(uses.rate, "tc", "a rate of a link", "iproute2")?,
             nft: needed(uses.loss, "nft", "loss on a link", "nftables")?,
         })

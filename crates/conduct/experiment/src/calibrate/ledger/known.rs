@@ -165,7 +165,7 @@ impl KnownTrial {
         let course = self.course();
         format!(
             r#"seed: {seed}
-subject:
+target:
   name: relay
   command: ["{{self}}", relay, --in, "tcp://127.0.0.1:9100", --out, "tcp://127.0.0.1:9200"]
   ready: {{tcp: "127.0.0.1:9100"}}

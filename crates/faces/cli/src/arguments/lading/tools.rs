@@ -1,10 +1,10 @@
-//! What `captool` and `payloadtool` take.
+//! Arguments of `captool` and `payloadtool`.
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-/// `captool`: looks into captures.
+/// `captool`: shows and checks captures.
 #[derive(Debug, Parser)]
 #[command(
     name = "captool",
@@ -15,55 +15,55 @@ use clap::{Parser, Subcommand};
 pub(crate) struct CaptoolArguments {
     #[command(subcommand)]
     pub(crate) command: Option<CaptoolCommand>,
-    /// A capture of lading's (lines, lines under zstd, or Parquet), or a capture
-    /// folder of Stillwell's
+    /// A lading capture (JSONL, JSONL with zstd, or Parquet), or a capture folder of
+    /// Stillwell
     #[arg(value_name = "CAPTURE", required = true)]
     pub(crate) capture: Option<PathBuf>,
-    /// List the metrics; the default without --metric
+    /// List the metrics; this is the default without --metric
     #[arg(short, long)]
     pub(crate) list_metrics: bool,
     /// Show the series of this metric
     #[arg(short, long, value_name = "NAME")]
     pub(crate) metric: Option<String>,
-    /// And all of their values
+    /// Also print all their values
     #[arg(short, long, requires = "metric")]
     pub(crate) dump_values: bool,
 }
 
-/// What else it does.
+/// Commands of `captool`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CaptoolCommand {
     /// Check that a capture is well-formed
     Validate {
-        /// The capture
+        /// Capture to check
         #[arg(value_name = "CAPTURE")]
         capture: PathBuf,
-        /// Different times that it must hold at least
+        /// Minimum number of different times
         #[arg(long, value_name = "N")]
         min_seconds: Option<u64>,
     },
 }
 
-/// `payloadtool`: builds what generators would send.
+/// `payloadtool`: builds the payloads of generators.
 #[derive(Debug, Parser)]
 #[command(name = "payloadtool", version)]
 pub(crate) struct PayloadtoolArguments {
-    /// A configuration of lading's, or a rig or experiment of Stillwell's
+    /// A lading configuration, or a rig or experiment file
     #[arg(value_name = "CONFIG")]
     pub(crate) config: PathBuf,
-    /// Only the generator with this id
+    /// Build only the generator with this id
     #[arg(short, long, value_name = "ID")]
     pub(crate) generator_id: Option<String>,
-    /// Print the fingerprint of each generator's bytes
+    /// Print the fingerprint of each generator's payload
     #[arg(short, long)]
     pub(crate) fingerprint: bool,
     /// Compare fingerprints with those in FILE, as --fingerprint prints them
     #[arg(short, long, value_name = "FILE")]
     pub(crate) verify: Option<PathBuf>,
-    /// Tell how much memory was used
+    /// Print the memory usage
     #[arg(short, long)]
     pub(crate) memory_stats: bool,
-    /// Write the bytes here
+    /// File for the payload bytes
     #[arg(long, value_name = "FILE")]
     pub(crate) dump: Option<PathBuf>,
 }

@@ -1,25 +1,23 @@
-//! What a load tells others while it goes on.
+//! Arguments of exported metrics.
 
 use clap::Args;
 use stillwell_config::requests::{PageListen, StatsLabel, StatsSink, above_zero};
 use stillwell_units::Nanos;
 
-/// Who is told counts and times while it goes on.
+/// Exporters of metrics during the load.
 #[derive(Args, Debug, Default)]
-#[command(next_help_heading = "Stats while it goes on")]
+#[command(next_help_heading = "Exported metrics")]
 pub(crate) struct LoadStatsArguments {
-    /// Tell counts and times to a receiver, such as statsd://HOST:PORT; repeatable
+    /// Export metrics to this receiver, such as statsd://HOST:PORT; repeatable
     #[arg(long, value_name = "URI")]
     pub(crate) stats_sink: Vec<StatsSink>,
-    /// How often stats sinks are told; in the end they are in any case
-    /// [default: 5s]
+    /// Interval of exports; a last export follows at the end [default: 5s]
     #[arg(long, value_name = "TIME", value_parser = above_zero)]
     pub(crate) stats_flush_interval: Option<Nanos>,
-    /// Offer a page of them to be scraped, at /metrics; on loopback unless a host
-    /// is given
+    /// Serve metrics for Prometheus at /metrics; on loopback without a host
     #[arg(long, value_name = "[HOST:]PORT")]
     pub(crate) stats_listen: Option<PageListen>,
-    /// Keep that page for up to TIME after the end, until somebody has seen it
+    /// Keep serving for up to TIME after the end, until the last scrape
     #[arg(
         long,
         value_name = "TIME",
@@ -27,7 +25,7 @@ pub(crate) struct LoadStatsArguments {
         requires = "stats_listen"
     )]
     pub(crate) stats_linger: Nanos,
-    /// A label that all series carry; repeatable
+    /// Label of all series; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) stats_label: Vec<StatsLabel>,
 }

@@ -1,28 +1,28 @@
-//! How a load traces its requests.
+//! Arguments of tracing.
 
 use clap::{Args, ValueEnum};
 use stillwell_config::requests::{SpanSink, share};
 use stillwell_plan::TraceHeaders;
 
-/// How requests are traced.
+/// Tracing options.
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Tracing")]
 pub(crate) struct LoadTraceArguments {
-    /// Trace requests and send their spans to a receiver, such as
+    /// Trace requests and export their spans to this receiver, such as
     /// zipkin://HOST:PORT/api/v2/spans or otlp+http://HOST:PORT
     #[arg(long, value_name = "URI")]
     pub(crate) trace: Option<SpanSink>,
-    /// The share of requests that is sampled, such as 0.01 or 1%; the others say
-    /// that they are not [default: 1]
+    /// Share of requests to sample, such as 0.01 or 1%; the others are marked as not
+    /// sampled [default: 1]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) trace_sample: Option<f64>,
-    /// How requests say which trace they belong to, with or without a receiver
-    /// [default: b3multi with zipkin, else w3c]
+    /// Format of trace headers; also without --trace [default: b3multi with zipkin, else
+    /// w3c]
     #[arg(long, value_enum)]
     pub(crate) trace_headers: Option<TraceHeadersName>,
 }
 
-/// How requests say which trace they belong to.
+/// Formats of trace headers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum TraceHeadersName {
     /// `traceparent` of W3C Trace Context.

@@ -1,4 +1,4 @@
-//! The proxy through which a load goes.
+//! Arguments of tunnels through a proxy.
 
 use std::path::PathBuf;
 
@@ -7,30 +7,29 @@ use stillwell_plan::TunnelProtocol;
 
 use super::Header;
 
-/// Through whom targets are reached.
+/// Proxy options.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Tunnel")]
 pub(crate) struct LoadTunnelArguments {
-    /// Reach targets through the proxy at URL, which is asked by CONNECT: each
-    /// connection has one of its own with it, over TLS where the URL is https://
+    /// Connect to targets through the proxy at URL with CONNECT. Each connection opens
+    /// its own tunnel; https:// connects to the proxy over TLS
     #[arg(long, value_name = "URL")]
     pub(crate) tunnel_uri: Option<String>,
-    /// What is spoken with the proxy [default: http1]
+    /// Protocol of the connection to the proxy [default: http1]
     #[arg(long, value_enum, requires = "tunnel_uri")]
     pub(crate) tunnel_protocol: Option<TunnelProtocolName>,
-    /// A header of each CONNECT, such as `proxy-authorization: Basic …`; repeatable
+    /// Header of each CONNECT request, such as `proxy-authorization: Basic …`; repeatable
     #[arg(long, value_name = "HEADER", requires = "tunnel_uri")]
     pub(crate) tunnel_header: Vec<Header>,
-    /// Take any certificate of the proxy
+    /// Accept any certificate of the proxy, without verification
     #[arg(long, requires = "tunnel_uri", conflicts_with = "tunnel_ca")]
     pub(crate) tunnel_insecure: bool,
-    /// Take a certificate of the proxy that comes from an authority in FILE, in PEM,
-    /// too; repeatable
+    /// PEM file of additional trusted certificate authorities for the proxy; repeatable
     #[arg(long, value_name = "FILE", requires = "tunnel_uri")]
     pub(crate) tunnel_ca: Vec<PathBuf>,
 }
 
-/// What is spoken with a proxy.
+/// Protocols of connections to a proxy.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum TunnelProtocolName {
     /// HTTP/1.1.
@@ -39,7 +38,7 @@ pub(crate) enum TunnelProtocolName {
     /// HTTP/2.
     #[value(alias = "h2")]
     Http2,
-    /// HTTP/3, with a proxy at https://.
+    /// HTTP/3, for an https:// proxy.
     #[value(alias = "h3")]
     Http3,
 }

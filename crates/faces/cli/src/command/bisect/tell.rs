@@ -191,9 +191,9 @@ mod tests {
 
     #[test]
     fn a_narrower_search_has_other_ends_and_results_of_its_own() {
-        let words = "bisect --results old v1 HEAD lab --resume --only HEAD".split(' ');
+        let words = "bisect --results old v1 HEAD suite --resume --only HEAD".split(' ');
         let ends = ["abc".to_owned(), "def".to_owned()];
         let line = between(words.map(str::to_owned), ["v1", "HEAD"], ends);
-        assert_eq!(line, "stillwell bisect abc def lab --only HEAD");
+        assert_eq!(line, "stillwell bisect abc def suite --only HEAD");
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn subjects(plans: &[SubjectsPlan]) -> String {
         let summary = plan.summary.as_deref().unwrap_or("no description");
         line(&mut text, format_args!("{}: {summary}", plan.name));
         for (index, one) in plan.contenders.iter().enumerate() {
-            let what = if index == 0 { "subjects" } else { "" };
+            let what = if index == 0 { "targets" } else { "" };
             let claim = one.durability.map_or("", Durability::name);
             line(&mut text, format_args!("  {what:<9}  {} {claim}", one.name));
         }
@@ -120,7 +120,7 @@ fn goal(goal: &GoalPlan) -> String {
 fn operating_point(plan: &ExperimentPlan) -> String {
     match plan.operating_point {
         OperatingPoint::Stated => "as stated".to_owned(),
-        OperatingPoint::Max => "as fast as the subject takes it".to_owned(),
+        OperatingPoint::Max => "as fast as the target takes it".to_owned(),
         OperatingPoint::Probe { share, length } => {
             let percent = share * 100.0;
             format!("{percent:.0} % of capacity, found by a probe of {length}")
@@ -233,7 +233,7 @@ pub(super) fn rig(plan: &RigPlan, text: &mut String) {
             format_args!("  sink       {}: {}", sink.id, sink.protocol.name()),
         );
     }
-    line(text, format_args!("  subject    {}", plan.subject.name));
+    line(text, format_args!("  target    {}", plan.subject.name));
 }
 
 /// A rate in words.

@@ -72,7 +72,7 @@ fn write_all(tables: &[OtavaTable], folder: &Path) -> anyhow::Result<()> {
     for table in tables {
         if !table.incomplete.is_empty() {
             Paint::say(&format!(
-                "note: {}: not in every lab, so that Otava cannot read them: {}",
+                "note: {}: not in every suite, so that Otava cannot read them: {}",
                 table.name,
                 table.incomplete.join(", ")
             ));

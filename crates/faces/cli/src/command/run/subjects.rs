@@ -113,11 +113,11 @@ fn overrides(arguments: &RunArguments) -> Result<SubjectsOverrides, CommandError
         ("--include-startup", course.include_startup),
     ];
     if let Some((flag, _)) = refused.iter().find(|(_, given)| *given) {
-        let error = anyhow::anyhow!("`{flag}` means variants, and these are several subjects");
+        let error = anyhow::anyhow!("`{flag}` means variants, and these are several targets");
         return Err(CommandError::new(Exit::Usage, error)
-            .hint("`--runs N` says how often each subject is run, `--subjects A,B` which"));
+            .hint("`--runs N` says how often each target is run, `--targets A,B` which"));
     }
-    let named = arguments.subjects.iter().map(|name| name.trim().to_owned());
+    let named = arguments.targets.iter().map(|name| name.trim().to_owned());
     let named: Vec<String> = named.filter(|name| !name.is_empty()).collect();
     let is_all = named.iter().any(|name| name == "all");
     Ok(SubjectsOverrides {
@@ -151,13 +151,13 @@ fn leave_out(
     plans.retain(|plan| !plan.contenders.is_empty());
     match left_out.first() {
         Some(first) if are_named => Err(could_not(anyhow::anyhow!(
-            "subject `{}` is not here: {}",
+            "target `{}` is not here: {}",
             first.name,
             first.reason
         ))
-        .hint("install it, put its folder into PATH, or leave it out of --subjects")),
+        .hint("install it, put its folder into PATH, or leave it out of --targets")),
         Some(_) if plans.is_empty() => {
-            Err(could_not(anyhow::anyhow!("none of the subjects is here"))
+            Err(could_not(anyhow::anyhow!("none of the targets is here"))
                 .hint("install one of them, or put its folder into PATH"))
         }
         _ => Ok(left_out),

@@ -87,7 +87,7 @@ const fn word(outcome: &RunOutcome) -> &'static str {
         RunOutcome::Unfinished => "unfinished",
         RunOutcome::CouldNotStart { .. } => "could_not_start",
         RunOutcome::NeverReady { .. } => "never_ready",
-        RunOutcome::SubjectDied { .. } => "subject_died",
+        RunOutcome::SubjectDied { .. } => "target_died",
         RunOutcome::Interrupted { .. } => "interrupted",
         _ => "failed",
     }

@@ -45,7 +45,7 @@ fn every_event_through_a_real_rsyslog_is_accounted_for() {
     let command = serde_json::to_string(&words).unwrap();
     let file = |end: &str| {
         format!(
-            "subject:\n  command: {command}\n  ready: {{tcp: \"{}\"}}\nin: {into}\nout: {out}\n\
+            "target:\n  command: {command}\n  ready: {{tcp: \"{}\"}}\nin: {into}\nout: {out}\n\
              codec: json\nsource: in.json\n{end}",
             bench.lab.listen
         )

@@ -15,7 +15,7 @@ fn tree(lab: &Lab) {
         let (listen, sink) = (&lab.listen, &lab.sink);
         lab.file(&format!("tree/{name}/in.json"), "{\"a\":1}\n{\"a\":2}\n");
         let text = format!(
-            "subject:\n  command: [\"{{self}}\", relay, --in, \"tcp://{listen}\", --out, \"tcp://{sink}\"]\n\
+            "target:\n  command: [\"{{self}}\", relay, --in, \"tcp://{listen}\", --out, \"tcp://{sink}\"]\n\
              in: tcp://{listen}\nout: tcp://{sink}\nsource: in.json\niters: 5\n{more}"
         );
         lab.file(&format!("tree/{name}/bench.yaml"), &text);
@@ -124,7 +124,7 @@ fn what_does_not_come_true_and_what_takes_too_long_fails() {
     lab.file("tree/hangs/in.json", "{}\n");
     let (listen, sink) = (&lab.listen, &lab.sink);
     let text = format!(
-        "subject:\n  command: [{STILLWELL}, relay, --in, \"tcp://{listen}\", --out, \"tcp://{sink}\"]\n\
+        "target:\n  command: [{STILLWELL}, relay, --in, \"tcp://{listen}\", --out, \"tcp://{sink}\"]\n\
          in: tcp://{listen}\nout: tcp://{sink}\nsource: in.json\nstop_after_secs: 600\n"
     );
     lab.file("tree/hangs/bench.yaml", &text);

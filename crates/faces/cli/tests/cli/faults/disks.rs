@@ -69,7 +69,7 @@ fn a_disk_that_is_slow_for_a_while_holds_a_relay_up_until_it_is_well_again() {
 fn a_step_on_a_disk_that_is_not_there_is_told_by_its_place() {
     let lab = Lab::new();
     let text = format!(
-        "subject: {{command: [\"{{self}}\", relay, --in, \"tcp://{}\"]}}\n\
+        "target: {{command: [\"{{self}}\", relay, --in, \"tcp://{}\"]}}\n\
          workload: {{generators: [{{tcp: \"{}\", payload: ascii, rate: 1/s}}]}}\n{DISK}\
          timeline: [{{at: 1s, disk: {{path: \"{{state}}/dsk\", do: full}}}}]\n",
         lab.listen, lab.listen

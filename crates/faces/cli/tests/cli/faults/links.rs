@@ -138,7 +138,7 @@ fn nothing_of_the_links_is_left_after_sigterm() {
     }
     let before = devices();
     let lab = Lab::alone();
-    let text = "subject:\n  command: [\"{self}\", relay, --in, \"tcp://10.64.1.2:9100\", --out, \
+    let text = "target:\n  command: [\"{self}\", relay, --in, \"tcp://10.64.1.2:9100\", --out, \
                 \"tcp://10.64.2.2:9200\"]\n\
                 phases: {ready: 10s, warmup: 100ms, measure: 60s, drain: 1s}\n\
                 network: {output: {delay: 5ms}}\n\

@@ -33,7 +33,7 @@ fn a_proxy_that_sends_its_clients_away_loses_nothing() {
     let conf = lab.file("nginx.conf", &configuration(&lab));
     let (listen, sink) = (&lab.listen, &lab.sink);
     let text = format!(
-        "subject:\n  name: nginx\n  command: [\"{}\", -e, stderr, -c, \"{}\"]\n  \
+        "target:\n  name: nginx\n  command: [\"{}\", -e, stderr, -c, \"{}\"]\n  \
          ready: {{tcp: \"{listen}\"}}\n\
          phases: {{ready: 10s, warmup: 200ms, measure: 2s, drain: 10s, quiet: 500ms}}\n\
          workload:\n  generators:\n    - http: {{url: \"http://{listen}/\", protocol: http2, streams: 4}}\n      \

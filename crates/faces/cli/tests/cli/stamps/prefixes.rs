@@ -101,7 +101,7 @@ fn a_bench_with_tremors_interceptors_has_latencies_and_no_account() {
     let (listen, sink) = (&lab.listen, &lab.sink);
     lab.file("in.json", &"{\"a\":\"some text\"}\n".repeat(10));
     let text = format!(
-        "subject: {{command: [\"{{self}}\", relay, --in, \"tcp://{listen}\", --out, \"tcp://{sink}\"]}}\n\
+        "target: {{command: [\"{{self}}\", relay, --in, \"tcp://{listen}\", --out, \"tcp://{sink}\"]}}\n\
          in: tcp://{listen}\nout: tcp://{sink}\nsource: in.json\niters: 40\nrate: 500/s\n\
          postprocessors: [ingest-ns, separate]\npreprocessors: [separate, ingest-ns]\n"
     );

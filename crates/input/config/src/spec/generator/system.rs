@@ -65,7 +65,7 @@ pub(super) const PROCESS_TREE: Element = Element {
 
 pub(super) const PROC_FS: Element = Element {
     name: "proc_fs generator",
-    about: "A folder that looks like `/proc`, laid out before the subject starts.",
+    about: "A folder that looks like `/proc`, laid out before the target starts.",
     fields: &[
         required("root", Shape::Text, "The folder."),
         required("processes", Shape::Whole, "Processes that it shows."),

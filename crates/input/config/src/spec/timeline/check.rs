@@ -25,7 +25,7 @@ pub(super) fn check(reader: &Reader, steps: &[Step], around: &Around<'_>) {
             StepAction::Note(_) => {}
             StepAction::Signal(_) => {
                 if subject == SubjectState::Ended {
-                    let message = "there is no subject to signal at this time".to_owned();
+                    let message = "there is no target to signal at this time".to_owned();
                     refuse(step.span, message, "an earlier step ended it");
                 }
             }
@@ -38,7 +38,7 @@ pub(super) fn check(reader: &Reader, steps: &[Step], around: &Around<'_>) {
             }
             StepAction::Subject(change) => {
                 if let Some(problem) = subject.take(*change) {
-                    refuse(step.span, format!("the subject {problem}"), "at this time");
+                    refuse(step.span, format!("the target {problem}"), "at this time");
                 }
                 ended = (subject == SubjectState::Ended).then_some(step.span);
             }
@@ -50,9 +50,9 @@ pub(super) fn check(reader: &Reader, steps: &[Step], around: &Around<'_>) {
         }
     }
     if let Some(span) = ended {
-        let message = "the subject is ended here and never started again";
+        let message = "the target is ended here and never started again";
         let error = reader.error(code::TIMELINE, span, message);
-        reader.report(error.label("add a later step `subject: start`, or write `restart`"));
+        reader.report(error.label("add a later step `target: start`, or write `restart`"));
     }
 }
 

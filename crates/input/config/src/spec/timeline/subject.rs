@@ -9,7 +9,7 @@ use crate::spec::Door;
 
 const RESTART: Element = Element {
     name: "restart",
-    about: "The subject ends and starts again.",
+    about: "The target ends and starts again.",
     fields: &[
         optional(
             "signal",
@@ -26,8 +26,8 @@ const RESTART: Element = Element {
 };
 
 const CHANGE: Element = Element {
-    name: "subject step",
-    about: "What happens to the subject.",
+    name: "target step",
+    about: "What happens to the target.",
     fields: &[required(
         "restart",
         Shape::Element(&RESTART),
@@ -70,7 +70,7 @@ pub(super) fn read(
             (WORDS[4], now(SubjectChange::Start)),
             (WORDS[5], restart(SubjectSignal::Term, Nanos::ZERO)),
         ];
-        return door.reader.word(node, "change of the subject", &words);
+        return door.reader.word(node, "change of the target", &words);
     }
     let map = door.reader.map(node, &CHANGE.keys())?;
     let map = door.reader.map(map.required("restart")?, &RESTART.keys())?;

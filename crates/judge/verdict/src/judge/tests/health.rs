@@ -161,7 +161,7 @@ fn the_measured_warmup_is_common_and_frozen() {
     let mut runs = search_pairs(&[1.0; 3]);
     let found = |cut| {
         Some(WarmupFigures {
-            series: "subject_cpu".to_owned(),
+            series: "target_cpu".to_owned(),
             cut,
             beats: 40,
             apart: 0.0,

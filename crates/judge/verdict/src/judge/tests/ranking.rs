@@ -41,22 +41,17 @@ fn a_planted_cause_ranks_first() {
     let mut runs = crowd();
     insert(&mut runs, "target/hoard_bytes:mean", 0.0, 64e6);
     insert(&mut runs, "total_rss_bytes:mean", 8e6, 72e6);
-    insert(
-        &mut runs,
-        "subject_page_faults_minor:per_event",
-        0.001,
-        0.02,
-    );
-    insert(&mut runs, "subject_cpu_user:per_event", 400.0, 420.0);
+    insert(&mut runs, "target_page_faults_minor:per_event", 0.001, 0.02);
+    insert(&mut runs, "target_cpu_user:per_event", 400.0, 420.0);
     let told = told(&runs);
     let first: Vec<&str> = told.moved.iter().map(|own| own.series.as_str()).collect();
     assert_eq!(
         first[..4],
         [
             "target/hoard_bytes:mean",
-            "subject_page_faults_minor:per_event",
+            "target_page_faults_minor:per_event",
             "total_rss_bytes:mean",
-            "subject_cpu_user:per_event"
+            "target_cpu_user:per_event"
         ]
     );
     assert_eq!(told.moved_of, 304);
@@ -79,8 +74,8 @@ fn chance_alone_moves_next_to_nothing() {
 fn each_series_is_told_once_and_the_goal_itself_never() {
     let mut runs = search_pairs(&[1.05; 8]);
     for series in [
-        "subject_cpu:per_event",
-        "subject_cpu:rate",
+        "target_cpu:per_event",
+        "target_cpu:rate",
         "subject_faults:rate",
         "subject_faults:per_event",
         "target/errors:per_event",

@@ -43,7 +43,7 @@ fn a_long_warmup_is_found_and_can_be_left_out() {
     let capture = run(|second| if second < 12 { 0.9 } else { 0.5 });
     let run = summarise(&capture);
     let steady = run.figures.warmup.clone().unwrap();
-    assert_eq!(steady.series, "subject_cpu");
+    assert_eq!(steady.series, "target_cpu");
     // Ten seconds after load began, by steps of five.
     assert_eq!(steady.cut, Some(Nanos::from_secs(10)));
     assert!((steady.apart - 0.8).abs() < 0.02, "{steady:?}");
@@ -68,7 +68,7 @@ fn a_drift_is_no_steady_state() {
         0.5 + 0.004 * stillwell_units::float_from_u64(second)
     }));
     let drift = run.figures.warmup.unwrap().drift.unwrap();
-    assert_eq!(drift.series, "subject_cpu");
+    assert_eq!(drift.series, "target_cpu");
     assert!((drift.share - 0.26).abs() < 0.03, "{drift:?}");
     let mut notes = run.notes.iter();
     assert!(notes.any(|own| matches!(own, RunNote::NotSteady { .. })));

@@ -24,7 +24,7 @@ fn plan(runs: u32) -> SubjectsPlan {
     SubjectsPlan {
         name: "one".to_owned(),
         summary: None,
-        folder: "/lab".into(),
+        folder: "/suite".into(),
         contenders: ["a", "b"].map(contender).to_vec(),
         rig: rig.clone(),
         runs,

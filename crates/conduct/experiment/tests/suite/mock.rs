@@ -292,7 +292,7 @@ pub(crate) fn experiment(name: &str, pairs: u32) -> ExperimentPlan {
     ExperimentPlan {
         name: name.to_owned(),
         summary: None,
-        folder: "/lab".into(),
+        folder: "/suite".into(),
         rig: rig(),
         variants: ["baseline", "comparison"]
             .map(|name| VariantPlan::unchanged(name.to_owned()))

@@ -188,7 +188,7 @@ fn the_bad_one_of_16_commits_is_found() {
     let results = folder.path().join("results");
     assert_eq!(BisectRecord::read(&results).unwrap(), record);
     for step in &record.steps {
-        assert!(results.join(&step.results).join("lab.json").is_file());
+        assert!(results.join(&step.results).join("suite.json").is_file());
     }
 
     // It is not begun twice, but gone on with as often as one likes.

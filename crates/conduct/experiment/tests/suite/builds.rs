@@ -117,7 +117,7 @@ fn every_revision_is_built_once() {
         };
         assert_eq!(said(index), expected);
     }
-    let record = fs::read(folder.path().join("results/lab.json")).unwrap();
+    let record = fs::read(folder.path().join("results/suite.json")).unwrap();
     let record: LabRecord = serde_json::from_slice(&record).unwrap();
     assert_eq!(
         record.binaries[1].revision.as_deref(),

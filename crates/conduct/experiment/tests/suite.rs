@@ -2,19 +2,19 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-#[path = "lab/bisect.rs"]
+#[path = "suite/bisect.rs"]
 mod bisect;
-#[path = "lab/builds.rs"]
+#[path = "suite/builds.rs"]
 mod builds;
-#[path = "lab/local.rs"]
+#[path = "suite/local.rs"]
 mod local;
-#[path = "lab/mock.rs"]
+#[path = "suite/mock.rs"]
 mod mock;
-#[path = "lab/orchestration.rs"]
+#[path = "suite/orchestration.rs"]
 mod orchestration;
-#[path = "lab/resume.rs"]
+#[path = "suite/resume.rs"]
 mod resume;
-#[path = "lab/sequential.rs"]
+#[path = "suite/sequential.rs"]
 mod sequential;
-#[path = "lab/subjects.rs"]
+#[path = "suite/targets.rs"]
 mod subjects;

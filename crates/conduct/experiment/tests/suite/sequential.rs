@@ -156,7 +156,7 @@ fn pairs_that_cannot_be_believed_are_repeated_as_a_whole() {
     let of = |name: &str| discards.iter().find(|own| own["variant"] == name).unwrap();
     assert_eq!(of("baseline")["runs"], 1);
     assert_eq!(of("comparison")["runs"], 2);
-    assert_eq!(of("comparison")["subject_failures"], 1);
+    assert_eq!(of("comparison")["target_failures"], 1);
     assert_eq!(came.record["not_used"].as_array().unwrap().len(), 3);
 }
 
@@ -192,7 +192,7 @@ fn why_a_pair_is_repeated_is_told_once() {
         told[0].0 == 2 && told[0].1.starts_with("baseline: "),
         "{told:?}"
     );
-    assert_eq!(told[1], (4, "the subject died in measure".to_owned()));
+    assert_eq!(told[1], (4, "the target died in measure".to_owned()));
 }
 
 #[test]

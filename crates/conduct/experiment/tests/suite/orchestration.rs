@@ -304,7 +304,7 @@ fn an_experiment_whose_probe_fails_could_not_start() {
     assert_eq!(problem.kind, ProblemKind::CouldNotStart);
     assert_eq!(
         problem.reason,
-        "the probe failed: the subject died in measure"
+        "the probe failed: the target died in measure"
     );
 }
 
@@ -366,7 +366,7 @@ fn the_latest_results_are_found() {
     for (name, started) in [("b", 5), ("a", 9), ("c", 7)] {
         fs::create_dir(folder.path().join(name)).unwrap();
         let text = format!("{{\"started_wall_millis\": {started}}}");
-        fs::write(folder.path().join(name).join("lab.json"), text).unwrap();
+        fs::write(folder.path().join(name).join("suite.json"), text).unwrap();
     }
     fs::create_dir(folder.path().join("z")).unwrap();
     assert_eq!(
