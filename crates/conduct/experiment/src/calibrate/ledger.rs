@@ -7,13 +7,13 @@
 
 mod background;
 mod entry;
+mod error;
 mod known;
 mod schedule;
 mod table;
 mod truth;
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use stillwell_config::{LabOverrides, Loader};
 use stillwell_scope::{clock, explain};
@@ -29,49 +29,11 @@ use crate::{LabError, Local, Results, run_lab};
 
 pub use background::use_cpu;
 pub use entry::Ledger;
+pub use error::LedgerError;
 pub use table::markdown;
 
 /// Experiments in a row that may fail before filling a ledger ends.
 const FAILURES_MAX: u32 = 3;
-
-/// Reasons why a ledger cannot be read or filled.
-#[derive(Debug, thiserror::Error)]
-pub enum LedgerError {
-    /// The file cannot be read or written.
-    #[error("access {}", path.display())]
-    Storage {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// A line is not an entry.
-    #[error("read {}, line {line}", path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// The line's number, from 1.
-        line: usize,
-        /// The cause.
-        source: serde_json::Error,
-    },
-    /// A reference experiment is missing.
-    #[error("the ledger has no {0}")]
-    NoReference(&'static str),
-    /// A reference experiment gave no usable cost.
-    #[error("a round costs {0} of an event")]
-    Cost(f64),
-    /// An experiment did not run.
-    #[error("{kind} {number}: {reason}")]
-    Experiment {
-        /// Its kind.
-        kind: &'static str,
-        /// Its number within the kind.
-        number: u32,
-        /// What happened.
-        reason: String,
-    },
-}
 
 /// Events of filling a ledger.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! One experiment of the ledger, and what is known of it beforehand.
 
-use super::LedgerError;
 use super::background::LOAD_PERCENT;
 use super::entry::{Entry, Kind};
+use super::error::LedgerError;
 use super::schedule::Wanted;
 
 /// Rounds of work for each event: nine tenths of what an event costs, and they
