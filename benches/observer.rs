@@ -10,7 +10,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use stillwell_benches::{SENDER_CPU, cpu_of, on, ours};
-use stillwell_observer::{SubjectProbe, Watched};
+use stillwell_observer::{TargetProbe, Watched};
 use stillwell_plan::ObserverPlan;
 use stillwell_scope::{Scope, Token};
 use stillwell_testkit::{Process, wait_until};
@@ -29,9 +29,9 @@ fn main() -> anyhow::Result<()> {
     let mut scope = Scope::new(&Token::new());
     let (deliver, beats) = sync_channel(64);
     let watched = Watched {
-        subject: Some(SubjectProbe {
+        target: Some(TargetProbe {
             pid: tree.id(),
-            ..SubjectProbe::default()
+            ..TargetProbe::default()
         }),
         shards: Vec::new(),
         threads: Box::new(Vec::new),

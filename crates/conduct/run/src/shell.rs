@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 
 use stillwell_capture::{Manifest, Note, RunOutcome};
 use stillwell_metric::{Shard, SinkShard};
-use stillwell_observer::{Beaten, SamplerHandle};
+use stillwell_observer::{SampleBatch, SamplerHandle};
 use stillwell_plan::{Phase, StepAction, SubjectKind};
 use stillwell_scope::{PartEnd, Scope, Token, clock, explain};
 use stillwell_target::{Container, ContainerError, Exit, INSPECTOR_STOP, Links, Stopped, Subject};
@@ -104,8 +104,8 @@ pub(crate) struct Shell {
     sampler: Option<SamplerHandle>,
     told: Receiver<Told>,
     tell: SyncSender<Told>,
-    beats: Receiver<Beaten>,
-    deliver: SyncSender<Beaten>,
+    beats: Receiver<SampleBatch>,
+    deliver: SyncSender<SampleBatch>,
     totals: Totals,
     progress: Teller,
     /// The way to the run beside this one, if there is one.

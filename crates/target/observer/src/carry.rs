@@ -1,47 +1,46 @@
-//! Totals over things that come and go.
+//! Totals over counters whose owners come and go.
 
 use std::collections::BTreeMap;
 
-/// A total over counters whose owners end: what an owner had counted when it was
-/// last seen stays in the total. What it counted after that is missing, at most
-/// one beat's worth for each owner that ends.
+/// A total over counters whose owners end. The last count of an ended owner stays in the total. Its later
+/// counts are missing: at most one beat per owner.
 #[derive(Debug)]
 pub(crate) struct Carry<K, const N: usize> {
-    /// Each owner's counters, and the round in which it was last seen.
-    seen: BTreeMap<K, ([u64; N], u64)>,
-    gone: [u64; N],
+    /// Each owner's counters, and the round in which it was last counts.
+    counts: BTreeMap<K, ([u64; N], u64)>,
+    ended: [u64; N],
     round: u64,
 }
 
 impl<K: Ord + Copy, const N: usize> Carry<K, N> {
     pub(crate) const fn new() -> Self {
         Self {
-            seen: BTreeMap::new(),
-            gone: [0; N],
+            counts: BTreeMap::new(),
+            ended: [0; N],
             round: 0,
         }
     }
 
-    /// Notes what `owner` has counted so far.
-    pub(crate) fn see(&mut self, owner: K, counters: [u64; N]) {
-        self.seen.insert(owner, (counters, self.round));
+    /// Records the count of `owner` so far.
+    pub(crate) fn record(&mut self, owner: K, counters: [u64; N]) {
+        self.counts.insert(owner, (counters, self.round));
     }
 
-    /// Ends a round of looking: who was not seen in it is gone. The totals of
-    /// the living and of those gone.
+    /// Ends a round. An owner that was not recorded in it has ended. Returns the totals of living and of ended
+    /// owners.
     pub(crate) fn end_round(&mut self) -> ([u64; N], [u64; N]) {
-        let (round, gone) = (self.round, &mut self.gone);
+        let (round, ended) = (self.round, &mut self.ended);
         let mut living = [0; N];
-        self.seen.retain(|_, (counters, last)| {
+        self.counts.retain(|_, (counters, last)| {
             let is_living = *last == round;
-            let total = if is_living { &mut living } else { &mut *gone };
+            let total = if is_living { &mut living } else { &mut *ended };
             for (total, counter) in total.iter_mut().zip(counters) {
                 *total = total.saturating_add(*counter);
             }
             is_living
         });
         self.round += 1;
-        (living, self.gone)
+        (living, self.ended)
     }
 }
 
@@ -65,12 +64,12 @@ mod tests {
             for round in rounds {
                 for (owner, more) in round {
                     counters[usize::from(owner)] += more;
-                    // An owner that was gone is another one with the same counter.
-                    let is_known = carry.seen.contains_key(&owner);
+                    // An ended owner that returns is a new one with the same counter.
+                    let is_known = carry.counts.contains_key(&owner);
                     if !is_known {
                         counters[usize::from(owner)] = more;
                     }
-                    carry.see(owner, [counters[usize::from(owner)]]);
+                    carry.record(owner, [counters[usize::from(owner)]]);
                 }
                 let [total] = sums(carry.end_round());
                 prop_assert!(total >= last);

@@ -1,7 +1,7 @@
-//! What a control group counts.
+//! Counters of a control group.
 //!
-//! CPU time: exact to a nanosecond from the v1 controller `cpuacct`, to a
-//! microsecond from v2. The v1 split into user and system is exact as well.
+//! CPU time is exact to a nanosecond from the v1 controller `cpuacct`, and to a microsecond from v2. The v1
+//! split into user and system is exact as well.
 
 use std::path::PathBuf;
 
@@ -9,8 +9,7 @@ use stillwell_metric::{Labels, Sample, catalogue as metric};
 
 use crate::text;
 
-/// The subject's groups, by the folders of their hierarchies; any may be
-/// missing.
+/// The target's cgroups, by the folders of their hierarchies; each may be missing.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct CgroupFiles {
     /// In the v2 hierarchy.

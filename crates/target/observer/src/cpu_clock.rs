@@ -3,20 +3,20 @@
 
 use std::mem::MaybeUninit;
 
-/// CPU time of all threads of process `pid`, ended ones included, in
-/// nanoseconds. `None` if there is no such process.
+/// Returns the CPU time of all threads of process `pid`, ended ones included, in nanoseconds; `None` if there
+/// is no such process.
 pub(crate) fn process_nanos(pid: u32) -> Option<u64> {
     let pid = libc::pid_t::try_from(pid).ok()?;
     let mut clock: libc::clockid_t = 0;
     // SAFETY: the pointer is to a live value of the type that the call fills.
-    let answer = unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) };
-    if answer != 0 {
+    let status = unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) };
+    if status != 0 {
         return None;
     }
     let mut time = MaybeUninit::<libc::timespec>::uninit();
     // SAFETY: as above; a clock of a process that has ended is refused by the call.
-    let answer = unsafe { libc::clock_gettime(clock, time.as_mut_ptr()) };
-    if answer != 0 {
+    let status = unsafe { libc::clock_gettime(clock, time.as_mut_ptr()) };
+    if status != 0 {
         return None;
     }
     // SAFETY: the call succeeded, so it has filled the structure.
@@ -34,9 +34,12 @@ mod tests {
     #[test]
     fn our_own_clock_is_the_one_that_others_see() {
         let before = stillwell_scope::clock::process_cpu().as_u64();
-        let seen = process_nanos(std::process::id()).unwrap();
+        let measured = process_nanos(std::process::id()).unwrap();
         let after = stillwell_scope::clock::process_cpu().as_u64();
-        assert!((before..=after).contains(&seen), "{before} {seen} {after}");
+        assert!(
+            (before..=after).contains(&measured),
+            "{before} {measured} {after}"
+        );
         assert_eq!(process_nanos(u32::MAX), None);
         assert_eq!(process_nanos(4_194_305), None);
     }

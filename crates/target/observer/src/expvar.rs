@@ -1,11 +1,11 @@
-//! Variables as Go's package `expvar` serves them: one JSON object.
+//! Variables in the form of Go's package `expvar`: one JSON object.
 
 use serde_json::Value;
 use stillwell_metric::{Kind, Labels};
 
 use crate::prometheus::{Page, PageSeries};
 
-/// Objects within objects that are looked into where no names are given.
+/// Largest depth of nested objects if no names are given.
 const DEPTH_MAX: usize = 8;
 
 /// Reads the variables to which the pointers `names` lead (RFC 6901), or all of them,
@@ -31,7 +31,7 @@ pub(crate) fn parse_expvar(page: &[u8], names: Option<&[String]>, series_max: us
     read
 }
 
-/// Lists are passed over: an index is no name.
+/// Adds all numbers below `value`. Lists are skipped: an index is not a name.
 fn add_all(read: &mut Page, value: &Value, pointer: &str, series_max: usize, depth: usize) {
     if let Value::Object(entries) = value
         && depth < DEPTH_MAX
@@ -66,7 +66,7 @@ fn add(read: &mut Page, pointer: &str, value: f64, series_max: usize) {
     read.series.push(PageSeries {
         name: pointer.trim_start_matches('/').to_owned(),
         labels: Labels::none(),
-        // Nothing says which of them only grow.
+        // The format does not mark counters.
         kind: Kind::Gauge,
         value,
     });
@@ -82,17 +82,20 @@ mod tests {
         br#"{"cmdline": ["agent"], "memstats": {"Alloc": 12, "a/b": 1.5, "On": true,
         "BySize": [{"Size": 8}]}, "version": "7"}"#;
 
-    fn told(names: Option<&[&str]>) -> (Vec<(String, f64)>, u64) {
+    fn series_of(names: Option<&[&str]>) -> (Vec<(String, f64)>, u64) {
         let names: Option<Vec<String>> =
             names.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
         let page = parse_expvar(PAGE, names.as_deref(), 100);
-        let series = page.series.into_iter().map(|one| (one.name, one.value));
+        let series = page
+            .series
+            .into_iter()
+            .map(|series| (series.name, series.value));
         (series.collect(), page.malformed)
     }
 
     #[test]
     fn variables_are_read_by_their_pointers() {
-        let (series, malformed) = told(Some(&[
+        let (series, malformed) = series_of(Some(&[
             "/memstats/Alloc",
             "/memstats/a~1b",
             "/version",
@@ -108,7 +111,7 @@ mod tests {
 
     #[test]
     fn without_names_all_numbers_are_read() {
-        let (series, malformed) = told(None);
+        let (series, malformed) = series_of(None);
         let names: Vec<&str> = series.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["memstats/Alloc", "memstats/On", "memstats/a~1b"]);
         assert_eq!(malformed, 0);

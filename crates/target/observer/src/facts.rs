@@ -1,7 +1,7 @@
-//! What a reader of results must know of the host: the reproducibility block.
+//! The host's properties that a reader of results needs: the reproducibility block.
 //!
-//! Every fact is as the kernel says it, and absent where it does not: inside
-//! containers and virtual machines much is hidden.
+//! Each property is as the kernel reports it, and absent if it does not: containers and virtual machines hide
+//! many.
 
 mod cpu;
 mod read;
@@ -20,7 +20,7 @@ pub use warnings::warnings;
 pub struct HostFacts {
     /// The kernel's release.
     pub kernel: Option<String>,
-    /// The kernel's command line, where `isolcpus` and `nohz_full` stand.
+    /// The kernel's command line, with options such as `isolcpus` and `nohz_full`.
     pub kernel_command_line: Option<String>,
     /// The distribution's name and version.
     pub distribution: Option<String>,
@@ -34,49 +34,49 @@ pub struct HostFacts {
     pub cpus: Vec<CpuFacts>,
     /// CPUs that this process may use.
     pub own_cpus: Vec<u16>,
-    /// Whether cores run several threads: `on`, `off`, `notsupported`.
+    /// Simultaneous multithreading: `on`, `off`, `notsupported`.
     pub smt: Option<String>,
-    /// Whether CPUs may run above their nominal frequency.
+    /// CPUs may exceed their nominal frequency.
     pub boost: Option<bool>,
     /// Idle states that are not switched off, from the lightest.
     pub idle_states: Vec<IdleState>,
-    /// What is done against flaws of the CPU, by flaw.
+    /// Mitigations of CPU flaws, by flaw.
     pub mitigations: Vec<(String, String)>,
     /// NUMA nodes and their CPUs.
     pub numa_nodes: Vec<(String, String)>,
     /// Memory in bytes.
     pub memory_bytes: Option<u64>,
-    /// Memory that could still be given, in bytes.
+    /// Available memory, in bytes.
     pub memory_available_bytes: Option<u64>,
     /// Swap space in bytes.
     pub swap_bytes: Option<u64>,
-    /// How eagerly memory is swapped out.
+    /// The kernel's tendency to swap out memory.
     pub swappiness: Option<u64>,
-    /// Whether huge pages come by themselves: `always`, `madvise`, `never`.
+    /// Transparent huge pages: `always`, `madvise`, `never`.
     pub transparent_huge_pages: Option<String>,
-    /// Limits of our own cgroup, by file.
+    /// Limits of this process's cgroup, by file.
     pub cgroup_limits: Vec<(String, String)>,
     /// Load averages over 1, 5 and 15 minutes, as text.
     pub load: Option<String>,
     /// Pressure on CPU, memory and storage, as the kernel's `some` lines.
     pub pressure: Vec<(String, String)>,
-    /// Open files that we may have.
+    /// Limit on open files.
     pub open_files_max: Option<u64>,
-    /// First and last port given to connections.
+    /// First and last ephemeral port.
     pub port_range: Option<String>,
     /// Connections that may wait to be accepted.
     pub somaxconn: Option<u64>,
-    /// How TCP avoids congestion.
+    /// Congestion control algorithm of TCP.
     pub congestion_control: Option<String>,
     /// Largest packet over the loopback interface, in bytes.
     pub loopback_mtu: Option<u64>,
-    /// The hypervisor or container, as far as it can be told.
+    /// Hypervisor or container, if it can be detected.
     pub virtualisation: Vec<String>,
     /// The maker's name of the machine.
     pub machine: Option<String>,
     /// The kernel's clock source.
     pub clock_source: Option<String>,
-    /// Whether the kernel randomises addresses: 0, 1 or 2.
+    /// Address space randomisation: 0, 1 or 2.
     pub address_randomisation: Option<u64>,
 }
 
@@ -92,15 +92,15 @@ pub struct CpuFacts {
     pub core: Option<u64>,
     /// CPUs that share its core, itself included.
     pub siblings: Vec<u16>,
-    /// How its frequency is chosen.
+    /// Frequency governor.
     pub governor: Option<String>,
     /// Its frequency now, in kHz.
     pub frequency_khz: Option<u64>,
     /// Its highest frequency, in kHz.
     pub frequency_max_khz: Option<u64>,
-    /// How much it does, beside the host's best with 1024.
+    /// Capacity relative to the host's fastest CPU, which has 1024.
     pub capacity: Option<u64>,
-    /// How often it was throttled for heat since boot.
+    /// Number of thermal throttlings since boot.
     pub throttles: Option<u64>,
 }
 
@@ -110,7 +110,7 @@ pub struct CpuFacts {
 pub struct IdleState {
     /// Its name, such as `C6`.
     pub name: String,
-    /// How long it takes to wake up, in microseconds.
+    /// Exit latency, in microseconds.
     pub exit_latency_micros: u64,
 }
 

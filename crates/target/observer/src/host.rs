@@ -1,4 +1,4 @@
-//! What the host does.
+//! Activity of the host.
 
 mod cpu;
 mod disk;
@@ -19,7 +19,7 @@ pub(crate) struct HostReader {
 }
 
 impl HostReader {
-    /// A reader of `proc`, which is `/proc` but for tests.
+    /// Creates a reader of `proc`, which is `/proc` except in tests.
     pub(crate) fn new(proc: &Path) -> Self {
         Self {
             proc: proc.to_owned(),
@@ -27,12 +27,11 @@ impl HostReader {
         }
     }
 
-    /// Adds samples of the host. `ours` and `subject` are CPU times so far, in
-    /// nanoseconds.
+    /// Adds samples of the host. `self_cpu` and `target_cpu` are CPU times so far, in nanoseconds.
     pub(crate) fn sample(
         &mut self,
-        ours: u64,
-        subject: u64,
+        self_cpu: u64,
+        target_cpu: u64,
         buffer: &mut Vec<u8>,
         samples: &mut Vec<Sample>,
     ) {
@@ -46,7 +45,9 @@ impl HostReader {
         if let Some([busy, steal, _]) = read("stat", &cpu::parse) {
             add(metric::HOST_CPU_BUSY, Some(busy));
             add(metric::HOST_CPU_STEAL, Some(steal));
-            let foreign = self.foreign.total(busy, ours.saturating_add(subject));
+            let foreign = self
+                .foreign
+                .total(busy, self_cpu.saturating_add(target_cpu));
             add(metric::HOST_CPU_FOREIGN, Some(foreign));
         }
         let available = read("meminfo", &|text| {
@@ -79,7 +80,7 @@ impl HostReader {
             add(metric::HOST_NET_SEND_BYTES, Some(sent));
             add(metric::HOST_NET_DROPS, Some(drops.saturating_add(errors)));
         }
-        // The states of single connections would take milliseconds to list.
+        // Listing the states of connections would take milliseconds.
         if let Some([open, opened, _]) = read("thread-self/net/snmp", &network::tcp_counts) {
             add(metric::HOST_TCP_ESTABLISHED, Some(open));
             add(metric::HOST_TCP_OPENED, Some(opened));
@@ -99,7 +100,7 @@ impl HostReader {
     }
 }
 
-/// The load average over one minute.
+/// Parses the load average over one minute.
 fn parse_load(text: &[u8]) -> Option<f64> {
     std::str::from_utf8(text::words(text).next()?)
         .ok()?

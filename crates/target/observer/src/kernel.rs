@@ -1,12 +1,10 @@
-//! The kernel's own figures of the subject, as lading records them: each process's
-//! memory and CPU, what is mapped where, its working set, its control group, and
-//! `/proc/vmstat`.
+//! Kernel counters of the target, as lading records them: memory and CPU of each process, mappings, working
+//! set, control group, and `/proc/vmstat`.
 //!
-//! Most are cheap. Mappings (`smaps`) are read with the details: the kernel walks all
-//! page tables for them. The working set is what was touched since the last detail:
-//! where the kernel tracks idle pages by those marks, else by others, which are read and
-//! then cleared (`clear_refs`), which costs the subject a fault of its own for each page
-//! that it touches again on some processors.
+//! Most are cheap. Mappings (`smaps`) are read only with details: the kernel walks all page tables for them.
+//! The working set is the memory touched since the last detailed sample. It comes from idle page tracking if
+//! available. Otherwise referenced bits are read and cleared (`clear_refs`), which on some processors costs the
+//! target a page fault for each page that it touches again.
 
 mod files;
 mod idle;
@@ -28,60 +26,60 @@ use idle::IdlePages;
 /// Longest part of a command line that is kept.
 const COMMAND_LINE_MAX: usize = 256;
 
-/// Processes that are looked at one by one; of more, those with the lowest numbers.
+/// Largest number of processes with their own series; those with the lowest ids.
 const PROCESSES_MAX: usize = 64;
 
 /// Reads them, beat after beat.
 #[derive(Debug)]
 pub(crate) struct KernelReader {
     proc: PathBuf,
-    wanted: KernelSeries,
-    /// What each process is, and its CPU ticks at the last beat: user, system.
-    known: BTreeMap<u32, (Labels, [u64; 2])>,
+    requested: KernelSeries,
+    /// Labels of each process, and its CPU ticks at the last beat: user, system.
+    processes: BTreeMap<u32, (Labels, [u64; 2])>,
     last: Option<Moment>,
-    /// What the subject had used by then.
+    /// CPU time of the target at the last beat.
     cpu_last: CpuTimes,
     /// Cores of the machine, in thousandths.
     machine_millicores: f64,
-    /// The marks of idle pages, where there are any and they are wanted.
+    /// Idle page tracking, if it is available and requested.
     idle: Option<IdlePages>,
-    /// Whether the marks of what was touched were all cleared the last time.
+    /// All referenced bits were cleared at the last sample.
     is_cleared: bool,
 }
 
 /// One process as it was seen in this beat.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct ProcessTicks {
     pub(crate) pid: u32,
     pub(crate) user_ticks: u64,
     pub(crate) system_ticks: u64,
 }
 
 impl KernelReader {
-    pub(crate) fn new(proc: &Path, wanted: KernelSeries) -> Self {
-        Self::with_marks(proc, wanted, Path::new(idle::BITMAP))
+    pub(crate) fn new(proc: &Path, requested: KernelSeries) -> Self {
+        Self::with_marks(proc, requested, Path::new(idle::BITMAP))
     }
 
     /// [`new`](Self::new), where idle pages are marked in the file `marks`.
-    fn with_marks(proc: &Path, wanted: KernelSeries, marks: &Path) -> Self {
-        let is_wanted = wanted.working_set || wanted.idle_pages;
+    fn with_marks(proc: &Path, requested: KernelSeries, marks: &Path) -> Self {
+        let is_requested = requested.working_set || requested.idle_pages;
         Self {
             proc: proc.to_owned(),
-            wanted,
-            known: BTreeMap::new(),
+            requested,
+            processes: BTreeMap::new(),
             last: None,
             cpu_last: CpuTimes::default(),
             machine_millicores: machine_millicores(proc),
-            idle: is_wanted.then(|| IdlePages::open(marks)).flatten(),
+            idle: is_requested.then(|| IdlePages::open(marks)).flatten(),
             is_cleared: false,
         }
     }
 
-    /// Adds samples of `living`, whose group is `cgroup` if it has one of its own, and
-    /// which used `cpu` so far.
+    /// Adds samples of the processes `living`, whose cgroup is `cgroup` if it has one, and which have used
+    /// `cpu` so far.
     pub(crate) fn sample(
         &mut self,
-        living: &[Seen],
+        living: &[ProcessTicks],
         (cgroup, cpu): (Option<&Path>, CpuTimes),
         (is_detailed, tick_nanos): (bool, u64),
         buffer: &mut Vec<u8>,
@@ -90,40 +88,40 @@ impl KernelReader {
         let now = clock::now();
         let since = self.last.map(|last| now.since(last).as_u64());
         self.last = Some(now);
-        let own = cgroup.map(Path::to_owned);
-        let group = own.or_else(|| self.group_of(living.first()?.pid, buffer));
+        let target_group = cgroup.map(Path::to_owned);
+        let group = target_group.or_else(|| self.group_of(living.first()?.pid, buffer));
         let granted = group
             .as_deref()
             .and_then(|folder| granted_in(folder, buffer));
         let granted = granted.unwrap_or(self.machine_millicores);
         self.add_total_cpu(cpu, since, granted, samples);
-        self.known
-            .retain(|pid, _| living.iter().any(|one| one.pid == *pid));
-        for one in living.iter().take(PROCESSES_MAX) {
-            let folder = self.proc.join(one.pid.to_string());
-            let ticks = [one.user_ticks, one.system_ticks];
-            let known = self.known.entry(one.pid);
+        self.processes
+            .retain(|pid, _| living.iter().any(|process| process.pid == *pid));
+        for process in living.iter().take(PROCESSES_MAX) {
+            let folder = self.proc.join(process.pid.to_string());
+            let ticks = [process.user_ticks, process.system_ticks];
+            let processes = self.processes.entry(process.pid);
             let (labels, before) =
-                known.or_insert_with(|| (labels_of(&folder, one.pid, buffer), ticks));
+                processes.or_insert_with(|| (labels_of(&folder, process.pid, buffer), ticks));
             let spent = [0, 1].map(|at| ticks[at].saturating_sub(before[at]) * tick_nanos);
             *before = ticks;
-            if self.wanted.processes {
+            if self.requested.processes {
                 if let Some(since) = since.filter(|since| *since > 0) {
                     add_cpu(labels, spent, (since, granted), samples);
                 }
                 add_sizes(&folder, labels, buffer, samples);
             }
-            if self.wanted.smaps && is_detailed {
+            if self.requested.smaps && is_detailed {
                 add_mappings(&folder, labels, buffer, samples);
             }
         }
         if is_detailed {
             self.add_working_set(living, buffer, samples);
         }
-        if let Some(folder) = group.filter(|_| self.wanted.cgroup) {
+        if let Some(folder) = group.filter(|_| self.requested.cgroup) {
             add_cgroup(&folder, buffer, samples);
         }
-        if self.wanted.vmstat
+        if self.requested.vmstat
             && let Some(text) = text::read(&self.proc.join("vmstat"), buffer)
         {
             let numbers = text::lines(text).filter_map(|line| {
@@ -135,7 +133,7 @@ impl KernelReader {
         }
     }
 
-    /// What all processes have used since the last time.
+    /// Adds the usage of all processes since the last sample.
     fn add_total_cpu(
         &mut self,
         cpu: CpuTimes,
@@ -144,7 +142,7 @@ impl KernelReader {
         samples: &mut Vec<Sample>,
     ) {
         let last = std::mem::replace(&mut self.cpu_last, cpu);
-        let Some(since) = since.filter(|since| *since > 0 && self.wanted.processes) else {
+        let Some(since) = since.filter(|since| *since > 0 && self.requested.processes) else {
             return;
         };
         let used = [
@@ -153,42 +151,49 @@ impl KernelReader {
             cpu.system.saturating_sub(last.system),
         ];
         samples.extend(series::total_cpu(
-            used.map(|one| millicores(one, since)),
+            used.map(|used| millicores(used, since)),
             granted,
         ));
     }
 
-    /// What was touched since the last time.
+    /// Adds the memory touched since the last sample.
     fn add_working_set(
         &mut self,
-        living: &[Seen],
+        living: &[ProcessTicks],
         buffer: &mut Vec<u8>,
         samples: &mut Vec<Sample>,
     ) {
         if let Some(idle) = &self.idle {
-            let folders = living.iter().map(|one| self.proc.join(one.pid.to_string()));
+            let folders = living
+                .iter()
+                .map(|process| self.proc.join(process.pid.to_string()));
             let folders: Vec<PathBuf> = folders.collect();
             let bytes = idle.sample(&folders, buffer);
             // Before they were marked once, it would be all that they have.
             let is_marked = std::mem::replace(&mut self.is_cleared, bytes.is_some());
             samples.extend(bytes.filter(|_| is_marked).map(series::working_set));
-        } else if self.wanted.working_set {
+        } else if self.requested.working_set {
             self.add_referenced(living, buffer, samples);
         }
     }
 
     /// The same by marks of another kind, which are cleared for the next time.
-    fn add_referenced(&mut self, living: &[Seen], buffer: &mut Vec<u8>, samples: &mut Vec<Sample>) {
+    fn add_referenced(
+        &mut self,
+        living: &[ProcessTicks],
+        buffer: &mut Vec<u8>,
+        samples: &mut Vec<Sample>,
+    ) {
         let (mut total, mut is_cleared) = (None, true);
-        for one in living {
-            let folder = self.proc.join(one.pid.to_string());
+        for process in living {
+            let folder = self.proc.join(process.pid.to_string());
             let text = text::read(&folder.join("smaps_rollup"), buffer);
-            // One without the mark has gone.
+            // A process without the field has ended.
             let Some(bytes) = text.and_then(|text| kilobytes(text, b"Referenced:")) else {
                 continue;
             };
             total = Some(total.unwrap_or(0) + bytes);
-            // Where it is not permitted the marks stay, and tell of all time.
+            // Without permission the bits remain, and count since the process's start.
             is_cleared &= fs::write(folder.join("clear_refs"), "1").is_ok();
         }
         // Without a clearing before it would be all that was ever touched.
@@ -209,7 +214,7 @@ impl KernelReader {
     }
 }
 
-/// What a process is called.
+/// Returns the labels of a process.
 fn labels_of(folder: &Path, pid: u32, buffer: &mut Vec<u8>) -> Labels {
     let mut labels = Labels::none().with("pid", pid.to_string());
     if let Ok(program) = fs::read_link(folder.join("exe")) {
@@ -244,8 +249,8 @@ fn millicores(nanos: u64, since: u64) -> f64 {
 fn machine_millicores(proc: &Path) -> f64 {
     let stat = fs::read_to_string(proc.join("stat")).unwrap_or_default();
     let is_core = |line: &&str| {
-        let rest = line.strip_prefix("cpu").unwrap_or_default();
-        rest.starts_with(|letter: char| letter.is_ascii_digit())
+        let number = line.strip_prefix("cpu").unwrap_or_default();
+        number.starts_with(|letter: char| letter.is_ascii_digit())
     };
     let cores = stat.lines().filter(is_core).count().max(1);
     float_from_u64(u64::try_from(cores).unwrap_or(1)) * 1000.0
@@ -263,9 +268,9 @@ fn granted_in(folder: &Path, buffer: &mut Vec<u8>) -> Option<f64> {
 fn add_sizes(folder: &Path, labels: &Labels, buffer: &mut Vec<u8>, samples: &mut Vec<Sample>) {
     if let Some(text) = text::read(&folder.join("status"), buffer) {
         let sizes = text::lines(text).filter_map(|line| {
-            let (field, rest) = files::field(line)?;
-            let is_size = rest.ends_with(b"kB");
-            let bytes = text::scaled(text::number(rest).filter(|_| is_size)?, 1024);
+            let (field, value) = files::field(line)?;
+            let is_size = value.ends_with(b"kB");
+            let bytes = text::scaled(text::number(value).filter(|_| is_size)?, 1024);
             Some(series::status(field, labels, bytes))
         });
         samples.extend(sizes);
@@ -281,7 +286,7 @@ fn add_mappings(folder: &Path, labels: &Labels, buffer: &mut Vec<u8>, samples: &
         samples.extend(sizes);
     }
     if let Some(text) = text::read(&folder.join("smaps"), buffer) {
-        // Sums over a part would look like those of the whole.
+        // Sums over a part would look complete.
         if text::is_cut(text) {
             samples.push(series::smaps_too_long(labels));
             return;

@@ -1,7 +1,7 @@
-//! Profiles that the subject gives of itself, kept as they are.
+//! Profiles that the target serves, stored unchanged.
 //!
-//! One of each page is asked for at a time, beside the beats. The subject may take
-//! as long for it as it profiles.
+//! Requests run beside the beats, one at a time for each page. A request may take as long as the profile
+//! covers.
 
 use std::cell::RefCell;
 use std::fs;
@@ -16,10 +16,10 @@ use stillwell_wire::Timer;
 
 use crate::scrape::{PageRequest, fetch};
 
-/// A profile may take this long.
+/// Longest duration of a request.
 const LONGEST: Nanos = Nanos::from_secs(120);
 
-/// The profiles of one subject.
+/// Profiles of one target.
 #[derive(Debug)]
 pub(crate) struct Profiler {
     pages: Vec<Rc<ProfiledPage>>,
@@ -31,20 +31,20 @@ struct ProfiledPage {
     /// `None` if the URL is none.
     request: Option<PageRequest>,
     every: Nanos,
-    /// What its files are called, save their number.
+    /// Path of its files without their number.
     path: PathBuf,
-    state: RefCell<State>,
+    state: RefCell<ProfileState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ProfileState {
     is_running: bool,
     due: Option<Moment>,
-    kept: u32,
+    stored: u32,
 }
 
 impl Profiler {
-    /// Asks for `plans`; what comes is kept in `folder`.
+    /// Requests `plans` and stores the profiles in `folder`.
     pub(crate) fn new(plans: &[ProfilePlan], folder: &Path) -> Self {
         let page = |(index, plan): (usize, &ProfilePlan)| ProfiledPage {
             request: PageRequest::new(&plan.url, "*/*"),
@@ -56,13 +56,13 @@ impl Profiler {
             pages: plans
                 .iter()
                 .enumerate()
-                .map(|one| Rc::new(page(one)))
+                .map(|plan| Rc::new(page(plan)))
                 .collect(),
             tasks: Tasks::new(plans.len().max(1)),
         }
     }
 
-    /// Asks for every profile that is due at `now`.
+    /// Requests each profile that is due at `now`.
     pub(crate) fn begin(&mut self, now: Moment) {
         for page in &self.pages {
             let mut state = page.state.borrow_mut();
@@ -73,11 +73,11 @@ impl Profiler {
             state.is_running = true;
             let page = Rc::clone(page);
             self.tasks.spawn(async move {
-                // One that did not come is missed by nobody but its reader, who sees none.
-                let kept = page.keep().await.is_ok();
+                // A missing profile is visible to readers as a missing file.
+                let stored = page.keep().await.is_ok();
                 let mut state = page.state.borrow_mut();
                 state.is_running = false;
-                state.kept += u32::from(kept);
+                state.stored += u32::from(stored);
                 state.due = Some(clock::now() + page.every);
             });
         }
@@ -100,12 +100,12 @@ impl ProfiledPage {
         let request = self.request.as_ref().ok_or_else(failed)?;
         let mut timer = Timer::new()?;
         let profile = tokio::select! {
-            // A fetch that is given up leaves nothing but a closed connection.
+            // A cancelled request leaves only a closed connection.
             profile = fetch(request) => profile.map_err(|_| failed())?,
             // Cancel-safe.
             () = timer.until(clock::now() + LONGEST) => return Err(failed()),
         };
-        let number = self.state.borrow().kept;
+        let number = self.state.borrow().stored;
         let path = format!("{}.{number:04}.pb.gz", self.path.display());
         let path = Path::new(&path);
         if let Some(folder) = path.parent() {

@@ -1,22 +1,21 @@
 //! The Prometheus text format, 0.0.4 and OpenMetrics.
 //!
-//! Every line is read by itself; one that is not understood is counted and
-//! skipped, whatever it holds. Series of histograms and summaries are plain
-//! series here (`_bucket`, `_sum`, `_count`, with their labels). Timestamps and
-//! exemplars are left out.
+//! Each line is parsed on its own; malformed lines are counted and skipped. Series of histograms and summaries
+//! are plain series here (`_bucket`, `_sum`, `_count`, with their labels). Timestamps and exemplars are
+//! ignored.
 
 use std::collections::HashMap;
 
 use stillwell_metric::{Kind, Labels};
 
-/// What a page holds.
+/// Content of a page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
     /// In the page's order.
     pub series: Vec<PageSeries>,
     /// Lines that were not understood.
     pub malformed: u64,
-    /// Series beyond the number asked for.
+    /// Series beyond the limit.
     pub surplus: u64,
 }
 
@@ -27,7 +26,7 @@ pub struct PageSeries {
     pub name: String,
     /// As the page labels it.
     pub labels: Labels,
-    /// By the page's `TYPE`; a gauge where it says nothing.
+    /// Kind from the page's `TYPE`; a gauge by default.
     pub kind: Kind,
     /// May be infinite or no number.
     pub value: f64,
@@ -70,7 +69,7 @@ pub fn parse_page(page: &[u8], series_max: usize) -> Page {
     read
 }
 
-/// The name without what is added to it for the parts of one metric.
+/// Returns the metric's name without the suffix of a part.
 pub(crate) fn family(name: &str) -> &str {
     const SUFFIXES: [&str; 4] = ["_bucket", "_count", "_sum", "_total"];
     let mut families = SUFFIXES
@@ -110,7 +109,7 @@ fn parse_series(line: &str) -> Option<(String, Labels, f64)> {
     Some((name, labels, parse_value(value)?))
 }
 
-/// What follows the closing bracket. A quoted word without a value is the name.
+/// Parses labels and returns the text behind the closing bracket. A quoted word without a value is the name.
 fn parse_labels<'a>(text: &'a str, name: &mut String, labels: &mut Labels) -> Option<&'a str> {
     let mut rest = text.trim_start();
     loop {
@@ -159,7 +158,7 @@ fn parse_quoted(text: &str) -> Option<(String, &str)> {
             '\\' => match letters.next()?.1 {
                 'n' => value.push('\n'),
                 escaped @ ('\\' | '"') => value.push(escaped),
-                other => value.extend(['\\', other]),
+                character => value.extend(['\\', character]),
             },
             letter => value.push(letter),
         }
@@ -168,7 +167,7 @@ fn parse_quoted(text: &str) -> Option<(String, &str)> {
 }
 
 fn parse_value(text: &str) -> Option<f64> {
-    // The standard library reads `NaN`, `+Inf` and their like in any case.
+    // The standard library parses `NaN`, `+Inf` and similar in any case.
     text.parse().ok()
 }
 

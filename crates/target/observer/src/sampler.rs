@@ -16,129 +16,127 @@ use stillwell_wire::Timer;
 use tokio::sync::Notify;
 
 use crate::host::HostReader;
-use crate::own;
 use crate::profile::Profiler;
 use crate::scrape::Scraper;
-use crate::subject::{SubjectProbe, SubjectReader};
+use crate::self_usage;
+use crate::target_tree::{TargetProbe, TargetReader};
 
-/// A scrape may take this long, or one period if that is shorter.
+/// Longest duration of a scrape; at most one period.
 const SCRAPE_MAX: Nanos = Nanos::from_secs(2);
-/// How many beats may wait to be taken before the sampler gives up.
-const WAITING_MAX: usize = 64;
-/// How long the last beats may wait to be taken when the sampler is to end.
-const LAST_TAKEN_MAX: Nanos = Nanos::from_secs(2);
-/// How long the last beat may wait for sinks that still take what has arrived.
+/// Largest number of beats in the queue before the sampler fails.
+const QUEUED_MAX: usize = 64;
+/// Longest wait for the consumer of the last beats, at the sampler's end.
+const LAST_CONSUMED_MAX: Nanos = Nanos::from_secs(2);
+/// Longest wait of the last beat for sinks that still read.
 const SINKS_MAX: Nanos = Nanos::SECOND;
-const TRY_AGAIN: Nanos = Nanos::from_millis(5);
+const RETRY_INTERVAL: Nanos = Nanos::from_millis(5);
 
-/// What is watched.
+/// Sources of samples.
 pub struct Watched {
-    /// The subject, if it runs already; see [`SamplerHandle::watch_subject`].
-    pub subject: Option<SubjectProbe>,
-    /// What workers count.
+    /// The target, if it runs already; see [`SamplerHandle::watch_target`].
+    pub target: Option<TargetProbe>,
+    /// Counters of workers.
     pub shards: Vec<Arc<dyn Shard>>,
-    /// Our own threads, such as [`Scope::watch`] gives them.
+    /// Stillwell's threads, as [`Scope::watch`] returns them.
     pub threads: Box<dyn Fn() -> Vec<ThreadInfo> + Send>,
-    /// The folder that profiles are kept in; it is made with the first.
+    /// The folder for profiles; it is created with the first one.
     pub profiles: PathBuf,
 }
 
-/// One beat's samples.
+/// The samples of one beat.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Beaten {
-    /// When they were taken.
+pub struct SampleBatch {
+    /// Time of the samples.
     pub beat: Beat,
-    /// All of them.
+    /// The samples.
     pub samples: Vec<Sample>,
 }
 
-/// Asks a running sampler for things.
+/// Controls a running sampler.
 #[derive(Clone, Debug)]
 pub struct SamplerHandle {
-    asked: Arc<Asked>,
+    requests: Arc<SamplerRequests>,
 }
 
 #[derive(Debug, Default)]
-struct Asked {
+struct SamplerRequests {
     marked: Notify,
     is_detailed: AtomicBool,
-    subject: Mutex<Option<SubjectProbe>>,
+    target: Mutex<Option<TargetProbe>>,
 }
 
-/// Nobody took the beats.
+/// The consumer did not take the beats.
 #[derive(Debug, thiserror::Error)]
-#[error("deliver samples: {WAITING_MAX} beats wait to be taken")]
-struct NotTaken;
+#[error("deliver samples: {QUEUED_MAX} beats are queued and not consumed")]
+struct NotConsumed;
 
-/// Starts a sampler at `place`, which must be in the run's network namespace. Its
-/// first beat is at once, its last when the scope ends and the sinks in it have ended.
+/// Starts a sampler at `place`, which must be in the run's network namespace. The first beat is immediate. The
+/// last is at the end of the scope, after its sinks have ended.
 ///
-/// Beats keep to an absolute schedule: one that is late does not move the next,
-/// and beats that were slept through are left out. Where nobody takes what is
-/// delivered, beats wait; after 64 of them the sampler fails, because a capture
-/// with holes must not pass for a whole one.
+/// Beats follow an absolute schedule: a late one does not move the next, and missed beats are skipped. Beats
+/// that are not consumed are queued. At more than 64 the sampler fails, because a capture with gaps must not
+/// look complete.
 ///
 /// # Errors
-/// The kernel's answer where it starts no more threads.
+/// The operating system's error if no thread can be started.
 pub fn start(
     scope: &mut Scope,
     place: &Place,
     plan: &ObserverPlan,
     watched: Watched,
-    deliver: SyncSender<Beaten>,
+    deliver: SyncSender<SampleBatch>,
 ) -> io::Result<SamplerHandle> {
-    let asked = Arc::new(Asked::default());
+    let requests = Arc::new(SamplerRequests::default());
     let handle = SamplerHandle {
-        asked: Arc::clone(&asked),
+        requests: Arc::clone(&requests),
     };
-    if let Some(probe) = watched.subject.clone() {
-        handle.watch_subject(probe);
+    if let Some(probe) = watched.target.clone() {
+        handle.watch_target(probe);
     }
     let plan = plan.clone();
     scope.worker(place.clone(), "sampler", move |token| {
         let period = Nanos::new(plan.period.as_u64().max(1_000_000));
         let scraper = Scraper::new(&plan.scrapes, period.min(SCRAPE_MAX));
         let profiler = Profiler::new(&plan.profiles, &watched.profiles);
-        let sampler = Sampler::new(watched, asked, deliver, plan.kernel);
+        let sampler = Sampler::new(watched, requests, deliver, plan.kernel);
         sampler.run((period, plan.detail_period), scraper, profiler, token)
     })?;
     Ok(handle)
 }
 
 impl SamplerHandle {
-    /// Asks for a beat now, such as at the edge of a phase; with what is dear to
-    /// read if `is_detailed`. Several marks at once are one beat.
+    /// Requests a beat now, such as at the edge of a phase; with expensive values if `is_detailed`. Several
+    /// requests at once give one beat.
     pub fn mark(&self, is_detailed: bool) {
-        self.asked
+        self.requests
             .is_detailed
             .fetch_or(is_detailed, Ordering::AcqRel);
-        self.asked.marked.notify_one();
+        self.requests.marked.notify_one();
     }
 
-    /// Watches this subject from the next beat on, instead of any before it; where it
-    /// is the same again, its totals go on.
-    pub fn watch_subject(&self, probe: SubjectProbe) {
-        let mut subject = self
-            .asked
-            .subject
+    /// Watches this target from the next beat on. If it is the same target again, its totals continue.
+    pub fn watch_target(&self, probe: TargetProbe) {
+        let mut target = self
+            .requests
+            .target
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        *subject = Some(probe);
+        *target = Some(probe);
     }
 }
 
 struct Sampler {
     watched: Watched,
-    asked: Arc<Asked>,
-    deliver: SyncSender<Beaten>,
-    waiting: VecDeque<Beaten>,
-    subject: Option<SubjectReader>,
-    /// What the subject had used before it was first looked at; `None` until it is.
-    subject_before: Option<u64>,
+    requests: Arc<SamplerRequests>,
+    deliver: SyncSender<SampleBatch>,
+    waiting: VecDeque<SampleBatch>,
+    target: Option<TargetReader>,
+    /// CPU time of the target before its first sample; `None` until then.
+    target_before: Option<u64>,
     host: HostReader,
     buffer: Vec<u8>,
     beats: u64,
-    /// When the last of them was, on the wall clock.
+    /// Wall-clock time of the last beat.
     last_millis: u64,
     kernel: KernelSeries,
 }
@@ -146,17 +144,17 @@ struct Sampler {
 impl Sampler {
     fn new(
         watched: Watched,
-        asked: Arc<Asked>,
-        deliver: SyncSender<Beaten>,
+        requests: Arc<SamplerRequests>,
+        deliver: SyncSender<SampleBatch>,
         kernel: KernelSeries,
     ) -> Self {
         Self {
             watched,
-            asked,
+            requests,
             deliver,
             waiting: VecDeque::new(),
-            subject: None,
-            subject_before: None,
+            target: None,
+            target_before: None,
             host: HostReader::new(Path::new("/proc")),
             buffer: Vec::new(),
             beats: 0,
@@ -181,12 +179,12 @@ impl Sampler {
                 // Cancel-safe, all of them.
                 () = token.cancelled() => break,
                 () = timer.until(due) => false,
-                () = self.asked.marked.notified() => true,
+                () = self.requests.marked.notified() => true,
                 () = scraper.tidy() => continue,
                 () = profiler.tidy() => continue,
             };
             let now = clock::now();
-            let wants_detail = self.asked.is_detailed.swap(false, Ordering::AcqRel);
+            let wants_detail = self.requests.is_detailed.swap(false, Ordering::AcqRel);
             let is_detailed = wants_detail || now >= detail_due;
             let delay = if is_marked {
                 Nanos::ZERO
@@ -205,8 +203,8 @@ impl Sampler {
             if self.is_over() {
                 return Ok(());
             }
-            if self.waiting.len() > WAITING_MAX {
-                return Err(NotTaken.into());
+            if self.waiting.len() > QUEUED_MAX {
+                return Err(NotConsumed.into());
             }
         }
         self.until_sinks_ended(&mut timer).await;
@@ -218,8 +216,8 @@ impl Sampler {
     async fn until_sinks_ended(&self, timer: &mut Timer) {
         let until = clock::now() + SINKS_MAX;
         let threads = &self.watched.threads;
-        while clock::now() < until && threads().iter().any(|it| is_sink_worker(&it.name)) {
-            timer.until(clock::now() + TRY_AGAIN).await;
+        while clock::now() < until && threads().iter().any(|thread| is_sink_worker(&thread.name)) {
+            timer.until(clock::now() + RETRY_INTERVAL).await;
         }
     }
 
@@ -227,7 +225,7 @@ impl Sampler {
         let beat = Beat {
             index: self.beats,
             moment: now,
-            wall_millis: apart(self.last_millis, clock::wall().as_u64() / 1_000_000),
+            wall_millis: increasing(self.last_millis, clock::wall().as_u64() / 1_000_000),
         };
         self.last_millis = beat.wall_millis;
         self.beats += 1;
@@ -237,40 +235,40 @@ impl Sampler {
             shard.sample(&mut samples);
         }
         add_total_received(&mut samples);
-        let subject = self.sample_subject(is_detailed, &mut samples);
+        let target = self.sample_target(is_detailed, &mut samples);
         let threads = (self.watched.threads)();
         let proc = Path::new("/proc");
-        let ours = own::sample(proc, &threads, &mut self.buffer, &mut samples);
+        let self_cpu = self_usage::sample(proc, &threads, &mut self.buffer, &mut samples);
         self.host
-            .sample(ours, subject, &mut self.buffer, &mut samples);
+            .sample(self_cpu, target, &mut self.buffer, &mut samples);
         scraper.take(&mut samples);
         let delay = delay.as_u64();
         samples.push(Sample::int(metric::SAMPLER_DELAY, &Labels::none(), delay));
-        self.waiting.push_back(Beaten { beat, samples });
+        self.waiting.push_back(SampleBatch { beat, samples });
     }
 
-    /// Adds samples of the subject. Gives the CPU time that it used in this run.
-    fn sample_subject(&mut self, is_detailed: bool, samples: &mut Vec<Sample>) -> u64 {
-        let asked = self.asked.subject.lock();
-        let asked = asked.unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(probe) = asked {
-            match (&mut self.subject, probe.is_again) {
+    /// Adds samples of the target. Returns its CPU time in this run.
+    fn sample_target(&mut self, is_detailed: bool, samples: &mut Vec<Sample>) -> u64 {
+        let requests = self.requests.target.lock();
+        let requests = requests.unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(probe) = requests {
+            match (&mut self.target, probe.is_again) {
                 (Some(reader), true) => reader.follow(probe.pid),
                 _ => {
-                    self.subject_before = (!probe.ran_before).then_some(0);
-                    let reader = SubjectReader::new(Path::new("/proc"), probe);
-                    self.subject = Some(reader.with_kernel(self.kernel));
+                    self.target_before = (!probe.ran_before).then_some(0);
+                    let reader = TargetReader::new(Path::new("/proc"), probe);
+                    self.target = Some(reader.with_kernel(self.kernel));
                 }
             }
         }
-        let Some(reader) = &mut self.subject else {
+        let Some(reader) = &mut self.target else {
             return 0;
         };
         let cpu = reader.sample(is_detailed, samples);
-        cpu.saturating_sub(*self.subject_before.get_or_insert(cpu))
+        cpu.saturating_sub(*self.target_before.get_or_insert(cpu))
     }
 
-    /// Delivers what can be; whether nobody will ever take anything again.
+    /// Delivers queued beats. Returns true if the consumer has ended.
     fn is_over(&mut self) -> bool {
         while let Some(beaten) = self.waiting.pop_front() {
             match self.deliver.try_send(beaten) {
@@ -286,12 +284,12 @@ impl Sampler {
     }
 
     async fn deliver_last(&mut self, timer: &mut Timer) -> Result<(), PartError> {
-        let until = clock::now() + LAST_TAKEN_MAX;
+        let until = clock::now() + LAST_CONSUMED_MAX;
         while !self.is_over() && !self.waiting.is_empty() {
             if clock::now() >= until {
-                return Err(NotTaken.into());
+                return Err(NotConsumed.into());
             }
-            timer.until(clock::now() + TRY_AGAIN).await;
+            timer.until(clock::now() + RETRY_INTERVAL).await;
         }
         Ok(())
     }
@@ -320,20 +318,20 @@ fn add_total_received(samples: &mut Vec<Sample>) {
 impl fmt::Debug for Watched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watched")
-            .field("target", &self.subject)
+            .field("target", &self.target)
             .field("shards", &self.shards.len())
             .finish_non_exhaustive()
     }
 }
 
-/// How far beats of one millisecond may be moved apart.
-const CROWDED_MILLIS: u64 = 8;
+/// Largest shift of a beat, in milliseconds.
+const SHIFT_MILLIS_MAX: u64 = 8;
 
-/// Milliseconds of a beat at `now` that comes after one at `last`: the edge of a
-/// phase may fall into the millisecond of a beat, and readers of series want each
-/// to be later than the one before. A clock that was set back is told as it is.
-const fn apart(last: u64, now: u64) -> u64 {
-    if now <= last && last - now < CROWDED_MILLIS {
+/// Returns the time of a beat at `now` after one at `last`, in milliseconds. The edge of a phase may fall into
+/// the millisecond of a beat, but readers of series need increasing times. A clock that was set back is
+/// reported unchanged.
+const fn increasing(last: u64, now: u64) -> u64 {
+    if now <= last && last - now < SHIFT_MILLIS_MAX {
         last + 1
     } else {
         now
@@ -348,14 +346,14 @@ mod tests {
 
     #[test]
     fn two_beats_of_one_millisecond_had_the_same_time() {
-        for (last, now, told) in [
+        for (last, now, expected) in [
             (0, 1000, 1000),
             (1000, 1000, 1001),
             (1001, 1000, 1002),
             (1002, 1003, 1003),
             (5000, 1000, 1000),
         ] {
-            assert_eq!(apart(last, now), told, "{last}, {now}");
+            assert_eq!(increasing(last, now), expected, "{last}, {now}");
         }
     }
 

@@ -1,7 +1,7 @@
-//! Scrapes of the subject's own metrics pages.
+//! Scrapes of the target's metrics pages.
 //!
-//! A scrape runs beside the beats, never in them: what it brings is delivered
-//! with the next beat after its end. At most one per page runs at a time.
+//! Scrapes run beside the beats. Their results are delivered with the next beat after their end. At most one
+//! scrape per page runs at a time.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,14 +18,14 @@ use stillwell_wire::tls::ClientTls;
 use crate::expvar::parse_expvar;
 use crate::prometheus::{Page, PageSeries, family, parse_page};
 
-/// Most series of one page.
+/// Largest number of series of one page.
 const SERIES_MAX: usize = 10_000;
 /// Largest page.
 const PAGE_MAX: ByteSize = ByteSize::mib(32);
-/// What a subject is asked for.
+/// Value of `Accept` in a scrape.
 const ACCEPT: &str = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4";
 
-/// The pages of one subject.
+/// The metrics pages of one target.
 #[derive(Debug)]
 pub(crate) struct Scraper {
     pages: Vec<Rc<ScrapedPage>>,
@@ -38,23 +38,23 @@ struct ScrapedPage {
     plan: ScrapePlan,
     /// `None` if the URL is none, which counts as a failure each time.
     request: Option<PageRequest>,
-    state: RefCell<State>,
+    state: RefCell<ScrapeState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ScrapeState {
     is_running: bool,
     ok: u64,
     failed: u64,
-    /// Lines of all pages so far that were not understood.
+    /// Number of malformed lines of all pages so far.
     malformed: u64,
-    /// Series of all pages so far beyond [`SERIES_MAX`].
+    /// Number of series beyond [`SERIES_MAX`] of all pages so far.
     surplus: u64,
-    /// What the last scrape brought, until it is delivered.
+    /// Results of the last scrape, until they are delivered.
     samples: Vec<Sample>,
 }
 
-/// Why a page was not had. Counted, never shown by itself.
+/// A failed scrape; failures are counted.
 #[derive(Debug)]
 pub(crate) enum ScrapeFailure {
     Url,
@@ -134,7 +134,7 @@ impl ScrapedPage {
         let request = self.request.as_ref().ok_or(ScrapeFailure::Url)?;
         let mut timer = Timer::new().map_err(|_| ScrapeFailure::Io)?;
         let page = tokio::select! {
-            // A fetch that is given up leaves nothing but a closed connection.
+            // A cancelled scrape leaves only a closed connection.
             page = fetch(request) => page?,
             // Cancel-safe.
             () = timer.until(clock::now() + longest) => return Err(ScrapeFailure::Io),
@@ -165,12 +165,12 @@ impl ScrapedPage {
             .collect()
     }
 
-    /// The page's labels, then the plan's, then where they come from. A label
-    /// `source` of the subject's own is kept as `exported_source`.
-    fn labels(&self, own: Labels) -> Labels {
-        let mut labels = match own.value("source").map(str::to_owned) {
-            Some(source) => own.with("exported_source", source),
-            None => own,
+    /// Merges the page's labels, the plan's labels and the source. The target's label `source` is kept as
+    /// `exported_source`.
+    fn labels(&self, page_labels: Labels) -> Labels {
+        let mut labels = match page_labels.value("source").map(str::to_owned) {
+            Some(source) => page_labels.with("exported_source", source),
+            None => page_labels,
         };
         for (key, value) in &self.plan.labels {
             labels = labels.with(key, value.as_str());
@@ -203,8 +203,7 @@ impl PageRequest {
     }
 }
 
-/// Subjects sign their own certificates, as a rule; nothing secret is asked for or
-/// told.
+/// Targets often have self-signed certificates, and a scrape transfers no secret.
 fn unverified() -> Option<ClientTls> {
     let plan = ClientTlsPlan {
         verification: Verification::None,

@@ -5,8 +5,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Longest file that is read; the kernel's are far shorter, save `smaps` of processes
-/// with very many mappings.
+/// Longest file that is read. Files of the kernel are far shorter, except `smaps` of processes with many
+/// mappings.
 const FILE_BYTES_MAX: usize = 4 << 20;
 
 /// Kilobytes, sectors and pages as bytes: `amount × scale`.
@@ -36,7 +36,7 @@ pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|line| !line.is_empty())
 }
 
-/// The words of a line.
+/// Splits a line into words.
 pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace)
         .filter(|word| !word.is_empty())
@@ -44,14 +44,14 @@ pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// A file of the kernel that is read again and again.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct ProcFile {
     path: PathBuf,
-    /// Kept open, if it is one of those kept open.
+    /// The open file, if it is kept open.
     file: Option<File>,
     is_kept: bool,
 }
 
-impl Watch {
+impl ProcFile {
     /// `is_kept` saves the lookup of the path each time and costs a descriptor.
     pub(crate) const fn new(path: PathBuf, is_kept: bool) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Watch {
         }
     }
 
-    /// What it says now, in `buffer`.
+    /// Reads the current content into `buffer`.
     pub(crate) fn read<'a>(&mut self, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
         if !self.is_kept {
             return read_file(&File::open(&self.path).ok()?, buffer).ok();
@@ -73,12 +73,12 @@ impl Watch {
     }
 }
 
-/// What the file at `path` says now, in `buffer`.
+/// Reads the current content of the file at `path` into `buffer`.
 pub(crate) fn read<'a>(path: &Path, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     read_file(&File::open(path).ok()?, buffer).ok()
 }
 
-/// Whether `text` may be only the beginning of its file.
+/// Returns true if `text` may be only the beginning of its file.
 pub(crate) const fn is_cut(text: &[u8]) -> bool {
     text.len() >= FILE_BYTES_MAX
 }
@@ -130,7 +130,7 @@ mod tests {
         let mut buffer = Vec::new();
         assert_eq!(read(&path, &mut buffer), Some(text.as_slice()));
         assert_eq!(
-            Watch::new(path, true).read(&mut buffer),
+            ProcFile::new(path, true).read(&mut buffer),
             Some(text.as_slice())
         );
     }

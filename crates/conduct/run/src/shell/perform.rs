@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stillwell_capture::SubjectEnd;
 use stillwell_metric::Shard;
-use stillwell_observer::{SubjectProbe, Watched};
+use stillwell_observer::{TargetProbe, Watched};
 use stillwell_plan::{Phase, SubjectKind, SubjectPlan};
 use stillwell_scope::{Place, clock, explain};
 use stillwell_target::INSPECTOR_STOP;
@@ -174,9 +174,9 @@ impl Shell {
     }
 
     /// What of the subject is read; `is_again` where it was watched before.
-    pub(super) fn subject_probe(&self, is_again: bool) -> Option<SubjectProbe> {
+    pub(super) fn subject_probe(&self, is_again: bool) -> Option<TargetProbe> {
         let cgroup = self.stage.as_ref().and_then(|stage| stage.cgroup.as_ref());
-        self.subject.pid().map(|pid| SubjectProbe {
+        self.subject.pid().map(|pid| TargetProbe {
             ran_before: self.request.plan.subject.is_others(),
             pid,
             cgroup: cgroup.map(subject::cgroup_files).unwrap_or_default(),
@@ -195,7 +195,7 @@ impl Shell {
             }
         }
         let watched = Watched {
-            subject,
+            target: subject,
             shards,
             threads: Box::new(self.scope.watch()),
             profiles: self.request.folder.join("profiles"),

@@ -3,7 +3,7 @@
 use std::sync::mpsc::SyncSender;
 
 use stillwell_metric::{Sample, catalogue};
-use stillwell_observer::Beaten;
+use stillwell_observer::SampleBatch;
 use stillwell_scope::{Token, clock};
 use stillwell_units::{Moment, Nanos};
 
@@ -79,7 +79,7 @@ impl Shell {
         }
     }
 
-    pub(super) fn take_beat(&mut self, mut beaten: Beaten) {
+    pub(super) fn take_beat(&mut self, mut beaten: SampleBatch) {
         self.foreign.correct(&mut beaten.samples);
         self.record.beat(&beaten.beat, &beaten.samples);
         self.totals = Totals::of(&beaten.samples);

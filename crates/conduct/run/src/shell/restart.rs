@@ -81,7 +81,7 @@ impl Shell {
             if let Some(link) = &self.link {
                 link.watch(probe.clone());
             }
-            sampler.watch_subject(probe);
+            sampler.watch_target(probe);
         }
         Ok(())
     }

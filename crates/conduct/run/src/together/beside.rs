@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use stillwell_metric::{Labels, Sample, SeriesName, Shard, Value, catalogue};
-use stillwell_observer::SubjectReader;
+use stillwell_observer::TargetReader;
 use stillwell_pacer::Turns;
 use stillwell_scope::clock;
 use stillwell_units::Nanos;
@@ -17,7 +17,7 @@ use super::meeting::Meeting;
 pub(crate) struct Beside {
     meeting: Arc<Meeting>,
     partner: usize,
-    reader: Mutex<Option<SubjectReader>>,
+    reader: Mutex<Option<TargetReader>>,
     /// Set when load begins; absent where nobody takes turns.
     turns: Option<Arc<OnceLock<Turns>>>,
 }
@@ -41,7 +41,7 @@ impl Beside {
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         if reader.is_none() {
             let probe = self.meeting.probe(self.partner);
-            *reader = probe.map(|probe| SubjectReader::new(Path::new("/proc"), probe));
+            *reader = probe.map(|probe| TargetReader::new(Path::new("/proc"), probe));
         }
         reader
             .as_mut()

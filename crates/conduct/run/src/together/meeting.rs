@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use stillwell_capture::RunOutcome;
-use stillwell_observer::SubjectProbe;
+use stillwell_observer::TargetProbe;
 use stillwell_pacer::Turns;
 use stillwell_plan::PhasesPlan;
 use stillwell_units::{Moment, Nanos, Seed};
@@ -45,7 +45,7 @@ struct Side {
     is_ready: bool,
     is_load_over: bool,
     failure: Option<String>,
-    probe: Option<SubjectProbe>,
+    probe: Option<TargetProbe>,
 }
 
 impl Link {
@@ -100,7 +100,7 @@ impl Link {
     }
 
     /// Tells where this run's subject is found.
-    pub(crate) fn watch(&self, probe: SubjectProbe) {
+    pub(crate) fn watch(&self, probe: TargetProbe) {
         self.meeting.known().sides[self.side].probe = Some(probe);
     }
 
@@ -139,7 +139,7 @@ impl Drop for Link {
 
 impl Meeting {
     /// Where the subject of `side` is found, once it runs.
-    pub(super) fn probe(&self, side: usize) -> Option<SubjectProbe> {
+    pub(super) fn probe(&self, side: usize) -> Option<TargetProbe> {
         self.known().sides[side].probe.clone()
     }
 

@@ -56,7 +56,7 @@ fn describe_cpu(folder: &Path, number: u16) -> CpuFacts {
 
 fn boost(cpus: &Path) -> Option<bool> {
     let general = read::number(&cpus.join("cpufreq/boost")).map(|on| on == 1);
-    // Intel's driver has its own word for the opposite.
+    // Intel's driver has the opposite setting.
     let intel = || read::number(&cpus.join("intel_pstate/no_turbo")).map(|off| off == 0);
     general.or_else(intel)
 }

@@ -18,21 +18,21 @@ pub(super) fn number(path: &Path) -> Option<u64> {
     text(path)?.parse().ok()
 }
 
-/// The word in brackets of `always [madvise] never`.
+/// Returns the word in brackets of `always [madvise] never`.
 pub(super) fn chosen(text: &str) -> Option<&str> {
     let (_, after) = text.split_once('[')?;
     Some(after.split_once(']')?.0)
 }
 
-/// What follows `key` and a colon or an equals sign on its line.
+/// Returns the value behind `key` and a colon or an equals sign.
 pub(super) fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
-        let (found, value) = line.split_once([':', '='])?;
-        (found.trim() == key).then(|| value.trim().trim_matches('"'))
+        let (name, value) = line.split_once([':', '='])?;
+        (name.trim() == key).then(|| value.trim().trim_matches('"'))
     })
 }
 
-/// The numbers of `0-2,5`; parts that are none are left out.
+/// Returns the numbers of `0-2,5`; invalid parts are skipped.
 pub(super) fn list(text: &str) -> Vec<u16> {
     let parts = text.trim().split(',');
     parts

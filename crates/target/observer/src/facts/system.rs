@@ -67,11 +67,11 @@ fn virtualisation(root: &Path) -> Vec<String> {
     signs
 }
 
-/// The limits of our own group, in either version.
+/// Returns the limits of this process's cgroup, in either version.
 fn cgroup_limits(root: &Path) -> Vec<(String, String)> {
-    let own = read::text(&root.join("proc/self/cgroup")).unwrap_or_default();
+    let membership = read::text(&root.join("proc/self/cgroup")).unwrap_or_default();
     let mut limits = Vec::new();
-    for line in own.lines() {
+    for line in membership.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
             continue;
@@ -99,10 +99,10 @@ fn cgroup_limits(root: &Path) -> Vec<(String, String)> {
         };
         for file in files {
             let below = path.trim_start_matches('/');
-            let found = mounts
+            let values = mounts
                 .iter()
                 .find_map(|mount| read::text(&mount.join(below).join(file)));
-            limits.extend(found.map(|value| ((*file).to_owned(), value)));
+            limits.extend(values.map(|value| ((*file).to_owned(), value)));
         }
     }
     limits

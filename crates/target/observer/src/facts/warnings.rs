@@ -1,27 +1,31 @@
-//! What makes measurements worse.
+//! Host settings that make measurements worse.
 
 use super::{CpuFacts, HostFacts};
 
-/// An idle state that takes longer to leave than this makes short waits long.
+/// Longest harmless exit latency of an idle state; a longer one lengthens short waits.
 const DEEP_IDLE_MICROS: u64 = 50;
 
-/// What of the host makes measurements worse, each in a sentence that says what
-/// to do. `ours` and `subject` are their CPUs; `None` for any.
+/// Returns a warning with a remedy for each host setting that makes measurements worse. `worker_cpus` and
+/// `target_cpus` limit the check; `None` means all CPUs.
 #[must_use]
-pub fn warnings(facts: &HostFacts, ours: Option<&[u16]>, subject: Option<&[u16]>) -> Vec<String> {
+pub fn warnings(
+    facts: &HostFacts,
+    worker_cpus: Option<&[u16]>,
+    target_cpus: Option<&[u16]>,
+) -> Vec<String> {
     let used = |cpu: &&CpuFacts| {
         let is_in = |list: Option<&[u16]>| list.is_none_or(|list| list.contains(&cpu.number));
-        is_in(ours) || is_in(subject)
+        is_in(worker_cpus) || is_in(target_cpus)
     };
     let used: Vec<&CpuFacts> = facts.cpus.iter().filter(used).collect();
-    let found = [
+    let warnings = [
         governor(&used),
         deep_idle(facts),
-        shared_cores(facts, ours, subject),
+        shared_cores(facts, worker_cpus, target_cpus),
         throttled(&used),
         unlike(&used),
     ];
-    found.into_iter().flatten().collect()
+    warnings.into_iter().flatten().collect()
 }
 
 fn governor(used: &[&CpuFacts]) -> Option<String> {
@@ -52,17 +56,17 @@ fn deep_idle(facts: &HostFacts) -> Option<String> {
 
 fn shared_cores(
     facts: &HostFacts,
-    ours: Option<&[u16]>,
-    subject: Option<&[u16]>,
+    worker_cpus: Option<&[u16]>,
+    target_cpus: Option<&[u16]>,
 ) -> Option<String> {
-    let (ours, subject) = (ours?, subject?);
-    let (cpu, sibling) = subject.iter().find_map(|number| {
+    let (worker_cpus, target_cpus) = (worker_cpus?, target_cpus?);
+    let (cpu, sibling) = target_cpus.iter().find_map(|number| {
         let cpu = facts.cpus.iter().find(|cpu| cpu.number == *number)?;
-        let other = |sibling: &&u16| **sibling != *number && ours.contains(sibling);
-        Some((*number, *cpu.siblings.iter().find(other)?))
+        let is_shared = |sibling: &&u16| **sibling != *number && worker_cpus.contains(sibling);
+        Some((*number, *cpu.siblings.iter().find(is_shared)?))
     })?;
     Some(format!(
-        "the target's CPU {cpu} shares its core with our CPU {sibling}, so each slows the other: \
+        "the target's CPU {cpu} shares its core with Stillwell's CPU {sibling}, so each slows the other: \
          choose CPUs of different cores, or switch SMT off"
     ))
 }
@@ -85,7 +89,7 @@ fn unlike(used: &[&CpuFacts]) -> Option<String> {
     let other = used.iter().find(|cpu| speed(cpu) != speed(first))?;
     Some(format!(
         "CPUs {} and {} are not alike, so results depend on who runs where: choose CPUs of one \
-         kind for the target and for us",
+         kind for the target and for Stillwell",
         first.number, other.number
     ))
 }

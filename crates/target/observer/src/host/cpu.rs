@@ -33,7 +33,7 @@ pub(crate) fn parse(text: &[u8]) -> Option<[u64; 3]> {
     ])
 }
 
-/// Host busy less ours less the subject's, since the first beat.
+/// CPU time of other programs: busy time of the host minus Stillwell's and the target's, since the first beat.
 #[derive(Debug, Default)]
 pub(crate) struct Foreign {
     first: Option<(u64, u64)>,
@@ -41,14 +41,13 @@ pub(crate) struct Foreign {
 }
 
 impl Foreign {
-    /// The total so far, from totals of the host and of those that are not
-    /// foreign. The host's ticks lag behind our nanoseconds by up to one on each
-    /// CPU, so the difference may fall; the largest so far is what counts. That
-    /// bounds the error once, where adding up what is above zero would grow.
-    pub(crate) fn total(&mut self, busy: u64, known: u64) -> u64 {
-        let (busy_first, known_first) = *self.first.get_or_insert((busy, known));
-        let known = known.saturating_sub(known_first);
-        let foreign = busy.saturating_sub(busy_first).saturating_sub(known);
+    /// Returns the total so far, from the host's busy time and the attributed time. The host's ticks lag behind
+    /// nanosecond clocks by up to one per CPU, so the difference may fall; the largest so far counts. That
+    /// bounds the error, while a sum of positive differences would grow.
+    pub(crate) fn total(&mut self, busy: u64, attributed: u64) -> u64 {
+        let (busy_first, attributed_first) = *self.first.get_or_insert((busy, attributed));
+        let attributed = attributed.saturating_sub(attributed_first);
+        let foreign = busy.saturating_sub(busy_first).saturating_sub(attributed);
         self.largest = self.largest.max(foreign);
         self.largest
     }

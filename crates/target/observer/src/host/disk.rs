@@ -2,27 +2,25 @@
 
 use crate::text;
 
-/// A sector there is 512 bytes, whatever the disk's are.
+/// Size of a sector in this file, independent of the disk.
 const SECTOR_BYTES: u64 = 512;
 
-/// Bytes read and written over all whole disks; the third is not used. Partitions
-/// are left out because their disk counts them, and so are devices made of
-/// others: loops, RAM disks, mappers and RAIDs.
+/// Bytes read and written over all whole disks; the third value is unused. Partitions are skipped because their
+/// disk counts them, and so are devices on top of other devices: loops, RAM disks, mappers and RAIDs.
 pub(crate) fn parse(text: &[u8]) -> Option<[u64; 3]> {
     const READ: usize = 2;
     const WRITTEN: usize = 6;
     let disks = whole_disks(text);
     let bytes = |at| -> u64 {
         let sectors = disks.iter().filter_map(|disk| *disk.get(at)?);
-        sectors.fold(0, |sum, one| {
-            sum.saturating_add(text::scaled(one, SECTOR_BYTES))
+        sectors.fold(0, |sum, sectors| {
+            sum.saturating_add(text::scaled(sectors, SECTOR_BYTES))
         })
     };
     (!disks.is_empty()).then(|| [bytes(READ), bytes(WRITTEN), 0])
 }
 
-/// How often these disks were told to keep what they had taken; `None` before
-/// Linux 5.5, which does not count it.
+/// Number of flush requests; `None` before Linux 5.5, which does not count them.
 pub(crate) fn flushes(text: &[u8]) -> Option<u64> {
     const FLUSHES: usize = 15;
     let disks = whole_disks(text);
@@ -30,7 +28,7 @@ pub(crate) fn flushes(text: &[u8]) -> Option<u64> {
     counts.reduce(u64::saturating_add)
 }
 
-/// What is counted of each whole disk, from its number of reads on.
+/// Counters of each whole disk, from its number of reads on.
 fn whole_disks(text: &[u8]) -> Vec<Vec<Option<u64>>> {
     let mut names: Vec<&[u8]> = Vec::new();
     let mut disks = Vec::new();

@@ -1,9 +1,9 @@
-//! Bytes and losses of the interfaces of one network namespace.
+//! Bytes and losses of the interfaces of a network namespace.
 
 use crate::text;
 
-/// Bytes received, bytes sent and packets dropped, over all interfaces. What goes
-/// over the loopback interface is both received and sent.
+/// Bytes received, bytes sent and packets dropped, over all interfaces. Loopback traffic counts as both
+/// received and sent.
 pub(crate) fn parse_devices(text: &[u8]) -> Option<[u64; 3]> {
     let mut totals = None;
     for line in text::lines(text) {
@@ -25,8 +25,8 @@ pub(crate) fn parse_devices(text: &[u8]) -> Option<[u64; 3]> {
     totals
 }
 
-/// Datagrams that could not be received, those for want of buffer included, from
-/// `snmp`: a line of names and a line of values.
+/// Datagrams that could not be received, including those without buffer space, from `snmp`: a line of names and
+/// a line of values.
 pub(crate) fn udp_errors(text: &[u8]) -> Option<u64> {
     let mut lines = text::lines(text).filter_map(|line| line.strip_prefix(b"Udp: "));
     let (names, values) = (lines.next()?, lines.next()?);
@@ -44,8 +44,8 @@ pub(crate) fn udp6_errors(text: &[u8]) -> Option<u64> {
 pub(crate) fn tcp_counts(text: &[u8]) -> Option<[u64; 3]> {
     let mut lines = text::lines(text).filter_map(|line| line.strip_prefix(b"Tcp: "));
     let (names, values) = (lines.next()?, lines.next()?);
-    let value = |wanted: &[u8]| {
-        let at = text::words(names).position(|name| name == wanted)?;
+    let value = |field: &[u8]| {
+        let at = text::words(names).position(|name| name == field)?;
         text::number(text::words(values).nth(at)?)
     };
     let opened = value(b"ActiveOpens")?.saturating_add(value(b"PassiveOpens")?);

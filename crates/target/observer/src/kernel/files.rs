@@ -1,4 +1,4 @@
-//! What stands in the kernel's files about memory and control groups.
+//! Kernel files about memory and control groups.
 
 use std::collections::BTreeMap;
 
@@ -22,17 +22,17 @@ const MAPPED_FIELDS: [&str; 14] = [
     "Locked",
 ];
 
-/// The same of a whole process, which has no size of its own.
+/// The same fields of a whole process, which has no `Size`.
 pub(super) const ROLLUP_FIELDS: &[&str] = MAPPED_FIELDS.split_at(1).1;
 
-/// Paths that are told one by one; what is mapped from further ones is summed.
+/// Largest number of paths with their own series; further mappings are summed.
 const PATHNAMES_MAX: usize = 256;
 
-/// Where there is no path.
+/// Label of mappings without a path.
 const ANONYMOUS: &str = "[anonymous]";
 const OTHERS: &str = "[others]";
 
-/// Name and rest of a line such as `VmPeak:     12 kB`.
+/// Splits a line such as `VmPeak:     12 kB` into name and value.
 pub(super) fn field(line: &[u8]) -> Option<(&str, &[u8])> {
     let colon = line.iter().position(|byte| *byte == b':')?;
     let name = std::str::from_utf8(&line[..colon]).ok()?;
@@ -57,10 +57,10 @@ impl Mappings {
         let mut all = Self::default();
         let mut pathname = None;
         for line in text::lines(text) {
-            if let Some(own) = pathname_of(line) {
+            if let Some(path) = pathname_of(line) {
                 let has_room = all.by_pathname.len() < PATHNAMES_MAX;
-                let is_told = has_room || all.by_pathname.contains_key(&own);
-                pathname = Some(if is_told { own } else { OTHERS.to_owned() });
+                let is_listed = has_room || all.by_pathname.contains_key(&path);
+                pathname = Some(if is_listed { path } else { OTHERS.to_owned() });
             } else if let (Some(pathname), Some((name, rest))) = (&pathname, field(line))
                 && let Some(field) = MAPPED_FIELDS.iter().find(|field| **field == name)
                 && let Some(kilobytes) = text::number(rest)
@@ -74,7 +74,7 @@ impl Mappings {
     }
 }
 
-/// What is mapped, where a mapping begins: `START-END MODE OFFSET DEVICE INODE PATH`.
+/// Returns the mapped path from a mapping's first line: `START-END MODE OFFSET DEVICE INODE PATH`.
 fn pathname_of(line: &[u8]) -> Option<String> {
     let mut words = line.splitn(2, |byte| *byte == b' ');
     let range = words.next()?;
@@ -85,7 +85,7 @@ fn pathname_of(line: &[u8]) -> Option<String> {
     if !is_range {
         return None;
     }
-    // The path may hold blanks: it begins behind the fifth word.
+    // The path may contain blanks: it is everything behind the fifth word.
     let mut rest = line.trim_ascii();
     for _ in 0..5 {
         let end = rest
@@ -103,25 +103,25 @@ fn pathname_of(line: &[u8]) -> Option<String> {
 /// One number of a control group's file.
 #[derive(Debug, PartialEq)]
 pub(super) struct GroupNumber<'t> {
-    /// What leads to it within the file.
+    /// Keys that lead to the number within the file.
     pub(super) keys: Vec<&'t str>,
-    /// The device that it is of, if it is of one.
+    /// The device of the number, if it has one.
     pub(super) device: Option<&'t str>,
     pub(super) value: f64,
 }
 
-/// All numbers of a file: alone in it, behind a key, or as `KEY=NUMBER` behind a key
-/// or a device. What is no number, such as `max`, is left out.
+/// Returns all numbers of a file: alone, behind a key, or as `KEY=NUMBER` behind a key or a device. Other
+/// values, such as `max`, are skipped.
 pub(super) fn cgroup_numbers(text: &[u8]) -> Vec<GroupNumber<'_>> {
     let Ok(text) = std::str::from_utf8(text) else {
         return Vec::new();
     };
-    let mut found = Vec::new();
+    let mut numbers = Vec::new();
     let number = |text: &str| text.parse::<f64>().ok().filter(|value| value.is_finite());
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
-            [value] => found.extend(number(value).map(|value| GroupNumber {
+            [value] => numbers.extend(number(value).map(|value| GroupNumber {
                 keys: Vec::new(),
                 device: None,
                 value,
@@ -133,7 +133,7 @@ pub(super) fn cgroup_numbers(text: &[u8]) -> Vec<GroupNumber<'_>> {
                     (Some(*key), None)
                 };
                 let pairs = pairs.iter().filter_map(|pair| pair.split_once('='));
-                found.extend(pairs.filter_map(|(name, value)| {
+                numbers.extend(pairs.filter_map(|(name, value)| {
                     Some(GroupNumber {
                         keys: first.into_iter().chain([name]).collect(),
                         device,
@@ -142,7 +142,7 @@ pub(super) fn cgroup_numbers(text: &[u8]) -> Vec<GroupNumber<'_>> {
                 }));
             }
             [key, value] if number(key).is_none() => {
-                found.extend(number(value).map(|value| GroupNumber {
+                numbers.extend(number(value).map(|value| GroupNumber {
                     keys: vec![key],
                     device: None,
                     value,
@@ -151,7 +151,7 @@ pub(super) fn cgroup_numbers(text: &[u8]) -> Vec<GroupNumber<'_>> {
             _ => {}
         }
     }
-    found
+    numbers
 }
 
 #[cfg(test)]
@@ -198,7 +198,7 @@ Size:                132 kB
 
     #[test]
     fn every_shape_of_a_groups_file_is_read() {
-        let told = |text: &str| {
+        let numbers_of = |text: &str| {
             let numbers = cgroup_numbers(text.as_bytes()).into_iter();
             numbers
                 .map(|one| {
@@ -211,13 +211,13 @@ Size:                132 kB
                 })
                 .collect::<Vec<_>>()
         };
-        assert_eq!(told("4096\n"), ["@=4096"]);
-        assert_eq!(told("max\n"), [""; 0]);
-        assert_eq!(told("max 100000\n"), ["max@=100000"]);
-        assert_eq!(told("200000 100000\n"), [""; 0]);
-        assert_eq!(told("anon 1\nfile 2\n"), ["anon@=1", "file@=2"]);
+        assert_eq!(numbers_of("4096\n"), ["@=4096"]);
+        assert_eq!(numbers_of("max\n"), [""; 0]);
+        assert_eq!(numbers_of("max 100000\n"), ["max@=100000"]);
+        assert_eq!(numbers_of("200000 100000\n"), [""; 0]);
+        assert_eq!(numbers_of("anon 1\nfile 2\n"), ["anon@=1", "file@=2"]);
         assert_eq!(
-            told("some avg10=0.50 total=7\nfull avg10=0.00 total=0\n"),
+            numbers_of("some avg10=0.50 total=7\nfull avg10=0.00 total=0\n"),
             [
                 "some.avg10@=0.5",
                 "some.total@=7",
@@ -226,10 +226,10 @@ Size:                132 kB
             ]
         );
         assert_eq!(
-            told("254:0 rbytes=1 wbytes=2\n"),
+            numbers_of("254:0 rbytes=1 wbytes=2\n"),
             ["rbytes@254:0=1", "wbytes@254:0=2"]
         );
-        assert_eq!(told("cpuset cpu io\n"), [""; 0]);
+        assert_eq!(numbers_of("cpuset cpu io\n"), [""; 0]);
     }
 
     proptest! {

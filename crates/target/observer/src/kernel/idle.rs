@@ -1,10 +1,9 @@
-//! The working set by idle page tracking: every page of memory has a mark, which the
-//! kernel takes away when the page is touched.
+//! The working set by idle page tracking: each page of memory has a mark, which the kernel clears when the page
+//! is touched.
 //!
-//! Marks are set for all pages of the subject; at the next look those without one were
-//! touched in between. Pages that several processes share are counted once. Costs the
-//! subject nothing but what a mark takes away again from its page tables; the look
-//! itself reads eight bytes for each page that is mapped.
+//! All pages of the target are marked. At the next sample, pages without a mark were touched in between. Shared
+//! pages are counted once. The cost for the target is small: clearing marks in its page tables. A sample reads
+//! eight bytes for each mapped page.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -12,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::text;
 
-/// Where the kernel keeps the marks: a bit for each page of memory, in words.
+/// The kernel's file of marks: a bit for each page of memory, in words of 64.
 pub(super) const BITMAP: &str = "/sys/kernel/mm/page_idle/bitmap";
 
 const WORD_BYTES: u64 = 8;
@@ -23,7 +22,7 @@ const RUN_WORDS_MAX: u64 = 1024;
 const ENTRIES_AT_ONCE: u64 = 4096;
 /// Entries that are looked at in all: 32 GiB of mappings with pages of 4 KiB.
 const ENTRIES_MAX: u64 = 8 << 20;
-/// Where the user's half of addresses ends; what the kernel maps above has no marks.
+/// End of user-space addresses; kernel mappings above have no marks.
 const USER_END: u64 = 1 << 56;
 
 /// Of an entry of `pagemap`: the page is in memory, and where.
@@ -38,7 +37,7 @@ pub(super) struct IdlePages {
 }
 
 impl IdlePages {
-    /// `None` where the kernel keeps no marks, or does not show them to us.
+    /// Returns `None` if the kernel has no marks, or does not permit access.
     pub(super) fn open(path: &Path) -> Option<Self> {
         let bitmap = OpenOptions::new().read(true).write(true).open(path).ok()?;
         Some(Self {
@@ -47,13 +46,13 @@ impl IdlePages {
         })
     }
 
-    /// Bytes that the processes in `folders` have touched since the last time; their
-    /// pages are marked for the next. `None` where their pages cannot be known.
+    /// Returns the bytes that the processes in `folders` have touched since the last call, and marks their
+    /// pages again. Returns `None` if their pages cannot be determined.
     pub(super) fn sample(&self, folders: &[PathBuf], buffer: &mut Vec<u8>) -> Option<u64> {
-        let (mut frames, mut left) = (Vec::new(), ENTRIES_MAX);
+        let (mut frames, mut remaining) = (Vec::new(), ENTRIES_MAX);
         let mut is_seen = false;
         for folder in folders {
-            // One without page tables has gone.
+            // A process without page tables has ended.
             let Ok(pagemap) = File::open(folder.join("pagemap")) else {
                 continue;
             };
@@ -63,7 +62,7 @@ impl IdlePages {
             is_seen = true;
             let ranges = resident_ranges(text, self.page_bytes)?;
             for (first, count) in ranges {
-                left = left.checked_sub(count)?;
+                remaining = remaining.checked_sub(count)?;
                 add_frames(&pagemap, first, count, &mut frames)?;
             }
         }
@@ -73,7 +72,7 @@ impl IdlePages {
         is_seen.then(|| text::scaled(touched, self.page_bytes))
     }
 
-    /// How many of `frames`, which rise, have lost their marks; all get one again.
+    /// Counts the pages of `frames`, in increasing order, whose marks are cleared, and marks them again.
     fn touched(&self, frames: &[u64]) -> Option<u64> {
         let mut touched = 0;
         let mut rest = frames;
@@ -82,20 +81,20 @@ impl IdlePages {
             let (run, further) = rest.split_at(rest.partition_point(is_near));
             rest = further;
             let last = run.last()? / WORD_PAGES;
-            let mut ours = vec![0_u64; usize::try_from(last - first + 1).ok()?];
+            let mut mark_words = vec![0_u64; usize::try_from(last - first + 1).ok()?];
             for frame in run {
-                let word = ours.get_mut(usize::try_from(frame / WORD_PAGES - first).ok()?)?;
+                let word = mark_words.get_mut(usize::try_from(frame / WORD_PAGES - first).ok()?)?;
                 *word |= 1 << (frame % WORD_PAGES);
             }
-            let mut bytes = vec![0; ours.len() * 8];
+            let mut bytes = vec![0; mark_words.len() * 8];
             self.bitmap
                 .read_exact_at(&mut bytes, first * WORD_BYTES)
                 .ok()?;
-            for (bytes, ours) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(ours) {
-                let lost = ours & !u64::from_ne_bytes(*bytes);
+            for (bytes, mark_word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(mark_words) {
+                let lost = mark_word & !u64::from_ne_bytes(*bytes);
                 touched += u64::from(lost.count_ones());
-                // A bit that is not set changes nothing.
-                *bytes = ours.to_ne_bytes();
+                // Writing a zero bit has no effect.
+                *bytes = mark_word.to_ne_bytes();
             }
             self.bitmap.write_all_at(&bytes, first * WORD_BYTES).ok()?;
         }
@@ -124,7 +123,7 @@ fn resident_ranges(smaps: &[u8], page_bytes: u64) -> Option<Vec<(u64, u64)>> {
     Some(ranges)
 }
 
-/// The addresses of a mapping, where one begins.
+/// Returns the address range of a mapping's first line.
 fn range_of(line: &[u8]) -> Option<(u64, u64)> {
     let range = text::words(line).next()?;
     let (start, end) = std::str::from_utf8(range).ok()?.split_once('-')?;
@@ -132,15 +131,15 @@ fn range_of(line: &[u8]) -> Option<(u64, u64)> {
     Some((hexadecimal(start)?, hexadecimal(end)?))
 }
 
-/// Adds where the `count` pages from `first` on lie, of those that are in memory;
-/// `None` where we are not told.
+/// Adds the frames of `count` pages from `first` on that are in memory. Returns `None` if the kernel hides
+/// them.
 fn add_frames(pagemap: &File, first: u64, count: u64, frames: &mut Vec<u64>) -> Option<()> {
-    let (mut first, mut left) = (first, count);
-    while left > 0 {
-        let now = left.min(ENTRIES_AT_ONCE);
+    let (mut first, mut remaining) = (first, count);
+    while remaining > 0 {
+        let now = remaining.min(ENTRIES_AT_ONCE);
         let mut bytes = vec![0; usize::try_from(now * WORD_BYTES).ok()?];
         let Ok(length) = pagemap.read_at(&mut bytes, first * WORD_BYTES) else {
-            // What was mapped there is no longer, or the process has gone.
+            // The mapping or the process no longer exists.
             return Some(());
         };
         for entry in bytes[..length].as_chunks::<8>().0 {
@@ -148,11 +147,11 @@ fn add_frames(pagemap: &File, first: u64, count: u64, frames: &mut Vec<u64>) -> 
             if entry & PRESENT == 0 {
                 continue;
             }
-            // Whoever may not know gets zeros.
+            // The kernel reports zeros to processes without permission.
             let frame = Some(entry & FRAME).filter(|frame| *frame > 0)?;
             frames.push(frame);
         }
-        (first, left) = (first + now, left - now);
+        (first, remaining) = (first + now, remaining - now);
     }
     Some(())
 }
@@ -163,8 +162,7 @@ mod tests {
 
     use super::*;
 
-    /// A process as it was recorded: pages 16 and 17 of which one is in memory, and
-    /// page 32, which it shares.
+    /// A recorded process: pages 16 and 17, of which one is in memory, and the shared page 32.
     fn tree(folder: &Path, frames: [u64; 3]) -> PathBuf {
         let page = u64::try_from(rustix::param::page_size()).unwrap();
         let at = |page_number: u64| format!("{:x}", page_number * page);
@@ -207,35 +205,35 @@ mod tests {
     fn what_lost_its_mark_was_touched_and_shared_pages_count_once() {
         let folder = tempfile::tempdir().unwrap();
         let page = u64::try_from(rustix::param::page_size()).unwrap();
-        let own = [
+        let folders = [
             tree(&folder.path().join("7"), [0, 3, 70_000]),
             tree(&folder.path().join("9"), [5, 0, 70_000]),
             folder.path().join("gone"),
         ];
         let marks = bitmap(folder.path());
         let pages = IdlePages::open(&marks).unwrap();
-        // Nothing had a mark: all three are new.
-        assert_eq!(pages.sample(&own, &mut Vec::new()), Some(3 * page));
+        // No page had a mark: all three count as touched.
+        assert_eq!(pages.sample(&folders, &mut Vec::new()), Some(3 * page));
         assert_eq!(word(&marks, 0), 1 << 3 | 1 << 5);
         assert_eq!(word(&marks, 70_000 / 64), 1 << (70_000 % 64));
-        assert_eq!(pages.sample(&own, &mut Vec::new()), Some(0));
-        // The kernel takes a mark away.
+        assert_eq!(pages.sample(&folders, &mut Vec::new()), Some(0));
+        // Clears a mark, as the kernel does.
         let file = OpenOptions::new().write(true).open(&marks).unwrap();
         file.write_all_at(&(1_u64 << 5).to_ne_bytes(), 0).unwrap();
-        assert_eq!(pages.sample(&own, &mut Vec::new()), Some(page));
-        assert_eq!(pages.sample(&own[2..], &mut Vec::new()), None);
+        assert_eq!(pages.sample(&folders, &mut Vec::new()), Some(page));
+        assert_eq!(pages.sample(&folders[2..], &mut Vec::new()), None);
     }
 
-    /// Without the right to know where pages lie, entries are zeros but for a bit.
+    /// Without permission, the kernel reports frames as zeros.
     #[test]
     fn where_frames_are_not_told_nothing_is_told() {
         let folder = tempfile::tempdir().unwrap();
-        let own = tree(&folder.path().join("7"), [0, 3, 4]);
-        let pagemap = OpenOptions::new().write(true).open(own.join("pagemap"));
+        let folders = tree(&folder.path().join("7"), [0, 3, 4]);
+        let pagemap = OpenOptions::new().write(true).open(folders.join("pagemap"));
         let hidden = PRESENT.to_ne_bytes();
         pagemap.unwrap().write_all_at(&hidden, 16 * 8).unwrap();
         let pages = IdlePages::open(&bitmap(folder.path())).unwrap();
-        assert_eq!(pages.sample(&[own], &mut Vec::new()), None);
+        assert_eq!(pages.sample(&[folders], &mut Vec::new()), None);
         assert!(IdlePages::open(&folder.path().join("none")).is_none());
     }
 

@@ -42,13 +42,13 @@ fn tree() -> tempfile::TempDir {
     folder
 }
 
-const SEEN: [Seen; 2] = [
-    Seen {
+const PROCESSES: [ProcessTicks; 2] = [
+    ProcessTicks {
         pid: 7,
         user_ticks: 10,
         system_ticks: 5,
     },
-    Seen {
+    ProcessTicks {
         pid: 9,
         user_ticks: 0,
         system_ticks: 0,
@@ -70,7 +70,7 @@ fn sample(reader: &mut KernelReader, folder: &Path, is_detailed: bool) -> Vec<Sa
     let mut samples = Vec::new();
     let group = folder.join("group");
     reader.sample(
-        &SEEN,
+        &PROCESSES,
         (Some(&group), USED),
         (is_detailed, 10_000_000),
         &mut Vec::new(),
@@ -88,7 +88,7 @@ fn value(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> Option<f64>
 }
 
 #[test]
-fn a_recorded_tree_is_told_in_ladings_words() {
+fn a_recorded_tree_gives_ladings_series() {
     let folder = tree();
     let mut reader = KernelReader::new(&folder.path().join("proc"), ALL);
     let samples = sample(&mut reader, folder.path(), true);
@@ -124,7 +124,7 @@ fn a_recorded_tree_is_told_in_ladings_words() {
 }
 
 #[test]
-fn the_working_set_is_told_once_its_marks_were_cleared() {
+fn the_working_set_is_reported_after_its_marks_were_cleared() {
     let folder = tree();
     let mut reader = KernelReader::new(&folder.path().join("proc"), ALL);
     let first = sample(&mut reader, folder.path(), true);
@@ -147,9 +147,9 @@ fn the_working_set_is_told_once_its_marks_were_cleared() {
     );
 }
 
-/// All that was ever touched was told as the working set.
+/// The working set must not be everything that was ever touched.
 #[test]
-fn where_marks_cannot_be_cleared_no_working_set_is_told() {
+fn no_working_set_is_reported_if_marks_cannot_be_cleared() {
     let folder = tree();
     let marks = folder.path().join("proc/9/clear_refs");
     fs::remove_file(&marks).unwrap();
@@ -161,9 +161,9 @@ fn where_marks_cannot_be_cleared_no_working_set_is_told() {
     }
 }
 
-/// The sums of its beginning were told as those of all mappings.
+/// Sums over the beginning of the file would look complete.
 #[test]
-fn mappings_that_are_too_long_to_read_are_told_and_not_summed() {
+fn mappings_that_are_too_long_to_read_are_counted_and_not_summed() {
     let folder = tree();
     let one = "55d0-55d4 r--p 00000000 fe:00 1234 /lib/libc.so\nSize: 16 kB\nRss: 8 kB\n";
     fs::write(
@@ -183,15 +183,15 @@ fn mappings_that_are_too_long_to_read_are_told_and_not_summed() {
 }
 
 #[test]
-fn only_what_is_asked_for_is_told() {
+fn only_requested_series_are_reported() {
     let folder = tree();
     let mut reader = KernelReader::new(&folder.path().join("proc"), KernelSeries::default());
     assert_eq!(sample(&mut reader, folder.path(), true), []);
-    let wanted = KernelSeries {
+    let requested = KernelSeries {
         vmstat: true,
         ..KernelSeries::default()
     };
-    let mut reader = KernelReader::new(&folder.path().join("proc"), wanted);
+    let mut reader = KernelReader::new(&folder.path().join("proc"), requested);
     assert_eq!(sample(&mut reader, folder.path(), true).len(), 2);
 }
 
@@ -209,10 +209,10 @@ fn cpu_is_that_since_the_beat_before() {
     );
 }
 
-/// The kernel's own files, where it keeps them.
+/// The kernel's process files, where it keeps them.
 #[test]
 fn our_own_process_is_told_too() {
-    let own = Seen {
+    let process = ProcessTicks {
         pid: std::process::id(),
         user_ticks: 0,
         system_ticks: 0,
@@ -220,7 +220,7 @@ fn our_own_process_is_told_too() {
     let mut reader = KernelReader::new(Path::new("/proc"), KernelSeries::USUAL);
     let mut samples = Vec::new();
     reader.sample(
-        &[own],
+        &[process],
         (None, USED),
         (true, 10_000_000),
         &mut Vec::new(),
@@ -289,7 +289,7 @@ fn the_working_set_is_told_by_idle_pages_where_the_kernel_marks_them() {
         [told(false), told(false), told(true)],
         [None, Some(0.0), Some(both)]
     );
-    // Its own marks are left alone then.
+    // Its process marks are left alone then.
     let cleared = fs::read_to_string(proc.join("9/clear_refs")).unwrap();
     assert_eq!(cleared, "");
 }

@@ -85,7 +85,7 @@ fn what_is_not_understood_is_counted_and_skipped() {
 }
 
 #[test]
-fn more_series_than_wanted_are_counted() {
+fn series_above_the_limit_are_counted() {
     let page = parse_page(b"a 1\nb 1\nc 1\n", 2);
     assert_eq!((page.series.len(), page.surplus), (2, 1));
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use stillwell_metric::{
     Kind, Labels, Sample, SinkShard, Value, catalogue as metric, sink_worker_name,
 };
-use stillwell_observer::{Beaten, SamplerHandle, SubjectProbe, Watched, start};
+use stillwell_observer::{SampleBatch, SamplerHandle, TargetProbe, Watched, start};
 use stillwell_plan::{ObserverPlan, ProfilePlan, ScrapeFormat, ScrapePlan};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_testkit::wait_until;
@@ -23,7 +23,7 @@ fn sampler(
     scope: &mut Scope,
     plan: &ObserverPlan,
     queue: usize,
-) -> (SamplerHandle, Receiver<Beaten>) {
+) -> (SamplerHandle, Receiver<SampleBatch>) {
     sampler_in(scope, plan, queue, &std::env::temp_dir())
 }
 
@@ -32,7 +32,7 @@ fn sampler_in(
     plan: &ObserverPlan,
     queue: usize,
     folder: &Path,
-) -> (SamplerHandle, Receiver<Beaten>) {
+) -> (SamplerHandle, Receiver<SampleBatch>) {
     let (sender, receiver) = sync_channel(queue);
     let shard = SinkShard::new(Labels::none().with("id", "one"));
     shard.bytes.add(5);
@@ -40,7 +40,7 @@ fn sampler_in(
     other.bytes.add(7);
     let watched = Watched {
         profiles: folder.join("profiles"),
-        subject: None,
+        target: None,
         shards: vec![Arc::new(shard), Arc::new(other)],
         threads: Box::new(scope.watch()),
     };
@@ -74,9 +74,9 @@ fn beats_come_by_themselves_when_marked_and_at_the_end() {
         assert!(find(&first.samples, name).is_some(), "{name}");
     }
     assert_eq!(find(&first.samples, "target_cpu"), None);
-    handle.watch_subject(SubjectProbe {
+    handle.watch_target(TargetProbe {
         pid: std::process::id(),
-        ..SubjectProbe::default()
+        ..TargetProbe::default()
     });
     handle.mark(true);
     let marked = receiver.recv_timeout(LONG).unwrap();
@@ -112,7 +112,7 @@ fn what_sinks_take_while_they_end_is_in_the_last_beat() {
     let threads = scope.watch();
     let watched = Watched {
         profiles: std::env::temp_dir().join("profiles"),
-        subject: None,
+        target: None,
         shards: vec![shard],
         threads: Box::new(move || {
             asked.fetch_add(1, Ordering::SeqCst);

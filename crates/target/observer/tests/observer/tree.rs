@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use stillwell_metric::{Metric, Sample, catalogue as metric};
-use stillwell_observer::{CgroupFiles, SubjectProbe, SubjectReader};
+use stillwell_observer::{CgroupFiles, TargetProbe, TargetReader};
 
 /// Uses a CPU for more than half a second, then says how much it used.
 const SPIN: &str = "spin() { i=0; while [ $i -lt 700000 ]; do i=$((i+1)); done; times; }; ";
@@ -54,14 +54,14 @@ impl Shell {
         self.lines.next().unwrap().unwrap();
     }
 
-    fn reader(&self) -> SubjectReader {
-        let probe = SubjectProbe {
+    fn reader(&self) -> TargetReader {
+        let probe = TargetProbe {
             pid: self.child.id(),
             ran_before: false,
             is_again: false,
             cgroup: CgroupFiles::default(),
         };
-        SubjectReader::new(Path::new("/proc"), probe)
+        TargetReader::new(Path::new("/proc"), probe)
     }
 }
 
@@ -79,7 +79,7 @@ fn value(samples: &[Sample], metric: Metric) -> f64 {
 }
 
 /// Details of the tree as it is now.
-fn sample(reader: &mut SubjectReader) -> Vec<Sample> {
+fn sample(reader: &mut TargetReader) -> Vec<Sample> {
     let mut samples = Vec::new();
     reader.sample(true, &mut samples);
     samples

@@ -1,30 +1,30 @@
-//! What the kernel says of one process.
+//! Kernel counters of one process.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::text::{self, Watch};
+use crate::text::{self, ProcFile};
 
-/// What is read of `/proc/PID/stat`. Times are in clock ticks, usually of 10 ms.
+/// Fields of `/proc/PID/stat`. Times are in clock ticks, usually of 10 ms.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Stat {
+pub(crate) struct ProcessStat {
     pub(crate) is_zombie: bool,
     pub(crate) parent: u32,
     pub(crate) faults_minor: u64,
     pub(crate) faults_major: u64,
     pub(crate) user_ticks: u64,
     pub(crate) system_ticks: u64,
-    /// Of children that it has waited for, theirs included.
+    /// Of waited-for children and their waited-for children.
     pub(crate) children_ticks: u64,
     pub(crate) threads: u64,
-    /// When it started; with its number it names it for ever.
+    /// Start time; with the process id it identifies the process.
     pub(crate) start_ticks: u64,
     /// Kernels from 6.2 count it per CPU and may be up to 32 pages per CPU off.
     pub(crate) rss_pages: u64,
 }
 
-pub(crate) fn parse_stat(line: &[u8]) -> Option<Stat> {
-    // The name may hold anything, even brackets: what follows the last one counts.
+pub(crate) fn parse_stat(line: &[u8]) -> Option<ProcessStat> {
+    // The name may contain brackets: the last one ends it.
     let after = line.iter().rposition(|byte| *byte == b')')? + 1;
     let mut words = text::words(line.get(after..)?);
     let is_zombie = matches!(words.next()?, b"Z" | b"X");
@@ -33,7 +33,7 @@ pub(crate) fn parse_stat(line: &[u8]) -> Option<Stat> {
         // Priorities and terminals may be negative; none of those is used.
         *field = text::number(words.next()?).unwrap_or(0);
     }
-    Some(Stat {
+    Some(ProcessStat {
         is_zombie,
         parent: u32::try_from(fields[0]).ok()?,
         faults_minor: fields[6],
@@ -47,13 +47,13 @@ pub(crate) fn parse_stat(line: &[u8]) -> Option<Stat> {
     })
 }
 
-/// Bytes that a process had read from storage, and sent to it.
+/// Returns the bytes that a process read from storage and wrote to it.
 pub(crate) fn parse_io(text: &[u8]) -> Option<[u64; 2]> {
     let read = text::value(text, b"read_bytes:")?;
     Some([read, text::value(text, b"write_bytes:")?])
 }
 
-/// Context switches of one thread: because it waited, and because it had to.
+/// Returns the voluntary and involuntary context switches of one thread.
 pub(crate) fn parse_switches(status: &[u8]) -> Option<[u64; 2]> {
     let waited = text::value(status, b"voluntary_ctxt_switches:")?;
     Some([waited, text::value(status, b"nonvoluntary_ctxt_switches:")?])
@@ -63,8 +63,8 @@ pub(crate) fn parse_switches(status: &[u8]) -> Option<[u64; 2]> {
 #[derive(Debug)]
 pub(crate) struct Process {
     folder: PathBuf,
-    stat: Watch,
-    io: Watch,
+    stat: ProcFile,
+    io: ProcFile,
 }
 
 impl Process {
@@ -72,14 +72,14 @@ impl Process {
     pub(crate) fn new(proc: &Path, pid: u32, is_kept: bool) -> Self {
         let folder = proc.join(pid.to_string());
         Self {
-            stat: Watch::new(folder.join("stat"), is_kept),
-            io: Watch::new(folder.join("io"), is_kept),
+            stat: ProcFile::new(folder.join("stat"), is_kept),
+            io: ProcFile::new(folder.join("io"), is_kept),
             folder,
         }
     }
 
-    /// `None` once it is gone.
-    pub(crate) fn stat(&mut self, buffer: &mut Vec<u8>) -> Option<Stat> {
+    /// Returns `None` if the process has ended.
+    pub(crate) fn stat(&mut self, buffer: &mut Vec<u8>) -> Option<ProcessStat> {
         parse_stat(self.stat.read(buffer)?)
     }
 
@@ -88,10 +88,10 @@ impl Process {
         parse_io(self.io.read(buffer)?)
     }
 
-    /// How many descriptors it has open; `None` where it is another user's.
+    /// Number of open descriptors; `None` for another user's process.
     pub(crate) fn descriptors(&self) -> Option<u64> {
         let folder = self.folder.join("fd");
-        // Kernels from 6.2 say the number without being asked for each.
+        // Since 6.2 the kernel reports the number as the folder's size.
         match fs::metadata(&folder).ok()?.len() {
             0 => u64::try_from(fs::read_dir(&folder).ok()?.count()).ok(),
             count => Some(count),
@@ -125,8 +125,8 @@ impl Process {
         switches
     }
 
-    /// Adds its children; whether this kernel tells them.
-    pub(crate) fn children(&self, buffer: &mut Vec<u8>, found: &mut Vec<u32>) -> bool {
+    /// Adds its children. Returns false if the kernel does not list them.
+    pub(crate) fn children(&self, buffer: &mut Vec<u8>, children: &mut Vec<u32>) -> bool {
         let mut is_told = false;
         for thread in self.threads() {
             let path = self
@@ -138,7 +138,7 @@ impl Process {
                 continue;
             };
             is_told = true;
-            found.extend(text::words(text).filter_map(|w| u32::try_from(text::number(w)?).ok()));
+            children.extend(text::words(text).filter_map(|w| u32::try_from(text::number(w)?).ok()));
         }
         is_told
     }
@@ -165,7 +165,7 @@ mod tests {
         let line =
             b"42 (a) Z 1) R 7 42 42 0 -1 4194304 100 5 3 1 11 12 2 4 20 0 6 0 9000 1000 55 1\n";
         let stat = parse_stat(line).unwrap();
-        let expected = Stat {
+        let expected = ProcessStat {
             is_zombie: false,
             parent: 7,
             faults_minor: 100,

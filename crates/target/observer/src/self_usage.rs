@@ -1,5 +1,4 @@
-//! What we use ourselves: CPU clocks of the process and its threads, in
-//! nanoseconds, and memory in bytes.
+//! Stillwell's resource usage: CPU clocks of the process and its threads, in nanoseconds, and memory in bytes.
 
 use std::path::Path;
 
@@ -8,8 +7,7 @@ use stillwell_scope::{ThreadInfo, clock};
 
 use crate::text;
 
-/// Adds samples of our process and of `threads`, read under `proc`. Gives our CPU
-/// time so far.
+/// Adds samples of this process and of `threads`, read under `proc`. Returns its CPU time so far.
 pub(crate) fn sample(
     proc: &Path,
     threads: &[ThreadInfo],
@@ -39,7 +37,7 @@ pub(crate) fn sample(
     cpu
 }
 
-/// Nanoseconds on a CPU, and nanoseconds of waiting for one.
+/// Parses nanoseconds on a CPU and nanoseconds of waiting for one.
 fn parse_schedstat(text: &[u8]) -> Option<[u64; 2]> {
     let mut words = text::words(text);
     Some([text::number(words.next()?)?, text::number(words.next()?)?])
@@ -53,8 +51,11 @@ mod tests {
     fn our_memory_is_told_beside_our_time() {
         let mut samples = Vec::new();
         sample(Path::new("/proc"), &[], &mut Vec::new(), &mut samples);
-        let rss = samples.iter().find(|it| it.name == metric::OWN_RSS.into());
-        let Some(stillwell_metric::Value::Int(bytes)) = rss.map(|it| it.value.clone()) else {
+        let rss = samples
+            .iter()
+            .find(|sample| sample.name == metric::OWN_RSS.into());
+        let Some(stillwell_metric::Value::Int(bytes)) = rss.map(|sample| sample.value.clone())
+        else {
             panic!("{samples:?}");
         };
         assert!(bytes > 100 * 1024, "{bytes}");

@@ -1,17 +1,15 @@
-//! What the subject's process tree uses.
+//! Resource usage of the target's process tree.
 //!
-//! The tree is the first process, all that were seen below it (also once their
-//! parents have gone), and all in its cgroup.
+//! The tree is the first process, all processes that were seen below it (also after their parents have ended),
+//! and all in its cgroup.
 //!
-//! CPU time comes from the cgroup where there is one: exact, and complete. Else
-//! it is the sum of the processes' CPU clocks, in nanoseconds, which include
-//! ended threads. Of a process that ended, what it used after its last beat is
-//! missing, unless its parent waited for it: then the kernel has added it to the
-//! parent's count of its children, exact to a tick (10 ms) per living parent. The
-//! larger of both counts. User and system time are in ticks then.
+//! CPU time comes from the cgroup if there is one: it is exact and complete. Otherwise it is the sum of the
+//! processes' CPU clocks, in nanoseconds, ended threads included. For an ended process, the usage after its
+//! last beat is missing, unless its parent waited for it. Then the kernel has added it to the parent's counter
+//! of children, exact to a tick (10 ms) per living parent. The larger of both sums counts. User and system time
+//! are in ticks then.
 //!
-//! Context switches, PSS and the peak of RSS are read only when asked for
-//! details: they take a look at every thread or page table.
+//! Context switches, PSS and peak RSS are read only on request: they need every thread or page table.
 
 mod process;
 
@@ -24,34 +22,32 @@ use stillwell_plan::KernelSeries;
 use crate::carry::{Carry, sums};
 use crate::cgroup::{CgroupFiles, CpuTimes};
 use crate::cpu_clock;
-use crate::kernel::{KernelReader, Seen};
+use crate::kernel::{KernelReader, ProcessTicks};
 use crate::text;
-use process::{Process, Stat, numbered, parse_stat};
+use process::{Process, ProcessStat, numbered, parse_stat};
 
 /// Of how many processes files are kept open; two each.
 const KEPT_OPEN_MAX: usize = 64;
 
-/// Which processes are watched.
+/// The processes to watch.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct SubjectProbe {
-    /// The subject's first process.
+pub struct TargetProbe {
+    /// The target's first process.
     pub pid: u32,
-    /// Whether it ran before the run: what it used until it is first looked at is
-    /// then left out of what tells foreign load. It is in none of our groups then,
-    /// so `cgroup` is not looked at.
+    /// The target ran before the run. Its earlier usage is excluded from the calculation of foreign load. It is
+    /// in none of Stillwell's cgroups, so `cgroup` is ignored.
     pub ran_before: bool,
     /// Its groups, if it has any.
     pub cgroup: CgroupFiles,
-    /// Whether it is the subject that was watched before, started again in the same
-    /// groups.
+    /// The target was watched before and was started again in the same cgroups.
     pub is_again: bool,
 }
 
-/// Reads the subject's tree, beat after beat.
+/// Reads the target's process tree at each beat.
 #[derive(Debug)]
-pub struct SubjectReader {
+pub struct TargetReader {
     proc: PathBuf,
-    probe: SubjectProbe,
+    probe: TargetProbe,
     processes: BTreeMap<u32, Process>,
     counters: Carry<(u32, u64), COUNTERS>,
     switches: Carry<(u32, u64), 2>,
@@ -59,15 +55,15 @@ pub struct SubjectReader {
     tick_nanos: u64,
     page_bytes: u64,
     buffer: Vec<u8>,
-    /// What else the kernel says, if that is asked for.
+    /// Reader of additional kernel counters, if requested.
     kernel: Option<KernelReader>,
 }
 
-/// The counters of one process, in this order: CPU nanoseconds, ticks of user
-/// and system time, page faults (minor, major), bytes read and written.
+/// Number of counters of a process: CPU nanoseconds, ticks of user and system time, page faults (minor, major),
+/// bytes read and written.
 const COUNTERS: usize = 7;
 
-/// Sums over the living.
+/// Sums over living processes.
 #[derive(Debug, Default)]
 struct Gauges {
     processes: u64,
@@ -77,10 +73,10 @@ struct Gauges {
     children_ticks: u64,
 }
 
-impl SubjectReader {
-    /// A reader of the processes in `proc`, which is `/proc` but for tests.
+impl TargetReader {
+    /// Creates a reader of the processes in `proc`, which is `/proc` except in tests.
     #[must_use]
-    pub fn new(proc: &Path, mut probe: SubjectProbe) -> Self {
+    pub fn new(proc: &Path, mut probe: TargetProbe) -> Self {
         if probe.ran_before {
             probe.cgroup = CgroupFiles::default();
         }
@@ -99,21 +95,20 @@ impl SubjectReader {
         }
     }
 
-    /// The subject was started again, as this process: what it used before stays in its
-    /// totals.
+    /// Follows a restarted target, whose first process is `pid`. Its earlier usage stays in the totals.
     pub fn follow(&mut self, pid: u32) {
         self.probe.pid = pid;
     }
 
-    /// The same, adding the kernel's own figures that are `wanted`.
+    /// Adds the kernel's counters that are `requested`.
     #[must_use]
-    pub fn with_kernel(mut self, wanted: KernelSeries) -> Self {
-        self.kernel = (!wanted.is_none()).then(|| KernelReader::new(&self.proc, wanted));
+    pub fn with_kernel(mut self, requested: KernelSeries) -> Self {
+        self.kernel = (!requested.is_none()).then(|| KernelReader::new(&self.proc, requested));
         self
     }
 
-    /// Adds samples of the tree; those that are dear to read only with
-    /// `is_detailed`. Gives the CPU time so far, in nanoseconds.
+    /// Adds samples of the tree, with expensive ones if `is_detailed`. Returns the CPU time so far, in
+    /// nanoseconds.
     pub fn sample(&mut self, is_detailed: bool, samples: &mut Vec<Sample>) -> u64 {
         let living = self.look();
         let gauges = self.count(&living);
@@ -138,10 +133,10 @@ impl SubjectReader {
         }
         self.probe.cgroup.sample(&mut self.buffer, samples);
         if let Some(kernel) = &mut self.kernel {
-            let seen: Vec<Seen> = living
+            let processes: Vec<ProcessTicks> = living
                 .iter()
                 .filter(|(_, stat)| !stat.is_zombie)
-                .map(|(pid, stat)| Seen {
+                .map(|(pid, stat)| ProcessTicks {
                     pid: *pid,
                     user_ticks: stat.user_ticks,
                     system_ticks: stat.system_ticks,
@@ -149,13 +144,13 @@ impl SubjectReader {
                 .collect();
             let group = self.probe.cgroup.unified.as_deref();
             let how = (is_detailed, self.tick_nanos);
-            kernel.sample(&seen, (group, cpu), how, &mut self.buffer, samples);
+            kernel.sample(&processes, (group, cpu), how, &mut self.buffer, samples);
         }
         cpu.total
     }
 
-    /// The living processes of the tree and what their `stat` says.
-    fn look(&mut self) -> BTreeMap<u32, Stat> {
+    /// Returns the living processes of the tree with their `stat`.
+    fn look(&mut self) -> BTreeMap<u32, ProcessStat> {
         let mut waiting: Vec<u32> = self.processes.keys().copied().collect();
         waiting.push(self.probe.pid);
         let in_group = self.probe.cgroup.pids(&mut self.buffer);
@@ -188,9 +183,9 @@ impl SubjectReader {
         living
     }
 
-    /// Finds the tree where the kernel does not tell a process's children.
-    fn look_everywhere(&mut self, living: &mut BTreeMap<u32, Stat>) {
-        let mut others: BTreeMap<u32, Stat> = numbered(&self.proc)
+    /// Finds the tree if the kernel does not list children.
+    fn look_everywhere(&mut self, living: &mut BTreeMap<u32, ProcessStat>) {
+        let mut unassigned: BTreeMap<u32, ProcessStat> = numbered(&self.proc)
             .filter(|pid| !living.contains_key(pid))
             .filter_map(|pid| {
                 let path = self.proc.join(pid.to_string()).join("stat");
@@ -198,20 +193,20 @@ impl SubjectReader {
             })
             .collect();
         loop {
-            let mut found = others
+            let mut children = unassigned
                 .iter()
                 .filter(|(_, stat)| living.contains_key(&stat.parent));
-            let Some((pid, stat)) = found.next().map(|(pid, stat)| (*pid, *stat)) else {
+            let Some((pid, stat)) = children.next().map(|(pid, stat)| (*pid, *stat)) else {
                 return;
             };
-            others.remove(&pid);
+            unassigned.remove(&pid);
             self.processes
                 .insert(pid, Process::new(&self.proc, pid, false));
             living.insert(pid, stat);
         }
     }
 
-    fn count(&mut self, living: &BTreeMap<u32, Stat>) -> Gauges {
+    fn count(&mut self, living: &BTreeMap<u32, ProcessStat>) -> Gauges {
         let mut gauges = Gauges::default();
         for (pid, stat) in living {
             let Some(process) = self.processes.get_mut(pid) else {
@@ -229,7 +224,7 @@ impl SubjectReader {
                 io[0],
                 io[1],
             ];
-            self.counters.see((*pid, stat.start_ticks), counters);
+            self.counters.record((*pid, stat.start_ticks), counters);
             gauges.children_ticks += stat.children_ticks;
             if !stat.is_zombie {
                 gauges.processes += 1;
@@ -254,7 +249,7 @@ impl SubjectReader {
             .cgroup
             .cpu(&mut self.buffer)
             .unwrap_or_else(summed);
-        // The clocks of a process that ends may be seen a moment apart.
+        // Clocks of an ending process may be read at slightly different times.
         let last = self.cpu_last;
         self.cpu_last = CpuTimes {
             total: cpu.total.max(last.total),
@@ -264,7 +259,7 @@ impl SubjectReader {
         self.cpu_last
     }
 
-    fn sample_details(&mut self, living: &BTreeMap<u32, Stat>, samples: &mut Vec<Sample>) {
+    fn sample_details(&mut self, living: &BTreeMap<u32, ProcessStat>, samples: &mut Vec<Sample>) {
         let (mut pss, mut peak) = (None, None);
         let add = |total: &mut Option<u64>, value: Option<u64>| {
             *total = value.map_or(*total, |value| Some(total.unwrap_or(0) + value));
@@ -276,7 +271,7 @@ impl SubjectReader {
             add(&mut pss, process.pss(&mut self.buffer));
             add(&mut peak, process.rss_peak(&mut self.buffer));
             for (thread, counts) in process.switches(&mut self.buffer) {
-                self.switches.see((thread, stat.start_ticks), counts);
+                self.switches.record((thread, stat.start_ticks), counts);
             }
         }
         let [waited, forced] = sums(self.switches.end_round());
