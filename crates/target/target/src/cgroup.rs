@@ -1,9 +1,8 @@
-//! A control group for the subject, in whichever hierarchies the host has.
+//! A control group for the target, in each hierarchy of the host.
 //!
-//! A host may have the one v2 hierarchy, several v1 hierarchies, or both; each
-//! of them gives something, so one subject may stand in several groups. All lie
-//! in a folder `stillwell` below our own group (or beside it, where v2 permits
-//! limits only there).
+//! A host may have the v2 hierarchy, several v1 hierarchies, or both. Each has some controllers, so a target
+//! may be in several groups. All are in a folder `stillwell` below this process's group, or beside it if v2
+//! permits limits only there.
 
 mod locate;
 mod make;
@@ -20,12 +19,12 @@ use stillwell_units::{ByteSize, Moment, Nanos, RunId};
 use crate::Note;
 use crate::pause::pause;
 
-/// How long to wait between looks at a group that empties.
-const LOOK_AGAIN: Nanos = Nanos::from_millis(5);
-/// How long an emptied group may stay busy before it is left to a later sweep.
+/// Interval between checks of a group that empties.
+const POLL_INTERVAL: Nanos = Nanos::from_millis(5);
+/// Time limit for removing an empty group; later runs sweep the rest.
 const REMOVE_MAX: Nanos = Nanos::SECOND;
 
-/// What the subject is held to.
+/// Limits of the target.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Limits {
     /// Its memory, swap included.
@@ -34,8 +33,7 @@ pub struct Limits {
     pub cpus: Option<Vec<u16>>,
 }
 
-/// The subject's groups. Dropping it kills what is still in them and removes
-/// them.
+/// The target's groups. Dropping it kills the processes in them and removes them.
 #[derive(Debug)]
 pub struct Cgroup {
     folders: CgroupFolders,
@@ -43,7 +41,7 @@ pub struct Cgroup {
     made: Vec<PathBuf>,
 }
 
-/// The groups' folders, for whoever reads their files. Some may be missing.
+/// Folders of the groups, for reading their files. Some may be missing.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct CgroupFolders {
     /// In the v2 hierarchy.
@@ -57,9 +55,8 @@ pub struct CgroupFolders {
 }
 
 impl Cgroup {
-    /// Makes the groups of the run named `run`, with `limits`. Groups whose
-    /// maker was killed are removed, with the processes in them. `None` where
-    /// there can be no group at all; the notes say what is missing.
+    /// Creates the groups of the run named `run`, with `limits`. Groups whose maker was killed are removed,
+    /// with their processes. Returns `None` if no group is possible; the notes list missing features.
     #[must_use]
     pub fn create(run: RunId, limits: &Limits) -> (Option<Self>, Vec<Note>) {
         make::make(run, limits)
@@ -71,11 +68,11 @@ impl Cgroup {
         &self.folders
     }
 
-    /// Moves a process into the groups. Children started with this group are in
-    /// it from the first instruction of their program, without this.
+    /// Moves a process into the groups. Children that are started with this group are in it from the first
+    /// instruction of their program.
     ///
     /// # Errors
-    /// The kernel's answer.
+    /// The operating system's error.
     pub fn add(&self, pid: u32) -> io::Result<()> {
         for folder in &self.made {
             fs::write(folder.join("cgroup.procs"), pid.to_string())?;
@@ -89,8 +86,7 @@ impl Cgroup {
         pids_in(&self.made)
     }
 
-    /// CPU time used in the groups, in nanoseconds (exact to one with `cpuacct`,
-    /// else to a microsecond).
+    /// CPU time of the groups, in nanoseconds; exact with `cpuacct`, otherwise to a microsecond.
     #[must_use]
     pub fn cpu_nanos(&self) -> Option<u64> {
         let exact = self.folders.cpuacct.as_deref();
@@ -126,7 +122,7 @@ impl Cgroup {
         self.memory_number("memory.max_usage_in_bytes", "memory.peak")
     }
 
-    /// Processes that the kernel killed for want of memory.
+    /// Number of processes that the kernel killed for lack of memory.
     #[must_use]
     pub fn oom_kills(&self) -> Option<u64> {
         let old = self.folders.memory.as_deref();
@@ -140,9 +136,8 @@ impl Cgroup {
         Some(self.unified_value("cpu.stat", "throttled_usec")? * 1000)
     }
 
-    /// Kills all that is in the groups, and waits until the kernel has taken
-    /// them out but not longer than `deadline`. Whether nothing is left. The
-    /// killed who are our children stay as zombies until they are waited for.
+    /// Kills all processes in the groups, and waits until `deadline` for their removal. Returns true if the
+    /// groups are empty. Killed children of this process remain zombies until they are waited for.
     pub fn kill_all(&self, deadline: Nanos) -> bool {
         kill_all(&self.made, deadline)
     }
@@ -170,7 +165,7 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // What cannot be killed or removed now, a later run sweeps.
+        // Processes that resist are left to the sweep of a later run.
         self.kill_all(REMOVE_MAX);
         let until = clock::now() + REMOVE_MAX;
         for folder in &self.made {
@@ -189,32 +184,33 @@ fn kill_all(groups: &[PathBuf], deadline: Nanos) -> bool {
     loop {
         for folder in groups {
             // Only v2 kills all at once.
-            let door = OpenOptions::new()
+            let kill_file = OpenOptions::new()
                 .write(true)
                 .open(folder.join("cgroup.kill"));
-            door.and_then(|mut door| door.write_all(b"1"))
+            kill_file
+                .and_then(|mut kill_file| kill_file.write_all(b"1"))
                 .unwrap_or_default();
         }
-        let left = pids_in(groups).into_iter().filter(|pid| is_alive(*pid));
-        let left: Vec<u32> = left.collect();
-        if left.is_empty() {
+        let alive = pids_in(groups).into_iter().filter(|pid| is_alive(*pid));
+        let alive: Vec<u32> = alive.collect();
+        if alive.is_empty() {
             return true;
         }
-        left.into_iter().filter_map(as_pid).for_each(|pid| {
+        alive.into_iter().filter_map(as_pid).for_each(|pid| {
             // It may have ended since.
             kill_process(pid, Signal::KILL).ok();
         });
         if clock::now() >= until {
             return false;
         }
-        pause(LOOK_AGAIN);
+        pause(POLL_INTERVAL);
     }
 }
 
-/// Removes a group once the kernel lets go of it, but not after `until`.
+/// Removes a group once the kernel permits it, but not after `until`.
 fn remove_before(folder: &Path, until: Moment) {
     while fs::remove_dir(folder).is_err() && folder.exists() && clock::now() < until {
-        pause(LOOK_AGAIN);
+        pause(POLL_INTERVAL);
     }
 }
 
@@ -225,14 +221,14 @@ fn pids_in(groups: &[PathBuf]) -> Vec<u32> {
         let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
         pids.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()));
     }
-    // Where a group sees a process of another namespace it calls it 0.
+    // A group shows processes of other namespaces as 0.
     pids.retain(|pid| *pid != 0);
     pids.sort_unstable();
     pids.dedup();
     pids
 }
 
-/// Whether `pid` is there and no zombie.
+/// Returns true if `pid` exists and is not a zombie.
 fn is_alive(pid: u32) -> bool {
     crate::tree::Stat::read(pid).is_some_and(|stat| !stat.is_zombie())
 }

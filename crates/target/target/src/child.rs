@@ -1,4 +1,4 @@
-//! How a program is started.
+//! Start of a target's process.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
@@ -20,15 +20,15 @@ use crate::program::{self, ProgramError};
 use crate::subject::{Log, Owned, Process};
 use crate::{Cgroup, Subject, leftover, tree};
 
-/// Where a subject is started, besides what its plan says.
+/// Surroundings of a target's process, besides its plan.
 #[derive(Clone, Debug)]
 pub struct StartOptions {
     /// The run's own folder: the working directory if the plan has none, and
     /// where mounts are prepared.
     pub state: PathBuf,
-    /// The file that takes its stdout.
+    /// The file for stdout.
     pub stdout: PathBuf,
-    /// The file that takes its stderr.
+    /// The file for stderr.
     pub stderr: PathBuf,
     /// The CPUs that it may use; `None` for those of the calling thread.
     pub cpus: Option<Vec<u16>>,
@@ -36,17 +36,17 @@ pub struct StartOptions {
     pub cgroup: Option<Arc<Cgroup>>,
     /// Its network namespace; `None` for the calling thread's.
     pub network: Option<NetworkNamespace>,
-    /// Whether it was there before: its output goes behind what it wrote then.
+    /// The target was started before: output is appended.
     pub is_again: bool,
 }
 
-/// Why a subject could not be started.
+/// An error while starting a target.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// There is no such program.
+    /// The program does not exist.
     #[error(transparent)]
     Program(ProgramError),
-    /// A folder cannot be shown where the plan wants it.
+    /// A folder cannot be mounted at its place.
     #[error("start the target with its mounts")]
     Mount(#[source] MountError),
     /// A file for its output could not be made.
@@ -54,7 +54,7 @@ pub enum StartError {
     Output {
         /// The file.
         path: PathBuf,
-        /// The kernel's answer.
+        /// The operating system's error.
         source: io::Error,
     },
     /// Its working directory cannot be entered.
@@ -62,15 +62,15 @@ pub enum StartError {
     Directory {
         /// The folder.
         path: PathBuf,
-        /// The kernel's answer.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The kernel refused a step before the program ran.
     #[error("prepare the target's process ({step})")]
     Prepare {
-        /// What was refused.
+        /// The step that failed.
         step: &'static str,
-        /// The kernel's answer.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The kernel did not run the program.
@@ -78,7 +78,7 @@ pub enum StartError {
     Execute {
         /// The program.
         program: PathBuf,
-        /// The kernel's answer.
+        /// The operating system's error.
         source: io::Error,
     },
     /// There is no process to watch.
@@ -86,23 +86,20 @@ pub enum StartError {
     Attach {
         /// Its number.
         pid: u32,
-        /// The kernel's answer.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
-/// Starts the subject of `plan`, whose places are filled in, or looks at the
-/// process that it names.
+/// Starts the target of `plan`, whose placeholders are filled in, or attaches to the process that it names.
 ///
-/// A program gets no stdin, the two files for its output, a session of its own,
-/// our resource limits, and its plan's environment with `PATH` and a mark by
-/// which its descendants are found. The kernel kills it when *the calling
-/// thread* ends, so that thread must be one that outlives it. It stands in the
-/// calling thread's network namespace. From here on this process adopts the
-/// orphans among its descendants.
+/// A program gets no stdin, two files for its output, its own session, this process's resource limits, and the
+/// plan's environment. The environment also holds `PATH` and a mark that identifies descendants. The kernel
+/// kills the program when *the calling thread* ends, so that thread must outlive it. The program is in the
+/// calling thread's network namespace. From now on this process adopts orphans among its descendants.
 ///
 /// # Errors
-/// [`StartError`]; nothing is left running then.
+/// [`StartError`]; nothing remains running.
 pub fn start(plan: &SubjectPlan, options: &StartOptions) -> Result<Subject, StartError> {
     match &plan.kind {
         SubjectKind::None => Ok(Subject::none()),
@@ -110,7 +107,7 @@ pub fn start(plan: &SubjectPlan, options: &StartOptions) -> Result<Subject, Star
             Subject::attached(*pid).map_err(|source| StartError::Attach { pid: *pid, source })
         }
         SubjectKind::Child(child) => start_child(child, options),
-        // Its engine starts it: see `Container`, which knows its process.
+        // The engine starts it: see `Container`, which knows its process.
         SubjectKind::Container(_) => Err(StartError::Attach {
             pid: 0,
             source: io::Error::from(io::ErrorKind::InvalidInput),
@@ -124,9 +121,9 @@ fn start_child(plan: &ChildPlan, options: &StartOptions) -> Result<Subject, Star
         .iter()
         .any(|mount| plan.program.starts_with(&mount.at));
     let program = match program::find(&plan.program) {
-        // It may lie in what only the subject will see.
+        // It may be in a folder that only the target will see.
         Err(_) if is_mounted => plan.program.clone(),
-        found => found.map_err(StartError::Program)?,
+        program => program.map_err(StartError::Program)?,
     };
     let mark = leftover::fresh_mark(clock::now().as_u64());
     let lengths = (
@@ -173,13 +170,13 @@ fn start_child(plan: &ChildPlan, options: &StartOptions) -> Result<Subject, Star
                 path: directory.clone(),
                 source,
             },
-            Some(BirthStep::Session) => prepare("a session of its own")(source),
+            Some(BirthStep::Session) => prepare("a new session")(source),
             Some(BirthStep::Cgroup) => prepare("its cgroup")(source),
             Some(BirthStep::Network) => prepare("its network namespace")(source),
             Some(BirthStep::Cpus) => prepare("its CPUs")(source),
             None => StartError::Execute { program, source },
         })?;
-    let process = own(child.id(), mark, options).map_err(prepare("a descriptor of it"))?;
+    let process = adopt(child.id(), mark, options).map_err(prepare("a process descriptor"))?;
     let (stdout, stderr) = (
         Log::of(&options.stdout, lengths.0),
         Log::of(&options.stderr, lengths.1),
@@ -210,7 +207,7 @@ fn command(
 }
 
 impl StartOptions {
-    /// How much of its output is that of earlier starts.
+    /// Returns the size of the output of earlier starts.
     fn written(&self, path: &Path) -> u64 {
         match std::fs::metadata(path) {
             Ok(metadata) if self.is_again => metadata.len(),
@@ -219,9 +216,8 @@ impl StartOptions {
     }
 }
 
-/// The process that was just born. From here on we wait for it, not the standard
-/// library.
-fn own(number: u32, mark: String, options: &StartOptions) -> io::Result<Process> {
+/// Returns the new process. From now on this crate waits for it, not the standard library.
+fn adopt(number: u32, mark: String, options: &StartOptions) -> io::Result<Process> {
     let pid = i32::try_from(number).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
     let descriptor = pidfd_open(pid, PidfdFlags::empty()).inspect_err(|_| {

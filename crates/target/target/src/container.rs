@@ -1,12 +1,10 @@
-//! Containers as subjects, by Docker's API over its Unix socket.
+//! Containers as targets, by Docker's API over its Unix socket.
 //!
-//! One that runs already is found by its name, and looked at by the number of its first
-//! process. One that is made from an image shares this host's network, is held to its
-//! CPUs and memory by the engine, and is stopped and removed in the end. It carries a
-//! label by which one that was left behind can be found.
+//! A running container is found by its name and observed by the process id of its first process. A container
+//! that is created from an image shares the host's network. The engine limits its CPUs and memory; it is
+//! stopped and removed in the end. A label identifies leftovers.
 //!
-//! Written after the API's documentation and tested on exchanges that are recorded from
-//! it: no engine runs where this is developed.
+//! Written from the API's documentation and tested with recorded exchanges.
 
 mod body;
 mod engine;
@@ -26,10 +24,10 @@ use crate::{Exit, Subject};
 use body::State;
 use engine::Engine;
 
-/// Time between two looks at a container that does not run yet.
-const LOOK_AGAIN: Nanos = Nanos::from_millis(250);
-/// How long the engine may take to answer, beside what it is asked to wait for.
-const ANSWER_MAX: Nanos = Nanos::from_secs(10);
+/// Interval between checks of a container that does not run yet.
+const POLL_INTERVAL: Nanos = Nanos::from_millis(250);
+/// Time limit of a response, in addition to any wait that the request asks for.
+const RESPONSE_MAX: Nanos = Nanos::from_secs(10);
 
 /// A container that runs.
 #[derive(Debug)]
@@ -37,37 +35,37 @@ pub struct Container {
     engine: Engine,
     id: String,
     pid: u32,
-    is_ours: bool,
+    is_created: bool,
 }
 
-/// Why there is no container to measure.
+/// An error while finding or creating a container.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ContainerError {
-    /// There is no engine, or it does not talk to us.
-    #[error("ask the container engine at {}: {reason}", socket.display())]
+    /// The engine is missing or does not respond.
+    #[error("send a request to the container engine at {}: {reason}", socket.display())]
     Engine {
         /// Its socket.
         socket: PathBuf,
-        /// What went wrong.
+        /// The cause.
         reason: String,
     },
-    /// The engine did not do what it was asked.
-    #[error("have the container engine {what}: it answers {status}, {message}")]
+    /// The engine refused a request.
+    #[error("have the container engine {action}: it responded with {status}, {message}")]
     Refused {
-        /// What it was asked to do.
-        what: String,
-        /// Its answer.
+        /// The requested action.
+        action: String,
+        /// The status of the response.
         status: u16,
-        /// Its words.
+        /// The message of the response.
         message: String,
     },
     /// The container never ran.
-    #[error("find the container `{name}`: {seen}")]
+    #[error("find the container `{name}`: {state}")]
     NotRunning {
         /// Its name.
         name: String,
-        /// What was seen at last.
-        seen: String,
+        /// The last observed state.
+        state: String,
     },
     /// It ended at once.
     #[error("start a container from `{image}`: it ended with code {code}")]
@@ -77,18 +75,17 @@ pub enum ContainerError {
         /// Its exit code.
         code: i32,
     },
-    /// The run was given up.
-    #[error("find a container: given up")]
+    /// The run was cancelled.
+    #[error("find a container: cancelled")]
     Cancelled,
 }
 
 impl Container {
-    /// Finds or makes the container of `plan` (its places filled in), held to `limits`,
-    /// and waits until it runs, for one that is not ours until `deadline`. For a thread
-    /// without a runtime.
+    /// Finds or creates the container of `plan`, whose placeholders are filled in, with `limits`. Waits until
+    /// it runs; for an existing container until `deadline`. For a thread without a runtime.
     ///
     /// # Errors
-    /// [`ContainerError`]; nothing of ours is left then, as far as the engine answers.
+    /// [`ContainerError`]; a created container is removed if the engine responds.
     pub fn find(
         plan: &ContainerSubject,
         limits: &Limits,
@@ -106,8 +103,8 @@ impl Container {
             let mut timer = Timer::new().map_err(no_runtime)?;
             match &plan.origin {
                 ContainerOrigin::Named(name) => {
-                    let found = find(&engine, name, deadline, &mut timer, token).await?;
-                    let (id, pid) = found;
+                    let existing = find(&engine, name, deadline, &mut timer, token).await?;
+                    let (id, pid) = existing;
                     if *limits != Limits::default() {
                         let body = body::update(limits);
                         let path = format!("/containers/{id}/update");
@@ -117,7 +114,7 @@ impl Container {
                         engine: engine.clone(),
                         id,
                         pid,
-                        is_ours: false,
+                        is_created: false,
                     })
                 }
                 ContainerOrigin::Image(image) => {
@@ -129,7 +126,7 @@ impl Container {
                             engine: engine.clone(),
                             id,
                             pid,
-                            is_ours: true,
+                            is_created: true,
                         }),
                         Err(error) => {
                             engine.remove(&id).await;
@@ -147,14 +144,13 @@ impl Container {
         self.pid
     }
 
-    /// What it is known by.
+    /// Name of the container.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Stops and removes one that we made; one that ran before us goes on. For a thread
-    /// without a runtime.
+    /// Stops and removes a created container; an existing one continues. For a thread without a runtime.
     #[must_use]
     pub fn stop(mut self, subject: &Subject, plan: StopPlan) -> Stopped {
         let mut stopped = Stopped {
@@ -162,7 +158,7 @@ impl Container {
             killed: false,
             left_behind: 0,
         };
-        let Some(runtime) = runtime().ok().filter(|_| self.is_ours) else {
+        let Some(runtime) = runtime().ok().filter(|_| self.is_created) else {
             return stopped;
         };
         runtime.block_on(async {
@@ -171,7 +167,7 @@ impl Container {
             let signal = signal_name(plan.signal);
             let path = format!("/containers/{}/stop?signal={signal}&t={seconds}", self.id);
             let begun = clock::now();
-            let engine = self.engine.within(plan.grace + ANSWER_MAX);
+            let engine = self.engine.within(plan.grace + RESPONSE_MAX);
             engine.order("stop it", "POST", &path, b"").await.ok();
             if let Ok(Ok(state)) = self.engine.inspect(&self.id).await {
                 stopped.killed = clock::now().since(begun) >= plan.grace && state.code == 137;
@@ -182,17 +178,16 @@ impl Container {
             }
             self.engine.remove(&self.id).await;
         });
-        // There is nothing left to be removed.
-        self.is_ours = false;
+        // Nothing remains to be removed.
+        self.is_created = false;
         stopped
     }
 }
 
-/// One that we made and nobody stops any more, since its run ended before it was there,
-/// does not outlive us. For a thread without a runtime, too.
+/// Removes a created container whose run ended before it was ready. Also works on a thread without a runtime.
 impl Drop for Container {
     fn drop(&mut self) {
-        if self.is_ours
+        if self.is_created
             && let Ok(runtime) = runtime()
         {
             runtime.block_on(self.engine.remove(&self.id));
@@ -200,7 +195,7 @@ impl Drop for Container {
     }
 }
 
-/// The id and first process of the container called `name`, once it runs.
+/// Returns id and first process of the container called `name`, once it runs.
 async fn find(
     engine: &Engine,
     name: &str,
@@ -209,7 +204,7 @@ async fn find(
     token: &Token,
 ) -> Result<(String, u32), ContainerError> {
     loop {
-        let seen = match engine.inspect(name).await? {
+        let state = match engine.inspect(name).await? {
             Ok(State {
                 id, pid: Some(pid), ..
             }) => return Ok((id, pid)),
@@ -218,18 +213,18 @@ async fn find(
         };
         if clock::now() >= deadline {
             let name = name.to_owned();
-            return Err(ContainerError::NotRunning { name, seen });
+            return Err(ContainerError::NotRunning { name, state });
         }
         tokio::select! {
             biased;
             // Cancel-safe, both.
             () = token.cancelled() => return Err(ContainerError::Cancelled),
-            () = timer.until(clock::now() + LOOK_AGAIN) => {}
+            () = timer.until(clock::now() + POLL_INTERVAL) => {}
         }
     }
 }
 
-/// Starts what was created; the number of its first process.
+/// Starts the created container. Returns the process id of its first process.
 async fn start(engine: &Engine, id: &str, image: &str) -> Result<u32, ContainerError> {
     let path = format!("/containers/{id}/start");
     engine.order("start it", "POST", &path, b"").await?;
@@ -239,9 +234,9 @@ async fn start(engine: &Engine, id: &str, image: &str) -> Result<u32, ContainerE
             image: image.to_owned(),
             code: state.code,
         }),
-        Err(seen) => Err(ContainerError::NotRunning {
+        Err(state) => Err(ContainerError::NotRunning {
             name: id.to_owned(),
-            seen,
+            state,
         }),
     }
 }

@@ -4,14 +4,14 @@ use stillwell_plan::CpuChoice;
 
 use crate::Note;
 
-/// Who gets which CPUs; `None` for any.
+/// Assignment of CPUs; `None` for any.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Division {
-    /// The subject's.
+    /// CPUs of the target.
     pub subject: Option<Vec<u16>>,
     /// Those of generators, sinks and observers.
     pub ours: Option<Vec<u16>>,
-    /// What could not be done as it was asked for.
+    /// Requests that could not be fulfilled.
     pub notes: Vec<Note>,
 }
 
@@ -26,29 +26,28 @@ pub fn online() -> Vec<u16> {
         .collect()
 }
 
-/// Divides the CPUs in `online` (as [`online`] gives them) as was asked for.
+/// Divides the CPUs in `online` as requested.
 ///
-/// Two [`CpuChoice::Auto`] halve them: the subject gets the upper half, we the
-/// rest, and with an odd number we get the odd one. `Auto` beside a choice gets
-/// what that leaves over. A single CPU is shared. [`CpuChoice::Count`] takes the
-/// highest for the subject and the lowest for us.
+/// Two [`CpuChoice::Auto`] halve them: the target gets the upper half, Stillwell the lower half with the odd
+/// CPU. `Auto` beside another choice gets the remaining CPUs. A single CPU is shared. [`CpuChoice::Count`]
+/// takes the highest CPUs for the target and the lowest for Stillwell.
 #[must_use]
 pub fn divide(online: &[u16], subject: &CpuChoice, ours: &CpuChoice) -> Division {
     let mut notes = Vec::new();
     let chosen_subject = choose(online, subject, Side::Subject, &mut notes);
-    let chosen_ours = choose(online, ours, Side::Ours, &mut notes);
+    let chosen_self = choose(online, ours, Side::Ours, &mut notes);
     let half = online.len() / 2;
     let upper = || online[online.len() - half..].to_vec();
     let lower = || online[..online.len() - half].to_vec();
     let mut shared = || {
         notes.push(Note::new(
             "a CPU for the target alone",
-            "there are too few CPUs: the target shares with generators and sinks",
+            "there are too few CPUs: the target shares them with generators and sinks",
         ));
         Some(online.to_vec())
     };
-    let mut rest = |taken: Option<&Vec<u16>>, half: Vec<u16>| {
-        let left: Vec<u16> = match taken {
+    let mut remaining = |taken: Option<&Vec<u16>>, half: Vec<u16>| {
+        let free: Vec<u16> = match taken {
             None => half,
             Some(taken) => online
                 .iter()
@@ -56,22 +55,22 @@ pub fn divide(online: &[u16], subject: &CpuChoice, ours: &CpuChoice) -> Division
                 .filter(|cpu| !taken.contains(cpu))
                 .collect(),
         };
-        if left.is_empty() {
+        if free.is_empty() {
             shared()
         } else {
-            Some(left)
+            Some(free)
         }
     };
     let is_auto = |choice: &CpuChoice| matches!(choice, CpuChoice::Auto);
     let (subject, ours) = match (is_auto(subject), is_auto(ours)) {
         (true, true) if half == 0 => (shared(), Some(online.to_vec())),
         (true, true) => (Some(upper()), Some(lower())),
-        (true, false) => (rest(chosen_ours.as_ref(), upper()), chosen_ours),
+        (true, false) => (remaining(chosen_self.as_ref(), upper()), chosen_self),
         (false, true) => {
-            let ours = rest(chosen_subject.as_ref(), lower());
+            let ours = remaining(chosen_subject.as_ref(), lower());
             (chosen_subject, ours)
         }
-        (false, false) => (chosen_subject, chosen_ours),
+        (false, false) => (chosen_subject, chosen_self),
     };
     Division {
         subject,
@@ -86,8 +85,8 @@ enum Side {
     Ours,
 }
 
-/// What `choice` names by itself; `None` for [`CpuChoice::Any`] and for
-/// [`CpuChoice::Auto`], which depends on the other side.
+/// Returns the CPUs that `choice` names; `None` for [`CpuChoice::Any`], and for [`CpuChoice::Auto`], which
+/// depends on the other side.
 fn choose(
     online: &[u16],
     choice: &CpuChoice,
@@ -97,25 +96,25 @@ fn choose(
     match choice {
         CpuChoice::Auto | CpuChoice::Any => None,
         CpuChoice::Count(count) => {
-            let wanted = usize::from(*count).max(1);
-            let given = wanted.min(online.len());
-            if given < wanted {
-                let why = format!("this process may use {given}");
-                notes.push(Note::new(format!("{wanted} CPUs"), why));
+            let requested = usize::from(*count).max(1);
+            let granted = requested.min(online.len());
+            if granted < requested {
+                let why = format!("this process may use {granted}");
+                notes.push(Note::new(format!("{requested} CPUs"), why));
             }
             Some(match side {
-                Side::Subject => online[online.len() - given..].to_vec(),
-                Side::Ours => online[..given].to_vec(),
+                Side::Subject => online[online.len() - granted..].to_vec(),
+                Side::Ours => online[..granted].to_vec(),
             })
         }
         CpuChoice::List(list) => {
-            let (given, missing): (Vec<u16>, Vec<u16>) =
+            let (granted, missing): (Vec<u16>, Vec<u16>) =
                 list.iter().partition(|cpu| online.contains(cpu));
             if !missing.is_empty() {
                 let why = "this process may not use them";
                 notes.push(Note::new(format!("CPUs {missing:?}"), why));
             }
-            (!given.is_empty()).then_some(given)
+            (!granted.is_empty()).then_some(granted)
         }
     }
 }
@@ -154,10 +153,10 @@ mod tests {
         for (count, subject, ours, expected_subject, expected_ours, notes) in rows {
             let online: Vec<u16> = (0..count).collect();
             let division = divide(&online, &subject, &ours);
-            let what = format!("{count} {subject:?} {ours:?}");
-            assert_eq!(division.subject.as_deref(), expected_subject, "{what}");
-            assert_eq!(division.ours.as_deref(), expected_ours, "{what}");
-            assert_eq!(division.notes.len(), notes, "{what}");
+            let case = format!("{count} {subject:?} {ours:?}");
+            assert_eq!(division.subject.as_deref(), expected_subject, "{case}");
+            assert_eq!(division.ours.as_deref(), expected_ours, "{case}");
+            assert_eq!(division.notes.len(), notes, "{case}");
         }
     }
 

@@ -1,15 +1,15 @@
-//! How a process ended.
+//! Exit status of a process.
 
 use serde::{Deserialize, Serialize};
 
-/// How a process ended, and what it had used by then.
+/// Exit status of a process, and its resource usage.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Exit {
     /// Its exit code, if it ended by itself.
     pub code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Whether it left a core file.
+    /// It left a core file.
     pub core: bool,
     /// CPU time in user mode of it and of the children that it waited for, in
     /// microseconds.
@@ -21,7 +21,7 @@ pub struct Exit {
 }
 
 impl Exit {
-    /// Whether it ended by itself with code 0.
+    /// It ended by itself with code 0.
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.code == Some(0)
@@ -36,7 +36,7 @@ impl std::fmt::Display for Exit {
                 let core = if self.core { " with a core file" } else { "" };
                 write!(f, "ended by signal {signal}{core}")
             }
-            (None, None) => f.write_str("ended, nobody knows how"),
+            (None, None) => f.write_str("ended with an unknown status"),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Failures in words.
+//! Errors as text.
 
-/// An error and its source, in one line.
+/// Returns an error and its source, in one line.
 pub(crate) fn with_source(error: impl std::error::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {source}"),

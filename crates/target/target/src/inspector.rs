@@ -1,4 +1,4 @@
-//! A program that looks at the subject while it runs.
+//! A program that inspects the target while it runs.
 
 use std::path::{Path, PathBuf};
 
@@ -10,26 +10,25 @@ use stillwell_units::Nanos;
 
 use crate::{StartError, StartOptions, Subject, start};
 
-/// How an inspector is asked to end, and how long it may take to write what it found.
+/// Signal and grace period for the end of an inspector.
 pub const INSPECTOR_STOP: StopPlan = StopPlan {
     signal: SubjectSignal::Term,
     grace: Nanos::from_secs(5),
 };
 
-/// What tells an inspector whom to look at, in its environment.
+/// Environment variable with the target's process id.
 const TARGET: &str = "TARGET_PID";
-/// What tells it that there is nobody, as lading has it.
+/// Its value without a target, as in lading.
 const NOBODY: &str = "NO_TARGET";
 
-/// Starts the inspector of `plan`, which is to look at the process `target`.
+/// Starts the inspector of `plan`, which inspects the process `target`.
 ///
-/// It is a program like a subject, which is watched and stopped in the same way, in
-/// our own working directory. What it writes goes to `inspector.stdout.log` and
-/// `inspector.stderr.log` in `folder` where its plan names no other files. `cpus` are
-/// those that it may use.
+/// It is watched and stopped like a target, and runs in this process's working directory. Its output goes to
+/// `inspector.stdout.log` and `inspector.stderr.log` in `folder` unless its plan names other files. `cpus` are
+/// the permitted CPUs.
 ///
 /// # Errors
-/// [`StartError`]; nothing is left running then.
+/// [`StartError`]; nothing remains running.
 pub fn start_inspector(
     plan: &InspectorPlan,
     target: Option<u32>,
@@ -42,7 +41,8 @@ pub fn start_inspector(
         None => (NOBODY, "1".to_owned()),
     };
     variables.insert(name.to_owned(), value);
-    let log = |wanted: &Option<PathBuf>, name| wanted.clone().unwrap_or_else(|| folder.join(name));
+    let log =
+        |log_file: &Option<PathBuf>, name| log_file.clone().unwrap_or_else(|| folder.join(name));
     let options = StartOptions {
         state: folder.to_owned(),
         stdout: log(&plan.stdout, "inspector.stdout.log"),
@@ -59,7 +59,7 @@ pub fn start_inspector(
             inherit: false,
             variables,
         },
-        // What it writes beside its output lies where whoever started us expects it.
+        // Other files of the inspector are relative to the caller's directory.
         directory: std::env::current_dir().ok(),
         mounts: Vec::new(),
     };

@@ -24,8 +24,7 @@ use stillwell_scope::NetworkNamespace;
 
 use crate::Exit;
 
-/// Gives the calling thread (for a user namespace: the process, which must have
-/// one thread) a new namespace.
+/// Moves the calling thread (for a user namespace: the process, which must have one thread) to a new namespace.
 pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
     debug_assert!(!flags.contains(UnshareFlags::FILES));
     // SAFETY: the call is unsafe only because `FILES` gives a thread its own table
@@ -43,8 +42,8 @@ pub(crate) fn raise_loopback() -> io::Result<()> {
     }
     // SAFETY: `socket` is open and `request` is a live `ifreq`, which is what both
     // requests read and write.
-    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) };
-    if answer < 0 {
+    let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) };
+    if status < 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the request above succeeded, so the flags are what the union holds.
@@ -52,8 +51,8 @@ pub(crate) fn raise_loopback() -> io::Result<()> {
     let up = libc::c_short::try_from(libc::IFF_UP).unwrap_or(1);
     request.ifr_ifru.ifru_flags = flags | up;
     // SAFETY: as above.
-    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
-    if answer < 0 {
+    let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
+    if status < 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(())
@@ -62,31 +61,33 @@ pub(crate) fn raise_loopback() -> io::Result<()> {
 /// `TUNSETIFF`
 const MAKE_TUN: libc::c_ulong = 0x4004_54ca;
 
-/// A device called `name` in the calling thread's network namespace, whose packets
-/// are read and written here, never waiting. It goes with its descriptor.
+/// Creates a device called `name` in the calling thread's network namespace. Its packets are read and written
+/// through the descriptor, without blocking. The device exists until the descriptor is closed.
 pub(crate) fn open_tun(name: &CStr) -> io::Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let device = rustix::fs::open(c"/dev/net/tun", flags, rustix::fs::Mode::empty())?;
     // SAFETY: an all-zero `ifreq` is valid: it holds integers and arrays of them.
     let mut request: libc::ifreq = unsafe { MaybeUninit::zeroed().assume_init() };
     // The last byte stays zero.
-    let room = request.ifr_name.len() - 1;
-    for (to, from) in request.ifr_name[..room].iter_mut().zip(name.to_bytes()) {
+    let name_bytes_max = request.ifr_name.len() - 1;
+    for (to, from) in request.ifr_name[..name_bytes_max]
+        .iter_mut()
+        .zip(name.to_bytes())
+    {
         *to = libc::c_char::from_ne_bytes([*from]);
     }
     let kind = libc::IFF_TUN | libc::IFF_NO_PI;
     request.ifr_ifru.ifru_flags = libc::c_short::try_from(kind).unwrap_or(0x1001);
     // SAFETY: `device` is open and `request` is a live `ifreq`, which the request reads.
-    let answer = unsafe { libc::ioctl(device.as_raw_fd(), MAKE_TUN, &raw mut request) };
-    if answer < 0 {
+    let status = unsafe { libc::ioctl(device.as_raw_fd(), MAKE_TUN, &raw mut request) };
+    if status < 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(device)
 }
 
 fn any_socket() -> io::Result<OwnedFd> {
-    // Any socket of the namespace will do; the standard library opens one with
-    // the close-on-exec flag.
+    // Any socket of the namespace works; the standard library opens one with the close-on-exec flag.
     Ok(std::net::UdpSocket::bind(("0.0.0.0", 0))?.into())
 }
 
@@ -98,13 +99,12 @@ pub(crate) fn watched(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     Ok(watched)
 }
 
-/// How the child `pid` ended, if it has; it is gone afterwards. `Ok(None)` while
-/// it runs.
+/// Returns the exit status of the child `pid` and removes it from the process table; `Ok(None)` while it runs.
 pub(crate) fn reap(pid: Pid) -> io::Result<Option<Exit>> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: both pointers are to live values of the types that the call fills.
-    let answer = unsafe {
+    let status = unsafe {
         libc::wait4(
             pid.as_raw_pid(),
             &raw mut status,
@@ -112,7 +112,7 @@ pub(crate) fn reap(pid: Pid) -> io::Result<Option<Exit>> {
             usage.as_mut_ptr(),
         )
     };
-    match answer {
+    match status {
         0 => return Ok(None),
         -1 => return Err(io::Error::last_os_error()),
         _ => {}
@@ -131,27 +131,26 @@ pub(crate) fn reap(pid: Pid) -> io::Result<Option<Exit>> {
 
 fn micros(time: libc::timeval) -> u64 {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    let rest = u64::try_from(time.tv_usec).unwrap_or(0);
-    seconds * 1_000_000 + rest
+    let micros = u64::try_from(time.tv_usec).unwrap_or(0);
+    seconds * 1_000_000 + micros
 }
 
-/// What a child does between its birth and its program. Everything that takes
-/// memory is made before.
+/// Steps of a child between `fork` and its program. All memory is allocated before.
 #[derive(Debug)]
 pub(crate) struct Birth {
-    /// Its parent's number; it ends at once where that is gone already.
+    /// Parent process id; the child ends at once if the parent has ended.
     pub(crate) parent: Pid,
     /// `cgroup.procs` of each of its groups, open for writing.
     pub(crate) groups: Vec<OwnedFd>,
-    /// Its network namespace, where it is not ours.
+    /// Its network namespace, if it differs from the parent's.
     pub(crate) network: Option<NetworkNamespace>,
     /// The CPUs that it may use.
     pub(crate) cpus: Option<CpuSet>,
-    /// What it sees at other places than we do.
+    /// Its mounts, if they differ from the parent's.
     pub(crate) mounts: Vec<MountStep>,
     /// Its working directory.
     pub(crate) directory: CString,
-    /// Where it says which step failed: one byte, see [`BirthStep`].
+    /// Pipe for the number of a failed step: one byte, see [`BirthStep`].
     pub(crate) report: OwnedFd,
 }
 
@@ -220,7 +219,7 @@ impl BirthStep {
 pub(crate) fn at_birth(command: &mut Command, birth: Birth) {
     let steps = move || {
         carry_out(&birth).map_err(|(step, error)| {
-            // Nobody else can be told: the parent finds the byte, or only the error.
+            // A failed write is ignored: the parent then has only the error.
             rustix::io::write(&birth.report, &[step.byte()]).ok();
             io::Error::from(error)
         })
@@ -240,11 +239,11 @@ fn carry_out(birth: &Birth) -> Result<(), (BirthStep, rustix::io::Errno)> {
     setsid().map_err(at(BirthStep::Session))?;
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(at(BirthStep::Session))?;
     if getppid() != Some(birth.parent) {
-        // Our parent died before it could be tied to us.
+        // The parent died before the death signal was set.
         return Err((BirthStep::Session, rustix::io::Errno::SRCH));
     }
     for group in &birth.groups {
-        // Zero stands for whoever writes it.
+        // 0 means the writing process.
         rustix::io::write(group.as_fd(), b"0").map_err(at(BirthStep::Cgroup))?;
     }
     if let Some(network) = &birth.network {
@@ -265,7 +264,7 @@ fn carry_out(birth: &Birth) -> Result<(), (BirthStep, rustix::io::Errno)> {
 }
 
 fn enter_mount_namespace() -> rustix::io::Result<()> {
-    // SAFETY: see [`unshare`]; this one keeps its error as a number.
+    // SAFETY: see [`unshare`]; this call returns its error as a number.
     unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
     mount_change(
         c"/",
@@ -293,9 +292,9 @@ fn carry_out_mount(step: &MountStep) -> rustix::io::Result<()> {
         MountStep::Root { at } => {
             chdir(at.as_c_str())?;
             match pivot_root(c".", c".") {
-                // The old root lies on top of the new one now.
+                // The old root is now mounted on top of the new one.
                 Ok(()) => unmount(c".", UnmountFlags::DETACH)?,
-                // The kernel's first root file system cannot be moved away.
+                // The kernel's initial root file system cannot be moved.
                 Err(_) => chroot(c".")?,
             }
             chdir(c"/")
@@ -322,8 +321,8 @@ struct MountAttributes {
 /// `MOUNT_ATTR_RDONLY`.
 const READ_ONLY: u64 = 1;
 
-/// Makes the mount at `at`, and all below it, read-only. Unlike a remount this
-/// leaves flags alone that a user namespace may not clear.
+/// Makes the mount at `at` and everything below it read-only. Unlike a remount, this keeps flags that a user
+/// namespace may not clear.
 fn make_read_only(at: &CStr) -> rustix::io::Result<()> {
     let attributes = MountAttributes {
         set: READ_ONLY,
@@ -333,7 +332,7 @@ fn make_read_only(at: &CStr) -> rustix::io::Result<()> {
     };
     // SAFETY: the path ends with a zero byte, the structure lives across the call
     // and its length is given.
-    let answer = unsafe {
+    let status = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
             libc::AT_FDCWD,
@@ -343,7 +342,7 @@ fn make_read_only(at: &CStr) -> rustix::io::Result<()> {
             size_of::<MountAttributes>(),
         )
     };
-    if answer < 0 {
+    if status < 0 {
         // SAFETY: the location of this thread's error number is always valid.
         let number = unsafe { *libc::__errno_location() };
         return Err(rustix::io::Errno::from_raw_os_error(number));

@@ -1,8 +1,7 @@
-//! What a killed Stillwell's subjects have left running.
+//! Processes that the targets of a killed Stillwell have left running.
 //!
-//! The kernel kills a subject together with whoever started it, but not what the
-//! subject has started itself. Groups of the dead are ended where groups are
-//! made; this finds processes by their mark, and so works without any group.
+//! The kernel kills a target with the thread that started it, but not the target's children. Leftover groups
+//! are ended where groups are created; this module finds processes by their mark, and works without groups.
 
 use std::fs;
 
@@ -11,14 +10,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::owner::Owner;
 use crate::tree;
 
-/// Processes may be born while we look: look again, but not for ever.
+/// Largest number of rounds: processes may be started in the meantime.
 const ROUNDS_MAX: u32 = 4;
 
-/// Kills every process that a subject of another Stillwell has left behind,
-/// where that Stillwell has ended and we may look and kill.
+/// Kills all leftover processes of a Stillwell that has ended, if permitted.
 pub(crate) fn end_all() {
     let ourselves = Owner::ourselves();
-    // Where we run below such a subject ourselves, that is where we belong.
+    // Processes with this process's own mark are kept: they started it.
     let own_mark = std::env::var_os(tree::MARK).unwrap_or_default();
     let own_mark = own_mark.as_encoded_bytes();
     let is_left = |mark: &[u8]| {
@@ -26,14 +24,14 @@ pub(crate) fn end_all() {
         mark != own_mark && owner.is_some_and(|owner| owner.is_gone(ourselves))
     };
     for _ in 0..ROUNDS_MAX {
-        let left = tree::processes()
+        let leftovers = tree::processes()
             .filter(|pid| mark_of(*pid).is_some_and(|mark| is_left(&mark)))
             .filter(|pid| tree::Stat::read(*pid).is_some_and(|stat| !stat.is_zombie()));
-        let left: Vec<u32> = left.collect();
-        if left.is_empty() {
+        let leftovers: Vec<u32> = leftovers.collect();
+        if leftovers.is_empty() {
             return;
         }
-        for pid in left {
+        for pid in leftovers {
             if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
                 // It may have ended since, or be another user's.
                 kill_process(pid, Signal::KILL).ok();
@@ -42,9 +40,8 @@ pub(crate) fn end_all() {
     }
 }
 
-/// A mark that no other subject has: whose it is, and a number. Its length is
-/// always the same: a longer environment moves a program's stack and with it its
-/// speed.
+/// Returns a unique mark: its owner and a number. The length is constant, because the length of the environment
+/// moves a program's stack and changes its speed.
 pub(crate) fn fresh_mark(number: u64) -> String {
     format!("{}-{number:016x}", Owner::ourselves())
 }

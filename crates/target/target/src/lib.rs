@@ -1,24 +1,22 @@
-//! The program being measured: started, known ready, limited, stopped.
+//! The tested program: start, readiness, limits, stop.
 //!
-//! A [`Subject`] is a program that we start ([`start`]), a process that runs
-//! already, or nothing at all. What it is kept in, each where it can be had and
-//! with a [`Note`] where it cannot:
+//! A [`Subject`] is a program that Stillwell starts ([`start`]), a running process, or nothing. Its isolation
+//! has several parts; a [`Note`] reports each part that is not available:
 //!
-//! * a network namespace: [`prepare_privileges`] first thing in a process,
-//!   [`new_network`] once a run;
-//! * [`Links`]: networks of their own for it and for sinks, on which faults happen;
-//! * a [`Cgroup`], in whichever hierarchies the host has;
-//! * its CPUs: [`divide`] says whose are whose;
-//! * folders shown at fixed places: `mounts` in its plan.
+//! * a network namespace: [`prepare_privileges`] first in a process,
+//!   [`new_network`] once per run;
+//! * [`Links`]: separate networks for target and sinks, for network faults;
+//! * a [`Cgroup`], in each hierarchy of the host;
+//! * CPUs: [`divide`] assigns them;
+//! * folders at fixed mount points: `mounts` in its plan.
 //!
-//! A [`Container`] is found, or made and removed, by its engine; it is a process that
-//! runs already then.
+//! A [`Container`] is found, or created and removed, by its engine; then it is a running process.
 //!
-//! [`wait_ready`] says when it may be loaded, [`Subject::stop`] ends it with all
-//! that it has started, and [`Exit`] says how it ended.
+//! [`wait_ready`] waits until it accepts load, [`Subject::stop`] ends it with all its descendants, and [`Exit`]
+//! is its exit status.
 //!
-//! This crate never reads metrics of a subject; that is `stillwell-observer`'s.
-//! All calls that the compiler cannot check are in the module `kernel`.
+//! This crate never reads metrics of a target; `stillwell-observer` does. All unsafe calls are in the module
+//! `kernel`.
 //!
 //! ```
 //! use stillwell_plan::CpuChoice;

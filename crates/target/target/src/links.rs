@@ -1,4 +1,4 @@
-//! A subject in a network of its own, and the links between it and ours.
+//! A separate network for a target, and links to it.
 //!
 //! ```text
 //! generators                subject                 sinks
@@ -6,13 +6,11 @@
 //!                            10.64.2.1 ─── output ─── 10.64.2.2
 //! ```
 //!
-//! A link is a pair of virtual Ethernet devices; one that is ever delayed is a pair of
-//! tunnel devices, whose packets we carry ourselves, because not every kernel can
-//! delay. Packets are lost by a rule of nftables at either end, where they come in;
-//! a rate is kept by a token bucket at either end, where they go out.
+//! A link is a pair of virtual Ethernet devices. A link with delays is a pair of tunnel devices whose packets
+//! this process forwards, because not every kernel can delay. An nftables rule at the receiving end drops
+//! packets; a token bucket at the sending end limits the rate.
 //!
-//! All three networks are namespaces without a name: with whoever holds them last all
-//! that is in them goes, however that ends.
+//! All three networks are unnamed namespaces: they are removed when their last holder ends.
 
 mod carry;
 mod device;
@@ -36,11 +34,11 @@ use tools::Tools;
 /// The links of one run. Clones are the same links.
 #[derive(Clone, Debug)]
 pub struct Links {
-    inner: Arc<Inner>,
+    inner: Arc<LinksInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct LinksInner {
     tools: Tools,
     subject: NetworkNamespace,
     sinks: NetworkNamespace,
@@ -53,14 +51,13 @@ struct Inner {
 struct Link {
     name: &'static str,
     ends: [End; 2],
-    /// Which of its ends goes down when it is cut: where its load comes in. Whoever
-    /// sends finds silence.
+    /// The end that goes down when the link is cut: the receiving end of its load. Senders get no response.
     receiver: usize,
     /// Carries its packets, if it is ever delayed.
     carrier: Option<Carrier>,
 }
 
-/// Why there are no such links.
+/// An error while creating or changing links.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// A program is missing.
@@ -71,43 +68,43 @@ pub enum LinkError {
     Program {
         /// Its name.
         program: &'static str,
-        /// What for.
+        /// Purpose of the program.
         purpose: &'static str,
         /// Debian's package.
         package: &'static str,
     },
-    /// There is no network for the subject.
-    #[error("give the target a network of its own, which usually only root may")]
+    /// The target cannot get its own network.
+    #[error("give the target a separate network, which usually requires root")]
     Network(#[source] NetworkError),
     /// A program that makes or changes links was not content.
-    #[error("change links by `{program}`, which usually only root may: {said}")]
+    #[error("change links by `{program}`, which usually requires root: {output}")]
     Command {
         /// Its name.
         program: String,
-        /// What it said.
-        said: String,
+        /// Its error output.
+        output: String,
     },
     /// There are no tunnel devices.
     #[error(
         "make a tunnel device for a link with a delay (/dev/net/tun), which usually only root may"
     )]
     Tunnel {
-        /// The kernel's answer.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// No thread could be started, or it ended without an answer.
+    /// No thread could be started, or it ended without a result.
     #[error("work in the network of a link")]
     Thread {
-        /// The kernel's answer.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
 impl Links {
-    /// Networks for subject and sinks, linked with `ours`, where generators stand.
+    /// Creates networks for target and sinks, linked with `ours`, the generators' network.
     ///
     /// # Errors
-    /// [`LinkError`]: nothing is left behind then.
+    /// [`LinkError`]; nothing remains.
     pub fn lay(plan: &NetworkPlan, ours: &NetworkNamespace) -> Result<Self, LinkError> {
         let tools = Tools::find(&plan.input.ever.or(&plan.output.ever))?;
         let subject = new_network().map_err(LinkError::Network)?;
@@ -144,7 +141,7 @@ impl Links {
             link.become_like(&calm(plan), plan, &tools)?;
         }
         Ok(Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(LinksInner {
                 tools,
                 subject,
                 sinks,
@@ -154,22 +151,22 @@ impl Links {
         })
     }
 
-    /// Where the subject stands.
+    /// The target's network.
     #[must_use]
     pub fn subject(&self) -> &NetworkNamespace {
         &self.inner.subject
     }
 
-    /// Where sinks stand.
+    /// The sinks' network.
     #[must_use]
     pub fn sinks(&self) -> &NetworkNamespace {
         &self.inner.sinks
     }
 
-    /// Starts to carry what passes over delayed links, in workers of `scope`.
+    /// Starts forwarding on delayed links, in workers of `scope`.
     ///
     /// # Errors
-    /// The kernel's answer where it starts no more threads.
+    /// The operating system's error if no thread can be started.
     pub fn start(&self, scope: &mut Scope, place: &Place) -> io::Result<()> {
         for link in &self.inner.links {
             if let Some(carrier) = &link.carrier {
@@ -182,9 +179,9 @@ impl Links {
     /// Changes both links; takes some hundredths of a second.
     ///
     /// # Errors
-    /// [`LinkError`]: a link may be half changed then.
+    /// [`LinkError`]; a link may be partly changed.
     pub fn change(&self, input: &LinkChange, output: &LinkChange) -> Result<(), LinkError> {
-        // One change at a time: steps come on threads of their own.
+        // One change at a time: steps arrive on several threads.
         let mut now = self
             .inner
             .now
@@ -204,8 +201,7 @@ impl Links {
         Ok(())
     }
 
-    /// What was lost on purpose so far, one sentence for each link on which packets
-    /// ever are.
+    /// Returns a sentence for each link with packet loss: the packets that were dropped on purpose.
     #[must_use]
     pub fn losses(&self) -> Vec<String> {
         let now = self
@@ -248,7 +244,7 @@ impl Link {
         })
     }
 
-    /// Makes the link that is like `now` like `next`.
+    /// Changes the link from `now` to `next`.
     fn become_like(&self, now: &LinkPlan, next: &LinkPlan, tools: &Tools) -> Result<(), LinkError> {
         for end in &self.ends {
             if now.loss_per_million != next.loss_per_million {
@@ -268,12 +264,12 @@ impl Link {
     }
 
     fn losses(&self, plan: &LinkPlan, tools: &Tools) -> Vec<String> {
-        let mut told = Vec::new();
+        let mut sentences = Vec::new();
         if plan.ever.loss {
             let [back, forth] = self.ends.each_ref().map(|end| end.lost(tools));
             if let (Ok(back), Ok(forth)) = (back, forth) {
                 let name = self.name;
-                told.push(format!(
+                sentences.push(format!(
                     "link {name} lost {forth} packets with the load and {back} against it"
                 ));
             }
@@ -281,11 +277,11 @@ impl Link {
         let overflowed = self.carrier.as_ref().map_or(0, Carrier::overflowed);
         if overflowed > 0 {
             let name = self.name;
-            told.push(format!(
+            sentences.push(format!(
                 "link {name} lost {overflowed} packets that were more than it holds"
             ));
         }
-        told
+        sentences
     }
 }
 
@@ -300,7 +296,10 @@ impl End {
 
     /// Runs a program here, with `input` to read.
     fn run(&self, program: &Path, arguments: &[&str], input: String) -> Result<String, LinkError> {
-        let arguments: Vec<String> = arguments.iter().map(|one| (*one).to_owned()).collect();
+        let arguments: Vec<String> = arguments
+            .iter()
+            .map(|argument| (*argument).to_owned())
+            .collect();
         let program = program.to_path_buf();
         in_network(&self.network, move || {
             tools::run(&program, &arguments, input.as_bytes())

@@ -1,14 +1,13 @@
-//! The ends of what a subject wrote.
+//! Ends of a target's logs.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// How much of a log's end is looked at.
+/// Number of bytes at a log's end that are read.
 const TAIL_BYTES: u64 = 64 * 1024;
 
-/// At most the last `count` lines of the file, from its last 64 KiB; nothing if
-/// it cannot be read.
+/// Returns at most the last `count` lines of the file, from its last 64 KiB; empty if it cannot be read.
 pub(crate) fn last_lines(path: &Path, count: usize) -> Vec<String> {
     let Ok(tail) = read_tail(path) else {
         return Vec::new();
@@ -34,16 +33,15 @@ fn read_tail(path: &Path) -> std::io::Result<Vec<u8>> {
 #[derive(Debug, Default)]
 pub(crate) struct Follower {
     position: u64,
-    /// The last line, which has no end yet.
+    /// The last, incomplete line.
     unfinished: Vec<u8>,
 }
 
 impl Follower {
-    /// How much of one line is kept: a program that writes no line ends must not
-    /// fill our memory.
+    /// Limit on one line: a program may never write a line end.
     const LINE_BYTES_MAX: usize = 64 * 1024;
 
-    /// Of what comes behind so many bytes.
+    /// Starts at `position`.
     pub(crate) fn from(position: u64) -> Self {
         Self {
             position,
@@ -51,8 +49,7 @@ impl Follower {
         }
     }
 
-    /// Whether a line with `text` has come since the last look. A line counts as
-    /// soon as the text is there, even if its end is not.
+    /// Returns true if a line with `text` was appended since the last call. An incomplete line counts too.
     pub(crate) fn has_line(&mut self, path: &Path, text: &str) -> std::io::Result<bool> {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(self.position))?;
@@ -105,7 +102,7 @@ mod tests {
         let path = folder.path().join("log");
         let mut file = File::create(&path).unwrap();
         let mut follower = Follower::default();
-        for (part, seen) in [
+        for (part, expected) in [
             ("is it rea", false),
             ("dy\nno", false),
             ("w: re", false),
@@ -114,7 +111,7 @@ mod tests {
             file.write_all(part.as_bytes()).unwrap();
             assert_eq!(
                 follower.has_line(&path, "w: ready").unwrap(),
-                seen,
+                expected,
                 "{part}"
             );
         }

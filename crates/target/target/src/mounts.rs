@@ -10,18 +10,18 @@ use stillwell_plan::MountPlan;
 
 use crate::kernel::MountStep;
 
-/// How many mounts one subject may have.
+/// Largest number of mounts of one target.
 const MOUNTS_MAX: usize = 100;
 
-/// Why something cannot be shown at its place.
+/// An error while mounting.
 #[derive(Debug, thiserror::Error)]
 pub enum MountError {
-    /// There is nothing to show.
-    #[error("show {} at {}: the source does not exist", source_path.display(), at.display())]
+    /// The source does not exist.
+    #[error("mount {} at {}: the source does not exist", source_path.display(), at.display())]
     SourceMissing {
-        /// What was to be shown.
+        /// The source.
         source_path: PathBuf,
-        /// Where.
+        /// The mount point.
         at: PathBuf,
     },
     /// The place is not an absolute path below some folder.
@@ -44,30 +44,28 @@ pub enum MountError {
         staging: PathBuf,
         /// The place.
         at: PathBuf,
-        /// The kernel's answer.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The kernel does not permit it.
     #[error(
-        "show a folder at {}: run as root, or write `{{files}}` in the target's arguments \
+        "mount a folder at {}: run as root, or write `{{files}}` in the target's arguments \
          instead of that path",
         at.display()
     )]
     Refused {
         /// The place.
         at: PathBuf,
-        /// The kernel's answer.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
-/// The steps that show every plan's source at its place, and which place each
-/// step is for.
+/// Returns the steps that mount each plan's source, with the mount point of each step.
 ///
-/// Where a place does not exist, its nearest parent that does is overlaid,
-/// read-only, with a folder made in `staging`. The root cannot be overlaid with all
-/// that is mounted below it: for places directly below it a folder in `staging`
-/// becomes the new root, in which all that the old one holds is shown as it is.
+/// If a mount point does not exist, its nearest existing parent is overlaid, read-only, with a folder in
+/// `staging`. The root cannot be overlaid with all mounts below it. For mount points directly below it, a
+/// folder in `staging` becomes the new root, which contains everything of the old one.
 pub(crate) fn prepare(
     plans: &[MountPlan],
     staging: &Path,
@@ -89,11 +87,11 @@ pub(crate) fn prepare(
                 continue;
             }
             Some(parent) => {
-                let known = overlaid.iter().position(|other| *other == parent);
-                let index = known.unwrap_or(overlaid.len());
+                let existing = overlaid.iter().position(|folder| *folder == parent);
+                let index = existing.unwrap_or(overlaid.len());
                 let folder = staging.join(index.to_string());
                 stage(plan, &parent, &folder, is_folder)?;
-                if known.is_none() {
+                if existing.is_none() {
                     overlays.push((overlay(plan, &parent, &folder)?, plan.at.clone()));
                     overlaid.push(parent);
                 }
@@ -103,15 +101,14 @@ pub(crate) fn prepare(
         binds.push((bind(plan, &plan.at)?, plan.at.clone()));
     }
     if !below_root.is_empty() {
-        // Last: it takes along what was laid over and shown by then.
+        // Last, because it includes the earlier overlays and bind mounts.
         binds.extend(new_root(&below_root, &staging.join("root"))?);
     }
-    // An overlay that came after a bind could hide it.
+    // A later overlay could hide a bind mount.
     Ok(overlays.into_iter().chain(binds).unzip())
 }
 
-/// Whether a folder is to be shown, or a file. What the subject may write into is
-/// made.
+/// Returns true for a folder, false for a file. A writable source is created if it is missing.
 fn is_folder(plan: &MountPlan) -> Result<bool, MountError> {
     if plan.writable {
         fs::create_dir_all(&plan.source).map_err(|source| MountError::Staging {
@@ -121,7 +118,7 @@ fn is_folder(plan: &MountPlan) -> Result<bool, MountError> {
         })?;
     }
     match fs::metadata(&plan.source) {
-        Ok(found) => Ok(found.is_dir()),
+        Ok(source) => Ok(source.is_dir()),
         Err(_) => Err(MountError::SourceMissing {
             source_path: plan.source.clone(),
             at: plan.at.clone(),
@@ -129,8 +126,7 @@ fn is_folder(plan: &MountPlan) -> Result<bool, MountError> {
     }
 }
 
-/// The nearest parent of `at` that exists, if `at` does not; `None` where nothing
-/// can be shown there.
+/// Returns the nearest existing parent of `at`, if `at` does not exist; `None` if nothing can be mounted there.
 fn missing_below(at: &Path) -> Option<Option<PathBuf>> {
     let is_plain = at
         .components()
@@ -153,8 +149,8 @@ fn bind(plan: &MountPlan, at: &Path) -> Result<MountStep, MountError> {
     })
 }
 
-/// The steps that make `folder` the root: what the root holds now, and the plans. What
-/// an earlier start of the subject has left in `folder` is used again.
+/// Returns the steps that make `folder` the root, with the content of the old root and the plans. Content of an
+/// earlier start is reused.
 fn new_root(
     plans: &[(&MountPlan, bool)],
     folder: &Path,
@@ -195,7 +191,7 @@ fn new_root(
     }
     let mut steps: Vec<_> = steps
         .into_iter()
-        .map(|one| (one, first.at.clone()))
+        .map(|step| (step, first.at.clone()))
         .collect();
     for (plan, is_folder) in plans {
         stage(plan, Path::new("/"), folder, *is_folder)?;
@@ -244,7 +240,7 @@ fn overlay(plan: &MountPlan, parent: &Path, folder: &Path) -> Result<MountStep, 
     })
 }
 
-/// A path as overlay options want it.
+/// Escapes a path for overlay options.
 fn escaped(path: &Path) -> Vec<u8> {
     let bytes = path.as_os_str().as_bytes().iter();
     bytes

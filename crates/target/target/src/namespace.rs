@@ -11,27 +11,25 @@ use stillwell_units::Nanos;
 
 use crate::{Note, kernel, leftover};
 
-/// How long the helper thread may take to end; it has nothing left to do then.
+/// Time limit for the end of the helper thread; it has no work then.
 const HELPER_END_MAX: Nanos = Nanos::from_secs(5);
 
-/// What this process may do.
+/// Permissions of this process.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Privileges {
     /// It runs as root.
     Root,
-    /// It has a user namespace of its own, in which it may make other
-    /// namespaces. Some hosts give such a namespace and then permit nothing in
-    /// it; that shows when the next one is asked for.
+    /// It has its own user namespace, in which it may create other namespaces. Some hosts permit nothing in
+    /// such a namespace; the next request shows that.
     UserNamespace,
-    /// Neither, so that no namespace can be had.
+    /// Neither; no namespace can be created.
     None(Note),
 }
 
-/// Gets the right to make namespaces where there is a way to. Must come first in
-/// a process: the kernel gives a user namespace only to a process with one
-/// thread. Users and groups look the same in it.
+/// Acquires the permission to create namespaces, if possible. Must be called first in a process: the kernel
+/// creates user namespaces only for processes with one thread. Users and groups look the same in it.
 ///
-/// Before that, while it still may, this process kills what subjects of a
+/// Before that, this process kills the programs that targets of a killed Stillwell have left running.
 /// Stillwell that was itself killed have left running.
 #[must_use]
 pub fn prepare_privileges() -> Privileges {
@@ -52,31 +50,31 @@ pub fn prepare_privileges() -> Privileges {
 fn enter_user_namespace() -> io::Result<()> {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     kernel::unshare(UnshareFlags::NEWUSER)?;
-    // The kernel wants to hear this before it lets us map our group.
+    // The kernel requires this before it permits the group mapping.
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }
 
-/// Why there is no network namespace.
+/// An error while creating a network namespace.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
-    /// The kernel gives none.
+    /// The kernel refuses to create one.
     #[error("make a network namespace")]
     Refused {
-        /// The kernel's answer.
+        /// The operating system's error.
         source: io::Error,
     },
     /// It is there, but its loopback interface stays down.
     #[error("bring up the loopback interface of a network namespace")]
     Loopback {
-        /// The kernel's answer.
+        /// The operating system's error.
         source: io::Error,
     },
     /// No thread could be started to make it.
     #[error("start a thread that makes a network namespace")]
     Thread {
-        /// The kernel's answer.
+        /// The operating system's error.
         source: io::Error,
     },
 }
@@ -89,18 +87,17 @@ impl NetworkError {
             Some(source) => format!("failed to {self}: {source}"),
             None => format!("failed to {self}"),
         };
-        Note::new("a network namespace of its own", why)
+        Note::new("a separate network namespace", why)
     }
 }
 
-/// A new network namespace with nothing but a loopback interface, which is up.
-/// Threads enter it by [`Place`] or [`NetworkNamespace::enter`]; threads and
-/// children that these start are in it too.
+/// Creates a network namespace that contains only a loopback interface, which is up. Threads enter it by
+/// [`Place`] or [`NetworkNamespace::enter`]; threads and children that they start are in it too.
 ///
 /// # Errors
-/// [`NetworkError`] with the kernel's answer: usually that it is not permitted.
+/// [`NetworkError`] with the operating system's error, usually that it is not permitted.
 pub fn new_network() -> Result<NetworkNamespace, NetworkError> {
-    // A thread of its own, because whoever makes a namespace is in it.
+    // A helper thread, because the thread that creates a namespace enters it.
     let mut scope = Scope::new(&Token::new());
     let (sender, receiver) = sync_channel(1);
     let started = scope.thread(Place::default(), "new-network", move |_| {

@@ -1,13 +1,13 @@
-//! What could not be had.
+//! Unavailable isolation features.
 
 use serde::{Deserialize, Serialize};
 
-/// Something that was wanted and could not be had; it stands in the result.
+/// An isolation feature that was requested and is unavailable; part of the result.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Note {
-    /// What is missing, such as `a memory limit`.
+    /// The missing feature, such as `a memory limit`.
     pub what: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 

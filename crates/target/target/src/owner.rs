@@ -1,8 +1,7 @@
-//! Who made something that may outlive its maker.
+//! Owners of resources that may outlive them.
 //!
-//! A Stillwell that is killed cannot clean up. What it makes therefore carries
-//! its maker's number and start, so that a later one can tell what nobody owns
-//! any more.
+//! A killed Stillwell cannot clean up. Therefore its resources carry its process id and start time. A later
+//! Stillwell can detect those without a living owner.
 
 use std::fmt;
 use std::fs;
@@ -10,15 +9,13 @@ use std::os::unix::fs::MetadataExt;
 
 use crate::tree::Stat;
 
-/// A process, told apart from every other that this host has had since it was
-/// booted. Prints in one length, whoever it is.
+/// A process, identified uniquely since the host's boot. Its text has constant length.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Owner {
-    /// The process namespace in which its number counts; 0 where that is not
-    /// known, and then it is never gone.
+    /// The pid namespace of its process id. If it is 0, unknown, the owner never counts as ended.
     namespace: u64,
     pid: u32,
-    /// The kernel's ticks between the boot and its start: numbers come again.
+    /// Ticks between the boot and its start: process ids are reused.
     started: u64,
 }
 
@@ -27,9 +24,9 @@ impl Owner {
     pub(crate) fn ourselves() -> Self {
         let pid = std::process::id();
         let stat = Stat::read(pid);
-        // A `/proc` of another namespace knows us by another number, or not.
+        // A `/proc` of another namespace shows another process id, or none.
         let is_ours =
-            fs::read_link("/proc/self").is_ok_and(|it| it.as_os_str() == &*pid.to_string());
+            fs::read_link("/proc/self").is_ok_and(|path| path.as_os_str() == &*pid.to_string());
         match stat {
             Some(stat) if is_ours => Self {
                 namespace: own_namespace(),
@@ -44,8 +41,8 @@ impl Owner {
         }
     }
 
-    /// Whether it has certainly ended. Of processes in namespaces other than
-    /// that of `ourselves` nobody knows.
+    /// Returns true if it has certainly ended. Processes in namespaces other than that of `ourselves` are
+    /// unknown.
     pub(crate) fn is_gone(self, ourselves: Self) -> bool {
         let can_tell = self.namespace != 0 && self.namespace == ourselves.namespace;
         can_tell
@@ -53,7 +50,7 @@ impl Owner {
                 .is_none_or(|stat| stat.is_zombie() || stat.started != self.started)
     }
 
-    /// Reads what [`Owner`] prints, and nothing else.
+    /// Parses the text of an [`Owner`].
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut fields = text.split('-');
         let mut field = |width: usize| {
@@ -93,8 +90,8 @@ mod tests {
 
     #[test]
     fn only_what_an_owner_prints_is_one() {
-        let whole = "00000000effffffc-00000539-000000000001e240";
-        let owner = Owner::parse(whole).unwrap();
+        let text = "00000000effffffc-00000539-000000000001e240";
+        let owner = Owner::parse(text).unwrap();
         assert_eq!((owner.pid, owner.started), (1337, 123_456));
         for text in [
             "",

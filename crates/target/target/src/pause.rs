@@ -6,7 +6,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos};
 
-/// Waits until `descriptor` can be read or `until` has come; tells which.
+/// Waits until `descriptor` is readable or `until` has passed. Returns true if it is readable.
 pub(crate) fn readable_before(descriptor: BorrowedFd<'_>, until: Moment) -> bool {
     let mut watched = [PollFd::new(&descriptor, PollFlags::IN)];
     loop {
@@ -20,18 +20,18 @@ pub(crate) fn readable_before(descriptor: BorrowedFd<'_>, until: Moment) -> bool
     }
 }
 
-/// Does nothing for `length`: for things that the kernel tells nobody of.
+/// Pauses for `length`, before polling a state without notifications.
 pub(crate) fn pause(length: Nanos) {
-    // An interrupted pause is a shorter one; callers look again anyway.
+    // An interrupted pause is shorter; callers poll again.
     poll(&mut [], Some(&timespec(length))).ok();
 }
 
 fn timespec(length: Nanos) -> Timespec {
     const SECOND: u64 = 1_000_000_000;
-    let whole = i64::try_from(length.as_u64() / SECOND).unwrap_or(i64::MAX);
-    let rest = i64::try_from(length.as_u64() % SECOND).unwrap_or(0);
+    let seconds = i64::try_from(length.as_u64() / SECOND).unwrap_or(i64::MAX);
+    let nanos = i64::try_from(length.as_u64() % SECOND).unwrap_or(0);
     Timespec {
-        tv_sec: whole,
-        tv_nsec: rest,
+        tv_sec: seconds,
+        tv_nsec: nanos,
     }
 }

@@ -1,4 +1,4 @@
-//! Where a program lies.
+//! Lookup of programs.
 
 use std::env;
 use std::ffi::OsStr;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-/// Why a program cannot be started.
+/// A program cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
     /// There is none at this path.
@@ -16,7 +16,7 @@ pub enum ProgramError {
         /// The path.
         path: PathBuf,
     },
-    /// What lies there cannot be executed by us.
+    /// The file is not executable.
     #[error("{} is not an executable file", path.display())]
     NotExecutable {
         /// The path.
@@ -32,10 +32,10 @@ pub enum ProgramError {
     },
 }
 
-/// The absolute path of `program`; a bare name is looked up in `PATH`.
+/// Returns the absolute path of `program`; a bare name is looked up in `PATH`.
 ///
 /// # Errors
-/// [`ProgramError`] where there is none that we may execute.
+/// [`ProgramError`] if there is no such executable.
 pub fn find(program: &Path) -> Result<PathBuf, ProgramError> {
     if program.as_os_str().as_bytes().contains(&b'/') {
         let path = std::path::absolute(program).unwrap_or_else(|_| program.to_owned());

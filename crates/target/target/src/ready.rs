@@ -1,4 +1,4 @@
-//! When a subject may be loaded.
+//! Readiness of a target.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -16,38 +16,38 @@ use crate::{Exit, Subject};
 
 /// Time between two looks.
 const LOOK_AGAIN: Nanos = Nanos::from_millis(20);
-/// How long one connection or answer may take before the next is tried.
+/// Time limit of one connection or response.
 const ATTEMPT_MAX: Nanos = Nanos::SECOND;
-/// Of a page that says `ready` nothing but the status is read.
+/// Limit on the body of a readiness page; only its status matters.
 const BODY_MAX: ByteSize = ByteSize::mib(4);
 
-/// Why a subject is not ready.
+/// Reason why a target is not ready.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum NotReady {
     /// It ended instead.
     #[error("wait until {probe}: the target ended after {waited} ({exit})")]
     Died {
-        /// What was waited for.
+        /// Description of the probe.
         probe: String,
         /// For how long.
         waited: Nanos,
-        /// How it ended.
+        /// Exit status of the target.
         exit: Exit,
     },
-    /// The deadline came first.
+    /// The deadline has passed.
     #[error("wait until {probe}: not within {waited} ({last_error})")]
     Overdue {
-        /// What was waited for.
+        /// Description of the probe.
         probe: String,
         /// For how long.
         waited: Nanos,
-        /// What the last look showed.
+        /// Result of the last attempt.
         last_error: String,
     },
-    /// The run was given up.
-    #[error("wait until {probe}: given up after {waited}")]
+    /// The run was cancelled.
+    #[error("wait until {probe}: cancelled after {waited}")]
     Cancelled {
-        /// What was waited for.
+        /// Description of the probe.
         probe: String,
         /// For how long.
         waited: Nanos,
@@ -55,15 +55,14 @@ pub enum NotReady {
     /// The probe cannot work.
     #[error("wait until {probe}: {reason}")]
     Impossible {
-        /// What was waited for.
+        /// Description of the probe.
         probe: String,
-        /// Why it cannot work.
+        /// Reason why it cannot work.
         reason: String,
     },
 }
 
-/// [`wait_ready`] for a thread that has no runtime. Must not be called in a
-/// worker of a scope, which has one.
+/// Runs [`wait_ready`] on a thread without a runtime. Must not be called in a worker of a scope, which has one.
 ///
 /// # Errors
 /// [`NotReady`].
@@ -83,12 +82,11 @@ pub fn wait_ready_blocking(
     runtime.block_on(wait_ready(probe, subject, deadline, token))
 }
 
-/// Waits until `subject` is ready as `probe` says (its places filled in), and
-/// gives the time from its start until then. Looks every 20 ms. Cancel-safe.
+/// Waits until `subject` is ready according to `probe`, whose placeholders are filled in. Returns the time
+/// since its start. Polls every 20 ms. Cancel-safe.
 ///
 /// # Errors
-/// [`NotReady`] where it ends first, `deadline` comes first or `token` is
-/// cancelled.
+/// [`NotReady`] if the target ends, `deadline` passes or `token` is cancelled first.
 pub async fn wait_ready(
     probe: &ReadyProbe,
     subject: &Subject,
@@ -116,7 +114,7 @@ pub async fn wait_ready(
             waited: waited(),
             exit: exit.unwrap_or_default(),
         }),
-        // A look that is given up leaves nothing behind.
+        // A cancelled attempt leaves nothing behind.
         ready = until_ready(probe, subject, &last_error) => match ready {
             Ok(()) => Ok(clock::now().since(subject.start_moment())),
             Err(reason) => Err(impossible(reason)),
@@ -130,7 +128,7 @@ pub async fn wait_ready(
     }
 }
 
-/// Looks until the subject is ready; an error if it never can be seen to be.
+/// Polls until the target is ready; an error if its readiness can never be detected.
 async fn until_ready(
     probe: &ReadyProbe,
     subject: &Subject,
@@ -144,7 +142,7 @@ async fn until_ready(
         let looked = tokio::select! {
             looked = looker.look() => looked,
             () = attempt_timer.until(clock::now() + ATTEMPT_MAX) => {
-                Err(format!("no answer within {ATTEMPT_MAX}"))
+                Err(format!("no response within {ATTEMPT_MAX}"))
             }
         };
         match looked {
@@ -192,7 +190,7 @@ impl<'a> Looker<'a> {
                     .map(|log| (log.path.as_path(), Follower::from(log.from)))
                     .collect();
                 if logs.is_empty() {
-                    return Err("only a target that is started here has logs".to_owned());
+                    return Err("only a target that Stillwell starts has logs".to_owned());
                 }
                 Self::Log {
                     text: contains,
@@ -206,17 +204,17 @@ impl<'a> Looker<'a> {
         })
     }
 
-    /// Whether it is ready; if not, what was seen.
+    /// Returns `Ok` if the target is ready, otherwise the observed state.
     async fn look(&mut self) -> Result<(), String> {
         match self {
             Self::Ready => Ok(()),
             Self::Tcp { address } => dial::tcp(address).await.map(drop).map_err(with_source),
             Self::Http { target } => ask(target).await,
             Self::Log { text, logs } => {
-                let mut seen = logs.iter_mut();
+                let mut logs = logs.iter_mut();
                 // A log that cannot be read now may be later.
-                let is_seen = seen.any(|(path, log)| log.has_line(path, text).unwrap_or(false));
-                is_seen
+                let has_line = logs.any(|(path, log)| log.has_line(path, text).unwrap_or(false));
+                has_line
                     .then_some(())
                     .ok_or_else(|| "no such line yet".to_owned())
             }
@@ -227,7 +225,7 @@ impl<'a> Looker<'a> {
                 let is_over = clock::now() >= *moment;
                 is_over
                     .then_some(())
-                    .ok_or_else(|| "it is not time yet".to_owned())
+                    .ok_or_else(|| "the time is not reached yet".to_owned())
             }
         }
     }
@@ -247,7 +245,7 @@ fn describe(probe: &ReadyProbe) -> String {
     match probe {
         ReadyProbe::Immediately => "it is started".to_owned(),
         ReadyProbe::Tcp { address } => format!("{address} accepts connections"),
-        ReadyProbe::Http { url } => format!("{url} answers with a status from 200 to 299"),
+        ReadyProbe::Http { url } => format!("{url} returns a status from 200 to 299"),
         ReadyProbe::LogLine { contains } => format!("it writes a line with `{contains}`"),
         ReadyProbe::File { path } => format!("{path} exists"),
         ReadyProbe::Delay { length } => format!("it has run for {length}"),

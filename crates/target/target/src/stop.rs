@@ -1,4 +1,4 @@
-//! How a subject is ended, with all that it has started.
+//! Stopping a target with all its descendants.
 
 use std::os::fd::AsFd;
 
@@ -11,19 +11,18 @@ use crate::pause::{pause, readable_before};
 use crate::subject::{Owned, Process, number};
 use crate::{Exit, Subject, kernel, tree};
 
-/// How long the kernel may take to end what is killed.
+/// Time limit of the kernel for ending killed processes.
 const KILL_MAX: Nanos = Nanos::from_secs(5);
 const LOOK_AGAIN: Nanos = Nanos::from_millis(5);
 
-/// How a stop went.
+/// Result of a stop.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Stopped {
-    /// How the first process ended; `None` where there is none of ours, or where
-    /// the kernel did not end it.
+    /// Exit status of the first process; `None` if Stillwell did not start it, or the kernel did not end it.
     pub exit: Option<Exit>,
-    /// Whether it had to be killed.
+    /// It had to be killed.
     pub killed: bool,
-    /// How many processes it left behind, which were killed too.
+    /// Number of remaining descendants, which were killed too.
     pub left_behind: u32,
 }
 
@@ -41,7 +40,7 @@ pub(crate) fn stop(subject: &Subject, plan: StopPlan) -> Stopped {
         // It may end between the look and the signal.
         pidfd_send_signal(&process.descriptor, number(plan.signal)).ok();
         if tree::Stat::read(process.number()).is_some_and(tree::Stat::is_stopped) {
-            // A stopped process sees no other signal before this one.
+            // A stopped process receives no other signal before this one.
             pidfd_send_signal(&process.descriptor, Signal::CONT).ok();
         }
         readable_before(process.descriptor.as_fd(), clock::now() + plan.grace);
@@ -61,10 +60,9 @@ pub(crate) fn kill_tree(process: &Process, owned: &Owned) -> u32 {
     let until = clock::now() + KILL_MAX;
     let mut killed: Vec<u32> = Vec::new();
     loop {
-        // A process that forks faster than we look is caught in the next round,
-        // or at once by the cgroup.
-        let found = survivors(process, owned);
-        for pid in &found {
+        // Processes that fork in the meantime are caught in the next round, or at once by the cgroup.
+        let alive = survivors(process, owned);
+        for pid in &alive {
             kill(*pid);
             if !killed.contains(pid) {
                 killed.push(*pid);
@@ -74,10 +72,10 @@ pub(crate) fn kill_tree(process: &Process, owned: &Owned) -> u32 {
             kill_process_group(process.pid, Signal::KILL).ok();
         }
         if let Some(cgroup) = &owned.cgroup {
-            // Whether it was enough shows in the next round.
+            // The next round shows if it was enough.
             cgroup.kill_all(Nanos::ZERO);
         }
-        let is_over = process.exited().is_some() && found.is_empty();
+        let is_over = process.exited().is_some() && alive.is_empty();
         if is_over || clock::now() >= until {
             break;
         }
@@ -97,7 +95,7 @@ pub(crate) fn signal_all(process: &Process, owned: &Owned, signal: Signal) {
     }
 }
 
-/// What is alive of the tree.
+/// Returns the living processes of the tree.
 fn survivors(process: &Process, owned: &Owned) -> Vec<u32> {
     let is_reaped = process.exited().is_some();
     let ourselves = getpid().as_raw_pid().unsigned_abs();
@@ -126,15 +124,15 @@ fn wait_a_little(process: &Process, until: Moment) {
     }
 }
 
-/// Waits for those of `killed` that have come to us as children.
+/// Waits for those of `killed` that are children of this process.
 fn reap_all(killed: &[u32], process: &Process) {
-    let others = killed.iter().filter(|pid| **pid != process.number());
-    others.for_each(|pid| reap(*pid));
+    let descendants = killed.iter().filter(|pid| **pid != process.number());
+    descendants.for_each(|pid| reap(*pid));
 }
 
 fn reap(pid: u32) {
     if let Some(pid) = as_pid(pid) {
-        // An error says that it is not our child, or was waited for before.
+        // An error means that it is not a child, or was already waited for.
         drop(kernel::reap(pid));
     }
 }

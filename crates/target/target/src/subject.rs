@@ -1,4 +1,4 @@
-//! A subject that runs, or ran.
+//! A target that is running or has ended.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,8 +14,8 @@ use stillwell_units::Moment;
 use crate::stop::{self, Stopped};
 use crate::{Cgroup, Exit, kernel, logs};
 
-/// A subject that was started, that ran already, or none. Clones are the same
-/// subject. When the last one goes, a subject that we started is killed.
+/// A target that Stillwell started, that ran before, or none. Clones are the same target. Dropping the last
+/// clone kills a target that Stillwell started.
 #[derive(Clone, Debug)]
 pub struct Subject {
     pub(crate) inner: Arc<Inner>,
@@ -27,16 +27,16 @@ pub(crate) struct Inner {
     pub(crate) started: Moment,
     pub(crate) stdout: Option<Log>,
     pub(crate) stderr: Option<Log>,
-    /// Whether all that belonged to it has ended, so that nothing is killed once the
-    /// last one who knows it goes: its cgroup may be another's by then.
+    /// All of its processes have ended, so nothing is killed on drop: its cgroup may belong to another target
+    /// by then.
     pub(crate) is_retired: AtomicBool,
 }
 
-/// A file that takes what a subject says.
+/// A file for the target's output.
 #[derive(Debug)]
 pub(crate) struct Log {
     pub(crate) path: PathBuf,
-    /// What others had said there before.
+    /// Offset at which this target's output begins.
     pub(crate) from: u64,
 }
 
@@ -53,46 +53,45 @@ impl Log {
 pub(crate) struct Process {
     pub(crate) pid: Pid,
     pub(crate) descriptor: OwnedFd,
-    /// Set once it has ended and is gone from the kernel's list.
+    /// Set once it has ended and was reaped.
     pub(crate) exit: Mutex<Option<Exit>>,
     pub(crate) owned: Option<Owned>,
 }
 
-/// What only a subject has that we started.
+/// State of a target that Stillwell started.
 #[derive(Debug)]
 pub(crate) struct Owned {
     pub(crate) mark: String,
     pub(crate) cgroup: Option<Arc<Cgroup>>,
 }
 
-/// Why a signal was not sent.
+/// An error while sending a signal.
 #[derive(Debug, thiserror::Error)]
 pub enum SignalError {
-    /// There is no process, or it is not ours: one that ran before us is never
-    /// signalled.
-    #[error("signal a target that was not started here")]
+    /// There is no process, or Stillwell did not start it. Such a process is never signalled.
+    #[error("signal a target that Stillwell did not start")]
     NotOurs,
     /// The kernel refused.
     #[error("send {signal:?} to the target")]
     Refused {
         /// The signal.
         signal: SubjectSignal,
-        /// The kernel's answer; `ESRCH` where it has ended.
+        /// The operating system's error; `ESRCH` if it has ended.
         source: io::Error,
     },
 }
 
 impl Subject {
-    /// No process at all: load goes straight to whatever listens.
+    /// Returns a target without a process: load goes to any listener.
     #[must_use]
     pub fn none() -> Self {
         Self::new(None, None, None)
     }
 
-    /// A process that runs already.
+    /// Attaches to a running process.
     ///
     /// # Errors
-    /// The kernel's answer, usually that there is no such process.
+    /// The operating system's error, usually that the process does not exist.
     pub(crate) fn attached(pid: u32) -> io::Result<Self> {
         let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
         let pid = pid.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
@@ -124,24 +123,23 @@ impl Subject {
         Some(process.number())
     }
 
-    /// When it was started, or first watched.
+    /// Time of the start, or of the attachment.
     #[must_use]
     pub fn start_moment(&self) -> Moment {
         self.inner.started
     }
 
-    /// How it ended, if it has; does not wait. Of a process that ran before us
-    /// nobody tells how it ended, only that it did.
+    /// Returns the exit status, if it has ended; does not wait. The status of an attached process is unknown.
     #[must_use]
     pub fn exited(&self) -> Option<Exit> {
         self.inner.process.as_ref()?.exited()
     }
 
-    /// Calls `on_exit` when it ends, on a thread of `scope`; never if the scope
-    /// ends first or there is no process.
+    /// Calls `on_exit` when it ends, on a thread of `scope`; never if the scope ends first or there is no
+    /// process.
     ///
     /// # Errors
-    /// The kernel's answer where it starts no more threads.
+    /// The operating system's error if no thread can be started.
     pub fn watch(
         &self,
         scope: &mut Scope,
@@ -162,11 +160,10 @@ impl Subject {
         })
     }
 
-    /// Waits until it has ended; for ever if there is no process. Cancel-safe.
-    /// For a worker of a [`Scope`].
+    /// Waits until it has ended; forever if there is no process. Cancel-safe. For a worker of a [`Scope`].
     ///
     /// # Errors
-    /// The kernel's answer where its end cannot be waited for.
+    /// The operating system's error if it cannot be waited for.
     pub async fn ended(&self) -> io::Result<Exit> {
         let Some(process) = &self.inner.process else {
             return std::future::pending().await;
@@ -197,16 +194,15 @@ impl Subject {
         })
     }
 
-    /// Stops a subject that we started, with all that it has started, and waits
-    /// for that: at most `plan.grace` and five seconds. One that ran before us
-    /// goes on.
+    /// Stops a target that Stillwell started, with all its descendants, and waits for that: at most
+    /// `plan.grace` plus five seconds. An attached process continues.
     #[must_use]
     pub fn stop(&self, plan: StopPlan) -> Stopped {
         stop::stop(self, plan)
     }
 
-    /// Ends it as [`Self::stop`] does, after which another may start in the same place
-    /// and the same groups: whoever lets go of this one later harms nobody.
+    /// Stops it like [`Self::stop`]. Afterwards another target may start in the same place and the same groups;
+    /// dropping this one has no effect.
     #[must_use]
     pub fn retire(&self, plan: StopPlan) -> Stopped {
         let stopped = stop::stop(self, plan);
@@ -214,8 +210,7 @@ impl Subject {
         stopped
     }
 
-    /// Sends `signal` to all of its processes; one that has ended meanwhile is passed
-    /// over.
+    /// Sends `signal` to all of its processes; ended ones are skipped.
     ///
     /// # Errors
     /// [`SignalError::NotOurs`].
@@ -247,7 +242,7 @@ impl Process {
         let mut exit = lock(&self.exit);
         if exit.is_none() {
             *exit = match &self.owned {
-                // An error means that somebody else has waited for it.
+                // An error means that it was already waited for.
                 Some(_) => kernel::reap(self.pid).unwrap_or_else(|_| Some(Exit::default())),
                 None => self.has_ended().then(Exit::default),
             };
@@ -285,7 +280,7 @@ pub(crate) fn number(signal: SubjectSignal) -> Signal {
     }
 }
 
-/// The signal as engines of containers are told it.
+/// Name of the signal for a container engine.
 pub(crate) const fn signal_name(signal: SubjectSignal) -> &'static str {
     match signal {
         SubjectSignal::Cont => "SIGCONT",

@@ -1,9 +1,9 @@
-//! Which processes belong to a subject, without a cgroup.
+//! Processes of a target, without a cgroup.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// What is read of `/proc/PID/stat`.
+/// Fields of `/proc/PID/stat`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Stat {
     state: u8,
@@ -27,7 +27,7 @@ impl Stat {
     }
 
     fn parse(line: &[u8]) -> Option<Self> {
-        // The name may hold anything, even brackets: what follows the last one counts.
+        // The name may contain brackets: the last one ends it.
         let after = line.iter().rposition(|byte| *byte == b')')? + 1;
         let text = std::str::from_utf8(line.get(after..)?).ok()?;
         let mut fields = text.split_ascii_whitespace();
@@ -44,15 +44,13 @@ impl Stat {
     }
 }
 
-/// Marks a subject's processes wherever they go: an environment variable, which
-/// children inherit.
+/// Environment variable that marks a target's processes; children inherit it.
 pub(crate) const MARK: &str = "STILLWELL_SUBJECT";
 
-/// The living processes of the subject with the number `root` and the mark
-/// `mark`: its descendants, all in its session, and those of our own children
-/// that carry the mark (descendants whose parents have died come to us). Once the
-/// subject itself `is_reaped` its number may be another's, and only the mark counts.
-/// Zombies of its session that came to us are given apart.
+/// Returns the living processes of the target with the process id `root` and the mark `mark`. These are its
+/// descendants, all in its session, and children of this process with the mark: orphaned descendants. Once the
+/// target `is_reaped`, its process id may be reused, and only the mark counts. Adopted zombies of its session
+/// are returned separately.
 pub(crate) fn members(root: u32, is_reaped: bool, mark: &str, ourselves: u32) -> Members {
     let stats: BTreeMap<u32, Stat> = processes()
         .filter_map(|pid| Some((pid, Stat::read(pid)?)))
@@ -62,7 +60,7 @@ pub(crate) fn members(root: u32, is_reaped: bool, mark: &str, ourselves: u32) ->
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         environment
             .split(|byte| *byte == 0)
-            .any(|one| one == entry.as_bytes())
+            .any(|variable| variable == entry.as_bytes())
     };
     let mut alive: BTreeSet<u32> = BTreeSet::new();
     let mut zombies = Vec::new();
@@ -84,18 +82,18 @@ pub(crate) fn members(root: u32, is_reaped: bool, mark: &str, ourselves: u32) ->
             alive.insert(*pid);
         }
     }
-    // A child may have a lower number than its parent: look until nobody is new.
+    // A child may have a lower process id than its parent: repeat until nothing is added.
     loop {
         let is_new = |pid: &u32, stat: &Stat| {
             let is_below = alive.contains(&stat.parent);
             is_below && !alive.contains(pid) && !stat.is_zombie() && *pid != ourselves
         };
-        let found = stats.iter().filter(|(pid, stat)| is_new(pid, stat));
-        let found: Vec<u32> = found.map(|(pid, _)| *pid).collect();
-        if found.is_empty() {
+        let added = stats.iter().filter(|(pid, stat)| is_new(pid, stat));
+        let added: Vec<u32> = added.map(|(pid, _)| *pid).collect();
+        if added.is_empty() {
             break;
         }
-        alive.extend(found);
+        alive.extend(added);
     }
     Members {
         alive: alive.into_iter().collect(),

@@ -1,30 +1,30 @@
-//! Where the hierarchies are, and where in them we stand.
+//! Hierarchies, and this process's group in each.
 
 use std::path::{Path, PathBuf};
 
-/// Our own group in one hierarchy.
+/// This process's group in one hierarchy.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Own {
+pub(crate) struct GroupMembership {
     /// The controllers of a v1 hierarchy; empty for v2.
     pub(crate) controllers: Vec<String>,
     /// Its folder.
     pub(crate) folder: PathBuf,
-    /// Where the hierarchy is mounted; nothing of ours lies above.
+    /// Mount point of the hierarchy; accessible groups are below it.
     pub(crate) mount: PathBuf,
 }
 
 /// Our group in every hierarchy that is mounted, from the texts of
 /// `/proc/self/mountinfo` and `/proc/self/cgroup`.
-pub(crate) fn own_groups(mountinfo: &str, cgroup: &str) -> Vec<Own> {
+pub(crate) fn own_groups(mountinfo: &str, cgroup: &str) -> Vec<GroupMembership> {
     mountinfo
         .lines()
         .filter_map(|line| own_group(line, cgroup))
         .collect()
 }
 
-fn own_group(mount_line: &str, cgroup: &str) -> Option<Own> {
-    let (left, right) = mount_line.split_once(" - ")?;
-    let mut fields = left.split(' ').skip(3);
+fn own_group(mount_line: &str, cgroup: &str) -> Option<GroupMembership> {
+    let (fields_before, right) = mount_line.split_once(" - ")?;
+    let mut fields = fields_before.split(' ').skip(3);
     let (root, mount) = (fields.next()?, fields.next()?);
     let mut fields = right.split(' ');
     let (kind, options) = (fields.next()?, fields.nth(1)?);
@@ -45,19 +45,19 @@ fn own_group(mount_line: &str, cgroup: &str) -> Option<Own> {
         is_this(names).then_some(path)
     })?;
     let below = Path::new(path).strip_prefix(root).ok()?;
-    // A path that leaves the namespace cannot be reached.
+    // A path outside the cgroup namespace is not accessible.
     if below.components().any(|part| part.as_os_str() == "..") {
         return None;
     }
     let mount = PathBuf::from(unescaped(mount));
-    Some(Own {
+    Some(GroupMembership {
         controllers,
         folder: mount.join(below),
         mount,
     })
 }
 
-/// Spaces and their like are octal in `mountinfo`.
+/// Decodes the octal escapes of `mountinfo`.
 fn unescaped(text: &str) -> String {
     text.replace("\\040", " ")
         .replace("\\011", "\t")
@@ -85,8 +85,8 @@ mod tests {
 1:name=systemd:/../c
 0::/docker/one/two
 ";
-        let own = own_groups(mountinfo, cgroup);
-        let folders: Vec<&str> = own.iter().filter_map(|o| o.folder.to_str()).collect();
+        let groups = own_groups(mountinfo, cgroup);
+        let folders: Vec<&str> = groups.iter().filter_map(|o| o.folder.to_str()).collect();
         assert_eq!(
             folders,
             [
@@ -95,8 +95,8 @@ mod tests {
                 "/sys/fs/cgroup/uni fied/two"
             ]
         );
-        assert!(own[0].controllers.iter().any(|name| name == "cpuacct"));
-        assert!(own[2].controllers.is_empty());
+        assert!(groups[0].controllers.iter().any(|name| name == "cpuacct"));
+        assert!(groups[2].controllers.is_empty());
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! Making groups, with what limits can be had.
+//! Creation of groups, with the available limits.
 
 use std::fs;
 use std::io;
@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 use stillwell_scope::clock;
 use stillwell_units::{ByteSize, Nanos, RunId};
 
-use super::locate::{Own, own_groups};
+use super::locate::{GroupMembership, own_groups};
 use super::{Cgroup, CgroupFolders, Limits, kill_all, pids_in, remove_before};
 use crate::Note;
 use crate::owner::Owner;
 
-/// The folder of all our groups, below our own group.
+/// The folder of all Stillwell groups, below this process's group.
 const PARENT: &str = "stillwell";
-/// How the name of every group of ours begins.
+/// Prefix of each group's name.
 const PREFIX: &str = "run-";
-/// How long to wait for the end of one group that a killed run left.
+/// Time limit for ending one leftover group.
 const SWEEP_MAX: Nanos = Nanos::SECOND;
 
 pub(super) fn make(run: RunId, limits: &Limits) -> (Option<Cgroup>, Vec<Note>) {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
-    let own = own_groups(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"));
+    let groups = own_groups(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"));
     let owner = Owner::ourselves();
     let mut maker = Maker {
         name: group_name(owner, run),
@@ -30,12 +30,14 @@ pub(super) fn make(run: RunId, limits: &Limits) -> (Option<Cgroup>, Vec<Note>) {
         made: Vec::new(),
         refused: None,
     };
-    for own in &own {
-        maker.join(own);
+    for group in &groups {
+        maker.join(group);
     }
     let mut notes = Vec::new();
     let host = read("/proc/meminfo");
-    let memory = limits.memory.map(|asked| capped(asked, &host, &mut notes));
+    let memory = limits
+        .memory
+        .map(|requested| capped(requested, &host, &mut notes));
     let limits = Limits {
         memory,
         cpus: limits.cpus.clone(),
@@ -44,7 +46,7 @@ pub(super) fn make(run: RunId, limits: &Limits) -> (Option<Cgroup>, Vec<Note>) {
     if maker.made.is_empty() {
         let refused = maker.refused.map(|error| error.to_string());
         let why = refused.unwrap_or_else(|| "this host has no cgroups".to_owned());
-        return (None, vec![Note::new("a cgroup of its own", why)]);
+        return (None, vec![Note::new("a cgroup", why)]);
     }
     let cgroup = Cgroup {
         folders: maker.folders,
@@ -55,26 +57,26 @@ pub(super) fn make(run: RunId, limits: &Limits) -> (Option<Cgroup>, Vec<Note>) {
         notes.push(Note::new("CPU time of the cgroup", why));
     }
     if cgroup.memory_bytes().is_none() {
-        let why = "no memory controller can be had here";
+        let why = "no memory controller is available";
         notes.push(Note::new("memory of the cgroup", why));
     }
     (Some(cgroup), notes)
 }
 
-/// No more memory than this host has, of which `meminfo` tells.
-fn capped(asked: ByteSize, meminfo: &str, notes: &mut Vec<Note>) -> ByteSize {
+/// Limits memory to this host's, from `meminfo`.
+fn capped(requested: ByteSize, meminfo: &str, notes: &mut Vec<Note>) -> ByteSize {
     let line = meminfo
         .lines()
         .find_map(|line| line.strip_prefix("MemTotal:"));
     let kilobytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok());
-    let host = kilobytes.map_or(asked, |kilobytes: u64| {
+    let host = kilobytes.map_or(requested, |kilobytes: u64| {
         ByteSize::new(kilobytes.saturating_mul(1024))
     });
-    if asked <= host {
-        return asked;
+    if requested <= host {
+        return requested;
     }
-    let why = format!("this host has {host}, and nothing is held back above that");
-    notes.push(Note::new(format!("{asked} of memory"), why));
+    let why = format!("this host has {host}, and a larger limit has no effect");
+    notes.push(Note::new(format!("{requested} of memory"), why));
     host
 }
 
@@ -83,7 +85,7 @@ fn group_name(owner: Owner, run: RunId) -> String {
     format!("{PREFIX}{owner}-{run}")
 }
 
-/// Whose the group `name` is, if it is one of ours.
+/// Returns the owner of the group `name`, if it is a Stillwell group.
 fn owner_of(name: &str) -> Option<Owner> {
     let (owner, run) = name.strip_prefix(PREFIX)?.rsplit_once('-')?;
     run.parse::<RunId>().ok()?;
@@ -99,18 +101,23 @@ struct Maker {
 }
 
 impl Maker {
-    /// Makes a group in this hierarchy if it gives anything that is of use.
-    fn join(&mut self, own: &Own) {
-        let has = |name: &str| own.controllers.iter().any(|controller| controller == name);
-        let is_unified = own.controllers.is_empty();
+    /// Creates a group in this hierarchy if it has a useful controller.
+    fn join(&mut self, group: &GroupMembership) {
+        let has = |name: &str| {
+            group
+                .controllers
+                .iter()
+                .any(|controller| controller == name)
+        };
+        let is_unified = group.controllers.is_empty();
         let is_useful = is_unified || has("cpuacct") || has("memory") || has("cpuset");
         if !is_useful {
             return;
         }
         let made = if is_unified {
-            self.group_in_unified(own)
+            self.group_in_unified(group)
         } else {
-            self.group_in(&own.folder)
+            self.group_in(&group.folder)
         };
         let folder = match made {
             Ok(folder) => folder,
@@ -120,32 +127,47 @@ impl Maker {
             }
         };
         if has("cpuset") && !fill_cpuset(&folder) {
-            // A group without CPUs lets nobody in.
+            // A cpuset without CPUs accepts no process.
             drop(fs::remove_dir(&folder));
             return;
         }
-        let wanted = |is_wanted: bool| is_wanted.then(|| folder.clone());
-        self.folders.unified = self.folders.unified.take().or_else(|| wanted(is_unified));
+        let if_useful = |is_useful: bool| is_useful.then(|| folder.clone());
+        self.folders.unified = self
+            .folders
+            .unified
+            .take()
+            .or_else(|| if_useful(is_unified));
         self.folders.cpuacct = self
             .folders
             .cpuacct
             .take()
-            .or_else(|| wanted(has("cpuacct")));
-        self.folders.memory = self.folders.memory.take().or_else(|| wanted(has("memory")));
-        self.folders.cpuset = self.folders.cpuset.take().or_else(|| wanted(has("cpuset")));
+            .or_else(|| if_useful(has("cpuacct")));
+        self.folders.memory = self
+            .folders
+            .memory
+            .take()
+            .or_else(|| if_useful(has("memory")));
+        self.folders.cpuset = self
+            .folders
+            .cpuset
+            .take()
+            .or_else(|| if_useful(has("cpuset")));
         self.made.push(folder);
     }
 
-    /// v2 gives controllers only to groups whose parent holds no process itself,
-    /// which our own group does; its parent may be ours as well.
-    fn group_in_unified(&self, own: &Own) -> io::Result<PathBuf> {
-        let first = self.group_in(&own.folder);
+    /// v2 enables controllers only in groups whose parent has no processes. This process's group has, but its
+    /// parent may be writable.
+    fn group_in_unified(&self, group: &GroupMembership) -> io::Result<PathBuf> {
+        let first = self.group_in(&group.folder);
         if let Ok(folder) = &first
             && has_controller(folder, "memory")
         {
             return first;
         }
-        let parent = own.folder.parent().filter(|_| own.folder != own.mount);
+        let parent = group
+            .folder
+            .parent()
+            .filter(|_| group.folder != group.mount);
         if let Some(parent) = parent
             && let Ok(second) = self.group_in(parent)
         {
@@ -160,14 +182,14 @@ impl Maker {
         first
     }
 
-    fn group_in(&self, own: &Path) -> io::Result<PathBuf> {
-        let parent = own.join(PARENT);
+    fn group_in(&self, folder: &Path) -> io::Result<PathBuf> {
+        let parent = folder.join(PARENT);
         match fs::create_dir(&parent) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
         sweep(&parent, self.owner);
-        for folder in [own, &parent] {
+        for folder in [folder, &parent] {
             for controller in ["+memory", "+cpuset", "+cpu"] {
                 // Each that is refused is missed, and noted, later.
                 drop(fs::write(folder.join("cgroup.subtree_control"), controller));
@@ -196,19 +218,18 @@ impl Maker {
             };
             let written = file.map(|(folder, name, swap, swap_value)| {
                 fs::write(folder.join(name), &bytes)?;
-                // Without swap accounting there is nothing to write to.
+                // Without swap accounting the file does not exist.
                 drop(fs::write(folder.join(swap), swap_value));
                 Ok(())
             });
-            let what = format!("a memory limit of {memory}");
-            note_unless_written(what, written, notes);
+            let feature = format!("a memory limit of {memory}");
+            note_unless_written(feature, written, notes);
         }
         if let Some(cpus) = &limits.cpus {
             let list: Vec<String> = cpus.iter().map(u16::to_string).collect();
             let unified = self.folders.unified.as_ref();
             let unified = unified.filter(|folder| has_controller(folder, "cpuset"));
-            // Affinity holds the subject too unless it changes that itself, so a
-            // missing cpuset is not worth a note.
+            // CPU affinity also limits a target that does not change it, so a missing cpuset needs no note.
             if let Some(folder) = self.folders.cpuset.as_ref().or(unified) {
                 drop(fs::write(folder.join("cpuset.cpus"), list.join(",")));
             }
@@ -216,15 +237,15 @@ impl Maker {
     }
 }
 
-fn note_unless_written(what: String, written: Option<io::Result<()>>, notes: &mut Vec<Note>) {
+fn note_unless_written(feature: String, written: Option<io::Result<()>>, notes: &mut Vec<Note>) {
     match written {
         Some(Ok(())) => {}
-        Some(Err(error)) => notes.push(Note::new(what, error)),
-        None => notes.push(Note::new(what, "there is no cgroup that could hold it")),
+        Some(Err(error)) => notes.push(Note::new(feature, error)),
+        None => notes.push(Note::new(feature, "no cgroup has the controller")),
     }
 }
 
-/// Gives a v1 cpuset what its parent has; a new one has nothing.
+/// Copies the parent's settings into a v1 cpuset; a new one is empty.
 fn fill_cpuset(folder: &Path) -> bool {
     ["cpuset.cpus", "cpuset.mems"].iter().all(|name| {
         let read = |folder: &Path| fs::read_to_string(folder.join(name)).unwrap_or_default();
@@ -251,18 +272,18 @@ fn remove(folder: &Path) {
 /// Ends and removes the groups whose makers were killed before they could.
 fn sweep(parent: &Path, ourselves: Owner) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    let left = entries.filter(|entry| {
+    let leftovers = entries.filter(|entry| {
         let name = entry.file_name();
         let owner = name.to_str().and_then(owner_of);
         owner.is_some_and(|owner| owner.is_gone(ourselves))
     });
-    for entry in left {
+    for entry in leftovers {
         let group = [entry.path()];
         if pids_in(&group).contains(&std::process::id()) {
-            // Somebody below a subject of the dead has started us: not ours to end.
+            // An ended run's target has started this process: keep its group.
             continue;
         }
-        // What resists both is left to the next sweep.
+        // Remaining processes are left to the next sweep.
         kill_all(&group, SWEEP_MAX);
         remove_before(&group[0], clock::now() + SWEEP_MAX);
     }
@@ -276,8 +297,8 @@ mod tests {
     fn memory_above_that_of_the_host_is_capped_and_told() {
         let meminfo = "MemFree: 1 kB\nMemTotal:       2048 kB\n";
         let mut notes = Vec::new();
-        let mut given = |asked| capped(ByteSize::mib(asked), meminfo, &mut notes);
-        assert_eq!([given(1), given(2), given(3)], [1, 2, 2].map(ByteSize::mib));
+        let mut limit = |requested| capped(ByteSize::mib(requested), meminfo, &mut notes);
+        assert_eq!([limit(1), limit(2), limit(3)], [1, 2, 2].map(ByteSize::mib));
         assert_eq!(notes.len(), 1);
         assert_eq!(capped(ByteSize::mib(3), "", &mut notes), ByteSize::mib(3));
     }
@@ -287,7 +308,7 @@ mod tests {
         let (owner, run) = (Owner::ourselves(), RunId::from_bytes([0xa5; 16]));
         let name = group_name(owner, run);
         assert_eq!(owner_of(&name), Some(owner));
-        for other in [
+        for name in [
             String::new(),
             run.to_string(),
             format!("run-{run}"),
@@ -298,7 +319,7 @@ mod tests {
             format!("Run-{owner}-{run}"),
             format!("run-u42-{run}"),
         ] {
-            assert_eq!(owner_of(&other), None, "{other}");
+            assert_eq!(owner_of(&name), None, "{name}");
         }
     }
 }

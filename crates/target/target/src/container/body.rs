@@ -1,4 +1,4 @@
-//! What is said to an engine of a container, and what it says of one.
+//! JSON bodies of a container engine's requests and responses.
 
 use serde_json::{Map, Value, json};
 use stillwell_plan::ImagePlan;
@@ -8,7 +8,7 @@ use crate::cgroup::Limits;
 /// The label of every container that is made, with the run's name.
 const LABEL: &str = "stillwell.target";
 
-/// What an engine says of a container.
+/// State of a container.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct State {
     pub(super) id: String,
@@ -16,17 +16,17 @@ pub(super) struct State {
     pub(super) status: String,
     /// The number of its first process, while it runs.
     pub(super) pid: Option<u32>,
-    /// How it ended, once it has.
+    /// Exit code, once it has ended.
     pub(super) code: i32,
 }
 
 impl State {
     pub(super) fn read(body: &[u8]) -> Option<Self> {
-        let said: Value = serde_json::from_slice(body).ok()?;
-        let state = said.get("State")?;
+        let response: Value = serde_json::from_slice(body).ok()?;
+        let state = response.get("State")?;
         let number = |key| state.get(key).and_then(Value::as_i64);
         let is_running = state.get("Running").and_then(Value::as_bool) == Some(true);
-        let id = said.get("Id")?.as_str()?;
+        let id = response.get("Id")?.as_str()?;
         let is_plain = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
         let pid = number("Pid").and_then(|pid| u32::try_from(pid).ok());
         Some(Self {
@@ -38,7 +38,7 @@ impl State {
     }
 }
 
-/// What an engine is told of a container to be made.
+/// Returns the body of a request that creates a container.
 pub(super) fn create(plan: &ImagePlan, limits: &Limits, run: &str) -> Vec<u8> {
     let environment = plan.environment.iter();
     let environment: Vec<String> = environment.map(|(k, v)| format!("{k}={v}")).collect();
@@ -64,23 +64,23 @@ pub(super) fn create(plan: &ImagePlan, limits: &Limits, run: &str) -> Vec<u8> {
     body.to_string().into_bytes()
 }
 
-/// What an engine is told of one that runs.
+/// Returns the body of a request that limits a running container.
 pub(super) fn update(limits: &Limits) -> Vec<u8> {
     Value::Object(limits_of(limits)).to_string().into_bytes()
 }
 
 fn limits_of(limits: &Limits) -> Map<String, Value> {
-    let mut told = Map::new();
+    let mut update = Map::new();
     if let Some(memory) = limits.memory {
-        told.insert("Memory".to_owned(), memory.bytes().into());
+        update.insert("Memory".to_owned(), memory.bytes().into());
         // Swap included: none beside it.
-        told.insert("MemorySwap".to_owned(), memory.bytes().into());
+        update.insert("MemorySwap".to_owned(), memory.bytes().into());
     }
     if let Some(cpus) = &limits.cpus {
         let list: Vec<String> = cpus.iter().map(u16::to_string).collect();
-        told.insert("CpusetCpus".to_owned(), list.join(",").into());
+        update.insert("CpusetCpus".to_owned(), list.join(",").into());
     }
-    told
+    update
 }
 
 #[cfg(test)]
@@ -133,14 +133,14 @@ mod tests {
 
     #[test]
     fn only_what_runs_has_a_process() {
-        let said = |running: bool, pid: i64, id: &str| {
+        let state = |running: bool, pid: i64, id: &str| {
             let state = json!({"Status": "x", "Running": running, "Pid": pid, "ExitCode": 3});
             State::read(json!({"Id": id, "State": state}).to_string().as_bytes())
         };
-        assert_eq!(said(true, 42, "ab12").unwrap().pid, Some(42));
-        assert_eq!(said(false, 42, "ab12").unwrap().pid, None);
-        assert_eq!(said(true, 0, "ab12").unwrap().pid, None);
-        assert_eq!(said(true, 42, "../x"), None);
+        assert_eq!(state(true, 42, "ab12").unwrap().pid, Some(42));
+        assert_eq!(state(false, 42, "ab12").unwrap().pid, None);
+        assert_eq!(state(true, 0, "ab12").unwrap().pid, None);
+        assert_eq!(state(true, 42, "../x"), None);
         assert_eq!(State::read(b"{}"), None);
     }
 }

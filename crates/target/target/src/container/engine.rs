@@ -7,10 +7,10 @@ use stillwell_wire::client::Response;
 use stillwell_wire::client::docker::{Docker, id_of, message_of};
 
 use super::body::State;
-use super::{ANSWER_MAX, ContainerError};
+use super::{ContainerError, RESPONSE_MAX};
 use crate::failure::with_source;
 
-/// What an engine says of a container is some kilobytes.
+/// Limit on the engine's responses, which have some kilobytes.
 const BODY_MAX: ByteSize = ByteSize::mib(4);
 
 /// A container engine whose failures name its socket.
@@ -24,7 +24,7 @@ impl Engine {
     pub(super) fn new(socket: &Path) -> Self {
         Self {
             socket: socket.to_owned(),
-            docker: Docker::new(socket, BODY_MAX).within(ANSWER_MAX),
+            docker: Docker::new(socket, BODY_MAX).within(RESPONSE_MAX),
         }
     }
 
@@ -36,7 +36,7 @@ impl Engine {
         }
     }
 
-    /// Sends one request, with `body` as JSON where there is any.
+    /// Sends one request, with `body` as JSON if it is not empty.
     async fn send(
         &self,
         method: &str,
@@ -50,69 +50,71 @@ impl Engine {
         })
     }
 
-    /// Has it do `what`.
+    /// Has it do `action`.
     pub(super) async fn order(
         &self,
-        what: &str,
+        action: &str,
         method: &str,
         path: &str,
         body: &[u8],
     ) -> Result<Response, ContainerError> {
-        let answer = self.send(method, path, body).await?;
-        match answer.status {
-            200..=299 | 304 => Ok(answer),
+        let response = self.send(method, path, body).await?;
+        match response.status {
+            200..=299 | 304 => Ok(response),
             status => Err(ContainerError::Refused {
-                what: what.to_owned(),
+                action: action.to_owned(),
                 status,
-                message: message_of(&answer.body),
+                message: message_of(&response.body),
             }),
         }
     }
 
-    /// What it knows of a container; in words, if it knows none of that name.
+    /// Returns the state of a container; the engine's message if there is no such container.
     pub(super) async fn inspect(
         &self,
         name: &str,
     ) -> Result<Result<State, String>, ContainerError> {
         let path = format!("/containers/{name}/json");
-        let answer = self.send("GET", &path, b"").await?;
-        if answer.status == 404 {
-            return Ok(Err(message_of(&answer.body)));
+        let response = self.send("GET", &path, b"").await?;
+        if response.status == 404 {
+            return Ok(Err(message_of(&response.body)));
         }
         let unread = || ContainerError::Refused {
-            what: "tell of it".to_owned(),
-            status: answer.status,
-            message: message_of(&answer.body),
+            action: "inspect it".to_owned(),
+            status: response.status,
+            message: message_of(&response.body),
         };
-        let is_told = answer.status == 200;
-        let state = is_told.then(|| State::read(&answer.body)).flatten();
+        let is_ok = response.status == 200;
+        let state = is_ok.then(|| State::read(&response.body)).flatten();
         state.map(Ok).ok_or_else(unread)
     }
 
-    /// Creates a container from `image`; its id.
+    /// Creates a container from `image`. Returns its id.
     pub(super) async fn create(&self, image: &str, body: &[u8]) -> Result<String, ContainerError> {
-        let what = format!("create a container from `{image}`");
-        let answer = self.order(&what, "POST", "/containers/create", body).await;
-        let answer = answer.map_err(|error| match error {
+        let action = format!("create a container from `{image}`");
+        let response = self
+            .order(&action, "POST", "/containers/create", body)
+            .await;
+        let response = response.map_err(|error| match error {
             ContainerError::Refused {
-                what,
+                action,
                 status: 404,
                 message,
             } => ContainerError::Refused {
                 message: format!("{message} (images are not pulled: do that before)"),
                 status: 404,
-                what,
+                action,
             },
-            other => other,
+            error => error,
         })?;
-        id_of(&answer.body).ok_or_else(|| ContainerError::Refused {
-            what,
-            status: answer.status,
+        id_of(&response.body).ok_or_else(|| ContainerError::Refused {
+            action,
+            status: response.status,
             message: "without an id".to_owned(),
         })
     }
 
-    /// Stops a container at once and removes it with its volumes.
+    /// Kills a container and removes it with its volumes.
     pub(super) async fn remove(&self, id: &str) {
         self.docker.remove(id).await;
     }

@@ -1,4 +1,4 @@
-//! Carries packets between two tunnel devices, each as late as is asked for.
+//! Forwards packets between two tunnel devices with a configurable delay.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,7 +16,7 @@ use crate::kernel;
 
 /// The longest packet of such a device.
 const PACKET_BYTES_MAX: usize = 65_535;
-/// What one direction holds; what comes above that is lost.
+/// Buffer of one direction; packets beyond it are lost.
 const HELD_BYTES_MAX: usize = 64 << 20;
 /// Packets read before those that are due are written.
 const READ_MAX: usize = 64;
@@ -42,14 +42,14 @@ impl Carrier {
         }
     }
 
-    /// Packets that are read from now on come so much later.
+    /// Sets the delay of packets that are read from now on.
     pub(super) fn delay(&self, delay: Nanos) {
         self.shared
             .delay_ns
             .store(delay.as_u64(), Ordering::Relaxed);
     }
 
-    /// How many packets were lost because more waited than can.
+    /// Number of packets that were lost because the buffer was full.
     pub(super) fn overflowed(&self) -> u64 {
         self.shared.overflowed.load(Ordering::Relaxed)
     }
@@ -69,14 +69,14 @@ impl Carrier {
     }
 }
 
-/// What is under way in one direction.
+/// Packets in flight in one direction.
 #[derive(Debug, Default)]
 struct Held {
     packets: VecDeque<(Moment, Vec<u8>)>,
     bytes: usize,
     /// Buffers of packets that have arrived.
     spare: Vec<Vec<u8>>,
-    /// When the last one is due: packets do not overtake each other.
+    /// Time of the last packet: packets do not overtake each other.
     last: Moment,
 }
 
@@ -92,7 +92,7 @@ async fn carry(
     let mut buffer = vec![0; PACKET_BYTES_MAX];
     loop {
         let due = held.packets.front().map(|(due, _)| *due);
-        // All arms are cancel-safe: they wait and do nothing else.
+        // All branches are cancel-safe: they only wait.
         tokio::select! {
             () = token.cancelled() => return Ok(()),
             () = timer.until(due.unwrap_or_default()), if due.is_some() => {}
@@ -102,7 +102,7 @@ async fn carry(
     }
 }
 
-/// Waits for packets and takes what is there, but not for ever.
+/// Waits for packets and reads a limited number of them.
 async fn read_some(
     source: &AsyncFd<OwnedFd>,
     buffer: &mut [u8],
@@ -119,7 +119,7 @@ async fn read_some(
                 }
             }
             Err(Errno::INTR) => {}
-            // Nothing more for now; or the device is down, and speaks when it is up.
+            // No packet, or the device is down; it becomes readable when it is up.
             Err(_) => {
                 ready.clear_ready();
                 break;
@@ -130,22 +130,21 @@ async fn read_some(
 }
 
 impl Held {
-    /// Takes a packet that is due then; whether there was room.
+    /// Queues a packet for `due`. Returns false if the buffer is full.
     fn take(&mut self, packet: &[u8], due: Moment) -> bool {
         if self.bytes + packet.len() > HELD_BYTES_MAX {
             return false;
         }
-        let mut own = self.spare.pop().unwrap_or_default();
-        own.clear();
-        own.extend_from_slice(packet);
+        let mut copy = self.spare.pop().unwrap_or_default();
+        copy.clear();
+        copy.extend_from_slice(packet);
         self.bytes += packet.len();
         self.last = self.last.max(due);
-        self.packets.push_back((self.last, own));
+        self.packets.push_back((self.last, copy));
         true
     }
 
-    /// Writes what is due; a packet that the device does not take is lost, as on any
-    /// wire.
+    /// Writes due packets; a packet that the device refuses is lost.
     fn deliver(&mut self, now: Moment, target: &OwnedFd) {
         while let Some((due, packet)) = self.packets.pop_front() {
             if due > now {

@@ -11,14 +11,14 @@ use stillwell_units::Nanos;
 use super::LinkError;
 use super::tools::Tools;
 
-/// How long a thread that has answered may take to end.
+/// Time limit for the end of a thread that has returned its result.
 const END_MAX: Nanos = Nanos::from_secs(5);
 
-/// Packets that wait for us to read them from a tunnel device; the kernel drops more.
+/// Length of a tunnel device's queue; the kernel drops more.
 const TUNNEL_QUEUE: u32 = 10_000;
 
-/// Shortest time whose worth of bytes a rate lets through at once, and the least of
-/// that: a token bucket that holds less than a packet lets nothing through.
+/// Fraction of a second whose bytes a rate passes at once. There is a minimum: a token bucket smaller than a
+/// packet passes nothing.
 const BURST_SECONDS: u64 = 100;
 const BURST_BYTES_MIN: u64 = 16 << 10;
 
@@ -44,7 +44,7 @@ impl End {
             ));
         }
         if plan.ever.loss {
-            // Else the kernel joins packets of TCP, and one that is lost is many.
+            // Otherwise the kernel merges TCP packets, and one lost packet is many.
             lines.push_str(&format!("link set dev {device} gso_max_segs 1\n"));
         }
         lines.push_str(&format!("link set dev {device} up\n"));
@@ -59,7 +59,7 @@ impl End {
         Ok(())
     }
 
-    /// Of each million packets that come in so many are lost from now on.
+    /// Drops `per_million` of each million received packets from now on.
     pub(super) fn lose(&self, tools: &Tools, per_million: u32) -> Result<(), LinkError> {
         let Some(nft) = tools.nft() else {
             return Ok(());
@@ -75,20 +75,20 @@ impl End {
         self.run(nft, &["-f", "-"], rules).map(drop)
     }
 
-    /// How many packets were lost here.
+    /// Number of packets that were dropped here.
     pub(super) fn lost(&self, tools: &Tools) -> Result<u64, LinkError> {
         let Some(nft) = tools.nft() else {
             return Ok(0);
         };
         let arguments = ["list", "counter", "inet", "stillwell", self.device];
-        let told = self.run(nft, &arguments, String::new())?;
-        let mut words = told.split_ascii_whitespace();
+        let output = self.run(nft, &arguments, String::new())?;
+        let mut words = output.split_ascii_whitespace();
         words.find(|word| *word == "packets");
         let count = words.next().and_then(|count| count.parse().ok());
         Ok(count.unwrap_or(0))
     }
 
-    /// What goes out keeps to this rate from now on; 0 for none.
+    /// Limits the sending rate from now on; 0 for no limit.
     pub(super) fn limit(&self, tools: &Tools, bits_per_second: u64) -> Result<(), LinkError> {
         let Some(tc) = tools.tc() else {
             return Ok(());
@@ -134,9 +134,9 @@ pub(super) fn in_network<T: Send + 'static>(
         Ok(())
     });
     started.map_err(|source| LinkError::Thread { source })?;
-    let answer = receiver.recv().map_err(|_| LinkError::Thread {
-        source: io::Error::other("the thread ended before it answered"),
+    let result = receiver.recv().map_err(|_| LinkError::Thread {
+        source: io::Error::other("the thread ended without a result"),
     });
     drop(scope.close(END_MAX));
-    answer?
+    result?
 }

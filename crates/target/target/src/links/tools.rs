@@ -14,10 +14,10 @@ use super::LinkError;
 use crate::pause::readable_before;
 use crate::program;
 
-/// Where administrators' programs are that are not on everybody's path.
+/// Folders of administrators' programs that may be missing in `PATH`.
 const FOLDERS: [&str; 2] = ["/usr/sbin", "/sbin"];
 
-/// Where the programs are that are needed.
+/// Paths of the required programs.
 #[derive(Debug)]
 pub(super) struct Tools {
     ip: PathBuf,
@@ -34,8 +34,8 @@ impl Tools {
                 let mut folders = FOLDERS.iter().map(|folder| Path::new(folder).join(name));
                 folders.find(|path| path.is_file())
             };
-            let found = program::find(name).ok().or_else(elsewhere);
-            found.ok_or(LinkError::Program {
+            let path = program::find(name).ok().or_else(elsewhere);
+            path.ok_or(LinkError::Program {
                 program,
                 purpose,
                 package,
@@ -47,7 +47,7 @@ impl Tools {
                 .transpose()
         };
         Ok(Self {
-            ip: find("ip", "links of the target's own", "iproute2")?,
+            ip: find("ip", "links of the target's network", "iproute2")?,
             tc: needed(uses.rate, "tc", "a rate of a link", "iproute2")?,
             nft: needed(uses.loss, "nft", "loss on a link", "nftables")?,
         })
@@ -66,26 +66,26 @@ impl Tools {
     }
 }
 
-/// So long a program may take that says at once what it has to say.
-const PATIENCE: Nanos = Nanos::from_secs(10);
+/// Time limit of a program that should end immediately.
+const TIMEOUT: Nanos = Nanos::from_secs(10);
 
-/// Runs `program` in the calling thread's network, and gives what it says.
+/// Runs `program` in the calling thread's network. Returns its output.
 pub(super) fn run(program: &Path, arguments: &[String], input: &[u8]) -> Result<String, LinkError> {
-    run_within(PATIENCE, program, arguments, input)
+    run_within(TIMEOUT, program, arguments, input)
 }
 
 fn run_within(
-    patience: Nanos,
+    timeout: Nanos,
     program: &Path,
     arguments: &[String],
     input: &[u8],
 ) -> Result<String, LinkError> {
-    let failed = |said: String| LinkError::Command {
+    let failed = |output: String| LinkError::Command {
         program: program.file_name().map_or_else(String::new, |name| {
             let arguments = arguments.join(" ");
             format!("{} {arguments}", name.to_string_lossy())
         }),
-        said,
+        output,
     };
     let mut child = Command::new(program)
         .args(arguments)
@@ -95,13 +95,13 @@ fn run_within(
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // Its complaint says more than a pipe that it does not read.
+        // Its error output is more useful than a broken pipe.
         stdin.write_all(input).unwrap_or_default();
     }
     let ended = pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
     let ended = ended.map_err(|error| failed(error.to_string()));
     let ended = ended.map(|descriptor| {
-        let until = clock::now() + patience;
+        let until = clock::now() + timeout;
         readable_before(descriptor.as_fd(), until)
     });
     if !matches!(ended, Ok(true)) {
@@ -111,36 +111,36 @@ fn run_within(
         .wait_with_output()
         .map_err(|error| failed(error.to_string()))?;
     if !ended? {
-        return Err(failed(format!("it had not ended after {patience}")));
+        return Err(failed(format!("it did not end within {timeout}")));
     }
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.lines().next().unwrap_or("it did not say why");
-    Err(failed(said.trim().to_owned()))
+    let output = String::from_utf8_lossy(&output.stderr);
+    let output = output.lines().next().unwrap_or("it printed no reason");
+    Err(failed(output.trim().to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn tried(patience: Nanos, script: &str) -> Result<String, LinkError> {
+    fn tried(timeout: Nanos, script: &str) -> Result<String, LinkError> {
         let arguments = ["-c".to_owned(), script.to_owned()];
-        run_within(patience, Path::new("/bin/sh"), &arguments, b"7")
+        run_within(timeout, Path::new("/bin/sh"), &arguments, b"7")
     }
 
     #[test]
     fn what_a_program_says_is_given_and_its_complaint_told() {
-        let patience = Nanos::from_secs(60);
-        assert_eq!(tried(patience, "read a; echo $a").unwrap(), "7\n");
-        let error = tried(patience, "echo no such link >&2; exit 1").unwrap_err();
+        let timeout = Nanos::from_secs(60);
+        assert_eq!(tried(timeout, "read a; echo $a").unwrap(), "7\n");
+        let error = tried(timeout, "echo no such link >&2; exit 1").unwrap_err();
         assert!(error.to_string().contains("no such link"), "{error}");
     }
 
     #[test]
     fn a_program_that_never_ended_was_waited_for_without_end() {
         let error = tried(Nanos::from_millis(50), "exec tail -f /dev/null").unwrap_err();
-        assert!(error.to_string().contains("had not ended"), "{error}");
+        assert!(error.to_string().contains("did not end within"), "{error}");
     }
 }
