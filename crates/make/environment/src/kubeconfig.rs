@@ -106,7 +106,7 @@ pub enum KubeconfigError {
         /// The missing key.
         key: &'static str,
     },
-    /// A value that is not kind it should be.
+    /// A value of the wrong kind.
     #[error("`{key}` of the {part} in {path} is not {expected}", path = path.display())]
     Value {
         /// The file.

@@ -176,7 +176,7 @@ impl Churn {
         loop {
             let begun = clock::now();
             let (path, body) = (self.object.collection.clone(), self.object.body.clone());
-            // Waited for also at the end of the worker: action was made could not be
+            // Waited for also at the end of the worker: a created object could not be
             // deleted without its uid.
             let response = match self.ask("POST", &path, &body).await {
                 Ok(response) => response,

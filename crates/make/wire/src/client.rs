@@ -21,8 +21,9 @@ mod grpc;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stillwell_http::{HeadError, OneShot, OneShotError, RequestTemplate, Target};
+use stillwell_http::{HeadError, OneShot, OneShotError, RequestTemplate, Scheme, Target};
 use stillwell_metric::Outcome;
+use stillwell_plan::{ClientTlsPlan, Verification};
 use stillwell_units::{ByteSize, Nanos};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
@@ -143,6 +144,23 @@ impl Endpoint {
                 host: target.host().to_owned(),
             },
         }
+    }
+
+    /// The endpoint of a URL; `https` accepts any certificate. For requests to a target, which
+    /// often has a self-signed certificate, that transfer no secret.
+    ///
+    /// # Errors
+    /// [`TlsError`] if TLS cannot be configured.
+    pub fn unverified(target: &Target) -> Result<Self, TlsError> {
+        let plan = ClientTlsPlan {
+            verification: Verification::None,
+            ..ClientTlsPlan::default()
+        };
+        let tls = match target.scheme() {
+            Scheme::Https => Some(ClientTls::new(&plan)?),
+            _ => None,
+        };
+        Ok(Self::of_target(target, tls))
     }
 
     /// The same endpoint for one worker, with TLS sessions that only it resumes.

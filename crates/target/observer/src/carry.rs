@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// counts are missing: at most one beat per owner.
 #[derive(Debug)]
 pub(crate) struct Carry<K, const N: usize> {
-    /// Each owner's counters, and the round in which it was last counts.
+    /// Each owner's counters, and the round in which it was last recorded.
     counts: BTreeMap<K, ([u64; N], u64)>,
     ended: [u64; N],
     round: u64,

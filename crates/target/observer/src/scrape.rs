@@ -6,14 +6,13 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use stillwell_http::{Scheme, Target};
+use stillwell_http::Target;
 use stillwell_metric::{Labels, Sample, SeriesName, Value, catalogue as metric};
-use stillwell_plan::{ClientTlsPlan, ScrapeFormat, ScrapePlan, Verification};
+use stillwell_plan::{ScrapeFormat, ScrapePlan};
 use stillwell_scope::{Tasks, clock};
 use stillwell_units::{ByteSize, Nanos};
 use stillwell_wire::Timer;
 use stillwell_wire::client::{ConnectError, Endpoint, RequestError};
-use stillwell_wire::tls::ClientTls;
 
 use crate::expvar::parse_expvar;
 use crate::prometheus::{Page, PageSeries, family, parse_page};
@@ -190,26 +189,13 @@ pub(crate) struct PageRequest {
 impl PageRequest {
     /// `None` if the URL is none.
     pub(crate) fn new(url: &str, accept: &str) -> Option<Self> {
-        let target: Target = url.parse().ok()?;
-        let tls = match target.scheme() {
-            Scheme::Https => Some(unverified()?),
-            _ => None,
-        };
+        let target = Target::from_url(url).ok()?;
         Some(Self {
-            endpoint: Endpoint::of_target(&target, tls),
+            endpoint: Endpoint::unverified(&target).ok()?,
             target,
             accept: accept.to_owned(),
         })
     }
-}
-
-/// Targets often have self-signed certificates, and a scrape transfers no secret.
-fn unverified() -> Option<ClientTls> {
-    let plan = ClientTlsPlan {
-        verification: Verification::None,
-        ..ClientTlsPlan::default()
-    };
-    ClientTls::new(&plan).ok()
 }
 
 const fn accept(format: &ScrapeFormat) -> &'static str {

@@ -104,7 +104,7 @@ pub(crate) fn reap(pid: Pid) -> io::Result<Option<Exit>> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: both pointers are to live values of the types that the call fills.
-    let status = unsafe {
+    let waited = unsafe {
         libc::wait4(
             pid.as_raw_pid(),
             &raw mut status,
@@ -112,7 +112,7 @@ pub(crate) fn reap(pid: Pid) -> io::Result<Option<Exit>> {
             usage.as_mut_ptr(),
         )
     };
-    match status {
+    match waited {
         0 => return Ok(None),
         -1 => return Err(io::Error::last_os_error()),
         _ => {}

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use stillwell_http::{Target, TargetError};
+use stillwell_http::Target;
 use stillwell_plan::ReadyProbe;
 use stillwell_scope::{Token, clock};
 use stillwell_units::{ByteSize, Moment, Nanos};
@@ -161,6 +161,7 @@ enum Looker<'a> {
     },
     Http {
         target: Target,
+        endpoint: Endpoint,
     },
     Log {
         text: &'a str,
@@ -180,8 +181,9 @@ impl<'a> Looker<'a> {
             ReadyProbe::Immediately => Self::Ready,
             ReadyProbe::Tcp { address } => Self::Tcp { address },
             ReadyProbe::Http { url } => {
-                let target: Target = url.parse().map_err(|e: TargetError| e.to_string())?;
-                Self::Http { target }
+                let target = Target::from_url(url).map_err(|error| error.to_string())?;
+                let endpoint = Endpoint::unverified(&target).map_err(with_source)?;
+                Self::Http { target, endpoint }
             }
             ReadyProbe::LogLine { contains } => {
                 let logs = [&subject.inner.stdout, &subject.inner.stderr];
@@ -209,7 +211,7 @@ impl<'a> Looker<'a> {
         match self {
             Self::Ready => Ok(()),
             Self::Tcp { address } => dial::tcp(address).await.map(drop).map_err(with_source),
-            Self::Http { target } => ask(target).await,
+            Self::Http { target, endpoint } => get(target, endpoint).await,
             Self::Log { text, logs } => {
                 let mut logs = logs.iter_mut();
                 // A log that cannot be read now may be later.
@@ -231,13 +233,12 @@ impl<'a> Looker<'a> {
     }
 }
 
-async fn ask(target: &Target) -> Result<(), String> {
-    let endpoint = Endpoint::of_target(target, None);
+async fn get(target: &Target, endpoint: &Endpoint) -> Result<(), String> {
     let response = endpoint.get(target, &[], BODY_MAX).await;
     let response = response.map_err(with_source)?;
     match response.status {
         200..300 => Ok(()),
-        status => Err(format!("it answered with status {status}")),
+        status => Err(format!("it returned status {status}")),
     }
 }
 

@@ -12,13 +12,13 @@ use stillwell_units::{ByteSize, Nanos, RunId};
 
 const ID: &str = "4fa6e0f0c678";
 
-/// An engine that says `script`, one answer for each question; what it is asked.
-struct Engine {
+/// An engine that returns `script`, one response for each request, and records the requests.
+struct ScriptedEngine {
     folder: tempfile::TempDir,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
-impl Engine {
+impl ScriptedEngine {
     #[expect(
         clippy::disallowed_methods,
         reason = "a peer of the test, which ends with its process"
@@ -26,38 +26,41 @@ impl Engine {
     fn start(script: &[(&'static str, String)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join("engine")).unwrap();
-        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
-        let (told, script) = (Arc::clone(&asked), script.to_vec());
+        let requests: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (recorded, script) = (Arc::clone(&requests), script.to_vec());
         std::thread::spawn(move || {
-            // The last answer is given again and again.
+            // The last response is repeated.
             let last = script.last().cloned().unwrap();
             for answer in script.into_iter().chain(std::iter::repeat(last)) {
                 let Ok((peer, _)) = listener.accept() else {
                     return;
                 };
-                let question = serve(peer, &answer).unwrap_or_default();
-                told.lock().unwrap().push(question);
+                // A client may end as soon as it has its response, so the request is recorded first.
+                if let Ok((mut peer, request)) = receive(peer) {
+                    recorded.lock().unwrap().push(request);
+                    peer.write_all(&response(&answer)).unwrap_or_default();
+                }
             }
         });
-        Self { folder, asked }
+        Self { folder, requests }
     }
 
     fn socket(&self) -> PathBuf {
         self.folder.path().join("engine")
     }
 
-    fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+    fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
-/// Reads one question whole and answers it; its first line and its body.
-fn serve(mut peer: UnixStream, (status, body): &(&str, String)) -> std::io::Result<String> {
+/// Reads one complete request. Returns its first line with its body.
+fn receive(mut peer: UnixStream) -> std::io::Result<(UnixStream, String)> {
     let mut read = Vec::new();
-    let mut room = [0; 4096];
-    let asked = loop {
-        let length = peer.read(&mut room)?;
-        read.extend_from_slice(&room[..length]);
+    let mut buffer = [0; 4096];
+    let request = loop {
+        let length = peer.read(&mut buffer)?;
+        read.extend_from_slice(&buffer[..length]);
         let text = String::from_utf8_lossy(&read).into_owned();
         let Some((head, body)) = text.split_once("\r\n\r\n") else {
             continue;
@@ -71,19 +74,22 @@ fn serve(mut peer: UnixStream, (status, body): &(&str, String)) -> std::io::Resu
             break format!("{} {body}", line.trim_end_matches(" HTTP/1.1"));
         }
     };
+    Ok((peer, request.trim_end().to_owned()))
+}
+
+fn response((status, body): &(&str, String)) -> Vec<u8> {
     let length = body.len();
     let head =
         format!("HTTP/1.1 {status}\r\nApi-Version: 1.45\r\nServer: Docker/26.1.4 (linux)\r\n");
-    let said = if status.starts_with("204") {
+    let text = if status.starts_with("204") {
         format!("{head}\r\n")
     } else {
         format!("{head}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}")
     };
-    peer.write_all(said.as_bytes())?;
-    Ok(asked.trim_end().to_owned())
+    text.into_bytes()
 }
 
-/// What `docker inspect` tells, as far as it matters.
+/// The relevant part of the output of `docker inspect`.
 fn inspected(status: &str, pid: u32, code: i32) -> (&'static str, String) {
     let running = status == "running";
     let body = format!(
@@ -130,8 +136,8 @@ const STOP: StopPlan = StopPlan {
 };
 
 #[test]
-fn a_container_that_is_named_is_waited_for_and_left_alone() {
-    let engine = Engine::start(&[
+fn an_existing_container_is_waited_for_and_not_changed() {
+    let engine = ScriptedEngine::start(&[
         missing(),
         inspected("created", 0, 0),
         inspected("running", 4242, 0),
@@ -140,12 +146,12 @@ fn a_container_that_is_named_is_waited_for_and_left_alone() {
     assert_eq!((found.pid(), found.id()), (4242, ID));
     let stopped = found.stop(&Subject::none(), STOP);
     assert!(!stopped.killed);
-    assert_eq!(engine.asked(), ["GET /containers/web/json"; 3]);
+    assert_eq!(engine.requests(), ["GET /containers/web/json"; 3]);
 }
 
 #[test]
-fn limits_that_are_asked_for_are_set_on_a_container_that_runs() {
-    let engine = Engine::start(&[
+fn requested_limits_are_set_on_an_existing_container() {
+    let engine = ScriptedEngine::start(&[
         inspected("running", 4242, 0),
         ("200 OK", "{\"Warnings\":[]}\n".to_owned()),
     ]);
@@ -154,20 +160,20 @@ fn limits_that_are_asked_for_are_set_on_a_container_that_runs() {
         cpus: Some(vec![0]),
     };
     find(&named(&engine.socket()), &limits).unwrap();
-    let told = "POST /containers/4fa6e0f0c678/update \
+    let update = "POST /containers/4fa6e0f0c678/update \
                 {\"CpusetCpus\":\"0\",\"Memory\":67108864,\"MemorySwap\":67108864}";
-    assert_eq!(engine.asked().last().map(String::as_str), Some(told));
+    assert_eq!(engine.requests().last().map(String::as_str), Some(update));
 }
 
 #[test]
-fn a_container_that_never_runs_is_told_as_it_was_seen() {
-    let engine = Engine::start(&[inspected("exited", 0, 1)]);
+fn a_container_that_never_runs_is_reported_with_its_last_state() {
+    let engine = ScriptedEngine::start(&[inspected("exited", 0, 1)]);
     let error = find(&named(&engine.socket()), &Limits::default()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "find the container `web`: it does not run, it is exited"
     );
-    let engine = Engine::start(&[missing()]);
+    let engine = ScriptedEngine::start(&[missing()]);
     let error = find(&named(&engine.socket()), &Limits::default()).unwrap_err();
     assert!(
         error.to_string().contains("No such container: web"),
@@ -176,21 +182,21 @@ fn a_container_that_never_runs_is_told_as_it_was_seen() {
 }
 
 #[test]
-fn an_engine_that_is_not_there_or_talks_nonsense_is_named() {
+fn a_missing_or_malformed_engine_is_named() {
     let nowhere = Path::new("/no/engine/here.sock");
     let error = find(&named(nowhere), &Limits::default()).unwrap_err();
     assert!(
         error.to_string().contains("/no/engine/here.sock"),
         "{error}"
     );
-    let engine = Engine::start(&[("200 OK", "[]".to_owned())]);
+    let engine = ScriptedEngine::start(&[("200 OK", "[]".to_owned())]);
     let error = find(&named(&engine.socket()), &Limits::default()).unwrap_err();
     assert!(matches!(error, ContainerError::Refused { .. }), "{error}");
 }
 
 #[test]
-fn a_container_of_an_image_is_made_stopped_and_removed() {
-    let engine = Engine::start(&[
+fn a_container_of_an_image_is_created_stopped_and_removed() {
+    let engine = ScriptedEngine::start(&[
         (
             "201 Created",
             format!("{{\"Id\":\"{ID}\",\"Warnings\":[]}}\n"),
@@ -204,10 +210,10 @@ fn a_container_of_an_image_is_made_stopped_and_removed() {
     let found = find(&image(&engine.socket()), &Limits::default()).unwrap();
     let stopped = found.stop(&Subject::none(), STOP);
     assert_eq!(stopped.exit.and_then(|exit| exit.code), Some(3));
-    let asked = engine.asked();
-    let lines: Vec<&str> = asked
+    let requests = engine.requests();
+    let lines: Vec<&str> = requests
         .iter()
-        .map(|one| one.split(" {").next().unwrap_or_default())
+        .map(|request| request.split(" {").next().unwrap_or_default())
         .collect();
     assert_eq!(
         lines,
@@ -220,13 +226,16 @@ fn a_container_of_an_image_is_made_stopped_and_removed() {
             "DELETE /containers/4fa6e0f0c678?force=true&v=true",
         ]
     );
-    assert!(asked[0].contains("\"NetworkMode\":\"host\""), "{asked:?}");
+    assert!(
+        requests[0].contains("\"NetworkMode\":\"host\""),
+        "{requests:?}"
+    );
 }
 
 /// A run may have ended before its engine has made the container.
 #[test]
-fn a_container_that_nobody_stops_does_not_outlive_us() {
-    let engine = Engine::start(&[
+fn a_created_container_is_removed_when_its_run_ends_early() {
+    let engine = ScriptedEngine::start(&[
         (
             "201 Created",
             format!("{{\"Id\":\"{ID}\",\"Warnings\":[]}}\n"),
@@ -236,26 +245,29 @@ fn a_container_that_nobody_stops_does_not_outlive_us() {
         ("204 No Content", String::new()),
     ]);
     drop(find(&image(&engine.socket()), &Limits::default()).unwrap());
-    let asked = engine.asked();
-    assert!(asked.last().unwrap().starts_with("DELETE "), "{asked:?}");
+    let requests = engine.requests();
+    assert!(
+        requests.last().unwrap().starts_with("DELETE "),
+        "{requests:?}"
+    );
 }
 
 #[test]
-fn an_image_that_is_missing_is_told_and_not_pulled() {
-    let engine = Engine::start(&[(
+fn a_missing_image_is_an_error_and_is_not_pulled() {
+    let engine = ScriptedEngine::start(&[(
         "404 Not Found",
         "{\"message\":\"No such image: busybox:1.36\"}\n".to_owned(),
     )]);
     let error = find(&image(&engine.socket()), &Limits::default()).unwrap_err();
-    let told = error.to_string();
-    assert!(told.contains("No such image: busybox:1.36"), "{told}");
-    assert!(told.contains("not pulled"), "{told}");
-    assert_eq!(engine.asked().len(), 1);
+    let message = error.to_string();
+    assert!(message.contains("No such image: busybox:1.36"), "{message}");
+    assert!(message.contains("not pulled"), "{message}");
+    assert_eq!(engine.requests().len(), 1);
 }
 
 #[test]
-fn a_container_that_ends_at_once_is_removed_and_told() {
-    let engine = Engine::start(&[
+fn a_container_that_ends_at_once_is_removed_and_reported() {
+    let engine = ScriptedEngine::start(&[
         (
             "201 Created",
             format!("{{\"Id\":\"{ID}\",\"Warnings\":[]}}\n"),
@@ -266,6 +278,9 @@ fn a_container_that_ends_at_once_is_removed_and_told() {
     ]);
     let error = find(&image(&engine.socket()), &Limits::default()).unwrap_err();
     assert!(error.to_string().contains("ended with code 127"), "{error}");
-    let asked = engine.asked();
-    assert!(asked.last().unwrap().starts_with("DELETE "), "{asked:?}");
+    let requests = engine.requests();
+    assert!(
+        requests.last().unwrap().starts_with("DELETE "),
+        "{requests:?}"
+    );
 }

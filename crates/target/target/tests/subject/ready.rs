@@ -41,6 +41,26 @@ fn a_port_and_a_page_make_ready() {
 }
 
 #[test]
+fn a_probe_of_an_https_page_speaks_tls() {
+    const HANDSHAKE: u8 = 0x16;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/health", listener.local_addr().unwrap());
+    let mut scope = Scope::new(&Token::new());
+    let serve = move |_: &Token| {
+        let (mut stream, _) = listener.accept()?;
+        let mut first = [0; 1];
+        stream.read_exact(&mut first)?;
+        assert_eq!(first, [HANDSHAKE]);
+        Ok(())
+    };
+    scope.thread(Place::default(), "serve", serve).unwrap();
+    let error = wait(&ReadyProbe::Http { url }, &Subject::none(), SHORT).unwrap_err();
+    assert!(matches!(error, NotReady::Overdue { .. }), "{error}");
+    let ends = scope.close(LONG);
+    assert!(ends.iter().all(|end| end.result.is_ok()), "{ends:?}");
+}
+
+#[test]
 fn files_lines_and_time_make_ready() {
     let rig = Rig::new("echo it is ready >&2; touch file; while :; do sleep 0.05; done");
     let subject = rig.try_start().unwrap();
@@ -63,7 +83,7 @@ fn what_is_not_ready_says_why() {
     let error = wait(&nobody, &subject, SHORT).unwrap_err();
     assert!(error.to_string().contains("refused"), "{error}");
     let wrong = ReadyProbe::Http {
-        url: "https://a/".to_owned(),
+        url: "ftp://a/".to_owned(),
     };
     let error = wait(&wrong, &subject, LONG).unwrap_err();
     assert!(matches!(error, NotReady::Impossible { .. }), "{error}");
