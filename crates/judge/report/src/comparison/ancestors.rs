@@ -5,7 +5,7 @@ use serde_json::{Value, json as object};
 use stillwell_stats::smp::SmpComparison;
 use stillwell_stats::soak::{SoakComparison, SoakSummary, SoakVariant};
 
-use crate::words::plain;
+use crate::document::escape;
 
 /// What an ancestor would have said.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,7 +134,7 @@ impl SoakTable {
             general(self.cpus)
         );
         let change = [
-            plain(&self.experiment),
+            escaped(&self.experiment),
             human_bytes(soak.mean_difference),
             general(soak.mean_difference_percent),
             format!("{:.2}%", soak.confidence_percent),
@@ -214,8 +214,7 @@ impl SoakTable {
         let mut runs: Vec<(&str, &String, &SoakSummary)> = runs.collect();
         runs.sort_by(|(_, _, one), (_, _, other)| other.mean.total_cmp(&one.mean));
         let rows = runs.into_iter().map(|(variant, name, run)| {
-            let experiment = plain(&self.experiment);
-            let name = plain(name);
+            let (experiment, name) = (escaped(&self.experiment), escaped(name));
             let mut row = vec![
                 format!("('{experiment}', '{variant}', '{name}')"),
                 run.samples.to_string(),
@@ -256,8 +255,8 @@ impl SmpTable {
         let rows = goals.into_iter().map(|(goal, smp)| {
             let percent = smp.mean_difference_percent;
             vec![
-                plain(&self.experiment),
-                plain(goal),
+                escaped(&self.experiment),
+                escaped(goal),
                 format!("{:+.2}", percent.value),
                 format!("[{:+.2}, {:+.2}]", percent.lower, percent.upper),
                 format!("{:.2}%", smp.confidence_percent),
@@ -337,6 +336,11 @@ fn general(value: f64) -> String {
     }
 }
 
+/// Escapes a name for a cell of a Markdown table.
+fn escaped(name: &str) -> String {
+    escape::markdown(name, None, false)
+}
+
 /// A table as both ancestors posted it: padded cells, so that it also reads as
 /// plain text.
 fn github_table(heads: &[&str], rows: &[Vec<String>]) -> String {
@@ -359,8 +363,7 @@ fn github_table(heads: &[&str], rows: &[Vec<String>]) -> String {
     let mut text = line(&heads);
     text.push_str(&format!("|{rule}\n"));
     for row in rows {
-        let row: Vec<String> = row.iter().map(|cell| cell.replace('|', "/")).collect();
-        text.push_str(&line(&row));
+        text.push_str(&line(row));
     }
     text
 }
@@ -395,12 +398,23 @@ mod tests {
     }
 
     #[test]
+    fn names_cannot_add_cells_links_or_markup() {
+        let name = "a|b\n<img src=x> [c](d) *e*";
+        let table = github_table(&["experiment"], &[vec![escaped(name)]]);
+        let row = table.lines().last().unwrap_or_default();
+        assert_eq!(table.lines().count(), 3, "{table}");
+        for markup in ["a|b", "<img", "[c](d)", " *e*"] {
+            assert!(!row.contains(markup), "{row}");
+        }
+    }
+
+    #[test]
     fn tables_are_padded() {
         let table = github_table(
             &["a", "Δ mean"],
-            &[vec!["long|er".to_owned(), "1".to_owned()]],
+            &[vec![escaped("long|er"), "1".to_owned()]],
         );
-        let lines = "| a       | Δ mean |\n|---------|--------|\n| long/er | 1      |\n";
+        let lines = "| a        | Δ mean |\n|----------|--------|\n| long\\|er | 1      |\n";
         assert_eq!(table, lines);
     }
 }
