@@ -494,6 +494,15 @@ pub(crate) struct RelayArguments {
     pub(crate) refuse: Option<OneIn>,
 }
 
+/// Returns the share of `3%` or `0.03`.
+fn parse_share(text: &str) -> Option<f64> {
+    let (number, scale) = match text.trim().strip_suffix('%') {
+        Some(number) => (number.trim(), 100.0),
+        None => (text.trim(), 1.0),
+    };
+    number.parse::<f64>().ok().map(|share| share / scale)
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;

@@ -14,6 +14,7 @@ use super::load::{
     LoadRequestArguments, LoadShapeArguments, LoadStatsArguments, LoadTlsArguments,
     LoadTraceArguments, LoadTunnelArguments,
 };
+use super::parse_share;
 
 const NOTES: &str = "\
 Bounds:
@@ -215,12 +216,7 @@ impl FromStr for CapacityRate {
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    let (number, scale) = match text.trim().strip_suffix('%') {
-        Some(number) => (number.trim(), 100.0),
-        None => (text.trim(), 1.0),
-    };
-    let share = number.parse::<f64>().ok().map(|share| share / scale);
-    share
+    parse_share(text)
         .filter(|share| (0.001..=0.5).contains(share))
         .ok_or_else(|| "write a share from 0.1% to 50%, such as 3%".to_owned())
 }

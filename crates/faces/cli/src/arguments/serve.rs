@@ -8,6 +8,8 @@ use clap::{Args, Parser, ValueEnum};
 use stillwell_plan::{DelayExpression, FaultExpression, LimitAnswer};
 use stillwell_units::{ByteSize, EventRate, Seed};
 
+use super::parse_share;
+
 const EXPRESSIONS: &str = "\
 Expressions:
   over active_requests, t (seconds since the start) and pi, with + - * / % **,
@@ -104,7 +106,7 @@ pub(crate) struct ServeArguments {
     /// name of a fault
     #[arg(long, value_name = "EXPRESSION", conflicts_with = "error_rate")]
     pub(crate) error: Option<FaultExpression>,
-    /// Share of requests that are answered with status 500, from 0 to 1
+    /// Share of requests that get status 500, such as `1%` or `0.01`
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) error_rate: Option<f64>,
     /// Maximum request rate, such as `1000/s`
@@ -244,12 +246,9 @@ fn header_name(text: &str) -> Result<String, String> {
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    let share: f64 = text.parse().map_err(|_| "write a number from 0 to 1")?;
-    if (0.0..=1.0).contains(&share) {
-        Ok(share)
-    } else {
-        Err("write a number from 0 to 1".to_owned())
-    }
+    parse_share(text)
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "write a percentage such as `1%`, or a number from 0 to 1".to_owned())
 }
 
 fn limit_answer(text: &str) -> Result<LimitAnswer, String> {

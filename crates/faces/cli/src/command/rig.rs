@@ -135,15 +135,11 @@ fn environment(arguments: &RigArguments) -> Result<BTreeMap<String, String>, Com
 }
 
 pub(crate) fn request(plan: RigPlan, folder: PathBuf, file: &Path) -> anyhow::Result<RunRequest> {
-    let experiment = std::path::absolute(file)?;
     let places = Places {
         stillwell: std::env::current_exe()?,
         state: places::state_root().join("rig"),
         files: None,
-        experiment: experiment
-            .parent()
-            .map(Path::to_path_buf)
-            .unwrap_or_default(),
+        experiment: experiment_folder(std::path::absolute(file)?),
     };
     let name = random()?;
     Ok(RunRequest {
@@ -155,6 +151,14 @@ pub(crate) fn request(plan: RigPlan, folder: PathBuf, file: &Path) -> anyhow::Re
         run: RunId::from_bytes(name),
         exports: Exports::default(),
     })
+}
+
+/// Returns the folder of the experiment at `path`: the folder itself, or the folder of the file.
+fn experiment_folder(path: PathBuf) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !path.is_dir() => parent.to_path_buf(),
+        _ => path,
+    }
 }
 
 fn keep(summary: &RunSummary, folder: &Path) -> anyhow::Result<()> {
@@ -214,5 +218,19 @@ pub(crate) fn exit_of(summary: &RunSummary) -> Exit {
             }
         }
         _ => Exit::Invalid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_experiment_folder_is_the_named_folder_or_that_of_the_named_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rig.yaml");
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(experiment_folder(file), folder.path());
+        assert_eq!(experiment_folder(folder.path().to_owned()), folder.path());
     }
 }

@@ -61,7 +61,7 @@ const EFFECTS: &[Effect] = &[
     ("--error", &["--error=503"], |seen| {
         seen.answers[0].starts_with("HTTP/1.1 503 ")
     }),
-    ("--error-rate", &["--error-rate=1"], |seen| {
+    ("--error-rate", &["--error-rate=100%"], |seen| {
         seen.answers[0].starts_with("HTTP/1.1 500 ")
     }),
     ("--rate-limit", &["--rate-limit=1/m"], |seen| {
@@ -184,6 +184,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("--status=99", "99 is not in 200..600"),
     ("--error-rate=2", "a number from 0 to 1"),
+    ("--error-rate=101%", "a percentage such as `1%`"),
     ("--response-size=5MiB", "at most 4 MiB"),
     ("--response-header=a", "write NAME:VALUE"),
     ("--address=localhost:1", "invalid socket address"),
